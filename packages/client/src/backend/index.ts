@@ -1,0 +1,9 @@
+/** For services that accept edge access tokens: nothing but verification, on WebCrypto, so that it runs anywhere. */
+
+export type { AccessClaims } from '@selvedge/protocol/tokens'
+export {
+  AccessTokenError,
+  type AccessTokenVerifier,
+  type AccessTokenVerifierOptions,
+  createAccessTokenVerifier,
+} from './verifier.ts'

@@ -1,0 +1,59 @@
+import { identityPaths, metadata } from '@selvedge/protocol'
+import { jwkOfSet, jwks } from '@selvedge/protocol/tokens'
+
+/** Milliseconds for which a fetched set is taken as it is. */
+const maxAge = 600_000
+/** Milliseconds between two fetches for the sake of an unknown key. */
+const pause = 10_000
+
+export interface IssuerKeys {
+  /** The key of that id, fetched where needed; undefined where the issuer has none. Rejects when the issuer can't be reached and nothing is known. */
+  find(kid: string): Promise<CryptoKey | undefined>
+}
+
+export function createIssuerKeys(options: {
+  readonly issuer: string
+  readonly fetch: typeof globalThis.fetch
+  readonly now: () => number
+}): IssuerKeys {
+  const { issuer, fetch, now } = options
+  let keys: Map<string, CryptoKey> | undefined
+  let fetchedAt = Number.NEGATIVE_INFINITY
+  let running: Promise<void> | undefined
+
+  async function getJson(url: string): Promise<unknown> {
+    const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(5000) })
+    if (!response.ok) throw new Error(`${url} answered HTTP ${response.status}`)
+    return response.json()
+  }
+
+  async function refresh(): Promise<void> {
+    const { issuer: named, jwks_uri } = metadata.parse(await getJson(issuer + identityPaths.oauthMetadata))
+    if (named !== issuer) throw new Error(`${issuer} calls itself ${named}`)
+    const fetched = new Map<string, CryptoKey>()
+    for (const each of jwks.parse(await getJson(jwks_uri)).keys) {
+      const jwk = jwkOfSet.safeParse(each)
+      if (!jwk.success) continue
+      const { kid, kty, crv, x, y } = jwk.data
+      const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
+      fetched.set(kid, await crypto.subtle.importKey('jwk', { kty, crv, x, y }, algorithm, false, ['verify']))
+    }
+    keys = fetched
+    fetchedAt = now()
+  }
+
+  /** One fetch at a time, whoever asks. */
+  const refreshOnce = () =>
+    (running ??= refresh().finally(() => {
+      running = undefined
+    }))
+
+  return {
+    async find(kid) {
+      const age = now() - fetchedAt
+      if (!keys) await refreshOnce()
+      else if (age > maxAge || (!keys.has(kid) && age > pause)) await refreshOnce().catch(() => undefined)
+      return keys?.get(kid)
+    },
+  }
+}

@@ -1,0 +1,112 @@
+import {
+  type AccessClaims,
+  accessProfile,
+  checkClaims,
+  checkHeader,
+  edgeAudience,
+  hasScope,
+  type Jws,
+  leeway,
+  parseJws,
+  TokenError,
+  type TokenProblem,
+} from '@selvedge/protocol/tokens'
+import { createIssuerKeys } from './issuer-keys.ts'
+
+/** Why a request is refused, ready for its answer (RFC 6750 § 3). */
+export class AccessTokenError extends Error {
+  override readonly name = 'AccessTokenError'
+  readonly reason: TokenProblem | 'insufficient_scope' | 'identity_unavailable'
+  /** 401, 403 or 503. */
+  readonly status: number
+  constructor(reason: AccessTokenError['reason'], message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.reason = reason
+    this.status = reason === 'insufficient_scope' ? 403 : reason === 'identity_unavailable' ? 503 : 401
+  }
+  /** Value of the WWW-Authenticate header; undefined where the fault is not the caller's. */
+  get wwwAuthenticate(): string | undefined {
+    if (this.status === 503) return undefined
+    if (this.reason === 'token_missing') return 'Bearer'
+    const error = this.status === 403 ? 'insufficient_scope' : 'invalid_token'
+    return `Bearer error="${error}", error_description="${this.message.replaceAll(/["\\]|[^\x20-\x7e]/g, "'")}"`
+  }
+}
+
+export interface AccessTokenVerifierOptions {
+  /** URL of the identity service, as its tokens name it. */
+  readonly issuer: string
+  /** The resource that tokens must be meant for. Default: the edge itself. */
+  readonly audience?: string
+  /** Scopes that every token must hold, separated by spaces. */
+  readonly scope?: string
+  readonly fetch?: typeof globalThis.fetch
+  /** Unix milliseconds. */
+  readonly now?: () => number
+}
+
+export interface AccessTokenVerifier {
+  /**
+   * Checks an access token wholly.
+   *
+   * @param token the token, or a whole Authorization header
+   * @throws AccessTokenError
+   */
+  verify(token: string | undefined): Promise<AccessClaims>
+}
+
+/** Most verified tokens that are remembered. */
+const remembered = 1000
+
+/**
+ * For backend services that trust edge access tokens: RFC 9068 validation with the issuer's published keys, which are
+ * fetched when first needed, again every ten minutes, and when a token names a key that is not known yet.
+ */
+export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): AccessTokenVerifier {
+  const { issuer, audience = edgeAudience, scope = '', now = Date.now, fetch = globalThis.fetch } = options
+  const keys = createIssuerKeys({ issuer, fetch, now })
+  const verified = new Map<string, AccessClaims>()
+  const needed = scope.split(' ').filter(Boolean)
+
+  async function check(token: string): Promise<AccessClaims> {
+    const known = verified.get(token)
+    if (known && known.exp + leeway > now() / 1000) return known
+    verified.delete(token)
+    const jws = parseJws(token)
+    const { iss, kid } = checkHeader(jws, accessProfile)
+    if (iss !== issuer) throw new TokenError('token_untrusted', `the issuer of the token is not ${issuer}`)
+    await checkSignature(jws, kid)
+    const claims = checkClaims(jws.payload, accessProfile, audience, now() / 1000)
+    if (verified.size >= remembered) verified.delete(verified.keys().next().value!)
+    verified.set(token, claims)
+    return claims
+  }
+
+  async function checkSignature(jws: Jws, kid: string): Promise<void> {
+    const key = await keys.find(kid).catch((cause) => {
+      throw new AccessTokenError('identity_unavailable', `the keys of ${issuer} could not be fetched`, {
+        cause,
+      })
+    })
+    if (!key) throw new TokenError('token_untrusted', `the key of the token is not one of ${issuer}`)
+    const data = new TextEncoder().encode(jws.signingInput)
+    if (!(await crypto.subtle.verify({ name: 'ECDSA', hash: 'SHA-256' }, key, jws.signature, data))) {
+      throw new TokenError('token_untrusted', 'the signature of the token is not that of its issuer')
+    }
+  }
+
+  return {
+    async verify(given = '') {
+      try {
+        const claims = await check(given.replace(/^bearer +/i, ''))
+        const missing = needed.filter((each) => !hasScope(claims.scope, each))
+        if (missing.length > 0)
+          throw new AccessTokenError('insufficient_scope', `the token lacks the scope ${missing.join(' ')}`)
+        return claims
+      } catch (cause) {
+        if (cause instanceof TokenError) throw new AccessTokenError(cause.reason, cause.message, { cause })
+        throw cause
+      }
+    },
+  }
+}

@@ -1,0 +1,52 @@
+import { type OAuthErrorCode, oauthErrors, type Reason, type RpcErrorObject } from '@selvedge/protocol'
+
+/** A service refused the call. `reason` is the catalogue's word. */
+export class RpcFailure extends Error {
+  override readonly name = 'RpcFailure'
+  readonly kind = 'rpc'
+  readonly reason: Reason
+  readonly code: number
+  readonly hint: string
+  readonly retryable: boolean
+  constructor({ code, data }: RpcErrorObject) {
+    super(data.detail)
+    this.reason = data.reason
+    this.code = code
+    this.hint = data.hint
+    this.retryable = data.retryable
+  }
+}
+
+/** The identity service or the discovery service refused the request, in OAuth's words. */
+export class OAuthFailure extends Error {
+  override readonly name = 'OAuthFailure'
+  readonly kind = 'oauth'
+  readonly reason: OAuthErrorCode
+  readonly status: number
+  constructor(reason: OAuthErrorCode, description: string, status: number) {
+    super(description)
+    this.reason = reason
+    this.status = status
+  }
+}
+
+/** The call got no answer of ours. It never crosses the wire. */
+export class ConnectionFailure extends Error {
+  override readonly name = 'ConnectionFailure'
+  readonly kind = 'connection'
+  /** `refused`: an answer of HTTP's own, such as 403 or 413, whose text is in the message. */
+  readonly reason: 'not_running' | 'timeout' | 'aborted' | 'bad_answer' | 'refused'
+  constructor(reason: ConnectionFailure['reason'], message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.reason = reason
+  }
+}
+
+/** Everything that a call of this library fails with; switch on `kind`, then on `reason`. */
+export type SelvedgeError = RpcFailure | OAuthFailure | ConnectionFailure
+
+export const isSelvedgeError = (error: unknown): error is SelvedgeError =>
+  error instanceof RpcFailure || error instanceof OAuthFailure || error instanceof ConnectionFailure
+
+export const isOAuthErrorCode = (text: unknown): text is OAuthErrorCode =>
+  typeof text === 'string' && Object.hasOwn(oauthErrors, text)

@@ -1,0 +1,10 @@
+/**
+ * Typed callers of the three Selvedge services, for any modern JavaScript runtime and for browsers. It knows the contract and
+ * nothing of how a service works.
+ */
+export { createDiscoveryClient, type DiscoveryClient } from './discovery.ts'
+export { ConnectionFailure, isSelvedgeError, OAuthFailure, RpcFailure, type SelvedgeError } from './errors.ts'
+export { createIdentityClient, type Exchange, type IdentityClient, type Prove } from './identity.ts'
+export { callRpc, createRpcClient, type MethodTable, type RpcClient, type RpcConnection } from './rpc.ts'
+export { createRuntimeClient, type RuntimeClient } from './runtime.ts'
+export type { CallOptions, Connection, Fetch } from './send.ts'

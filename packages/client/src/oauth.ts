@@ -1,0 +1,33 @@
+import { oauthErrorResponse } from '@selvedge/protocol'
+import { ConnectionFailure, isOAuthErrorCode, OAuthFailure } from './errors.ts'
+import type { Reply } from './send.ts'
+
+/** The body of a good answer. @throws OAuthFailure | ConnectionFailure */
+export function successOf(url: string, { status, json }: Reply): unknown {
+  if (status >= 200 && status < 300) return json
+  const refusal = oauthErrorResponse.safeParse(json)
+  if (refusal.success && isOAuthErrorCode(refusal.data.error)) {
+    throw new OAuthFailure(refusal.data.error, refusal.data.error_description ?? refusal.data.error, status)
+  }
+  throw new ConnectionFailure('refused', `${url} answered HTTP ${status}`)
+}
+
+/**
+ * Sends a request that needs a DPoP proof; where the service asks for its nonce, once more with it (RFC 9449 § 8).
+ *
+ * @param nonces remembers the newest nonce of the service between calls
+ */
+export async function sendWithProof(
+  nonces: { current: string | undefined },
+  prove: (nonce: string | undefined) => string,
+  request: (proof: string) => Promise<Reply>,
+): Promise<Reply> {
+  const attempt = async () => {
+    const reply = await request(prove(nonces.current))
+    nonces.current = reply.header('dpop-nonce') ?? nonces.current
+    return reply
+  }
+  const reply = await attempt()
+  const { error } = (reply.json ?? {}) as { error?: string }
+  return error === 'use_dpop_nonce' ? attempt() : reply
+}

@@ -1,0 +1,61 @@
+import { type InputOf, type Method, type ResultOf, type RpcErrorObject, rpcPath } from '@selvedge/protocol'
+import { ConnectionFailure, RpcFailure } from './errors.ts'
+import { type CallOptions, type Connection, send } from './send.ts'
+
+export type MethodTable = Readonly<Record<string, Method>>
+
+type Arguments<M extends Method> = M['params'] extends readonly []
+  ? [params?: Record<string, never>, options?: CallOptions]
+  : [params: InputOf<M>, options?: CallOptions]
+
+/** One function a method: parameters by name in, the result out. */
+export type RpcClient<Table extends MethodTable> = {
+  readonly [Name in keyof Table]: (...args: Arguments<Table[Name]>) => Promise<ResultOf<Table[Name]>>
+}
+
+export interface RpcConnection extends Connection {
+  /** The runtime's API key, where it asks for one. */
+  readonly apiKey?: string
+}
+
+/**
+ * Calls one method by its name; for methods that the table at hand does not know.
+ *
+ * @throws RpcFailure | ConnectionFailure
+ */
+export async function callRpc(
+  connection: RpcConnection,
+  method: string,
+  params: object | undefined,
+  options?: CallOptions,
+): Promise<unknown> {
+  const headers: Record<string, string> = { 'Content-Type': 'application/json' }
+  if (connection.apiKey !== undefined) headers.Authorization = `Bearer ${connection.apiKey}`
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, ...(params && { params }) })
+  const { status, json } = await send(connection, { method: 'POST', path: rpcPath, headers, body }, options)
+  const answer = json as { result?: unknown; error?: RpcErrorObject & { reason?: string } } | undefined
+  if (status !== 200) {
+    const { reason, message } = answer?.error ?? {}
+    throw new ConnectionFailure(
+      'refused',
+      `${connection.url} answered HTTP ${status}${reason ? ` (${reason})` : ''}: ${message ?? 'no reason given'}`,
+    )
+  }
+  if (answer?.error) throw new RpcFailure(answer.error)
+  if (answer?.result === undefined)
+    throw new ConnectionFailure('bad_answer', `${connection.url} sent neither result nor error`)
+  return answer.result
+}
+
+/** A typed client of a method table. */
+export function createRpcClient<Table extends MethodTable>(
+  table: Table,
+  connection: RpcConnection,
+): RpcClient<Table> {
+  const client: Record<string, unknown> = {}
+  for (const name of Object.keys(table)) {
+    client[name] = (params?: object, options?: CallOptions) =>
+      callRpc(connection, table[name]!.name, params, options)
+  }
+  return client as RpcClient<Table>
+}

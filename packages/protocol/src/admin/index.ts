@@ -1,0 +1,195 @@
+/** The operator's API of the identity service, served on its Unix socket only. Declared like the local API. */
+import * as z from 'zod'
+import { type InputOf, method, param } from '../methods/method.ts'
+import { isoTime, nodeId } from '../methods/values.ts'
+import { scopeNames } from '../tokens/scopes.ts'
+
+const email = param(
+  'email',
+  z.email().max(254).toLowerCase(),
+  'an e-mail address',
+  'E-mail address of the account.',
+)
+const clientId = param('clientId', z.uuid(), 'a client ID (UUID)', 'Client ID of the project.')
+const tokenId = param(
+  'jti',
+  z.string().min(1).max(64),
+  'the jti of a developer ID token',
+  'Identifier of the token.',
+)
+
+const account = z.object({ accountId: z.string(), email: z.string(), createdAt: isoTime })
+const project = z.object({
+  clientId: z.string(),
+  name: z.string(),
+  accountId: z.string(),
+  scopes: z.array(z.string()),
+  resources: z.array(z.string()),
+  active: z.boolean(),
+  createdAt: isoTime,
+})
+const developerToken = z.object({
+  jti: z.string(),
+  accountId: z.string(),
+  clientId: z.string(),
+  issuedAt: isoTime,
+  expiresAt: isoTime,
+  revokedAt: isoTime.nullable(),
+})
+const node = z.object({
+  nodeId: z.string(),
+  name: z.string(),
+  accountId: z.string(),
+  enrolledAt: isoTime,
+  lastSeenAt: isoTime,
+  blockedAt: isoTime.nullable(),
+})
+const signingKey = z.object({ kid: z.string(), state: z.enum(['next', 'active', 'retired']), since: isoTime })
+
+export const adminMethods = {
+  'account.create': method({
+    name: 'account.create',
+    summary: 'Makes an account.',
+    params: [email],
+    result: z.object({ accountId: z.string() }),
+    reasons: ['already_exists'],
+    access: {},
+  }),
+  'account.list': method({
+    name: 'account.list',
+    summary: 'Every account.',
+    params: [],
+    result: z.array(account),
+    reasons: [],
+    access: {},
+  }),
+  'project.create': method({
+    name: 'project.create',
+    summary: 'Makes a project; its client ID may ask for the given scopes and resources.',
+    params: [
+      param('name', z.string().min(1).max(100), 'a name of 1 to 100 characters', 'Name of the project.'),
+      param(
+        'email',
+        z.email().max(254).toLowerCase().nullable(),
+        'an e-mail address or null',
+        'Owner; null: the only account there is.',
+      ),
+      param(
+        'scopes',
+        z.array(z.enum(scopeNames)).nullable(),
+        `a list of ${scopeNames.join(', ')}, or null`,
+        'Allowed scopes; null: all of them.',
+      ),
+      param(
+        'resources',
+        z.array(z.string().min(1).max(255)).nullable(),
+        'a list of URIs or null',
+        'Resources that tokens may be asked for (RFC 8707).',
+      ),
+    ],
+    result: z.object({ clientId: z.string() }),
+    reasons: ['not_found', 'conflict'],
+    access: {},
+  }),
+  'project.list': method({
+    name: 'project.list',
+    summary: 'Every project.',
+    params: [],
+    result: z.array(project),
+    reasons: [],
+    access: {},
+  }),
+  'project.disable': method({
+    name: 'project.disable',
+    summary: 'Turns a project off: its client ID gets no more tokens.',
+    params: [clientId],
+    result: z.object({ clientId: z.string() }),
+    reasons: ['not_found'],
+    access: {},
+  }),
+  'token.developer.create': method({
+    name: 'token.developer.create',
+    summary: 'Makes a developer ID token of an account for a project. It is shown once.',
+    params: [
+      email,
+      clientId,
+      param(
+        'days',
+        z.number().int().min(1).max(365).nullable(),
+        'a number of days from 1 to 365, or null',
+        'Life of the token; null: as configured.',
+      ),
+    ],
+    result: z.object({ idToken: z.string(), jti: z.string(), expiresAt: isoTime }),
+    reasons: ['not_found', 'conflict'],
+    access: {},
+  }),
+  'token.developer.list': method({
+    name: 'token.developer.list',
+    summary: 'Every developer ID token that was made, without the tokens themselves.',
+    params: [],
+    result: z.array(developerToken),
+    reasons: [],
+    access: {},
+  }),
+  'token.developer.revoke': method({
+    name: 'token.developer.revoke',
+    summary: 'Revokes a developer ID token: no more exchanges with it.',
+    params: [tokenId],
+    result: z.object({ jti: z.string(), revokedAt: isoTime }),
+    reasons: ['not_found'],
+    access: {},
+  }),
+  'node.list': method({
+    name: 'node.list',
+    summary: 'Every node that ever enrolled.',
+    params: [],
+    result: z.array(node),
+    reasons: [],
+    access: {},
+  }),
+  'node.block': method({
+    name: 'node.block',
+    summary: 'Blocks a node: it gets no edge ID tokens, and no access tokens are made for it.',
+    params: [nodeId],
+    result: node,
+    reasons: ['not_found'],
+    access: {},
+  }),
+  'node.unblock': method({
+    name: 'node.unblock',
+    summary: 'Takes the block of a node away.',
+    params: [nodeId],
+    result: node,
+    reasons: ['not_found'],
+    access: {},
+  }),
+  'enrolment.create': method({
+    name: 'enrolment.create',
+    summary: 'Makes a one-time enrolment code, good for a day.',
+    params: [],
+    result: z.object({ code: z.string(), expiresAt: isoTime }),
+    reasons: [],
+    access: {},
+  }),
+  'keys.list': method({
+    name: 'keys.list',
+    summary: 'The signing keys, by state.',
+    params: [],
+    result: z.array(signingKey),
+    reasons: [],
+    access: {},
+  }),
+  'keys.rotate': method({
+    name: 'keys.rotate',
+    summary: 'Makes the next signing key the active one. Tokens of the old one stay good until they end.',
+    params: [],
+    result: z.array(signingKey),
+    reasons: [],
+    access: {},
+  }),
+} as const
+
+export type AdminMethods = typeof adminMethods
+export type AdminMethodName = keyof AdminMethods
+export type AdminInput<Name extends AdminMethodName> = InputOf<AdminMethods[Name]>

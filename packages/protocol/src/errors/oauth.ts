@@ -1,0 +1,42 @@
+/** Errors of the token endpoint: RFC 6749 § 5.2, RFC 8693 § 2.2.2, RFC 8707 § 2, RFC 9449 §§ 5 and 8. */
+export const oauthErrors = {
+  invalid_request: {
+    status: 400,
+    meaning: 'A field is missing, empty, repeated or malformed; the description names it.',
+  },
+  invalid_client: { status: 401, meaning: 'No active project has this client_id.' },
+  unauthorized_client: { status: 400, meaning: 'The project may not use this grant.' },
+  invalid_grant: {
+    status: 400,
+    meaning: 'One of the two tokens is not accepted; the description says which and why.',
+  },
+  unsupported_grant_type: { status: 400, meaning: 'The service has no such grant.' },
+  invalid_scope: { status: 400, meaning: 'A scope is unknown, or the project may not have it.' },
+  invalid_target: { status: 400, meaning: 'The resource or audience is not one of the project.' },
+  access_denied: {
+    status: 403,
+    meaning: 'The node is blocked, or has no enrolment code where one is needed.',
+  },
+  use_dpop_nonce: { status: 400, meaning: 'Repeat the request with the nonce of the DPoP-Nonce header.' },
+  invalid_dpop_proof: {
+    status: 400,
+    meaning: 'The DPoP proof is missing, malformed, replayed or of another request.',
+  },
+  invalid_token: { status: 401, meaning: 'The token in the Authorization header is not accepted.' },
+  server_error: { status: 500, meaning: 'The service failed; its log has the cause.' },
+} as const satisfies Record<string, { status: number; meaning: string }>
+
+export type OAuthErrorCode = keyof typeof oauthErrors
+
+/** A refusal in OAuth's words. `message` is sent as `error_description`. */
+export class OAuthError extends Error {
+  override readonly name = 'OAuthError'
+  readonly code: OAuthErrorCode
+  constructor(code: OAuthErrorCode, description: string, options?: { cause?: unknown }) {
+    super(description, options)
+    this.code = code
+  }
+  get status(): number {
+    return oauthErrors[this.code].status
+  }
+}

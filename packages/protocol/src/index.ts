@@ -1,0 +1,28 @@
+/**
+ * The contract of Selvedge: methods of the local API, HTTP shapes, errors, tokens. A leaf: it imports the schema library
+ * and nothing else, and knows no transport, no clock and no key.
+ */
+export { catalogue, messages, type Reason, reasons } from './errors/catalogue.ts'
+export { OAuthError, type OAuthErrorCode, oauthErrors } from './errors/oauth.ts'
+export { RpcError, type RpcErrorObject } from './errors/rpc-error.ts'
+export * from './http/discovery.ts'
+export * from './http/identity.ts'
+export { type GpsSignal, gpsRanges, readGpsSignal } from './methods/gps.ts'
+export { type MethodName, type Methods, methods } from './methods/index.ts'
+export {
+  type Access,
+  type InputOf,
+  type Method,
+  type Param,
+  type ParamsOf,
+  type ResultOf,
+  withParamOrder,
+} from './methods/method.ts'
+export { nodeIdPattern } from './methods/values.ts'
+export { commonReasons, openRpcDocument, reasonsOf } from './openrpc.ts'
+/** Version of the software, as getMe shows it. */
+export const version = '0.1.0'
+/** Path of the local JSON-RPC endpoint. */
+export const rpcPath = '/jsonrpc/v1'
+/** Path of the OpenRPC document. */
+export const openRpcPath = '/jsonrpc/v1/openrpc.json'

@@ -1,0 +1,10 @@
+/** The JSON-RPC 2.0 engine: text in, text out. It knows methods and errors, and no transport. */
+export {
+  type Answer,
+  createDispatcher,
+  type Dispatcher,
+  type DispatcherOptions,
+  type Handler,
+  type Id,
+} from './dispatcher.ts'
+export { JsonError, type JsonProblem, parseJson } from './json.ts'

@@ -1,0 +1,36 @@
+import * as z from 'zod'
+import { method } from './method.ts'
+import { isoTime } from './values.ts'
+
+const remoteState = z.object({
+  reachable: z.boolean().nullable().describe('null until it was tried for the first time'),
+  since: isoTime.nullable().describe('When it got into this state'),
+  lastError: z.string().optional().describe('Why the last attempt failed'),
+})
+
+export const getMe = method({
+  name: 'getMe',
+  summary: 'The attributes of this runtime.',
+  params: [],
+  result: z.object({
+    nodeId: z.string().describe('Node ID of the device'),
+    accountId: z.string().describe('Account associated with this runtime; empty where there is none'),
+    name: z.string().describe('Name of the device'),
+    version: z.string().describe('Version of the runtime'),
+    linkLocalIp: z.string().describe('Address of the device on its local network; empty where it has none'),
+    time: z
+      .object({
+        state: z.enum(['trusted', 'held', 'unknown']),
+        now: isoTime.describe('What the runtime takes the time to be'),
+      })
+      .describe('Whether the clock is confirmed by the identity service, plausible, or known to be wrong'),
+    network: z
+      .object({ identity: remoteState, discovery: remoteState })
+      .describe('Which services answer, and since when'),
+    notices: z.array(z.string()).describe('What a person should know, with what to do about it'),
+    supports: z.array(z.string()).describe('Methods that this runtime has'),
+  }),
+  reasons: [],
+  access: { withoutApiKey: true },
+  mirrored: ['nodeId', 'accountId', 'name', 'version'],
+})

@@ -1,0 +1,23 @@
+/** The local API, method by method. The order here is the order of the reference. */
+import { associateAccount } from './associate-account.ts'
+import { discover } from './discover.ts'
+import { getEdgeIdToken } from './get-edge-id-token.ts'
+import { getMe } from './get-me.ts'
+import { getGps, updateGps } from './gps.ts'
+import { getEdgeHmacCode, verifyEdgeHmacCode } from './hmac.ts'
+import { unassociateAccount } from './unassociate-account.ts'
+
+export const methods = {
+  getMe,
+  getEdgeIdToken,
+  associateAccount,
+  unassociateAccount,
+  updateGps,
+  getGps,
+  getEdgeHmacCode,
+  verifyEdgeHmacCode,
+  'rpc.discover': discover,
+} as const
+
+export type Methods = typeof methods
+export type MethodName = keyof Methods

@@ -1,0 +1,74 @@
+import type * as z from 'zod'
+import type { Reason } from '../errors/catalogue.ts'
+
+/** One parameter: its place in the list is its position, its name serves the by-name form. */
+export interface Param<Name extends string = string, Schema extends z.ZodType = z.ZodType> {
+  readonly name: Name
+  readonly schema: Schema
+  readonly description: string
+  /** What a right value looks like, in the words of a refusal: "a decimal string in degrees, from -180 to 180". */
+  readonly expected: string
+}
+
+/** What a caller must show. Left out: nothing. */
+export interface Access {
+  /** The first parameter is an edge access token of this node. `associated`: of the associated account, too. */
+  readonly token?: 'node' | 'associated'
+  /** Scope that the token must hold. */
+  readonly scope?: string
+  /** Open even where an API key is set. */
+  readonly withoutApiKey?: true
+}
+
+/** One method of an API, declared once: server table, client types, OpenRPC, CLI help and reference derive from it. */
+export interface Method<
+  Name extends string = string,
+  Params extends readonly Param[] = readonly Param[],
+  Result extends z.ZodType = z.ZodType,
+> {
+  readonly name: Name
+  readonly summary: string
+  readonly description?: string
+  readonly params: Params
+  readonly result: Result
+  /** Reasons that this method fails with, beyond those that any call may. */
+  readonly reasons: readonly Reason[]
+  readonly access: Access
+  /** Members of the result that the answer repeats beside `id` and `jsonrpc`, for clients that look there. */
+  readonly mirrored?: readonly string[]
+}
+
+export function param<const Name extends string, Schema extends z.ZodType>(
+  name: Name,
+  schema: Schema,
+  expected: string,
+  description: string,
+): Param<Name, Schema> {
+  return { name, schema, expected, description }
+}
+
+export function method<
+  const Name extends string,
+  const Params extends readonly Param[],
+  Result extends z.ZodType,
+>(declaration: Method<Name, Params, Result>): Method<Name, Params, Result> {
+  return declaration
+}
+
+/** The parameters of a method by name, as a handler gets them. */
+export type ParamsOf<M extends Method> = {
+  [P in M['params'][number] as P['name']]: z.output<P['schema']>
+}
+
+/** The parameters of a method by name, as a caller gives them. */
+export type InputOf<M extends Method> = {
+  [P in M['params'][number] as P['name']]: z.input<P['schema']>
+}
+
+export type ResultOf<M extends Method> = z.output<M['result']>
+
+/** The same method with its positional parameters in another order; by-name calls are not touched. */
+export function withParamOrder<M extends Method>(declaration: M, order: readonly string[]): M {
+  const params = order.map((name) => declaration.params.find((each) => each.name === name)!)
+  return { ...declaration, params }
+}

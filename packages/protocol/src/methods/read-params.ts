@@ -1,0 +1,62 @@
+import { RpcError } from '../errors/rpc-error.ts'
+import type { Method } from './method.ts'
+
+/**
+ * Turns what a request carries in `params` into values by name.
+ *
+ * "No parameters" may come as an absent member, `[]`, `[""]`, `null` or `{}`: clients of this API family send all five.
+ *
+ * @throws RpcError `invalid_params`, naming the parameter and what was expected
+ */
+export function readParams(method: Method, raw: unknown): Record<string, unknown> {
+  const given = Array.isArray(raw) ? byPosition(method, raw) : byName(method, (raw ?? {}) as object)
+  const values: Record<string, unknown> = {}
+  for (const { name, schema, expected } of method.params) {
+    const value = given.get(name)
+    if (value === undefined) {
+      throw new RpcError(
+        'invalid_params',
+        `${method.name}: parameter "${name}" is missing; expected ${expected}`,
+      )
+    }
+    const read = schema.safeParse(value)
+    if (!read.success) {
+      throw new RpcError(
+        'invalid_params',
+        `${method.name}: parameter "${name}" is ${show(value)}; expected ${expected}`,
+      )
+    }
+    values[name] = read.data
+  }
+  return values
+}
+
+function byPosition({ name, params }: Method, raw: readonly unknown[]): Map<string, unknown> {
+  if (params.length === 0 && raw.length === 1 && raw[0] === '') return new Map()
+  if (raw.length > params.length) {
+    const names = params.map((each) => each.name).join(', ') || 'none'
+    throw new RpcError(
+      'invalid_params',
+      `${name}: got ${raw.length} values; expected ${params.length}: ${names}`,
+    )
+  }
+  return new Map(raw.map((value, at) => [params[at]!.name, value]))
+}
+
+function byName({ name, params }: Method, raw: object): Map<string, unknown> {
+  const given = new Map(Object.entries(raw))
+  for (const key of given.keys()) {
+    if (!params.some((each) => each.name === key)) {
+      const names = params.map((each) => each.name).join(', ') || 'none'
+      throw new RpcError('invalid_params', `${name}: unknown parameter ${show(key)}; expected ${names}`)
+    }
+  }
+  return given
+}
+
+/** A value short enough for a message. Strings that may be secrets are long: only their length is shown. */
+function show(value: unknown): string {
+  if (typeof value === 'string' && value.length > 40) return `a string of ${value.length} characters`
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
+  return JSON.stringify(value)
+}

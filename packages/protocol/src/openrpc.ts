@@ -1,0 +1,71 @@
+/** The OpenRPC 1.3.2 document, made from the method table. Source: https://spec.open-rpc.org/ */
+import * as z from 'zod'
+import { catalogue, messages, type Reason } from './errors/catalogue.ts'
+import type { Method } from './methods/method.ts'
+
+/** Reasons that any call may fail with. */
+export const commonReasons: readonly Reason[] = [
+  'invalid_request',
+  'invalid_params',
+  'internal_error',
+  'limit_exceeded',
+]
+
+const tokenReasons: readonly Reason[] = [
+  'token_missing',
+  'token_malformed',
+  'token_expired',
+  'token_not_yet_valid',
+  'token_untrusted',
+  'token_revoked',
+  'wrong_node',
+]
+
+/** Every reason that a method can fail with: its own, and those that follow from the access it asks for. */
+export function reasonsOf({ reasons, access }: Method): readonly Reason[] {
+  const all: Reason[] = [...reasons]
+  if (!access.withoutApiKey) all.push('api_key_invalid')
+  if (access.token) all.push(...tokenReasons)
+  if (access.scope) all.push('insufficient_scope')
+  if (access.token === 'associated') all.push('not_associated', 'wrong_account')
+  return [...all, ...commonReasons]
+}
+
+const schemaOf = (schema: z.ZodType) => {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { target: 'draft-7', io: 'input' })
+  return rest
+}
+
+export function openRpcDocument(
+  methods: readonly Method[],
+  info: { title: string; version: string; url: string },
+): object {
+  return {
+    openrpc: '1.3.2',
+    info: { title: info.title, version: info.version, license: { name: 'Apache-2.0' } },
+    servers: [{ name: 'local', url: info.url }],
+    methods: methods.map((each) => ({
+      name: each.name,
+      summary: each.summary,
+      ...(each.description && { description: each.description }),
+      paramStructure: 'either',
+      params: each.params.map((param) => ({
+        name: param.name,
+        description: `${param.description} Expected: ${param.expected}.`,
+        required: true,
+        schema: schemaOf(param.schema),
+      })),
+      result: { name: `${each.name}Result`, schema: schemaOf(each.result) },
+      errors: errorsOf(each),
+      'x-access': each.access,
+    })),
+  }
+}
+
+/** One entry a reason; OpenRPC has no place for reasons of its own, so they stand in `data`. */
+function errorsOf(method: Method): object[] {
+  return reasonsOf(method).map((reason) => {
+    const { code, retryable, hint } = catalogue[reason]
+    return { code, message: messages[code], data: { reason, retryable, hint } }
+  })
+}

@@ -1,0 +1,34 @@
+/** DPoP proofs (RFC 9449 § 4.2) and the statement that a node makes of itself inside one. */
+import * as z from 'zod'
+import { publicJwk } from './jwk.ts'
+
+export const dpopType = 'dpop+jwt'
+
+/**
+ * What a node says of itself when it asks for an edge ID token. It stands in the signed proof, so that nobody on the way
+ * can change it.
+ */
+export const nodeStatement = z.strictObject({
+  name: z.string().min(1).max(255).describe('Name of the device'),
+  /** Public key for the agreement of the HMAC secret; see docs/decisions/hmac-secret.md. */
+  hmac_key: publicJwk,
+  /** Audience of the token wanted; absent: the tenants of the cloud. */
+  audience: z.string().optional(),
+  /** One-time code, where enrolment needs one. */
+  enrolment_code: z.string().optional(),
+  /** The account that the node is associated with, and the access token by which it came to be; "" without a token: none. */
+  account: z.strictObject({ id: z.string(), access_token: z.string().optional() }).optional(),
+})
+
+export type NodeStatement = z.infer<typeof nodeStatement>
+
+export interface DpopClaims {
+  readonly jti: string
+  readonly htm: string
+  readonly htu: string
+  readonly iat: number
+  readonly nonce?: string
+  /** Hash of the access token that the proof goes with (RFC 9449 § 4.2). */
+  readonly ath?: string
+  readonly node?: NodeStatement
+}

@@ -1,0 +1,78 @@
+/** Reading a compact JWT (RFC 7515 § 3.1, RFC 7519) without trusting any of it. */
+import { parseJson } from '../jsonrpc/json.ts'
+import { decodeBase64url } from './base64url.ts'
+
+/** Why a token is not accepted. The words are reasons of the error catalogue. */
+export type TokenProblem =
+  | 'token_missing'
+  | 'token_malformed'
+  | 'token_untrusted'
+  | 'token_expired'
+  | 'token_not_yet_valid'
+  | 'token_revoked'
+
+/** A refused token. The message never repeats any part of the token that could be used again. */
+export class TokenError extends Error {
+  override readonly name = 'TokenError'
+  readonly reason: TokenProblem
+  constructor(reason: TokenProblem, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+export type JsonObject = Record<string, unknown>
+
+export interface Jws {
+  readonly header: JsonObject
+  readonly payload: JsonObject
+  /** What the signature is over: the first two parts as they stand. */
+  readonly signingInput: string
+  readonly signature: Uint8Array<ArrayBuffer>
+}
+
+/** Longest token that is looked at, in characters. */
+export const maxTokenLength = 8192
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** @throws TokenError `token_missing` or `token_malformed` */
+export function parseJws(token: string): Jws {
+  if (token === '') throw new TokenError('token_missing', 'the token is empty')
+  if (token.length > maxTokenLength) {
+    throw new TokenError('token_malformed', `the token is longer than ${maxTokenLength} characters`)
+  }
+  const first = token.indexOf('.')
+  const second = token.indexOf('.', first + 1)
+  if (first === -1 || second === -1 || token.indexOf('.', second + 1) !== -1) {
+    throw new TokenError('token_malformed', 'the token does not have three parts')
+  }
+  const signature = decodeBase64url(token.slice(second + 1))
+  if (!signature || signature.length === 0) {
+    throw new TokenError('token_malformed', 'the signature of the token is not strict base64url')
+  }
+  return {
+    header: readPart('header', token.slice(0, first)),
+    payload: readPart('payload', token.slice(first + 1, second)),
+    signingInput: token.slice(0, second),
+    signature,
+  }
+}
+
+function readPart(name: string, text: string): JsonObject {
+  const bytes = decodeBase64url(text)
+  if (!bytes) throw new TokenError('token_malformed', `the ${name} of the token is not strict base64url`)
+  let value: unknown
+  try {
+    value = parseJson(utf8.decode(bytes), 16)
+  } catch (cause) {
+    throw new TokenError(
+      'token_malformed',
+      `the ${name} of the token is not strict JSON: ${(cause as Error).message}`,
+    )
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new TokenError('token_malformed', `the ${name} of the token is not a JSON object`)
+  }
+  return value as JsonObject
+}

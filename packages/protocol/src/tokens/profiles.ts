@@ -1,0 +1,97 @@
+/** The three kinds of token, and what each must hold. The checks that all of them share are in checks/. */
+import { nodeIdPattern } from '../methods/values.ts'
+import type { JsonObject } from './jws.ts'
+
+/** The audience of every edge access token: the runtime of the node and the services that work with it. */
+export const edgeAudience = 'urn:selvedge:edge'
+/** The audience of the edge ID tokens that a runtime shows to its discovery service, and gives to nobody. */
+export const discoveryAudience = 'urn:selvedge:discovery'
+
+export interface BaseClaims {
+  readonly iss: string
+  readonly sub: string
+  readonly aud: string | readonly string[]
+  readonly iat: number
+  readonly exp: number
+  readonly nbf?: number
+  readonly jti: string
+}
+
+/** Made on the account page: a person's word to a project. */
+export interface DeveloperIdClaims extends BaseClaims {
+  readonly account_id: string
+  readonly email: string
+  readonly auth_time: number
+}
+
+/** A node's word of itself, by the cloud. `sub` is the associated account, or "". */
+export interface EdgeIdClaims extends BaseClaims {
+  readonly node_id: string
+  readonly node_name: string
+  /** Thumbprint of the node's key (RFC 7800, RFC 9449 § 6.1). */
+  readonly cnf: { readonly jkt: string }
+}
+
+/** RFC 9068, with the node as actor (RFC 8693 § 4.1). */
+export interface AccessClaims extends BaseClaims {
+  readonly client_id: string
+  readonly azp: string
+  readonly scope: string
+  readonly auth_time: number
+  readonly node_id: string
+  readonly account_id: string
+  readonly act: { readonly sub: string }
+}
+
+/** What a kind of token must look like. `check` says what is wrong with the claims that only this kind has. */
+export interface TokenProfile<Claims extends BaseClaims> {
+  readonly label: string
+  readonly typ: string
+  /** Longest life, in seconds, that is believed. */
+  readonly maxLifetime: number
+  readonly check: (payload: JsonObject) => string | undefined
+  /** Never set: carries the type of the claims. */
+  readonly claims?: Claims
+}
+
+export const nonEmpty = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+export const developerIdProfile: TokenProfile<DeveloperIdClaims> = {
+  label: 'developer ID token',
+  typ: 'JWT',
+  maxLifetime: 366 * 86_400,
+  check(payload) {
+    if (!nonEmpty(payload.sub)) return 'claim "sub" is not a non-empty string'
+    if (!nonEmpty(payload.account_id)) return 'claim "account_id" is not a non-empty string'
+    if (typeof payload.auth_time !== 'number') return 'claim "auth_time" is not a number'
+    return undefined
+  },
+}
+
+export const edgeIdProfile: TokenProfile<EdgeIdClaims> = {
+  label: 'edge ID token',
+  typ: 'edge-id+jwt',
+  maxLifetime: 3600,
+  check(payload) {
+    if (typeof payload.sub !== 'string') return 'claim "sub" is not a string'
+    if (typeof payload.node_id !== 'string' || !nodeIdPattern.test(payload.node_id))
+      return 'claim "node_id" is not a node ID'
+    if (typeof payload.node_name !== 'string') return 'claim "node_name" is not a string'
+    const cnf = payload.cnf as JsonObject | undefined
+    return nonEmpty(cnf?.jkt) ? undefined : 'claim "cnf.jkt" is not a thumbprint'
+  },
+}
+
+export const accessProfile: TokenProfile<AccessClaims> = {
+  label: 'access token',
+  typ: 'at+jwt',
+  maxLifetime: 366 * 86_400,
+  check(payload) {
+    for (const name of ['sub', 'client_id', 'account_id']) {
+      if (!nonEmpty(payload[name])) return `claim "${name}" is not a non-empty string`
+    }
+    if (typeof payload.node_id !== 'string' || !nodeIdPattern.test(payload.node_id))
+      return 'claim "node_id" is not a node ID'
+    return typeof payload.scope === 'string' ? undefined : 'claim "scope" is not a string'
+  },
+}

@@ -1,0 +1,98 @@
+import * as z from 'zod'
+
+/** One setting: described once, read from the configuration file, the environment and the command line alike. */
+export interface Option<T = unknown> {
+  readonly description: string
+  readonly fallback: T
+  readonly schema: z.ZodType<T>
+  /** Environment variable that sets it. */
+  readonly env?: string
+  /** A text from the environment or the command line, as the value that the schema expects. */
+  readonly fromText: (text: string) => unknown
+}
+
+export type Options = Readonly<Record<string, Option>>
+
+/** The values of a table of options. */
+export type ConfigOf<Table extends Options> = {
+  readonly [Name in keyof Table]: Table[Name] extends Option<infer T> ? T : never
+}
+
+const verbatim = (text: string): unknown => text
+const toBoolean = (text: string): unknown => (text === 'true' ? true : text === 'false' ? false : text)
+const toNumber = (text: string): unknown => (text.trim() === '' ? text : Number(text))
+const toList = (text: string): unknown =>
+  text
+    .split(',')
+    .map((each) => each.trim())
+    .filter(Boolean)
+
+type Extra = { readonly env?: string }
+
+export const option = {
+  text: (fallback: string, description: string, extra: Extra = {}): Option<string> => ({
+    fallback,
+    description,
+    schema: z.string(),
+    fromText: verbatim,
+    ...extra,
+  }),
+  boolean: (fallback: boolean, description: string, extra: Extra = {}): Option<boolean> => ({
+    fallback,
+    description,
+    schema: z.boolean(),
+    fromText: toBoolean,
+    ...extra,
+  }),
+  port: (fallback: number, description: string, extra: Extra = {}): Option<number> => ({
+    fallback,
+    description,
+    schema: z.number().int().min(0).max(65_535),
+    fromText: toNumber,
+    ...extra,
+  }),
+  seconds: (fallback: number, range: readonly [number, number], description: string): Option<number> => ({
+    fallback,
+    description: `${description} Seconds.`,
+    schema: z.number().int().min(range[0]).max(range[1]),
+    fromText: toNumber,
+  }),
+  list: (fallback: readonly string[], description: string, extra: Extra = {}): Option<readonly string[]> => ({
+    fallback,
+    description,
+    schema: z.array(z.string()),
+    fromText: toList,
+    ...extra,
+  }),
+  choice: <const T extends string>(
+    choices: readonly T[],
+    fallback: NoInfer<T>,
+    description: string,
+  ): Option<T> => ({
+    fallback,
+    description,
+    schema: z.enum(choices) as unknown as z.ZodType<T>,
+    fromText: verbatim,
+  }),
+  /** An HTTP URL without a path; plain HTTP only to this machine, since tokens travel on it. */
+  url: (fallback: string, description: string, extra: Extra = {}): Option<string> => ({
+    fallback,
+    description,
+    schema: z
+      .string()
+      .refine(
+        isSafeUrl,
+        'expected an https URL, or an http one of this machine, with nothing after the port',
+      ),
+    fromText: verbatim,
+    ...extra,
+  }),
+}
+
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+
+function isSafeUrl(text: string): boolean {
+  const url = URL.parse(text)
+  if (!url || url.origin !== text) return false
+  return url.protocol === 'https:' || (url.protocol === 'http:' && loopback.test(url.hostname))
+}

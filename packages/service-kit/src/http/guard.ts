@@ -1,0 +1,140 @@
+import type { IncomingMessage } from 'node:http'
+
+/** A refusal below JSON-RPC: HTTP status, stable word, and what to do. */
+export interface Refusal {
+  readonly status: number
+  readonly reason: string
+  readonly message: string
+}
+
+/** The headers that decide whether a request is looked at; read in one pass, since every call pays for it. */
+export interface GuardedHeaders {
+  host: string | undefined
+  origin: string | undefined
+  referer: string | undefined
+  fetchSite: string | undefined
+  contentType: string | undefined
+  authorization: string | undefined
+  /** A header of this list that came twice: two readers might take a different one each. */
+  repeated: string | undefined
+}
+
+const names: Readonly<Record<string, Exclude<keyof GuardedHeaders, 'repeated'>>> = {
+  host: 'host',
+  origin: 'origin',
+  referer: 'referer',
+  'sec-fetch-site': 'fetchSite',
+  'content-type': 'contentType',
+  authorization: 'authorization',
+}
+const lengths = new Set(Object.keys(names).map((name) => name.length))
+
+export function readGuardedHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): GuardedHeaders {
+  const headers: GuardedHeaders = {
+    host: undefined,
+    origin: undefined,
+    referer: undefined,
+    fetchSite: undefined,
+    contentType: undefined,
+    authorization: undefined,
+    repeated: undefined,
+  }
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const raw = rawHeaders[at]!
+    if (!lengths.has(raw.length)) continue
+    const name = raw.toLowerCase()
+    const member = Object.hasOwn(names, name) ? names[name] : undefined
+    if (!member) continue
+    if (headers[member] !== undefined) headers.repeated = name
+    headers[member] = rawHeaders[at + 1]
+  }
+  return headers
+}
+
+export interface GuardOptions {
+  /** Port that the listener answers on; undefined on a Unix socket, where any port will do. */
+  readonly port: number | undefined
+  /** Host names beside those of the loopback, without port. */
+  readonly hosts?: readonly string[]
+  /** Origins of pages that may call, as a browser spells them. */
+  readonly allowedOrigins: readonly string[]
+}
+
+const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
+
+/**
+ * Keeps web pages out, whatever they try: a foreign name that resolves here (DNS rebinding) fails on `Host`, a foreign page
+ * on `Origin`, `Referer` or `Sec-Fetch-Site`. That none of these is there proves nothing and is accepted: programs send none.
+ */
+export function createGuard({
+  port,
+  hosts = [],
+  allowedOrigins,
+}: GuardOptions): (headers: GuardedHeaders) => Refusal | undefined {
+  const ownNames = [...loopbackNames, ...hosts.map((each) => each.toLowerCase())]
+  const ownHosts = new Set(port === undefined ? [] : ownNames.map((name) => `${name}:${port}`))
+  if (port === 80 || port === 443) for (const name of ownNames) ownHosts.add(name)
+  const ownOrigins = new Set([
+    ...allowedOrigins,
+    ...[...ownHosts].flatMap((host) => [`http://${host}`, `https://${host}`]),
+  ])
+
+  const isOwnHost = (host: string): boolean =>
+    port === undefined ? ownNames.includes(host.replace(/:\d*$/, '')) : ownHosts.has(host)
+
+  const isOwnPage = (page: string): boolean => {
+    if (ownOrigins.has(page)) return true
+    const url = URL.parse(page)
+    return url !== null && ownOrigins.has(url.origin)
+  }
+
+  return (headers) => {
+    const { host, origin, referer, fetchSite, repeated } = headers
+    if (repeated !== undefined)
+      return refusal(400, 'repeated_header', `the header "${repeated}" came twice; send it once`)
+    if (host === undefined || !(isOwnHost(host) || isOwnHost(host.toLowerCase()))) {
+      return refusal(
+        403,
+        'foreign_host',
+        `the Host header is ${show(host)}; this listener answers to ${ownNames.join(', ')}${port === undefined ? '' : ` with port ${port}`}`,
+      )
+    }
+    if (origin !== undefined && !ownOrigins.has(origin)) {
+      return refusal(
+        403,
+        'foreign_origin',
+        `pages of ${show(origin)} may not call; allow the origin in "allowedOrigins" if they should`,
+      )
+    }
+    if (referer !== undefined && !isOwnPage(referer)) {
+      return refusal(
+        403,
+        'foreign_referer',
+        'the Referer header is of another site; allow its origin in "allowedOrigins" if it should call',
+      )
+    }
+    if (
+      fetchSite !== undefined &&
+      fetchSite !== 'none' &&
+      fetchSite !== 'same-origin' &&
+      !(origin !== undefined && ownOrigins.has(origin))
+    ) {
+      return refusal(
+        403,
+        'foreign_site',
+        `a browser sent this for another site (Sec-Fetch-Site: ${show(fetchSite)})`,
+      )
+    }
+    return undefined
+  }
+}
+
+const refusal = (status: number, reason: string, message: string): Refusal => ({ status, reason, message })
+const show = (text: string | undefined): string =>
+  text === undefined ? 'missing' : JSON.stringify(text.slice(0, 100))
+
+const jsonType = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-?8"?[ \t]*;?[ \t]*)?$/i
+
+/** `application/json`, in UTF-8. A page can't send it without asking first, which is why nothing else is taken. */
+export const isJsonType = (contentType: string | undefined): boolean =>
+  contentType === 'application/json' || (contentType !== undefined && jsonType.test(contentType))

@@ -1,0 +1,165 @@
+import { chmodSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { connect } from 'node:net'
+import { dirname } from 'node:path'
+
+/** A listener that could not be opened. The message says which, why, and what to do. */
+export class ListenError extends Error {
+  override readonly name = 'ListenError'
+}
+
+export interface Limits {
+  /** Seconds in which a whole request must have arrived. */
+  readonly requestSeconds: number
+}
+
+/** Something that listens. `close` stops accepting, lets running requests end for two seconds, then ends them. */
+export interface Listening {
+  close(): Promise<void>
+}
+
+const isLoopback = (address: string): boolean => address === '::1' || /^127(?:\.\d{1,3}){3}$/.test(address)
+
+export interface TcpOptions {
+  readonly addresses: readonly string[]
+  /** 0: any free one, the same on every address. */
+  readonly port: number
+  readonly tls?: { readonly cert: string; readonly key: string }
+  /** Whether callers must show a key; without it and TLS no address but the loopback is opened. */
+  readonly authenticated: boolean
+  readonly limits: Limits
+  /** Makes the listener once the port is known. */
+  readonly listener: (port: number) => RequestListener
+}
+
+/**
+ * Opens one TCP listener an address. An address that this machine does not have (no IPv6, say) is left out, except the first.
+ *
+ * @throws ListenError
+ */
+export async function listenTcp(options: TcpOptions): Promise<Listening & { port: number; secure: boolean }> {
+  const { addresses, tls, authenticated, limits } = options
+  for (const address of addresses) {
+    if (!isLoopback(address) && !(tls && authenticated)) {
+      throw new ListenError(
+        `address ${address} is not of the loopback: anyone on the network could call. ` +
+          'Set listen.tlsCert, listen.tlsKey and apiKey, or listen on 127.0.0.1 and ::1',
+      )
+    }
+  }
+  for (let attempt = 1; ; attempt++) {
+    const servers: Server[] = []
+    let port = options.port
+    try {
+      for (const [at, address] of addresses.entries()) {
+        const server = makeServer(limits, tls)
+        try {
+          await open(server, { host: address, port })
+        } catch (cause) {
+          const { code } = cause as NodeJS.ErrnoException
+          if (at > 0 && (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')) continue
+          throw cause
+        }
+        port = (server.address() as { port: number }).port
+        servers.push(server)
+      }
+      const listener = options.listener(port)
+      for (const server of servers) server.on('request', listener)
+      return { port, secure: tls !== undefined, close: () => closeAll(servers) }
+    } catch (cause) {
+      await closeAll(servers)
+      const taken = (cause as NodeJS.ErrnoException).code === 'EADDRINUSE'
+      if (taken && options.port === 0 && attempt < 20) continue
+      if (!taken)
+        throw new ListenError(`can't listen on port ${port}: ${(cause as Error).message}`, { cause })
+      throw new ListenError(`port ${port} is taken by another program; stop it or choose another port`, {
+        cause,
+      })
+    }
+  }
+}
+
+/**
+ * Opens a Unix socket. One that a dead process left behind is replaced, one that answers is not.
+ *
+ * @param mode permissions of the socket, such as 0o660
+ * @throws ListenError
+ */
+export async function listenUnix(
+  path: string,
+  mode: number,
+  limits: Limits,
+  listener: RequestListener,
+): Promise<Listening> {
+  if (Buffer.byteLength(path) > 107) {
+    throw new ListenError(
+      `the path of the Unix socket is longer than 107 bytes: ${path}; choose a shorter state folder`,
+    )
+  }
+  mkdirSync(dirname(path), { recursive: true, mode: 0o750 })
+  if (statSync(path, { throwIfNoEntry: false })) {
+    if (await answers(path))
+      throw new ListenError(`another process answers at ${path}; stop it or choose another state folder`)
+    rmSync(path)
+  }
+  const server = makeServer(limits)
+  const before = process.umask(0o777 & ~mode)
+  try {
+    await open(server, { path })
+  } finally {
+    process.umask(before)
+  }
+  chmodSync(path, mode)
+  server.on('request', listener)
+  return { close: () => closeAll([server]) }
+}
+
+function makeServer(limits: Limits, tls?: TcpOptions['tls']): Server {
+  const settings = {
+    requestTimeout: limits.requestSeconds * 1000,
+    headersTimeout: Math.min(limits.requestSeconds, 15) * 1000,
+    connectionsCheckingInterval: 5000,
+    keepAliveTimeout: 30_000,
+    maxHeaderSize: 16 * 1024,
+  }
+  if (!tls) return createServer(settings)
+  return createTlsServer({
+    ...settings,
+    minVersion: 'TLSv1.2',
+    cert: readFileSync(tls.cert),
+    key: readFileSync(tls.key),
+  })
+}
+
+function open(server: Server, where: { host: string; port: number } | { path: string }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ ...where, ipv6Only: true }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+}
+
+async function closeAll(servers: readonly Server[]): Promise<void> {
+  await Promise.all(
+    servers.map((server) => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeIdleConnections()
+      const impatient = setTimeout(() => server.closeAllConnections(), 2000)
+      return closed.finally(() => clearTimeout(impatient))
+    }),
+  )
+}

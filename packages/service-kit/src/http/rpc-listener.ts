@@ -1,0 +1,103 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { openRpcPath, RpcError, rpcPath } from '@selvedge/protocol'
+import type { Answer, Dispatcher } from '@selvedge/protocol/jsonrpc'
+import { readBody } from './body.ts'
+import { createGuard, type GuardOptions, isJsonType, type Refusal, readGuardedHeaders } from './guard.ts'
+
+/** What the transport tells a handler of the caller. */
+export interface CallContext {
+  /** The Authorization header as it came. */
+  readonly authorization: string | undefined
+}
+
+export interface RpcListenerOptions {
+  readonly dispatcher: Dispatcher<CallContext>
+  readonly guard: GuardOptions
+  /** Largest body in bytes. */
+  readonly maxBody: number
+  /** The OpenRPC document as JSON text; absent: the path is not served. */
+  readonly openRpc?: () => string
+}
+
+/**
+ * JSON-RPC over HTTP at `/jsonrpc/v1`. Below Fastify on purpose: two exact paths need no router, and this is the path whose
+ * cost the whole device feels (measured in bench/).
+ */
+export function createRpcListener({
+  dispatcher,
+  guard,
+  maxBody,
+  openRpc,
+}: RpcListenerOptions): RequestListener {
+  const check = createGuard(guard)
+
+  return (request, response) => {
+    const headers = readGuardedHeaders(request)
+    const refused = check(headers)
+    if (refused) return refuse(request, response, refused)
+    const { url, method } = request
+    if (url !== rpcPath) return other(request, response)
+    if (method !== 'POST') return notAllowed(request, response, 'POST')
+    if (!isJsonType(headers.contentType)) {
+      const message = `the content type is ${JSON.stringify(headers.contentType ?? '')}; send application/json in UTF-8`
+      return refuse(request, response, { status: 415, reason: 'unsupported_media_type', message })
+    }
+    readBody(request, maxBody, (body) => {
+      if (!body) {
+        const message = `the body is larger than ${maxBody} bytes; send a smaller one`
+        return refuse(request, response, { status: 413, reason: 'limit_exceeded', message })
+      }
+      if (!isUtf8(body)) {
+        return answer(response, dispatcher.refuse(new RpcError('parse_error', 'the body is not valid UTF-8')))
+      }
+      const text = dispatcher.dispatch(body.toString(), { authorization: headers.authorization })
+      if (text instanceof Promise) text.then((late) => answer(response, late))
+      else answer(response, text)
+    })
+  }
+
+  function other(request: IncomingMessage, response: ServerResponse): void {
+    if (request.url !== openRpcPath || !openRpc) {
+      const message = `there is nothing at ${JSON.stringify(request.url?.slice(0, 200))}; the API is at POST ${rpcPath}`
+      refuse(request, response, { status: 404, reason: 'not_found', message })
+    } else if (request.method !== 'GET') {
+      notAllowed(request, response, 'GET')
+    } else {
+      request.resume()
+      answer(response, openRpc())
+    }
+  }
+}
+
+function notAllowed(request: IncomingMessage, response: ServerResponse, allow: string): void {
+  response.setHeader('Allow', allow)
+  refuse(request, response, { status: 405, reason: 'method_not_allowed', message: `send ${allow}` })
+}
+
+function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, reason, message }: Refusal,
+): void {
+  const text = JSON.stringify({ error: { code: status, message, reason } })
+  request.resume()
+  response.setHeader('Connection', 'close')
+  send(response, status, text)
+}
+
+function answer(response: ServerResponse, text: Answer): void {
+  if (text === undefined) response.writeHead(204).end()
+  else send(response, 200, text)
+}
+
+function send(response: ServerResponse, status: number, text: string): void {
+  response
+    .writeHead(status, {
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(text),
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+    })
+    .end(text)
+}

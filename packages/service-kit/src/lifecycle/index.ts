@@ -1,0 +1,2 @@
+/** How a program starts and ends. */
+export { runService, type Service } from './run-service.ts'

@@ -1,0 +1,187 @@
+/**
+ * One JSON document that survives a power cut at any moment.
+ *
+ * Two files take turns. Each holds a header line `selvedge <generation> <length> <sha256>` and the document; a write goes to
+ * the older one and is followed by fdatasync, so that the newer one is whole at every moment. At start the newest valid
+ * generation counts. Changes that come while a write is under way share the next one (group commit).
+ */
+import { createHash } from 'node:crypto'
+import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { StoreError } from './store-error.ts'
+
+export interface DocumentStore<T> {
+  /** The document as it is now, changes under way included. */
+  readonly value: T
+  /** What a person should know of the files, such as that one was set aside. */
+  readonly notices: readonly string[]
+  /**
+   * Changes the document. The promise is kept once the change is on the disk.
+   *
+   * @throws StoreError when it could not be written; the change stays in memory and goes with the next write
+   */
+  update(change: (value: T) => T): Promise<void>
+  close(): Promise<void>
+}
+
+interface Generation<T> {
+  readonly number: number
+  readonly value: T
+}
+
+const slots = ['a', 'b'] as const
+
+/**
+ * @param path of the document; the files are `<path>.a` and `<path>.b`
+ * @param read turns parsed JSON into a document and throws where it is none
+ * @throws StoreError when the folder can't be used
+ */
+export async function openDocument<T>(
+  path: string,
+  initial: T,
+  read: (json: unknown) => T,
+): Promise<DocumentStore<T>> {
+  const notices: string[] = []
+  const found: (Generation<T> | undefined)[] = []
+  let damaged = 0
+  for (const slot of slots) {
+    const file = `${path}.${slot}`
+    const content = await readFile(file).catch((cause) => {
+      if (cause.code === 'ENOENT') return undefined
+      throw new StoreError(`can't read ${file}: ${cause.message}`, { cause })
+    })
+    const generation = content?.length ? parseGeneration(content, read) : undefined
+    if (content?.length && !generation) damaged++
+    found.push(generation)
+  }
+  let newest = 0
+  if (found[1] && found[1].number > (found[0]?.number ?? -1)) newest = 1
+  const current = found[newest]
+  if (!current && damaged > 0) notices.push(await setAside(path))
+
+  const handles = await openSlots(path)
+  let value = current?.value ?? initial
+  let generation = current?.number ?? 0
+  let slot = current ? 1 - newest : 0
+  let waiting: { resolve: () => void; reject: (cause: unknown) => void }[] = []
+  let writing: Promise<void> | undefined
+
+  async function writeAll(): Promise<void> {
+    while (waiting.length > 0) {
+      const served = waiting
+      waiting = []
+      try {
+        generation++
+        await writeGeneration(handles[slot]!, generation, value)
+        slot = 1 - slot
+        for (const each of served) each.resolve()
+      } catch (cause) {
+        const error = new StoreError(`can't write ${path}.${slots[slot]}: ${(cause as Error).message}`, {
+          cause,
+        })
+        for (const each of served) each.reject(error)
+      }
+    }
+    writing = undefined
+  }
+
+  return {
+    get value() {
+      return value
+    },
+    notices,
+    update(change) {
+      value = change(value)
+      const done = new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }))
+      writing ??= writeAll()
+      return done
+    },
+    async close() {
+      await writing
+      for (const handle of handles) await handle.close()
+    },
+  }
+}
+
+/** Makes both files, and their names durable in the folder, before anything is acknowledged. */
+async function openSlots(path: string): Promise<FileHandle[]> {
+  try {
+    const handles: FileHandle[] = []
+    for (const slot of slots) handles.push(await openOrCreate(`${path}.${slot}`))
+    await syncFolder(dirname(path))
+    return handles
+  } catch (cause) {
+    throw new StoreError(`can't use the state folder ${dirname(path)}: ${(cause as Error).message}`, {
+      cause,
+    })
+  }
+}
+
+const openOrCreate = (file: string) =>
+  open(file, 'r+').catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code !== 'ENOENT') throw cause
+    return open(file, 'wx+', 0o600)
+  })
+
+async function writeGeneration(handle: FileHandle, generation: number, value: unknown): Promise<void> {
+  const body = Buffer.from(JSON.stringify(value))
+  const header = `selvedge ${generation} ${body.length} ${sha256(body)}\n`
+  const content = Buffer.concat([Buffer.from(header), body])
+  let written = 0
+  while (written < content.length) {
+    written += (await handle.write(content, written, content.length - written, written)).bytesWritten
+  }
+  await handle.datasync()
+}
+
+/** Bytes after the given length are of a longer, older generation. */
+function parseGeneration<T>(content: Buffer, read: (json: unknown) => T): Generation<T> | undefined {
+  const end = content.indexOf(0x0a)
+  const match = /^selvedge (\d{1,15}) (\d{1,9}) ([0-9a-f]{64})$/.exec(
+    content.toString('latin1', 0, Math.max(end, 0)),
+  )
+  if (!match) return undefined
+  const [, number, length, digest] = match as unknown as [string, string, string, string]
+  const body = content.subarray(end + 1, end + 1 + Number(length))
+  if (body.length !== Number(length) || sha256(body) !== digest) return undefined
+  try {
+    return { number: Number(number), value: read(JSON.parse(body.toString())) }
+  } catch {
+    return undefined
+  }
+}
+
+async function setAside(path: string): Promise<string> {
+  const names: string[] = []
+  for (const slot of slots) {
+    const file = `${path}.${slot}`
+    const aside = `${file}.damaged-${new Date().toISOString().replaceAll(':', '')}`
+    const moved = await rename(file, aside).then(
+      () => true,
+      () => false,
+    )
+    if (moved) names.push(aside)
+  }
+  return `the state in ${path} was damaged and is set aside as ${names.join(' and ')}; what it held is gone until you restore it from a backup`
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  await handle.sync().finally(() => handle.close())
+}
+
+/** Writes a file that is never changed again: whole under its name, or not there. */
+export async function writeOnce(path: string, content: string, mode = 0o600): Promise<void> {
+  const draft = join(dirname(path), `.${crypto.randomUUID()}`)
+  const handle = await open(draft, 'wx', mode)
+  try {
+    await handle.writeFile(content)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  await rename(draft, path)
+  await syncFolder(dirname(path))
+}
+
+const sha256 = (data: Buffer): string => createHash('sha256').update(data).digest('hex')

@@ -1,0 +1,79 @@
+/**
+ * The thread that owns the database file. Jobs that arrive together are committed together: one fsync for all of them, a
+ * savepoint for each, so that one that fails takes no other with it.
+ */
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import type { Row } from '../sql.ts'
+import type { Job, JobResult, WorkerSettings } from '../sqlite.ts'
+
+/** Most jobs in one commit: bounds how long the first of them waits. */
+const maxJobs = 500
+
+const { path, migrations } = workerData as WorkerSettings
+const database = new DatabaseSync(path, { timeout: 5000 })
+database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
+migrate()
+
+const prepared = new Map<string, StatementSync>()
+const port = parentPort!
+port.on('message', (message: Job | 'close') => {
+  const jobs: Job[] = []
+  let closing = false
+  for (let next: Job | 'close' | undefined = message; next; ) {
+    if (next === 'close') closing = true
+    else jobs.push(next)
+    next = jobs.length < maxJobs ? receiveMessageOnPort(port)?.message : undefined
+  }
+  if (jobs.length > 0) port.postMessage(commit(jobs))
+  if (!closing) return
+  database.close()
+  port.close()
+})
+port.postMessage('ready')
+
+function migrate(): void {
+  const { user_version: done } = database.prepare('PRAGMA user_version').get() as { user_version: number }
+  if (done > migrations.length)
+    throw new Error(`it is of version ${done}; this program knows ${migrations.length}`)
+  for (let step = done; step < migrations.length; step++) {
+    database.exec(`BEGIN IMMEDIATE; ${migrations[step]}; PRAGMA user_version = ${step + 1}; COMMIT`)
+  }
+}
+
+function commit(jobs: readonly Job[]): JobResult[] {
+  try {
+    database.exec('BEGIN IMMEDIATE')
+    const results = jobs.map(runJob)
+    database.exec('COMMIT')
+    return results
+  } catch (cause) {
+    if (database.isTransaction) database.exec('ROLLBACK')
+    return jobs.map(({ id }) => failure(id, cause))
+  }
+}
+
+function runJob({ id, statements }: Job): JobResult {
+  database.exec('SAVEPOINT job')
+  try {
+    const rows = statements.map(
+      ({ sql, values }) => prepare(sql).all(...(values as SQLInputValue[])) as unknown as Row[],
+    )
+    database.exec('RELEASE job')
+    return { id, rows: rows.map((each) => each.map((row) => ({ ...row }))) }
+  } catch (cause) {
+    database.exec('ROLLBACK TO job; RELEASE job')
+    return failure(id, cause)
+  }
+}
+
+function prepare(text: string): StatementSync {
+  let statement = prepared.get(text)
+  if (!statement) prepared.set(text, (statement = database.prepare(text)))
+  return statement
+}
+
+function failure(id: number, cause: unknown): JobResult {
+  const { message, errcode } = cause as Error & { errcode?: number }
+  return { id, error: message, code: errcode === 13 ? 'ENOSPC' : undefined }
+}

@@ -1,0 +1,28 @@
+/**
+ * The storage port of the services: SQL statements that both SQLite and PostgreSQL understand, with `?` for values. One
+ * statement, or several that succeed or fail together; nothing is acknowledged before it is on the disk.
+ */
+export type SqlValue = string | number | null | Uint8Array
+export type Row = Readonly<Record<string, SqlValue>>
+
+export interface Statement {
+  readonly sql: string
+  readonly values: readonly SqlValue[]
+}
+
+/** A statement from a template: `sql\`SELECT * FROM nodes WHERE node_id = ${id}\``. */
+export const sql = (text: TemplateStringsArray, ...values: SqlValue[]): Statement => ({
+  sql: text.join('?'),
+  values,
+})
+
+export interface SqlStore {
+  /** Runs one statement and gives its rows. @throws StoreError */
+  run<R extends Row = Row>(statement: Statement): Promise<R[]>
+  /** Runs statements in one transaction. @throws StoreError, with none of them done */
+  transaction(statements: readonly Statement[]): Promise<Row[][]>
+  close(): Promise<void>
+}
+
+/** Steps that make the tables, oldest first. A step that was released is never changed; a new one is added. */
+export type Migrations = readonly string[]

@@ -1,0 +1,80 @@
+/** The embedded SQL store: SQLite in a worker thread, so that no fsync ever stands on the event loop. */
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import type { Migrations, Row, SqlStore, Statement } from './sql.ts'
+import { StoreError } from './store-error.ts'
+
+export interface Job {
+  readonly id: number
+  readonly statements: readonly Statement[]
+}
+
+export type JobResult =
+  | { readonly id: number; readonly rows: Row[][] }
+  | { readonly id: number; readonly error: string; readonly code: string | undefined }
+
+/** What the worker is started with. */
+export interface WorkerSettings {
+  readonly path: string
+  readonly migrations: Migrations
+}
+
+const workerUrl = new URL(
+  import.meta.url.endsWith('.ts') ? './platform/sqlite-worker.ts' : './sqlite-worker.js',
+  import.meta.url,
+)
+
+/**
+ * @param path file of the database
+ * @throws StoreError when it can't be opened, is damaged or of a newer version
+ */
+export async function openSqlite(path: string, migrations: Migrations): Promise<SqlStore> {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const worker = new Worker(workerUrl, {
+    workerData: { path, migrations } satisfies WorkerSettings,
+    execArgv: [],
+  })
+  const pending = new Map<number, { resolve: (rows: Row[][]) => void; reject: (cause: Error) => void }>()
+  let last = 0
+  let failed: StoreError | undefined
+
+  await new Promise<void>((resolve, reject) => {
+    worker.once('message', resolve)
+    worker.once('error', (cause) =>
+      reject(new StoreError(`can't open the database ${path}: ${cause.message}`, { cause })),
+    )
+  })
+  worker.on('error', (cause) => {
+    failed = new StoreError(`the database ${path} failed: ${(cause as Error).message}`, { cause })
+    for (const each of pending.values()) each.reject(failed)
+    pending.clear()
+  })
+  worker.on('message', (results: readonly JobResult[]) => {
+    for (const result of results) {
+      const job = pending.get(result.id)
+      pending.delete(result.id)
+      if ('rows' in result) job?.resolve(result.rows)
+      else job?.reject(new StoreError(`database: ${result.error}`, { cause: { code: result.code } }))
+    }
+  })
+
+  function transaction(statements: readonly Statement[]): Promise<Row[][]> {
+    if (failed) return Promise.reject(failed)
+    return new Promise((resolve, reject) => {
+      const id = ++last
+      pending.set(id, { resolve, reject })
+      worker.postMessage({ id, statements } satisfies Job)
+    })
+  }
+
+  return {
+    run: async <R extends Row>(statement: Statement) => (await transaction([statement]))[0] as R[],
+    transaction,
+    async close() {
+      const ended = new Promise((resolve) => worker.once('exit', resolve))
+      worker.postMessage('close')
+      await ended
+    },
+  }
+}

@@ -1,0 +1,29 @@
+/** Fakes for tests: a clock that moves when told, a log that is kept. */
+import type { Clock } from '../clock/clock.ts'
+import { createLog, type Log } from '../log/log.ts'
+
+export interface FakeClock extends Clock {
+  set(milliseconds: number): void
+  advance(milliseconds: number): void
+}
+
+export function createFakeClock(start = Date.parse('2026-01-01T00:00:00Z')): FakeClock {
+  let time = start
+  return {
+    now: () => time,
+    set: (milliseconds) => {
+      time = milliseconds
+    },
+    advance: (milliseconds) => {
+      time += milliseconds
+    },
+  }
+}
+
+export function createMemoryLog(): Log & { readonly lines: string[] } {
+  const lines: string[] = []
+  return {
+    ...createLog({ service: 'test', level: 'debug', now: () => 0 }, (line) => lines.push(line)),
+    lines,
+  }
+}

@@ -1,0 +1,8 @@
+/** Tokens with keys: signing, verifying, proofs of possession, HMAC codes. Synchronous `node:crypto` throughout. */
+export { createDpopVerifier, createProof, DpopError, type DpopVerifier, type VerifiedProof } from './dpop.ts'
+export { importPublicKey, nodeIdOf, signEs256, thumbprint, verifyEs256 } from './es256.ts'
+export { agreeHmacSecret, createHmacCode, type HmacVerdict, hmacIssuer, verifyHmacCode } from './hmac-code.ts'
+export { RecentMap, readKeySet } from './key-cache.ts'
+export { createRemoteIssuer, type RemoteIssuer } from './remote-issuer.ts'
+export { signJws } from './sign.ts'
+export { createTokenVerifier, type Issuer, type TokenVerifier } from './verifier.ts'

@@ -1,0 +1,52 @@
+import type { KeyObject } from 'node:crypto'
+import { jwkOfSet, jwks, type PublicJwk } from '@selvedge/protocol/tokens'
+import { importPublicKey, thumbprint } from './es256.ts'
+
+/** Remembers the newest entries, up to a number; the one not used for longest goes first. */
+export class RecentMap<K, V> {
+  readonly #map = new Map<K, V>()
+  readonly #limit: number
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+  get(key: K): V | undefined {
+    const value = this.#map.get(key)
+    if (value !== undefined && this.#map.size > this.#limit / 2) {
+      this.#map.delete(key)
+      this.#map.set(key, value)
+    }
+    return value
+  }
+  set(key: K, value: V): void {
+    this.#map.delete(key)
+    this.#map.set(key, value)
+    if (this.#map.size > this.#limit) this.#map.delete(this.#map.keys().next().value as K)
+  }
+  delete(key: K): void {
+    this.#map.delete(key)
+  }
+  clear(): void {
+    this.#map.clear()
+  }
+}
+
+/** Public keys by thumbprint: importing one costs 50 µs, which a device that calls often should pay once. */
+export function createKeyCache(limit: number): (jwk: PublicJwk) => { key: KeyObject; jkt: string } {
+  const known = new RecentMap<string, { key: KeyObject; jkt: string }>(limit)
+  return (jwk) => {
+    const jkt = thumbprint(jwk)
+    let entry = known.get(jkt)
+    if (!entry) known.set(jkt, (entry = { key: importPublicKey(jwk), jkt }))
+    return entry
+  }
+}
+
+/** The usable keys of a published set, by `kid`; what is not an ES256 signing key is passed over (RFC 7517 § 5). */
+export function readKeySet(json: unknown): Map<string, KeyObject> {
+  const keys = new Map<string, KeyObject>()
+  for (const each of jwks.parse(json).keys) {
+    const jwk = jwkOfSet.safeParse(each)
+    if (jwk.success) keys.set(jwk.data.kid, importPublicKey(jwk.data))
+  }
+  return keys
+}

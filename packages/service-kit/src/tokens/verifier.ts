@@ -1,0 +1,105 @@
+import type { KeyObject } from 'node:crypto'
+import {
+  type BaseClaims,
+  checkClaims,
+  checkHeader,
+  leeway,
+  parseJws,
+  TokenError,
+  type TokenProfile,
+} from '@selvedge/protocol/tokens'
+import { type Clock, seconds } from '../clock/clock.ts'
+import { verifyEs256 } from './es256.ts'
+import { RecentMap } from './key-cache.ts'
+
+/** An issuer that is trusted, and its keys. */
+export interface Issuer {
+  readonly issuer: string
+  findKey(kid: string): KeyObject | undefined
+  /** Fetches the keys anew, where they are another service's. Gives false when there is nothing newer to hope for. */
+  refresh?(): Promise<boolean>
+}
+
+export interface TokenVerifier {
+  /**
+   * Checks a token wholly: form, header, issuer, signature, times, audience, claims. Revocation is the caller's.
+   *
+   * A promise comes back only where the key is not known yet and the issuer is asked for it.
+   *
+   * @throws TokenError
+   */
+  verify<C extends BaseClaims>(token: string, profile: TokenProfile<C>, audience: string): C | Promise<C>
+  /** The same for a token that may have ended by now: what it said was true when it was issued. Nothing is remembered. */
+  verifyEnded<C extends BaseClaims>(token: string, profile: TokenProfile<C>, audience: string): Promise<C>
+  /** Forgets what was found good. */
+  clear(): void
+}
+
+interface Verified {
+  readonly claims: BaseClaims
+  readonly profile: object
+  readonly audience: string
+}
+
+/**
+ * Remembers what it found good, so that a device that shows the same token ten times a second does not pay for the signature
+ * each time. An entry belongs to one spelling of a token (an ECDSA signature has a valid twin, which is verified on its
+ * own); revocation goes by `jti`, which both spellings share.
+ *
+ * @param issuers of this kind of token, and no other: an issuer is never believed beyond its role
+ */
+export function createTokenVerifier(options: {
+  readonly issuers: () => Iterable<Issuer>
+  readonly clock: Clock
+  readonly remembered: number
+}): TokenVerifier {
+  const { clock } = options
+  const verified = new RecentMap<string, Verified>(options.remembered)
+
+  function check<C extends BaseClaims>(
+    token: string,
+    profile: TokenProfile<C>,
+    audience: string,
+    acceptEnded: boolean,
+  ): C | Promise<C> {
+    const { label } = profile
+    const jws = parseJws(token)
+    const { iss, kid } = checkHeader(jws, profile)
+    const issuer = [...options.issuers()].find((each) => each.issuer === iss)
+    if (!issuer) {
+      const shown = JSON.stringify(iss.slice(0, 200))
+      throw new TokenError(
+        'token_untrusted',
+        `the ${label} is of the issuer ${shown}, which is not trusted here`,
+      )
+    }
+    const finish = (key: KeyObject | undefined): C => {
+      if (!key) throw new TokenError('token_untrusted', `the key of the ${label} is not one of its issuer`)
+      if (!verifyEs256(key, jws.signingInput, jws.signature)) {
+        throw new TokenError('token_untrusted', `the signature of the ${label} is not that of its issuer`)
+      }
+      return checkClaims(jws.payload, profile, audience, seconds(clock), acceptEnded)
+    }
+    const key = issuer.findKey(kid)
+    if (key || !issuer.refresh) return finish(key)
+    return issuer.refresh().then(() => finish(issuer.findKey(kid)))
+  }
+
+  return {
+    verify(token, profile, audience) {
+      const known = verified.get(token)
+      if (known && known.profile === profile && known.audience === audience) {
+        if (known.claims.exp + leeway > seconds(clock)) return known.claims as never
+        verified.delete(token)
+      }
+      const remember = <C extends BaseClaims>(claims: C): C => {
+        verified.set(token, { claims, profile, audience })
+        return claims
+      }
+      const claims = check(token, profile, audience, false)
+      return claims instanceof Promise ? claims.then(remember) : remember(claims)
+    },
+    verifyEnded: async (token, profile, audience) => check(token, profile, audience, true),
+    clear: () => verified.clear(),
+  }
+}
