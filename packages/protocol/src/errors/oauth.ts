@@ -23,6 +23,7 @@ export const oauthErrors = {
     meaning: 'The DPoP proof is missing, malformed, replayed or of another request.',
   },
   invalid_token: { status: 401, meaning: 'The token in the Authorization header is not accepted.' },
+  not_found: { status: 404, meaning: 'There is no such thing, or it is not for the account of the token.' },
   server_error: { status: 500, meaning: 'The service failed; its log has the cause.' },
 } as const satisfies Record<string, { status: number; meaning: string }>
 

@@ -85,7 +85,7 @@ export const edgeIdProfile: TokenProfile<EdgeIdClaims> = {
 export const accessProfile: TokenProfile<AccessClaims> = {
   label: 'access token',
   typ: 'at+jwt',
-  maxLifetime: 366 * 86_400,
+  maxLifetime: 86_400,
   check(payload) {
     for (const name of ['sub', 'client_id', 'account_id']) {
       if (!nonEmpty(payload[name])) return `claim "${name}" is not a non-empty string`

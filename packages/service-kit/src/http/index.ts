@@ -1,5 +1,6 @@
 /** Listeners, the guard that keeps web pages out, and JSON-RPC over HTTP. It knows no method. */
 export { readBody } from './body.ts'
+export { getJson } from './get-json.ts'
 export { createGuard, type GuardOptions, isJsonType, readGuardedHeaders } from './guard.ts'
 export { ListenError, type Listening, listenTcp, listenUnix } from './listen.ts'
 export { type CallContext, createRpcListener, type RpcListenerOptions } from './rpc-listener.ts'

@@ -18,10 +18,21 @@ export interface DocumentStore<T> {
   /**
    * Changes the document. The promise is kept once the change is on the disk.
    *
-   * @throws StoreError when it could not be written; the change stays in memory and goes with the next write
+   * @param change gives the new document and does nothing else; it may run twice
+   * @throws StoreError when it could not be written; then the change is taken back
    */
   update(change: (value: T) => T): Promise<void>
+  /** Changes the document in memory; the change goes to the disk with the next `update`. For what can be found out again. */
+  updateLazily(change: (value: T) => T): void
+  /** Kept once every change made so far is on the disk. */
+  settled(): Promise<void>
   close(): Promise<void>
+}
+
+interface Change<T> {
+  readonly apply: (value: T) => T
+  readonly resolve: () => void
+  readonly reject: (cause: unknown) => void
 }
 
 interface Generation<T> {
@@ -60,22 +71,25 @@ export async function openDocument<T>(
   if (!current && damaged > 0) notices.push(await setAside(path))
 
   const handles = await openSlots(path)
-  let value = current?.value ?? initial
+  let durable = current?.value ?? initial
+  let value = durable
   let generation = current?.number ?? 0
   let slot = current ? 1 - newest : 0
-  let waiting: { resolve: () => void; reject: (cause: unknown) => void }[] = []
+  let waiting: Change<T>[] = []
   let writing: Promise<void> | undefined
 
   async function writeAll(): Promise<void> {
     while (waiting.length > 0) {
       const served = waiting
+      const written = value
       waiting = []
       try {
-        generation++
-        await writeGeneration(handles[slot]!, generation, value)
+        await writeGeneration(handles[slot]!, ++generation, written)
         slot = 1 - slot
+        durable = written
         for (const each of served) each.resolve()
       } catch (cause) {
+        value = waiting.reduce((before, { apply }) => apply(before), durable)
         const error = new StoreError(`can't write ${path}.${slots[slot]}: ${(cause as Error).message}`, {
           cause,
         })
@@ -92,10 +106,15 @@ export async function openDocument<T>(
     notices,
     update(change) {
       value = change(value)
-      const done = new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }))
+      const done = new Promise<void>((resolve, reject) => waiting.push({ apply: change, resolve, reject }))
       writing ??= writeAll()
       return done
     },
+    updateLazily(change) {
+      value = change(value)
+      durable = change(durable)
+    },
+    settled: async () => writing,
     async close() {
       await writing
       for (const handle of handles) await handle.close()

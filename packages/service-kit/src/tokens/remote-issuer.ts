@@ -5,7 +5,7 @@ import { readKeySet } from './key-cache.ts'
 import type { Issuer } from './verifier.ts'
 
 /** Milliseconds between two attempts to fetch keys: a stranger's tokens must not make us knock at the issuer's door. */
-const pause = 10_000
+const pauseAfter = { success: 10_000, failure: 1000 }
 
 export interface RemoteIssuerOptions {
   /** URL of the issuer, as its tokens name it. */
@@ -20,6 +20,7 @@ export interface RemoteIssuerOptions {
 }
 
 export interface RemoteIssuer extends Issuer {
+  /** Fetches the keys, unless that was done a moment ago. Gives whether the last attempt brought keys. */
   refresh(): Promise<boolean>
 }
 
@@ -33,24 +34,26 @@ export function createRemoteIssuer({
 }: RemoteIssuerOptions): RemoteIssuer {
   let keys: Map<string, KeyObject> = stored === undefined ? new Map() : readKeySet(stored)
   let text = stored === undefined ? '' : JSON.stringify(stored)
-  let triedAt = Number.NEGATIVE_INFINITY
+  let last = { at: Number.NEGATIVE_INFINITY, good: false }
   let running: Promise<boolean> | undefined
 
   async function fetchKeys(): Promise<boolean> {
+    let good = false
     try {
       const { issuer: named, jwks_uri } = metadata.parse(await getJson(issuer + identityPaths.oauthMetadata))
       if (named !== issuer) return false
       const keySet = await getJson(jwks_uri)
       keys = readKeySet(keySet)
+      good = true
       if (JSON.stringify(keySet) !== text) {
         text = JSON.stringify(keySet)
         onChange?.(keySet)
       }
-      triedAt = clock.now()
       return true
     } catch {
       return false
     } finally {
+      last = { at: clock.now(), good }
       running = undefined
     }
   }
@@ -60,8 +63,10 @@ export function createRemoteIssuer({
     findKey: (kid) => keys.get(kid),
     refresh() {
       if (running) return running
-      if (Math.abs(clock.now() - triedAt) < pause) return Promise.resolve(false)
-      return (running = fetchKeys())
+      const pause = last.good ? pauseAfter.success : pauseAfter.failure
+      if (Math.abs(clock.now() - last.at) < pause) return Promise.resolve(last.good)
+      running = fetchKeys()
+      return running
     },
   }
 }

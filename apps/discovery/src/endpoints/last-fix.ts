@@ -1,0 +1,36 @@
+import { discoveryPaths, type LastFix, OAuthError } from '@selvedge/protocol'
+import { accessProfile, edgeAudience } from '@selvedge/protocol/tokens'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import { asOAuth } from '@selvedge/service-kit/http-app'
+import type { TokenVerifier } from '@selvedge/service-kit/tokens'
+import type { FastifyInstance } from 'fastify'
+import type { LocationStore } from '../stores/location-store.ts'
+
+export interface LastFixParts {
+  readonly clock: Clock
+  readonly store: LocationStore
+  /** Believes the tenants. */
+  readonly verifier: TokenVerifier
+}
+
+/** `GET /v1/nodes/<id>/fix`: where a node was last, for its own account. To others it looks as if there were no such node. */
+export function addLastFixEndpoint(app: FastifyInstance, { clock, store, verifier }: LastFixParts): void {
+  app.get<{ Params: { nodeId: string } }>(
+    discoveryPaths.fixOf(':nodeId'),
+    async (request, reply): Promise<LastFix> => {
+      const [, token = ''] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? []
+      reply.header('WWW-Authenticate', 'Bearer')
+      if (token === '')
+        throw new OAuthError('invalid_token', 'send the access token as "Authorization: Bearer <token>"')
+      const { account_id } = await asOAuth(() => verifier.verify(token, accessProfile, edgeAudience))
+      reply.removeHeader('WWW-Authenticate')
+      const last = store.last(request.params.nodeId)
+      if (!last || last.accountId !== account_id) {
+        throw new OAuthError('not_found', 'the account has no node of this ID that ever reported where it is')
+      }
+      const { fixedAt, receivedAt, ...rest } = last
+      const ageSeconds = Math.max(0, Math.floor((clock.now() - fixedAt) / 1000))
+      return { ...rest, fixedAt: isoTime(fixedAt), receivedAt: isoTime(receivedAt), ageSeconds }
+    },
+  )
+}

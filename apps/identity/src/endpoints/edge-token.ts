@@ -1,0 +1,173 @@
+import { createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto'
+import { type EdgeTokenResponse, identityPaths, OAuthError } from '@selvedge/protocol'
+import {
+  accessProfile,
+  discoveryAudience,
+  type EdgeIdClaims,
+  edgeAudience,
+  edgeIdProfile,
+  hasScope,
+  type NodeStatement,
+  publicJwk,
+  TokenError,
+} from '@selvedge/protocol/tokens'
+import { type Clock, seconds } from '@selvedge/service-kit/clock'
+import { requireProof } from '@selvedge/service-kit/http-app'
+import {
+  agreeHmacSecret,
+  type DpopVerifier,
+  nodeIdOf,
+  type TokenVerifier,
+  type VerifiedProof,
+} from '@selvedge/service-kit/tokens'
+import type { FastifyInstance } from 'fastify'
+import type { SigningKeys } from '../keys/signing-keys.ts'
+import type { EnrolmentCodes } from '../registry/enrolment-codes.ts'
+import type { Node, Nodes } from '../registry/nodes.ts'
+
+/** Milliseconds by which "last seen" may be behind: not every token is worth a write. */
+const lastSeenStep = 60_000
+
+export interface EdgeTokenParts {
+  readonly clock: Clock
+  readonly keys: SigningKeys
+  readonly issuer: () => string
+  /** Issuers of the tenants that tokens are for. */
+  readonly audiences: () => readonly string[]
+  /** Seconds. */
+  readonly lifetime: number
+  readonly enrolment: 'open' | 'code'
+  readonly codes: EnrolmentCodes
+  readonly nodes: Nodes
+  readonly dpop: DpopVerifier
+  /** Believes the tenants that may associate nodes. */
+  readonly tenantVerifier: TokenVerifier
+}
+
+/**
+ * `POST /edge/token`: a node proves its key and gets an edge ID token. The first request enrols the node; each one agrees the
+ * HMAC secret where it is not agreed yet, and brings the registry up to date on name and account. Repeating it does no harm.
+ */
+export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts): void {
+  const { clock, keys, issuer, nodes, dpop, lifetime } = parts
+
+  app.post(identityPaths.edgeToken, async (request, reply): Promise<EdgeTokenResponse> => {
+    const proof = requireProof({ dpop, url: issuer() }, request, reply)
+    if (!proof.node) throw new OAuthError('invalid_dpop_proof', 'the proof has no claim "node"')
+    const audience = audienceOf(proof.node)
+    const nodeId = nodeIdOf(proof.jwk)
+    const known = await nodes.find(nodeId)
+    if (known && known.blockedAt !== null)
+      throw new OAuthError('access_denied', 'this node is blocked; ask the operator')
+    if (!known) await admit(nodeId, proof.node)
+    const node = await bringUpToDate(nodeId, proof.node, known)
+    const now = seconds(clock)
+    const claims: EdgeIdClaims = {
+      iss: issuer(),
+      sub: node.accountId,
+      aud: audience,
+      node_id: nodeId,
+      node_name: node.name,
+      iat: now,
+      exp: now + lifetime,
+      jti: randomUUID(),
+      cnf: { jkt: proof.jkt },
+    }
+    return {
+      id_token: keys.sign(edgeIdProfile.typ, claims),
+      expires_in: lifetime,
+      account_id: node.accountId,
+      time: clock.now(),
+      hmac_key: JSON.parse(node.hmac.cloudKey),
+    }
+  })
+
+  function audienceOf({ audience }: NodeStatement): string | string[] {
+    if (audience === undefined) return [...parts.audiences()]
+    if (audience === discoveryAudience) return audience
+    throw new OAuthError(
+      'invalid_target',
+      'the audience of the node is neither absent nor the discovery service',
+    )
+  }
+
+  async function admit(nodeId: string, { enrolment_code: code }: NodeStatement): Promise<void> {
+    if (parts.enrolment === 'open') return
+    if (code !== undefined && (await parts.codes.redeem(code, nodeId))) return
+    throw new OAuthError(
+      'access_denied',
+      code === undefined
+        ? 'this node is new and enrolment needs a code; make one with "selvedge admin enrolment create" and set identity.enrolmentCode'
+        : 'the enrolment code is unknown, used or ended',
+    )
+  }
+
+  async function bringUpToDate(
+    nodeId: string,
+    stated: NodeStatement,
+    known: Node | undefined,
+  ): Promise<Node> {
+    const now = clock.now()
+    const nodeKey = JSON.stringify(stated.hmac_key)
+    const accountId = await accountOf(nodeId, stated, known?.accountId ?? '')
+    const same =
+      known && known.name === stated.name && known.accountId === accountId && known.hmac.nodeKey === nodeKey
+    if (same && now - known.lastSeenAt < lastSeenStep) return known
+    const hmac = known?.hmac.nodeKey === nodeKey ? known.hmac : agree(nodeId, stated, nodeKey)
+    const node = {
+      nodeId,
+      name: stated.name,
+      accountId,
+      hmac,
+      enrolledAt: known?.enrolledAt ?? now,
+      lastSeenAt: now,
+      blockedAt: null,
+    }
+    await nodes.save(node)
+    return node
+  }
+
+  /** The account after what the node states: kept, removed by the node itself, or proved by an access token for this node. */
+  async function accountOf(nodeId: string, { account }: NodeStatement, before: string): Promise<string> {
+    if (!account) return before
+    if (account.id === '' || account.id === before) return account.id
+    if (account.access_token === undefined)
+      throw new OAuthError('invalid_request', 'claim "node.account" of the proof has no access token')
+    try {
+      // The device may have been offline since: what counts is that the token was good when the account was associated.
+      const token = await parts.tenantVerifier.verifyEnded(account.access_token, accessProfile, edgeAudience)
+      const proves =
+        token.node_id === nodeId &&
+        token.account_id === account.id &&
+        hasScope(token.scope, 'edge:account:associate')
+      if (!proves)
+        throw new TokenError(
+          'token_untrusted',
+          'the access token is not for associating this node with this account',
+        )
+      return account.id
+    } catch (cause) {
+      if (cause instanceof TokenError)
+        throw new OAuthError('invalid_grant', `the account is not proved: ${cause.message}`, { cause })
+      throw cause
+    }
+  }
+}
+
+/** The cloud's half of the secret: a key pair for this node alone, of which only the public key is kept. */
+function agree(nodeId: string, { hmac_key }: NodeStatement, nodeKey: string): Node['hmac'] {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const secret = agreeHmacSecret(privateKey, importNodeKey(hmac_key), nodeId)
+  const cloudKey = JSON.stringify(publicJwk.parse(publicKey.export({ format: 'jwk' })))
+  return { nodeKey, cloudKey, secret: secret.toString('base64url') }
+}
+
+function importNodeKey(jwk: VerifiedProof['jwk']) {
+  try {
+    return createPublicKey({ key: { ...jwk }, format: 'jwk' })
+  } catch (cause) {
+    throw new OAuthError('invalid_dpop_proof', 'claim "node.hmac_key" of the proof is not a point of P-256', {
+      cause,
+    })
+  }
+}

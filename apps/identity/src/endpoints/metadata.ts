@@ -1,0 +1,45 @@
+import { identityPaths } from '@selvedge/protocol'
+import { scopeNames } from '@selvedge/protocol/tokens'
+import type { FastifyInstance } from 'fastify'
+import { grants } from '../grants/index.ts'
+import type { SigningKeys } from '../keys/signing-keys.ts'
+
+/** Seconds for which verifiers may keep the key set; shorter than the time between publishing a key and using it. */
+const keysMaxAge = 300
+
+/** RFC 8414 and OpenID Connect Discovery 1.0 (one document serves both), and the key set (RFC 7517). */
+export function addMetadataEndpoints(
+  app: FastifyInstance,
+  {
+    issuer,
+    keys,
+    roles,
+  }: { issuer: () => string; keys: SigningKeys; roles: { cloud: boolean; tenant: boolean } },
+): void {
+  const document = () => ({
+    issuer: issuer(),
+    jwks_uri: issuer() + identityPaths.jwks,
+    ...(roles.tenant && {
+      token_endpoint: issuer() + identityPaths.token,
+      grant_types_supported: grants.map((grant) => grant.grantType),
+      token_endpoint_auth_methods_supported: ['none'],
+      scopes_supported: scopeNames,
+    }),
+    ...(!roles.tenant && { token_endpoint: issuer() + identityPaths.edgeToken }),
+    ...(roles.cloud && { edge_token_endpoint: issuer() + identityPaths.edgeToken }),
+    response_types_supported: [],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['ES256'],
+    dpop_signing_alg_values_supported: ['ES256'],
+  })
+  for (const path of [identityPaths.openidConfiguration, identityPaths.oauthMetadata]) {
+    app.get(path, async (_, reply) => {
+      reply.header('Cache-Control', `public, max-age=${keysMaxAge}`)
+      return document()
+    })
+  }
+  app.get(identityPaths.jwks, async (_, reply) => {
+    reply.header('Cache-Control', `public, max-age=${keysMaxAge}`).type('application/jwk-set+json')
+    return keys.jwks
+  })
+}

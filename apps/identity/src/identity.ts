@@ -1,0 +1,143 @@
+/**
+ * The identity service: the global cloud (registry of nodes, issuer of edge ID tokens) and the tenant (accounts, projects,
+ * token endpoint), together or apart. This is the composition root, where the features meet.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { identityPaths } from '@selvedge/protocol'
+import { createDispatcher } from '@selvedge/protocol/jsonrpc'
+import type { Clock } from '@selvedge/service-kit/clock'
+import { createRpcListener, getJson, type Listening, listenUnix } from '@selvedge/service-kit/http'
+import { createHttpApp } from '@selvedge/service-kit/http-app'
+import type { Service } from '@selvedge/service-kit/lifecycle'
+import type { Log } from '@selvedge/service-kit/log'
+import { openSqlite, type SqlStore, sql } from '@selvedge/service-kit/store'
+import {
+  createDpopVerifier,
+  createRemoteIssuer,
+  createTokenVerifier,
+  type Issuer,
+} from '@selvedge/service-kit/tokens'
+import { adminMethodList, createAdminHandlers } from './admin/handlers.ts'
+import type { IdentityConfig } from './config.ts'
+import { addEdgeTokenEndpoint } from './endpoints/edge-token.ts'
+import { addMetadataEndpoints } from './endpoints/metadata.ts'
+import { addTokenEndpoint } from './endpoints/token.ts'
+import { addVerifyHmacEndpoint } from './endpoints/verify-hmac.ts'
+import { createExchange } from './grants/exchange.ts'
+import { openSigningKeys } from './keys/signing-keys.ts'
+import { createAccounts } from './registry/accounts.ts'
+import { openDeveloperTokens } from './registry/developer-tokens.ts'
+import { createEnrolmentCodes } from './registry/enrolment-codes.ts'
+import { createNodes } from './registry/nodes.ts'
+import { createProjects } from './registry/projects.ts'
+import { migrations } from './schema.ts'
+
+/** Most tokens that are remembered as good, for each kind. */
+const remembered = 10_000
+
+export async function startIdentity(
+  config: IdentityConfig,
+  { clock, log }: { clock: Clock; log: Log },
+): Promise<Service> {
+  const store = await openSqlite(join(config.state, 'identity', 'identity.db'), migrations)
+  const longestLife = Math.max(config['lifetime.developer'], config['lifetime.access'], 365 * 86_400)
+  const keys = await openSigningKeys(store, clock, longestLife)
+  let issuer = config.issuer
+  const ownIssuer = () => issuer
+  const roles = { cloud: config.role !== 'tenant', tenant: config.role !== 'cloud' }
+
+  const accounts = createAccounts(store, clock)
+  const projects = createProjects(store, clock)
+  const nodes = createNodes(store, clock)
+  const codes = createEnrolmentCodes(store, clock)
+  const developerTokens = await openDeveloperTokens(store, clock, keys, ownIssuer)
+
+  const remotes = new Map<string, Issuer>()
+  /** This service where it is in the list or the list is empty, other services by their published keys. */
+  const issuersOf = (list: readonly string[]) => () =>
+    (list.length === 0 ? [issuer] : list).map((each): Issuer => {
+      if (each === issuer) return keys.asIssuer(issuer)
+      let remote = remotes.get(each)
+      if (!remote) remotes.set(each, (remote = createRemoteIssuer({ issuer: each, clock, getJson })))
+      return remote
+    })
+  const verifierOf = (list: readonly string[]) =>
+    createTokenVerifier({ issuers: issuersOf(list), clock, remembered })
+  const ownVerifier = verifierOf([])
+
+  const app = createHttpApp(log, 64 * 1024)
+  addMetadataEndpoints(app, { issuer: ownIssuer, keys, roles })
+  app.get(identityPaths.health, async () => ({ status: 'ok' }))
+  if (roles.tenant) {
+    const lifetime = config['lifetime.access']
+    const edgeVerifier = verifierOf(config.trustedEdgeIssuers)
+    const parts = { clock, keys, issuer: ownIssuer, lifetime, projects, nodes, developerTokens, edgeVerifier }
+    addTokenEndpoint(app, createExchange({ ...parts, developerVerifier: ownVerifier }))
+  }
+  if (roles.cloud) {
+    const dpop = createDpopVerifier(await nonceSecret(store), clock)
+    const audiences = () => (config.edgeAudiences.length === 0 ? [issuer] : config.edgeAudiences)
+    const shared = { clock, issuer: ownIssuer, audiences, nodes, dpop }
+    addEdgeTokenEndpoint(app, {
+      ...shared,
+      keys,
+      codes,
+      lifetime: config['lifetime.edge'],
+      enrolment: config.enrolment,
+      tenantVerifier: verifierOf(config.trustedTenants),
+    })
+    addVerifyHmacEndpoint(app, { ...shared, ownVerifier })
+  }
+
+  const developerLifetime = config['lifetime.developer']
+  const admin = await openAdmin(
+    join(config.state, 'admin.sock'),
+    createAdminHandlers({ accounts, projects, developerTokens, nodes, codes, keys, developerLifetime }),
+    log,
+  )
+  await app.listen({ host: config['listen.address'], port: config['listen.port'] })
+  const { port } = app.server.address() as { port: number }
+  issuer ||= `http://${config['listen.address']}:${port}`
+  log.debug('ready', { issuer, role: config.role })
+
+  return {
+    ready: { url: issuer },
+    async stop() {
+      await app.close()
+      await admin.close()
+      await store.close()
+      log.debug('stopped')
+    },
+  }
+}
+
+/** Seals the DPoP nonces; kept, so that they outlive a restart and replicas agree. */
+async function nonceSecret(store: SqlStore): Promise<Buffer> {
+  const fresh = randomBytes(32).toString('base64url')
+  await store.run(sql`INSERT INTO settings VALUES ('nonce_secret', ${fresh}) ON CONFLICT (name) DO NOTHING`)
+  const rows = await store.run(sql`SELECT value FROM settings WHERE name = 'nonce_secret'`)
+  return Buffer.from(rows[0]!.value as string, 'base64url')
+}
+
+/** The operator's socket: whoever may open it is the operator, so only the owner of the state folder may. */
+function openAdmin(
+  path: string,
+  handlers: ReturnType<typeof createAdminHandlers>,
+  log: Log,
+): Promise<Listening> {
+  const dispatcher = createDispatcher({
+    methods: adminMethodList,
+    handlers,
+    mirror: false,
+    limits: { depth: 32, batch: 100 },
+    onInternalError(method, cause) {
+      const errorId = randomUUID()
+      log.error('an admin method failed', { errorId, method, cause })
+      return errorId
+    },
+  })
+  const guard = { port: undefined, allowedOrigins: [] }
+  const listener = createRpcListener({ dispatcher, guard, maxBody: 65_536 })
+  return listenUnix(path, 0o600, { requestSeconds: 30 }, listener)
+}

@@ -1,0 +1,36 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { type Method, RpcError } from '@selvedge/protocol'
+import { StoreError, writeOnce } from '@selvedge/service-kit/store'
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** Whether a call shows the key; throws where it does not. */
+export type Admit = (method: Method, caller: { authorization: string | undefined }) => void
+
+/**
+ * The key of the local API, kept in a file that only the runtime's user may read, and made where there is none.
+ *
+ * @throws StoreError
+ */
+export async function openApiKey(path: string): Promise<Admit> {
+  const key = await readFile(path, 'utf8').catch(async (cause) => {
+    if (cause.code !== 'ENOENT') throw new StoreError(`can't read the API key: ${cause.message}`, { cause })
+    const fresh = randomBytes(32).toString('base64url')
+    await writeOnce(path, `${fresh}\n`)
+    return fresh
+  })
+  if (key.trim().length < 16)
+    throw new StoreError(
+      `the API key in ${path} is shorter than 16 characters; remove the file to get a new one`,
+    )
+  const expected = digest(key.trim())
+  return ({ name, access }, { authorization }) => {
+    if (access.withoutApiKey) return
+    const [, given] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? []
+    if (given === undefined)
+      throw new RpcError('api_key_invalid', `${name} needs the API key, and the call has none`)
+    if (!timingSafeEqual(digest(given), expected))
+      throw new RpcError('api_key_invalid', 'the API key of the call is another one')
+  }
+}

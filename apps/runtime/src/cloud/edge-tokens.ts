@@ -1,0 +1,152 @@
+/**
+ * Edge ID tokens from the cloud. One request does all that a node and its cloud have to say to each other: it enrols the
+ * node, reports the account, agrees the HMAC secret, tells the time and brings a token. Repeating it does no harm.
+ */
+import { ConnectionFailure, type IdentityClient, isSelvedgeError, OAuthFailure } from '@selvedge/client'
+import { type EdgeTokenResponse, identityPaths, RpcError } from '@selvedge/protocol'
+import type { NodeStatement } from '@selvedge/protocol/tokens'
+import type { Log } from '@selvedge/service-kit/log'
+import { createProof } from '@selvedge/service-kit/tokens'
+import type { NodeKey } from '../node/node-key.ts'
+import type { StateStore } from '../state.ts'
+import type { DeviceClock } from '../time/device-clock.ts'
+import type { Link } from './link.ts'
+
+export interface EdgeTokens {
+  /**
+   * A token for the tenants, or for another audience. From memory until a minute before it ends.
+   *
+   * @throws RpcError `identity_unavailable`
+   */
+  get(audience?: string): Promise<string>
+  /** Forgets tokens that show an account that is not the present one. */
+  forget(): void
+  /** What the cloud refuses, for a person to know. */
+  notice(): string | undefined
+}
+
+/** Milliseconds before its end at which a token is not given out any more. */
+const margin = 60_000
+/** Milliseconds that a local call may wait for the cloud. */
+const patience = 4000
+
+export interface EdgeTokenParts {
+  readonly key: NodeKey
+  readonly name: string
+  readonly url: string
+  readonly enrolmentCode: string
+  readonly client: IdentityClient
+  readonly state: StateStore
+  readonly clock: DeviceClock
+  readonly link: Link
+  readonly log: Log
+}
+
+export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
+  const { key, url, client, state, clock, link, log } = parts
+  const tokens = new Map<string, { token: string; endsAt: number }>()
+  const running = new Map<string, Promise<string>>()
+  let refusal: string | undefined
+
+  function statement(audience: string): NodeStatement {
+    const { report } = state.value
+    return {
+      name: parts.name,
+      hmac_key: key.agreement.jwk,
+      ...(audience !== '' && { audience }),
+      ...(parts.enrolmentCode !== '' && { enrolment_code: parts.enrolmentCode }),
+      ...(report && { account: report }),
+    }
+  }
+
+  async function request(node: NodeStatement): Promise<EdgeTokenResponse> {
+    const { privateKey, jwk } = key.signing
+    const htu = url + identityPaths.edgeToken
+    const prove = (nonce: string | undefined) =>
+      createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, node })
+    const sentAt = clock.monotonic()
+    const answer = await client.edgeToken(prove, { signal: AbortSignal.timeout(patience) })
+    clock.learn(answer.time, sentAt)
+    state.updateLazily((value) => ({ ...value, timeFloor: clock.now() }))
+    link.succeeded()
+    return answer
+  }
+
+  /** Where the cloud refuses the account, the node still gets its token; the refusal is told and not repeated. */
+  async function requestWithReport(audience: string): Promise<EdgeTokenResponse> {
+    const stated = statement(audience)
+    try {
+      return await request(stated)
+    } catch (cause) {
+      const refused = cause instanceof OAuthFailure && cause.reason === 'invalid_grant' && stated.account
+      if (!refused) throw cause
+      refusal = `the identity service does not confirm the account ${stated.account?.id}: ${cause.message}; remove it and associate it again`
+      log.warn('the account is not confirmed', { reason: cause.message })
+      await state.update((value) => (value.report === stated.account ? { ...value, report: null } : value))
+      const { account: _, ...rest } = stated
+      return request(rest)
+    }
+  }
+
+  async function fetchToken(audience: string): Promise<string> {
+    const reported = state.value.report
+    const answer = await requestWithReport(audience)
+    const cloudKey = answer.hmac_key
+    const confirmed =
+      reported !== null && state.value.report === reported && answer.account_id === reported.id
+    if (confirmed || JSON.stringify(cloudKey) !== JSON.stringify(state.value.hmacCloudKey)) {
+      if (confirmed) refusal = undefined
+      await state.update((value) => ({
+        ...value,
+        hmacCloudKey: cloudKey,
+        report: confirmed && value.report === reported ? null : value.report,
+      }))
+    }
+    // While it was under way the account may have changed: then the token is of the former one.
+    if (answer.account_id === state.value.accountId) {
+      tokens.set(audience, { token: answer.id_token, endsAt: clock.now() + answer.expires_in * 1000 })
+    }
+    return answer.id_token
+  }
+
+  function explain(cause: unknown): RpcError {
+    if (!isSelvedgeError(cause)) throw cause
+    const timedOut = cause instanceof ConnectionFailure && cause.reason === 'aborted'
+    const message = timedOut ? `${url} did not answer within ${patience} ms` : cause.message
+    link.failed(message)
+    const refused = cause.kind === 'oauth'
+    return new RpcError(
+      'identity_unavailable',
+      refused ? `the identity service refused this node: ${message}` : message,
+      { cause },
+    )
+  }
+
+  return {
+    async get(audience = '') {
+      const known = tokens.get(audience)
+      const left = known ? known.endsAt - clock.now() : 0
+      if (known && left > margin) return known.token
+      let fetching = running.get(audience)
+      if (!fetching) {
+        const mine = fetchToken(audience).finally(() => {
+          if (running.get(audience) === mine) running.delete(audience)
+        })
+        running.set(audience, mine)
+        fetching = mine
+      }
+      try {
+        return await fetching
+      } catch (cause) {
+        const error = explain(cause)
+        if (known && left > 0 && tokens.get(audience) === known) return known.token
+        throw error
+      }
+    },
+    forget() {
+      tokens.clear()
+      running.clear()
+    },
+    notice: () => refusal,
+  }
+}

@@ -1,0 +1,43 @@
+/** Repeats work that failed, ever more rarely: after 1 s, 2 s, 4 s … 60 s, each a random part shorter. */
+export interface Retry {
+  /** Does the work soon; a call while it is planned or running changes nothing. */
+  wake(): void
+  stop(): Promise<void>
+}
+
+const first = 1000
+const longest = 60_000
+
+/** @param work gives whether it is done; it does not throw */
+export function createRetry(work: () => Promise<boolean>): Retry {
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> | undefined
+  let delay = first
+  let stopped = false
+
+  async function run(): Promise<void> {
+    timer = undefined
+    const done = await work()
+    running = undefined
+    if (done) delay = first
+    else if (!stopped) {
+      timer = setTimeout(start, delay * (0.5 + Math.random() / 2))
+      delay = Math.min(delay * 2, longest)
+    }
+  }
+
+  function start(): void {
+    running = run()
+  }
+
+  return {
+    wake() {
+      if (!timer && !running && !stopped) start()
+    },
+    async stop() {
+      stopped = true
+      clearTimeout(timer)
+      await running
+    },
+  }
+}

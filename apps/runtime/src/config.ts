@@ -1,0 +1,62 @@
+/** Every setting of the runtime. */
+import { hostname } from 'node:os'
+import { type ConfigOf, option } from '@selvedge/service-kit/config'
+
+export const runtimeOptions = {
+  state: option.text(
+    './.selvedge',
+    'Folder of the state; the runtime uses its subfolder "runtime", and "runtime.sock" in it.',
+    {
+      env: 'SELVEDGE_STATE',
+    },
+  ),
+  name: option.text('', 'Name of the device. Empty: its host name.', { env: 'SELVEDGE_NAME' }),
+  'listen.addresses': option.list(
+    ['127.0.0.1', '::1'],
+    'Addresses to listen on. Any other than of the loopback needs listen.tlsCert, listen.tlsKey and apiKey.',
+  ),
+  'listen.port': option.port(8083, 'TCP port; 0 takes any free one.', { env: 'SELVEDGE_RUNTIME_PORT' }),
+  'listen.hosts': option.list(
+    [],
+    'Host names, beside those of the loopback, that requests may be addressed to.',
+  ),
+  'listen.tlsCert': option.text('', 'File with the TLS certificate chain (PEM).'),
+  'listen.tlsKey': option.text('', 'File with the private key of the TLS certificate (PEM).'),
+  apiKey: option.boolean(
+    false,
+    'Whether every method but getMe needs the key in the file "api-key" of the state folder; it is made at first start.',
+  ),
+  allowedOrigins: option.list(
+    [],
+    'Origins of web pages that may call the API, such as https://console.example.',
+  ),
+  'compat.flatGetMe': option.boolean(true, 'Whether getMe repeats its four fields beside id and jsonrpc.'),
+  'gps.positionalOrder': option.choice(
+    ['longitude-first', 'latitude-first'],
+    'longitude-first',
+    'Order of the first two positional values of updateGps.',
+  ),
+  'identity.url': option.url(
+    'http://127.0.0.1:8084',
+    'Identity service that this node belongs to (its cloud role).',
+    {
+      env: 'SELVEDGE_IDENTITY_URL',
+    },
+  ),
+  'identity.tenants': option.list([], 'Issuers of the access tokens that are accepted. Empty: identity.url.'),
+  'identity.enrolmentCode': option.text('', 'One-time code, where the identity service asks for one.', {
+    env: 'SELVEDGE_ENROLMENT_CODE',
+  }),
+  'discovery.url': option.url('http://127.0.0.1:8085', 'Discovery service that locations are reported to.', {
+    env: 'SELVEDGE_DISCOVERY_URL',
+  }),
+  'log.level': option.choice(
+    ['debug', 'info', 'warn', 'error'],
+    'info',
+    'Least severe level that is logged.',
+  ),
+} as const
+
+export type RuntimeConfig = ConfigOf<typeof runtimeOptions>
+
+export const deviceName = ({ name }: RuntimeConfig): string => name || hostname()

@@ -1,0 +1,79 @@
+/**
+ * The keys that a node is. They are made at first start, kept in one file that is never written again, and never leave the
+ * device. A node whose key is lost is another node: that must never happen by accident.
+ */
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { readdir, readFile, rename } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { type PublicJwk, publicJwk } from '@selvedge/protocol/tokens'
+import { StoreError, writeOnce } from '@selvedge/service-kit/store'
+import { nodeIdOf } from '@selvedge/service-kit/tokens'
+import * as z from 'zod'
+
+export interface NodeKey {
+  readonly nodeId: string
+  /** Signs proofs; its thumbprint is the node ID. */
+  readonly signing: { readonly privateKey: KeyObject; readonly jwk: PublicJwk }
+  /** Agrees the HMAC secret with the cloud. */
+  readonly agreement: { readonly privateKey: KeyObject; readonly jwk: PublicJwk }
+}
+
+const privateJwk = publicJwk.extend({ d: z.string() })
+const keyFile = z.object({ signing: privateJwk, agreement: privateJwk })
+
+/**
+ * The key of this node; a new one only in a folder that never held one.
+ *
+ * @param expected node ID that the rest of the state belongs to, or ""
+ * @throws StoreError when the key is damaged, missing or of another node
+ */
+export async function openNodeKey(path: string, expected: string): Promise<NodeKey> {
+  const content = await readFile(path, 'utf8').catch((cause) => {
+    if (cause.code === 'ENOENT') return undefined
+    throw new StoreError(`can't read the key of the node: ${cause.message}`, { cause })
+  })
+  if (content === undefined) return createNodeKey(path, expected)
+  const key = parse(content)
+  if (!key) {
+    const aside = `${path}.damaged-${new Date().toISOString().replaceAll(':', '')}`
+    await rename(path, aside)
+    throw new StoreError(`the key of the node is damaged and is set aside as ${aside}. ${whatToDo(path)}`)
+  }
+  if (expected !== '' && key.nodeId !== expected) {
+    throw new StoreError(
+      `the key in ${path} is of node ${key.nodeId}, the state beside it of node ${expected}. ${whatToDo(path)}`,
+    )
+  }
+  return key
+}
+
+async function createNodeKey(path: string, expected: string): Promise<NodeKey> {
+  const damaged = (await readdir(dirname(path))).find((name) => name.startsWith(`${basename(path)}.damaged-`))
+  if (expected !== '' || damaged) {
+    const which =
+      expected === '' ? `was set aside as ${join(dirname(path), damaged!)}` : `of node ${expected} is missing`
+    throw new StoreError(`the key ${which}. ${whatToDo(path)}`)
+  }
+  const make = () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
+  const content = JSON.stringify({ signing: make(), agreement: make() })
+  await writeOnce(path, content).catch((cause) => {
+    throw new StoreError(`can't keep the key of the node in ${path}: ${cause.message}`, { cause })
+  })
+  return parse(content)!
+}
+
+const whatToDo = (path: string): string =>
+  `Restore ${path} from a backup to stay the same node; to become a new one, start with an empty state folder.`
+
+function parse(content: string): NodeKey | undefined {
+  try {
+    const { signing, agreement } = keyFile.parse(JSON.parse(content))
+    const open = (jwk: z.infer<typeof privateJwk>) => ({
+      privateKey: createPrivateKey({ key: jwk, format: 'jwk' }),
+      jwk: publicJwk.parse(jwk),
+    })
+    return { nodeId: nodeIdOf(publicJwk.parse(signing)), signing: open(signing), agreement: open(agreement) }
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,52 @@
+/** What the runtime keeps: one small document, so that every change is one write and one fsync. */
+import { publicJwk } from '@selvedge/protocol/tokens'
+import type { DocumentStore } from '@selvedge/service-kit/store'
+import * as z from 'zod'
+
+const coordinate = z.union([z.string(), z.number()])
+
+export const storedFix = z.object({
+  /** As given. */
+  signal: z.object({ longitude: coordinate, latitude: coordinate, speed: coordinate, bearing: coordinate }),
+  /** Unix milliseconds. Later than that of every fix before it. */
+  fixedAt: z.number(),
+  receivedAt: z.number(),
+  source: z.literal('api'),
+  /** Whether the discovery service has it. May lag behind: then the fix is sent once more, which does no harm. */
+  published: z.boolean(),
+})
+
+const runtimeState = z.object({
+  /** Empty before the first start is done. */
+  nodeId: z.string(),
+  /** Empty where there is none. */
+  accountId: z.string(),
+  /** What the registry has not confirmed yet: the account, and the token that proves it; id "" for none. */
+  report: z.object({ id: z.string(), access_token: z.string().optional() }).nullable(),
+  /** Accounts that were removed, and the second up to which their tokens are refused. */
+  revokedUntil: z.record(z.string(), z.number()),
+  fix: storedFix.nullable(),
+  /** The cloud's half of the HMAC agreement. */
+  hmacCloudKey: publicJwk.nullable(),
+  /** Published keys of the issuers, so that tokens are checked offline. */
+  keySets: z.record(z.string(), z.unknown()),
+  /** The latest time that was ever believed, Unix milliseconds: no clock is believed that shows an earlier one. */
+  timeFloor: z.number(),
+})
+
+export type RuntimeState = z.infer<typeof runtimeState>
+export type StoredFix = z.infer<typeof storedFix>
+export type StateStore = DocumentStore<RuntimeState>
+
+export const readState = (json: unknown): RuntimeState => runtimeState.parse(json)
+
+export const initialState: RuntimeState = {
+  nodeId: '',
+  accountId: '',
+  report: null,
+  revokedUntil: {},
+  fix: null,
+  hmacCloudKey: null,
+  keySets: {},
+  timeFloor: 0,
+}

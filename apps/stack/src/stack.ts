@@ -1,0 +1,60 @@
+/**
+ * The whole local stack: identity, discovery and runtime as processes of their own, in that order, each told where the others
+ * are. They end with this process, however it ends.
+ */
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ConfigError } from '@selvedge/service-kit/config'
+import type { Service } from '@selvedge/service-kit/lifecycle'
+import { type Child, startChild } from './child.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+const programOf = (name: string) => fileURLToPath(new URL(`../../${name}/dist/main.js`, import.meta.url))
+
+/**
+ * @param env takes the variables of the three programs; see docs/reference/configuration.md
+ * @throws Error when one of them does not start
+ */
+export async function startStack(env: Env, argv: readonly string[]): Promise<Service> {
+  if (argv.length > 0) throw new ConfigError(`unknown argument "${argv[0]}"; the stack is set up by environment variables and the configuration file`)
+  const state = resolve(env['SELVEDGE_STATE'] || './.selvedge')
+  await mkdir(state, { recursive: true, mode: 0o750 })
+  const addresses = join(state, 'stack.json')
+  await rm(addresses, { force: true })
+
+  const children: Child[] = []
+  let stopping = false
+  const start = async (name: string, more: Record<string, string> = {}): Promise<string> => {
+    const child = await startChild(name, programOf(name), { ...env, SELVEDGE_STATE: state, ...more })
+    children.push(child)
+    void child.ended.then((how) => {
+      if (stopping) return
+      process.stderr.write(`error: ${name} ended ${how}; stopping the stack\n`)
+      process.kill(process.pid, 'SIGTERM')
+    })
+    return child.url
+  }
+  const stop = async () => {
+    stopping = true
+    await rm(addresses, { force: true })
+    for (const child of children.toReversed()) await child.stop()
+  }
+
+  try {
+    const identity = await start('identity')
+    const discovery = await start('discovery', { SELVEDGE_IDENTITY_URL: identity })
+    const runtime = await start('runtime', { SELVEDGE_IDENTITY_URL: identity, SELVEDGE_DISCOVERY_URL: discovery })
+    const urls = { runtime, identity, discovery }
+    await writeFile(`${addresses}.new`, `${JSON.stringify(urls)}\n`)
+    await rename(`${addresses}.new`, addresses)
+    process.stdout.write(
+      `selvedge is ready\n  runtime    ${runtime}\n  identity   ${identity}\n  discovery  ${discovery}\n  state      ${state}\n`,
+    )
+    return { ready: urls, stop }
+  } catch (cause) {
+    await stop()
+    throw cause
+  }
+}

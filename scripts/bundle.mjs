@@ -1,0 +1,64 @@
+/**
+ * Bundles each program into `dist/` of its folder. One file starts twice as fast as a tree of modules and takes less memory;
+ * see docs/architecture.md. Nothing is done where no source is newer than what was built.
+ */
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const sqliteWorker = join(root, 'packages/service-kit/src/store/platform/sqlite-worker.ts')
+
+/** Entries of each program, by the name of the file that they become. */
+const programs = {
+  runtime: { main: 'src/main.ts' },
+  identity: { main: 'src/main.ts', 'sqlite-worker': sqliteWorker },
+  discovery: { main: 'src/main.ts', 'sqlite-worker': sqliteWorker },
+  stack: { main: 'src/main.ts' },
+  cli: { main: 'src/main.ts' },
+}
+
+function newestSource(folder) {
+  let newest = 0
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.name === 'dist' || entry.name === 'node_modules') continue
+    const path = join(folder, entry.name)
+    newest = Math.max(newest, entry.isDirectory() ? newestSource(path) : statSync(path).mtimeMs)
+  }
+  return newest
+}
+
+const stampOf = (app) => join(root, 'apps', app, 'dist', '.built')
+const source = Math.max(
+  ...['apps', 'packages', 'scripts'].map((each) => newestSource(join(root, each))),
+  statSync(join(root, 'package-lock.json')).mtimeMs,
+)
+const isFresh = (app) => existsSync(stampOf(app)) && Number(readFileSync(stampOf(app), 'utf8')) === source
+
+const stale = Object.keys(programs).filter((app) => !isFresh(app))
+if (stale.length > 0) {
+  const { rolldown } = await import('rolldown')
+  for (const app of stale) {
+    const folder = join(root, 'apps', app)
+    const input = Object.fromEntries(
+      Object.entries(programs[app]).map(([name, path]) => [name, path.startsWith('/') ? path : join(folder, path)]),
+    )
+    rmSync(join(folder, 'dist'), { recursive: true, force: true })
+    const bundle = await rolldown({
+      input,
+      platform: 'node',
+      resolve: { conditionNames: ['source', 'import', 'node', 'default'] },
+      external: [/^node:/],
+      onLog: (level, log, handle) => (log.code === 'EVAL' ? undefined : handle(level, log)),
+    })
+    await bundle.write({
+      dir: join(folder, 'dist'),
+      format: 'esm',
+      entryFileNames: '[name].js',
+      chunkFileNames: '[name]-[hash].js',
+      minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
+      sourcemap: false,
+    })
+    writeFileSync(stampOf(app), String(source))
+  }
+}
