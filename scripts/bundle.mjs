@@ -41,7 +41,10 @@ if (stale.length > 0) {
   for (const app of stale) {
     const folder = join(root, 'apps', app)
     const input = Object.fromEntries(
-      Object.entries(programs[app]).map(([name, path]) => [name, path.startsWith('/') ? path : join(folder, path)]),
+      Object.entries(programs[app]).map(([name, path]) => [
+        name,
+        path.startsWith('/') ? path : join(folder, path),
+      ]),
     )
     rmSync(join(folder, 'dist'), { recursive: true, force: true })
     const bundle = await rolldown({

@@ -14,7 +14,9 @@ export function projectNode() {
   const carried = join(root, 'node_modules', '.bin', 'node')
   if (existsSync(carried)) return carried
   if (Number(process.versions.node.split('.')[0]) >= 24) return process.execPath
-  throw new Error(`Selvedge needs Node.js 24 or newer; this is ${process.version}, and there is no newer one in the registry for ${process.platform} on ${process.arch}`)
+  throw new Error(
+    `Selvedge needs Node.js 24 or newer; this is ${process.version}, and there is no newer one in the registry for ${process.platform} on ${process.arch}`,
+  )
 }
 
 export function ensureInstalled() {
@@ -22,7 +24,7 @@ export function ensureInstalled() {
   const lock = readFileSync(join(root, 'package-lock.json'), 'utf8')
   if (existsSync(mark) && readFileSync(mark, 'utf8') === lock) return
   console.error('installing the dependencies …')
-  const npm = process.env['npm_execpath']
+  const npm = process.env.npm_execpath
   const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error']
   const result = npm?.endsWith('.js')
     ? spawnSync(process.execPath, [npm, ...args], { cwd: root, stdio: ['ignore', 2, 2] })

@@ -98,7 +98,8 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
       ? withParamOrder(methods.updateGps, latitudeFirst)
       : methods.updateGps
   const table = Object.values({ ...methods, updateGps })
-  const document = (): object => openRpcDocument(table, { title: 'Selvedge runtime', version, url: url + rpcPath })
+  const document = (): object =>
+    openRpcDocument(table, { title: 'Selvedge runtime', version, url: url + rpcPath })
 
   const dispatcher = createDispatcher<CallContext>({
     methods: table,

@@ -18,8 +18,17 @@ const patience = { start: 30_000, stop: 10_000 }
  *
  * @throws ListenError when it does not get ready; it has said why on standard error
  */
-export async function startChild(name: string, program: string, env: Record<string, string | undefined>): Promise<Child> {
-  const child = fork(program, [], { env, execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'], detached: true })
+export async function startChild(
+  name: string,
+  program: string,
+  env: Record<string, string | undefined>,
+): Promise<Child> {
+  const child = fork(program, [], {
+    env,
+    execArgv: [],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    detached: true,
+  })
   const ended = new Promise<string>((resolve) => {
     child.once('error', (cause) => resolve(`with ${cause.message}`))
     child.once('exit', (code, signal) => resolve(signal ? `by ${signal}` : `with code ${code}`))

@@ -18,8 +18,11 @@ const programOf = (name: string) => fileURLToPath(new URL(`../../${name}/dist/ma
  * @throws Error when one of them does not start
  */
 export async function startStack(env: Env, argv: readonly string[]): Promise<Service> {
-  if (argv.length > 0) throw new ConfigError(`unknown argument "${argv[0]}"; the stack is set up by environment variables and the configuration file`)
-  const state = resolve(env['SELVEDGE_STATE'] || './.selvedge')
+  if (argv.length > 0)
+    throw new ConfigError(
+      `unknown argument "${argv[0]}"; the stack is set up by environment variables and the configuration file`,
+    )
+  const state = resolve(env.SELVEDGE_STATE || './.selvedge')
   await mkdir(state, { recursive: true, mode: 0o750 })
   const addresses = join(state, 'stack.json')
   await rm(addresses, { force: true })
@@ -45,7 +48,10 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
   try {
     const identity = await start('identity')
     const discovery = await start('discovery', { SELVEDGE_IDENTITY_URL: identity })
-    const runtime = await start('runtime', { SELVEDGE_IDENTITY_URL: identity, SELVEDGE_DISCOVERY_URL: discovery })
+    const runtime = await start('runtime', {
+      SELVEDGE_IDENTITY_URL: identity,
+      SELVEDGE_DISCOVERY_URL: discovery,
+    })
     const urls = { runtime, identity, discovery }
     await writeFile(`${addresses}.new`, `${JSON.stringify(urls)}\n`)
     await rename(`${addresses}.new`, addresses)

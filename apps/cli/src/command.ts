@@ -1,0 +1,35 @@
+/** A command is a value: the program, its help and the shell completions are made from the table of them. */
+import type { Context } from './context/context.ts'
+
+export interface OptionDeclaration {
+  /** As commander spells it: `--client-id <id>`. */
+  readonly flags: string
+  readonly description: string
+  readonly required?: true
+}
+
+export interface Input {
+  readonly args: readonly string[]
+  /** Values by the camel-cased name of their option; true for one without a value. */
+  readonly options: Readonly<Record<string, string | true | undefined>>
+}
+
+export interface CommandDeclaration {
+  /** Words after `selvedge`. */
+  readonly path: readonly string[]
+  readonly summary: string
+  /** As commander spells it: `<method> [params...]`. */
+  readonly args?: string
+  readonly options?: readonly OptionDeclaration[]
+  /** Gives what `--json` prints. */
+  readonly run: (context: Context, input: Input) => Promise<unknown>
+  /** The result for people; left out: its members, one a line. */
+  readonly human?: (result: never) => string
+}
+
+export const command = <Result>(
+  declaration: Omit<CommandDeclaration, 'run' | 'human'> & {
+    readonly run: (context: Context, input: Input) => Promise<Result>
+    readonly human?: (result: Result) => string
+  },
+): CommandDeclaration => declaration as CommandDeclaration

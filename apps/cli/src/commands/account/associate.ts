@@ -1,0 +1,13 @@
+import { command } from '../../command.ts'
+import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+
+export const accountAssociate = command({
+  path: ['account', 'associate'],
+  summary: 'Associate this runtime with an account; with a developer token, the whole exchange in one go.',
+  options: accessTokenOptions,
+  run: async (context, { options }) => {
+    const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:account:associate')
+    return context.runtime.associateAccount({ edgeAccessToken })
+  },
+  human: ({ accountId }) => `associated with account ${accountId}`,
+})

@@ -1,0 +1,11 @@
+import { command } from '../../command.ts'
+
+export const accountShow = command({
+  path: ['account', 'show'],
+  summary: 'Show the account that this runtime is associated with.',
+  run: async ({ runtime }) => {
+    const { accountId } = await runtime.getMe()
+    return { accountId }
+  },
+  human: ({ accountId }) => accountId || 'none; associate one with "selvedge account associate"',
+})

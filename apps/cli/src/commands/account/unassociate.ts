@@ -1,0 +1,13 @@
+import { command } from '../../command.ts'
+import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+
+export const accountUnassociate = command({
+  path: ['account', 'unassociate'],
+  summary: 'Remove the account from this runtime.',
+  options: accessTokenOptions,
+  run: async (context, { options }) => {
+    const edgeAccessToken = await accessTokenOf(context, options, 'edge:account:unassociate')
+    return context.runtime.unassociateAccount({ edgeAccessToken })
+  },
+  human: ({ accountId }) => `removed account ${accountId}`,
+})

@@ -1,0 +1,13 @@
+import { command } from '../../command.ts'
+
+export const adminKeysList = command({
+  path: ['admin', 'keys', 'list'],
+  summary: 'List the signing keys, by state.',
+  run: async ({ admin }) => admin['keys.list'](),
+})
+
+export const adminKeysRotate = command({
+  path: ['admin', 'keys', 'rotate'],
+  summary: 'Sign with the next key from now on; tokens of the old one stay good.',
+  run: async ({ admin }) => admin['keys.rotate'](),
+})

@@ -1,0 +1,48 @@
+import { isScope, scopeNames } from '@selvedge/protocol/tokens'
+import { command } from '../../command.ts'
+import { UsageError } from '../../failure.ts'
+
+const listOf = (text: string | true | undefined): string[] | null =>
+  typeof text === 'string' ? text.split(/[\s,]+/).filter(Boolean) : null
+
+export const adminProjectCreate = command({
+  path: ['admin', 'project', 'create'],
+  summary: 'Make a project; its client ID is what the token endpoint asks for.',
+  options: [
+    { flags: '--name <name>', description: 'name of the project', required: true },
+    { flags: '--email <address>', description: 'owner; may be left out where there is only one account' },
+    {
+      flags: '--scopes <list>',
+      description: `scopes that it may ask for; default all: ${scopeNames.join(' ')}`,
+    },
+    {
+      flags: '--resources <list>',
+      description: 'resources that tokens may be asked for beside the edge (RFC 8707)',
+    },
+  ],
+  run: async ({ admin }, { options }) => {
+    const scopes = listOf(options.scopes)
+    const unknown = scopes?.find((each) => !isScope(each))
+    if (unknown !== undefined)
+      throw new UsageError(`there is no scope "${unknown}"`, `Scopes are ${scopeNames.join(', ')}.`)
+    return admin['project.create']({
+      name: String(options.name),
+      email: typeof options.email === 'string' ? options.email : null,
+      scopes: scopes?.filter(isScope) ?? null,
+      resources: listOf(options.resources),
+    })
+  },
+})
+
+export const adminProjectList = command({
+  path: ['admin', 'project', 'list'],
+  summary: 'List the projects.',
+  run: async ({ admin }) => admin['project.list'](),
+})
+
+export const adminProjectDisable = command({
+  path: ['admin', 'project', 'disable'],
+  summary: 'Turn a project off: its client ID gets no more tokens.',
+  args: '<client-id>',
+  run: async ({ admin }, { args: [clientId = ''] }) => admin['project.disable']({ clientId }),
+})

@@ -1,0 +1,47 @@
+import { writeFileSync } from 'node:fs'
+import { command } from '../../command.ts'
+import { UsageError } from '../../failure.ts'
+
+export const adminTokenDeveloper = command({
+  path: ['admin', 'token', 'developer'],
+  summary: 'Make a developer ID token; it is shown once.',
+  options: [
+    { flags: '--email <address>', description: 'account that the token is of', required: true },
+    { flags: '--client-id <id>', description: 'client ID of the project that it is for', required: true },
+    { flags: '--days <number>', description: 'life in days, 1 to 365; default 30' },
+    {
+      flags: '--out <file>',
+      description: 'write the token to a file that only you may read, instead of showing it',
+    },
+  ],
+  run: async ({ admin }, { options }) => {
+    const days = options.days === undefined ? null : Number(options.days)
+    if (days !== null && !Number.isInteger(days)) {
+      throw new UsageError(`--days is ${options.days}`, 'Give a whole number of days, such as --days 30.')
+    }
+    const made = await admin['token.developer.create']({
+      email: String(options.email),
+      clientId: String(options.clientId),
+      days,
+    })
+    if (typeof options.out !== 'string') return made
+    writeFileSync(options.out, `${made.idToken}\n`, { mode: 0o600, flag: 'wx' })
+    const { idToken: _, ...rest } = made
+    return { ...rest, file: options.out }
+  },
+  human: (made) =>
+    'idToken' in made ? made.idToken : `written to ${made.file}, good until ${made.expiresAt}`,
+})
+
+export const adminTokenList = command({
+  path: ['admin', 'token', 'list'],
+  summary: 'List the developer ID tokens that were made, without the tokens themselves.',
+  run: async ({ admin }) => admin['token.developer.list'](),
+})
+
+export const adminTokenRevoke = command({
+  path: ['admin', 'token', 'revoke'],
+  summary: 'Revoke a developer ID token by its jti.',
+  args: '<jti>',
+  run: async ({ admin }, { args: [jti = ''] }) => admin['token.developer.revoke']({ jti }),
+})

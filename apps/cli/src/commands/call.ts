@@ -1,0 +1,27 @@
+import { callRpc } from '@selvedge/client'
+import { command } from '../command.ts'
+import { UsageError } from '../failure.ts'
+import { formatJson } from '../output/json.ts'
+
+/** One argument that is a JSON object or array is all the parameters; else each argument is one string. */
+function readParams(args: readonly string[]): object {
+  const [only] = args
+  if (args.length !== 1 || only === undefined || !/^[{[]/.test(only)) return [...args]
+  try {
+    return JSON.parse(only) as object
+  } catch (cause) {
+    throw new UsageError(
+      `the parameters are not JSON: ${(cause as Error).message}`,
+      'Quote them for the shell: selvedge call getMe \'[""]\'',
+    )
+  }
+}
+
+export const call = command({
+  path: ['call'],
+  summary: 'Call any method: parameters as strings, or all of them as one JSON array or object.',
+  args: '<method> [params...]',
+  run: async ({ runtimeConnection }, { args: [method = '', ...params] }) =>
+    callRpc(runtimeConnection, method, readParams(params)),
+  human: formatJson,
+})

@@ -1,0 +1,35 @@
+import { command } from '../../command.ts'
+import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { UsageError } from '../../failure.ts'
+
+/** Seconds for which a code is good unless told otherwise. */
+const usualLife = 300
+
+export const hmacCreate = command({
+  path: ['hmac', 'create'],
+  summary: 'Make an HMAC code for a URI of a node.',
+  options: [
+    { flags: '--uri <uri>', description: 'what the code is for', required: true },
+    { flags: '--node <id>', description: 'node that the code is for; default this one' },
+    { flags: '--expires-in <seconds>', description: `life of the code; default ${usualLife}` },
+    ...accessTokenOptions,
+  ],
+  run: async (context, { options }) => {
+    const life = Number(options.expiresIn ?? usualLife)
+    if (!Number.isInteger(life) || life < 1) {
+      throw new UsageError(
+        `--expires-in is ${options.expiresIn}`,
+        'Give whole seconds, such as --expires-in 300.',
+      )
+    }
+    const edgeAccessToken = await accessTokenOf(context, options, 'openid')
+    const { nodeId, time } = await context.runtime.getMe()
+    return context.runtime.getEdgeHmacCode({
+      edgeAccessToken,
+      expiry: String(Math.floor(Date.parse(time.now) / 1000) + life),
+      nodeId: typeof options.node === 'string' ? options.node : nodeId,
+      uri: String(options.uri),
+    })
+  },
+  human: ({ edgeHmacCode }) => edgeHmacCode,
+})

@@ -1,0 +1,65 @@
+/** Every command, in the order of the help. */
+import type { CommandDeclaration } from '../command.ts'
+import { accountAssociate } from './account/associate.ts'
+import { accountShow } from './account/show.ts'
+import { accountUnassociate } from './account/unassociate.ts'
+import { adminAccountCreate, adminAccountList } from './admin/accounts.ts'
+import { adminKeysList, adminKeysRotate } from './admin/keys.ts'
+import { adminEnrolmentCreate, adminNodeBlock, adminNodeList, adminNodeUnblock } from './admin/nodes.ts'
+import { adminProjectCreate, adminProjectDisable, adminProjectList } from './admin/projects.ts'
+import { adminTokenDeveloper, adminTokenList, adminTokenRevoke } from './admin/tokens.ts'
+import { call } from './call.ts'
+import { completion } from './completion.ts'
+import { gpsShow } from './gps/show.ts'
+import { gpsUpdate } from './gps/update.ts'
+import { hmacCreate } from './hmac/create.ts'
+import { hmacVerify } from './hmac/verify.ts'
+import { me } from './me.ts'
+import { status } from './status.ts'
+import { tokenAccess } from './token/access.ts'
+import { tokenEdge } from './token/edge.ts'
+
+export const commands: readonly CommandDeclaration[] = [
+  me,
+  status,
+  tokenEdge,
+  tokenAccess,
+  accountAssociate,
+  accountUnassociate,
+  accountShow,
+  gpsUpdate,
+  gpsShow,
+  hmacCreate,
+  hmacVerify,
+  call,
+  adminAccountCreate,
+  adminAccountList,
+  adminProjectCreate,
+  adminProjectList,
+  adminProjectDisable,
+  adminTokenDeveloper,
+  adminTokenList,
+  adminTokenRevoke,
+  adminNodeList,
+  adminNodeBlock,
+  adminNodeUnblock,
+  adminEnrolmentCreate,
+  adminKeysList,
+  adminKeysRotate,
+  completion(() => commands),
+]
+
+/** What the groups of commands are about. */
+export const groups: Readonly<Record<string, string>> = {
+  token: 'Tokens of this node.',
+  account: 'The account that this runtime is associated with.',
+  gps: 'Where the device is.',
+  hmac: 'HMAC codes of this node.',
+  admin: "The operator's commands, over the socket of the identity service.",
+  'admin account': 'Accounts.',
+  'admin project': 'Projects and their client IDs.',
+  'admin token': 'Developer ID tokens.',
+  'admin node': 'Nodes that enrolled.',
+  'admin enrolment': 'Enrolment codes.',
+  'admin keys': 'Signing keys.',
+}

@@ -1,0 +1,78 @@
+import { version } from '@selvedge/protocol'
+import { Command, CommanderError } from 'commander'
+import type { CommandDeclaration, Input } from './command.ts'
+import { groups } from './commands/index.ts'
+import { type ContextFlags, createContext } from './context/context.ts'
+import { describeFailure, exitCodes } from './failure.ts'
+import { formatHuman } from './output/human.ts'
+import { formatJson } from './output/json.ts'
+
+export interface Streams {
+  out(text: string): void
+  error(text: string): void
+}
+
+/** The program that a table of commands makes. Parsing it runs a command. */
+export function buildProgram(commands: readonly CommandDeclaration[], { out, error }: Streams): Command {
+  const program = new Command('selvedge')
+    .description('The command line of the Selvedge edge runtime.')
+    .version(version)
+    .exitOverride()
+    .configureOutput({ writeOut: out, writeErr: error })
+  const byPath = new Map<string, Command>([['', program]])
+  const parentOf = (path: readonly string[]): Command => {
+    const key = path.join(' ')
+    let group = byPath.get(key)
+    if (!group) {
+      group = parentOf(path.slice(0, -1))
+        .command(path.at(-1)!)
+        .description(groups[key] ?? '')
+      byPath.set(key, group)
+    }
+    return group
+  }
+  for (const each of commands) {
+    const made = parentOf(each.path.slice(0, -1)).command(each.path.at(-1)!).description(each.summary)
+    byPath.set(each.path.join(' '), made)
+    if (each.args !== undefined) made.arguments(each.args)
+    for (const { flags, description, required } of each.options ?? []) {
+      if (required) made.requiredOption(flags, description)
+      else made.option(flags, description)
+    }
+    addGlobalOptions(made)
+    made.action(async () => {
+      const flags = made.opts() as ContextFlags & { json?: boolean }
+      const input: Input = { args: made.args, options: made.opts() }
+      const result = await each.run(createContext(flags, process.env), input)
+      out(`${flags.json ? formatJson(result) : (each.human ?? formatHuman)(result as never)}\n`)
+    })
+  }
+  return program
+}
+
+const addGlobalOptions = (command: Command): Command =>
+  command
+    .option('--json', 'print the result as one JSON value')
+    .option('-v, --verbose', 'print the calls that are made, as curl lines, on standard error')
+    .option('--state <folder>', 'state folder of the runtime; default $SELVEDGE_STATE or ./.selvedge')
+    .option('--url <url>', 'URL of the runtime; default its socket in the state folder')
+    .option('--identity-url <url>', 'URL of the identity service')
+    .option('--discovery-url <url>', 'URL of the discovery service')
+
+/** Runs the command line. Gives the exit code; errors are told on standard error, with what to do. */
+export async function runCli(
+  argv: readonly string[],
+  commands: readonly CommandDeclaration[],
+  streams: Streams,
+): Promise<number> {
+  try {
+    await buildProgram(commands, streams).parseAsync([...argv], { from: 'user' })
+    return exitCodes.ok
+  } catch (cause) {
+    // Commander has told its own mistakes by now; help and version are no mistakes.
+    if (cause instanceof CommanderError) return cause.exitCode === 0 ? exitCodes.ok : exitCodes.usage
+    const { code, message, hint } = describeFailure(cause)
+    streams.error(`error: ${message}\n${hint === undefined ? '' : `hint: ${hint}\n`}`)
+    return code
+  }
+}
