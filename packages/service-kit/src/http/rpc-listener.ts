@@ -34,7 +34,7 @@ export function createRpcListener({
 
   return (request, response) => {
     const headers = readGuardedHeaders(request)
-    const refused = check(headers)
+    const refused = request.httpVersionMajor === 1 ? check(headers) : oldHttp
     if (refused) return refuse(request, response, refused)
     const { url, method } = request
     if (url !== rpcPath) return other(request, response)
@@ -69,6 +69,8 @@ export function createRpcListener({
     }
   }
 }
+
+const oldHttp: Refusal = { status: 400, reason: 'bad_request', message: 'the request is not of HTTP/1.1' }
 
 function notAllowed(request: IncomingMessage, response: ServerResponse, allow: string): void {
   response.setHeader('Allow', allow)

@@ -1,0 +1,83 @@
+/** Starts the built programs as a user would get them: own processes, own state folder, free ports; ended by their test. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('../..', import.meta.url))
+
+export interface Program {
+  readonly url: string
+  readonly process: ChildProcess
+  /** What it wrote on standard error. */
+  errors(): string
+  stop(signal?: NodeJS.Signals): Promise<void>
+}
+
+export const temporaryFolder = async (): Promise<{ path: string; remove: () => Promise<void> }> => {
+  const path = await mkdtemp(join(tmpdir(), 'selvedge-'))
+  return { path, remove: () => rm(path, { recursive: true, force: true }) }
+}
+
+/** Runs a program until it is ready. @throws with its standard error where it ends before */
+export async function startProgram(
+  name: 'runtime' | 'identity' | 'discovery',
+  env: Record<string, string>,
+  args: readonly string[] = [],
+): Promise<Program> {
+  const child = spawn(process.execPath, [join(root, 'apps', name, 'dist/main.js'), ...args], {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  })
+  let errors = ''
+  child.stderr?.on('data', (chunk) => {
+    errors += chunk
+  })
+  const ready = await Promise.race([
+    once(child, 'message').then(([message]) => message as { ready: { url: string } }),
+    once(child, 'exit').then(() => undefined),
+  ])
+  if (!ready) throw new Error(`${name} did not start: ${errors}`)
+  return {
+    url: ready.ready.url,
+    process: child,
+    errors: () => errors,
+    async stop(signal = 'SIGTERM') {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      child.kill(signal)
+      await once(child, 'exit')
+    },
+  }
+}
+
+export interface Stack {
+  readonly state: string
+  readonly identity: Program
+  readonly discovery: Program
+  readonly runtime: Program
+  stop(): Promise<void>
+}
+
+/** The three programs on one state folder, told of each other like the stack tells them. */
+export async function startStack(options: { runtime?: readonly string[]; identity?: readonly string[]; env?: Record<string, string> } = {}): Promise<Stack> {
+  const folder = await temporaryFolder()
+  const env = { SELVEDGE_STATE: folder.path, ...freePorts, ...options.env }
+  const identity = await startProgram('identity', env, options.identity)
+  const discovery = await startProgram('discovery', { ...env, SELVEDGE_IDENTITY_URL: identity.url })
+  const urls = { SELVEDGE_IDENTITY_URL: identity.url, SELVEDGE_DISCOVERY_URL: discovery.url }
+  const runtime = await startProgram('runtime', { ...env, ...urls }, options.runtime)
+  return {
+    state: folder.path,
+    identity,
+    discovery,
+    runtime,
+    async stop() {
+      for (const each of [runtime, discovery, identity]) await each.stop()
+      await folder.remove()
+    },
+  }
+}
+
+export const freePorts = { SELVEDGE_RUNTIME_PORT: '0', SELVEDGE_IDENTITY_PORT: '0', SELVEDGE_DISCOVERY_PORT: '0' }
