@@ -1,11 +1,21 @@
 /** The mission's flow in one call each, for tests that need its outcome. */
-import { createIdentityClient, createRpcClient, createRuntimeClient, type RpcClient, type RuntimeClient } from '@selvedge/client'
+
+import { join } from 'node:path'
+import {
+  createIdentityClient,
+  createRpcClient,
+  createRuntimeClient,
+  type RpcClient,
+  type RuntimeClient,
+} from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
 import { type AdminMethods, adminMethods } from '@selvedge/protocol/admin'
-import { join } from 'node:path'
 
 export const adminOf = (state: string): RpcClient<AdminMethods> =>
-  createRpcClient(adminMethods, { url: 'http://localhost', fetch: createNodeFetch({ socketPath: join(state, 'admin.sock') }) })
+  createRpcClient(adminMethods, {
+    url: 'http://localhost',
+    fetch: createNodeFetch({ socketPath: join(state, 'admin.sock') }),
+  })
 
 export interface Developer {
   readonly accountId: string
@@ -17,11 +27,19 @@ export interface Developer {
 let developers = 0
 
 /** An account with a project and a developer ID token. */
-export async function createDeveloper(state: string, options: { scopes?: readonly string[] } = {}): Promise<Developer> {
+export async function createDeveloper(
+  state: string,
+  options: { scopes?: readonly string[] } = {},
+): Promise<Developer> {
   const admin = adminOf(state)
   const email = `dev${++developers}-${process.pid}@example.com`
   const { accountId } = await admin['account.create']({ email })
-  const { clientId } = await admin['project.create']({ name: 'test', email, scopes: (options.scopes as never) ?? null, resources: ['https://backend.example'] })
+  const { clientId } = await admin['project.create']({
+    name: 'test',
+    email,
+    scopes: (options.scopes as never) ?? null,
+    resources: ['https://backend.example'],
+  })
   const { idToken, jti } = await admin['token.developer.create']({ email, clientId, days: null })
   return { accountId, clientId, idToken, jti }
 }
@@ -39,4 +57,5 @@ export async function accessToken(
   return (await identity.exchange({ clientId, developerIdToken: idToken, edgeIdToken, scope })).access_token
 }
 
-export const runtimeOf = ({ runtime }: { runtime: { url: string } }): RuntimeClient => createRuntimeClient({ url: runtime.url })
+export const runtimeOf = ({ runtime }: { runtime: { url: string } }): RuntimeClient =>
+  createRuntimeClient({ url: runtime.url })

@@ -28,7 +28,7 @@ export async function startProgram(
   args: readonly string[] = [],
 ): Promise<Program> {
   const child = spawn(process.execPath, [join(root, 'apps', name, 'dist/main.js'), ...args], {
-    env: { PATH: process.env['PATH'], ...env },
+    env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
   let errors = ''
@@ -61,7 +61,9 @@ export interface Stack {
 }
 
 /** The three programs on one state folder, told of each other like the stack tells them. */
-export async function startStack(options: { runtime?: readonly string[]; identity?: readonly string[]; env?: Record<string, string> } = {}): Promise<Stack> {
+export async function startStack(
+  options: { runtime?: readonly string[]; identity?: readonly string[]; env?: Record<string, string> } = {},
+): Promise<Stack> {
   const folder = await temporaryFolder()
   const env = { SELVEDGE_STATE: folder.path, ...freePorts, ...options.env }
   const identity = await startProgram('identity', env, options.identity)
@@ -80,4 +82,8 @@ export async function startStack(options: { runtime?: readonly string[]; identit
   }
 }
 
-export const freePorts = { SELVEDGE_RUNTIME_PORT: '0', SELVEDGE_IDENTITY_PORT: '0', SELVEDGE_DISCOVERY_PORT: '0' }
+export const freePorts = {
+  SELVEDGE_RUNTIME_PORT: '0',
+  SELVEDGE_IDENTITY_PORT: '0',
+  SELVEDGE_DISCOVERY_PORT: '0',
+}

@@ -6,10 +6,11 @@ import { type CallContext, createRpcListener } from '@selvedge/service-kit/http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePorts, type Program, startProgram, temporaryFolder } from '../../harness/processes.ts'
 import { matches } from './match.ts'
-import { exampleHandlers, exampleMethods } from './specification-methods.ts'
 import { sendVector, type Vector } from './send.ts'
+import { exampleHandlers, exampleMethods } from './specification-methods.ts'
 
-const vectorsOf = (name: string): readonly Vector[] => JSON.parse(readFileSync(new URL(`${name}.json`, import.meta.url), 'utf8'))
+const vectorsOf = (name: string): readonly Vector[] =>
+  JSON.parse(readFileSync(new URL(`${name}.json`, import.meta.url), 'utf8'))
 
 async function check(url: string, vector: Vector): Promise<void> {
   const { status, text, headers } = await sendVector(url, vector)
@@ -33,7 +34,10 @@ describe("the specification's own examples", () => {
   beforeAll(async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
-    server.on('request', createRpcListener({ dispatcher, guard: { port, allowedOrigins: [] }, maxBody: 1024 * 1024 }))
+    server.on(
+      'request',
+      createRpcListener({ dispatcher, guard: { port, allowedOrigins: [] }, maxBody: 1024 * 1024 }),
+    )
     url = `http://127.0.0.1:${port}`
   })
   afterAll(() => server.close())
@@ -47,7 +51,10 @@ describe.each(['calls', 'http'])('the runtime, %s', (name) => {
   beforeAll(async () => {
     folder = await temporaryFolder()
     // Nothing listens on port 9 of the loopback: the runtime is alone, and must answer all the same.
-    const nowhere = { SELVEDGE_IDENTITY_URL: 'http://127.0.0.1:9', SELVEDGE_DISCOVERY_URL: 'http://127.0.0.1:9' }
+    const nowhere = {
+      SELVEDGE_IDENTITY_URL: 'http://127.0.0.1:9',
+      SELVEDGE_DISCOVERY_URL: 'http://127.0.0.1:9',
+    }
     runtime = await startProgram('runtime', { SELVEDGE_STATE: folder.path, ...freePorts, ...nowhere })
   })
   afterAll(async () => {

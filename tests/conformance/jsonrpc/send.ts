@@ -7,7 +7,12 @@ export interface Vector {
   /** Body as bytes, where it is no text. */
   readonly base64?: string
   /** Body made of repetitions: prefix, `unit` `times` times, suffix. */
-  readonly repeat?: { readonly prefix: string; readonly unit: string; readonly times: number; readonly suffix: string }
+  readonly repeat?: {
+    readonly prefix: string
+    readonly unit: string
+    readonly times: number
+    readonly suffix: string
+  }
   /** Header lines in place of the usual ones, `{host}` standing for host and port, `{length}` for the body's. */
   readonly headers?: readonly string[]
   /** First line in place of `POST /jsonrpc/v1 HTTP/1.1`. */
@@ -31,10 +36,15 @@ export function bodyOf({ body, base64, repeat }: Vector): Buffer {
 }
 
 /** Sends a vector byte by byte as it says, and reads the answer until the server ends the connection or the body is whole. */
-export function sendVector(url: string, vector: Vector): Promise<{ status: number; text: string; headers: string }> {
+export function sendVector(
+  url: string,
+  vector: Vector,
+): Promise<{ status: number; text: string; headers: string }> {
   const { host, hostname, port } = new URL(url)
   const body = bodyOf(vector)
-  const lines = (vector.headers ?? usual).map((line) => line.replace('{host}', host).replace('{length}', String(body.length)))
+  const lines = (vector.headers ?? usual).map((line) =>
+    line.replace('{host}', host).replace('{length}', String(body.length)),
+  )
   const head = `${vector.start ?? 'POST /jsonrpc/v1 HTTP/1.1'}\r\n${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n`
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname)
@@ -59,5 +69,9 @@ function chunk(body: Buffer, size: number): Buffer {
 function parseAnswer(received: string): { status: number; text: string; headers: string } {
   const text = received.replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, '')
   const end = text.indexOf('\r\n\r\n')
-  return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1]), headers: text.slice(0, end), text: text.slice(end + 4) }
+  return {
+    status: Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1]),
+    headers: text.slice(0, end),
+    text: text.slice(end + 4),
+  }
 }

@@ -1,5 +1,5 @@
 /** The methods that the examples of the specification call. */
-import { type Method } from '@selvedge/protocol'
+import type { Method } from '@selvedge/protocol'
 import * as z from 'zod'
 
 const number = (name: string) => ({ name, schema: z.number(), description: name, expected: 'a number' })
@@ -28,7 +28,8 @@ export const exampleHandlers = {
     const { minuend, subtrahend } = params as Numbers
     return minuend! - subtrahend!
   },
-  sum: (params: Record<string, unknown>) => Object.values(params as Numbers).reduce((all, each) => all + each, 0),
+  sum: (params: Record<string, unknown>) =>
+    Object.values(params as Numbers).reduce((all, each) => all + each, 0),
   update: () => undefined,
   notify_hello: () => undefined,
   notify_sum: () => undefined,

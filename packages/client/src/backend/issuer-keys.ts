@@ -36,7 +36,10 @@ export function createIssuerKeys(options: {
       if (!jwk.success) continue
       const { kid, kty, crv, x, y } = jwk.data
       const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
-      fetched.set(kid, await crypto.subtle.importKey('jwk', { kty, crv, x, y }, algorithm, false, ['verify']))
+      const imported = crypto.subtle.importKey('jwk', { kty, crv, x, y }, algorithm, false, ['verify'])
+      // A key that is no point of the curve must not spoil the others.
+      const key = await imported.catch(() => undefined)
+      if (key) fetched.set(kid, key)
     }
     keys = fetched
     fetchedAt = now()

@@ -1,7 +1,7 @@
 /** Tokens of the contract: their kinds, their claims, and every check that needs no key. */
 export * from './base64url.ts'
 export { checkClaims } from './checks/claims.ts'
-export { checkHeader } from './checks/header.ts'
+export { checkAlgorithm, checkHeader } from './checks/header.ts'
 export { leeway } from './checks/times.ts'
 export * from './dpop.ts'
 export * from './hmac-code.ts'

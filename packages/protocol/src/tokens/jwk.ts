@@ -22,7 +22,7 @@ export const jwkOfSet = publicJwk.extend({
   use: z.literal('sig'),
 })
 
-export const jwks = z.object({ keys: z.array(z.unknown()) })
+export const jwks = z.object({ keys: z.array(z.record(z.string(), z.unknown())).max(100) })
 
 /** What a thumbprint is taken of (RFC 7638 § 3): members required for the key type, in lexical order, no white space. */
 export function thumbprintInput({ crv, kty, x, y }: PublicJwk): string {

@@ -38,6 +38,16 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /** @throws TokenError `token_missing` or `token_malformed` */
 export function parseJws(token: string): Jws {
+  const { header, payload, ...rest } = splitJws(token)
+  return { ...rest, header, payload: readJson('payload', payload) }
+}
+
+/**
+ * The parts of a compact JWS (RFC 7515 § 7.1), whatever its payload is.
+ *
+ * @throws TokenError `token_missing` or `token_malformed`
+ */
+export function splitJws(token: string): Omit<Jws, 'payload'> & { readonly payload: Uint8Array } {
   if (token === '') throw new TokenError('token_missing', 'the token is empty')
   if (token.length > maxTokenLength) {
     throw new TokenError('token_malformed', `the token is longer than ${maxTokenLength} characters`)
@@ -47,21 +57,21 @@ export function parseJws(token: string): Jws {
   if (first === -1 || second === -1 || token.indexOf('.', second + 1) !== -1) {
     throw new TokenError('token_malformed', 'the token does not have three parts')
   }
-  const signature = decodeBase64url(token.slice(second + 1))
-  if (!signature || signature.length === 0) {
-    throw new TokenError('token_malformed', 'the signature of the token is not strict base64url')
-  }
   return {
-    header: readPart('header', token.slice(0, first)),
-    payload: readPart('payload', token.slice(first + 1, second)),
+    header: readJson('header', readBytes('header', token.slice(0, first))),
+    payload: readBytes('payload', token.slice(first + 1, second)),
     signingInput: token.slice(0, second),
-    signature,
+    signature: readBytes('signature', token.slice(second + 1)),
   }
 }
 
-function readPart(name: string, text: string): JsonObject {
+function readBytes(name: string, text: string): Uint8Array<ArrayBuffer> {
   const bytes = decodeBase64url(text)
-  if (!bytes) throw new TokenError('token_malformed', `the ${name} of the token is not strict base64url`)
+  if (bytes && bytes.length > 0) return bytes
+  throw new TokenError('token_malformed', `the ${name} of the token is ${bytes ? 'empty' : 'not strict base64url'}`)
+}
+
+function readJson(name: string, bytes: Uint8Array): JsonObject {
   let value: unknown
   try {
     value = parseJson(utf8.decode(bytes), 16)

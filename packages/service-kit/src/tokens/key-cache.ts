@@ -41,12 +41,28 @@ export function createKeyCache(limit: number): (jwk: PublicJwk) => { key: KeyObj
   }
 }
 
-/** The usable keys of a published set, by `kid`; what is not an ES256 signing key is passed over (RFC 7517 § 5). */
+/**
+ * The usable keys of a published set, by `kid`. What is not a sound ES256 signing key is passed over (RFC 7517 § 5), and so
+ * are keys that share an id: which of them is meant nobody can tell.
+ */
 export function readKeySet(json: unknown): Map<string, KeyObject> {
   const keys = new Map<string, KeyObject>()
+  const seen = new Set<unknown>()
   for (const each of jwks.parse(json).keys) {
-    const jwk = jwkOfSet.safeParse(each)
-    if (jwk.success) keys.set(jwk.data.kid, importPublicKey(jwk.data))
+    const { kid } = each as { kid?: unknown }
+    if (seen.has(kid)) keys.delete(kid as string)
+    else readKey(each, keys)
+    seen.add(kid)
   }
   return keys
+}
+
+function readKey(json: unknown, keys: Map<string, KeyObject>): void {
+  const jwk = jwkOfSet.safeParse(json)
+  if (!jwk.success) return
+  try {
+    keys.set(jwk.data.kid, importPublicKey(jwk.data))
+  } catch {
+    // Not a point of the curve.
+  }
 }
