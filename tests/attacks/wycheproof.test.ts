@@ -73,7 +73,9 @@ describe.skipIf(!isThere)('Wycheproof', () => {
       const set = group.public ?? group.private
       const keys = readKeySet(set.keys ? set : { keys: [set] })
       for (const { jws, comment } of group.tests as JwsTest[]) {
-        expect({ group: group.comment, comment, accepted: acceptsFrom(keys, jws) }).toMatchObject({ accepted: false })
+        expect({ group: group.comment, comment, accepted: acceptsFrom(keys, jws) }).toMatchObject({
+          accepted: false,
+        })
       }
     }
   })
@@ -83,7 +85,7 @@ function acceptsFrom(keys: ReadonlyMap<string, KeyObject>, jws: string): boolean
   try {
     const parts = splitJws(jws)
     checkAlgorithm(parts.header, 'token')
-    const key = keys.get(parts.header['kid'] as string)
+    const key = keys.get(parts.header.kid as string)
     return key !== undefined && verifyEs256(key, parts.signingInput, parts.signature)
   } catch {
     return false

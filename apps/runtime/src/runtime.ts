@@ -101,6 +101,12 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
   const document = (): object =>
     openRpcDocument(table, { title: 'Selvedge runtime', version, url: url + rpcPath })
 
+  let told: { refusal: string | undefined; notices: readonly string[] } = { refusal: undefined, notices: state.notices }
+  const notices = () => {
+    const refusal = tokens.notice()
+    if (refusal !== told.refusal) told = { refusal, notices: [...state.notices, ...(refusal === undefined ? [] : [refusal])] }
+    return told.notices
+  }
   const dispatcher = createDispatcher<CallContext>({
     methods: table,
     handlers: createHandlers({
@@ -111,7 +117,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
         clock,
         identity: identity.link,
         discovery: discovery.link,
-        notices: () => [...state.notices, ...[tokens.notice()].filter((each) => each !== undefined)],
+        notices,
         supports: table.map((each) => each.name),
       }),
       tokens,

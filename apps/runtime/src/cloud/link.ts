@@ -12,33 +12,24 @@ export interface Link {
   readonly reachable: boolean | null
   succeeded(): void
   failed(error: string): void
+  /** The same object until something changes. */
   status(): LinkStatus
 }
 
 export function createLink(clock: Clock): Link {
-  let reachable: boolean | null = null
-  let since = 0
-  let lastError = ''
-  const change = (now: boolean) => {
-    if (reachable !== now) since = clock.now()
-    reachable = now
-  }
+  let status: LinkStatus = { reachable: null, since: null }
+  const sinceFor = (reachable: boolean) =>
+    status.reachable === reachable && status.since !== null ? status.since : isoTime(clock.now())
   return {
     get reachable() {
-      return reachable
+      return status.reachable
     },
     succeeded() {
-      change(true)
-      lastError = ''
+      if (status.reachable !== true) status = { reachable: true, since: sinceFor(true) }
     },
     failed(error) {
-      change(false)
-      lastError = error
+      status = { reachable: false, since: sinceFor(false), lastError: error }
     },
-    status: () => ({
-      reachable,
-      since: reachable === null ? null : isoTime(since),
-      ...(lastError !== '' && { lastError }),
-    }),
+    status: () => status,
   }
 }

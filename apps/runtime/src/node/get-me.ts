@@ -15,6 +15,7 @@ export interface GetMeParts {
   readonly clock: DeviceClock
   readonly identity: Link
   readonly discovery: Link
+  /** The same list until something changes. */
   readonly notices: () => readonly string[]
   readonly supports: readonly string[]
 }
@@ -41,9 +42,16 @@ export function createGetMe({
     return address
   }
 
-  return () => {
+  /** What the answer is made of; as long as all of it is the same, so is the answer, down to its text. */
+  const sources = (now: number) =>
+    [now, state.value, clock.state(), identity.status(), discovery.status(), notices()] as const
+  let last: { readonly sources: readonly unknown[]; readonly result: object } | undefined
+
+  return (): object => {
     const now = clock.now()
-    return {
+    const present = sources(now)
+    if (last?.sources.every((each, at) => each === present[at])) return last.result
+    const result = Object.freeze({
       nodeId,
       accountId: state.value.accountId,
       name,
@@ -53,6 +61,8 @@ export function createGetMe({
       network: { identity: identity.status(), discovery: discovery.status() },
       notices: notices(),
       supports,
-    }
+    })
+    last = { sources: present, result }
+    return result
   }
 }

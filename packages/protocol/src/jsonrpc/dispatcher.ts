@@ -22,6 +22,12 @@ export interface DispatcherOptions<Context> {
   readonly limits: { readonly depth: number; readonly batch: number }
 }
 
+interface Entry<Context> {
+  readonly method: Method
+  readonly handler: Handler<Context>
+  last: { readonly result: unknown; readonly text: string } | undefined
+}
+
 /** An answer as text, or nothing where only notifications came. */
 export type Answer = string | undefined
 
@@ -38,11 +44,11 @@ export interface Dispatcher<Context> {
  * absent.
  */
 export function createDispatcher<Context>(options: DispatcherOptions<Context>): Dispatcher<Context> {
-  const table = new Map<string, { method: Method; handler: Handler<Context> }>()
+  const table = new Map<string, Entry<Context>>()
   for (const method of options.methods) {
     const handler = Object.hasOwn(options.handlers, method.name) ? options.handlers[method.name] : undefined
     if (!handler) throw new Error(`method ${method.name} has no handler`)
-    table.set(method.name, { method, handler })
+    table.set(method.name, { method, handler, last: undefined })
   }
   for (const name of Object.keys(options.handlers)) {
     if (!table.has(name)) throw new Error(`handler ${name} has no method`)
@@ -58,12 +64,18 @@ export function createDispatcher<Context>(options: DispatcherOptions<Context>): 
     return JSON.stringify({ id, jsonrpc: '2.0', error })
   }
 
-  function success(id: Id, method: Method, result: unknown): string {
-    if (!options.mirror || !method.mirrored)
-      return JSON.stringify({ id, jsonrpc: '2.0', result: result ?? null })
-    const answer: Record<string, unknown> = { id, jsonrpc: '2.0', result }
-    for (const name of method.mirrored) answer[name] = (result as Record<string, unknown>)[name]
-    return JSON.stringify(answer)
+  /** A handler that gives the very same frozen object again is not asked for its text again. */
+  function success(id: Id, entry: Entry<Context>, result: unknown): string {
+    const text = entry.last !== undefined && entry.last.result === result ? entry.last.text : textOf(entry.method, result)
+    if (Object.isFrozen(result) && typeof result === 'object') entry.last = { result, text }
+    return `{"id":${JSON.stringify(id)},"jsonrpc":"2.0",${text}}`
+  }
+
+  function textOf({ mirrored }: Method, result: unknown): string {
+    const text = `"result":${JSON.stringify(result ?? null)}`
+    if (!options.mirror || !mirrored) return text
+    const members = mirrored.map((name) => `,${JSON.stringify(name)}:${JSON.stringify((result as Record<string, unknown>)[name])}`)
+    return text + members.join('')
   }
 
   /** Runs one element of a request; the answer of a notification is for the caller to drop. */
@@ -77,12 +89,11 @@ export function createDispatcher<Context>(options: DispatcherOptions<Context>): 
       const entry = table.get(name)
       if (!entry)
         throw new RpcError('method_not_found', `there is no method ${JSON.stringify(name.slice(0, 80))}`)
-      const { method, handler } = entry
-      options.admit?.(method, context)
-      const result = handler(readParams(method, call.params), context)
-      if (!(result instanceof Promise)) return success(id, method, result)
+      options.admit?.(entry.method, context)
+      const result = entry.handler(readParams(entry.method, call.params), context)
+      if (!(result instanceof Promise)) return success(id, entry, result)
       return result.then(
-        (value) => success(id, method, value),
+        (value) => success(id, entry, value),
         (cause: unknown) => failure(id, cause, name),
       )
     } catch (cause) {

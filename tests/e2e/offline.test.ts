@@ -1,0 +1,242 @@
+import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createDiscoveryClient, type RpcFailure } from '@selvedge/client'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { accessToken, createDeveloper, runtimeOf } from '../harness/flow.ts'
+import { type Program, type Stack, startProgram, startStack } from '../harness/processes.ts'
+
+let stack: Stack
+let runtime: Program
+const client = () => runtimeOf({ runtime })
+const somewhere = { longitude: '1', latitude: '2', speed: '3', bearing: '4' }
+
+/** The same services again, on the ports they had. */
+async function restart(
+  name: 'identity' | 'discovery' | 'runtime',
+  args: readonly string[] = [],
+): Promise<Program> {
+  const port = (url: string) => new URL(url).port
+  return startProgram(
+    name,
+    {
+      SELVEDGE_STATE: stack.state,
+      SELVEDGE_IDENTITY_PORT: port(stack.identity.url),
+      SELVEDGE_DISCOVERY_PORT: port(stack.discovery.url),
+      SELVEDGE_RUNTIME_PORT: '0',
+      SELVEDGE_IDENTITY_URL: stack.identity.url,
+      SELVEDGE_DISCOVERY_URL: stack.discovery.url,
+    },
+    args,
+  )
+}
+
+const eventually = async (check: () => Promise<boolean>): Promise<void> => {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (await check()) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error('it did not come to pass within ten seconds')
+}
+
+beforeEach(async () => {
+  stack = await startStack()
+  runtime = stack.runtime
+})
+afterEach(async () => {
+  await runtime.stop()
+  await stack.stop()
+})
+
+describe('without the network', () => {
+  it('fixes are kept, the newest wins, and it is sent when the discovery service is back, restarts in between', async () => {
+    const token = await accessToken(stack, await createDeveloper(stack.state))
+    await client().associateAccount({ edgeAccessToken: token })
+    await stack.discovery.stop('SIGKILL')
+    expect(await client().updateGps({ ...somewhere, edgeAccessToken: token })).toEqual({ status: 'queued' })
+    expect(await client().updateGps({ ...somewhere, speed: '99', edgeAccessToken: token })).toEqual({
+      status: 'queued',
+    })
+    expect(await client().getGps({ edgeAccessToken: token })).toMatchObject({ speed: '99', published: false })
+    const { network, nodeId } = await client().getMe()
+    expect(network.discovery).toMatchObject({
+      reachable: false,
+      since: expect.any(String),
+      lastError: expect.any(String),
+    })
+
+    await runtime.stop('SIGKILL')
+    runtime = await restart('runtime')
+    expect(await client().getGps({ edgeAccessToken: token })).toMatchObject({ speed: '99', published: false })
+
+    const discovery = await restart('discovery')
+    await eventually(async () => (await client().getGps({ edgeAccessToken: token })).published)
+    const there = await createDiscoveryClient({ url: discovery.url }).lastFix(nodeId, token)
+    expect(there).toMatchObject({ speed: 99 })
+    await discovery.stop('SIGKILL')
+    const again = await restart('discovery')
+    expect(await createDiscoveryClient({ url: again.url }).lastFix(nodeId, token)).toEqual({
+      ...there,
+      ageSeconds: expect.any(Number),
+    })
+    await again.stop()
+  })
+
+  it('every local method answers, tokens are verified, and an account is associated and reported later', async () => {
+    const developer = await createDeveloper(stack.state)
+    const token = await accessToken(stack, developer)
+    await stack.identity.stop('SIGKILL')
+    await stack.discovery.stop('SIGKILL')
+    await runtime.stop('SIGKILL')
+    runtime = await restart('runtime')
+
+    expect(await client().associateAccount({ edgeAccessToken: token })).toEqual({
+      accountId: developer.accountId,
+    })
+    expect(await client().updateGps({ ...somewhere, edgeAccessToken: token })).toEqual({ status: 'queued' })
+    const { nodeId, network, time } = await client().getMe()
+    expect(time.state).toBe('held')
+    expect(network.identity).toMatchObject({ reachable: false, since: expect.any(String) })
+    const uri = '/somewhere'
+    const expiry = String(Math.floor(Date.now() / 1000) + 60)
+    const { edgeHmacCode } = await client().getEdgeHmacCode({ edgeAccessToken: token, expiry, nodeId, uri })
+    expect(await client().verifyEdgeHmacCode({ edgeHmacCode, nodeId, uri })).toMatchObject({ valid: true })
+    const failure = (await client()
+      .getEdgeIdToken()
+      .catch((cause: unknown) => cause)) as RpcFailure
+    expect(failure).toMatchObject({ reason: 'identity_unavailable', retryable: true })
+
+    const identity = await restart('identity')
+    await eventually(async () => {
+      const [, payload] = (
+        await client()
+          .getEdgeIdToken()
+          .catch(() => ({ id_token: '.e30.' }))
+      ).id_token.split('.')
+      return JSON.parse(atob(payload!)).sub === developer.accountId
+    })
+    expect((await client().getMe()).time.state).toBe('trusted')
+    await identity.stop()
+  })
+})
+
+describe('the state of a node', () => {
+  it('is the same after a restart: node, account, and the tokens of a removed account stay refused', async () => {
+    const developer = await createDeveloper(stack.state)
+    const token = await accessToken(stack, developer)
+    await client().associateAccount({ edgeAccessToken: token })
+    const before = await client().getMe()
+    await runtime.stop('SIGKILL')
+    runtime = await restart('runtime')
+    expect(await client().getMe()).toMatchObject({ nodeId: before.nodeId, accountId: developer.accountId })
+    await client().unassociateAccount({ edgeAccessToken: token })
+    await runtime.stop('SIGKILL')
+    runtime = await restart('runtime')
+    const failure = (await client()
+      .associateAccount({ edgeAccessToken: token })
+      .catch((cause: unknown) => cause)) as RpcFailure
+    expect(failure.reason).toBe('token_revoked')
+  })
+
+  it('is readable by nobody else', async () => {
+    const { statSync } = await import('node:fs')
+    const mode = (path: string) => (statSync(join(stack.state, path)).mode & 0o777).toString(8)
+    expect({
+      folder: mode('runtime'),
+      key: mode('runtime/node-key.json'),
+      state: mode('runtime/state.a'),
+      identity: mode('identity'),
+      socket: mode('runtime.sock'),
+      admin: mode('admin.sock'),
+    }).toEqual({ folder: '700', key: '600', state: '600', identity: '700', socket: '660', admin: '600' })
+  })
+
+  const startError = () =>
+    restart('runtime').then(
+      async (program) => {
+        await program.stop()
+        return 'it started'
+      },
+      (cause: Error) => cause.message,
+    )
+
+  it('with a damaged key is set aside and never replaced by another node, not even at the start after', async () => {
+    const { nodeId } = await client().getMe()
+    await runtime.stop()
+    const path = join(stack.state, 'runtime/node-key.json')
+    const content = readFileSync(path)
+    truncateSync(path, 20)
+    expect(await startError()).toMatch(
+      /key of the node is damaged and is set aside as .*node-key\.json\.damaged-.*Restore/s,
+    )
+    expect(await startError()).toMatch(/Restore .*node-key\.json from a backup/s)
+    writeFileSync(path, content, { mode: 0o600 })
+    runtime = await restart('runtime')
+    expect((await client().getMe()).nodeId).toBe(nodeId)
+  })
+
+  it('with the key of another node does not start', async () => {
+    await runtime.stop()
+    const other = await startStack()
+    const key = readFileSync(join(other.state, 'runtime/node-key.json'))
+    await other.stop()
+    writeFileSync(join(stack.state, 'runtime/node-key.json'), key)
+    expect(await startError()).toMatch(/is of node [0-9a-f]{56}, the state beside it of node [0-9a-f]{56}/)
+  })
+
+  it('with one damaged file goes on from the other', async () => {
+    const { nodeId } = await client().getMe()
+    await runtime.stop()
+    appendFileSync(join(stack.state, 'runtime/state.a'), 'x')
+    truncateSync(join(stack.state, 'runtime/state.b'), 30)
+    runtime = await restart('runtime')
+    expect(await client().getMe()).toMatchObject({ nodeId, notices: [] })
+  })
+
+  it('with both files damaged is set aside, says so, and the node is still the same', async () => {
+    const { nodeId } = await client().getMe()
+    await runtime.stop()
+    for (const slot of ['a', 'b'])
+      writeFileSync(join(stack.state, `runtime/state.${slot}`), 'selvedge 7 rubbish')
+    runtime = await restart('runtime')
+    const me = await client().getMe()
+    expect(me).toMatchObject({ nodeId, notices: [expect.stringContaining('is set aside as')] })
+    expect(readdirSync(join(stack.state, 'runtime')).filter((name) => name.includes('damaged'))).toHaveLength(
+      2,
+    )
+  })
+
+  it('is used by one runtime at a time', async () => {
+    expect(await startError()).toMatch(/another process answers at .*runtime\.sock/)
+    expect((await client().getMe()).nodeId).toMatch(/^[0-9a-f]{56}$/)
+  })
+})
+
+describe('the API key', () => {
+  it('is asked for by every method but getMe', async () => {
+    await runtime.stop()
+    runtime = await restart('runtime', ['--apiKey=true'])
+    const key = readFileSync(join(stack.state, 'api-key'), 'utf8').trim()
+    const { createRuntimeClient } = await import('@selvedge/client')
+    const withKey = (apiKey: string) => createRuntimeClient({ url: runtime.url, apiKey })
+    const reason = (call: Promise<unknown>) =>
+      call.then(
+        () => 'ok',
+        (cause: RpcFailure) => cause.reason,
+      )
+    expect(await reason(client().getMe())).toBe('ok')
+    expect(await reason(client().getEdgeIdToken())).toBe('api_key_invalid')
+    expect(await reason(client()['rpc.discover']())).toBe('api_key_invalid')
+    expect(await reason(withKey('wrong').getEdgeIdToken())).toBe('api_key_invalid')
+    expect(await reason(withKey(key).getEdgeIdToken())).toBe('ok')
+  })
+
+  it.each([
+    ['0.0.0.0', []],
+    ['0.0.0.0', ['--apiKey=true']],
+    ['192.0.2.1', ['--listen.tlsCert=/x', '--listen.tlsKey=/x']],
+  ])('without TLS and a key %s is not listened on %j', async (address, args) => {
+    await runtime.stop()
+    const start = restart('runtime', [`--listen.addresses=${address}`, ...args])
+    await expect(start).rejects.toThrow(`address ${address} is not of the loopback`)
+  })
+})

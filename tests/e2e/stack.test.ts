@@ -1,0 +1,57 @@
+/** How the stack ends: in order when it is told to, and wholly when it is killed. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { freePorts, root, temporaryFolder } from '../harness/processes.ts'
+
+async function startWhole(state: string, env: Record<string, string> = {}): Promise<{ child: ChildProcess; errors: () => string }> {
+  const child = spawn(process.execPath, [join(root, 'scripts/start.mjs')], {
+    cwd: root,
+    env: { PATH: process.env['PATH'], SELVEDGE_STATE: state, ...freePorts, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let errors = ''
+  child.stderr!.on('data', (chunk) => {
+    errors += chunk
+  })
+  await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')])
+  return { child, errors: () => errors }
+}
+
+const answers = (url: string) => fetch(url).then(() => true, () => false)
+
+const eventually = async (check: () => Promise<boolean>): Promise<boolean> => {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (await check()) return true
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  return false
+}
+
+it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)('after %s nothing of it is left', async (signal) => {
+  const folder = await temporaryFolder()
+  const { child } = await startWhole(folder.path)
+  const urls = Object.values(JSON.parse(readFileSync(join(folder.path, 'stack.json'), 'utf8'))) as string[]
+  expect(await Promise.all(urls.map(answers))).toEqual([true, true, true])
+  child.kill(signal)
+  await once(child, 'exit')
+  expect(await eventually(async () => !(await Promise.all(urls.map(answers))).includes(true))).toBe(true)
+  if (signal !== 'SIGKILL') {
+    expect(child.exitCode).toBe(0)
+    expect(['runtime.sock', 'admin.sock', 'stack.json'].filter((name) => existsSync(join(folder.path, name)))).toEqual([])
+  }
+  await folder.remove()
+})
+
+it('when one part can’t start, says which and why, and leaves nothing running', async () => {
+  const folder = await temporaryFolder()
+  const { child, errors } = await startWhole(folder.path, { SELVEDGE_DISCOVERY_PORT: 'eighty' })
+  if (child.exitCode === null) await once(child, 'exit')
+  expect(child.exitCode).toBe(1)
+  expect(errors()).toMatch(/environment variable SELVEDGE_DISCOVERY_PORT: option "listen.port" is /)
+  expect(errors()).toContain('discovery did not start')
+  expect(existsSync(join(folder.path, 'admin.sock'))).toBe(false)
+  await folder.remove()
+})
