@@ -4,8 +4,11 @@ import type { Clock } from '../clock/clock.ts'
 import { readKeySet } from './key-cache.ts'
 import type { Issuer } from './verifier.ts'
 
-/** Milliseconds between two attempts to fetch keys: a stranger's tokens must not make us knock at the issuer's door. */
-const pauseAfter = { success: 10_000, failure: 1000 }
+/**
+ * How often keys are fetched: a stranger's tokens, each with another key id, must not make us knock at the issuer's door all
+ * the time; two rotations in a row must not lock anybody out.
+ */
+const fetches = { atOnce: 3, every: 10_000 }
 
 export interface RemoteIssuerOptions {
   /** URL of the issuer, as its tokens name it. */
@@ -20,7 +23,7 @@ export interface RemoteIssuerOptions {
 }
 
 export interface RemoteIssuer extends Issuer {
-  /** Fetches the keys, unless that was done a moment ago. Gives whether the last attempt brought keys. */
+  /** Fetches the keys, unless that was done too often of late. Gives whether the last attempt brought keys. */
   refresh(): Promise<boolean>
 }
 
@@ -34,7 +37,8 @@ export function createRemoteIssuer({
 }: RemoteIssuerOptions): RemoteIssuer {
   let keys: Map<string, KeyObject> = stored === undefined ? new Map() : readKeySet(stored)
   let text = stored === undefined ? '' : JSON.stringify(stored)
-  let last = { at: Number.NEGATIVE_INFINITY, good: false }
+  let lastWasGood = false
+  let allowed = { count: fetches.atOnce, at: clock.now() }
   let running: Promise<boolean> | undefined
 
   async function fetchKeys(): Promise<boolean> {
@@ -53,7 +57,7 @@ export function createRemoteIssuer({
     } catch {
       return false
     } finally {
-      last = { at: clock.now(), good }
+      lastWasGood = good
       running = undefined
     }
   }
@@ -63,8 +67,11 @@ export function createRemoteIssuer({
     findKey: (kid) => keys.get(kid),
     refresh() {
       if (running) return running
-      const pause = last.good ? pauseAfter.success : pauseAfter.failure
-      if (Math.abs(clock.now() - last.at) < pause) return Promise.resolve(last.good)
+      const now = clock.now()
+      const earned = Math.abs(now - allowed.at) / fetches.every
+      allowed = { count: Math.min(fetches.atOnce, allowed.count + earned), at: now }
+      if (allowed.count < 1) return Promise.resolve(lastWasGood)
+      allowed.count--
       running = fetchKeys()
       return running
     },
