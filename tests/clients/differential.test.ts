@@ -21,16 +21,25 @@ const twice =
 
 const cases: readonly (readonly [string, Change])[] = [
   ['the genuine request', () => undefined],
-  ...['client_id', 'grant_type', 'id_token', 'edge_id_token', 'scope'].map((name) => [`${name} missing`, without(name)] as const),
-  ...['client_id', 'grant_type', 'id_token', 'edge_id_token', 'scope'].map((name) => [`${name} empty`, set(name, '')] as const),
-  ...['client_id', 'grant_type', 'id_token', 'edge_id_token', 'scope'].map((name) => [`${name} twice`, twice(name)] as const),
+  ...['client_id', 'grant_type', 'id_token', 'edge_id_token', 'scope'].map(
+    (name) => [`${name} missing`, without(name)] as const,
+  ),
+  ...['client_id', 'grant_type', 'id_token', 'edge_id_token', 'scope'].map(
+    (name) => [`${name} empty`, set(name, '')] as const,
+  ),
+  ...['client_id', 'grant_type', 'id_token', 'edge_id_token', 'scope'].map(
+    (name) => [`${name} twice`, twice(name)] as const,
+  ),
   ['an unknown grant', set('grant_type', 'password')],
   ['a grant in another case', set('grant_type', 'ID_TOKEN_SIGNIN')],
   ['an unknown client', set('client_id', 'nobody')],
   ['an unknown scope', set('scope', 'openid admin')],
   ['a scope that the client may not have', set('scope', 'openid email')],
   ['an unknown field', set('x', '1')],
-  ['the tokens swapped', (form, { id, edge }) => (form.set('id_token', edge!), form.set('edge_id_token', id!))],
+  [
+    'the tokens swapped',
+    (form, { id, edge }) => (form.set('id_token', edge!), form.set('edge_id_token', id!)),
+  ],
   ['a token that is none', set('id_token', 'x')],
   ['an access token as ID token', set('id_token', ({ access }) => access!)],
   ['a token cut short', set('edge_id_token', ({ edge }) => edge!.slice(0, -4))],
@@ -48,7 +57,12 @@ beforeAll(async () => {
   const { clientId, idToken } = await createDeveloper(stack.state)
   oracle = await startOracle(stack.identity.url, [{ clientId, scope: allScopes }])
   const { id_token: edge } = await runtimeOf(stack).getEdgeIdToken()
-  stand = { client: clientId, id: idToken, edge, access: await accessToken(stack, { clientId, idToken, accountId: '', jti: '' }) }
+  stand = {
+    client: clientId,
+    id: idToken,
+    edge,
+    access: await accessToken(stack, { clientId, idToken, accountId: '', jti: '' }),
+  }
 })
 afterAll(async () => {
   oracle.stop()
@@ -64,10 +78,10 @@ async function outcome(url: string, form: URLSearchParams): Promise<string> {
 describe('a bad request gets the error that oidc-provider gives', () => {
   it.each(cases)('%s', async (name, change) => {
     const form = new URLSearchParams({
-      client_id: stand['client']!,
+      client_id: stand.client!,
       grant_type: 'id_token_signin',
-      id_token: stand['id']!,
-      edge_id_token: stand['edge']!,
+      id_token: stand.id!,
+      edge_id_token: stand.edge!,
       scope: allScopes,
     })
     change(form, stand)

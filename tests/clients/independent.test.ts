@@ -1,11 +1,19 @@
 /** Clients that other people wrote, unmodified, against our service. */
+
+import { grantTypes, tokenTypes } from '@selvedge/protocol'
+import { edgeAudience } from '@selvedge/protocol/tokens'
 import * as jose from 'jose'
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
-import { grantTypes, tokenTypes } from '@selvedge/protocol'
-import { edgeAudience } from '@selvedge/protocol/tokens'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { accessToken, adminOf, allScopes, createDeveloper, type Developer, runtimeOf } from '../harness/flow.ts'
+import {
+  accessToken,
+  adminOf,
+  allScopes,
+  createDeveloper,
+  type Developer,
+  runtimeOf,
+} from '../harness/flow.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
 
 let stack: Stack
@@ -35,19 +43,31 @@ describe('openid-client', () => {
       execute: [openid.allowInsecureRequests],
     })
 
-  it.each(['oidc', 'oauth2'] as const)('finds the service by its %s metadata and runs both grants', async (algorithm) => {
-    const configuration = await discover(algorithm)
-    const own = await openid.genericGrantRequest(configuration, grantTypes.idTokenSignin, {
-      id_token: developer.idToken,
-      edge_id_token: edge,
-      scope: allScopes,
-    })
-    const standard = await openid.genericGrantRequest(configuration, grantTypes.tokenExchange, standardFields())
-    for (const tokens of [own, standard]) {
-      expect(tokens).toMatchObject({ token_type: 'bearer', expires_in: 3600, scope: allScopes, id_token: developer.idToken })
-      expect(tokens.claims()).toMatchObject({ sub: developer.accountId, aud: developer.clientId })
-    }
-  })
+  it.each(['oidc', 'oauth2'] as const)(
+    'finds the service by its %s metadata and runs both grants',
+    async (algorithm) => {
+      const configuration = await discover(algorithm)
+      const own = await openid.genericGrantRequest(configuration, grantTypes.idTokenSignin, {
+        id_token: developer.idToken,
+        edge_id_token: edge,
+        scope: allScopes,
+      })
+      const standard = await openid.genericGrantRequest(
+        configuration,
+        grantTypes.tokenExchange,
+        standardFields(),
+      )
+      for (const tokens of [own, standard]) {
+        expect(tokens).toMatchObject({
+          token_type: 'bearer',
+          expires_in: 3600,
+          scope: allScopes,
+          id_token: developer.idToken,
+        })
+        expect(tokens.claims()).toMatchObject({ sub: developer.accountId, aud: developer.clientId })
+      }
+    },
+  )
 
   it('understands a refusal', async () => {
     const call = openid.genericGrantRequest(await discover('oauth2'), grantTypes.idTokenSignin, {
@@ -55,7 +75,10 @@ describe('openid-client', () => {
       edge_id_token: edge,
       scope: 'openid',
     })
-    await expect(call).rejects.toMatchObject({ error: 'invalid_grant', error_description: expect.stringContaining('developer ID token') })
+    await expect(call).rejects.toMatchObject({
+      error: 'invalid_grant',
+      error_description: expect.stringContaining('developer ID token'),
+    })
   })
 })
 
@@ -75,9 +98,15 @@ describe('oauth4webapi', () => {
       insecure,
     )
     const tokens = await oauth.processGenericTokenEndpointResponse(server, client, answer)
-    const request = new Request('https://backend.example/', { headers: { Authorization: `Bearer ${tokens.access_token}` } })
+    const request = new Request('https://backend.example/', {
+      headers: { Authorization: `Bearer ${tokens.access_token}` },
+    })
     const claims = await oauth.validateJwtAccessToken(server, request, edgeAudience, insecure)
-    expect(claims).toMatchObject({ sub: developer.accountId, client_id: developer.clientId, scope: allScopes })
+    expect(claims).toMatchObject({
+      sub: developer.accountId,
+      client_id: developer.clientId,
+      scope: allScopes,
+    })
   })
 })
 
@@ -88,7 +117,11 @@ describe('jose', () => {
     const access = await accessToken(stack, developer)
     const { nodeId } = await runtimeOf(stack).getMe()
     const options = { issuer: stack.identity.url, algorithms: ['ES256'] }
-    const checked = await jose.jwtVerify(access, keys(), { ...options, audience: edgeAudience, typ: 'at+jwt' })
+    const checked = await jose.jwtVerify(access, keys(), {
+      ...options,
+      audience: edgeAudience,
+      typ: 'at+jwt',
+    })
     expect(checked.payload).toMatchObject({
       sub: developer.accountId,
       account_id: developer.accountId,
@@ -100,7 +133,9 @@ describe('jose', () => {
       jti: expect.any(String),
     })
     expect(checked.payload.exp! - checked.payload.iat!).toBe(3600)
-    const edgeClaims = (await jose.jwtVerify(edge, keys(), { ...options, audience: stack.identity.url, typ: 'edge-id+jwt' })).payload
+    const edgeClaims = (
+      await jose.jwtVerify(edge, keys(), { ...options, audience: stack.identity.url, typ: 'edge-id+jwt' })
+    ).payload
     expect(edgeClaims).toMatchObject({ node_id: nodeId, sub: '', cnf: { jkt: expect.any(String) } })
     expect(edgeClaims.exp! - edgeClaims.iat!).toBe(600)
     await jose.jwtVerify(developer.idToken, keys(), { ...options, audience: developer.clientId, typ: 'JWT' })
@@ -109,11 +144,18 @@ describe('jose', () => {
   it('finds no difference between the claims of the two grants but their identifiers and times', async () => {
     const post = async (fields: Record<string, string>) => {
       const body = new URLSearchParams({ client_id: developer.clientId, ...fields })
-      const answer = (await (await fetch(`${stack.identity.url}/token`, { method: 'POST', body })).json()) as { access_token: string }
+      const answer = (await (
+        await fetch(`${stack.identity.url}/token`, { method: 'POST', body })
+      ).json()) as { access_token: string }
       const { jti, iat, exp, ...claims } = jose.decodeJwt(answer.access_token)
       return { ...claims, hasJti: jti !== undefined, life: exp! - iat! }
     }
-    const own = { grant_type: grantTypes.idTokenSignin, id_token: developer.idToken, edge_id_token: edge, scope: allScopes }
+    const own = {
+      grant_type: grantTypes.idTokenSignin,
+      id_token: developer.idToken,
+      edge_id_token: edge,
+      scope: allScopes,
+    }
     expect(await post(own)).toEqual(await post({ grant_type: grantTypes.tokenExchange, ...standardFields() }))
   })
 

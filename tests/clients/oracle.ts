@@ -9,7 +9,10 @@ export interface OracleClient {
   readonly scope: string
 }
 
-export async function startOracle(issuer: string, clients: readonly OracleClient[]): Promise<{ url: string; stop(): void }> {
+export async function startOracle(
+  issuer: string,
+  clients: readonly OracleClient[],
+): Promise<{ url: string; stop(): void }> {
   const keys = jose.createRemoteJWKSet(new URL('/jwks', issuer))
   const scopes = [...new Set(clients.flatMap(({ scope }) => scope.split(' ')))]
   const provider = new Provider('http://oracle.example', {
@@ -27,16 +30,20 @@ export async function startOracle(issuer: string, clients: readonly OracleClient
   provider.registerGrantType(
     'id_token_signin',
     async (context) => {
-      const { params, client } = context.oidc as unknown as { params: Record<string, string>; client: { clientId: string; scope: string } }
+      const { params, client } = context.oidc as unknown as {
+        params: Record<string, string>
+        client: { clientId: string; scope: string }
+      }
       for (const name of ['id_token', 'edge_id_token', 'scope']) {
         if (!params[name]) throw new errors.InvalidRequest(`missing required parameter ${name}`)
       }
-      for (const scope of params['scope']!.split(' ')) {
-        if (!client.scope.split(' ').includes(scope)) throw new errors.InvalidScope('requested scope is not allowed', scope)
+      for (const scope of params.scope!.split(' ')) {
+        if (!client.scope.split(' ').includes(scope))
+          throw new errors.InvalidScope('requested scope is not allowed', scope)
       }
       try {
-        await jose.jwtVerify(params['id_token']!, keys, { issuer, audience: client.clientId, typ: 'JWT' })
-        await jose.jwtVerify(params['edge_id_token']!, keys, { issuer, audience: issuer, typ: 'edge-id+jwt' })
+        await jose.jwtVerify(params.id_token!, keys, { issuer, audience: client.clientId, typ: 'JWT' })
+        await jose.jwtVerify(params.edge_id_token!, keys, { issuer, audience: issuer, typ: 'edge-id+jwt' })
       } catch (cause) {
         throw new errors.InvalidGrant((cause as Error).message)
       }
@@ -46,5 +53,8 @@ export async function startOracle(issuer: string, clients: readonly OracleClient
   )
   const server: Server = createServer(provider.callback())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`, stop: () => server.close() }
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`,
+    stop: () => server.close(),
+  }
 }

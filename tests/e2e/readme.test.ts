@@ -41,7 +41,9 @@ beforeAll(async () => {
 afterAll(() => folder.remove())
 
 it('npm start prints that it is ready, with the three URLs, and writes them down', () => {
-  expect(output).toMatch(/selvedge is ready\n +runtime +http:\/\/127\.0\.0\.1:8083\n +identity +http:\/\/127\.0\.0\.1:8084\n +discovery +http:\/\/127\.0\.0\.1:8085/)
+  expect(output).toMatch(
+    /selvedge is ready\n +runtime +http:\/\/127\.0\.0\.1:8083\n +identity +http:\/\/127\.0\.0\.1:8084\n +discovery +http:\/\/127\.0\.0\.1:8085/,
+  )
   expect(JSON.parse(readFileSync(join(folder.path, 'stack.json'), 'utf8'))).toEqual({
     runtime: 'http://127.0.0.1:8083',
     identity: 'http://127.0.0.1:8084',

@@ -6,10 +6,13 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { freePorts, root, temporaryFolder } from '../harness/processes.ts'
 
-async function startWhole(state: string, env: Record<string, string> = {}): Promise<{ child: ChildProcess; errors: () => string }> {
+async function startWhole(
+  state: string,
+  env: Record<string, string> = {},
+): Promise<{ child: ChildProcess; errors: () => string }> {
   const child = spawn(process.execPath, [join(root, 'scripts/start.mjs')], {
     cwd: root,
-    env: { PATH: process.env['PATH'], SELVEDGE_STATE: state, ...freePorts, ...env },
+    env: { PATH: process.env.PATH, SELVEDGE_STATE: state, ...freePorts, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let errors = ''
@@ -20,7 +23,11 @@ async function startWhole(state: string, env: Record<string, string> = {}): Prom
   return { child, errors: () => errors }
 }
 
-const answers = (url: string) => fetch(url).then(() => true, () => false)
+const answers = (url: string) =>
+  fetch(url).then(
+    () => true,
+    () => false,
+  )
 
 const eventually = async (check: () => Promise<boolean>): Promise<boolean> => {
   for (let attempt = 0; attempt < 200; attempt++) {
@@ -40,7 +47,9 @@ it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)('after %s nothing of it is le
   expect(await eventually(async () => !(await Promise.all(urls.map(answers))).includes(true))).toBe(true)
   if (signal !== 'SIGKILL') {
     expect(child.exitCode).toBe(0)
-    expect(['runtime.sock', 'admin.sock', 'stack.json'].filter((name) => existsSync(join(folder.path, name)))).toEqual([])
+    expect(
+      ['runtime.sock', 'admin.sock', 'stack.json'].filter((name) => existsSync(join(folder.path, name))),
+    ).toEqual([])
   }
   await folder.remove()
 })

@@ -101,10 +101,14 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
   const document = (): object =>
     openRpcDocument(table, { title: 'Selvedge runtime', version, url: url + rpcPath })
 
-  let told: { refusal: string | undefined; notices: readonly string[] } = { refusal: undefined, notices: state.notices }
+  let told: { refusal: string | undefined; notices: readonly string[] } = {
+    refusal: undefined,
+    notices: state.notices,
+  }
   const notices = () => {
     const refusal = tokens.notice()
-    if (refusal !== told.refusal) told = { refusal, notices: [...state.notices, ...(refusal === undefined ? [] : [refusal])] }
+    if (refusal !== told.refusal)
+      told = { refusal, notices: [...state.notices, ...(refusal === undefined ? [] : [refusal])] }
     return told.notices
   }
   const dispatcher = createDispatcher<CallContext>({

@@ -66,7 +66,10 @@ export function createDispatcher<Context>(options: DispatcherOptions<Context>): 
 
   /** A handler that gives the very same frozen object again is not asked for its text again. */
   function success(id: Id, entry: Entry<Context>, result: unknown): string {
-    const text = entry.last !== undefined && entry.last.result === result ? entry.last.text : textOf(entry.method, result)
+    const text =
+      entry.last !== undefined && entry.last.result === result
+        ? entry.last.text
+        : textOf(entry.method, result)
     if (Object.isFrozen(result) && typeof result === 'object') entry.last = { result, text }
     return `{"id":${JSON.stringify(id)},"jsonrpc":"2.0",${text}}`
   }
@@ -74,7 +77,9 @@ export function createDispatcher<Context>(options: DispatcherOptions<Context>): 
   function textOf({ mirrored }: Method, result: unknown): string {
     const text = `"result":${JSON.stringify(result ?? null)}`
     if (!options.mirror || !mirrored) return text
-    const members = mirrored.map((name) => `,${JSON.stringify(name)}:${JSON.stringify((result as Record<string, unknown>)[name])}`)
+    const members = mirrored.map(
+      (name) => `,${JSON.stringify(name)}:${JSON.stringify((result as Record<string, unknown>)[name])}`,
+    )
     return text + members.join('')
   }
 

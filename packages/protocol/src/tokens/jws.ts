@@ -68,7 +68,10 @@ export function splitJws(token: string): Omit<Jws, 'payload'> & { readonly paylo
 function readBytes(name: string, text: string): Uint8Array<ArrayBuffer> {
   const bytes = decodeBase64url(text)
   if (bytes && bytes.length > 0) return bytes
-  throw new TokenError('token_malformed', `the ${name} of the token is ${bytes ? 'empty' : 'not strict base64url'}`)
+  throw new TokenError(
+    'token_malformed',
+    `the ${name} of the token is ${bytes ? 'empty' : 'not strict base64url'}`,
+  )
 }
 
 function readJson(name: string, bytes: Uint8Array): JsonObject {

@@ -31,11 +31,16 @@ export function createRpcListener({
   openRpc,
 }: RpcListenerOptions): RequestListener {
   const check = createGuard(guard)
+  const allowedOrigins = new Set(guard.allowedOrigins)
 
   return (request, response) => {
     const headers = readGuardedHeaders(request)
     const refused = request.httpVersionMajor === 1 ? check(headers) : oldHttp
     if (refused) return refuse(request, response, refused)
+    if (headers.origin !== undefined && allowedOrigins.has(headers.origin)) {
+      allowPage(response, headers.origin)
+      if (request.method === 'OPTIONS') return void response.writeHead(204).end()
+    }
     const { url, method } = request
     if (url !== rpcPath) return other(request, response)
     if (method !== 'POST') return notAllowed(request, response, 'POST')
@@ -68,6 +73,15 @@ export function createRpcListener({
       answer(response, openRpc())
     }
   }
+}
+
+/** CORS for a page of an origin that the configuration names, and for no other (Fetch Standard § 3.2). */
+function allowPage(response: ServerResponse, origin: string): void {
+  response.setHeader('Access-Control-Allow-Origin', origin)
+  response.setHeader('Access-Control-Allow-Methods', 'POST')
+  response.setHeader('Access-Control-Allow-Headers', 'Content-Type, Authorization')
+  response.setHeader('Access-Control-Max-Age', '600')
+  response.setHeader('Vary', 'Origin')
 }
 
 const oldHttp: Refusal = { status: 400, reason: 'bad_request', message: 'the request is not of HTTP/1.1' }

@@ -12,10 +12,13 @@ const refusedHeaders = ['crit', 'b64', 'jwk', 'jku', 'x5c', 'x5u', 'x5t', 'x5t#S
 export function checkAlgorithm(header: JsonObject, label: string): void {
   for (const name of refusedHeaders) {
     if (Object.hasOwn(header, name)) {
-      throw new TokenError('token_untrusted', `the ${label} has the header "${name}", which is never accepted`)
+      throw new TokenError(
+        'token_untrusted',
+        `the ${label} has the header "${name}", which is never accepted`,
+      )
     }
   }
-  if (header['alg'] !== 'ES256') {
+  if (header.alg !== 'ES256') {
     throw new TokenError('token_untrusted', `the algorithm of the ${label} is not ES256`)
   }
 }
@@ -31,7 +34,7 @@ export function checkHeader(
   { label, typ }: Pick<TokenProfile<BaseClaims>, 'label' | 'typ'>,
 ): { iss: string; kid: string } {
   checkAlgorithm(header, label)
-  if (header['typ'] !== typ) {
+  if (header.typ !== typ) {
     throw new TokenError('token_untrusted', `the type of the token is not "${typ}": it is no ${label}`)
   }
   const { kid } = header

@@ -1,0 +1,164 @@
+/** A real browser on a page of somebody else: whatever it tries, the local API does not listen. */
+import { existsSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Browser, chromium } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { accessToken, createDeveloper, runtimeOf } from '../harness/flow.ts'
+import { type Stack, startStack } from '../harness/processes.ts'
+
+const executablePath = process.env.SELVEDGE_CHROMIUM ?? '/usr/bin/chromium'
+
+describe.skipIf(!existsSync(executablePath))('a web page in Chromium', () => {
+  let stack: Stack
+  let browser: Browser
+  let site: Server
+  let page: Awaited<ReturnType<Browser['newPage']>>
+  let token: string
+  const account = async () => (await runtimeOf(stack).getMe()).accountId
+
+  beforeAll(async () => {
+    stack = await startStack()
+    token = await accessToken(stack, await createDeveloper(stack.state))
+    site = createServer((_, response) =>
+      response.setHeader('Content-Type', 'text/html').end('<title>elsewhere</title>'),
+    )
+    await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve))
+    browser = await chromium.launch({
+      executablePath,
+      args: [
+        '--no-sandbox',
+        '--disable-quic',
+        '--no-first-run',
+        '--disable-background-networking',
+        '--disable-component-update',
+        '--disable-sync',
+        // The browser's own prompt must not be what stops the page: other browsers have none.
+        '--disable-features=LocalNetworkAccessChecks,PrivateNetworkAccessRespectPreflightResults',
+      ],
+    })
+    page = await browser.newPage()
+    await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`)
+  })
+  afterAll(async () => {
+    await browser?.close()
+    site?.close()
+    await stack?.stop()
+  })
+
+  /** Runs in the page: what came of a request, as far as the page can see. */
+  const tryFetch = (init: object) =>
+    page.evaluate(
+      async ([url, request]) => {
+        try {
+          const response = await fetch(url as string, request as RequestInit)
+          return { type: response.type, status: response.status, body: await response.text() }
+        } catch (cause) {
+          return { error: (cause as Error).name }
+        }
+      },
+      [`${stack.runtime.url}/jsonrpc/v1`, init] as const,
+    )
+  const associate = () =>
+    JSON.stringify({ jsonrpc: '2.0', method: 'associateAccount', params: [token], id: 1 })
+
+  it('can’t call with JSON: the browser asks first and gets no permission', async () => {
+    const headers = { 'Content-Type': 'application/json' }
+    expect(await tryFetch({ method: 'POST', headers, body: associate() })).toEqual({ error: 'TypeError' })
+    expect(await account()).toBe('')
+  })
+
+  it('can’t call with a request that needs no permission', async () => {
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'text/plain;application/json']) {
+      const init = { method: 'POST', mode: 'no-cors', headers: { 'Content-Type': type }, body: associate() }
+      expect(await tryFetch(init)).toEqual({ type: 'opaque', status: 0, body: '' })
+    }
+    expect(await tryFetch({ mode: 'no-cors' })).toEqual({ type: 'opaque', status: 0, body: '' })
+    expect(await account()).toBe('')
+  })
+
+  it('can’t read what a plain GET would give', async () => {
+    expect(await tryFetch({})).toEqual({ error: 'TypeError' })
+  })
+
+  it('can’t post a form', async () => {
+    const other = await browser.newPage()
+    await other.goto(page.url())
+    const answered = other.waitForResponse((response) => response.url().includes('/jsonrpc/v1'))
+    await other.evaluate(
+      ([url, body]) => {
+        const form = document.createElement('form')
+        form.method = 'post'
+        form.enctype = 'text/plain'
+        form.action = url as string
+        const field = document.createElement('input')
+        field.name = (body as string).slice(0, -1)
+        field.value = '"}'
+        form.append(field)
+        document.body.append(form)
+        form.submit()
+      },
+      [`${stack.runtime.url}/jsonrpc/v1`, associate()],
+    )
+    expect((await answered).status()).toBe(403)
+    expect(await account()).toBe('')
+    await other.close()
+  })
+
+  it('can’t get in under a name of its own that leads here (DNS rebinding)', async () => {
+    const port = new URL(stack.runtime.url).port
+    const rebound = await chromium.launch({
+      executablePath,
+      args: [
+        '--no-sandbox',
+        '--host-resolver-rules=MAP evil.example 127.0.0.1',
+        '--disable-background-networking',
+      ],
+    })
+    try {
+      const evil = await rebound.newPage()
+      const response = await evil.goto(`http://evil.example:${port}/jsonrpc/v1/openrpc.json`)
+      expect(response?.status()).toBe(403)
+      const result = await evil.evaluate(async (body) => {
+        const answer = await fetch('/jsonrpc/v1', {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json' },
+          body: body as string,
+        })
+        return { status: answer.status, text: await answer.text() }
+      }, associate())
+      expect(result).toMatchObject({ status: 403, text: expect.stringContaining('foreign_host') })
+      expect(await account()).toBe('')
+    } finally {
+      await rebound.close()
+    }
+  })
+
+  it('gets no CORS headers, whatever it asks', async () => {
+    const { origin } = new URL(page.url())
+    const response = await fetch(`${stack.runtime.url}/jsonrpc/v1`, {
+      method: 'OPTIONS',
+      headers: { Origin: origin },
+    })
+    expect(response.status).toBe(403)
+    expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
+  })
+
+  it('of an origin that the configuration allows may call', async () => {
+    const { origin } = new URL(page.url())
+    const friendly = await startStack({ runtime: [`--allowedOrigins=${origin}`] })
+    try {
+      const result = await page.evaluate(async (url) => {
+        const init = {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json' },
+          body: '{"jsonrpc":"2.0","method":"getMe","id":7}',
+        }
+        return (await fetch(`${url}/jsonrpc/v1`, init)).json()
+      }, friendly.runtime.url)
+      expect(result).toMatchObject({ id: 7, result: { accountId: '' } })
+    } finally {
+      await friendly.stop()
+    }
+  })
+})
