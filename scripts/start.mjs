@@ -6,7 +6,7 @@ ensureInstalled()
 runOnProjectNode([`${root}/scripts/bundle.mjs`])
 
 // The channel lets the stack notice the end of this process, however it ends.
-const stack = spawn(projectNode(), [`${root}/apps/stack/dist/main.js`, ...process.argv.slice(2)], {
+const stack = spawn(projectNode(), [`${root}/apps/stack/dist/main.cjs`, ...process.argv.slice(2)], {
   stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
 })
 // Ctrl-C reaches the stack by itself; a signal to this process alone is passed on.

@@ -27,7 +27,7 @@ export async function startProgram(
   env: Record<string, string>,
   args: readonly string[] = [],
 ): Promise<Program> {
-  const child = spawn(process.execPath, [join(root, 'apps', name, 'dist/main.js'), ...args], {
+  const child = spawn(process.execPath, [join(root, 'apps', name, 'dist/main.cjs'), ...args], {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })

@@ -1,7 +1,11 @@
 import { commands } from './commands/index.ts'
 import { runCli } from './program.ts'
 
-process.exitCode = await runCli(process.argv.slice(2), commands, {
-  out: (text) => process.stdout.write(text),
-  error: (text) => process.stderr.write(text),
+const streams = {
+  out: (text: string) => process.stdout.write(text),
+  error: (text: string) => process.stderr.write(text),
+}
+
+void runCli(process.argv.slice(2), commands, streams).then((code) => {
+  process.exitCode = code
 })

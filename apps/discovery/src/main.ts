@@ -5,7 +5,7 @@ import { createLog } from '@selvedge/service-kit/log'
 import { discoveryOptions } from './config.ts'
 import { startDiscovery } from './discovery.ts'
 
-await runService(() => {
+void runService(() => {
   const { argv, env } = process
   const file = readConfigFile(env.SELVEDGE_CONFIG, 'discovery')
   const config = loadConfig(discoveryOptions, { argv: argv.slice(2), env, file })

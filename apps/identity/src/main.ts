@@ -5,7 +5,7 @@ import { createLog } from '@selvedge/service-kit/log'
 import { identityOptions } from './config.ts'
 import { startIdentity } from './identity.ts'
 
-await runService(() => {
+void runService(() => {
   const { argv, env } = process
   const file = readConfigFile(env.SELVEDGE_CONFIG, 'identity')
   const config = loadConfig(identityOptions, { argv: argv.slice(2), env, file })

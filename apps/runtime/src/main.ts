@@ -4,7 +4,7 @@ import { createLog } from '@selvedge/service-kit/log'
 import { runtimeOptions } from './config.ts'
 import { startRuntime } from './runtime.ts'
 
-await runService(() => {
+void runService(() => {
   const { argv, env } = process
   const file = readConfigFile(env.SELVEDGE_CONFIG, 'runtime')
   const config = loadConfig(runtimeOptions, { argv: argv.slice(2), env, file })

@@ -11,7 +11,7 @@ import { type Child, startChild } from './child.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-const programOf = (name: string) => fileURLToPath(new URL(`../../${name}/dist/main.js`, import.meta.url))
+const programOf = (name: string) => fileURLToPath(new URL(`../../${name}/dist/main.cjs`, import.meta.url))
 
 /**
  * @param env takes the variables of the three programs; see docs/reference/configuration.md

@@ -21,7 +21,7 @@ export interface WorkerSettings {
 }
 
 const workerUrl = new URL(
-  import.meta.url.endsWith('.ts') ? './platform/sqlite-worker.ts' : './sqlite-worker.js',
+  import.meta.url.endsWith('.ts') ? './platform/sqlite-worker.ts' : './sqlite-worker.cjs',
   import.meta.url,
 )
 

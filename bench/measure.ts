@@ -1,0 +1,94 @@
+/** Servers and peers as processes, and what they cost. Pairs are measured in turn, so that a noisy moment meets both. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { Plan, Result } from './load.ts'
+
+export const root = fileURLToPath(new URL('..', import.meta.url))
+export const rounds = Number(process.env['SELVEDGE_BENCH_ROUNDS'] ?? 5)
+export const roundSeconds = Number(process.env['SELVEDGE_BENCH_SECONDS'] ?? 2)
+
+export interface Row {
+  readonly name: string
+  readonly ours: number
+  readonly peer: number
+  readonly ratio: number
+  readonly unit: string
+  /** What the peer is. */
+  readonly against: string
+  /** What the ratio (or, where it says so, the figure) should be. */
+  readonly reach: string
+  readonly reached: boolean | null
+}
+
+export interface Server {
+  readonly process: ChildProcess
+  readonly target: Plan['target']
+  stop(): Promise<void>
+}
+
+/** Starts a script of bench/servers, which tells its port or socket on its channel. */
+export async function startPeer(script: string, args: readonly string[] = []): Promise<Server> {
+  const child = spawn(process.execPath, ['--conditions=source', join(root, 'bench/servers', script), ...args], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  const [target] = (await once(child, 'message')) as [Plan['target']]
+  return { process: child, target, stop: () => stop(child) }
+}
+
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+}
+
+/** CPU seconds that a process has used: the first two times of proc_pid_stat(5), in ticks of 10 ms. */
+export function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+export async function runLoad(plan: Plan): Promise<Result> {
+  const { stdout } = await promisify(execFile)(process.execPath, [join(root, 'bench/load.ts'), JSON.stringify(plan)])
+  const result = JSON.parse(stdout) as Result
+  if (result.failures > 0) throw new Error(`${result.failures} of ${result.answers} answers failed: ${result.sample}`)
+  return result
+}
+
+/** Answers for one second of one core, round by round, for several servers in turn. */
+export async function perCpuSecond(
+  servers: readonly Server[],
+  plan: (server: Server) => Omit<Plan, 'target' | 'seconds'>,
+): Promise<number[]> {
+  const figures = servers.map((): number[] => [])
+  for (const server of servers) await runLoad({ ...plan(server), target: server.target, seconds: 1 })
+  for (let round = 0; round < rounds; round++) {
+    for (const [at, server] of servers.entries()) {
+      const before = cpuSeconds(server.process.pid!)
+      const { answers } = await runLoad({ ...plan(server), target: server.target, seconds: roundSeconds })
+      figures[at]!.push(answers / (cpuSeconds(server.process.pid!) - before))
+    }
+  }
+  return figures.map(median)
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)]!
+}
+
+/** A row where more is better: ours must be at least `atLeast` of the peer's. */
+export function rateRow(name: string, unit: string, ours: number, peer: number, against: string, atLeast: number): Row {
+  const ratio = ours / peer
+  return { name, ours, peer, ratio, unit, against, reach: `ratio ≥ ${atLeast}`, reached: ratio >= atLeast }
+}
+
+/** A row where less is better: ours may be at most `atMost` of the peer's. */
+export function costRow(name: string, unit: string, ours: number, peer: number, against: string, atMost: number): Row {
+  const ratio = ours / peer
+  return { name, ours, peer, ratio, unit, against, reach: `ratio ≤ ${atMost}`, reached: ratio <= atMost }
+}

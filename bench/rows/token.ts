@@ -1,0 +1,62 @@
+import { sign, verify } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { forge, readIssuerKeys } from '../../tests/attacks/forge.ts'
+import { createDeveloper, runtimeOf } from '../../tests/harness/flow.ts'
+import { startStack } from '../../tests/harness/processes.ts'
+import { costRow, median, perCpuSecond, type Row, rateRow, rounds, type Server, startPeer } from '../measure.ts'
+
+/** Bodies that differ in both tokens, more than the service remembers, so that every signature is paid for. */
+const distinct = 12_000
+const scope = 'openid edge:mcm edge:clusters edge:account:associate'
+
+/** id_token_signin against oidc-provider with the same grant, and against the cryptography that it can't do without. */
+export async function tokenRows(): Promise<Row[]> {
+  const stack = await startStack()
+  const { clientId, idToken } = await createDeveloper(stack.state)
+  const { id_token: edge } = await runtimeOf(stack).getEdgeIdToken()
+  const keys = readIssuerKeys(stack.state)
+  const bodies = join(stack.state, 'bodies')
+  const lines = Array.from({ length: distinct }, (_, at) => {
+    const developer = forge(idToken, { name: '', expect: '', payload: { jti: `bench-${at}` } }, keys)
+    const edgeToken = forge(edge, { name: '', expect: '', payload: { jti: `bench-${at}` } }, keys)
+    return new URLSearchParams({ client_id: clientId, grant_type: 'id_token_signin', id_token: developer, scope, edge_id_token: edgeToken })
+  })
+  writeFileSync(bodies, lines.join('\n'))
+  const ours: Server = {
+    process: stack.identity.process,
+    target: { host: '127.0.0.1', port: Number(new URL(stack.identity.url).port) },
+    stop: () => stack.identity.stop(),
+  }
+  const jwks = await (await fetch(`${stack.identity.url}/jwks`)).json()
+  const peer = await startPeer('oidc-provider.ts', ['', JSON.stringify({ issuer: stack.identity.url, clientId, jwks })])
+  const plan = { path: '/token', type: 'application/x-www-form-urlencoded', bodies, connections: 32 }
+  try {
+    const limits: number[] = []
+    for (let round = 0; round < rounds; round++) limits.push(limitOfCrypto(keys.active))
+    const [own, other] = (await perCpuSecond([ours, peer], () => plan)) as [number, number]
+    const cost = { ours: 1e6 / own, peer: 1e6 / other, limit: 1e6 / median(limits) }
+    return [
+      costRow('id_token_signin', 'CPU µs', cost.ours, cost.peer, 'oidc-provider with the same grant', 0.55),
+      { ...rateRow('id_token_signin, share of it that is cryptography', 'CPU µs', cost.limit, cost.ours, 'two verifications and one signature of node:crypto', 0.6), ours: cost.ours, peer: cost.limit },
+    ]
+  } finally {
+    await peer.stop()
+    await stack.stop()
+  }
+}
+
+/** Two verifications and one signature, as often as a CPU second allows. */
+function limitOfCrypto({ privateKey, publicKey }: ReturnType<typeof readIssuerKeys>['active']): number {
+  const data = Buffer.alloc(600, 'a')
+  const signature = sign('sha256', data, privateKey)
+  const before = process.cpuUsage()
+  let count = 0
+  for (const end = performance.now() + 1000; performance.now() < end; count++) {
+    verify('sha256', data, publicKey, signature)
+    verify('sha256', data, publicKey, signature)
+    sign('sha256', data, privateKey)
+  }
+  const { user, system } = process.cpuUsage(before)
+  return count / ((user + system) / 1e6)
+}
