@@ -101,6 +101,7 @@ await new Promise((resolve) => setTimeout(resolve, plan.seconds * 1000))
 over = true
 const seconds = (performance.now() - start) / 1000
 latencies.sort((a, b) => a - b)
-const at = (part: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * part))] ?? Number.NaN
+const at = (part: number) =>
+  latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * part))] ?? Number.NaN
 const result: Result = { answers, failures, seconds, p50: at(0.5), p99: at(0.99), sample }
 process.stdout.write(JSON.stringify(result), () => process.exit(0))

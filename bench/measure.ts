@@ -8,8 +8,8 @@ import { promisify } from 'node:util'
 import type { Plan, Result } from './load.ts'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
-export const rounds = Number(process.env['SELVEDGE_BENCH_ROUNDS'] ?? 5)
-export const roundSeconds = Number(process.env['SELVEDGE_BENCH_SECONDS'] ?? 2)
+export const rounds = Number(process.env.SELVEDGE_BENCH_ROUNDS ?? 5)
+export const roundSeconds = Number(process.env.SELVEDGE_BENCH_SECONDS ?? 2)
 
 export interface Row {
   readonly name: string
@@ -32,9 +32,13 @@ export interface Server {
 
 /** Starts a script of bench/servers, which tells its port or socket on its channel. */
 export async function startPeer(script: string, args: readonly string[] = []): Promise<Server> {
-  const child = spawn(process.execPath, ['--conditions=source', join(root, 'bench/servers', script), ...args], {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
+  const child = spawn(
+    process.execPath,
+    ['--conditions=source', join(root, 'bench/servers', script), ...args],
+    {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    },
+  )
   const [target] = (await once(child, 'message')) as [Plan['target']]
   return { process: child, target, stop: () => stop(child) }
 }
@@ -53,42 +57,80 @@ export function cpuSeconds(pid: number): number {
 }
 
 export async function runLoad(plan: Plan): Promise<Result> {
-  const { stdout } = await promisify(execFile)(process.execPath, [join(root, 'bench/load.ts'), JSON.stringify(plan)])
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    join(root, 'bench/load.ts'),
+    JSON.stringify(plan),
+  ])
   const result = JSON.parse(stdout) as Result
-  if (result.failures > 0) throw new Error(`${result.failures} of ${result.answers} answers failed: ${result.sample}`)
+  if (result.failures > 0)
+    throw new Error(`${result.failures} of ${result.answers} answers failed: ${result.sample}`)
   return result
 }
 
-/** Answers for one second of one core, round by round, for several servers in turn. */
+/** Figures of one contestant, round by round. */
+export type Figures = readonly number[]
+
+/**
+ * Answers for one second of one core, round by round, for several contestants in turn. One that is a function is no server:
+ * it does the work itself and gives its own figure.
+ */
 export async function perCpuSecond(
-  servers: readonly Server[],
-  plan: (server: Server) => Omit<Plan, 'target' | 'seconds'>,
-): Promise<number[]> {
-  const figures = servers.map((): number[] => [])
-  for (const server of servers) await runLoad({ ...plan(server), target: server.target, seconds: 1 })
+  contestants: readonly (Server | (() => number))[],
+  plan: Omit<Plan, 'target' | 'seconds'>,
+): Promise<Figures[]> {
+  const figures = contestants.map((): number[] => [])
+  for (const each of contestants) {
+    if (typeof each !== 'function') await runLoad({ ...plan, target: each.target, seconds: 1 })
+  }
   for (let round = 0; round < rounds; round++) {
-    for (const [at, server] of servers.entries()) {
-      const before = cpuSeconds(server.process.pid!)
-      const { answers } = await runLoad({ ...plan(server), target: server.target, seconds: roundSeconds })
-      figures[at]!.push(answers / (cpuSeconds(server.process.pid!) - before))
+    for (const [at, each] of contestants.entries()) {
+      if (typeof each === 'function') {
+        figures[at]!.push(each())
+        continue
+      }
+      const before = cpuSeconds(each.process.pid!)
+      const { answers } = await runLoad({ ...plan, target: each.target, seconds: roundSeconds })
+      figures[at]!.push(answers / (cpuSeconds(each.process.pid!) - before))
     }
   }
-  return figures.map(median)
+  return figures
 }
+
+/** The median of the ratios of each round: what slows both of a round cancels out. */
+export const ratioOf = (ours: Figures, peer: Figures): number =>
+  median(ours.map((figure, at) => figure / peer[at]!))
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)]!
 }
 
+type Description = Pick<Row, 'name' | 'unit' | 'against'>
+
 /** A row where more is better: ours must be at least `atLeast` of the peer's. */
-export function rateRow(name: string, unit: string, ours: number, peer: number, against: string, atLeast: number): Row {
-  const ratio = ours / peer
-  return { name, ours, peer, ratio, unit, against, reach: `ratio ≥ ${atLeast}`, reached: ratio >= atLeast }
+export function rateRow(description: Description, ours: Figures, peer: Figures, atLeast: number): Row {
+  const ratio = ratioOf(ours, peer)
+  const reached = ratio >= atLeast
+  return {
+    ...description,
+    ours: median(ours),
+    peer: median(peer),
+    ratio,
+    reach: `ratio ≥ ${atLeast}`,
+    reached,
+  }
 }
 
 /** A row where less is better: ours may be at most `atMost` of the peer's. */
-export function costRow(name: string, unit: string, ours: number, peer: number, against: string, atMost: number): Row {
-  const ratio = ours / peer
-  return { name, ours, peer, ratio, unit, against, reach: `ratio ≤ ${atMost}`, reached: ratio <= atMost }
+export function costRow(description: Description, ours: Figures, peer: Figures, atMost: number): Row {
+  const ratio = ratioOf(ours, peer)
+  const reached = ratio <= atMost
+  return {
+    ...description,
+    ours: median(ours),
+    peer: median(peer),
+    ratio,
+    reach: `ratio ≤ ${atMost}`,
+    reached,
+  }
 }

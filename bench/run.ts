@@ -24,6 +24,9 @@ for (const [name, measure] of Object.entries(groups)) {
 }
 for (const { name, ours, peer, ratio, unit, against, reach, reached } of rows) {
   const verdict = reached === null ? 'reported' : reached ? 'reached' : 'MISSED'
-  process.stdout.write(`${verdict.padEnd(9)} ${name}: ${show(ours)} against ${show(peer)} ${unit}; ratio ${show(ratio)}, wanted ${reach} (${against})\n`)
+  process.stdout.write(
+    `${verdict.padEnd(9)} ${name}: ${show(ours)} against ${show(peer)} ${unit}; ratio ${show(ratio)}, wanted ${reach} (${against})\n`,
+  )
 }
-if (wanted.length === 0) writeFileSync(join(root, 'bench/results.json'), `${JSON.stringify(rows, undefined, 2)}\n`)
+if (wanted.length === 0)
+  writeFileSync(join(root, 'bench/results.json'), `${JSON.stringify(rows, undefined, 2)}\n`)

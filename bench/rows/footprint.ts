@@ -2,20 +2,34 @@ import { spawn } from 'node:child_process'
 import { copyFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../tests/harness/processes.ts'
-import { costRow, median, type Row, root, rounds, stop } from '../measure.ts'
+import { costRow, type Row, root, rounds, stop } from '../measure.ts'
 
 /** Seconds for which the idle runtime is watched. */
-const idle = Number(process.env['SELVEDGE_BENCH_IDLE'] ?? 60)
+const idle = Number(process.env.SELVEDGE_BENCH_IDLE ?? 60)
 
-const pss = (pid: number) => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))![1])
-const written = (pid: number) => Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))![1])
+const pss = (pid: number) =>
+  Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))![1])
+const written = (pid: number) =>
+  Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))![1])
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 /** Starts a program on a port and asks it until it answers. Gives the milliseconds that took. */
-async function startAndAsk(program: string, args: readonly string[], port: number, env: Record<string, string>) {
+async function startAndAsk(
+  program: string,
+  args: readonly string[],
+  port: number,
+  env: Record<string, string>,
+) {
   const begin = performance.now()
-  const child = spawn(program, args, { env: { ...env, PATH: process.env['PATH'] }, stdio: ['ignore', 'ignore', 'inherit'] })
-  const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"jsonrpc":"2.0","method":"getMe","id":1}' }
+  const child = spawn(program, args, {
+    env: { ...env, PATH: process.env.PATH },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const init = {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{"jsonrpc":"2.0","method":"getMe","id":1}',
+  }
   for (;;) {
     const answered = await fetch(`http://127.0.0.1:${port}/jsonrpc/v1`, init).then(
       (response) => response.ok,
@@ -36,12 +50,20 @@ export async function footprintRows(): Promise<Row[]> {
   const bare = ['-e', bareScript]
   const runtime = [join(root, 'apps/runtime/dist/main.cjs')]
   const nowhere = 'http://127.0.0.1:9'
-  const env = { SELVEDGE_STATE: folder.path, SELVEDGE_RUNTIME_PORT: '18094', SELVEDGE_IDENTITY_URL: nowhere, SELVEDGE_DISCOVERY_URL: nowhere }
+  const env = {
+    SELVEDGE_STATE: folder.path,
+    SELVEDGE_RUNTIME_PORT: '18094',
+    SELVEDGE_IDENTITY_URL: nowhere,
+    SELVEDGE_DISCOVERY_URL: nowhere,
+  }
   const start = { ours: [] as number[], peer: [] as number[] }
   const memory = { ours: [] as number[], peer: [] as number[] }
   await stop((await startAndAsk(node, runtime, 18094, env)).child)
   for (let round = 0; round < Math.max(rounds, 3); round++) {
-    for (const [name, args, port] of [['peer', bare, 18093], ['ours', runtime, 18094]] as const) {
+    for (const [name, args, port] of [
+      ['peer', bare, 18093],
+      ['ours', runtime, 18094],
+    ] as const) {
       const { child, milliseconds } = await startAndAsk(node, args, port, env)
       start[name].push(milliseconds)
       await sleep(1500)
@@ -58,8 +80,17 @@ export async function footprintRows(): Promise<Row[]> {
   await folder.remove()
   const against = 'bare node:http process'
   return [
-    costRow('runtime: start to first answer', 'ms', median(start.ours), median(start.peer), against, 2.5),
-    costRow('runtime: idle PSS', 'kB', median(memory.ours), median(memory.peer), against, 1.6),
-    { name: `runtime: bytes written in ${idle} idle seconds`, ours: bytes, peer: 0, ratio: bytes, unit: 'bytes', against: 'nothing', reach: '0', reached: bytes === 0 },
+    costRow({ name: 'runtime: start to first answer', unit: 'ms', against }, start.ours, start.peer, 2.5),
+    costRow({ name: 'runtime: idle PSS', unit: 'kB', against }, memory.ours, memory.peer, 1.6),
+    {
+      name: `runtime: bytes written in ${idle} idle seconds`,
+      ours: bytes,
+      peer: 0,
+      ratio: bytes,
+      unit: 'bytes',
+      against: 'nothing',
+      reach: '0',
+      reached: bytes === 0,
+    },
   ]
 }

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { accessToken, createDeveloper, runtimeOf } from '../../tests/harness/flow.ts'
 import { startStack } from '../../tests/harness/processes.ts'
-import { median, type Row, rounds, roundSeconds, runLoad, type Server, startPeer } from '../measure.ts'
+import { median, type Row, roundSeconds, rounds, runLoad, type Server, startPeer } from '../measure.ts'
 
 /** updateGps with the same token: durable here and accepted by the discovery service, against the same without either. */
 export async function gpsRows(): Promise<Row[]> {
@@ -14,12 +14,21 @@ export async function gpsRows(): Promise<Row[]> {
   writeFileSync(bodies, JSON.stringify({ jsonrpc: '2.0', method: 'updateGps', params, id: 1 }))
   const ours: Server['target'] = { host: '127.0.0.1', port: Number(new URL(stack.runtime.url).port) }
   const peer = await startPeer('gps-without-storage.ts', [stack.identity.url])
-  const plan = { path: '/jsonrpc/v1', type: 'application/json', bodies, connections: 32, seconds: roundSeconds }
+  const plan = {
+    path: '/jsonrpc/v1',
+    type: 'application/json',
+    bodies,
+    connections: 32,
+    seconds: roundSeconds,
+  }
   const rates = { ours: [] as number[], peer: [] as number[] }
   const slow: number[] = []
   try {
     for (let round = 0; round < rounds; round++) {
-      for (const [name, target] of [['ours', ours], ['peer', peer.target]] as const) {
+      for (const [name, target] of [
+        ['ours', ours],
+        ['peer', peer.target],
+      ] as const) {
         const { answers, seconds } = await runLoad({ ...plan, target })
         rates[name].push(answers / seconds)
       }

@@ -1,11 +1,10 @@
 /** The runtime's updateGps with its guards, its parameters and its token check, and nothing kept. */
-import { methods } from '@selvedge/protocol'
+import { methods, readGpsSignal } from '@selvedge/protocol'
 import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import { accessProfile, edgeAudience } from '@selvedge/protocol/tokens'
 import { systemClock } from '@selvedge/service-kit/clock'
 import { type CallContext, createRpcListener, getJson, listenTcp } from '@selvedge/service-kit/http'
 import { createRemoteIssuer, createTokenVerifier } from '@selvedge/service-kit/tokens'
-import { readGpsSignal } from '@selvedge/protocol'
 
 const issuer = createRemoteIssuer({ issuer: process.argv[2]!, clock: systemClock, getJson })
 const verifier = createTokenVerifier({ issuers: () => [issuer], clock: systemClock, remembered: 1000 })
@@ -13,7 +12,7 @@ const dispatcher = createDispatcher<CallContext>({
   methods: [methods.updateGps],
   handlers: {
     updateGps: async (params) => {
-      await verifier.verify(params['edgeAccessToken'] as string, accessProfile, edgeAudience)
+      await verifier.verify(params.edgeAccessToken as string, accessProfile, edgeAudience)
       readGpsSignal(params as never, [])
       return { status: 'ok' }
     },
@@ -27,7 +26,8 @@ const { port } = await listenTcp({
   port: 0,
   authenticated: false,
   limits: { requestSeconds: 30 },
-  listener: (own) => createRpcListener({ dispatcher, guard: { port: own, allowedOrigins: [] }, maxBody: 1024 * 1024 }),
+  listener: (own) =>
+    createRpcListener({ dispatcher, guard: { port: own, allowedOrigins: [] }, maxBody: 1024 * 1024 }),
 })
 process.send?.({ host: '127.0.0.1', port })
 process.on('SIGTERM', () => process.exit(0))

@@ -3,7 +3,9 @@ import { listen } from './listen.ts'
 import { me } from './me.ts'
 
 const jayson = createRequire(import.meta.url)('jayson')
-const server = new jayson.Server({ getMe: (_params: unknown, done: (error: null, result: object) => void) => done(null, me()) })
+const server = new jayson.Server({
+  getMe: (_params: unknown, done: (error: null, result: object) => void) => done(null, me()),
+})
 
 listen((request, response) => {
   let body = ''

@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net'
 export function listen(listener: RequestListener): void {
   const server = createServer(listener)
   const path = process.argv[2]
-  const tell = () => process.send?.(path ? { path } : { host: '127.0.0.1', port: (server.address() as AddressInfo).port })
+  const tell = () =>
+    process.send?.(path ? { path } : { host: '127.0.0.1', port: (server.address() as AddressInfo).port })
   if (path) server.listen(path, tell)
   else server.listen(0, '127.0.0.1', tell)
   process.on('SIGTERM', () => process.exit(0))

@@ -22,7 +22,7 @@ import { adminMethodList, createAdminHandlers } from './admin/handlers.ts'
 import type { IdentityConfig } from './config.ts'
 import { addEdgeTokenEndpoint } from './endpoints/edge-token.ts'
 import { addMetadataEndpoints } from './endpoints/metadata.ts'
-import { addTokenEndpoint } from './endpoints/token.ts'
+import { createTokenEndpoint } from './endpoints/token.ts'
 import { addVerifyHmacEndpoint } from './endpoints/verify-hmac.ts'
 import { createExchange } from './grants/exchange.ts'
 import { openSigningKeys } from './keys/signing-keys.ts'
@@ -33,8 +33,10 @@ import { createNodes } from './registry/nodes.ts'
 import { createProjects } from './registry/projects.ts'
 import { migrations } from './schema.ts'
 
-/** Most tokens that are remembered as good, for each kind. */
-const remembered = 10_000
+/** Most developer ID tokens that are remembered as good: one serves a fleet. An edge ID token is shown once or twice. */
+const rememberedDevelopers = 1000
+/** Largest body in bytes: two tokens and their fields fit many times. */
+const maxBody = 64 * 1024
 
 export async function startIdentity(
   config: IdentityConfig,
@@ -53,28 +55,38 @@ export async function startIdentity(
   const codes = createEnrolmentCodes(store, clock)
   const developerTokens = await openDeveloperTokens(store, clock, keys, ownIssuer)
 
-  const remotes = new Map<string, Issuer>()
-  /** This service where it is in the list or the list is empty, other services by their published keys. */
+  const issuers = new Map<string, Issuer>()
+  /** This service by its own keys, another one by its published keys. */
+  const issuerOf = (url: string): Issuer => {
+    const known = issuers.get(url)
+    if (known) return known
+    const found = url === issuer ? keys.asIssuer(issuer) : createRemoteIssuer({ issuer: url, clock, getJson })
+    issuers.set(url, found)
+    return found
+  }
+  /** The issuers of a list; this service itself where the list is empty. */
   const issuersOf = (list: readonly string[]) => () =>
-    (list.length === 0 ? [issuer] : list).map((each): Issuer => {
-      if (each === issuer) return keys.asIssuer(issuer)
-      let remote = remotes.get(each)
-      if (!remote) remotes.set(each, (remote = createRemoteIssuer({ issuer: each, clock, getJson })))
-      return remote
-    })
-  const verifierOf = (list: readonly string[]) =>
+    list.length === 0 ? [issuerOf(issuer)] : list.map(issuerOf)
+  const verifierOf = (list: readonly string[], remembered = 0) =>
     createTokenVerifier({ issuers: issuersOf(list), clock, remembered })
-  const ownVerifier = verifierOf([])
+  const ownVerifier = verifierOf([], rememberedDevelopers)
 
-  const app = createHttpApp(log, 64 * 1024)
+  const tokenEndpoint = createTokenEndpoint(
+    createExchange({
+      clock,
+      keys,
+      issuer: ownIssuer,
+      lifetime: config['lifetime.access'],
+      projects,
+      nodes,
+      developerTokens,
+      developerVerifier: ownVerifier,
+      edgeVerifier: verifierOf(config.trustedEdgeIssuers),
+    }),
+  )
+  const app = createHttpApp(log, maxBody, roles.tenant ? tokenEndpoint : undefined)
   addMetadataEndpoints(app, { issuer: ownIssuer, keys, roles })
   app.get(identityPaths.health, async () => ({ status: 'ok' }))
-  if (roles.tenant) {
-    const lifetime = config['lifetime.access']
-    const edgeVerifier = verifierOf(config.trustedEdgeIssuers)
-    const parts = { clock, keys, issuer: ownIssuer, lifetime, projects, nodes, developerTokens, edgeVerifier }
-    addTokenEndpoint(app, createExchange({ ...parts, developerVerifier: ownVerifier }))
-  }
   if (roles.cloud) {
     const dpop = createDpopVerifier(await nonceSecret(store), clock)
     const audiences = () => (config.edgeAudiences.length === 0 ? [issuer] : config.edgeAudiences)

@@ -42,27 +42,35 @@ export function createGetMe({
     return address
   }
 
-  /** What the answer is made of; as long as all of it is the same, so is the answer, down to its text. */
-  const sources = (now: number) =>
-    [now, state.value, clock.state(), identity.status(), discovery.status(), notices()] as const
-  let last: { readonly sources: readonly unknown[]; readonly result: object } | undefined
+  let last:
+    | { now: number; state: object; time: string; links: readonly object[]; notices: object; result: object }
+    | undefined
 
   return (): object => {
     const now = clock.now()
-    const present = sources(now)
-    if (last?.sources.every((each, at) => each === present[at])) return last.result
+    const time = clock.state()
+    const links = [identity.status(), discovery.status()] as const
+    // As long as all that it is made of is the same, so is the answer, down to its text.
+    const isSame =
+      last?.now === now &&
+      last.state === state.value &&
+      last.time === time &&
+      last.links[0] === links[0] &&
+      last.links[1] === links[1] &&
+      last.notices === notices()
+    if (last && isSame) return last.result
     const result = Object.freeze({
       nodeId,
       accountId: state.value.accountId,
       name,
       version,
       linkLocalIp: linkLocalIp(now),
-      time: { state: clock.state(), now: isoTime(now) },
-      network: { identity: identity.status(), discovery: discovery.status() },
+      time: { state: time, now: isoTime(now) },
+      network: { identity: links[0], discovery: links[1] },
       notices: notices(),
       supports,
     })
-    last = { sources: present, result }
+    last = { now, state: state.value, time, links, notices: notices(), result }
     return result
   }
 }

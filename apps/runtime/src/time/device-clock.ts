@@ -43,22 +43,25 @@ export function createDeviceClock(
     offset = 0
   }
 
+  /** Within a millisecond of the system's clock nothing changes; every call of the API asks for the time. */
+  let read: { readonly at: number; readonly now: number; readonly state: TimeState } | undefined
+
+  function readClock(): { readonly now: number; readonly state: TimeState } {
+    const at = system()
+    if (read?.at === at) return read
+    forgetAfterJump()
+    const shown = at + offset
+    const behind = base.time - at
+    let now = shown
+    if (shown >= base.time) base = { time: shown, monotonic: monotonic() }
+    else now = Math.floor(Math.max(shown, base.time + (monotonic() - base.monotonic)))
+    read = { at, now, state: learned ? 'trusted' : behind > tolerance ? 'unknown' : 'held' }
+    return read
+  }
+
   return {
-    now() {
-      forgetAfterJump()
-      const shown = system() + offset
-      if (shown >= base.time) {
-        base = { time: shown, monotonic: monotonic() }
-        return shown
-      }
-      const held = base.time + (monotonic() - base.monotonic)
-      return Math.floor(Math.max(held, shown))
-    },
-    state() {
-      forgetAfterJump()
-      if (learned) return 'trusted'
-      return system() < base.time - tolerance ? 'unknown' : 'held'
-    },
+    now: () => readClock().now,
+    state: () => readClock().state,
     learn(serverTime, sentAt) {
       const there = serverTime + (monotonic() - sentAt) / 2
       const difference = there - system()
@@ -66,6 +69,7 @@ export function createDeviceClock(
       learned = { system: system(), monotonic: monotonic() }
       // The service is the authority: a floor that a wrong clock had set must not outlive it.
       base = { time: system() + offset, monotonic: monotonic() }
+      read = undefined
     },
     monotonic,
   }

@@ -7,7 +7,7 @@ import { type JsonError, parseJson } from './json.ts'
 export type Id = string | number | null
 
 /** Runs a method: parameters by name, and whatever the transport knows of the caller. */
-export type Handler<Context> = (params: Record<string, unknown>, context: Context) => unknown
+export type Handler<Context> = (params: Readonly<Record<string, unknown>>, context: Context) => unknown
 
 export interface DispatcherOptions<Context> {
   readonly methods: readonly Method[]
@@ -71,7 +71,7 @@ export function createDispatcher<Context>(options: DispatcherOptions<Context>): 
         ? entry.last.text
         : textOf(entry.method, result)
     if (Object.isFrozen(result) && typeof result === 'object') entry.last = { result, text }
-    return `{"id":${JSON.stringify(id)},"jsonrpc":"2.0",${text}}`
+    return `{"id":${typeof id === 'string' ? JSON.stringify(id) : id},"jsonrpc":"2.0",${text}}`
   }
 
   function textOf({ mirrored }: Method, result: unknown): string {
@@ -106,15 +106,17 @@ export function createDispatcher<Context>(options: DispatcherOptions<Context>): 
     }
   }
 
-  async function runBatch(batch: readonly unknown[], context: Context): Promise<Answer> {
-    const answers = await Promise.all(
-      batch.map((element) => {
-        const answer = run(element, context)
-        return isNotification(element) ? undefined : answer
-      }),
-    )
-    const sent = answers.filter((answer) => answer !== undefined)
-    return sent.length === 0 ? undefined : `[${sent.join(',')}]`
+  /** Answers that are there at once are put together at once: a batch of a hundred small calls waits for nothing. */
+  function runBatch(batch: readonly unknown[], context: Context): Answer | Promise<Answer> {
+    const answers: (string | Promise<string>)[] = []
+    let isWaiting = false
+    for (const element of batch) {
+      const answer = run(element, context)
+      if (isNotification(element)) continue
+      isWaiting ||= answer instanceof Promise
+      answers.push(answer)
+    }
+    return isWaiting ? Promise.all(answers).then(joinAnswers) : joinAnswers(answers as string[])
   }
 
   return {
@@ -140,6 +142,9 @@ export function createDispatcher<Context>(options: DispatcherOptions<Context>): 
     refuse: (error) => failure(null, error),
   }
 }
+
+const joinAnswers = (answers: readonly string[]): Answer =>
+  answers.length === 0 ? undefined : `[${answers.join(',')}]`
 
 interface Call {
   readonly id: Id

@@ -8,7 +8,8 @@ import type { Method } from './method.ts'
  *
  * @throws RpcError `invalid_params`, naming the parameter and what was expected
  */
-export function readParams(method: Method, raw: unknown): Record<string, unknown> {
+export function readParams(method: Method, raw: unknown): Readonly<Record<string, unknown>> {
+  if (method.params.length === 0 && isNothing(raw)) return nothing
   const given = Array.isArray(raw) ? byPosition(method, raw) : byName(method, (raw ?? {}) as object)
   const values: Record<string, unknown> = {}
   for (const { name, schema, expected } of method.params) {
@@ -31,8 +32,15 @@ export function readParams(method: Method, raw: unknown): Record<string, unknown
   return values
 }
 
+const nothing: Readonly<Record<string, unknown>> = Object.freeze({})
+
+function isNothing(raw: unknown): boolean {
+  if (Array.isArray(raw)) return raw.length === 0 || (raw.length === 1 && raw[0] === '')
+  for (const _ in (raw ?? nothing) as object) return false
+  return true
+}
+
 function byPosition({ name, params }: Method, raw: readonly unknown[]): Map<string, unknown> {
-  if (params.length === 0 && raw.length === 1 && raw[0] === '') return new Map()
   if (raw.length > params.length) {
     const names = params.map((each) => each.name).join(', ') || 'none'
     throw new RpcError(

@@ -36,10 +36,16 @@ export const maxTokenLength = 8192
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
+/** Headers that were read before, by their text: an issuer's tokens all have the same one or two. */
+export interface KnownHeaders {
+  get(text: string): JsonObject | undefined
+  set(text: string, header: JsonObject): unknown
+}
+
 /** @throws TokenError `token_missing` or `token_malformed` */
-export function parseJws(token: string): Jws {
-  const { header, payload, ...rest } = splitJws(token)
-  return { ...rest, header, payload: readJson('payload', payload) }
+export function parseJws(token: string, known?: KnownHeaders): Jws {
+  const { header, payload, signingInput, signature } = splitJws(token, known)
+  return { header, payload: readJson('payload', payload), signingInput, signature }
 }
 
 /**
@@ -47,7 +53,10 @@ export function parseJws(token: string): Jws {
  *
  * @throws TokenError `token_missing` or `token_malformed`
  */
-export function splitJws(token: string): Omit<Jws, 'payload'> & { readonly payload: Uint8Array } {
+export function splitJws(
+  token: string,
+  known?: KnownHeaders,
+): Omit<Jws, 'payload'> & { readonly payload: Uint8Array } {
   if (token === '') throw new TokenError('token_missing', 'the token is empty')
   if (token.length > maxTokenLength) {
     throw new TokenError('token_malformed', `the token is longer than ${maxTokenLength} characters`)
@@ -57,8 +66,11 @@ export function splitJws(token: string): Omit<Jws, 'payload'> & { readonly paylo
   if (first === -1 || second === -1 || token.indexOf('.', second + 1) !== -1) {
     throw new TokenError('token_malformed', 'the token does not have three parts')
   }
+  const headerText = token.slice(0, first)
+  const header = known?.get(headerText) ?? readJson('header', readBytes('header', headerText))
+  known?.set(headerText, header)
   return {
-    header: readJson('header', readBytes('header', token.slice(0, first))),
+    header,
     payload: readBytes('payload', token.slice(first + 1, second)),
     signingInput: token.slice(0, second),
     signature: readBytes('signature', token.slice(second + 1)),

@@ -1,46 +1,44 @@
-import { randomUUID } from 'node:crypto'
-import { OAuthError } from '@selvedge/protocol'
+import { createServer } from 'node:http'
+import type { OAuthError } from '@selvedge/protocol'
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import type { Log } from '../log/log.ts'
+import { type HotPath, withHotPath } from './hot-path.ts'
+import { describeError } from './oauth-answer.ts'
+
+/** Milliseconds in which a whole request must have arrived. */
+const requestTimeout = 30_000
 
 /**
- * The HTTP shell: which bodies are taken, as text, and how a refusal looks (RFC 6749 § 5.2). Endpoints parse strictly for
- * themselves; what is neither a form nor JSON in UTF-8 is 415.
+ * The HTTP shell: JSON bodies as text, since endpoints parse strictly for themselves; every refusal in OAuth's words. What is
+ * not JSON in UTF-8 is 415.
  *
  * @param maxBody largest body in bytes
+ * @param hotPath an endpoint that is served below the router
  */
-export function createHttpApp(log: Log, maxBody: number): FastifyInstance {
-  const app = fastify({ bodyLimit: maxBody, requestTimeout: 30_000, logger: false })
+export function createHttpApp(log: Log, maxBody: number, hotPath?: HotPath): FastifyInstance {
+  const app = fastify({
+    bodyLimit: maxBody,
+    logger: false,
+    serverFactory: (router) =>
+      createServer(
+        { requestTimeout, headersTimeout: 15_000, connectionsCheckingInterval: 5000 },
+        hotPath ? withHotPath(hotPath, { maxBody, log }, router) : router,
+      ),
+  })
   app.removeAllContentTypeParsers()
-  const asText = (_request: unknown, body: string | Buffer, done: (error: null, value: unknown) => void) =>
-    done(null, body)
-  app.addContentTypeParser(
-    /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i,
-    { parseAs: 'string' },
-    asText,
-  )
   app.addContentTypeParser(
     /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i,
     { parseAs: 'string' },
-    asText,
+    (_request, body, done) => done(null, body),
   )
-
-  app.addHook('onSend', async (_request, reply) => {
+  app.addHook('onSend', (_request, reply, payload, done) => {
     if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', 'no-store')
     reply.header('X-Content-Type-Options', 'nosniff')
+    done(null, payload)
   })
-
   app.setErrorHandler((cause: FastifyError | OAuthError, request, reply) => {
-    if (cause instanceof OAuthError) {
-      return reply.code(cause.status).send({ error: cause.code, error_description: cause.message })
-    }
-    if (cause.statusCode !== undefined && cause.statusCode < 500) {
-      return reply.code(cause.statusCode).send({ error: 'invalid_request', error_description: cause.message })
-    }
-    const errorId = randomUUID()
-    log.error('a request failed', { errorId, path: request.url.split('?', 1)[0], cause })
-    const description = `the service failed; its log has the cause under ${errorId}`
-    return reply.code(500).send({ error: 'server_error', error_description: description })
+    const { status, body } = describeError(cause, request.url.split('?', 1)[0]!, log)
+    return reply.code(status).send(body)
   })
   app.setNotFoundHandler((request, reply) =>
     reply.code(404).send({

@@ -108,12 +108,14 @@ function answer(response: ServerResponse, text: Answer): void {
 }
 
 function send(response: ServerResponse, status: number, text: string): void {
+  const length = Buffer.byteLength(text)
   response
     .writeHead(status, {
       'Content-Type': 'application/json',
-      'Content-Length': Buffer.byteLength(text),
+      'Content-Length': length,
       'Cache-Control': 'no-store',
       'X-Content-Type-Options': 'nosniff',
     })
-    .end(text)
+    // As many bytes as characters: it is ASCII, and need not be transcoded.
+    .end(text, length === text.length ? 'latin1' : 'utf8')
 }

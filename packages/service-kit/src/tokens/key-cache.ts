@@ -1,34 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { jwkOfSet, jwks, type PublicJwk } from '@selvedge/protocol/tokens'
 import { importPublicKey, thumbprint } from './es256.ts'
-
-/** Remembers the newest entries, up to a number; the one not used for longest goes first. */
-export class RecentMap<K, V> {
-  readonly #map = new Map<K, V>()
-  readonly #limit: number
-  constructor(limit: number) {
-    this.#limit = limit
-  }
-  get(key: K): V | undefined {
-    const value = this.#map.get(key)
-    if (value !== undefined && this.#map.size > this.#limit / 2) {
-      this.#map.delete(key)
-      this.#map.set(key, value)
-    }
-    return value
-  }
-  set(key: K, value: V): void {
-    this.#map.delete(key)
-    this.#map.set(key, value)
-    if (this.#map.size > this.#limit) this.#map.delete(this.#map.keys().next().value as K)
-  }
-  delete(key: K): void {
-    this.#map.delete(key)
-  }
-  clear(): void {
-    this.#map.clear()
-  }
-}
+import { RecentMap } from './recent-map.ts'
 
 /** Public keys by thumbprint: importing one costs 50 µs, which a device that calls often should pay once. */
 export function createKeyCache(limit: number): (jwk: PublicJwk) => { key: KeyObject; jkt: string } {

@@ -3,6 +3,7 @@ import {
   type BaseClaims,
   checkClaims,
   checkHeader,
+  type JsonObject,
   leeway,
   parseJws,
   TokenError,
@@ -10,7 +11,7 @@ import {
 } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '../clock/clock.ts'
 import { verifyEs256 } from './es256.ts'
-import { RecentMap } from './key-cache.ts'
+import { RecentMap } from './recent-map.ts'
 
 /** An issuer that is trusted, and its keys. */
 export interface Issuer {
@@ -49,12 +50,14 @@ interface Verified {
  * @param issuers of this kind of token, and no other: an issuer is never believed beyond its role
  */
 export function createTokenVerifier(options: {
-  readonly issuers: () => Iterable<Issuer>
+  readonly issuers: () => readonly Issuer[]
   readonly clock: Clock
+  /** Most tokens that are remembered as good; 0 where each is shown once. */
   readonly remembered: number
 }): TokenVerifier {
   const { clock } = options
   const verified = new RecentMap<string, Verified>(options.remembered)
+  const headers = new RecentMap<string, JsonObject>(100)
 
   function check<C extends BaseClaims>(
     token: string,
@@ -63,9 +66,9 @@ export function createTokenVerifier(options: {
     acceptEnded: boolean,
   ): C | Promise<C> {
     const { label } = profile
-    const jws = parseJws(token)
+    const jws = parseJws(token, headers)
     const { iss, kid } = checkHeader(jws, profile)
-    const issuer = [...options.issuers()].find((each) => each.issuer === iss)
+    const issuer = options.issuers().find((each) => each.issuer === iss)
     if (!issuer) {
       const shown = JSON.stringify(iss.slice(0, 200))
       throw new TokenError(

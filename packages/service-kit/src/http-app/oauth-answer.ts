@@ -1,0 +1,23 @@
+import { randomUUID } from 'node:crypto'
+import { OAuthError } from '@selvedge/protocol'
+import type { Log } from '../log/log.ts'
+
+export interface OAuthAnswer {
+  readonly status: number
+  readonly body: { readonly error: string; readonly error_description: string }
+}
+
+/** What a caller is told of anything that went wrong (RFC 6749 § 5.2). Causes that are ours go to the log, once. */
+export function describeError(cause: unknown, path: string, log: Log): OAuthAnswer {
+  if (cause instanceof OAuthError) {
+    return { status: cause.status, body: { error: cause.code, error_description: cause.message } }
+  }
+  const { statusCode, message } = cause as { statusCode?: number; message: string }
+  if (statusCode !== undefined && statusCode < 500) {
+    return { status: statusCode, body: { error: 'invalid_request', error_description: message } }
+  }
+  const errorId = randomUUID()
+  log.error('a request failed', { errorId, path, cause })
+  const description = `the service failed; its log has the cause under ${errorId}`
+  return { status: 500, body: { error: 'server_error', error_description: description } }
+}

@@ -1,0 +1,36 @@
+/**
+ * Remembers entries that were used of late: at least the last half of `limit` of them, never more than `limit`. Two
+ * generations take the place of a list by age: what is used in the older one moves to the younger, and when that is full the
+ * older one is dropped whole. A limit of 0 remembers nothing.
+ */
+export class RecentMap<K, V> {
+  #young = new Map<K, V>()
+  #old = new Map<K, V>()
+  readonly #half: number
+  constructor(limit: number) {
+    this.#half = Math.floor(limit / 2)
+  }
+  get(key: K): V | undefined {
+    const value = this.#young.get(key)
+    if (value !== undefined) return value
+    const older = this.#old.get(key)
+    if (older !== undefined) this.set(key, older)
+    return older
+  }
+  set(key: K, value: V): void {
+    if (this.#half === 0) return
+    if (this.#young.size >= this.#half) {
+      this.#old = this.#young
+      this.#young = new Map()
+    }
+    this.#young.set(key, value)
+  }
+  delete(key: K): void {
+    this.#young.delete(key)
+    this.#old.delete(key)
+  }
+  clear(): void {
+    this.#young.clear()
+    this.#old.clear()
+  }
+}
