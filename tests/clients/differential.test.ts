@@ -38,7 +38,10 @@ const cases: readonly (readonly [string, Change])[] = [
   ['an unknown field', set('x', '1')],
   [
     'the tokens swapped',
-    (form, { id, edge }) => (form.set('id_token', edge!), form.set('edge_id_token', id!)),
+    (form, { id, edge }) => {
+      form.set('id_token', edge!)
+      form.set('edge_id_token', id!)
+    },
   ],
   ['a token that is none', set('id_token', 'x')],
   ['an access token as ID token', set('id_token', ({ access }) => access!)],

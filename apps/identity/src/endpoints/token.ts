@@ -1,9 +1,9 @@
 import { identityPaths, OAuthError, type TokenResponse } from '@selvedge/protocol'
 import { TokenError } from '@selvedge/protocol/tokens'
 import type { HotPath } from '@selvedge/service-kit/http-app'
+import { parseForm, required } from '../grants/form.ts'
 import type { ExchangeRequest } from '../grants/grant.ts'
 import { grants } from '../grants/index.ts'
-import { parseForm, required } from './form.ts'
 
 const byType = new Map(grants.map((grant) => [grant.grantType, grant]))
 

@@ -1,5 +1,5 @@
 import { grantTypes } from '@selvedge/protocol'
-import { required } from '../endpoints/form.ts'
+import { required } from './form.ts'
 import type { Grant } from './grant.ts'
 
 /** The exchange in the API family's own words: developer ID token and edge ID token in, access token out. */

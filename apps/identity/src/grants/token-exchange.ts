@@ -1,5 +1,5 @@
 import { grantTypes, OAuthError, tokenTypes } from '@selvedge/protocol'
-import { required } from '../endpoints/form.ts'
+import { required } from './form.ts'
 import type { Grant } from './grant.ts'
 
 /** The same exchange in the words of RFC 8693: the developer is the subject, the node the actor. */

@@ -2,7 +2,7 @@
  * The keys that a node is. They are made at first start, kept in one file that is never written again, and never leave the
  * device. A node whose key is lost is another node: that must never happen by accident.
  */
-import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { readdir, readFile, rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type PublicJwk, publicJwk } from '@selvedge/protocol/tokens'
@@ -35,7 +35,7 @@ export async function openNodeKey(path: string, expected: string): Promise<NodeK
   if (content === undefined) return createNodeKey(path, expected)
   const key = parse(content)
   if (!key) {
-    const aside = `${path}.damaged-${new Date().toISOString().replaceAll(':', '')}`
+    const aside = `${path}.damaged-${randomUUID().slice(0, 8)}`
     await rename(path, aside)
     throw new StoreError(`the key of the node is damaged and is set aside as ${aside}. ${whatToDo(path)}`)
   }

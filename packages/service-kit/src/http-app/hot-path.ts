@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { OAuthError } from '@selvedge/protocol'
 import { readBody } from '../http/body.ts'
+import { sendJson } from '../http/send-json.ts'
 import type { Log } from '../log/log.ts'
 import { describeError } from './oauth-answer.ts'
 
@@ -53,13 +54,5 @@ export function withHotPath(
 }
 
 function send(response: ServerResponse, status: number, body: object): void {
-  const text = JSON.stringify(body)
-  response
-    .writeHead(status, {
-      'Content-Type': 'application/json; charset=utf-8',
-      'Content-Length': Buffer.byteLength(text),
-      'Cache-Control': 'no-store',
-      'X-Content-Type-Options': 'nosniff',
-    })
-    .end(text)
+  sendJson(response, status, JSON.stringify(body))
 }

@@ -4,6 +4,7 @@ import { openRpcPath, RpcError, rpcPath } from '@selvedge/protocol'
 import type { Answer, Dispatcher } from '@selvedge/protocol/jsonrpc'
 import { readBody } from './body.ts'
 import { createGuard, type GuardOptions, isJsonType, type Refusal, readGuardedHeaders } from './guard.ts'
+import { sendJson } from './send-json.ts'
 
 /** What the transport tells a handler of the caller. */
 export interface CallContext {
@@ -99,23 +100,10 @@ function refuse(
   const text = JSON.stringify({ error: { code: status, message, reason } })
   request.resume()
   response.setHeader('Connection', 'close')
-  send(response, status, text)
+  sendJson(response, status, text)
 }
 
 function answer(response: ServerResponse, text: Answer): void {
   if (text === undefined) response.writeHead(204).end()
-  else send(response, 200, text)
-}
-
-function send(response: ServerResponse, status: number, text: string): void {
-  const length = Buffer.byteLength(text)
-  response
-    .writeHead(status, {
-      'Content-Type': 'application/json',
-      'Content-Length': length,
-      'Cache-Control': 'no-store',
-      'X-Content-Type-Options': 'nosniff',
-    })
-    // As many bytes as characters: it is ASCII, and need not be transcoded.
-    .end(text, length === text.length ? 'latin1' : 'utf8')
+  else sendJson(response, 200, text)
 }

@@ -5,7 +5,7 @@
  * the older one and is followed by fdatasync, so that the newer one is whole at every moment. At start the newest valid
  * generation counts. Changes that come while a write is under way share the next one (group commit).
  */
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { StoreError } from './store-error.ts'
@@ -174,7 +174,7 @@ async function setAside(path: string): Promise<string> {
   const names: string[] = []
   for (const slot of slots) {
     const file = `${path}.${slot}`
-    const aside = `${file}.damaged-${new Date().toISOString().replaceAll(':', '')}`
+    const aside = `${file}.damaged-${randomUUID().slice(0, 8)}`
     const moved = await rename(file, aside).then(
       () => true,
       () => false,
@@ -191,7 +191,7 @@ async function syncFolder(folder: string): Promise<void> {
 
 /** Writes a file that is never changed again: whole under its name, or not there. */
 export async function writeOnce(path: string, content: string, mode = 0o600): Promise<void> {
-  const draft = join(dirname(path), `.${crypto.randomUUID()}`)
+  const draft = join(dirname(path), `.${randomUUID()}`)
   const handle = await open(draft, 'wx', mode)
   try {
     await handle.writeFile(content)

@@ -1,0 +1,15 @@
+import type { ServerResponse } from 'node:http'
+
+/** Ends an answer with JSON text that nobody keeps and no browser takes for anything else. */
+export function sendJson(response: ServerResponse, status: number, text: string): void {
+  const length = Buffer.byteLength(text)
+  response
+    .writeHead(status, {
+      'Content-Type': 'application/json',
+      'Content-Length': length,
+      'Cache-Control': 'no-store',
+      'X-Content-Type-Options': 'nosniff',
+    })
+    // As many bytes as characters: it is ASCII, and need not be transcoded.
+    .end(text, length === text.length ? 'latin1' : 'utf8')
+}

@@ -1,0 +1,158 @@
+/** The arrows between the houses, and the house rules that a machine can check. Red on the first leak. */
+
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { root } from './harness/processes.ts'
+
+const files = execFileSync(
+  'git',
+  ['ls-files', '--cached', '--others', '--exclude-standard', 'packages/*.ts', 'apps/*.ts'],
+  { cwd: root, encoding: 'utf8' },
+)
+  .trim()
+  .split('\n')
+  .filter((path) => !path.endsWith('.test.ts') && !path.endsWith('.config.ts'))
+const textOf = new Map(files.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
+
+interface Import {
+  readonly from: string
+  readonly what: string
+  readonly typeOnly: boolean
+}
+
+const importsOf = (path: string): Import[] =>
+  [...textOf.get(path)!.matchAll(/^(?:import|export)\s+(type\s)?(?:[^'"]*?\sfrom\s+)?'([^']+)'/gms)].map(
+    ([, type, from]) => ({
+      from: path,
+      what: from!,
+      typeOnly: type !== undefined,
+    }),
+  )
+
+/** What each house may import, beside its own files. Everything else is a leak. */
+const allowed: Readonly<Record<string, readonly RegExp[]>> = {
+  // The contract is a leaf: everybody points at it, it points at nobody.
+  'packages/protocol': [/^zod$/],
+  // Runs in browsers: nothing of Node but in src/node.
+  'packages/client': [/^@selvedge\/protocol(\/|$)/],
+  'packages/service-kit': [/^node:/, /^@selvedge\/protocol(\/|$)/, /^zod$/, /^fastify$/],
+  'apps/runtime': [/^node:/, /^@selvedge\/(protocol|client|service-kit)(\/|$)/, /^zod$/],
+  'apps/identity': [/^node:/, /^@selvedge\/(protocol|service-kit)(\/|$)/, /^fastify$/],
+  'apps/discovery': [/^node:/, /^@selvedge\/(protocol|service-kit)(\/|$)/, /^fastify$/],
+  'apps/cli': [/^node:/, /^@selvedge\/(protocol|client)(\/|$)/, /^commander$/],
+  'apps/stack': [/^node:/, /^@selvedge\/service-kit(\/|$)/],
+}
+
+/** Inside an app: what a folder may use of its neighbours. `main` is the composition root. */
+const features: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'apps/runtime': {
+    account: [],
+    cloud: [],
+    gps: ['cloud'],
+    hmac: [],
+    node: [],
+    time: [],
+    tokens: [],
+  },
+  'apps/identity': {
+    keys: [],
+    registry: ['keys'],
+    checks: ['registry'],
+    grants: ['checks', 'registry', 'keys'],
+    endpoints: ['grants', 'registry', 'keys'],
+    admin: ['registry', 'keys'],
+  },
+  'apps/discovery': { stores: [], endpoints: ['stores'] },
+}
+
+const houseOf = (path: string): string => path.split('/').slice(0, 2).join('/')
+
+describe('the arrows of the architecture', () => {
+  it.each(Object.keys(allowed))('%s imports what it may', (house) => {
+    const leaks = files
+      .filter((path) => houseOf(path) === house)
+      .flatMap(importsOf)
+      .filter(({ from, what }) => {
+        if (what.startsWith('.')) return houseOf(relative(root, join(root, dirname(from), what))) !== house
+        if (house === 'packages/client' && from.startsWith('packages/client/src/node/'))
+          return !/^node:/.test(what) && !allowed[house]!.some((rule) => rule.test(what))
+        return !allowed[house]!.some((rule) => rule.test(what))
+      })
+    expect(leaks).toEqual([])
+  })
+
+  it('every house has its rule', () => {
+    expect([...new Set(files.map(houseOf))].sort()).toEqual(Object.keys(allowed).sort())
+  })
+
+  it.each(Object.keys(features))(
+    'inside %s features meet in the composition root only; they may know each other’s types',
+    (app) => {
+      const folderOf = (path: string) => /^apps\/[^/]+\/src\/([^/]+)\//.exec(path)?.[1]
+      const leaks = files
+        .filter((path) => houseOf(path) === app && folderOf(path) !== undefined)
+        .flatMap(importsOf)
+        .filter(({ from, what, typeOnly }) => {
+          if (typeOnly || !what.startsWith('.')) return false
+          const own = folderOf(from)!
+          const other = folderOf(relative(root, join(root, dirname(from), what)))
+          return other !== undefined && other !== own && !features[app]![own]?.includes(other)
+        })
+      expect(leaks).toEqual([])
+    },
+  )
+})
+
+describe('the house rules', () => {
+  it('no source file is over 500 lines, half of them are under 100, no main over 40', () => {
+    const lines = files.map((path) => textOf.get(path)!.split('\n').length).sort((a, b) => a - b)
+    expect(lines.at(-1)).toBeLessThanOrEqual(500)
+    expect(lines[Math.floor(lines.length / 2)]).toBeLessThanOrEqual(100)
+    expect(lines[Math.floor(lines.length * 0.9)]).toBeLessThanOrEqual(300)
+    for (const path of files.filter((each) => basename(each) === 'main.ts')) {
+      expect(textOf.get(path)!.split('\n').length, path).toBeLessThanOrEqual(41)
+    }
+  })
+
+  it('there are no drawers', () => {
+    expect(
+      files.filter((path) => /(^|[/-])(utils?|helpers?|common|misc|manager|lib)([-./]|$)/.test(path)),
+    ).toEqual([])
+  })
+
+  it('nothing but the clocks and the programs asks the system for the time', () => {
+    const mayAsk = ['packages/service-kit/src/clock/clock.ts', 'apps/runtime/src/time/device-clock.ts']
+    const asking = files.filter(
+      (path) =>
+        /Date\.now\(\)|new Date\(\)/.test(textOf.get(path)!) &&
+        !mayAsk.includes(path) &&
+        basename(path) !== 'main.ts',
+    )
+    expect(asking).toEqual([])
+  })
+
+  it('no module keeps state of its own', () => {
+    expect(files.filter((path) => /^(?:export )?(?:let|var) /m.test(textOf.get(path)!))).toEqual([])
+  })
+
+  it('nothing that is installed runs a script', () => {
+    const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+      packages: Record<string, { hasInstallScript?: boolean }>
+    }
+    expect(
+      Object.entries(lock.packages)
+        .filter(([, { hasInstallScript }]) => hasInstallScript)
+        .map(([name]) => name),
+    ).toEqual([])
+  })
+
+  it('every shared package begins with what it is for', () => {
+    const entries = files.filter((path) =>
+      /^(packages|apps)\/[^/]+\/src\/(index|[a-z-]+\/index)\.ts$/.test(path),
+    )
+    expect(entries.length).toBeGreaterThan(5)
+    expect(entries.filter((path) => !textOf.get(path)!.startsWith('/**'))).toEqual([])
+  })
+})
