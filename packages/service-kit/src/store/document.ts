@@ -1,7 +1,7 @@
 /**
  * One JSON document that survives a power cut at any moment.
  *
- * Two files take turns. Each holds a header line `selvedge <generation> <length> <sha256>` and the document; a write goes to
+ * Two files take turns. Each holds a header line `selvedge <generation> <length> <digest>` and the document; a write goes to
  * the older one and is followed by fdatasync, so that the newer one is whole at every moment. At start the newest valid
  * generation counts. Changes that come while a write is under way share the next one (group commit).
  */
@@ -144,7 +144,7 @@ const openOrCreate = (file: string) =>
 
 async function writeGeneration(handle: FileHandle, generation: number, value: unknown): Promise<void> {
   const body = Buffer.from(JSON.stringify(value))
-  const header = `selvedge ${generation} ${body.length} ${sha256(body)}\n`
+  const header = `selvedge ${generation} ${body.length} ${digestOf(generation, body)}\n`
   const content = Buffer.concat([Buffer.from(header), body])
   let written = 0
   while (written < content.length) {
@@ -162,7 +162,7 @@ function parseGeneration<T>(content: Buffer, read: (json: unknown) => T): Genera
   if (!match) return undefined
   const [, number, length, digest] = match as unknown as [string, string, string, string]
   const body = content.subarray(end + 1, end + 1 + Number(length))
-  if (body.length !== Number(length) || sha256(body) !== digest) return undefined
+  if (body.length !== Number(length) || digestOf(Number(number), body) !== digest) return undefined
   try {
     return { number: Number(number), value: read(JSON.parse(body.toString())) }
   } catch {
@@ -203,4 +203,6 @@ export async function writeOnce(path: string, content: string, mode = 0o600): Pr
   await syncFolder(dirname(path))
 }
 
-const sha256 = (data: Buffer): string => createHash('sha256').update(data).digest('hex')
+/** Over the number, too: a torn write may put a new number before an old document. */
+const digestOf = (generation: number, body: Buffer): string =>
+  createHash('sha256').update(`${generation} `).update(body).digest('hex')

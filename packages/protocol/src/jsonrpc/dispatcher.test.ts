@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest'
+import * as z from 'zod'
+import { RpcError } from '../errors/rpc-error.ts'
+import type { Method } from '../methods/method.ts'
+import { createDispatcher, type Handler } from './dispatcher.ts'
+
+const declare = (name: string): Method => ({
+  name,
+  summary: name,
+  params: [],
+  result: z.unknown(),
+  reasons: [],
+  access: {},
+})
+
+function make(handlers: Record<string, Handler<undefined>>, methods = Object.keys(handlers).map(declare)) {
+  const causes: unknown[] = []
+  const dispatcher = createDispatcher<undefined>({
+    methods,
+    handlers,
+    mirror: true,
+    limits: { depth: 32, batch: 100 },
+    onInternalError(_, cause) {
+      causes.push(cause)
+      return 'error-1'
+    },
+  })
+  const call = async (body: unknown) => {
+    const answer = await dispatcher.dispatch(JSON.stringify(body), undefined)
+    return answer === undefined ? undefined : JSON.parse(answer)
+  }
+  return { call, causes }
+}
+
+describe('a dispatcher', () => {
+  it('does not start with a method that has no handler, nor with a handler that has no method', () => {
+    expect(() => make({}, [declare('a')])).toThrow('method a has no handler')
+    expect(() => make({ a: () => 1 }, [])).toThrow('handler a has no method')
+    expect(() => make({}, [declare('toString')])).toThrow('method toString has no handler')
+  })
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('secret of the inside')
+      },
+    ],
+    [
+      'rejects',
+      async () => {
+        throw new Error('secret of the inside')
+      },
+    ],
+  ])(
+    'tells nothing of the inside when a handler %s, and gives the cause to the log under the id of the answer',
+    async (_, handler) => {
+      const { call, causes } = make({ a: handler })
+      const answer = await call({ jsonrpc: '2.0', method: 'a', id: 1 })
+      expect(answer).toMatchObject({
+        id: 1,
+        error: {
+          code: -32603,
+          message: 'Internal error',
+          data: { reason: 'internal_error', errorId: 'error-1' },
+        },
+      })
+      expect(JSON.stringify(answer)).not.toContain('secret')
+      expect(causes).toEqual([new Error('secret of the inside')])
+    },
+  )
+
+  it('answers a refusal in the words of the catalogue, without its cause', async () => {
+    const refuse = () => {
+      throw new RpcError('not_found', 'there is no x', { cause: new Error('secret') })
+    }
+    expect(await make({ a: refuse }).call({ jsonrpc: '2.0', method: 'a', id: 1 })).toEqual({
+      id: 1,
+      jsonrpc: '2.0',
+      error: {
+        code: -32004,
+        message: 'Not found',
+        data: { reason: 'not_found', detail: 'there is no x', hint: expect.any(String), retryable: false },
+      },
+    })
+  })
+
+  it('answers null where a handler gives nothing', async () => {
+    expect(await make({ a: () => undefined }).call({ jsonrpc: '2.0', method: 'a', id: 1 })).toEqual({
+      id: 1,
+      jsonrpc: '2.0',
+      result: null,
+    })
+  })
+
+  it('runs notifications of a batch, and answers them with nothing even when they fail', async () => {
+    let runs = 0
+    const { call } = make({
+      a: () => {
+        runs++
+        throw new Error('x')
+      },
+    })
+    expect(
+      await call([
+        { jsonrpc: '2.0', method: 'a' },
+        { jsonrpc: '2.0', method: 'a' },
+      ]),
+    ).toBeUndefined()
+    expect(runs).toBe(2)
+  })
+
+  it('waits for all of a batch, in which quick and slow calls are mixed', async () => {
+    const { call } = make({
+      slow: () => new Promise((resolve) => setTimeout(() => resolve('s'), 5)),
+      quick: () => 'q',
+    })
+    const answers = await call([
+      { jsonrpc: '2.0', method: 'slow', id: 1 },
+      { jsonrpc: '2.0', method: 'quick', id: 2 },
+      { jsonrpc: '2.0', method: 'slow', id: 3 },
+    ])
+    expect(answers.map(({ id, result }: { id: number; result: string }) => [id, result])).toEqual([
+      [1, 's'],
+      [2, 'q'],
+      [3, 's'],
+    ])
+  })
+
+  it('asks a handler anew when it gives the same object that is not frozen', async () => {
+    const shared = { count: 0 }
+    const { call } = make({
+      a: () => {
+        shared.count++
+        return shared
+      },
+    })
+    await call({ jsonrpc: '2.0', method: 'a', id: 1 })
+    expect((await call({ jsonrpc: '2.0', method: 'a', id: 2 })).result).toEqual({ count: 2 })
+  })
+})

@@ -1,0 +1,70 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { loadConfig, readConfigFile } from './load.ts'
+import { option } from './option.ts'
+
+const table = {
+  port: option.port(8083, 'Port.', { env: 'TEST_PORT' }),
+  'gps.order': option.choice(['a', 'b'], 'a', 'Order.'),
+  'identity.url': option.url('http://127.0.0.1:1', 'URL.'),
+  hosts: option.list([], 'Hosts.'),
+  on: option.boolean(false, 'On.'),
+}
+const load = (sources: Partial<Parameters<typeof loadConfig>[1]>) =>
+  loadConfig(table, { argv: [], env: {}, file: {}, ...sources })
+
+describe('the configuration', () => {
+  it('is the defaults, then the file, then the environment, then the command line', () => {
+    expect(load({}).port).toBe(8083)
+    expect(load({ file: { port: 1 } }).port).toBe(1)
+    expect(load({ file: { port: 1 }, env: { TEST_PORT: '2' } }).port).toBe(2)
+    expect(load({ file: { port: 1 }, env: { TEST_PORT: '2' }, argv: ['--port=3'] }).port).toBe(3)
+  })
+
+  it('may be nested in the file, and a list on the command line', () => {
+    expect(
+      load({ file: { gps: { order: 'b' }, hosts: ['x'] }, argv: ['--hosts=a, b', '--on=true'] }),
+    ).toMatchObject({
+      'gps.order': 'b',
+      hosts: ['a', 'b'],
+      on: true,
+    })
+  })
+
+  it.each([
+    [{ file: { prot: 1 } }, 'configuration file: unknown option "prot"; known are port'],
+    [{ file: { gps: { ordre: 'a' } } }, 'configuration file: unknown option "gps.ordre"'],
+    [{ file: { port: '1' } }, 'configuration file: option "port" is "1"'],
+    [{ file: { port: 65_536 } }, 'option "port" is 65536'],
+    [{ env: { TEST_PORT: 'eighty' } }, 'environment variable TEST_PORT: option "port" is'],
+    [{ argv: ['--on=yes'] }, 'command line: option "on" is "yes"'],
+    [{ argv: ['--__proto__=1'] }, 'command line: unknown option "__proto__"'],
+    [{ argv: ['port=1'] }, 'argument "port=1" is not of the form --option=value'],
+    [
+      { argv: ['--identity.url=http://identity.example'] },
+      'expected an https URL, or an http one of this machine',
+    ],
+    [{ argv: ['--identity.url=https://identity.example/path'] }, 'with nothing after the port'],
+    [{ argv: ['--identity.url=http://127.0.0.1.evil.example'] }, 'expected an https URL'],
+  ])('%j is refused, with where and why', (sources, message) => {
+    expect(() => load(sources)).toThrow(message)
+  })
+
+  it('has one section a program in the file', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'config-'))
+    const file = (content: string) => {
+      writeFileSync(join(folder, 'c.json'), content)
+      return join(folder, 'c.json')
+    }
+    expect(readConfigFile(file('{"state":"/x","runtime":{"name":"n"},"identity":{}}'), 'runtime')).toEqual({
+      state: '/x',
+      name: 'n',
+    })
+    expect(() => readConfigFile(file('{"rutime":{}}'), 'runtime')).toThrow('unknown section "rutime"')
+    expect(() => readConfigFile(file('{'), 'runtime')).toThrow('configuration file')
+    expect(() => readConfigFile(join(folder, 'none.json'), 'runtime')).toThrow('no such file')
+    rmSync(folder, { recursive: true })
+  })
+})

@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { listenTcp, listenUnix } from './listen.ts'
+
+const limits = { requestSeconds: 1 }
+const hello = () => (_: unknown, response: { end(text: string): void }) => response.end('hello')
+const open = (addresses: readonly string[], port = 0) =>
+  listenTcp({ addresses, port, authenticated: false, limits, listener: hello })
+const ending: (() => Promise<unknown> | unknown)[] = []
+afterEach(async () => {
+  for (const end of ending.splice(0)) await end()
+})
+
+describe('a TCP listener', () => {
+  it('has the same port on every address', async () => {
+    const listening = await open(['127.0.0.1', '127.0.0.2'])
+    ending.push(listening.close)
+    for (const address of ['127.0.0.1', '127.0.0.2']) {
+      expect(await (await fetch(`http://${address}:${listening.port}/`)).text()).toBe('hello')
+    }
+  })
+
+  it('leaves out an address that the machine does not have, unless it is the first', async () => {
+    const listening = await open(['127.0.0.1', '::1'])
+    ending.push(listening.close)
+    expect(listening.port).toBeGreaterThan(0)
+  })
+
+  it('says which port is taken', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => other.once('listening', resolve))
+    ending.push(() => other.close())
+    const { port } = other.address() as AddressInfo
+    await expect(open(['127.0.0.1'], port)).rejects.toThrow(`port ${port} is taken by another program`)
+  })
+
+  it('ends a request that takes too long to arrive', async () => {
+    const { port, close } = await open(['127.0.0.1'])
+    ending.push(close)
+    const answer = await new Promise<string>((resolve) => {
+      const socket = connect(port, '127.0.0.1', () =>
+        socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\na'),
+      )
+      let text = ''
+      socket.on('data', (chunk) => {
+        text += chunk
+      })
+      socket.on('close', () => resolve(text))
+    })
+    expect(answer).toMatch(/^HTTP\/1\.1 (200|408)/)
+    const headers = await new Promise<string>((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => socket.write('POST / HTTP/1.1\r\nHost: x\r\nX-A: '))
+      let text = ''
+      socket.on('data', (chunk) => {
+        text += chunk
+      })
+      socket.on('close', () => resolve(text))
+    })
+    expect(headers).toMatch(/^HTTP\/1\.1 408/)
+  })
+})
+
+describe('a Unix socket', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'unix-'))
+  const path = join(folder, 'x.sock')
+  const listener = hello() as never
+
+  it('has its mode from the first moment, and takes the place of one that nobody answers at', async () => {
+    writeFileSync(path, '')
+    const listening = await listenUnix(path, 0o660, limits, listener)
+    expect((statSync(path).mode & 0o777).toString(8)).toBe('660')
+    await listening.close()
+  })
+
+  it('does not take the place of one that answers', async () => {
+    const listening = await listenUnix(path, 0o600, limits, listener)
+    await expect(listenUnix(path, 0o600, limits, listener)).rejects.toThrow('another process answers')
+    await listening.close()
+  })
+
+  it('with a path that is too long says so', async () => {
+    await expect(listenUnix(`/tmp/${'x'.repeat(120)}`, 0o600, limits, listener)).rejects.toThrow(
+      'longer than 107 bytes',
+    )
+    rmSync(folder, { recursive: true, force: true })
+  })
+})

@@ -1,0 +1,38 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { publicJwk } from '@selvedge/protocol/tokens'
+import * as jose from 'jose'
+import { describe, expect, it } from 'vitest'
+import { importPublicKey, nodeIdOf, signEs256, thumbprint, verifyEs256 } from './es256.ts'
+
+describe('ES256', () => {
+  it('is understood by jose, and understands jose, a thousand times (short r and s included)', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    let short = 0
+    for (let at = 0; at < 1000; at++) {
+      const text = `message ${at}`
+      const ours = signEs256(privateKey, text)
+      if (ours[0] === 0 || ours[32] === 0) short++
+      expect(ours).toHaveLength(64)
+      expect(verifyEs256(publicKey, text, ours)).toBe(true)
+      if (at < 50) {
+        const theirs = await new jose.CompactSign(Buffer.from(text))
+          .setProtectedHeader({ alg: 'ES256' })
+          .sign(privateKey)
+        const [header, payload, signature] = theirs.split('.') as [string, string, string]
+        expect(verifyEs256(publicKey, `${header}.${payload}`, Buffer.from(signature, 'base64url'))).toBe(true)
+        const own = signEs256(privateKey, `${header}.${payload}`).toString('base64url')
+        await jose.compactVerify(`${header}.${payload}.${own}`, publicKey)
+      }
+    }
+    expect(short).toBeGreaterThan(0)
+  })
+
+  it('has the thumbprint that jose computes, and a node ID of 56 hexadecimal characters', async () => {
+    const jwk = publicJwk.parse(
+      generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
+    )
+    expect(thumbprint(jwk)).toBe(await jose.calculateJwkThumbprint(jwk))
+    expect(nodeIdOf(jwk)).toMatch(/^[0-9a-f]{56}$/)
+    expect(() => importPublicKey({ ...jwk, x: jwk.y })).toThrow()
+  })
+})

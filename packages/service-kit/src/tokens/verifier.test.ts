@@ -1,0 +1,157 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { accessProfile, edgeAudience, type TokenError } from '@selvedge/protocol/tokens'
+import { describe, expect, it, vi } from 'vitest'
+import { seconds } from '../clock/clock.ts'
+import { createFakeClock } from '../testing/index.ts'
+import { RecentMap } from './recent-map.ts'
+import { createRemoteIssuer } from './remote-issuer.ts'
+import { signJws } from './sign.ts'
+import { createTokenVerifier, type Issuer } from './verifier.ts'
+
+const issuer = 'https://identity.example'
+const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+
+function make(overrides: Partial<Issuer> = {}) {
+  const clock = createFakeClock()
+  const findKey = vi.fn((kid: string): KeyObject | undefined => (kid === 'k1' ? publicKey : undefined))
+  const verifier = createTokenVerifier({
+    issuers: () => [{ issuer, findKey, ...overrides }],
+    clock,
+    remembered: 10,
+  })
+  const now = seconds(clock)
+  const claims = {
+    iss: issuer,
+    sub: 'a',
+    aud: edgeAudience,
+    iat: now,
+    exp: now + 3600,
+    jti: 'j',
+    client_id: 'c',
+    account_id: 'a',
+    node_id: 'a'.repeat(56),
+    scope: 'openid',
+    act: { sub: 'a'.repeat(56) },
+    azp: 'c',
+    auth_time: now,
+  }
+  const token = signJws({ typ: 'at+jwt', kid: 'k1' }, claims, privateKey)
+  return { clock, findKey, verifier, claims, token }
+}
+
+const reasonOf = (check: () => unknown) => {
+  try {
+    check()
+    return 'accepted'
+  } catch (cause) {
+    return (cause as TokenError).reason
+  }
+}
+
+describe('a verified token', () => {
+  it('is not verified again while it is remembered', () => {
+    const { verifier, token, findKey, claims } = make()
+    expect(verifier.verify(token, accessProfile, edgeAudience)).toEqual(claims)
+    expect(verifier.verify(token, accessProfile, edgeAudience)).toEqual(claims)
+    expect(findKey).toHaveBeenCalledTimes(1)
+  })
+
+  it('is refused when it ends, remembered or not', () => {
+    const { verifier, token, clock } = make()
+    verifier.verify(token, accessProfile, edgeAudience)
+    clock.advance(3600_000 + 59_000)
+    expect(reasonOf(() => verifier.verify(token, accessProfile, edgeAudience))).toBe('accepted')
+    clock.advance(1000)
+    expect(reasonOf(() => verifier.verify(token, accessProfile, edgeAudience))).toBe('token_expired')
+  })
+
+  it('is not taken for another audience because it was good for one', () => {
+    const { verifier, token } = make()
+    verifier.verify(token, accessProfile, edgeAudience)
+    expect(reasonOf(() => verifier.verify(token, accessProfile, 'urn:other'))).toBe('token_untrusted')
+  })
+
+  it('with the same header and payload but a made-up signature is not believed', () => {
+    const { verifier, token } = make()
+    verifier.verify(token, accessProfile, edgeAudience)
+    const forged = token.slice(0, token.lastIndexOf('.') + 1) + Buffer.alloc(64, 1).toString('base64url')
+    expect(reasonOf(() => verifier.verify(forged, accessProfile, edgeAudience))).toBe('token_untrusted')
+  })
+
+  it('that has ended still says what was, when asked for that', async () => {
+    const { verifier, token, clock, claims } = make()
+    clock.advance(100 * 3600_000)
+    expect(await verifier.verifyEnded(token, accessProfile, edgeAudience)).toEqual(claims)
+    expect(reasonOf(() => verifier.verify(token, accessProfile, edgeAudience))).toBe('token_expired')
+  })
+})
+
+describe('the keys of an issuer elsewhere', () => {
+  const jwkOf = (kid: string) => ({ ...publicKey.export({ format: 'jwk' }), kid, alg: 'ES256', use: 'sig' })
+  const serve = (kids: () => string[]) =>
+    vi.fn(async (url: string) =>
+      url.endsWith('/jwks')
+        ? { keys: kids().map(jwkOf) }
+        : { issuer, jwks_uri: `${issuer}/jwks`, token_endpoint: `${issuer}/token` },
+    )
+
+  it('are fetched when a token names one that is not known, and kept', async () => {
+    const { clock, token } = make()
+    const getJson = serve(() => ['k1'])
+    const onChange = vi.fn()
+    const remote = createRemoteIssuer({ issuer, clock, getJson, onChange })
+    const verifier = createTokenVerifier({ issuers: () => [remote], clock, remembered: 10 })
+    await verifier.verify(token, accessProfile, edgeAudience)
+    expect(onChange).toHaveBeenCalledTimes(1)
+    const again = createRemoteIssuer({
+      issuer,
+      clock,
+      getJson: async () => {
+        throw new Error('offline')
+      },
+      stored: onChange.mock.calls[0]![0],
+    })
+    expect(again.findKey('k1')).toBeDefined()
+  })
+
+  it('are not fetched for every stranger’s token', async () => {
+    const { clock } = make()
+    const getJson = serve(() => ['k1'])
+    const remote = createRemoteIssuer({ issuer, clock, getJson })
+    for (let at = 0; at < 100; at++) await remote.refresh()
+    expect(getJson.mock.calls.length / 2).toBe(3)
+    clock.advance(10_000)
+    for (let at = 0; at < 100; at++) await remote.refresh()
+    expect(getJson.mock.calls.length / 2).toBe(4)
+  })
+
+  it('of a service that calls itself something else are not taken', async () => {
+    const { clock } = make()
+    const getJson = async (url: string) =>
+      url.endsWith('/jwks')
+        ? { keys: [jwkOf('k1')] }
+        : { issuer: 'https://evil.example', jwks_uri: `${issuer}/jwks`, token_endpoint: '' }
+    const remote = createRemoteIssuer({ issuer, clock, getJson })
+    expect(await remote.refresh()).toBe(false)
+    expect(remote.findKey('k1')).toBeUndefined()
+  })
+})
+
+describe('a map of recent entries', () => {
+  it('never holds more than its limit, and keeps what is used', () => {
+    const map = new RecentMap<number, number>(10)
+    for (let at = 0; at < 1000; at++) {
+      map.set(at, at)
+      expect(map.get(0)).toBe(0)
+    }
+    expect(
+      Array.from({ length: 1000 }, (_, at) => map.get(at)).filter((value) => value !== undefined).length,
+    ).toBeLessThanOrEqual(10)
+  })
+
+  it('with a limit of 0 remembers nothing', () => {
+    const map = new RecentMap<string, number>(0)
+    map.set('a', 1)
+    expect(map.get('a')).toBeUndefined()
+  })
+})
