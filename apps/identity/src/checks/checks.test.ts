@@ -1,0 +1,164 @@
+/** Each rule of the exchange on its own; the attack corpus plays them together. */
+import { generateKeyPairSync } from 'node:crypto'
+import { OAuthError } from '@selvedge/protocol'
+import {
+  type DeveloperIdClaims,
+  developerIdProfile,
+  type EdgeIdClaims,
+  edgeAudience,
+  edgeIdProfile,
+  TokenError,
+} from '@selvedge/protocol/tokens'
+import { seconds } from '@selvedge/service-kit/clock'
+import { createFakeClock } from '@selvedge/service-kit/testing'
+import { createTokenVerifier, signJws } from '@selvedge/service-kit/tokens'
+import { describe, expect, it } from 'vitest'
+import type { DeveloperTokens } from '../registry/developer-tokens.ts'
+import type { Node, Nodes } from '../registry/nodes.ts'
+import type { Project, Projects } from '../registry/projects.ts'
+import { checkClientActive } from './client-active.ts'
+import { checkDeveloperToken } from './developer-token.ts'
+import { checkDeveloperTokenNotRevoked } from './developer-token-not-revoked.ts'
+import { checkEdgeToken } from './edge-token.ts'
+import { checkNodeAllowed } from './node-allowed.ts'
+import { checkResourceAllowed } from './resource-allowed.ts'
+import { checkScopeAllowed } from './scope-allowed.ts'
+
+const codeOf = async (check: () => unknown): Promise<string> => {
+  try {
+    await check()
+    return 'accepted'
+  } catch (cause) {
+    if (cause instanceof OAuthError) return cause.code
+    return cause instanceof TokenError ? cause.reason : String(cause)
+  }
+}
+
+const project: Project = {
+  clientId: 'c1',
+  name: 'p',
+  accountId: 'a',
+  scopes: ['openid', 'edge:mcm'],
+  resources: ['https://backend.example'],
+  active: true,
+  createdAt: '',
+}
+const clock = createFakeClock()
+const issuer = 'https://identity.example'
+const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const verifier = createTokenVerifier({
+  issuers: () => [{ issuer, findKey: () => publicKey }],
+  clock,
+  remembered: 0,
+})
+const now = seconds(clock)
+const developer: DeveloperIdClaims = {
+  iss: issuer,
+  sub: 'a',
+  aud: 'c1',
+  iat: now,
+  exp: now + 100,
+  jti: 'j',
+  account_id: 'a',
+  email: 'a@example.com',
+  auth_time: now,
+}
+const edge: EdgeIdClaims = {
+  iss: issuer,
+  sub: '',
+  aud: issuer,
+  iat: now,
+  exp: now + 100,
+  jti: 'j',
+  node_id: 'a'.repeat(56),
+  node_name: 'n',
+  cnf: { jkt: 'x' },
+}
+const signed = (typ: string, claims: object) => signJws({ typ, kid: 'k' }, claims, privateKey)
+
+describe('client-active', () => {
+  const projects = (found: Project | undefined) => ({ find: async () => found }) as unknown as Projects
+  it.each([
+    ['an active project', project, 'accepted'],
+    ['a project that is turned off', { ...project, active: false }, 'invalid_client'],
+    ['no project', undefined, 'invalid_client'],
+  ])('%s: %3$s', async (_, found, expected) => {
+    expect(await codeOf(() => checkClientActive(projects(found), 'c1'))).toBe(expected)
+  })
+})
+
+describe('developer-token', () => {
+  const check = (claims: object, typ = developerIdProfile.typ) =>
+    codeOf(() => checkDeveloperToken(verifier, signed(typ, claims), 'c1'))
+  it('takes one for this client', async () => expect(await check(developer)).toBe('accepted'))
+  it('refuses one for another client', async () =>
+    expect(await check({ ...developer, aud: 'c2' })).toBe('token_untrusted'))
+  it('refuses one of another tenant', async () =>
+    expect(await check({ ...developer, iss: 'https://other.example' })).toBe('token_untrusted'))
+  it('refuses another kind of token', async () =>
+    expect(await check(developer, 'at+jwt')).toBe('token_untrusted'))
+})
+
+describe('developer-token-not-revoked', () => {
+  const tokens = { isRevoked: (jti: string) => jti === 'gone' } as DeveloperTokens
+  it('goes by jti', async () => {
+    expect(await codeOf(() => checkDeveloperTokenNotRevoked(tokens, developer))).toBe('accepted')
+    expect(await codeOf(() => checkDeveloperTokenNotRevoked(tokens, { ...developer, jti: 'gone' }))).toBe(
+      'token_revoked',
+    )
+  })
+})
+
+describe('edge-token', () => {
+  const check = (claims: object) =>
+    codeOf(() => checkEdgeToken(verifier, signed(edgeIdProfile.typ, claims), issuer))
+  it('takes one of a trusted cloud', async () => expect(await check(edge)).toBe('accepted'))
+  it('refuses one of a cloud that is not trusted', async () =>
+    expect(await check({ ...edge, iss: 'https://cloud.example' })).toBe('token_untrusted'))
+  it('refuses one for another tenant', async () =>
+    expect(await check({ ...edge, aud: 'https://tenant.example' })).toBe('token_untrusted'))
+})
+
+describe('node-allowed', () => {
+  const nodes = (blockedAt: number | null | undefined) =>
+    ({
+      find: async () => (blockedAt === undefined ? undefined : ({ blockedAt } as Node)),
+    }) as unknown as Nodes
+  it('takes a node that is known', async () =>
+    expect(await codeOf(() => checkNodeAllowed(nodes(null), edge, issuer))).toBe('accepted'))
+  it('refuses a node that is blocked', async () =>
+    expect(await codeOf(() => checkNodeAllowed(nodes(1), edge, issuer))).toBe('token_revoked'))
+  it('refuses a node that this cloud does not know', async () =>
+    expect(await codeOf(() => checkNodeAllowed(nodes(undefined), edge, issuer))).toBe('token_untrusted'))
+  it('believes another cloud that it knows its node', async () =>
+    expect(await codeOf(() => checkNodeAllowed(nodes(undefined), edge, 'https://tenant.example'))).toBe(
+      'accepted',
+    ))
+})
+
+describe('scope-allowed', () => {
+  it.each([
+    ['openid', 'openid'],
+    ['edge:mcm openid', 'edge:mcm openid'],
+    ['openid openid', 'openid'],
+  ])('%j is granted as %j', (asked, granted) => expect(checkScopeAllowed(project, asked)).toBe(granted))
+  it.each(['edge:clusters', 'admin', '', ' openid', 'openid ', 'openid\tedge:mcm', 'toString'])(
+    '%j is refused',
+    async (asked) => {
+      expect(await codeOf(() => checkScopeAllowed(project, asked))).toBe('invalid_scope')
+    },
+  )
+})
+
+describe('resource-allowed', () => {
+  it('gives the edge alone, or the edge and a resource of the project', () => {
+    expect(checkResourceAllowed(project, undefined)).toBe(edgeAudience)
+    expect(checkResourceAllowed(project, 'https://backend.example')).toEqual([
+      edgeAudience,
+      'https://backend.example',
+    ])
+  })
+  it.each(['https://backend.example/', 'https://other.example', ''])('refuses %j', async (asked) => {
+    expect(await codeOf(() => checkResourceAllowed(project, asked))).toBe('invalid_target')
+  })
+})
