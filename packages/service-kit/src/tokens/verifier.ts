@@ -4,6 +4,7 @@ import {
   checkClaims,
   checkHeader,
   type JsonObject,
+  type Jws,
   leeway,
   parseJws,
   TokenError,
@@ -59,6 +60,16 @@ export function createTokenVerifier(options: {
   const verified = new RecentMap<string, Verified>(options.remembered)
   const headers = new RecentMap<string, JsonObject>(100)
 
+  /** A refusal says which token it is of: a request may carry two. */
+  function parse(token: string, label: string): Jws {
+    try {
+      return parseJws(token, headers)
+    } catch (cause) {
+      const { reason, message } = cause as TokenError
+      throw new TokenError(reason, message.replaceAll('the token', `the ${label}`))
+    }
+  }
+
   function check<C extends BaseClaims>(
     token: string,
     profile: TokenProfile<C>,
@@ -66,7 +77,7 @@ export function createTokenVerifier(options: {
     acceptEnded: boolean,
   ): C | Promise<C> {
     const { label } = profile
-    const jws = parseJws(token, headers)
+    const jws = parse(token, label)
     const { iss, kid } = checkHeader(jws, profile)
     const issuer = options.issuers().find((each) => each.issuer === iss)
     if (!issuer) {

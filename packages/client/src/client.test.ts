@@ -1,0 +1,152 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, expectTypeOf, it } from 'vitest'
+import {
+  type ConnectionFailure,
+  createRuntimeClient,
+  isSelvedgeError,
+  type RpcFailure,
+  type SelvedgeError,
+} from './index.ts'
+import { createNodeFetch } from './node/index.ts'
+
+const servers: Server[] = []
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+async function serve(listener: RequestListener, path?: string): Promise<string> {
+  const server = createServer(listener)
+  servers.push(server)
+  await new Promise<void>((resolve) =>
+    path ? server.listen(path, resolve) : server.listen(0, '127.0.0.1', resolve),
+  )
+  return path ? 'http://localhost' : `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+const answer =
+  (value: unknown, status = 200): RequestListener =>
+  (request, response) => {
+    request.resume()
+    response
+      .writeHead(status, { 'Content-Type': 'application/json' })
+      .end(typeof value === 'string' ? value : JSON.stringify(value))
+  }
+const failureOf = (call: Promise<unknown>) =>
+  call.then(
+    () => undefined,
+    (cause: unknown) => cause as SelvedgeError,
+  )
+
+const fetches = { 'the platform’s fetch': undefined, 'the fetch of ./node': createNodeFetch() } as const
+
+describe.each(Object.entries(fetches))('a client with %s', (_, fetch) => {
+  const client = (url: string, more: object = {}) =>
+    createRuntimeClient({ url, ...(fetch && { fetch }), ...more })
+
+  it('gives the result', async () => {
+    const url = await serve(answer({ jsonrpc: '2.0', id: 1, result: { id_token: 'x' } }))
+    expect(await client(url).getEdgeIdToken()).toEqual({ id_token: 'x' })
+  })
+
+  it('gives a refusal with its reason, hint and whether to try again', async () => {
+    const error = {
+      code: -32010,
+      message: 'Service unavailable',
+      data: { reason: 'identity_unavailable', detail: 'away', hint: 'wait', retryable: true },
+    }
+    const failure = (await failureOf(
+      client(await serve(answer({ jsonrpc: '2.0', id: 1, error }))).getEdgeIdToken(),
+    )) as RpcFailure
+    expect(isSelvedgeError(failure)).toBe(true)
+    expect(failure).toMatchObject({
+      kind: 'rpc',
+      reason: 'identity_unavailable',
+      code: -32010,
+      message: 'away',
+      hint: 'wait',
+      retryable: true,
+    })
+  })
+
+  it('says that nothing answers', async () => {
+    expect(await failureOf(client('http://127.0.0.1:9').getMe())).toMatchObject({
+      kind: 'connection',
+      reason: 'not_running',
+    })
+  })
+
+  it('waits no longer than it may', async () => {
+    const url = await serve(() => undefined)
+    expect(await failureOf(client(url, { timeoutMs: 50 }).getMe())).toMatchObject({
+      kind: 'connection',
+      reason: 'timeout',
+    })
+  })
+
+  it('stops when it is told to', async () => {
+    const controller = new AbortController()
+    const call = failureOf(client(await serve(() => undefined)).getMe({}, { signal: controller.signal }))
+    setTimeout(() => controller.abort(), 20)
+    expect(await call).toMatchObject({ kind: 'connection', reason: 'aborted' })
+  })
+
+  it.each([
+    ['something that is not JSON', answer('<html>'), 'bad_answer'],
+    ['neither result nor error', answer({ jsonrpc: '2.0', id: 1 }), 'bad_answer'],
+    ['HTTP 403', answer({ error: { code: 403, reason: 'foreign_host', message: 'no' } }, 403), 'refused'],
+    ['nothing', answer('', 204), 'refused'],
+  ])('understands that %s is no answer', async (__, listener, reason) => {
+    expect(await failureOf(client(await serve(listener)).getMe())).toMatchObject({
+      kind: 'connection',
+      reason,
+    })
+  })
+
+  it('follows no redirect', async () => {
+    const target = await serve(answer({ jsonrpc: '2.0', id: 1, result: {} }))
+    const url = await serve((request, response) => {
+      request.resume()
+      response.writeHead(307, { Location: `${target}/jsonrpc/v1` }).end()
+    })
+    expect(await failureOf(client(url).getMe())).toMatchObject({ kind: 'connection' })
+  })
+
+  it('sends the API key', async () => {
+    let seen: string | undefined
+    const url = await serve((request, response) => {
+      seen = request.headers.authorization
+      answer({ jsonrpc: '2.0', id: 1, result: {} })(request, response)
+    })
+    await client(url, { apiKey: 'secret' }).getMe()
+    expect(seen).toBe('Bearer secret')
+  })
+})
+
+it('speaks over a Unix socket, many calls at once', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'client-'))
+  const socketPath = join(folder, 'x.sock')
+  const url = await serve(answer({ jsonrpc: '2.0', id: 1, result: { id_token: 'x' } }), socketPath)
+  const client = createRuntimeClient({ url, fetch: createNodeFetch({ socketPath }) })
+  expect(await Promise.all(Array.from({ length: 20 }, () => client.getEdgeIdToken()))).toHaveLength(20)
+  rmSync(folder, { recursive: true })
+})
+
+it('is typed: parameters, results and reasons come from the method table', () => {
+  const client = createRuntimeClient({ url: 'http://x' })
+  expectTypeOf(client.updateGps).parameter(0).toEqualTypeOf<{
+    edgeAccessToken: string
+    longitude: string | number
+    latitude: string | number
+    speed: string | number
+    bearing: string | number
+  }>()
+  expectTypeOf(client.updateGps).returns.resolves.toEqualTypeOf<{ status: 'ok' | 'queued' }>()
+  expectTypeOf<'token_expired'>().toExtend<RpcFailure['reason']>()
+  expectTypeOf<ConnectionFailure['kind']>().toEqualTypeOf<'connection'>()
+})
