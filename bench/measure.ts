@@ -50,7 +50,7 @@ export async function stop(child: ChildProcess): Promise<void> {
 }
 
 /** CPU seconds that a process has used: the first two times of proc_pid_stat(5), in ticks of 10 ms. */
-export function cpuSeconds(pid: number): number {
+function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / 100
@@ -97,8 +97,7 @@ export async function perCpuSecond(
 }
 
 /** The median of the ratios of each round: what slows both of a round cancels out. */
-export const ratioOf = (ours: Figures, peer: Figures): number =>
-  median(ours.map((figure, at) => figure / peer[at]!))
+const ratioOf = (ours: Figures, peer: Figures): number => median(ours.map((figure, at) => figure / peer[at]!))
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)

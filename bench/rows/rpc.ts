@@ -44,13 +44,13 @@ export async function rpcRows(): Promise<Row[]> {
     const figures = (await perCpuSecond([ours, ...others], plan(bodies))).map((all) =>
       all.map((one) => one * each),
     )
-    const [own, first, second] = figures as [Figures, Figures, Figures]
+    const [own, first, second] = figures as unknown as [Figures, Figures, Figures]
     const firstIsBetter = median(first) > median(second)
     const against = `${firstIsBetter ? 'jayson' : 'json-rpc-2.0'}, the better of jayson and json-rpc-2.0`
     return rateRow({ name, unit, against }, own, firstIsBetter ? first : second, 1)
   }
   try {
-    const [own, least] = (await perCpuSecond([tcp, bare], plan(single))) as [Figures, Figures]
+    const [own, least] = (await perCpuSecond([tcp, bare], plan(single))) as unknown as [Figures, Figures]
     return [
       rateRow({ name: 'getMe', unit, against: 'bare node:http answering a constant' }, own, least, 0.85),
       await versus('getMe', tcp, overTcp, single),

@@ -43,7 +43,7 @@ export async function tokenRows(): Promise<Row[]> {
   try {
     const contestants = [ours, peer, () => limitOfCrypto(keys.active)]
     const microseconds = (await perCpuSecond(contestants, plan)).map((all) => all.map((one) => 1e6 / one))
-    const [own, other, limit] = microseconds as [Figures, Figures, Figures]
+    const [own, other, limit] = microseconds as unknown as [Figures, Figures, Figures]
     const unit = 'CPU µs'
     const share = rateRow(
       {

@@ -1,8 +1,7 @@
-import { createRequire } from 'node:module'
+import jayson from 'jayson'
 import { listen } from './listen.ts'
 import { me } from './me.ts'
 
-const jayson = createRequire(import.meta.url)('jayson')
 const server = new jayson.Server({
   getMe: (_params: unknown, done: (error: null, result: object) => void) => done(null, me()),
 })

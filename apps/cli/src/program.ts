@@ -13,7 +13,7 @@ export interface Streams {
 }
 
 /** The program that a table of commands makes. Parsing it runs a command. */
-export function buildProgram(commands: readonly CommandDeclaration[], { out, error }: Streams): Command {
+function buildProgram(commands: readonly CommandDeclaration[], { out, error }: Streams): Command {
   const program = new Command('selvedge')
     .description('The command line of the Selvedge edge runtime.')
     .version(version)

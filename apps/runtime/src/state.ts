@@ -5,7 +5,7 @@ import * as z from 'zod'
 
 const coordinate = z.union([z.string(), z.number()])
 
-export const storedFix = z.object({
+const storedFix = z.object({
   /** As given. */
   signal: z.object({ longitude: coordinate, latitude: coordinate, speed: coordinate, bearing: coordinate }),
   /** Unix milliseconds. Later than that of every fix before it. */

@@ -29,7 +29,7 @@ export interface Vector {
 
 const usual = ['Host: {host}', 'Content-Type: application/json', 'Content-Length: {length}']
 
-export function bodyOf({ body, base64, repeat }: Vector): Buffer {
+function bodyOf({ body, base64, repeat }: Vector): Buffer {
   if (base64 !== undefined) return Buffer.from(base64, 'base64')
   if (repeat) return Buffer.from(repeat.prefix + repeat.unit.repeat(repeat.times) + repeat.suffix)
   return Buffer.from(body ?? '')

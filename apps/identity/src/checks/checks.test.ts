@@ -100,7 +100,7 @@ describe('developer-token', () => {
 })
 
 describe('developer-token-not-revoked', () => {
-  const tokens = { isRevoked: (jti: string) => jti === 'gone' } as DeveloperTokens
+  const tokens = { isRevoked: (jti: string) => jti === 'gone' } as unknown as DeveloperTokens
   it('goes by jti', async () => {
     expect(await codeOf(() => checkDeveloperTokenNotRevoked(tokens, developer))).toBe('accepted')
     expect(await codeOf(() => checkDeveloperTokenNotRevoked(tokens, { ...developer, jti: 'gone' }))).toBe(

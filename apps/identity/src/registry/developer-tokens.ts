@@ -6,7 +6,7 @@ import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 import type { Account } from './accounts.ts'
 
-export interface DeveloperToken {
+interface DeveloperToken {
   readonly jti: string
   readonly accountId: string
   readonly clientId: string

@@ -1,6 +1,6 @@
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 
-export interface LinkStatus {
+interface LinkStatus {
   /** null until it was tried for the first time. */
   readonly reachable: boolean | null
   readonly since: string | null

@@ -5,7 +5,7 @@
 import type { Clock } from '@selvedge/service-kit/clock'
 
 /** trusted: the identity service confirmed it. held: plausible. unknown: the clock shows a time that is over already. */
-export type TimeState = 'trusted' | 'held' | 'unknown'
+type TimeState = 'trusted' | 'held' | 'unknown'
 
 export interface DeviceClock extends Clock {
   state(): TimeState

@@ -6,9 +6,12 @@ const maxAge = 600_000
 /** Milliseconds between two fetches for the sake of an unknown key. */
 const pause = 10_000
 
+/** The platform's key; its name is not a type everywhere. */
+type VerificationKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
+
 export interface IssuerKeys {
   /** The key of that id, fetched where needed; undefined where the issuer has none. Rejects when the issuer can't be reached and nothing is known. */
-  find(kid: string): Promise<CryptoKey | undefined>
+  find(kid: string): Promise<VerificationKey | undefined>
 }
 
 export function createIssuerKeys(options: {
@@ -17,7 +20,7 @@ export function createIssuerKeys(options: {
   readonly now: () => number
 }): IssuerKeys {
   const { issuer, fetch, now } = options
-  let keys: Map<string, CryptoKey> | undefined
+  let keys: Map<string, VerificationKey> | undefined
   let fetchedAt = Number.NEGATIVE_INFINITY
   let running: Promise<void> | undefined
 
@@ -30,7 +33,7 @@ export function createIssuerKeys(options: {
   async function refresh(): Promise<void> {
     const { issuer: named, jwks_uri } = metadata.parse(await getJson(issuer + identityPaths.oauthMetadata))
     if (named !== issuer) throw new Error(`${issuer} calls itself ${named}`)
-    const fetched = new Map<string, CryptoKey>()
+    const fetched = new Map<string, VerificationKey>()
     for (const each of jwks.parse(await getJson(jwks_uri)).keys) {
       const jwk = jwkOfSet.safeParse(each)
       if (!jwk.success) continue

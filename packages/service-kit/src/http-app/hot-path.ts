@@ -7,7 +7,7 @@ import type { Log } from '../log/log.ts'
 import { describeError } from './oauth-answer.ts'
 
 /** A form, in UTF-8 if it says anything of it. */
-export const formType = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i
+const formType = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i
 
 /** One endpoint that takes a form and answers JSON, served below the router because everything waits for it. */
 export interface HotPath {

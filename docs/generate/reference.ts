@@ -1,0 +1,201 @@
+/**
+ * Makes docs/reference from the code: `npm run docs` writes it, `npm run check` compares. Each table of the project is declared
+ * once; this is where it becomes prose.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import {
+  catalogue,
+  type Method,
+  messages,
+  methods,
+  oauthErrors,
+  openRpcDocument,
+  reasonsOf,
+  rpcPath,
+  version,
+} from '@selvedge/protocol'
+import { adminMethods } from '@selvedge/protocol/admin'
+import { scopes } from '@selvedge/protocol/tokens'
+import type { Options } from '@selvedge/service-kit/config'
+import { commands } from '../../apps/cli/src/commands/index.ts'
+import { discoveryOptions } from '../../apps/discovery/src/config.ts'
+import { identityOptions } from '../../apps/identity/src/config.ts'
+import { runtimeOptions } from '../../apps/runtime/src/config.ts'
+
+const folder = fileURLToPath(new URL('../reference', import.meta.url))
+const note = '<!-- Made by "npm run docs"; change the code, not this file. -->'
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n')
+
+const openRpc = openRpcDocument(Object.values(methods), {
+  title: 'Selvedge runtime',
+  version,
+  url: `http://127.0.0.1:8083${rpcPath}`,
+}) as { methods: { name: string; result: { schema: object } }[] }
+
+function describeAccess({ access }: Method): string {
+  if (access.withoutApiKey) return 'Open to every program on the device.'
+  const parts = ['Needs the API key where one is set.']
+  if (access.token === 'node') parts.push('Needs an access token of this node.')
+  if (access.token === 'associated')
+    parts.push('Needs an access token of this node and of the associated account.')
+  if (access.scope) parts.push(`Needs the scope \`${access.scope}\`.`)
+  return parts.join(' ')
+}
+
+function describeMethod(method: Method): string {
+  const schema = openRpc.methods.find(({ name }) => name === method.name)?.result.schema
+  return [
+    `## ${method.name}`,
+    `${method.summary}${method.description ? ` ${method.description}` : ''} ${describeAccess(method)}`,
+    method.params.length === 0
+      ? 'No parameters: `params` is absent, `[]`, `[""]`, `null` or `{}`.'
+      : table(
+          ['Parameter', 'Expected', 'Meaning'],
+          method.params.map(({ name, expected, description }) => [`\`${name}\``, expected, description]),
+        ),
+    `Result:\n\n\`\`\`json\n${JSON.stringify(schema, undefined, 2)}\n\`\`\``,
+    `Fails with ${reasonsOf(method)
+      .map((reason) => `[\`${reason}\`](errors.md#${reason})`)
+      .join(', ')}.`,
+  ].join('\n\n')
+}
+
+const methodsPage = [
+  note,
+  '# Methods of the local API',
+  `\`POST ${rpcPath}\`, JSON-RPC 2.0. Parameters come by position, in the order of the tables, or by name. A lone call without \`id\` is answered with \`"id": null\`; in a batch it is a notification.`,
+  ...Object.values(methods).map(describeMethod),
+].join('\n\n')
+
+const errorsPage = [
+  note,
+  '# Errors',
+  'An error of the local API is `{ "code", "message", "data": { "reason", "detail", "hint", "retryable" } }`. Switch on `reason`: codes group reasons, texts are for people.',
+  table(
+    ['Reason', 'Code', 'Message', 'Try again', 'What happened', 'What to do'],
+    Object.entries(catalogue).map(([reason, { code, retryable, meaning, hint }]) => [
+      `<a id="${reason}"></a>\`${reason}\``,
+      String(code),
+      messages[code],
+      retryable ? 'yes' : 'no',
+      meaning,
+      hint,
+    ]),
+  ),
+  '## Identity service and discovery service',
+  'Their errors are OAuth’s: `{ "error", "error_description" }`.',
+  table(
+    ['Error', 'HTTP', 'What happened'],
+    Object.entries(oauthErrors).map(([code, { status, meaning }]) => [
+      `\`${code}\``,
+      String(status),
+      meaning,
+    ]),
+  ),
+].join('\n\n')
+
+const optionsTable = (options: Options): string =>
+  table(
+    ['Option', 'Default', 'Environment', 'Meaning'],
+    Object.entries(options).map(([name, { fallback, env, description }]) => [
+      `\`${name}\``,
+      `\`${JSON.stringify(fallback)}\``,
+      env ? `\`${env}\`` : '',
+      description,
+    ]),
+  )
+
+const configurationPage = [
+  note,
+  '# Configuration',
+  'Each program takes its options from, last one wins: the defaults; its section of the file that `SELVEDGE_CONFIG` names; the environment; its command line (`--gps.positionalOrder=latitude-first`). An unknown option or a wrong value stops the start, and says where it is. `npm start` takes the file and the environment.',
+  '```json\n{\n  "state": "/var/lib/selvedge",\n  "runtime": { "name": "boat", "gps": { "positionalOrder": "latitude-first" } },\n  "identity": {},\n  "discovery": {}\n}\n```',
+  `## Runtime\n\n${optionsTable(runtimeOptions)}`,
+  `## Identity service\n\n${optionsTable(identityOptions)}`,
+  `## Discovery service\n\n${optionsTable(discoveryOptions)}`,
+  '## The state folder',
+  table(
+    ['Path', 'Mode', 'What it is'],
+    [
+      ['`stack.json`', '', 'URLs of a running stack'],
+      ['`runtime.sock`', '0660', 'the local API'],
+      ['`admin.sock`', '0600', "the operator's API"],
+      ['`api-key`', '0600', 'the API key, where one is asked for'],
+      ['`runtime/node-key.json`', '0600', 'the keys that the node is; back it up, or lose the node with it'],
+      ['`runtime/state.a`, `.b`', '0600', 'account, last location, keys of issuers'],
+      ['`identity/identity.db`', '0700 folder', 'registry, accounts, projects, signing keys'],
+      ['`discovery/locations.db`', '0700 folder', 'last locations'],
+    ],
+  ),
+].join('\n\n')
+
+const cliPage = [
+  note,
+  '# Command line',
+  'Every command takes `--json` (one JSON value on standard output), `-v` (the calls that are made, as curl lines, secrets left out), `--state`, `--url`, `--identity-url` and `--discovery-url`. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not running, 4 not authorised. Errors go to standard error.',
+  ...commands.map(({ path, args, summary, options = [] }) =>
+    [
+      `## selvedge ${path.join(' ')}${args ? ` ${args}` : ''}`,
+      summary,
+      ...(options.length > 0
+        ? [
+            table(
+              ['Option', 'Meaning'],
+              options.map(({ flags, description, required }) => [
+                `\`${flags}\``,
+                `${description}${required ? ' (required)' : ''}`,
+              ]),
+            ),
+          ]
+        : []),
+    ].join('\n\n'),
+  ),
+].join('\n\n')
+
+const httpPage = [
+  note,
+  '# HTTP',
+  '## Scopes',
+  table(
+    ['Scope', 'Meaning'],
+    Object.entries(scopes).map(([name, meaning]) => [`\`${name}\``, meaning]),
+  ),
+  "## The operator's API",
+  `JSON-RPC at \`POST ${rpcPath}\` on the Unix socket \`admin.sock\` of the state folder.`,
+  table(
+    ['Method', 'Parameters', 'What it does'],
+    Object.values(adminMethods).map(({ name, params, summary }) => [
+      `\`${name}\``,
+      params.map((each) => `\`${each.name}\`: ${each.expected}`).join('; '),
+      summary,
+    ]),
+  ),
+  readFileSync(fileURLToPath(new URL('http.md', import.meta.url)), 'utf8').trimEnd(),
+].join('\n\n')
+
+const pages: Readonly<Record<string, string>> = {
+  'openrpc.json': JSON.stringify(openRpc, undefined, 2),
+  'methods.md': methodsPage,
+  'errors.md': errorsPage,
+  'configuration.md': configurationPage,
+  'cli.md': cliPage,
+  'http.md': httpPage,
+}
+
+const isCheck = process.argv.includes('--check')
+mkdirSync(folder, { recursive: true })
+const stale = Object.entries(pages).filter(([name, text]) => {
+  const path = join(folder, name)
+  if (!isCheck) writeFileSync(path, `${text}\n`)
+  return isCheck && readFileSync(path, { encoding: 'utf8', flag: 'a+' }) !== `${text}\n`
+})
+if (stale.length > 0) {
+  process.stderr.write(
+    `error: docs/reference is behind the code: ${stale.map(([name]) => name).join(', ')}; run "npm run docs"\n`,
+  )
+  process.exit(1)
+}

@@ -1,0 +1,100 @@
+import { createRequire } from 'node:module'
+import { catalogue, methods, openRpcDocument, type Reason } from '@selvedge/protocol'
+import { describe, expect, it } from 'vitest'
+
+const require = createRequire(import.meta.url)
+const { default: Ajv } = require('ajv') as typeof import('ajv')
+const { openrpcDocument: metaSchema } = require('@open-rpc/meta-schema') as { openrpcDocument: object }
+
+describe('the OpenRPC document', () => {
+  const document = openRpcDocument(Object.values(methods), {
+    title: 't',
+    version: '1',
+    url: 'http://127.0.0.1:8083/jsonrpc/v1',
+  })
+
+  it('is valid by the meta-schema of OpenRPC', () => {
+    // The meta-schema points at another one on the network for JSON Schema itself; ajv has that built in.
+    const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false, logger: false })
+    ajv.addSchema({ $id: 'https://meta.json-schema.tools/', type: ['object', 'boolean'] })
+    const validate = ajv.compile(metaSchema)
+    validate(JSON.parse(JSON.stringify(document)))
+    expect(validate.errors ?? []).toEqual([])
+  })
+
+  it('holds schemas that are valid JSON Schema of draft 7', () => {
+    const ajv = new Ajv({ strict: false, validateFormats: false })
+    const { methods: listed } = document as {
+      methods: { params: { schema: object }[]; result: { schema: object } }[]
+    }
+    const schemas = listed.flatMap(({ params, result }) => [
+      ...params.map(({ schema }) => schema),
+      result.schema,
+    ])
+    expect(schemas.length).toBeGreaterThan(20)
+    for (const schema of schemas) expect(ajv.validateSchema(schema), JSON.stringify(schema)).toBe(true)
+  })
+
+  it('names every method, with parameters in order and the reasons it fails with', () => {
+    const listed = (
+      document as {
+        methods: { name: string; params: { name: string }[]; errors: { data: { reason: string } }[] }[]
+      }
+    ).methods
+    expect(listed.map(({ name }) => name)).toEqual(Object.keys(methods))
+    const updateGps = listed.find(({ name }) => name === 'updateGps')!
+    expect(updateGps.params.map(({ name }) => name)).toEqual([
+      'edgeAccessToken',
+      'longitude',
+      'latitude',
+      'speed',
+      'bearing',
+    ])
+    expect(updateGps.errors.map(({ data }) => data.reason)).toContain('wrong_account')
+  })
+
+  it('has the words that clients switch on, which never change within v1', () => {
+    expect(
+      Object.keys(catalogue).map((reason) => `${reason} ${catalogue[reason as Reason].code}`),
+    ).toMatchInlineSnapshot(`
+      [
+        "parse_error -32700",
+        "invalid_request -32600",
+        "method_not_found -32601",
+        "invalid_params -32602",
+        "internal_error -32603",
+        "token_missing -32001",
+        "token_malformed -32001",
+        "token_expired -32001",
+        "token_not_yet_valid -32001",
+        "token_untrusted -32001",
+        "token_revoked -32001",
+        "api_key_invalid -32001",
+        "insufficient_scope -32003",
+        "wrong_node -32003",
+        "wrong_account -32003",
+        "not_associated -32003",
+        "not_found -32004",
+        "already_associated -32009",
+        "already_exists -32009",
+        "conflict -32009",
+        "identity_unavailable -32010",
+        "limit_exceeded -32013",
+        "storage_full -32013",
+      ]
+    `)
+    expect(Object.keys(methods)).toMatchInlineSnapshot(`
+      [
+        "getMe",
+        "getEdgeIdToken",
+        "associateAccount",
+        "unassociateAccount",
+        "updateGps",
+        "getGps",
+        "getEdgeHmacCode",
+        "verifyEdgeHmacCode",
+        "rpc.discover",
+      ]
+    `)
+  })
+})
