@@ -81,6 +81,18 @@ describe('without the network', () => {
     await again.stop()
   })
 
+  it('a fix is published at once when the discovery service is back, however long it was away', async () => {
+    const token = await accessToken(stack, await createDeveloper(stack.state))
+    await client().associateAccount({ edgeAccessToken: token })
+    await stack.discovery.stop('SIGKILL')
+    expect(await client().updateGps({ ...somewhere, edgeAccessToken: token })).toEqual({ status: 'queued' })
+    // By now the next attempt is seconds away.
+    await new Promise((resolve) => setTimeout(resolve, 3500))
+    const discovery = await restart('discovery')
+    expect(await client().updateGps({ ...somewhere, edgeAccessToken: token })).toEqual({ status: 'ok' })
+    await discovery.stop()
+  })
+
   it('every local method answers, tokens are verified, and an account is associated and reported later', async () => {
     const developer = await createDeveloper(stack.state)
     const token = await accessToken(stack, developer)

@@ -1,6 +1,6 @@
 /** Repeats work that failed, ever more rarely: after 1 s, 2 s, 4 s … 60 s, each a random part shorter. */
 export interface Retry {
-  /** Does the work soon; a call while it is planned or running changes nothing. */
+  /** Does the work at once, a planned attempt or not. While it runs: once more after it, since what it saw may be old by then. */
   wake(): void
   stop(): Promise<void>
 }
@@ -12,12 +12,17 @@ const longest = 60_000
 export function createRetry(work: () => Promise<boolean>): Retry {
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
+  let isWanted = false
   let delay = first
   let stopped = false
 
   async function run(): Promise<void> {
     timer = undefined
-    const done = await work()
+    let done = true
+    do {
+      isWanted = false
+      done = await work()
+    } while (isWanted && done && !stopped)
     running = undefined
     if (done) delay = first
     else if (!stopped) {
@@ -32,7 +37,10 @@ export function createRetry(work: () => Promise<boolean>): Retry {
 
   return {
     wake() {
-      if (!timer && !running && !stopped) start()
+      isWanted = true
+      if (running || stopped) return
+      clearTimeout(timer)
+      start()
     },
     async stop() {
       stopped = true

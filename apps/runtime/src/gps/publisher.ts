@@ -47,6 +47,8 @@ export function createPublisher(parts: PublisherParts): Publisher {
   const { state, clock, link, log, tokens } = parts
   let waiters: Waiter[] = []
   let failedAt = Number.NEGATIVE_INFINITY
+  /** The latest fix that the service has accepted since the start. */
+  let acceptedUpTo = Number.NEGATIVE_INFINITY
   const retry = createRetry(sendNewest)
 
   function settle(published: boolean, upTo: number): void {
@@ -76,6 +78,7 @@ export function createPublisher(parts: PublisherParts): Publisher {
       state.updateLazily((value) =>
         value.fix?.fixedAt === fix.fixedAt ? { ...value, fix: { ...value.fix, published: true } } : value,
       )
+      acceptedUpTo = fix.fixedAt
       settle(true, fix.fixedAt)
     }
   }
@@ -92,6 +95,8 @@ export function createPublisher(parts: PublisherParts): Publisher {
 
   return {
     publish(fixedAt) {
+      // A newer one may have gone out while this one was being written.
+      if (fixedAt <= acceptedUpTo) return Promise.resolve(true)
       if (clock.monotonic() - failedAt < cooling) return Promise.resolve(false)
       return new Promise<boolean>((resolve) => {
         const late = setTimeout(() => resolve(false), patience)
