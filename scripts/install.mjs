@@ -25,7 +25,8 @@ export function ensureInstalled() {
   if (existsSync(mark) && readFileSync(mark, 'utf8') === lock) return
   console.error('installing the dependencies …')
   const npm = process.env.npm_execpath
-  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error']
+  // Not `npm ci`: it fails where a registry lacks the optional packages of other platforms. What is locked is honoured all the same.
+  const args = ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error']
   const result = npm?.endsWith('.js')
     ? spawnSync(process.execPath, [npm, ...args], { cwd: root, stdio: ['ignore', 2, 2] })
     : spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2] })
