@@ -24,7 +24,8 @@ export interface Publisher {
 
 /** Milliseconds that updateGps waits for the discovery service. */
 const patience = 2000
-/** Milliseconds after a failure in which callers are not made to wait for another. */
+/** A failure that took this many milliseconds is not worth waiting for again for a second; a quick one is tried each time. */
+const slow = 500
 const cooling = 1000
 
 export interface PublisherParts {
@@ -62,6 +63,7 @@ export function createPublisher(parts: PublisherParts): Publisher {
     for (;;) {
       const { fix } = state.value
       if (!fix || fix.published) return true
+      const begunAt = clock.monotonic()
       try {
         await send(fix)
       } catch (cause) {
@@ -69,7 +71,7 @@ export function createPublisher(parts: PublisherParts): Publisher {
           log.error('a fix could not be sent', { cause })
         if (cause instanceof OAuthFailure && cause.reason === 'invalid_token') tokens.forget()
         if (!(cause instanceof RpcError)) link.failed((cause as Error).message)
-        failedAt = clock.monotonic()
+        if (clock.monotonic() - begunAt > slow) failedAt = clock.monotonic()
         settle(false, Number.POSITIVE_INFINITY)
         return false
       }
