@@ -2,11 +2,12 @@
  * SIGKILL at random moments of a stream of calls: what was acknowledged is there afterwards, and the node is the same. The
  * process dies, the machine does not: a cut of the power is played in packages/service-kit (document.test.ts).
  */
-import { readFileSync } from 'node:fs'
+import { cpSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { accessToken, createDeveloper, runtimeOf } from '../harness/flow.ts'
-import { type Program, startProgram, startStack } from '../harness/processes.ts'
+import { type Program, startProgram, startStack, temporaryFolder } from '../harness/processes.ts'
 
 const rounds = Number(process.env.SELVEDGE_KILL_ROUNDS ?? 300)
 
@@ -99,3 +100,51 @@ it(
   },
   rounds * 2000,
 )
+
+it('an account is there when the process is killed the moment the answer arrives', async () => {
+  const stack = await startStack()
+  const developer = await createDeveloper(stack.state)
+  const token = await accessToken(stack, developer)
+  await stack.runtime.stop()
+  for (let round = 0; round < 40; round++) {
+    const folder = await temporaryFolder()
+    cpSync(join(stack.state, 'runtime'), join(folder.path, 'runtime'), { recursive: true })
+    const env = {
+      SELVEDGE_STATE: folder.path,
+      SELVEDGE_RUNTIME_PORT: '0',
+      SELVEDGE_IDENTITY_URL: 'http://127.0.0.1:9',
+    }
+    const first = await startProgram('runtime', env)
+    await killOnAnswer(
+      first,
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'associateAccount', params: [token] }),
+    )
+    const second = await startProgram('runtime', env)
+    // The keys of the issuer came with the state; nobody else is there.
+    expect((await runtimeOf({ runtime: second }).getMe()).accountId, `round ${round}`).toBe(
+      developer.accountId,
+    )
+    await second.stop('SIGKILL')
+    await folder.remove()
+  }
+  await stack.stop()
+})
+
+/** Sends one call on a bare socket, and kills the process on the first byte of the answer. */
+function killOnAnswer(runtime: Program, body: string): Promise<void> {
+  const { hostname, port, host } = new URL(runtime.url)
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(port), hostname, () => {
+      const length = Buffer.byteLength(body)
+      socket.write(
+        `POST /jsonrpc/v1 HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`,
+      )
+    })
+    socket.once('data', (chunk) => {
+      runtime.process.kill('SIGKILL')
+      if (chunk.includes('"accountId"')) runtime.process.once('exit', () => resolve())
+      else reject(new Error(chunk.toString()))
+    })
+    socket.on('error', () => undefined)
+  })
+}
