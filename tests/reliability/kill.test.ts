@@ -120,7 +120,6 @@ it('an account is there when the process is killed the moment the answer arrives
       JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'associateAccount', params: [token] }),
     )
     const second = await startProgram('runtime', env)
-    // The keys of the issuer came with the state; nobody else is there.
     expect((await runtimeOf({ runtime: second }).getMe()).accountId, `round ${round}`).toBe(
       developer.accountId,
     )
