@@ -112,7 +112,7 @@ it('an account is there when the process is killed the moment the answer arrives
     const env = {
       SELVEDGE_STATE: folder.path,
       SELVEDGE_RUNTIME_PORT: '0',
-      SELVEDGE_IDENTITY_URL: 'http://127.0.0.1:9',
+      SELVEDGE_IDENTITY_URL: stack.identity.url,
     }
     const first = await startProgram('runtime', env)
     await killOnAnswer(
