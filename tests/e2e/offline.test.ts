@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { request as httpsRequest } from 'node:https'
 import { join } from 'node:path'
 import { createDiscoveryClient, type RpcFailure } from '@selvedge/client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -220,6 +222,59 @@ describe('the state of a node', () => {
   it('is used by one runtime at a time', async () => {
     expect(await startError()).toMatch(/another process answers at .*runtime\.sock/)
     expect((await client().getMe()).nodeId).toMatch(/^[0-9a-f]{56}$/)
+  })
+})
+
+describe('TLS', () => {
+  it('with a key is served like the plain listener', async () => {
+    await runtime.stop()
+    const files = { key: join(stack.state, 'tls.key'), cert: join(stack.state, 'tls.crt') }
+    execFileSync(
+      'openssl',
+      [
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:P-256',
+        '-nodes',
+        '-days',
+        '1',
+        '-subj',
+        '/CN=device',
+        '-addext',
+        'subjectAltName=IP:127.0.0.1',
+        '-keyout',
+        files.key,
+        '-out',
+        files.cert,
+      ],
+      { stdio: 'ignore' },
+    )
+    runtime = await restart('runtime', [
+      `--listen.tlsKey=${files.key}`,
+      `--listen.tlsCert=${files.cert}`,
+      '--apiKey=true',
+    ])
+    expect(runtime.url).toMatch(/^https:/)
+    const answer = await new Promise<{ status?: number | undefined; text: string }>((resolve, reject) => {
+      const headers = { 'Content-Type': 'application/json' }
+      const request = httpsRequest(
+        `${runtime.url}/jsonrpc/v1`,
+        { method: 'POST', headers, ca: readFileSync(files.cert) },
+        (response) => {
+          let text = ''
+          response.on('data', (chunk) => {
+            text += chunk
+          })
+          response.on('end', () => resolve({ status: response.statusCode, text }))
+        },
+      )
+      request.on('error', reject)
+      request.end('{"jsonrpc":"2.0","method":"getMe","id":1}')
+    })
+    expect(answer).toMatchObject({ status: 200, text: expect.stringContaining('"nodeId"') })
   })
 })
 

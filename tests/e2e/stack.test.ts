@@ -64,3 +64,35 @@ it('when one part can’t start, says which and why, and leaves nothing running'
   expect(existsSync(join(folder.path, 'admin.sock'))).toBe(false)
   await folder.remove()
 })
+
+it('a second one on the same folder, or on the same ports, says so and leaves the first alone', async () => {
+  const folder = await temporaryFolder()
+  const other = await temporaryFolder()
+  const { child } = await startWhole(folder.path)
+  const addresses = readFileSync(join(folder.path, 'stack.json'), 'utf8')
+  const port = new URL(JSON.parse(addresses).identity).port
+  for (const [state, env, message] of [
+    [folder.path, {}, /another process answers at .*admin\.sock; stop it or choose another state folder/],
+    [
+      other.path,
+      { SELVEDGE_IDENTITY_PORT: port },
+      /can't listen on port \d+ of 127\.0\.0\.1: it is taken by another program/,
+    ],
+  ] as const) {
+    const second = await startWhole(state, env)
+    if (second.child.exitCode === null) await once(second.child, 'exit')
+    expect(second.child.exitCode).toBe(1)
+    expect(second.errors()).toMatch(message)
+    expect(second.errors()).not.toMatch(/^ +at /m)
+  }
+  expect(readFileSync(join(folder.path, 'stack.json'), 'utf8')).toBe(addresses)
+  expect(await Promise.all((Object.values(JSON.parse(addresses)) as string[]).map(answers))).toEqual([
+    true,
+    true,
+    true,
+  ])
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+  await folder.remove()
+  await other.remove()
+})

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { discoveryPaths } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { getJson } from '@selvedge/service-kit/http'
-import { createHttpApp } from '@selvedge/service-kit/http-app'
+import { createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { createDpopVerifier, createRemoteIssuer, createTokenVerifier } from '@selvedge/service-kit/tokens'
@@ -41,8 +41,11 @@ export async function startDiscovery(
     proof: () => ({ dpop, url }),
   })
   addLastFixEndpoint(app, { clock, store, verifier: verifierOf(config.trustedTenants) })
-  await app.listen({ host: config['listen.address'], port: config['listen.port'] })
-  url ||= `http://${config['listen.address']}:${(app.server.address() as { port: number }).port}`
+  const own = await listenApp(app, config['listen.address'], config['listen.port']).catch(async (cause) => {
+    await store.close()
+    throw cause
+  })
+  url ||= own
   log.debug('ready', { url })
 
   return {

@@ -8,7 +8,7 @@ import { identityPaths } from '@selvedge/protocol'
 import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { createRpcListener, getJson, type Listening, listenUnix } from '@selvedge/service-kit/http'
-import { createHttpApp } from '@selvedge/service-kit/http-app'
+import { createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { openSqlite, type SqlStore, sql } from '@selvedge/service-kit/store'
@@ -108,9 +108,8 @@ export async function startIdentity(
     createAdminHandlers({ accounts, projects, developerTokens, nodes, codes, keys, developerLifetime }),
     log,
   )
-  await app.listen({ host: config['listen.address'], port: config['listen.port'] })
-  const { port } = app.server.address() as { port: number }
-  issuer ||= `http://${config['listen.address']}:${port}`
+  const own = await listenApp(app, config['listen.address'], config['listen.port'])
+  issuer ||= own
   log.debug('ready', { issuer, role: config.role })
 
   return {

@@ -25,7 +25,6 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
   const state = resolve(env.SELVEDGE_STATE || './.selvedge')
   await mkdir(state, { recursive: true, mode: 0o750 })
   const addresses = join(state, 'stack.json')
-  await rm(addresses, { force: true })
 
   const children: Child[] = []
   let stopping = false
@@ -41,12 +40,15 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
   }
   const stop = async () => {
     stopping = true
-    await rm(addresses, { force: true })
+    // Another stack may run on this folder: what it wrote down is not ours to remove.
+    if (children.length > 0) await rm(addresses, { force: true })
     for (const child of children.toReversed()) await child.stop()
   }
 
   try {
     const identity = await start('identity')
+    // The folder is ours now; addresses in it are of a stack that was killed.
+    await rm(addresses, { force: true })
     const discovery = await start('discovery', { SELVEDGE_IDENTITY_URL: identity })
     const runtime = await start('runtime', {
       SELVEDGE_IDENTITY_URL: identity,

@@ -1,4 +1,4 @@
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 
 export interface Vector {
   readonly name: string
@@ -18,6 +18,8 @@ export interface Vector {
   /** First line in place of `POST /jsonrpc/v1 HTTP/1.1`. */
   readonly start?: string
   readonly chunked?: number
+  /** Milliseconds between the bytes of the body. */
+  readonly pause?: number
   readonly status: number
   /** A header line that the answer must have. */
   readonly header?: string
@@ -53,8 +55,16 @@ export function sendVector(
     socket.on('error', (cause) => (chunks.length > 0 ? undefined : reject(cause)))
     socket.on('close', () => resolve(parseAnswer(Buffer.concat(chunks).toString())))
     socket.write(head)
-    socket.write(vector.chunked ? chunk(body, vector.chunked) : body)
+    if (vector.pause === undefined) socket.write(vector.chunked ? chunk(body, vector.chunked) : body)
+    else void drip(socket, body, vector.pause)
   })
+}
+
+async function drip(socket: Socket, body: Buffer, pause: number): Promise<void> {
+  for (const byte of body) {
+    socket.write(Buffer.from([byte]))
+    await new Promise((resolve) => setTimeout(resolve, pause))
+  }
 }
 
 function chunk(body: Buffer, size: number): Buffer {

@@ -1,6 +1,8 @@
 import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { OAuthError } from '@selvedge/protocol'
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify'
+import { ListenError } from '../http/listen.ts'
 import type { Log } from '../log/log.ts'
 import { type HotPath, withHotPath } from './hot-path.ts'
 import { describeError } from './oauth-answer.ts'
@@ -47,4 +49,21 @@ export function createHttpApp(log: Log, maxBody: number, hotPath?: HotPath): Fas
     }),
   )
   return app
+}
+
+/**
+ * Opens the listener of an app.
+ *
+ * @returns URL without a path
+ * @throws ListenError
+ */
+export async function listenApp(app: FastifyInstance, host: string, port: number): Promise<string> {
+  await app.listen({ host, port }).catch((cause) => {
+    const why =
+      cause.code === 'EADDRINUSE'
+        ? 'it is taken by another program; stop it or choose another port'
+        : cause.message
+    throw new ListenError(`can't listen on port ${port} of ${host}: ${why}`, { cause })
+  })
+  return `http://${host}:${(app.server.address() as AddressInfo).port}`
 }

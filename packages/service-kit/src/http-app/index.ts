@@ -1,4 +1,4 @@
 /** The HTTP shell of the services on Fastify: bodies as text, refusals in OAuth's words, DPoP proofs. Not for the runtime. */
 export type { HotPath } from './hot-path.ts'
-export { createHttpApp } from './http-app.ts'
+export { createHttpApp, listenApp } from './http-app.ts'
 export { asOAuth, type ProofOptions, requireNode, requireProof } from './require-proof.ts'
