@@ -24,7 +24,7 @@ export function parseForm(body: string): ReadonlyMap<string, string> {
 
 /** Tokens, the bulk of every body, have nothing to decode. */
 function decode(text: string): string {
-  if (/^[\w.~-]*$/.test(text)) return text
+  if (!text.includes('%') && !text.includes('+')) return text
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {

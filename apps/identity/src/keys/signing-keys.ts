@@ -6,7 +6,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject 
 import { type PublicJwk, publicJwk } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
-import { type Issuer, signJws, thumbprint } from '@selvedge/service-kit/tokens'
+import { createJwsSigner, type Issuer, thumbprint } from '@selvedge/service-kit/tokens'
 
 type State = 'next' | 'active' | 'retired'
 
@@ -44,6 +44,8 @@ export async function openSigningKeys(
   }
   let active = findActive()
   let published = publish()
+  /** Signers of the active key, by type of token. */
+  const signers = new Map<string, (claims: object) => string>()
 
   async function load(): Promise<SigningKey[]> {
     const rows = await store.run(
@@ -81,7 +83,11 @@ export async function openSigningKeys(
   }
 
   return {
-    sign: (typ, claims) => signJws({ typ, kid: active.kid }, claims, active.privateKey),
+    sign(typ, claims) {
+      let signer = signers.get(typ)
+      if (!signer) signers.set(typ, (signer = createJwsSigner({ typ, kid: active.kid }, active.privateKey)))
+      return signer(claims)
+    },
     get jwks() {
       return published
     },
@@ -98,6 +104,7 @@ export async function openSigningKeys(
       keys = await load()
       active = findActive()
       published = publish()
+      signers.clear()
     },
   }
 }

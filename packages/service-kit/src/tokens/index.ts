@@ -5,5 +5,5 @@ export { agreeHmacSecret, createHmacCode, type HmacVerdict, hmacIssuer, verifyHm
 export { readKeySet } from './key-cache.ts'
 export { RecentMap } from './recent-map.ts'
 export { createRemoteIssuer, type RemoteIssuer } from './remote-issuer.ts'
-export { signJws } from './sign.ts'
+export { createJwsSigner, signJws } from './sign.ts'
 export { createTokenVerifier, type Issuer, type TokenVerifier } from './verifier.ts'
