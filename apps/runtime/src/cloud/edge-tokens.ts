@@ -21,8 +21,8 @@ export interface EdgeTokens {
   get(audience?: string): Promise<string>
   /** Forgets tokens that show an account that is not the present one. */
   forget(): void
-  /** What the cloud refuses, for a person to know. */
-  notice(): string | undefined
+  /** What the cloud refuses, for a person to know; the same list until something changes. */
+  notices(): readonly string[]
 }
 
 /** Milliseconds before its end at which a token is not given out any more. */
@@ -46,7 +46,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
   const { key, url, client, state, clock, link, log } = parts
   const tokens = new Map<string, { token: string; endsAt: number }>()
   const running = new Map<string, Promise<string>>()
-  let refusal: string | undefined
+  let refusals: readonly string[] = []
 
   function statement(audience: string): NodeStatement {
     const { report } = state.value
@@ -80,7 +80,9 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     } catch (cause) {
       const refused = cause instanceof OAuthFailure && cause.reason === 'invalid_grant' && stated.account
       if (!refused) throw cause
-      refusal = `the identity service does not confirm the account ${stated.account?.id}: ${cause.message}; remove it and associate it again`
+      refusals = [
+        `the identity service does not confirm the account ${stated.account?.id}: ${cause.message}; remove it and associate it again`,
+      ]
       log.warn('the account is not confirmed', { reason: cause.message })
       await state.update((value) => (value.report === stated.account ? { ...value, report: null } : value))
       const { account: _, ...rest } = stated
@@ -95,7 +97,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     const confirmed =
       reported !== null && state.value.report === reported && answer.account_id === reported.id
     if (confirmed || JSON.stringify(cloudKey) !== JSON.stringify(state.value.hmacCloudKey)) {
-      if (confirmed) refusal = undefined
+      if (confirmed) refusals = []
       await state.update((value) => ({
         ...value,
         hmacCloudKey: cloudKey,
@@ -147,6 +149,6 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
       tokens.clear()
       running.clear()
     },
-    notice: () => refusal,
+    notices: () => refusals,
   }
 }

@@ -15,7 +15,7 @@ export interface GetMeParts {
   readonly clock: DeviceClock
   readonly identity: Link
   readonly discovery: Link
-  /** The same list until something changes. */
+  /** What is to be known beside the notices of the state; the same list until something changes. */
   readonly notices: () => readonly string[]
   readonly supports: readonly string[]
 }
@@ -67,7 +67,7 @@ export function createGetMe({
       linkLocalIp: linkLocalIp(now),
       time: { state: time, now: isoTime(now) },
       network: { identity: links[0], discovery: links[1] },
-      notices: notices(),
+      notices: [...state.notices, ...notices()],
       supports,
     })
     last = { now, state: state.value, time, links, notices: notices(), result }

@@ -1,0 +1,55 @@
+import { join } from 'node:path'
+import type { Dispatcher } from '@selvedge/protocol/jsonrpc'
+import {
+  type CallContext,
+  createRpcListener,
+  type Listening,
+  listenTcp,
+  listenUnix,
+} from '@selvedge/service-kit/http'
+import type { RuntimeConfig } from './config.ts'
+import { limits } from './limits.ts'
+
+/**
+ * Opens the Unix socket and the TCP listeners; all of them serve the same table.
+ *
+ * @param openRpc the OpenRPC document as JSON text, for a URL of the API
+ * @throws ListenError
+ */
+export async function openListeners(
+  config: RuntimeConfig,
+  dispatcher: Dispatcher<CallContext>,
+  openRpc: (url: string) => string,
+): Promise<Listening & { readonly url: string }> {
+  const tls =
+    config['listen.tlsCert'] === ''
+      ? undefined
+      : { cert: config['listen.tlsCert'], key: config['listen.tlsKey'] }
+  const urlOf = (port: number) => `${tls ? 'https' : 'http'}://127.0.0.1:${port}`
+  const listenerFor = (port: number | undefined, url: () => string) =>
+    createRpcListener({
+      dispatcher,
+      guard: { port, hosts: config['listen.hosts'], allowedOrigins: config.allowedOrigins },
+      maxBody: limits.body,
+      openRpc: () => openRpc(url()),
+    })
+
+  let url = ''
+  const socketListener = listenerFor(undefined, () => url)
+  const unix = await listenUnix(join(config.state, 'runtime.sock'), 0o660, limits, socketListener)
+  try {
+    const tcp = await listenTcp({
+      addresses: config['listen.addresses'],
+      port: config['listen.port'],
+      ...(tls && { tls }),
+      authenticated: config.apiKey,
+      limits,
+      listener: (port) => listenerFor(port, () => urlOf(port)),
+    })
+    url = urlOf(tcp.port)
+    return { url, close: async () => void (await Promise.all([tcp.close(), unix.close()])) }
+  } catch (cause) {
+    await unix.close()
+    throw cause
+  }
+}
