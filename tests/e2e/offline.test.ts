@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { request as httpsRequest } from 'node:https'
 import { join } from 'node:path'
 import { createDiscoveryClient, type RpcFailure } from '@selvedge/client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { accessToken, createDeveloper, runtimeOf } from '../harness/flow.ts'
+import { accessToken, adminOf, createDeveloper, runtimeOf } from '../harness/flow.ts'
 import { type Program, type Stack, startProgram, startStack } from '../harness/processes.ts'
 
 let stack: Stack
@@ -129,6 +129,27 @@ describe('without the network', () => {
       return JSON.parse(atob(payload!)).sub === developer.accountId
     })
     expect((await client().getMe()).time.state).toBe('trusted')
+    await identity.stop()
+  })
+})
+
+describe('an identity service that lost its data', () => {
+  it('gets the node back, and a person is told that the account is not known there', async () => {
+    const developer = await createDeveloper(stack.state)
+    await client().associateAccount({ edgeAccessToken: await accessToken(stack, developer) })
+    await eventually(async () => (await adminOf(stack.state)['node.list']())[0]?.accountId === developer.accountId)
+    await runtime.stop()
+    await stack.identity.stop()
+    rmSync(join(stack.state, 'identity'), { recursive: true })
+    const identity = await restart('identity')
+    runtime = await restart('runtime')
+    const { nodeId, accountId, notices } = await (async () => {
+      await eventually(async () => (await client().getMe()).notices.length > 0)
+      return client().getMe()
+    })()
+    expect(accountId).toBe(developer.accountId)
+    expect(notices).toEqual([expect.stringContaining('the identity service knows this node with no account')])
+    expect(await adminOf(stack.state)['node.list']()).toMatchObject([{ nodeId, accountId: '' }])
     await identity.stop()
   })
 })

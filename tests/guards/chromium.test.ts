@@ -2,10 +2,12 @@
 import { existsSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
+import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accessToken, createDeveloper, runtimeOf } from '../harness/flow.ts'
-import { type Stack, startStack } from '../harness/processes.ts'
+import { root, type Stack, startStack } from '../harness/processes.ts'
 
 const executablePath = process.env.SELVEDGE_CHROMIUM ?? '/usr/bin/chromium'
 
@@ -144,19 +146,25 @@ describe.skipIf(!existsSync(executablePath))('a web page in Chromium', () => {
     expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
   })
 
-  it('of an origin that the configuration allows may call', async () => {
+  it('of an origin that the configuration allows may call, with the client library', async () => {
     const { origin } = new URL(page.url())
     const friendly = await startStack({ runtime: [`--allowedOrigins=${origin}`] })
     try {
+      // The client library itself, as a page would bundle it.
+      const bundle = await rolldown({
+        input: join(root, 'packages/client/src/index.ts'),
+        platform: 'browser',
+        resolve: { conditionNames: ['source', 'import', 'browser', 'default'] },
+      })
+      const { output } = await bundle.generate({ format: 'iife', name: 'selvedge', codeSplitting: false })
+      await page.addScriptTag({ content: output[0].code })
       const result = await page.evaluate(async (url) => {
-        const init = {
-          method: 'POST',
-          headers: { 'Content-Type': 'application/json' },
-          body: '{"jsonrpc":"2.0","method":"getMe","id":7}',
-        }
-        return (await fetch(`${url}/jsonrpc/v1`, init)).json()
+        const { createRuntimeClient } = (globalThis as never as { selvedge: typeof import('@selvedge/client') }).selvedge
+        const client = createRuntimeClient({ url })
+        const refused = await client.getGps({ edgeAccessToken: 'x' }).catch((cause: { reason: string }) => cause.reason)
+        return { me: await client.getMe(), refused }
       }, friendly.runtime.url)
-      expect(result).toMatchObject({ id: 7, result: { accountId: '' } })
+      expect(result).toMatchObject({ me: { accountId: '', version: '0.1.0' }, refused: 'token_malformed' })
     } finally {
       await friendly.stop()
     }

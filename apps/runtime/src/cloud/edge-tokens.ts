@@ -97,18 +97,31 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     const confirmed =
       reported !== null && state.value.report === reported && answer.account_id === reported.id
     if (confirmed || JSON.stringify(cloudKey) !== JSON.stringify(state.value.hmacCloudKey)) {
-      if (confirmed) refusals = []
       await state.update((value) => ({
         ...value,
         hmacCloudKey: cloudKey,
         report: confirmed && value.report === reported ? null : value.report,
       }))
     }
-    // While it was under way the account may have changed: then the token is of the former one.
-    if (answer.account_id === state.value.accountId) {
+    // With something still to report, the token may be of the former account: it is given out once and not kept.
+    if (state.value.report === null) {
       tokens.set(audience, { token: answer.id_token, endsAt: clock.now() + answer.expires_in * 1000 })
+      compareAccounts(answer.account_id)
     }
     return answer.id_token
+  }
+
+  /** A registry that lost its data, or an operator, may know another account than this node does: a person has to decide. */
+  function compareAccounts(registered: string): void {
+    const { accountId } = state.value
+    if (registered === accountId) refusals = []
+    else if (refusals.length === 0) {
+      const there = registered === '' ? 'no account' : `account ${registered}`
+      const here = accountId === '' ? 'no account' : `account ${accountId}`
+      refusals = [
+        `the identity service knows this node with ${there}, the node itself with ${here}; remove the account and associate it again`,
+      ]
+    }
   }
 
   function explain(cause: unknown): RpcError {
