@@ -8,8 +8,11 @@ import { promisify } from 'node:util'
 import type { Plan, Result } from './load.ts'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
-export const rounds = Number(process.env.SELVEDGE_BENCH_ROUNDS ?? 5)
+export const rounds = Number(process.env.SELVEDGE_BENCH_ROUNDS ?? 7)
 export const roundSeconds = Number(process.env.SELVEDGE_BENCH_SECONDS ?? 2)
+
+/** Seconds of load that are not measured: until then the compiler is still at work. */
+const warmUpSeconds = 4
 
 export interface Row {
   readonly name: string
@@ -80,7 +83,7 @@ export async function perCpuSecond(
 ): Promise<Figures[]> {
   const figures = contestants.map((): number[] => [])
   for (const each of contestants) {
-    if (typeof each !== 'function') await runLoad({ ...plan, target: each.target, seconds: 1 })
+    if (typeof each !== 'function') await runLoad({ ...plan, target: each.target, seconds: warmUpSeconds })
   }
   for (let round = 0; round < rounds; round++) {
     for (const [at, each] of contestants.entries()) {

@@ -137,7 +137,9 @@ describe('an identity service that lost its data', () => {
   it('gets the node back, and a person is told that the account is not known there', async () => {
     const developer = await createDeveloper(stack.state)
     await client().associateAccount({ edgeAccessToken: await accessToken(stack, developer) })
-    await eventually(async () => (await adminOf(stack.state)['node.list']())[0]?.accountId === developer.accountId)
+    await eventually(
+      async () => (await adminOf(stack.state)['node.list']())[0]?.accountId === developer.accountId,
+    )
     await runtime.stop()
     await stack.identity.stop()
     rmSync(join(stack.state, 'identity'), { recursive: true })

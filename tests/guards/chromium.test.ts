@@ -159,9 +159,13 @@ describe.skipIf(!existsSync(executablePath))('a web page in Chromium', () => {
       const { output } = await bundle.generate({ format: 'iife', name: 'selvedge', codeSplitting: false })
       await page.addScriptTag({ content: output[0].code })
       const result = await page.evaluate(async (url) => {
-        const { createRuntimeClient } = (globalThis as never as { selvedge: typeof import('@selvedge/client') }).selvedge
+        const { createRuntimeClient } = (
+          globalThis as never as { selvedge: typeof import('@selvedge/client') }
+        ).selvedge
         const client = createRuntimeClient({ url })
-        const refused = await client.getGps({ edgeAccessToken: 'x' }).catch((cause: { reason: string }) => cause.reason)
+        const refused = await client
+          .getGps({ edgeAccessToken: 'x' })
+          .catch((cause: { reason: string }) => cause.reason)
         return { me: await client.getMe(), refused }
       }, friendly.runtime.url)
       expect(result).toMatchObject({ me: { accountId: '', version: '0.1.0' }, refused: 'token_malformed' })
