@@ -1,7 +1,7 @@
 /** How the stack ends: in order when it is told to, and wholly when it is killed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { freePorts, root, temporaryFolder } from '../harness/processes.ts'
@@ -96,3 +96,29 @@ it('a second one on the same folder, or on the same ports, says so and leaves th
   await folder.remove()
   await other.remove()
 })
+
+it('takes its folder and the options of each part from the configuration file', async () => {
+  const folder = await temporaryFolder()
+  const file = join(folder.path, 'selvedge.json')
+  const listen = { port: 0 }
+  const state = join(folder.path, 'state')
+  writeFileSync(
+    file,
+    JSON.stringify({ state, runtime: { name: 'boat', listen }, identity: { listen }, discovery: { listen } }),
+  )
+  const { child } = await startWhole('', { SELVEDGE_CONFIG: file, ...noPorts })
+  const { runtime } = JSON.parse(readFileSync(join(state, 'stack.json'), 'utf8'))
+  const init = {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{"jsonrpc":"2.0","method":"getMe","id":1}',
+  }
+  expect(await (await fetch(`${runtime}/jsonrpc/v1`, init)).json()).toMatchObject({
+    result: { name: 'boat' },
+  })
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+  await folder.remove()
+})
+
+const noPorts = { SELVEDGE_RUNTIME_PORT: '', SELVEDGE_IDENTITY_PORT: '', SELVEDGE_DISCOVERY_PORT: '' }

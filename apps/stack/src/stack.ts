@@ -5,13 +5,19 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ConfigError } from '@selvedge/service-kit/config'
+import { ConfigError, readConfigFile } from '@selvedge/service-kit/config'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import { type Child, startChild } from './child.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
 const programOf = (name: string) => fileURLToPath(new URL(`../../${name}/dist/main.cjs`, import.meta.url))
+
+/** Where the state is: the environment says so, or the configuration file, as for each program alone. */
+function stateFolder(env: Env): string {
+  const { state } = readConfigFile(env.SELVEDGE_CONFIG, 'runtime') as { state?: string }
+  return env.SELVEDGE_STATE || state || './.selvedge'
+}
 
 /**
  * @param env takes the variables of the three programs; see docs/reference/configuration.md
@@ -22,7 +28,7 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
     throw new ConfigError(
       `unknown argument "${argv[0]}"; the stack is set up by environment variables and the configuration file`,
     )
-  const state = resolve(env.SELVEDGE_STATE || './.selvedge')
+  const state = resolve(stateFolder(env))
   await mkdir(state, { recursive: true, mode: 0o750 })
   const addresses = join(state, 'stack.json')
 
