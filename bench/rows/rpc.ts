@@ -47,12 +47,16 @@ export async function rpcRows(): Promise<Row[]> {
     const [own, first, second] = figures as unknown as [Figures, Figures, Figures]
     const firstIsBetter = median(first) > median(second)
     const against = `${firstIsBetter ? 'jayson' : 'json-rpc-2.0'}, the better of jayson and json-rpc-2.0`
-    return rateRow({ name, unit, against }, own, firstIsBetter ? first : second, 1)
+    return rateRow({ name, unit, against }, { ours: own, peer: firstIsBetter ? first : second }, 1)
   }
   try {
     const [own, least] = (await perCpuSecond([tcp, bare], plan(single))) as unknown as [Figures, Figures]
     return [
-      rateRow({ name: 'getMe', unit, against: 'bare node:http answering a constant' }, own, least, 0.85),
+      rateRow(
+        { name: 'getMe', unit, against: 'bare node:http answering a constant' },
+        { ours: own, peer: least },
+        0.85,
+      ),
       await versus('getMe', tcp, overTcp, single),
       await versus('getMe in batches of 100', tcp, overTcp, batch, 100),
       await versus('getMe over the Unix socket', unix, overUnix, single),

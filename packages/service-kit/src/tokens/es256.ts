@@ -27,21 +27,27 @@ export function verifyEs256(key: KeyObject, text: string | Uint8Array, signature
   return verify('sha256', typeof text === 'string' ? Buffer.from(text) : text, key, toDer(signature))
 }
 
+/** `SEQUENCE { INTEGER r, INTEGER s }`, written in one go: two verifications an exchange, each with one of these. */
 function toDer(signature: Uint8Array): Buffer {
-  const r = derInteger(signature.subarray(0, 32))
-  const s = derInteger(signature.subarray(32))
-  return Buffer.concat([Buffer.from([0x30, r.length + s.length]), r, s])
+  const der = Buffer.allocUnsafe(72)
+  const middle = writeInteger(der, 2, signature, 0)
+  const end = writeInteger(der, middle, signature, 32)
+  der[0] = 0x30
+  der[1] = end - 2
+  return der.subarray(0, end)
 }
 
-function derInteger(bytes: Uint8Array): Buffer {
-  let start = 0
-  while (start < 31 && bytes[start] === 0) start++
-  const pad = bytes[start]! >= 0x80 ? 1 : 0
-  const integer = Buffer.alloc(2 + pad + 32 - start)
-  integer[0] = 0x02
-  integer[1] = pad + 32 - start
-  integer.set(bytes.subarray(start), 2 + pad)
-  return integer
+/** Writes 32 bytes as a DER integer: without leading zeros, but for the one that keeps it positive. Gives where it ends. */
+function writeInteger(der: Buffer, at: number, bytes: Uint8Array, from: number): number {
+  const end = from + 32
+  let start = from
+  while (start < end - 1 && bytes[start] === 0) start++
+  let to = at + 2
+  if (bytes[start]! >= 0x80) der[to++] = 0
+  while (start < end) der[to++] = bytes[start++]!
+  der[at] = 0x02
+  der[at + 1] = to - at - 2
+  return to
 }
 
 /** @throws when the point is not on the curve */
