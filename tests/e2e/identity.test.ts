@@ -326,3 +326,36 @@ it('the admin socket does not listen to web pages, and is no local API', async (
   await identity.stop()
   await folder.remove()
 })
+
+it('an account that the cloud does not confirm leaves the node its token, and a person is told', async () => {
+  const here = { cloud: await temporaryFolder(), tenant: await temporaryFolder() }
+  const cloudPort = 19_584 + (process.pid % 1000)
+  const cloudUrl = `http://127.0.0.1:${cloudPort}`
+  const tenant = await startProgram(
+    'identity',
+    { SELVEDGE_STATE: here.tenant.path, SELVEDGE_IDENTITY_PORT: '0' },
+    ['--role=tenant', `--trustedEdgeIssuers=${cloudUrl}`],
+  )
+  // The cloud makes tokens for the tenant and does not believe it in return.
+  const cloud = await startProgram(
+    'identity',
+    { SELVEDGE_STATE: here.cloud.path, SELVEDGE_IDENTITY_PORT: String(cloudPort) },
+    ['--role=cloud', `--edgeAudiences=${tenant.url}`],
+  )
+  const node = await startNode(cloud.url, [`--identity.tenants=${tenant.url}`])
+  const developer = await createDeveloper(here.tenant.path)
+  const token = await accessToken({ identity: tenant, runtime: node.runtime }, developer)
+  expect(await node.client.associateAccount({ edgeAccessToken: token })).toEqual({
+    accountId: developer.accountId,
+  })
+  const { id_token } = await node.client.getEdgeIdToken()
+  expect(JSON.parse(atob(id_token.split('.')[1]!))).toMatchObject({ iss: cloud.url, sub: '' })
+  expect((await node.client.getMe()).notices).toEqual([
+    expect.stringMatching(
+      /does not confirm the account .* is not trusted here; remove it and associate it again/,
+    ),
+  ])
+  for (const program of [cloud, tenant]) await program.stop()
+  await node.stop()
+  for (const folder of [here.cloud, here.tenant]) await folder.remove()
+})

@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { appendFileSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { request as httpsRequest } from 'node:https'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createDiscoveryClient, type RpcFailure } from '@selvedge/client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -93,6 +95,18 @@ describe('without the network', () => {
     const discovery = await restart('discovery')
     expect(await client().updateGps({ ...somewhere, edgeAccessToken: token })).toEqual({ status: 'ok' })
     await discovery.stop()
+  })
+
+  it('a discovery service that takes connections and never answers makes nobody wait for more than a refusal', async () => {
+    const token = await accessToken(stack, await createDeveloper(stack.state))
+    await client().associateAccount({ edgeAccessToken: token })
+    await stack.discovery.stop('SIGKILL')
+    const silent = createServer().listen(Number(new URL(stack.discovery.url).port), '127.0.0.1')
+    await once(silent, 'listening')
+    expect(await client().updateGps({ ...somewhere, edgeAccessToken: token })).toEqual({ status: 'queued' })
+    expect(await client().getGps({ edgeAccessToken: token })).toMatchObject({ published: false })
+    silent.close()
+    await runtime.stop('SIGKILL')
   })
 
   it('every local method answers, tokens are verified, and an account is associated and reported later', async () => {

@@ -16,11 +16,10 @@ const maxRemoved = 1000
 export function createAccount(state: StateStore, clock: Clock, onChange: () => void): Account {
   return {
     async associate({ account_id: id }, token) {
+      // Somebody else's call may be writing the same: it counts when it is on the disk, and is taken back where it fails.
+      if (state.value.accountId === id) await state.settled()
       const { accountId } = state.value
-      if (accountId === id) {
-        await state.settled()
-        return { accountId }
-      }
+      if (accountId === id) return { accountId }
       if (accountId !== '') {
         throw new RpcError(
           'already_associated',

@@ -9,7 +9,6 @@ interface LinkStatus {
 
 /** What is known of the way to one service. */
 export interface Link {
-  readonly reachable: boolean | null
   succeeded(): void
   failed(error: string): void
   /** The same object until something changes. */
@@ -21,9 +20,6 @@ export function createLink(clock: Clock): Link {
   const sinceFor = (reachable: boolean) =>
     status.reachable === reachable && status.since !== null ? status.since : isoTime(clock.now())
   return {
-    get reachable() {
-      return status.reachable
-    },
     succeeded() {
       if (status.reachable !== true) status = { reachable: true, since: sinceFor(true) }
     },

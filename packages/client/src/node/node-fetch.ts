@@ -6,7 +6,8 @@ import type { Fetch } from '../send.ts'
 const maxAnswer = 16 * 1024 * 1024
 
 /**
- * A `fetch` on Node's own HTTP client: it speaks over Unix sockets, and takes 10 MB less memory than the platform's.
+ * A `fetch` on Node's own HTTP client: it speaks over Unix sockets, and takes 28 MB less memory than the platform's
+ * (measured on Node 24).
  * Connections are kept open for the next call.
  *
  * @param options.socketPath Unix socket to use in place of the host and port of the URL

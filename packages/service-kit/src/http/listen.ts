@@ -38,7 +38,7 @@ export interface TcpOptions {
  *
  * @throws ListenError
  */
-export async function listenTcp(options: TcpOptions): Promise<Listening & { port: number; secure: boolean }> {
+export async function listenTcp(options: TcpOptions): Promise<Listening & { port: number }> {
   const { addresses, tls, authenticated, limits } = options
   for (const address of addresses) {
     if (!isLoopback(address) && !(tls && authenticated)) {
@@ -66,7 +66,7 @@ export async function listenTcp(options: TcpOptions): Promise<Listening & { port
       }
       const listener = options.listener(port)
       for (const server of servers) server.on('request', listener)
-      return { port, secure: tls !== undefined, close: () => closeAll(servers) }
+      return { port, close: () => closeAll(servers) }
     } catch (cause) {
       await closeAll(servers)
       const taken = (cause as NodeJS.ErrnoException).code === 'EADDRINUSE'

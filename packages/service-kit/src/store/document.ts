@@ -24,7 +24,7 @@ export interface DocumentStore<T> {
   update(change: (value: T) => T): Promise<void>
   /** Changes the document in memory; the change goes to the disk with the next `update`. For what can be found out again. */
   updateLazily(change: (value: T) => T): void
-  /** Kept once every change made so far is on the disk. */
+  /** Kept once every change made so far is on the disk, or taken back because it could not be written. */
   settled(): Promise<void>
   close(): Promise<void>
 }
