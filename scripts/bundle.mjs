@@ -11,12 +11,19 @@ const sqliteWorker = join(root, 'packages/service-kit/src/store/platform/sqlite-
 
 /** Entries of each program, by the name of the file that they become. */
 const programs = {
-  runtime: { main: 'src/main.ts' },
+  runtime: {
+    main: 'src/main.ts',
+    'sqlite-worker': sqliteWorker,
+    'function-host': 'src/engines/function/platform/main.ts',
+  },
   identity: { main: 'src/main.ts', 'sqlite-worker': sqliteWorker },
   discovery: { main: 'src/main.ts', 'sqlite-worker': sqliteWorker },
   stack: { main: 'src/main.ts' },
   cli: { main: 'src/main.ts' },
 }
+
+/** The program that hosts functions runs on Deno, and not on Node. */
+const isForDeno = (name) => name === 'function-host'
 
 function newestSource(folder) {
   let newest = 0
@@ -45,15 +52,15 @@ if (stale.length > 0) {
     for (const [name, path] of Object.entries(programs[app])) {
       const bundle = await rolldown({
         input: path.startsWith('/') ? path : join(folder, path),
-        platform: 'node',
+        platform: isForDeno(name) ? 'neutral' : 'node',
         resolve: { conditionNames: ['source', 'import', 'node', 'default'] },
         external: [/^node:/],
         onLog: (level, log, handle) => (log.code === 'EVAL' ? undefined : handle(level, log)),
       })
       await bundle.write({
-        file: join(folder, 'dist', `${name}.cjs`),
+        file: join(folder, 'dist', `${name}.${isForDeno(name) ? 'mjs' : 'cjs'}`),
         // An ES module that imports node:http makes Node load its whole WebSocket client at once (17 ms, 5 MB); require does not.
-        format: 'cjs',
+        format: isForDeno(name) ? 'esm' : 'cjs',
         codeSplitting: false,
         minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
       })

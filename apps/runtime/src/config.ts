@@ -50,6 +50,23 @@ export const runtimeOptions = {
   'discovery.url': option.url('http://127.0.0.1:8085', 'Discovery service that locations are reported to.', {
     env: 'SELVEDGE_DISCOVERY_URL',
   }),
+  'images.reserve': option.bytes(
+    512 * 1024 * 1024,
+    'Bytes of the disk that stay free: a deployment that would leave less is refused before it begins.',
+  ),
+  'images.maxSize': option.bytes(
+    4 * 1024 * 1024 * 1024,
+    'Most bytes of an image, as an archive and unpacked.',
+  ),
+  'images.registryAuth': option.text(
+    '',
+    'File with the credentials of image registries, in the form of the config.json of Docker. Empty: none.',
+  ),
+  'oci.socket': option.text(
+    '',
+    'Unix socket of the container engine (Docker Engine API). Empty: the first of Podman, Docker and balenaEngine that is found.',
+    { env: 'SELVEDGE_OCI_SOCKET' },
+  ),
   'log.level': option.choice(
     ['debug', 'info', 'warn', 'error'],
     'info',

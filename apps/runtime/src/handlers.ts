@@ -11,8 +11,10 @@ import type { CallContext } from '@selvedge/service-kit/http'
 import { StoreError } from '@selvedge/service-kit/store'
 import type { Account } from './account/account.ts'
 import type { EdgeTokens } from './cloud/edge-tokens.ts'
+import type { Containers } from './containers/containers.ts'
 import type { Gps } from './gps/gps.ts'
 import type { Hmac } from './hmac/hmac.ts'
+import type { Images } from './images/images.ts'
 import type { Authorize } from './tokens/authorize.ts'
 
 export interface HandlerParts {
@@ -21,6 +23,8 @@ export interface HandlerParts {
   readonly account: Account
   readonly gps: Gps
   readonly hmac: Hmac
+  readonly images: Images
+  readonly containers: Containers
   readonly authorize: Authorize
   readonly document: () => object
 }
@@ -31,7 +35,7 @@ type Handlers = {
 
 /** One handler a method. Whatever a method asks of its caller is checked here, by its declaration, before it runs. */
 export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<CallContext>> {
-  const { tokens, account, gps, hmac, authorize } = parts
+  const { tokens, account, gps, hmac, images, containers, authorize } = parts
   const caller = (name: MethodName, { edgeAccessToken }: { edgeAccessToken: string }) =>
     authorize(edgeAccessToken, methods[name].access)
 
@@ -54,6 +58,21 @@ export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<
       return hmac.create(params)
     },
     verifyEdgeHmacCode: (params) => hmac.verify(params),
+    deployImage: async (params) => images.deploy(await caller('deployImage', params), params.source),
+    getImages: async (params) => images.list(await caller('getImages', params)),
+    removeImage: async (params) => images.remove(await caller('removeImage', params), params.id),
+    deployContainer: async (params) =>
+      containers.deploy(await caller('deployContainer', params), params.spec),
+    getContainers: async (params) => containers.list(await caller('getContainers', params)),
+    startContainer: async (params) => containers.start(await caller('startContainer', params), params.id),
+    stopContainer: async (params) => containers.stop(await caller('stopContainer', params), params.id),
+    removeContainer: async (params) => containers.remove(await caller('removeContainer', params), params.id),
+    getContainerLogs: async (params) => {
+      const log = containers.logs(await caller('getContainerLogs', params), params.id)
+      return { lines: log.tail(params.tail) }
+    },
+    getContainerHistory: async (params) =>
+      containers.history(await caller('getContainerHistory', params), params.id),
     'rpc.discover': parts.document,
   }
   return Object.fromEntries(

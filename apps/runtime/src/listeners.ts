@@ -3,6 +3,7 @@ import type { Dispatcher } from '@selvedge/protocol/jsonrpc'
 import {
   type CallContext,
   createRpcListener,
+  type Listener,
   type Listening,
   listenTcp,
   listenUnix,
@@ -13,6 +14,7 @@ import { limits } from './limits.ts'
 /**
  * Opens the Unix socket and the TCP listeners; all of them serve the same table.
  *
+ * @param others answers what is for no path of the API
  * @param openRpc the OpenRPC document as JSON text, for a URL of the API
  * @throws ListenError
  */
@@ -20,6 +22,7 @@ export async function openListeners(
   config: RuntimeConfig,
   dispatcher: Dispatcher<CallContext>,
   openRpc: (url: string) => string,
+  others: Listener,
 ): Promise<Listening & { readonly url: string }> {
   const tls =
     config['listen.tlsCert'] === ''
@@ -31,6 +34,8 @@ export async function openListeners(
       dispatcher,
       guard: { port, hosts: config['listen.hosts'], allowedOrigins: config.allowedOrigins },
       maxBody: limits.body,
+      bodySeconds: limits.bodySeconds,
+      others,
       openRpc: () => openRpc(url()),
     })
 

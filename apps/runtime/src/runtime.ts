@@ -26,6 +26,7 @@ import { openListeners } from './listeners.ts'
 import { methodTable } from './method-table.ts'
 import { createGetMe } from './node/get-me.ts'
 import { openNodeKey } from './node/node-key.ts'
+import { openServices } from './services.ts'
 import { initialState, readState } from './state.ts'
 import { createDeviceClock } from './time/device-clock.ts'
 import { createAuthorize } from './tokens/authorize.ts'
@@ -83,6 +84,18 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
     contact.wake()
   })
 
+  const authorize = createAuthorize(nodeId, state, verifier)
+  const services = await openServices({
+    config,
+    folder,
+    nodeId,
+    clock,
+    log,
+    authorize,
+    url: () => listeners.url,
+  })
+  const { images, containers } = services
+
   const table = methodTable(config)
   const documentFor = (url: string) =>
     openRpcDocument(table.all, { title: 'Selvedge runtime', version, url: url + rpcPath })
@@ -106,7 +119,9 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
         table.updateGps.params.map((each) => each.name),
       ),
       hmac: createHmac({ ...shared, ...identity, tokens }),
-      authorize: createAuthorize(nodeId, state, verifier),
+      images,
+      containers,
+      authorize,
       document: () => documentFor(listeners.url),
     }),
     mirror: config['compat.flatGetMe'],
@@ -118,18 +133,24 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
       return errorId
     },
   })
-  const listeners = await openListeners(config, dispatcher, (url) => JSON.stringify(documentFor(url)))
+  const listeners = await openListeners(
+    config,
+    dispatcher,
+    (url) => JSON.stringify(documentFor(url)),
+    services.listener,
+  )
   log.debug('ready', { url: listeners.url, nodeId })
 
   contact.wake()
   publisher.resume()
+  containers.resume().catch((cause) => log.error('containers could not be brought back', { cause }))
   const lookForKeys = setInterval(() => contact.wake(), keysInterval)
 
   return {
     ready: { url: listeners.url },
     async stop() {
       clearInterval(lookForKeys)
-      await Promise.all([listeners.close(), publisher.stop(), contact.stop()])
+      await Promise.all([listeners.close(), services.close(), publisher.stop(), contact.stop()])
       await state.close()
       log.debug('stopped')
     },

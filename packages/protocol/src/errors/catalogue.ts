@@ -27,6 +27,7 @@ export const messages = {
   [-32009]: 'Conflict',
   [-32010]: 'Service unavailable',
   [-32013]: 'Limit exceeded',
+  [-32015]: 'Image or container refused',
 } as const
 
 export const catalogue = {
@@ -145,6 +146,12 @@ export const catalogue = {
     meaning: 'Something with this name is already there.',
     hint: 'Choose another name.',
   },
+  in_use: {
+    code: -32009,
+    retryable: false,
+    meaning: 'Something else still needs the thing.',
+    hint: 'Remove what uses it first; the detail names it.',
+  },
   conflict: {
     code: -32009,
     retryable: false,
@@ -157,6 +164,18 @@ export const catalogue = {
     meaning: 'The identity service did not answer in time, or refused this node.',
     hint: 'Try again later; "selvedge status" shows since when it is away.',
   },
+  engine_unavailable: {
+    code: -32010,
+    retryable: true,
+    meaning: 'The engine that runs this kind of image is not there, or does not answer.',
+    hint: 'Run "selvedge doctor": it says what is missing and how to get it.',
+  },
+  registry_unavailable: {
+    code: -32010,
+    retryable: true,
+    meaning: 'The image registry did not answer, or refused the credentials.',
+    hint: 'Check the reference and the network; credentials are in the file that images.registryAuth names.',
+  },
   limit_exceeded: {
     code: -32013,
     retryable: false,
@@ -168,6 +187,37 @@ export const catalogue = {
     retryable: true,
     meaning: 'The state could not be written because the disk is full. What was acknowledged before is kept.',
     hint: 'Free space on the disk that holds the state folder.',
+  },
+  busy: {
+    code: -32013,
+    retryable: true,
+    meaning: 'The runtime is at work on the same thing, or holds as many requests as it can.',
+    hint: 'Try again in a moment.',
+  },
+  invalid_image: {
+    code: -32015,
+    retryable: false,
+    meaning: 'The archive is broken, cut short, or holds what no image may hold; nothing of it was kept.',
+    hint: 'Make the archive again with "docker save", "skopeo copy" or "selvedge image pack".',
+  },
+  unsupported_image: {
+    code: -32015,
+    retryable: false,
+    meaning: 'The archive is sound and holds nothing that this runtime can run.',
+    hint: 'A function image holds one file, index.js or index.wasm; any other needs a root file system and a command.',
+  },
+  digest_mismatch: {
+    code: -32015,
+    retryable: false,
+    meaning: 'Content is not what its digest says.',
+    hint: 'Fetch or make the image again; if it stays so, somebody changed it on the way.',
+  },
+  container_failed: {
+    code: -32015,
+    retryable: false,
+    meaning:
+      'The container did not start, did not pass its health check, or ended; the detail has its last words.',
+    hint: 'Read its log with getContainerLogs, mend it, and deploy it again.',
   },
 } as const satisfies Record<string, Row>
 

@@ -1,10 +1,20 @@
 /** The local API, method by method. The order here is the order of the reference. */
 import { associateAccount } from './associate-account.ts'
+import {
+  deployContainer,
+  getContainerHistory,
+  getContainerLogs,
+  getContainers,
+  removeContainer,
+  startContainer,
+  stopContainer,
+} from './containers.ts'
 import { discover } from './discover.ts'
 import { getEdgeIdToken } from './get-edge-id-token.ts'
 import { getMe } from './get-me.ts'
 import { getGps, updateGps } from './gps.ts'
 import { getEdgeHmacCode, verifyEdgeHmacCode } from './hmac.ts'
+import { deployImage, getImages, removeImage } from './images.ts'
 import { unassociateAccount } from './unassociate-account.ts'
 
 export const methods = {
@@ -16,6 +26,16 @@ export const methods = {
   getGps,
   getEdgeHmacCode,
   verifyEdgeHmacCode,
+  deployImage,
+  getImages,
+  removeImage,
+  deployContainer,
+  getContainers,
+  startContainer,
+  stopContainer,
+  removeContainer,
+  getContainerLogs,
+  getContainerHistory,
   'rpc.discover': discover,
 } as const
 

@@ -95,3 +95,21 @@ export const accessProfile: TokenProfile<AccessClaims> = {
     return typeof payload.scope === 'string' ? undefined : 'claim "scope" is not a string'
   },
 }
+
+/** A service's word of itself to another one of the same device, by the runtime. `sub` is the id of its container. */
+export interface ServiceClaims extends BaseClaims {
+  readonly client_id: string
+  readonly account_id: string
+}
+
+export const serviceProfile: TokenProfile<ServiceClaims> = {
+  label: 'service token',
+  typ: 'service+jwt',
+  maxLifetime: 600,
+  check(payload) {
+    for (const name of ['sub', 'client_id', 'account_id']) {
+      if (!nonEmpty(payload[name])) return `claim "${name}" is not a non-empty string`
+    }
+    return undefined
+  },
+}

@@ -57,6 +57,12 @@ export const option = {
     schema: z.number().int().min(range[0]).max(range[1]),
     fromText: toNumber,
   }),
+  bytes: (fallback: number, description: string): Option<number> => ({
+    fallback,
+    description,
+    schema: z.number().int().min(0),
+    fromText: toNumber,
+  }),
   list: (fallback: readonly string[], description: string, extra: Extra = {}): Option<readonly string[]> => ({
     fallback,
     description,

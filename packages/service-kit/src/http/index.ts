@@ -2,5 +2,6 @@
 export { readBody } from './body.ts'
 export { getJson } from './get-json.ts'
 export { createGuard, type GuardOptions, isJsonType, readGuardedHeaders } from './guard.ts'
-export { ListenError, type Listening, listenTcp, listenUnix } from './listen.ts'
+export { ListenError, type Listener, type Listening, listenTcp, listenUnix } from './listen.ts'
 export { type CallContext, createRpcListener, type RpcListenerOptions } from './rpc-listener.ts'
+export { sendJson } from './send-json.ts'

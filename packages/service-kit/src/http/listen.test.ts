@@ -7,7 +7,9 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { listenTcp, listenUnix } from './listen.ts'
 
 const limits = { requestSeconds: 1 }
-const hello = () => (_: unknown, response: { end(text: string): void }) => response.end('hello')
+const hello = () => ({
+  request: (_: unknown, response: { end(text: string): void }) => response.end('hello'),
+})
 const open = (addresses: readonly string[], port = 0) =>
   listenTcp({ addresses, port, authenticated: false, limits, listener: hello })
 const ending: (() => Promise<unknown> | unknown)[] = []

@@ -1,8 +1,9 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
+import type { Duplex } from 'node:stream'
 
 /** A listener that could not be opened. The message says which, why, and what to do. */
 export class ListenError extends Error {
@@ -10,8 +11,22 @@ export class ListenError extends Error {
 }
 
 export interface Limits {
-  /** Seconds in which a whole request must have arrived. */
+  /**
+   * Seconds in which a whole request must have arrived. 0: the listener sees to that itself, since some of its requests are
+   * streams; headers have their limit all the same.
+   */
   readonly requestSeconds: number
+}
+
+/** What answers requests, and requests to speak another protocol; without `upgrade` those are refused. */
+export interface Listener {
+  readonly request: RequestListener
+  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+}
+
+function attach(server: Server, { request, upgrade }: Listener): void {
+  server.on('request', request)
+  if (upgrade) server.on('upgrade', upgrade)
 }
 
 /** Something that listens. `close` stops accepting, lets running requests end for two seconds, then ends them. */
@@ -30,7 +45,7 @@ export interface TcpOptions {
   readonly authenticated: boolean
   readonly limits: Limits
   /** Makes the listener once the port is known. */
-  readonly listener: (port: number) => RequestListener
+  readonly listener: (port: number) => Listener
 }
 
 /**
@@ -65,7 +80,7 @@ export async function listenTcp(options: TcpOptions): Promise<Listening & { port
         servers.push(server)
       }
       const listener = options.listener(port)
-      for (const server of servers) server.on('request', listener)
+      for (const server of servers) attach(server, listener)
       return { port, close: () => closeAll(servers) }
     } catch (cause) {
       await closeAll(servers)
@@ -90,7 +105,7 @@ export async function listenUnix(
   path: string,
   mode: number,
   limits: Limits,
-  listener: RequestListener,
+  listener: Listener,
 ): Promise<Listening> {
   if (Buffer.byteLength(path) > 107) {
     throw new ListenError(
@@ -111,14 +126,14 @@ export async function listenUnix(
     process.umask(before)
   }
   chmodSync(path, mode)
-  server.on('request', listener)
+  attach(server, listener)
   return { close: () => closeAll([server]) }
 }
 
 function makeServer(limits: Limits, tls?: TcpOptions['tls']): Server {
   const settings = {
     requestTimeout: limits.requestSeconds * 1000,
-    headersTimeout: Math.min(limits.requestSeconds, 15) * 1000,
+    headersTimeout: Math.min(limits.requestSeconds || 15, 15) * 1000,
     connectionsCheckingInterval: 5000,
     keepAliveTimeout: 30_000,
     maxHeaderSize: 16 * 1024,

@@ -4,6 +4,7 @@ import { openRpcPath, RpcError, rpcPath } from '@selvedge/protocol'
 import type { Answer, Dispatcher } from '@selvedge/protocol/jsonrpc'
 import { readBody } from './body.ts'
 import { createGuard, type GuardOptions, isJsonType, type Refusal, readGuardedHeaders } from './guard.ts'
+import type { Listener } from './listen.ts'
 import { sendJson } from './send-json.ts'
 
 /** What the transport tells a handler of the caller. */
@@ -17,9 +18,16 @@ export interface RpcListenerOptions {
   readonly guard: GuardOptions
   /** Largest body in bytes. */
   readonly maxBody: number
+  /** Seconds in which a body must have arrived. Default 30. */
+  readonly bodySeconds?: number
   /** The OpenRPC document as JSON text; absent: the path is not served. */
   readonly openRpc?: () => string
+  /** Answers what is for no path of this listener; absent: 404. The guard has let it through. */
+  readonly others?: Listener
 }
+
+/** Milliseconds between two looks for bodies that take too long. */
+const sweepInterval = 5000
 
 /**
  * JSON-RPC over HTTP at `/jsonrpc/v1`. Below Fastify on purpose: two exact paths need no router, and this is the path whose
@@ -29,12 +37,24 @@ export function createRpcListener({
   dispatcher,
   guard,
   maxBody,
+  bodySeconds = 30,
   openRpc,
-}: RpcListenerOptions): RequestListener {
+  others,
+}: RpcListenerOptions): Listener {
   const check = createGuard(guard)
   const allowedOrigins = new Set(guard.allowedOrigins)
 
-  return (request, response) => {
+  // One sweep for all bodies: a timer a request would cost each call what a slow one deserves.
+  const arriving = new Map<IncomingMessage, number>()
+  setInterval(() => {
+    const oldest = performance.now() - bodySeconds * 1000
+    for (const [request, begun] of arriving) {
+      if (begun < oldest) request.destroy()
+      if (request.destroyed) arriving.delete(request)
+    }
+  }, sweepInterval).unref()
+
+  const handle: RequestListener = (request, response) => {
     const headers = readGuardedHeaders(request)
     const refused = request.httpVersionMajor === 1 ? check(headers) : oldHttp
     if (refused) return refuse(request, response, refused)
@@ -49,7 +69,9 @@ export function createRpcListener({
       const message = `the content type is ${JSON.stringify(headers.contentType ?? '')}; send application/json in UTF-8`
       return refuse(request, response, { status: 415, reason: 'unsupported_media_type', message })
     }
+    arriving.set(request, performance.now())
     readBody(request, maxBody, (body) => {
+      arriving.delete(request)
       if (!body) {
         const message = `the body is larger than ${maxBody} bytes; send a smaller one`
         return refuse(request, response, { status: 413, reason: 'limit_exceeded', message })
@@ -63,8 +85,16 @@ export function createRpcListener({
     })
   }
 
-  function other(request: IncomingMessage, response: ServerResponse): void {
+  const upgrade: Listener['upgrade'] = (request, socket, head) => {
+    const refused = check(readGuardedHeaders(request))
+    if (!refused && others?.upgrade) return others.upgrade(request, socket, head)
+    socket.on('error', () => socket.destroy())
+    socket.end(`HTTP/1.1 ${refused?.status ?? 404} Refused\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+  }
+
+  const other: RequestListener = (request, response) => {
     if (request.url !== openRpcPath || !openRpc) {
+      if (others) return others.request(request, response)
       const message = `there is nothing at ${JSON.stringify(request.url?.slice(0, 200))}; the API is at POST ${rpcPath}`
       refuse(request, response, { status: 404, reason: 'not_found', message })
     } else if (request.method !== 'GET') {
@@ -74,12 +104,14 @@ export function createRpcListener({
       answer(response, openRpc())
     }
   }
+
+  return { request: handle, upgrade }
 }
 
 /** CORS for a page of an origin that the configuration names, and for no other (Fetch Standard § 3.2). */
 function allowPage(response: ServerResponse, origin: string): void {
   response.setHeader('Access-Control-Allow-Origin', origin)
-  response.setHeader('Access-Control-Allow-Methods', 'POST')
+  response.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
   response.setHeader('Access-Control-Allow-Headers', 'Content-Type, Authorization')
   response.setHeader('Access-Control-Max-Age', '600')
   response.setHeader('Vary', 'Origin')

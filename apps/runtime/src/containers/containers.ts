@@ -1,0 +1,465 @@
+/** Containers on the device: what is wanted is in the document, what runs follows it. */
+import {
+  type ContainerRecord,
+  type ContainerSpec,
+  type ContainerState,
+  type HistoryEntry,
+  type LogLine,
+  RpcError,
+  readSettings,
+} from '@selvedge/protocol'
+import type { AccessClaims } from '@selvedge/protocol/tokens'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import type { Log } from '@selvedge/service-kit/log'
+import {
+  type DeploymentStore,
+  type HistoryItem,
+  type StoredContainer,
+  withHistory,
+  without,
+  withoutUnused,
+} from '../deployments/deployments.ts'
+import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.ts'
+import { type ContainerLog, createContainerLog } from './logs.ts'
+import { createService, type Happening, type Service } from './service.ts'
+import type { ContainerStorage } from './storage.ts'
+
+type Owner = Pick<AccessClaims, 'account_id' | 'client_id'>
+
+/** A container as the gateway sees it. */
+export interface Route {
+  readonly id: string
+  /** Paths under which it answers. */
+  readonly prefixes: readonly string[]
+  readonly container: StoredContainer
+  readonly service: Service
+}
+
+export interface Containers {
+  deploy(owner: Owner, spec: ContainerSpec): Promise<ContainerRecord>
+  list(owner: Owner): Promise<ContainerRecord[]>
+  get(owner: Owner, id: string): Promise<ContainerRecord>
+  start(owner: Owner, id: string): Promise<ContainerRecord>
+  stop(owner: Owner, id: string): Promise<ContainerRecord>
+  remove(owner: Owner, id: string): Promise<{ id: string }>
+  logs(owner: Owner, id: string): ContainerLog
+  history(owner: Owner, id: string): { history: HistoryEntry[] }
+  routes(): readonly Route[]
+  /** Brings back what is wanted. */
+  resume(): Promise<void>
+  /** Ends everything that runs; what is wanted stays wanted. */
+  close(): Promise<void>
+}
+
+export interface ContainerParts {
+  readonly store: DeploymentStore
+  readonly engines: Readonly<Record<'function' | 'oci', Engine>>
+  readonly storage: ContainerStorage
+  readonly clock: Clock
+  readonly log: Log
+  readonly info: () => Omit<ServiceInfo, 'serviceType'>
+  /** What the runtime does for the instances of a container, beside its storage. */
+  readonly hostFor: (id: string) => Omit<HostServices, 'openStorage'>
+  /** Called when routes have changed. */
+  readonly onRoutes: () => void
+}
+
+/** Most requests for one container that are worked on at once, one after the other. */
+const maxQueue = 16
+
+interface Entry {
+  readonly log: ContainerLog
+  service: Service | undefined
+  turn: Promise<unknown>
+  queued: number
+}
+
+export const basePathOf = ({
+  clientId,
+  name,
+  env,
+}: Pick<StoredContainer, 'clientId' | 'name' | 'env'>): string =>
+  `/${clientId}${readSettings(env)['MCM.BASE_API_PATH'] ?? `/${name}`}`
+
+function prefixesOf(container: StoredContainer): string[] {
+  const settings = readSettings(container.env)
+  const path = settings['MCM.BASE_API_PATH'] ?? `/${container.name}`
+  return [`/${container.clientId}${path}`, ...(settings['MCM.API_ALIAS'] ? [`/api${path}`] : [])]
+}
+
+export function createContainers(parts: ContainerParts): Containers {
+  const { store, engines, storage, clock, log } = parts
+  const entries = new Map<string, Entry>()
+  const now = () => performance.now()
+  let isClosing = false
+
+  const entryOf = (id: string): Entry => {
+    let entry = entries.get(id)
+    if (!entry) {
+      entry = { log: createContainerLog(clock), service: undefined, turn: Promise.resolve(), queued: 0 }
+      entries.set(id, entry)
+    }
+    return entry
+  }
+
+  /** Changes of one container come one after the other. */
+  async function inTurn<T>(id: string, work: (entry: Entry) => Promise<T>): Promise<T> {
+    const entry = entryOf(id)
+    if (entry.queued >= maxQueue) throw new RpcError('busy', `${entry.queued} changes of ${id} wait already`)
+    entry.queued++
+    const mine = entry.turn.then(() => work(entry))
+    entry.turn = mine.catch(() => undefined)
+    return mine.finally(() => entry.queued--)
+  }
+
+  function planOf(id: string, container: StoredContainer): Plan {
+    const settings = readSettings(container.env)
+    const { [container.digest]: content } = store.value.contents
+    const language = content!.entry?.language ?? 'oci'
+    const entry = entryOf(id)
+    return {
+      id,
+      revision: container.revision,
+      content: content!,
+      env: { ...container.env, 'MCM.BASE_API_PATH': basePathOf(container), 'MCM.RUNTIME': language },
+      settings,
+      info: { ...parts.info(), serviceType: id },
+      host: {
+        ...parts.hostFor(id),
+        openStorage: (onChange) => storage.open(id, settings['MCM.STORAGE_MB'] * 1024 * 1024, onChange),
+      },
+      log: (stream, text) => entry.log.add(stream, text),
+    }
+  }
+
+  function serviceOf(id: string, container: StoredContainer): Service {
+    const entry = entryOf(id)
+    entry.service ??= createService(planOf(id, container), {
+      engine: engines[store.value.contents[container.digest]!.kind],
+      now,
+      report: (happening) => onHappening(id, happening),
+    })
+    return entry.service
+  }
+
+  const item = (event: string, rule: string, detail: string, by?: Owner): HistoryItem => ({
+    at: clock.now(),
+    event,
+    rule,
+    by: by ? { accountId: by.account_id, clientId: by.client_id } : null,
+    detail,
+  })
+
+  /** What the runtime did by itself. Only that a container has failed must be known after a power cut. */
+  function onHappening(id: string, { event, rule, detail, failed, restart }: Happening): void {
+    const last = entryOf(id)
+      .log.tail(5)
+      .filter(({ stream }) => stream !== 'runtime')
+      .map(({ text }) => text)
+    const reason = [detail, ...(detail.includes(last.at(-1) ?? detail) ? [] : last)]
+      .join(' | ')
+      .slice(0, 1000)
+    const change = (value: typeof store.value) => {
+      const container = value.containers[id]
+      if (!container) return value
+      const next = {
+        ...container,
+        restarts: container.restarts + (restart ? 1 : 0),
+        failed: failed ? reason : container.failed,
+      }
+      return withHistory(
+        { ...value, containers: { ...value.containers, [id]: next } },
+        id,
+        item(event, rule, reason),
+      )
+    }
+    if (!failed) {
+      store.updateLazily(change)
+      return
+    }
+    store
+      .update(change)
+      .catch((cause) => log.error('what became of a container could not be kept', { id, cause }))
+  }
+
+  const isOwn = (
+    container: StoredContainer | undefined,
+    { client_id }: Owner,
+  ): container is StoredContainer => container?.clientId === client_id
+
+  function find(owner: Owner, id: string): StoredContainer {
+    const container = store.value.containers[id]
+    if (!isOwn(container, owner))
+      throw new RpcError('not_found', `there is no container ${JSON.stringify(id)}`)
+    return container
+  }
+
+  function stateOf(id: string, { wanted, failed }: StoredContainer): ContainerState {
+    if (failed !== null) return 'failed'
+    if (wanted === 'stopped') return 'stopped'
+    return entries.get(id)?.service?.running() ? 'running' : 'paused'
+  }
+
+  async function record(id: string): Promise<ContainerRecord> {
+    const container = store.value.containers[id]!
+    const { clientId, name, image, imageId, env, created, restarts } = container
+    const { kind, entry } = store.value.contents[container.digest]!
+    const service = entries.get(id)?.service
+    const running = service?.running()
+    return {
+      id,
+      clientId,
+      name,
+      image,
+      imageId,
+      env: { ...env, 'MCM.BASE_API_PATH': basePathOf(container), 'MCM.RUNTIME': entry?.language ?? 'oci' },
+      created,
+      state: stateOf(id, container),
+      kind,
+      basePath: basePathOf(container),
+      health: service?.health() ?? 'unknown',
+      reason: container.failed ?? container.note,
+      restarts,
+      startedAt: running ? isoTime(clock.now() - (now() - running.startedAt)) : null,
+      memory: (await running?.instance.memory()) ?? null,
+      isolation: [...(service?.isolation() ?? [])],
+    }
+  }
+
+  function findImage({ client_id }: Owner, name: string): { imageId: string; digest: string; image: string } {
+    const { images } = store.value
+    const short = name.replace(/:[^/:]*$/, '')
+    const imageId = [name, `${client_id}-${name}`, `${client_id}-${short}`].find(
+      (each) => images[each]?.clientId === client_id,
+    )
+    if (imageId === undefined) {
+      const known = Object.values(images)
+        .filter(({ clientId }) => clientId === client_id)
+        .map((each) => each.name)
+      throw new RpcError('not_found', `cannot find image with name ${JSON.stringify(name)}`, {
+        hint: known.length > 0 ? `Deployed are: ${known.join(', ')}.` : 'Deploy it first, with deployImage.',
+      })
+    }
+    return { imageId, digest: images[imageId]!.digest, image: images[imageId]!.name }
+  }
+
+  function expectFreePaths(id: string, container: StoredContainer): void {
+    const wanted = prefixesOf(container)
+    for (const [other, each] of Object.entries(store.value.containers)) {
+      const taken = other === id ? undefined : prefixesOf(each).find((prefix) => wanted.includes(prefix))
+      if (taken !== undefined)
+        throw new RpcError('conflict', `the path ${taken} is taken by ${other}`, {
+          hint: 'Choose another MCM.BASE_API_PATH.',
+        })
+    }
+  }
+
+  const change = (id: string, container: StoredContainer, happened: HistoryItem) =>
+    store.update((value) =>
+      withHistory(
+        withoutUnused({ ...value, containers: { ...value.containers, [id]: container } }),
+        id,
+        happened,
+      ),
+    )
+
+  async function deploy(
+    owner: Owner,
+    { name, image: imageName, env }: ContainerSpec,
+  ): Promise<ContainerRecord> {
+    const id = `${owner.client_id}-${name}`
+    return inTurn(id, async (entry) => {
+      const before = store.value.containers[id]
+      const found = findImage(owner, imageName)
+      const next: StoredContainer = {
+        clientId: owner.client_id,
+        accountId: owner.account_id,
+        name,
+        ...found,
+        env,
+        created: before?.created ?? clock.now(),
+        wanted: 'running',
+        failed: null,
+        note: null,
+        revision: (before?.revision ?? 0) + 1,
+        restarts: 0,
+      }
+      readSettings(env)
+      expectFreePaths(id, next)
+      const kindBefore = before && store.value.contents[before.digest]?.kind
+      const { kind } = store.value.contents[found.digest]!
+      const service =
+        before && kindBefore === kind
+          ? serviceOf(id, before)
+          : createService(planOf(id, next), {
+              engine: engines[kind],
+              now,
+              report: (happening) => onHappening(id, happening),
+            })
+      const running = await service.prepare(planOf(id, next)).catch(async (cause: RpcError) => {
+        const detail = cause.message
+        const lines = entry.log.tail(5).map(({ text }) => text)
+        const rule = 'a new version must start and pass its health check'
+        if (!before) {
+          entries.delete(id)
+          await store.update((value) =>
+            withHistory(value, id, item('deployment failed', rule, detail, owner)),
+          )
+          throw new RpcError(cause.reason ?? 'container_failed', detail, {
+            cause,
+            ...(lines.length > 0 && { hint: `Its last lines: ${lines.join(' | ').slice(0, 600)}` }),
+          })
+        }
+        const note = `rolled back: ${detail}`
+        await change(id, { ...before, note }, item('rolled back', rule, detail, owner))
+        throw new RpcError(cause.reason ?? 'container_failed', note, {
+          cause,
+          hint: `Revision ${before.revision} goes on. ${lines.length > 0 ? `Last lines of the new one: ${lines.join(' | ').slice(0, 600)}` : ''}`,
+        })
+      })
+      const event = before ? 'redeployed' : 'deployed'
+      try {
+        await change(
+          id,
+          next,
+          item(
+            event,
+            'deployContainer',
+            `revision ${next.revision}, image ${found.imageId} ${found.digest}`,
+            owner,
+          ),
+        )
+      } catch (cause) {
+        await running.instance.stop(0)
+        throw cause
+      }
+      const old = entry.service
+      entry.service = service
+      service.switchTo(running)
+      if (old && old !== service) void old.stop()
+      touchImage(found.imageId)
+      parts.onRoutes()
+      return record(id)
+    })
+  }
+
+  const touchImage = (imageId: string) =>
+    store.updateLazily((value) => {
+      const image = value.images[imageId]
+      return image
+        ? { ...value, images: { ...value.images, [imageId]: { ...image, usedAt: clock.now() } } }
+        : value
+    })
+
+  const ticking = setInterval(() => {
+    for (const { service } of entries.values()) service?.tick()
+  }, 1000)
+  ticking.unref()
+
+  return {
+    deploy,
+    list: (owner) =>
+      Promise.all(
+        Object.entries(store.value.containers)
+          .filter(([, each]) => isOwn(each, owner))
+          .map(([id]) => record(id)),
+      ),
+    async get(owner, id) {
+      find(owner, id)
+      return record(id)
+    },
+    start: (owner, id) =>
+      inTurn(id, async () => {
+        const container = find(owner, id)
+        const service = serviceOf(id, container)
+        if (service.running()) return record(id)
+        const running = await service.prepare(planOf(id, container))
+        const next: StoredContainer = { ...container, wanted: 'running', failed: null }
+        await change(
+          id,
+          next,
+          item('started', 'startContainer', `revision ${container.revision}`, owner),
+        ).catch(async (cause) => {
+          await running.instance.stop(0)
+          throw cause
+        })
+        service.switchTo(running)
+        return record(id)
+      }),
+    stop: (owner, id) =>
+      inTurn(id, async (entry) => {
+        const container = find(owner, id)
+        await change(
+          id,
+          { ...container, wanted: 'stopped', failed: null },
+          item('stopped', 'stopContainer', '', owner),
+        )
+        await entry.service?.stop()
+        return record(id)
+      }),
+    remove: (owner, id) =>
+      inTurn(id, async (entry) => {
+        const container = find(owner, id)
+        const { kind } = store.value.contents[container.digest]!
+        await store.update((value) =>
+          withHistory(
+            withoutUnused({ ...value, containers: without(value.containers, id) }),
+            id,
+            item('removed', 'removeContainer', '', owner),
+          ),
+        )
+        parts.onRoutes()
+        await entry.service?.stop()
+        entries.delete(id)
+        await engines[kind].removeData(id)
+        if (kind === 'function') await storage.remove(id)
+        return { id }
+      }),
+    logs(owner, id) {
+      find(owner, id)
+      return entryOf(id).log
+    },
+    history(owner, id) {
+      const history = store.value.history[id]
+      const isTheirs = id.startsWith(`${owner.client_id}-`)
+      if (!history || !isTheirs)
+        throw new RpcError('not_found', `nothing is known of a container ${JSON.stringify(id)}`)
+      return { history: history.map(({ at, ...rest }) => ({ time: isoTime(at), ...rest })) }
+    },
+    routes: () =>
+      Object.entries(store.value.containers).map(([id, container]) => ({
+        id,
+        prefixes: prefixesOf(container),
+        container,
+        service: serviceOf(id, container),
+      })),
+    async resume() {
+      const { containers, contents } = store.value
+      const all = Object.entries(containers)
+      const kinds = new Set(Object.values(contents).map(({ kind }) => kind))
+      const keep = new Map(
+        all.filter(([, each]) => each.wanted === 'running').map(([id, { revision }]) => [id, revision]),
+      )
+      for (const kind of new Set<'function' | 'oci'>(['function', ...kinds])) {
+        await engines[kind]
+          .recover(new Set(Object.keys(containers)), keep)
+          .catch((cause) => log.warn('what an earlier run left could not be looked at', { kind, cause }))
+      }
+      await storage.keepOnly(new Set(Object.keys(containers)))
+      for (const [id, container] of all) {
+        if (isClosing || container.wanted !== 'running' || container.failed !== null) continue
+        serviceOf(id, container)
+          .resume(true)
+          .catch((cause) => log.warn('a container did not start', { id, cause }))
+      }
+    },
+    async close() {
+      isClosing = true
+      clearInterval(ticking)
+      await Promise.all([...entries.values()].map(({ service }) => service?.stop(true)))
+      await storage.close()
+    },
+  }
+}
+
+export type { LogLine }

@@ -1,0 +1,262 @@
+/**
+ * Keeps one container as it is wanted: starts it when a request comes or at once, pauses it when it is idle, restarts it when
+ * it ends by itself, replaces it without a gap. It knows neither tokens nor the document; what happens is told to `report`.
+ */
+import type { ContainerRecord } from '@selvedge/protocol'
+import { RpcError } from '@selvedge/protocol'
+import type { Engine, Instance, Plan } from '../engines/engine.ts'
+import { awaitHealth, probe } from './probe.ts'
+
+/** Seconds between two starts of a container that ends by itself: doubled each time, up to the last. */
+const backoff = { first: 1, last: 60 }
+/** Ends in a row, each soon after its start, after which a container has failed. */
+const maxEnds = 5
+/** Milliseconds after which a run counts as a good one. */
+const goodRun = 60_000
+/** Seconds that an instance has to end what it is at: after another took its place, and when the runtime itself ends. */
+const grace = 10
+const lastGrace = 3
+const healthInterval = 30_000
+const maxBadHealth = 3
+const defaultIdle = { function: 300, oci: 0 } as const
+
+export interface Running {
+  readonly plan: Plan
+  readonly instance: Instance
+  readonly startedAt: number
+  requests: number
+  lastUsed: number
+}
+
+/** What happened, for the history: by which rule, and whether the container has failed for good. */
+export interface Happening {
+  readonly event: string
+  readonly rule: string
+  readonly detail: string
+  readonly failed?: true
+  readonly restart?: true
+}
+
+export interface ServiceParts {
+  readonly engine: Engine
+  /** Milliseconds that only go forward. */
+  readonly now: () => number
+  readonly report: (happening: Happening) => void
+}
+
+export interface Service {
+  plan: Plan
+  /** The instance for a request; starts one where none runs. @throws RpcError `container_failed`, `engine_unavailable`, `busy` */
+  acquire(): Running | Promise<Running>
+  /** Told when a request ran into its time limit: a program that does not react any more is ended. */
+  overran(running: Running): Promise<void>
+  /** Brings up an instance of another plan and checks it; the one that runs goes on. @throws RpcError `container_failed` */
+  prepare(plan: Plan): Promise<Running>
+  /** Takes requests to a prepared instance from now on, and ends the one before when it has answered. */
+  switchTo(running: Running): void
+  /** Starts what is wanted to run: at once, or with the first request. */
+  resume(adopt: boolean): Promise<void>
+  /** Ends it. @param isLast whether the runtime ends, too, and has not long */
+  stop(isLast?: boolean): Promise<void>
+  /** Called now and then: pauses what is idle, looks after health. */
+  tick(): void
+  running(): Running | undefined
+  health(): ContainerRecord['health']
+  isolation(): readonly string[]
+  /** Seconds until the next start after an end by itself; 0 where it may start now. */
+  waiting(): number
+}
+
+export function createService(first: Plan, { engine, now, report }: ServiceParts): Service {
+  let plan = first
+  let current: Running | undefined
+  let starting: Promise<Running> | undefined
+  let isWanted = false
+  let ends = 0
+  let notBefore = 0
+  let timer: NodeJS.Timeout | undefined
+  let health: ContainerRecord['health'] = 'unknown'
+  let badHealth = 0
+  let lastProbe = 0
+  let isolation: readonly string[] = []
+  const draining = new Set<Promise<void>>()
+
+  const idleSeconds = () => plan.settings['MCM.IDLE_SEC'] ?? defaultIdle[plan.content.kind]
+
+  async function bringUp(next: Plan): Promise<Running> {
+    const instance = await engine.start(next)
+    const path = next.settings['MCM.HEALTH_PATH']
+    if (path !== undefined) {
+      const problem = await awaitHealth(
+        instance.upstream,
+        path,
+        next.settings['MCM.HEALTH_SEC'],
+        instance.ended,
+      )
+      if (problem !== undefined) {
+        await instance.stop(0)
+        throw new RpcError('container_failed', `it is not healthy: ${problem}`)
+      }
+    }
+    return { plan: next, instance, startedAt: now(), requests: 0, lastUsed: now() }
+  }
+
+  function install(running: Running): void {
+    current = running
+    plan = running.plan
+    isolation = running.instance.isolation
+    health = plan.settings['MCM.HEALTH_PATH'] === undefined ? 'unknown' : 'healthy'
+    badHealth = 0
+    lastProbe = now()
+    running.instance.ended.then((why) => {
+      if (current !== running) return
+      current = undefined
+      health = 'unknown'
+      if (isWanted) onEnded(why, now() - running.startedAt)
+    })
+  }
+
+  function onEnded(why: string, ranFor: number): void {
+    plan.log('runtime', `ended: ${why}`)
+    if (ranFor > goodRun) ends = 0
+    ends++
+    if (ends > maxEnds) {
+      isWanted = false
+      report({
+        event: 'failed',
+        rule: `it ended ${ends} times, each within ${goodRun / 1000} s of its start`,
+        detail: why,
+        failed: true,
+      })
+      return
+    }
+    const seconds = ends === 1 ? 0 : Math.min(backoff.first * 2 ** (ends - 2), backoff.last)
+    notBefore = now() + seconds * 1000
+    const onRequest = idleSeconds() > 0
+    report({
+      event: 'restarted',
+      rule: onRequest
+        ? `it ended by itself; the next request starts it, in ${seconds} s at the earliest`
+        : `it ended by itself; it is started again in ${seconds} s`,
+      detail: why,
+      restart: true,
+    })
+    if (!onRequest) startIn(seconds)
+  }
+
+  function startIn(seconds: number): void {
+    timer = setTimeout(() => void start().catch(() => undefined), seconds * 1000)
+    timer.unref()
+  }
+
+  function start(): Promise<Running> {
+    starting ??= bringUp(plan)
+      .then(async (running) => {
+        if (current || !isWanted) {
+          await running.instance.stop(0)
+          if (current) return current
+          throw new RpcError('container_failed', `${plan.id} was stopped while it started`)
+        }
+        install(running)
+        return running
+      })
+      .catch((cause: Error) => {
+        const isAway = cause instanceof RpcError && cause.reason === 'engine_unavailable'
+        if (isWanted && !isAway) onEnded(cause.message, 0)
+        else if (isWanted && idleSeconds() === 0) startIn(backoff.last)
+        throw cause
+      })
+      .finally(() => {
+        starting = undefined
+      })
+    return starting
+  }
+
+  function drain(running: Running, seconds = grace): void {
+    const end = async () => {
+      const deadline = now() + seconds * 1000
+      while (running.requests > 0 && now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20))
+      await running.instance.stop(Math.max(1, (deadline - now()) / 1000))
+    }
+    const done = end().finally(() => draining.delete(done))
+    draining.add(done)
+  }
+
+  return {
+    get plan() {
+      return plan
+    },
+    set plan(next) {
+      plan = next
+    },
+    acquire() {
+      if (current) return current
+      if (!isWanted) throw new RpcError('container_failed', `${plan.id} is stopped`)
+      if (now() < notBefore)
+        throw new RpcError('busy', `${plan.id} ended by itself and is started again in ${this.waiting()} s`)
+      return start()
+    },
+    async overran(running) {
+      if (current !== running || (await running.instance.responds())) return
+      plan.log(
+        'runtime',
+        'it does not react within its time limit (MCM.MAX_EXECUTION_TIME_SEC), and is ended',
+      )
+      await running.instance.stop(0)
+    },
+    prepare: bringUp,
+    switchTo(running) {
+      const before = current
+      clearTimeout(timer)
+      isWanted = true
+      ends = 0
+      notBefore = 0
+      install(running)
+      if (before) drain(before)
+    },
+    async resume(adopt) {
+      isWanted = true
+      ends = 0
+      notBefore = 0
+      const left = adopt ? await engine.adopt(plan).catch(() => undefined) : undefined
+      if (left) install({ plan, instance: left, startedAt: now(), requests: 0, lastUsed: now() })
+      else if (idleSeconds() === 0) await start()
+    },
+    async stop(isLast = false) {
+      isWanted = false
+      clearTimeout(timer)
+      const running = current
+      current = undefined
+      health = 'unknown'
+      await starting?.catch(() => undefined)
+      if (running) drain(running, isLast ? lastGrace : grace)
+      await Promise.all(draining)
+    },
+    tick() {
+      if (!current) return
+      const running = current
+      const idle = idleSeconds()
+      if (idle > 0 && running.requests === 0 && now() - running.lastUsed > idle * 1000) {
+        current = undefined
+        health = 'unknown'
+        plan.log('runtime', `paused: no request for ${idle} s (MCM.IDLE_SEC)`)
+        return drain(running)
+      }
+      const path = plan.settings['MCM.HEALTH_PATH']
+      if (path === undefined || now() - lastProbe < healthInterval) return
+      lastProbe = now()
+      void probe(running.instance.upstream, path, 5000).then(async (problem) => {
+        if (current !== running) return
+        health = problem === undefined ? 'healthy' : 'unhealthy'
+        badHealth = problem === undefined ? 0 : badHealth + 1
+        if (badHealth < maxBadHealth) return
+        plan.log('runtime', `it was not healthy ${maxBadHealth} times in a row, and is ended: ${problem}`)
+        await running.instance.stop(grace)
+      })
+    },
+    running: () => current,
+    health: () => health,
+    isolation: () => isolation,
+    waiting: () => Math.max(0, Math.ceil((notBefore - now()) / 1000)),
+  }
+}

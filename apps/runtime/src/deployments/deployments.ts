@@ -1,0 +1,112 @@
+/** What the device is to run: images, containers, and what happened to them. One document, so that a change is whole or not there. */
+import type { DocumentStore } from '@selvedge/service-kit/store'
+import * as z from 'zod'
+
+const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
+
+/** A blob in the store. */
+const blobReference = z.object({ digest, size: z.number() })
+
+/** What an image holds, whatever it is called. Kept as long as an image or a container needs it. */
+const content = z.object({
+  kind: z.enum(['function', 'oci']),
+  config: blobReference,
+  /** Bottom first; `diffId` is the digest of the layer unpacked. */
+  layers: z.array(blobReference.extend({ diffId: digest })),
+  /** The one file of a function image. */
+  entry: blobReference.extend({ language: z.enum(['js', 'wasm']) }).nullable(),
+  size: z.number(),
+})
+
+const storedImage = z.object({
+  clientId: z.string(),
+  accountId: z.string(),
+  name: z.string(),
+  repoTags: z.array(z.string()),
+  /** Key of its content: digest of the image configuration. */
+  digest,
+  /** Unix milliseconds. */
+  created: z.number(),
+  usedAt: z.number(),
+})
+
+const storedContainer = z.object({
+  clientId: z.string(),
+  accountId: z.string(),
+  name: z.string(),
+  image: z.string(),
+  imageId: z.string(),
+  digest,
+  /** As the deployment gave it. */
+  env: z.record(z.string(), z.string()),
+  created: z.number(),
+  wanted: z.enum(['running', 'stopped']),
+  /** Why it is given up on, until somebody starts or deploys it again. */
+  failed: z.string().nullable(),
+  /** What became of the last deployment, where that is worth saying. */
+  note: z.string().nullable(),
+  /** Counts deployments: instances of an older one are not this container's. */
+  revision: z.number(),
+  restarts: z.number(),
+})
+
+const entry = z.object({
+  at: z.number(),
+  event: z.string(),
+  rule: z.string(),
+  by: z.object({ accountId: z.string(), clientId: z.string() }).nullable(),
+  detail: z.string(),
+})
+
+const deployments = z.object({
+  contents: z.record(z.string(), content),
+  images: z.record(z.string(), storedImage),
+  containers: z.record(z.string(), storedContainer),
+  /** By container, oldest first; of removed ones, too. */
+  history: z.record(z.string(), z.array(entry)),
+})
+
+export type Content = z.infer<typeof content>
+export type StoredImage = z.infer<typeof storedImage>
+export type StoredContainer = z.infer<typeof storedContainer>
+export type HistoryItem = z.infer<typeof entry>
+export type Deployments = z.infer<typeof deployments>
+export type DeploymentStore = DocumentStore<Deployments>
+
+export const readDeployments = (json: unknown): Deployments => deployments.parse(json)
+export const noDeployments: Deployments = { contents: {}, images: {}, containers: {}, history: {} }
+
+/** Most entries kept of one container, and most removed containers whose history is kept. */
+const kept = { entries: 50, removed: 50 }
+
+/** The document with one more entry in the history of a container. */
+export function withHistory(value: Deployments, id: string, item: HistoryItem): Deployments {
+  const { [id]: before = [], ...others } = value.history
+  const gone = Object.keys(others).filter((each) => !Object.hasOwn(value.containers, each))
+  for (const each of gone.slice(0, Math.max(0, gone.length - kept.removed))) delete others[each]
+  return { ...value, history: { ...others, [id]: [...before, item].slice(-kept.entries) } }
+}
+
+/** The document without content that nothing needs, and the digests of the blobs that are still needed. */
+export function withoutUnused(value: Deployments): Deployments {
+  const used = new Set(
+    [...Object.values(value.images), ...Object.values(value.containers)].map((each) => each.digest),
+  )
+  const contents = Object.fromEntries(Object.entries(value.contents).filter(([key]) => used.has(key)))
+  return { ...value, contents }
+}
+
+export function blobsOf({ contents }: Deployments): Set<string> {
+  return new Set(
+    Object.values(contents).flatMap(({ config, layers, entry }) => [
+      config.digest,
+      ...layers.map((each) => each.digest),
+      ...(entry ? [entry.digest] : []),
+    ]),
+  )
+}
+
+export const without = <T>(record: Readonly<Record<string, T>>, id: string): Record<string, T> => {
+  const { [id]: _, ...rest } = record
+  return rest
+}

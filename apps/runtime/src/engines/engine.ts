@@ -1,0 +1,91 @@
+/**
+ * The port of the engines: what runs an image. Two implementations, `function` and `oci`, pass one suite. An engine knows
+ * nothing of desired state, restarts or routes; it starts instances, tells when they end, and leaves nothing behind.
+ */
+import type { ContainerSettings } from '@selvedge/protocol'
+import type { Content } from '../deployments/deployments.ts'
+import type { ServiceInfo, StorageChange } from './function/control.ts'
+
+export type { ServiceInfo, StorageChange } from './function/control.ts'
+
+/** Where an instance answers HTTP/1.1. */
+export type Upstream = { readonly socketPath: string } | { readonly host: string; readonly port: number }
+
+/** A running instance's view of its container's storage. */
+export interface StorageSession {
+  readonly items: Readonly<Record<string, string>>
+  /** Kept once the change is on the disk. @throws RpcError `storage_full` */
+  write(change: StorageChange): Promise<void>
+  close(): void
+}
+
+/** What the runtime does for an instance; the instance is known by the socket that it asks on. */
+export interface HostServices {
+  /** @param onChange told of what other instances of the container change */
+  openStorage(onChange: (change: StorageChange) => void): Promise<StorageSession>
+  identityToken(audience: string): { token: string; expiresAt: string }
+  /** Serves the instance's own HTTP socket: identity tokens, other services, allowed hosts. */
+  serve(path: string, plan: Pick<Plan, 'env'>): Promise<{ close(): Promise<void> }>
+}
+
+export type LogStream = 'stdout' | 'stderr' | 'runtime'
+
+/** One instance to be started. */
+export interface Plan {
+  /** Container id, `<clientId>-<name>`. */
+  readonly id: string
+  readonly revision: number
+  readonly content: Content
+  readonly env: Readonly<Record<string, string>>
+  readonly settings: ContainerSettings
+  readonly info: ServiceInfo
+  readonly host: HostServices
+  log(stream: LogStream, text: string): void
+}
+
+export interface Instance {
+  readonly upstream: Upstream
+  /** The layers that hold it. */
+  readonly isolation: readonly string[]
+  /** Kept when it has ended, with the reason in words. */
+  readonly ended: Promise<string>
+  /** Bytes in use. */
+  memory(): Promise<number | null>
+  /** Whether its program still reacts, asked after a request ran into its time limit. */
+  responds(): Promise<boolean>
+  /** Ends it in order, then by force. Kept when it is gone. */
+  stop(graceSeconds: number): Promise<void>
+}
+
+export interface Engine {
+  /**
+   * Starts an instance; kept once it listens.
+   *
+   * @throws RpcError `container_failed` with its last words, `engine_unavailable`
+   */
+  start(plan: Plan): Promise<Instance>
+  /** An instance of the same plan that an earlier run of the runtime left running. */
+  adopt(plan: Plan): Promise<Instance | undefined>
+  /**
+   * Ends what an earlier run left, but for the instances of the containers that are to run, and removes what containers left
+   * that are gone.
+   *
+   * @param known every container
+   * @param running those that are to run, with their revision
+   */
+  recover(known: ReadonlySet<string>, running: ReadonlyMap<string, number>): Promise<void>
+  /** Removes what a container leaves behind: volumes and the like. */
+  removeData(id: string): Promise<void>
+  /** Drops the engine's copy of an image. */
+  removeImage(digest: string): Promise<void>
+  /** For `selvedge doctor`: whether it is there, and which layers hold. */
+  describe(): Promise<EngineReport>
+}
+
+export interface EngineReport {
+  readonly available: boolean
+  readonly detail: string
+  readonly isolation: readonly string[]
+  /** What would make it better, one sentence each. */
+  readonly hints: readonly string[]
+}

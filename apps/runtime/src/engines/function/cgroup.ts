@@ -1,0 +1,149 @@
+/** Limits by the kernel: one control group an instance, of version 2 or 1, where this process may make one. */
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export interface CgroupLimits {
+  readonly memoryBytes: number
+  readonly cpus: number
+  readonly pids: number
+}
+
+export interface Cgroup {
+  /** Files that a process writes its id into to be held. */
+  readonly joinFiles: readonly string[]
+  /** Bytes that are charged. */
+  memory(): number | null
+  /** Whether the kernel ended a process for passing the memory limit. */
+  wasOutOfMemory(): boolean
+  /** Ends every process in it and removes it. */
+  remove(): void
+}
+
+export interface Cgroups {
+  readonly version: 1 | 2
+  create(name: string, limits: CgroupLimits): Cgroup
+  /** Ends and removes what an earlier run left. */
+  removeAll(): void
+}
+
+const root = '/sys/fs/cgroup'
+const period = 100_000
+const read = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/**
+ * @param folder name of the group that holds all groups of this runtime
+ * @returns undefined where the kernel has none, or this process may not make any
+ */
+export function openCgroups(folder: string): Cgroups | undefined {
+  try {
+    return read(join(root, 'cgroup.controllers')) === '' ? openVersion1(folder) : openVersion2(folder)
+  } catch {
+    return undefined
+  }
+}
+
+/** The group of this process under a controller ("" for version 2), such as `/system.slice/selvedge.service`. */
+function ownGroup(controller: string): string | undefined {
+  const lines = read('/proc/self/cgroup').trim().split('\n')
+  const found = lines
+    .map((line) => line.split(':'))
+    .find(([, names = '']) => names.split(',').includes(controller))
+  return found?.slice(2).join(':')
+}
+
+function openVersion1(folder: string): Cgroups {
+  const parents = ['memory', 'cpu', 'pids'].map((controller) => {
+    const parent = join(root, controller, ownGroup(controller) ?? '/', folder)
+    mkdirSync(parent, { recursive: true })
+    return parent
+  })
+  const [memory, cpu, pids] = parents as [string, string, string]
+  return {
+    version: 1,
+    create(name, limits) {
+      const folders = parents.map((parent) => join(parent, name))
+      for (const each of folders) mkdirSync(each, { recursive: true })
+      writeFileSync(join(memory, name, 'memory.limit_in_bytes'), String(limits.memoryBytes))
+      writeFileSync(join(cpu, name, 'cpu.cfs_period_us'), String(period))
+      writeFileSync(join(cpu, name, 'cpu.cfs_quota_us'), String(Math.round(limits.cpus * period)))
+      writeFileSync(join(pids, name, 'pids.max'), String(limits.pids))
+      return {
+        joinFiles: folders.map((each) => join(each, 'cgroup.procs')),
+        memory: () => Number(read(join(memory, name, 'memory.usage_in_bytes'))) || null,
+        wasOutOfMemory: () => /oom_kill [1-9]/.test(read(join(memory, name, 'memory.oom_control'))),
+        remove: () => removeGroups(folders),
+      }
+    },
+    removeAll: () => removeChildren(parents),
+  }
+}
+
+function openVersion2(folder: string): Cgroups {
+  const own = join(root, ownGroup('') ?? '/')
+  const parent = join(own, folder)
+  mkdirSync(parent, { recursive: true })
+  try {
+    writeFileSync(join(own, 'cgroup.subtree_control'), '+memory +cpu +pids')
+  } catch {
+    // A group with processes can't have limited children ("no internal processes"): this process moves into a leaf.
+    const leaf = join(own, `${folder}-runtime`)
+    mkdirSync(leaf, { recursive: true })
+    writeFileSync(join(leaf, 'cgroup.procs'), String(process.pid))
+    writeFileSync(join(own, 'cgroup.subtree_control'), '+memory +cpu +pids')
+  }
+  writeFileSync(join(parent, 'cgroup.subtree_control'), '+memory +cpu +pids')
+  return {
+    version: 2,
+    create(name, limits) {
+      const group = join(parent, name)
+      mkdirSync(group, { recursive: true })
+      writeFileSync(join(group, 'memory.max'), String(limits.memoryBytes))
+      writeFileSync(join(group, 'cpu.max'), `${Math.round(limits.cpus * period)} ${period}`)
+      writeFileSync(join(group, 'pids.max'), String(limits.pids))
+      return {
+        joinFiles: [join(group, 'cgroup.procs')],
+        memory: () => Number(read(join(group, 'memory.current'))) || null,
+        wasOutOfMemory: () => /oom_kill [1-9]/.test(read(join(group, 'memory.events'))),
+        remove: () => removeGroups([group]),
+      }
+    },
+    removeAll: () => removeChildren([parent]),
+  }
+}
+
+function removeChildren(parents: readonly string[]): void {
+  for (const parent of parents) {
+    for (const each of readdirSync(parent, { withFileTypes: true }))
+      if (each.isDirectory()) removeGroups([join(parent, each.name)])
+  }
+}
+
+/** A group is removable once the last process in it is reaped, which the kernel takes a moment for. */
+function removeGroups(folders: readonly string[], attempts = 50): void {
+  const left = folders.filter((folder) => {
+    for (const pid of read(join(folder, 'cgroup.procs')).trim().split('\n')) {
+      if (Number(pid) > 0) endProcess(Number(pid))
+    }
+    try {
+      rmdirSync(folder)
+      return false
+    } catch (cause) {
+      return (cause as NodeJS.ErrnoException).code !== 'ENOENT'
+    }
+  })
+  if (left.length > 0 && attempts > 0) setTimeout(() => removeGroups(left, attempts - 1), 20)
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
+}

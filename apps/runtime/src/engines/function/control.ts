@@ -1,0 +1,67 @@
+/** The words between the runtime and the program that hosts a function: one JSON value a line, over the instance's own socket. */
+/** What a function is told of its surroundings: `context.info`, in the names of this API family. */
+export interface ServiceInfo {
+  readonly httpPort: number
+  readonly nodeId: string
+  readonly apiRoot: string
+  readonly serviceType: string
+}
+
+/** Changes of a container's storage. */
+export interface StorageChange {
+  readonly set?: Readonly<Record<string, string>>
+  readonly remove?: readonly string[]
+}
+
+export interface StartOrder {
+  readonly language: 'js' | 'wasm'
+  /** Base64. */
+  readonly source: string
+  readonly env: Readonly<Record<string, string>>
+  readonly info: ServiceInfo
+  readonly storage: Readonly<Record<string, string>>
+  /** Most bytes of keys and values. */
+  readonly quota: number
+  readonly timeLimitMs: number
+}
+
+export type ToFunction =
+  | { readonly start: StartOrder }
+  | { readonly changed: StorageChange }
+  | { readonly done: number; readonly value?: unknown }
+  | { readonly failed: number; readonly reason: string }
+  | { readonly ping: number }
+  | { readonly stop: true }
+
+export type FromFunction =
+  | { readonly ready: true }
+  | { readonly broken: string }
+  | { readonly write: number; readonly change: StorageChange }
+  | { readonly identify: number; readonly audience: string }
+  | { readonly pong: number }
+
+/** Names of the sockets in an instance's folder. */
+export const sockets = { control: 'control', service: 'service', host: 'host' } as const
+
+/** Header that names the URL a function wants to call. */
+export const targetHeader = 'x-selvedge-target'
+
+/** Bytes that an item of the storage counts for. */
+export const sizeOf = (key: string, value: string): number => key.length + value.length
+
+/** Splits a stream of text into lines. */
+export function createLineReader(
+  onLine: (line: string) => void,
+  maxLine = Number.POSITIVE_INFINITY,
+): (text: string) => void {
+  let rest = ''
+  return (text) => {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop()!
+    for (const line of lines) onLine(line)
+    if (rest.length > maxLine) {
+      onLine(rest)
+      rest = ''
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import { targetHeader } from '../control.ts'
+import { deno } from './deno.ts'
+
+const maxRedirects = 10
+
+/**
+ * The `fetch` of functions. This program has no network: a request goes to the runtime over the instance's own socket, which
+ * lets it through to the hosts that `MCM.OUTBOUND` lists and to the services of this device.
+ */
+export function createFetch(hostSocket: string): typeof globalThis.fetch {
+  const platformFetch = globalThis.fetch
+  let client: unknown
+
+  async function send(target: URL, request: Request, body: Request['body']): Promise<Response> {
+    client ??= deno.createHttpClient({ proxy: { transport: 'unix', path: hostSocket } })
+    const headers = new Headers(request.headers)
+    headers.set(targetHeader, target.href)
+    return platformFetch('http://runtime/', {
+      method: request.method,
+      headers,
+      body,
+      signal: request.signal,
+      redirect: 'manual',
+      ...(body && { duplex: 'half' }),
+      client,
+    } as RequestInit)
+  }
+
+  return async (input, init) => {
+    const request = new Request(input, init)
+    let target = new URL(request.url)
+    if (target.protocol === 'data:' || target.protocol === 'blob:') return platformFetch(input, init)
+    let { body } = request
+    for (let redirects = 0; ; redirects++) {
+      const response = await send(target, request, body)
+      const refusal = response.headers.get('x-selvedge-refused')
+      if (refusal !== null) throw new TypeError(refusal)
+      const location = response.headers.get('location')
+      const isRedirect = location !== null && [301, 302, 303, 307, 308].includes(response.status)
+      if (!isRedirect || request.redirect === 'manual') return response
+      if (request.redirect === 'error') throw new TypeError(`${target} redirects to ${location}`)
+      if (redirects === maxRedirects)
+        throw new TypeError(`${target} redirects more than ${maxRedirects} times`)
+      if (body !== null)
+        throw new TypeError(`${target} redirects a request that has a body; send it to ${location}`)
+      target = new URL(location, target)
+      body = null
+    }
+  }
+}

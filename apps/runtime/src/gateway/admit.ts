@@ -1,0 +1,88 @@
+import { RpcError, readSettings } from '@selvedge/protocol'
+import { TokenError } from '@selvedge/protocol/tokens'
+import type { Route } from '../containers/containers.ts'
+import type { Authorize } from '../tokens/authorize.ts'
+import type { ServiceIdentity } from './service-identity.ts'
+
+/** Who calls, as the service is told. */
+export interface Caller {
+  readonly account: string
+  readonly client: string
+  readonly scope: string
+  /** Id of the container that calls, or "". */
+  readonly container: string
+}
+
+/**
+ * Lets a request through to a service, or throws: the token must be of this node, of the associated account, of the account
+ * that deployed the service, and where the service says so, of its project. Only the `Authorization` header counts: a cookie
+ * would let any page call.
+ *
+ * @returns undefined where the service is open to everybody
+ * @throws RpcError
+ */
+export type Admit = (route: Route, authorization: string | undefined) => Caller | undefined | Promise<Caller>
+
+export function createAdmit(authorize: Authorize, identity: ServiceIdentity): Admit {
+  const accessOf = new WeakMap<object, 'account' | 'client' | 'public'>()
+  const settingOf = ({ env }: Route['container']) => {
+    let access = accessOf.get(env)
+    if (access === undefined) {
+      access = readSettings(env)['MCM.ACCESS']
+      accessOf.set(env, access)
+    }
+    return access
+  }
+
+  async function check({ container, id }: Route, token: string, ownProjectOnly: boolean): Promise<Caller> {
+    const caller = identity.isOwn(token)
+      ? fromService(await verified(() => identity.verify(token, id)))
+      : fromToken(await authorize(token, { token: 'associated' }))
+    if (caller.account !== container.accountId)
+      throw new RpcError('wrong_account', `the service ${id} is of another account than the token`)
+    if (ownProjectOnly && caller.client !== container.clientId)
+      throw new RpcError(
+        'insufficient_scope',
+        `the service ${id} takes tokens of its own project only (MCM.ACCESS)`,
+        {
+          hint: 'Make the exchange with the client ID of that project.',
+        },
+      )
+    return caller
+  }
+
+  return (route, authorization) => {
+    const access = settingOf(route.container)
+    if (access === 'public') return undefined
+    const token = /^bearer +([^ ]+) *$/i.exec(authorization ?? '')?.[1]
+    if (token === undefined) {
+      throw new RpcError('token_missing', `the service ${route.id} needs an access token`, {
+        hint: 'Send "Authorization: Bearer <access token of this node>".',
+      })
+    }
+    return check(route, token, access === 'client')
+  }
+}
+
+const fromToken = (claims: { account_id: string; client_id: string; scope: string }): Caller => ({
+  account: claims.account_id,
+  client: claims.client_id,
+  scope: claims.scope,
+  container: '',
+})
+
+const fromService = (claims: { sub: string; account_id: string; client_id: string }): Caller => ({
+  account: claims.account_id,
+  client: claims.client_id,
+  scope: '',
+  container: claims.sub,
+})
+
+async function verified<T>(verify: () => T | Promise<T>): Promise<T> {
+  try {
+    return await verify()
+  } catch (cause) {
+    if (cause instanceof TokenError) throw new RpcError(cause.reason, cause.message, { cause })
+    throw cause
+  }
+}

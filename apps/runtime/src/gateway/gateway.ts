@@ -1,0 +1,150 @@
+/** The way to the services of this device: `/<clientId><base path>/…` and `/api<base path>/…`, for whoever shows the right token. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type ContainerSettings, RpcError, readSettings } from '@selvedge/protocol'
+import type { Route } from '../containers/containers.ts'
+import type { Running } from '../containers/service.ts'
+import type { Admit, Caller } from './admit.ts'
+import { requestHeaders } from './headers.ts'
+import { type RequestPath, readPath } from './path.ts'
+import { createProxy, type Passage } from './proxy.ts'
+import { refusalOf, sendError, sendRefusal } from './refusal.ts'
+import type { Match, Routes } from './routes.ts'
+
+export interface Gateway {
+  /** Answers a request that is for no other part of the runtime. */
+  handle(request: IncomingMessage, response: ServerResponse): void
+  handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  close(): void
+}
+
+export interface GatewayParts {
+  readonly routes: Routes
+  readonly admit: Admit
+  readonly now: () => number
+  readonly onInternalError: (cause: unknown) => string
+}
+
+export function createGateway({ routes, admit, now, onInternalError }: GatewayParts): Gateway {
+  const proxy = createProxy(now)
+  const settings = new WeakMap<object, ContainerSettings>()
+  const settingsOf = ({ container }: Route): ContainerSettings => {
+    let known = settings.get(container.env)
+    if (!known) {
+      known = readSettings(container.env)
+      settings.set(container.env, known)
+    }
+    return known
+  }
+
+  function find({ url = '' }: IncomingMessage): { match: Match; path: RequestPath } {
+    const path = readPath(url)
+    if (!path)
+      throw new RpcError(
+        'invalid_params',
+        `the path ${JSON.stringify(url.slice(0, 200))} is not one that can be routed`,
+      )
+    const match = routes.find(path.path)
+    if (!match) {
+      throw new RpcError('not_found', `there is nothing at ${JSON.stringify(path.path.slice(0, 200))}`, {
+        hint: 'Services are at /<clientId><base path>; getContainers shows where. The JSON-RPC API is at POST /jsonrpc/v1.',
+      })
+    }
+    return { match, path }
+  }
+
+  function passageOf(
+    request: IncomingMessage,
+    { match, path }: ReturnType<typeof find>,
+    caller: Caller | undefined,
+    running: Running,
+  ): Passage {
+    const { route, prefix, rest } = match
+    const own = settingsOf(route)
+    return {
+      running,
+      path: rest + path.query,
+      headers: requestHeaders(request.rawHeaders, {
+        caller,
+        prefix,
+        forwardToken: own['MCM.FORWARD_TOKEN'],
+        from: request.socket.remoteAddress ?? '',
+        proto: 'encrypted' in request.socket ? 'https' : 'http',
+      }),
+      sandboxed: own['MCM.PAGES'] === 'sandboxed',
+      limitMs: own['MCM.MAX_EXECUTION_TIME_SEC'] * 1000,
+      onOverrun: () => void route.service.overran(running),
+    }
+  }
+
+  /** Nothing is awaited where nothing has to be: a known token and a running service cost no turn of the event loop. */
+  function prepare(
+    request: IncomingMessage,
+    done: (passage: Passage) => void,
+    failed: (cause: unknown) => void,
+  ): void {
+    const fail = (cause: unknown) => failed(unavailable(cause))
+    try {
+      const found = find(request)
+      const { route } = found.match
+      const start = (caller: Caller | undefined) => {
+        const running = route.service.acquire()
+        if (running instanceof Promise)
+          running.then((late) => done(passageOf(request, found, caller, late))).catch(fail)
+        else done(passageOf(request, found, caller, running))
+      }
+      const caller = admit(route, request.headers.authorization)
+      if (caller instanceof Promise) caller.then(start).catch(fail)
+      else start(caller)
+    } catch (cause) {
+      fail(cause)
+    }
+  }
+
+  return {
+    handle(request, response) {
+      prepare(
+        request,
+        (passage) => proxy.pass(request, response, passage),
+        (cause) => {
+          request.resume()
+          if (isDown(cause))
+            sendRefusal(response, { ...refusalOf(cause), status: 503, headers: { 'Retry-After': '1' } })
+          else sendError(response, cause, onInternalError)
+        },
+      )
+    },
+    handleUpgrade(request, socket, head) {
+      socket.on('error', () => socket.destroy())
+      prepare(
+        request,
+        (passage) => proxy.passUpgrade(request, socket, head, passage),
+        (cause) => {
+          const refusal =
+            cause instanceof RpcError
+              ? refusalOf(cause)
+              : { status: 500, reason: 'internal_error', message: onInternalError(cause) }
+          const body = JSON.stringify({
+            error: { code: refusal.status, message: refusal.message, reason: refusal.reason },
+          })
+          socket.end(
+            `HTTP/1.1 ${refusal.status} Refused\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+          )
+        },
+      )
+    },
+    close: () => proxy.close(),
+  }
+}
+
+const isDown = (cause: unknown): cause is RpcError =>
+  cause instanceof RpcError && cause.reason === 'container_failed'
+
+/** A container that is down tells its callers no more than that: what it said last is for its owner. */
+function unavailable(cause: unknown): unknown {
+  if (!isDown(cause)) return cause
+  return new RpcError('container_failed', 'the service is down', {
+    cause,
+    hint: 'Its owner finds the reason with "selvedge why".',
+  })
+}

@@ -1,0 +1,70 @@
+import type { ServerResponse } from 'node:http'
+import { catalogue, type Reason, RpcError } from '@selvedge/protocol'
+import { sendJson } from '@selvedge/service-kit/http'
+
+/** HTTP status of an error of the catalogue, by its code. */
+const statuses: Readonly<Record<number, number>> = {
+  [-32602]: 400,
+  [-32001]: 401,
+  [-32003]: 403,
+  [-32004]: 404,
+  [-32009]: 409,
+  [-32010]: 503,
+  [-32013]: 413,
+  [-32015]: 400,
+}
+const ownStatuses: Partial<Record<Reason, number>> = { storage_full: 507, busy: 503 }
+
+export const statusOf = (reason: Reason): number =>
+  ownStatuses[reason] ?? statuses[catalogue[reason].code] ?? 500
+
+/** What a refusal over HTTP says; `reason` is a word of the catalogue, or one of the gateway's own. */
+export interface HttpRefusal {
+  readonly status: number
+  readonly reason: string
+  readonly message: string
+  readonly hint?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** An error of the catalogue as a refusal over HTTP (RFC 6750 § 3 for tokens). */
+export function refusalOf({ reason, message, hint }: RpcError): HttpRefusal {
+  const status = statusOf(reason)
+  const headers: Record<string, string> = {}
+  if (status === 401)
+    headers['WWW-Authenticate'] =
+      reason === 'token_missing' ? 'Bearer' : `Bearer error="invalid_token", error_description="${reason}"`
+  if (reason === 'insufficient_scope') headers['WWW-Authenticate'] = 'Bearer error="insufficient_scope"'
+  if (status === 503) headers['Retry-After'] = '1'
+  return { status, reason, message, hint, headers }
+}
+
+export function sendRefusal(
+  response: ServerResponse,
+  { status, reason, message, hint, headers = {} }: HttpRefusal,
+): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+  sendJson(
+    response,
+    status,
+    JSON.stringify({ error: { code: status, message, reason, ...(hint !== undefined && { hint }) } }),
+  )
+}
+
+/** Answers an error as what it is; anything unforeseen as an internal one, whose cause is for the log. */
+export function sendError(
+  response: ServerResponse,
+  cause: unknown,
+  onInternal: (cause: unknown) => string,
+): void {
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  if (cause instanceof RpcError) {
+    sendRefusal(response, refusalOf(cause))
+    return
+  }
+  const message = `the runtime failed; its log has the cause under ${onInternal(cause)}`
+  sendRefusal(response, { status: 500, reason: 'internal_error', message })
+}

@@ -1,0 +1,87 @@
+import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { RpcError } from '@selvedge/protocol'
+import type { Content } from '../deployments/deployments.ts'
+import { type Packed, parseDocument } from './archive.ts'
+import type { Blobs, Draft } from './blobs.ts'
+import { inspectLayer, type LayerReport } from './layer.ts'
+import { configDocument, type ImageConfig, ownArchitecture } from './manifest.ts'
+
+/**
+ * Looks an image through and puts it into the store: every layer is read, hashed and compared with the configuration, and
+ * the image is told to be a function or one with a root file system.
+ *
+ * @param take is told of the unpacked bytes of the layers; throws where it is too much
+ * @throws RpcError `invalid_image`, `unsupported_image`, `digest_mismatch`; then nothing is left of it
+ */
+export async function admitImage(
+  blobs: Blobs,
+  packed: Packed,
+  take: (bytes: number) => void,
+): Promise<Content> {
+  const extra: Draft[] = []
+  try {
+    const config = parseDocument(
+      await readFile(packed.config.path, 'utf8'),
+      configDocument,
+      'the image configuration',
+    )
+    const { diff_ids: diffIds } = config.rootfs
+    if (diffIds.length !== packed.layers.length) {
+      throw new RpcError(
+        'invalid_image',
+        `the configuration names ${diffIds.length} layers and the manifest ${packed.layers.length}`,
+      )
+    }
+    const reports: LayerReport[] = []
+    for (const [at, layer] of packed.layers.entries()) {
+      const report = await inspectLayer(blobs, createReadStream(layer.path), take)
+      if (report.entry) extra.push(report.entry.draft)
+      if (report.diffId !== diffIds[at])
+        throw new RpcError(
+          'digest_mismatch',
+          `layer ${at} should be ${diffIds[at]} unpacked and is ${report.diffId}`,
+        )
+      reports.push(report)
+    }
+    const entry = functionEntry(reports)
+    if (!entry) expectRunnable(config)
+    const layers = []
+    for (const [at, layer] of packed.layers.entries())
+      layers.push({ ...(await blobs.commit(layer)), diffId: diffIds[at]! })
+    return {
+      kind: entry ? 'function' : 'oci',
+      config: await blobs.commit(packed.config),
+      layers,
+      entry: entry ? { ...(await blobs.commit(entry.draft)), language: entry.language } : null,
+      size: layers.reduce((sum, { size }) => sum + size, 0),
+    }
+  } finally {
+    await blobs.discard([...packed.drafts, ...extra])
+  }
+}
+
+/** A single layer without folders that holds index.js or index.wasm is a function image, or a broken one. */
+function functionEntry(reports: readonly LayerReport[]): LayerReport['entry'] {
+  const [only] = reports
+  if (reports.length !== 1 || !only) return undefined
+  if (only.entry && !only.notFunction) return only.entry
+  const claims = only.entry !== undefined || /^index\.(js|wasm) /.test(only.notFunction?.message ?? '')
+  if (claims && !only.hasFolders && only.notFunction) throw only.notFunction
+  return undefined
+}
+
+function expectRunnable({ config, architecture, os }: ImageConfig): void {
+  const own = ownArchitecture()
+  if ((os ?? 'linux') !== 'linux' || (architecture ?? own) !== own)
+    throw new RpcError(
+      'unsupported_image',
+      `the image is for ${os}/${architecture}; this device is linux/${own}`,
+    )
+  if (!config?.Entrypoint?.length && !config?.Cmd?.length) {
+    throw new RpcError(
+      'unsupported_image',
+      'the image holds neither index.js nor index.wasm alone, nor says which command to run',
+    )
+  }
+}

@@ -1,0 +1,104 @@
+/** The content-addressed store: immutable files named by their SHA-256, whole under their name or not there. */
+import { createHash, randomUUID } from 'node:crypto'
+import { createReadStream, createWriteStream, type ReadStream } from 'node:fs'
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { RpcError } from '@selvedge/protocol'
+
+export interface Blob {
+  readonly digest: string
+  readonly size: number
+}
+
+/** Written and measured, not yet in the store. */
+export interface Draft extends Blob {
+  readonly path: string
+}
+
+export interface Blobs {
+  /** Writes content aside, and hashes it on the way. @throws RpcError `digest_mismatch` where it is not what was expected */
+  draft(content: AsyncIterable<Uint8Array>, expected?: string): Promise<Draft>
+  /** Puts a draft into the store, where it survives a power cut. What is there already is kept once. */
+  commit(draft: Draft): Promise<Blob>
+  discard(drafts: Iterable<Draft>): Promise<void>
+  has(digest: string): Promise<boolean>
+  pathOf(digest: string): string
+  read(digest: string): ReadStream
+  text(digest: string): Promise<string>
+  /** Removes every blob that is not in the set; gives the bytes that this freed. */
+  keepOnly(used: ReadonlySet<string>): Promise<number>
+}
+
+/** @param folder is made where it is not there; what an earlier run left unfinished in it is removed */
+export async function openBlobs(folder: string): Promise<Blobs> {
+  const store = join(folder, 'sha256')
+  const incoming = join(folder, 'incoming')
+  await rm(incoming, { recursive: true, force: true })
+  await mkdir(store, { recursive: true, mode: 0o700 })
+  await mkdir(incoming, { mode: 0o700 })
+  const pathOf = (digest: string) => join(store, digest.replace('sha256:', ''))
+  const has = (digest: string) =>
+    stat(pathOf(digest)).then(
+      () => true,
+      () => false,
+    )
+
+  return {
+    async draft(content, expected) {
+      const path = join(incoming, randomUUID())
+      const hash = createHash('sha256')
+      let size = 0
+      const measure = async function* (chunks: AsyncIterable<Uint8Array>) {
+        for await (const chunk of chunks) {
+          hash.update(chunk)
+          size += chunk.length
+          yield chunk
+        }
+      }
+      try {
+        // Readable by the sandboxes, which run as another user; the folder above is not.
+        await pipeline(content, measure, createWriteStream(path, { flags: 'wx', mode: 0o644 }))
+        const digest = `sha256:${hash.digest('hex')}`
+        if (expected !== undefined && digest !== expected) {
+          throw new RpcError('digest_mismatch', `content that should be ${expected} is ${digest}`)
+        }
+        return { path, digest, size }
+      } catch (cause) {
+        await rm(path, { force: true })
+        throw cause
+      }
+    },
+    async commit({ path, digest, size }) {
+      if (await has(digest)) await rm(path, { force: true })
+      else {
+        await sync(path)
+        await rename(path, pathOf(digest))
+        await sync(store)
+      }
+      return { digest, size }
+    },
+    async discard(drafts) {
+      for (const { path } of drafts) await rm(path, { force: true })
+    },
+    has,
+    pathOf,
+    read: (digest) => createReadStream(pathOf(digest)),
+    text: (digest) => readFile(pathOf(digest), 'utf8'),
+    async keepOnly(used) {
+      let freed = 0
+      for (const name of await readdir(store)) {
+        if (used.has(`sha256:${name}`)) continue
+        const path = join(store, name)
+        freed += (await stat(path)).size
+        await rm(path)
+      }
+      return freed
+    },
+  }
+}
+
+async function sync(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  await handle.sync().finally(() => handle.close())
+}

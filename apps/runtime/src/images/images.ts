@@ -1,0 +1,226 @@
+/** Images on the device: deploying, listing, removing, and making room. It knows nothing of what runs. */
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { isAbsolute, join } from 'node:path'
+import { type ImageRecord, RpcError } from '@selvedge/protocol'
+import type { AccessClaims } from '@selvedge/protocol/tokens'
+import type { Clock } from '@selvedge/service-kit/clock'
+import {
+  blobsOf,
+  type Content,
+  type DeploymentStore,
+  type StoredImage,
+  without,
+  withoutUnused,
+} from '../deployments/deployments.ts'
+import { admitImage } from './admit.ts'
+import { type Packed, readArchive } from './archive.ts'
+import { type Blobs, openBlobs } from './blobs.ts'
+import { createDiskGuard } from './disk.ts'
+import { pullImage } from './registry/registry.ts'
+import { openUploads, type Uploads } from './uploads.ts'
+
+type Owner = Pick<AccessClaims, 'account_id' | 'client_id'>
+
+export interface Images {
+  /** Deploys from a path on the device, an upload handle, or a registry. @throws RpcError */
+  deploy(owner: Owner, source: string): Promise<ImageRecord>
+  /** Deploys an archive as it arrives; `length` in bytes where it is known. @throws RpcError */
+  receive(owner: Owner, content: AsyncIterable<Uint8Array>, length?: number): Promise<ImageRecord>
+  list(owner: Owner): ImageRecord[]
+  remove(owner: Owner, id: string): Promise<{ id: string }>
+  readonly uploads: Uploads
+  readonly blobs: Blobs
+}
+
+export interface ImageParts {
+  readonly folder: string
+  readonly store: DeploymentStore
+  readonly clock: Clock
+  /** Bytes that stay free on the disk. */
+  readonly reserve: number
+  /** Most bytes of an archive, packed and unpacked. */
+  readonly maxSize: number
+  readonly authFile: string
+  /** Told of content that nothing needs any more, so that the engines drop their copies. */
+  readonly onRemoved: (digest: string, kind: Content['kind']) => void
+}
+
+export async function openImages(parts: ImageParts): Promise<Images> {
+  const { folder, store, clock, maxSize } = parts
+  const blobs = await openBlobs(folder)
+  const uploads = await openUploads(join(folder, 'uploads'), blobs, clock)
+  const guard = createDiskGuard(folder, parts.reserve, () => exclusively(collectOne))
+  await blobs.keepOnly(blobsOf(store.value))
+
+  /** What is in the store and what the document says are changed by one at a time. */
+  let turn: Promise<unknown> = Promise.resolve()
+  const exclusively = <T>(work: () => Promise<T>): Promise<T> => {
+    const mine = turn.then(work, work)
+    turn = mine.catch(() => undefined)
+    return mine
+  }
+
+  function record(id: string, { clientId, name, repoTags, digest, created }: StoredImage): ImageRecord {
+    const { contents, containers } = store.value
+    const { kind, size } = contents[digest]!
+    const users = Object.values(containers).filter((each) => each.imageId === id).length
+    return {
+      id,
+      clientId,
+      name,
+      repoTags,
+      digest,
+      kind,
+      size,
+      created: Math.floor(created / 1000),
+      containers: users,
+    }
+  }
+
+  function budget(): (bytes: number) => void {
+    let left = maxSize
+    return (bytes) => {
+      left -= bytes
+      if (left < 0)
+        throw new RpcError(
+          'invalid_image',
+          `the image unpacks to more than ${maxSize} bytes (images.maxSize)`,
+        )
+    }
+  }
+
+  async function admit(owner: Owner, packed: Packed, fallbackName: string): Promise<ImageRecord> {
+    return exclusively(async () => {
+      const content = await admitImage(blobs, packed, budget())
+      const name = nameOf(packed.repoTags[0] ?? fallbackName)
+      const id = `${owner.client_id}-${name}`
+      const digest = content.config.digest
+      const now = clock.now()
+      const stored: StoredImage = {
+        clientId: owner.client_id,
+        accountId: owner.account_id,
+        name,
+        repoTags: [...packed.repoTags],
+        digest,
+        created: now,
+        usedAt: now,
+      }
+      await keep(id, stored, content)
+      return record(id, stored)
+    })
+  }
+
+  /** Tells of content that a change of the document left unused. */
+  function tellRemoved(before: Readonly<Record<string, Content>>): void {
+    for (const [digest, { kind }] of Object.entries(before))
+      if (!store.value.contents[digest]) parts.onRemoved(digest, kind)
+  }
+
+  async function keep(id: string, stored: StoredImage, content: Content): Promise<void> {
+    const { contents: before } = store.value
+    try {
+      await store.update((value) =>
+        withoutUnused({
+          ...value,
+          contents: { ...value.contents, [stored.digest]: content },
+          images: { ...value.images, [id]: stored },
+        }),
+      )
+    } finally {
+      await blobs.keepOnly(blobsOf(store.value))
+    }
+    tellRemoved(before)
+  }
+
+  async function drop(id: string): Promise<void> {
+    const { contents: before } = store.value
+    await store.update((value) => withoutUnused({ ...value, images: without(value.images, id) }))
+    await blobs.keepOnly(blobsOf(store.value))
+    tellRemoved(before)
+  }
+
+  /** The rule by which images are collected: only when room is needed, none that a container uses, the longest unused first. */
+  async function collectOne(): Promise<boolean> {
+    const { images, containers } = store.value
+    const used = new Set(Object.values(containers).flatMap(({ imageId, digest }) => [imageId, digest]))
+    const [oldest] = Object.entries(images)
+      .filter(([id, { digest }]) => !used.has(id) && !used.has(digest))
+      .sort(([, a], [, b]) => a.usedAt - b.usedAt)
+    if (!oldest) return false
+    await drop(oldest[0])
+    return true
+  }
+
+  async function fromArchive(
+    owner: Owner,
+    content: AsyncIterable<Uint8Array>,
+    name: string,
+  ): Promise<ImageRecord> {
+    return admit(owner, await readArchive(blobs, guard.watch(content), budget()), name)
+  }
+
+  async function fromFile(owner: Owner, path: string, name: string): Promise<ImageRecord> {
+    const found = await stat(path).catch(() => undefined)
+    if (!found?.isFile())
+      throw new RpcError('not_found', `there is no file ${JSON.stringify(path)} on this device`)
+    await guard.claim(found.size)
+    return fromArchive(owner, createReadStream(path), name)
+  }
+
+  return {
+    uploads,
+    blobs,
+    async deploy(owner, source) {
+      if (source.startsWith('upload:')) {
+        const deployed = await fromFile(owner, await uploads.pathOf(source), source.slice(7, 19))
+        await uploads.forget(source)
+        return deployed
+      }
+      if (isAbsolute(source))
+        return fromFile(
+          owner,
+          source,
+          source
+            .split('/')
+            .at(-1)!
+            .replace(/\.(tar|tgz|gz)+$/, ''),
+        )
+      const { claim, watch } = guard
+      const packed = await pullImage(blobs, source, { authFile: parts.authFile, claim, watch })
+      return admit(owner, packed, source)
+    },
+    async receive(owner, content, length = 0) {
+      await guard.claim(length)
+      return fromArchive(owner, content, 'image')
+    },
+    list: ({ client_id }) =>
+      Object.entries(store.value.images)
+        .filter(([, { clientId }]) => clientId === client_id)
+        .map(([id, image]) => record(id, image)),
+    remove: async ({ client_id }, id) =>
+      exclusively(async () => {
+        const image = store.value.images[id]
+        if (image?.clientId !== client_id)
+          throw new RpcError('not_found', `there is no image ${JSON.stringify(id)}`)
+        const users = Object.entries(store.value.containers).filter(([, each]) => each.imageId === id)
+        if (users.length > 0)
+          throw new RpcError('in_use', `image ${id} is used by ${users.map(([user]) => user).join(', ')}`)
+        await drop(id)
+        return { id }
+      }),
+  }
+}
+
+/** The last part of a repository without its tag, as the API family names images. */
+function nameOf(tag: string): string {
+  const name = tag
+    .split('/')
+    .at(-1)!
+    .replace(/[:@].*$/, '')
+  const clean = name
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]/g, '-')
+    .replace(/^[^a-z0-9]+/, '')
+  return clean === '' ? 'image' : clean.slice(0, 120)
+}

@@ -1,0 +1,48 @@
+import { RpcError } from '@selvedge/protocol'
+
+/** A reference to an image in a registry, in its parts. */
+export interface Reference {
+  /** Host with its port. */
+  readonly registry: string
+  readonly repository: string
+  /** Tag or digest to ask for. */
+  readonly version: string
+  /** What the manifest must hash to, where the reference pins it. */
+  readonly digest: string | undefined
+  /** As a person would write it, tag included. */
+  readonly text: string
+}
+
+const pattern =
+  /^(?:((?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?::\d{1,5})?)\/)?([a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*)(?::(\w[\w.-]{0,127}))?(?:@(sha256:[0-9a-f]{64}))?$/
+
+/**
+ * Reads a reference the way Docker and Podman write them: without a registry it is one of Docker Hub, without a tag `latest`.
+ *
+ * @throws RpcError `invalid_params`
+ */
+export function readReference(text: string): Reference {
+  const match = pattern.exec(text.replace(/^docker:\/\//, ''))
+  if (!match || text.length > 400) {
+    throw new RpcError(
+      'invalid_params',
+      `${JSON.stringify(text.slice(0, 200))} is neither an absolute path, nor an upload: handle, nor an image reference`,
+      { hint: 'A reference is registry.example:5000/team/app:1.0, with @sha256:… to pin it.' },
+    )
+  }
+  let [, host, repository = '', tag, digest] = match
+  // The first part is a registry only where it can't be part of a name.
+  if (host !== undefined && !/[.:]/.test(host) && host !== 'localhost') {
+    repository = `${host}/${repository}`
+    host = undefined
+  }
+  const isHub = host === undefined || host === 'docker.io'
+  if (isHub && !repository.includes('/')) repository = `library/${repository}`
+  return {
+    registry: isHub ? 'registry-1.docker.io' : host!,
+    repository,
+    version: digest ?? tag ?? 'latest',
+    digest,
+    text: `${host ?? 'docker.io'}/${repository}:${tag ?? (digest ? digest.slice(7, 19) : 'latest')}`,
+  }
+}

@@ -1,0 +1,133 @@
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createZstdDecompress } from 'node:zlib'
+import { RpcError } from '@selvedge/protocol'
+import { Parser, type ReadEntry } from 'tar'
+
+export type Entry = ReadEntry
+
+/** Most entries of one archive, and most bytes of one header: nothing that is built for devices comes near. */
+const limits = { entries: 200_000, header: 64 * 1024 }
+
+const gzip = [0x1f, 0x8b]
+const zstd = [0x28, 0xb5, 0x2f, 0xfd]
+const begins = (chunk: Uint8Array, magic: readonly number[]) => magic.every((byte, at) => chunk[at] === byte)
+const broken = (detail: string, cause?: unknown) => new RpcError('invalid_image', detail, { cause })
+
+/**
+ * The bytes of a stream that may be compressed with gzip or zstd (OCI image specification, layer media types).
+ *
+ * @param take is told of every chunk; throws to end it all, which is how a bomb is defused
+ */
+export async function* unpacked(
+  content: AsyncIterable<Uint8Array>,
+  take: (chunk: Uint8Array) => void,
+): AsyncGenerator<Uint8Array> {
+  const source = content[Symbol.asyncIterator]()
+  const { value: first, done } = await source.next()
+  const whole = async function* () {
+    if (done) return
+    yield first
+    yield* { [Symbol.asyncIterator]: () => source }
+  }
+  const decompress = done
+    ? undefined
+    : begins(first, gzip)
+      ? createGunzip()
+      : begins(first, zstd)
+        ? createZstdDecompress()
+        : undefined
+  if (!decompress) {
+    for await (const chunk of whole()) {
+      take(chunk)
+      yield chunk
+    }
+    return
+  }
+  const feeding = pipeline(whole(), decompress).catch(() => undefined)
+  let isFirst = true
+  try {
+    for await (const chunk of decompress as AsyncIterable<Uint8Array>) {
+      if (isFirst && (begins(chunk, gzip) || begins(chunk, zstd)))
+        throw broken('the archive is compressed twice')
+      isFirst = false
+      take(chunk)
+      yield chunk
+    }
+  } catch (cause) {
+    if (cause instanceof RpcError) throw cause
+    throw broken(`the compressed data is broken or cut short: ${(cause as Error).message}`, cause)
+  } finally {
+    decompress.destroy()
+    await feeding
+  }
+}
+
+/**
+ * Reads a tar archive (POSIX.1-2017 pax, ustar, GNU), one entry after the other.
+ *
+ * @throws RpcError `invalid_image` where it is none, broken, cut short, or has an entry with a name that leads out of it
+ */
+export async function readTar(
+  content: AsyncIterable<Uint8Array>,
+  onEntry: (path: string, entry: Entry) => Promise<void>,
+): Promise<void> {
+  let failure: unknown
+  let working: Promise<void> = Promise.resolve()
+  let entries = 0
+  const fail = (cause: unknown) => {
+    failure ??= cause
+  }
+  const parser = new Parser({ strict: true, maxMetaEntrySize: limits.header })
+  parser.on('entry', (entry: Entry) => {
+    if (failure !== undefined || ++entries > limits.entries) {
+      fail(broken(`the archive has more than ${limits.entries} entries`))
+      return void entry.resume()
+    }
+    const run = async () => {
+      await onEntry(cleanPath(entry.path), entry)
+      entry.resume()
+    }
+    working = run().catch((cause) => {
+      fail(cause)
+      entry.resume()
+    })
+  })
+  parser.on('ignoredEntry', (entry: Entry) =>
+    fail(
+      broken(
+        `the archive has an entry of type ${entry.type} that is not understood, or a header that is too large`,
+      ),
+    ),
+  )
+  parser.on('error', (cause: Error) => fail(broken(`the archive is broken: ${cause.message}`, cause)))
+  const ended = new Promise<void>((resolve) => {
+    parser.once('end', resolve)
+    parser.once('error', () => resolve())
+  })
+  for await (const chunk of content) {
+    if (failure !== undefined) break
+    if (!parser.write(Buffer.from(chunk))) {
+      await new Promise<void>((resolve) => {
+        parser.once('drain', resolve)
+        parser.once('error', () => resolve())
+      })
+    }
+  }
+  if (failure === undefined) {
+    parser.end()
+    await ended
+  }
+  await working
+  if (failure !== undefined) throw failure
+  if (entries === 0) throw broken('the archive is empty, or no tar archive')
+}
+
+/** A name without `./`; one that leads out of the archive is refused. */
+function cleanPath(raw: string): string {
+  if (raw.startsWith('/') || raw.includes('\0') || raw.includes('\\..'))
+    throw broken(`the archive has an entry with an absolute name: ${JSON.stringify(raw.slice(0, 200))}`)
+  const parts = raw.split('/').filter((each) => each !== '' && each !== '.')
+  if (parts.includes('..'))
+    throw broken(`the archive has an entry that leads out of it: ${JSON.stringify(raw.slice(0, 200))}`)
+  return parts.join('/')
+}

@@ -1,0 +1,148 @@
+/** Images, containers, and the gateway to them: the part of the composition that is about services. */
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { RpcError, readSettings } from '@selvedge/protocol'
+import type { Clock } from '@selvedge/service-kit/clock'
+import type { Listener } from '@selvedge/service-kit/http'
+import type { Log } from '@selvedge/service-kit/log'
+import { openDocument } from '@selvedge/service-kit/store'
+import type { RuntimeConfig } from './config.ts'
+import { type Containers, createContainers } from './containers/containers.ts'
+import { createContainerStorage } from './containers/storage.ts'
+import { noDeployments, readDeployments } from './deployments/deployments.ts'
+import type { Engine, EngineReport } from './engines/engine.ts'
+import { createFunctionEngine } from './engines/function/function-engine.ts'
+import { createOciEngine } from './engines/oci/oci-engine.ts'
+import { createAdmit } from './gateway/admit.ts'
+import { createGateway } from './gateway/gateway.ts'
+import { openHostSocket } from './gateway/host-socket.ts'
+import { createRoutes } from './gateway/routes.ts'
+import { createServiceIdentity } from './gateway/service-identity.ts'
+import { type Images, openImages } from './images/images.ts'
+import { createRest } from './mcm/rest.ts'
+import type { Authorize } from './tokens/authorize.ts'
+
+export interface Services {
+  readonly images: Images
+  readonly containers: Containers
+  /** What the document of the deployments has to say to a person. */
+  readonly notices: readonly string[]
+  /** Answers `/mcm/v1/…` and requests for services. */
+  readonly listener: Listener
+  describeEngines(): Promise<Record<'function' | 'oci', EngineReport>>
+  close(): Promise<void>
+}
+
+export interface ServicesParts {
+  readonly config: RuntimeConfig
+  /** Folder of the runtime's own state. */
+  readonly folder: string
+  readonly nodeId: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly authorize: Authorize
+  /** URL of the runtime, once it listens. */
+  readonly url: () => string
+}
+
+/** The bundled program that hosts functions, beside this one; from the sources, where it was built to. */
+const functionProgram = fileURLToPath(
+  new URL(
+    import.meta.url.endsWith('.ts') ? '../dist/function-host.mjs' : './function-host.mjs',
+    import.meta.url,
+  ),
+)
+
+export async function openServices(parts: ServicesParts): Promise<Services> {
+  const { config, folder, nodeId, clock, log, authorize } = parts
+  const store = await openDocument(join(folder, 'deployments'), noDeployments, readDeployments)
+  for (const notice of store.notices) log.warn(notice)
+  const onInternalError = (cause: unknown): string => {
+    const errorId = randomUUID()
+    log.error('a request failed', { errorId, cause })
+    return errorId
+  }
+
+  const images = await openImages({
+    folder: join(folder, 'images'),
+    store,
+    clock,
+    reserve: config['images.reserve'],
+    maxSize: config['images.maxSize'],
+    authFile: config['images.registryAuth'],
+    onRemoved: (digest, kind) =>
+      void engines[kind]
+        .removeImage(digest)
+        .catch((cause) => log.debug('an image is left in its engine', { digest, cause })),
+  })
+  const engines: Record<'function' | 'oci', Engine> = {
+    function: createFunctionEngine({ state: folder, program: functionProgram, blobs: images.blobs }),
+    oci: createOciEngine({ state: folder, socket: config['oci.socket'], blobs: images.blobs }),
+  }
+  const identity = createServiceIdentity(nodeId, clock)
+  const containers = createContainers({
+    store,
+    engines,
+    storage: createContainerStorage(join(folder, 'storage.db')),
+    clock,
+    log,
+    info: () => ({ httpPort: Number(new URL(parts.url()).port), nodeId, apiRoot: parts.url() }),
+    hostFor: (id) => {
+      const container = () => store.value.containers[id]
+      const identityToken = (audience: string) => {
+        const own = container()
+        if (!own || !store.value.containers[audience])
+          throw new RpcError(
+            'not_found',
+            `there is no container ${JSON.stringify(audience.slice(0, 200))} to be known to`,
+          )
+        return identity.issue({ sub: id, client_id: own.clientId, account_id: own.accountId }, audience)
+      }
+      return {
+        identityToken,
+        serve: (path, { env }) =>
+          openHostSocket(path, {
+            identityToken,
+            outbound: readSettings(env)['MCM.OUTBOUND'],
+            gateway,
+            isOwnUrl: (url) => isOwn(url, parts.url()),
+          }),
+      }
+    },
+    onRoutes: () => routes.refresh(),
+  })
+  const routes = createRoutes(containers)
+  const gateway = createGateway({
+    routes,
+    admit: createAdmit(authorize, identity),
+    now: () => performance.now(),
+    onInternalError,
+  })
+  const rest = createRest({ images, containers, authorize, onInternalError })
+
+  return {
+    images,
+    containers,
+    notices: store.notices,
+    listener: {
+      request: (request, response) => {
+        if (!rest(request, response)) gateway.handle(request, response)
+      },
+      upgrade: gateway.handleUpgrade,
+    },
+    describeEngines: async () => ({
+      function: await engines.function.describe(),
+      oci: await engines.oci.describe(),
+    }),
+    async close() {
+      await containers.close()
+      gateway.close()
+      await store.close()
+    },
+  }
+}
+
+/** A service may spell the loopback as it likes. */
+const isOwn = ({ hostname, port }: URL, own: string): boolean =>
+  port === new URL(own).port && ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)

@@ -1,0 +1,70 @@
+/** What the API tells of images and containers. */
+import * as z from 'zod'
+import { isoTime } from '../methods/values.ts'
+
+export const imageRecord = z.object({
+  id: z.string().describe('`<clientId>-<name>`'),
+  clientId: z.string().describe('Project that deployed it'),
+  name: z.string(),
+  repoTags: z.array(z.string()),
+  digest: z.string().describe('Digest of the image configuration: the image ID of Docker and Podman'),
+  kind: z.enum(['function', 'oci']).describe('Which engine runs it'),
+  size: z.number().int().describe('Bytes of its layers as they are kept'),
+  created: z.number().int().describe('When it was deployed, Unix seconds'),
+  containers: z.number().int().describe('How many containers use it'),
+})
+
+export type ImageRecord = z.infer<typeof imageRecord>
+
+export const containerStates = ['created', 'running', 'paused', 'stopped', 'failed', 'removing'] as const
+export type ContainerState = (typeof containerStates)[number]
+
+export const containerRecord = z.object({
+  id: z.string().describe('`<clientId>-<name>`'),
+  clientId: z.string().describe('Project that deployed it'),
+  name: z.string(),
+  image: z.string().describe('Name of its image'),
+  imageId: z.string(),
+  env: z.record(z.string(), z.string()),
+  created: z.number().int().describe('When it was deployed for the first time, Unix milliseconds'),
+  state: z
+    .enum(containerStates)
+    .describe(
+      '`paused`: it starts on the next request. `failed`: `reason` says why; start or deploy it again',
+    ),
+  kind: z.enum(['function', 'oci']),
+  basePath: z.string().describe('Path on the listener of the runtime'),
+  health: z
+    .enum(['healthy', 'unhealthy', 'unknown'])
+    .describe('`unknown` where there is no health path, or it does not run'),
+  reason: z.string().nullable().describe('Why it is in this state, or what became of the last deployment'),
+  restarts: z.number().int().describe('How often it was restarted after it ended by itself'),
+  startedAt: isoTime.nullable(),
+  memory: z.number().int().nullable().describe('Bytes; null where it does not run'),
+  isolation: z.array(z.string()).describe('Layers that hold it; empty before it ran'),
+})
+
+export type ContainerRecord = z.infer<typeof containerRecord>
+
+export const logLine = z.object({
+  time: isoTime,
+  stream: z
+    .enum(['stdout', 'stderr', 'runtime'])
+    .describe('`runtime`: the runtime’s own word on the container'),
+  text: z.string(),
+})
+
+export type LogLine = z.infer<typeof logLine>
+
+export const historyEntry = z.object({
+  time: isoTime,
+  event: z.string().describe('What happened, such as `deployed`, `restarted`, `rolled back`'),
+  rule: z.string().describe('The rule by which it happened'),
+  by: z
+    .object({ accountId: z.string(), clientId: z.string() })
+    .nullable()
+    .describe('Account and client of the token that asked for it; null where the runtime did it by itself'),
+  detail: z.string(),
+})
+
+export type HistoryEntry = z.infer<typeof historyEntry>

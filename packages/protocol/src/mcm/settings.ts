@@ -1,0 +1,165 @@
+/**
+ * What a deployment may set for a container: members of `spec.env` whose names begin with `MCM.`. One row a setting. Every
+ * other member of `env` is the service's own.
+ */
+import { RpcError } from '../errors/rpc-error.ts'
+
+interface Setting<T> {
+  readonly description: string
+  /** What a right value looks like, in the words of a refusal. */
+  readonly expected: string
+  readonly default: T
+  /** Gives undefined where the text is not a value. */
+  readonly read: (text: string) => T | undefined
+}
+
+const setting = <T>(
+  description: string,
+  expected: string,
+  fallback: T,
+  read: (text: string) => T | undefined,
+): Setting<T> => ({ description, expected, default: fallback, read })
+
+const flag = (description: string) =>
+  setting<boolean>(description, '"true" or "false"', false, (text) =>
+    text === 'true' ? true : text === 'false' ? false : undefined,
+  )
+
+const choice = <const T extends string>(description: string, values: readonly T[]) =>
+  setting<T>(description, values.map((each) => JSON.stringify(each)).join(' or '), values[0]!, (text) =>
+    values.find((each) => each === text),
+  )
+
+const number = (description: string, fallback: number, min: number, max: number) =>
+  setting<number>(description, `a decimal number from ${min} to ${max}`, fallback, (text) => {
+    const value = /^\d{1,9}(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
+    return value >= min && value <= max ? value : undefined
+  })
+
+/** Where left out, the value depends on the engine. */
+const orEngine = (each: Setting<number>): Setting<number | undefined> => ({ ...each, default: undefined })
+
+const pathPattern = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
+const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/
+const volumePattern = /^[a-z0-9][a-z0-9_-]{0,31}:\/[\w./-]{1,200}$/
+
+const listOf = (pattern: RegExp, text: string): readonly string[] | undefined => {
+  const parts = text.split(/[\s,]+/).filter((each) => each !== '')
+  return parts.every((each) => pattern.test(each)) ? parts : undefined
+}
+
+export const containerSettings = {
+  'MCM.BASE_API_PATH': setting<string | undefined>(
+    'Path under which the service answers; the runtime puts `/<clientId>` before it. Default: `/<name>`.',
+    'a path such as "/example/v1", of letters, digits and . _ ~ -',
+    undefined,
+    (text) => (text.length <= 200 && pathPattern.test(text) ? text : undefined),
+  ),
+  'MCM.API_ALIAS': flag('Whether the service answers under `/api<base path>`, too.'),
+  'MCM.ACCESS': choice(
+    'Who may call: any token of the account (`account`), only tokens of the project that deployed it (`client`), everybody on the device (`public`).',
+    ['account', 'client', 'public'],
+  ),
+  'MCM.FORWARD_TOKEN': flag('Whether the service is given the bearer token of its callers.'),
+  'MCM.OUTBOUND': setting<readonly string[]>(
+    'Hosts that a function may call with `fetch`, such as `api.example.com` or `10.0.0.5:8080`; a host without a port stands for 80 and 443.',
+    'host names or addresses, each with an optional port, separated by commas',
+    [],
+    (text) => listOf(hostPattern, text.toLowerCase()),
+  ),
+  'MCM.IDLE_SEC': orEngine(
+    number(
+      'Seconds without a request after which the service is paused until the next one; 0 keeps it running. Default: 300 for functions, 0 for OCI containers.',
+      0,
+      0,
+      86_400,
+    ),
+  ),
+  'MCM.MAX_EXECUTION_TIME_SEC': number(
+    'Seconds in which a service must have begun its answer to a request, and a handler must have ended it.',
+    30,
+    0.1,
+    3600,
+  ),
+  'MCM.HEALTH_PATH': setting<string | undefined>(
+    'Path below the base path that answers 200 when the service is well. A new version must pass it before the old one goes.',
+    'a path such as "/health"',
+    undefined,
+    (text) => (text.length <= 200 && /^\/[\w.~/-]*$/.test(text) ? text : undefined),
+  ),
+  'MCM.HEALTH_SEC': number(
+    'Seconds in which a started service must listen, and answer its health path.',
+    30,
+    1,
+    600,
+  ),
+  'MCM.MEMORY_MB': orEngine(
+    number('Most memory in MiB. Default: 128 for functions, 512 for OCI containers.', 0, 48, 1_048_576),
+  ),
+  'MCM.CPU': number('Most processor time, in cores.', 1, 0.05, 128),
+  'MCM.PIDS': number('Most processes and threads.', 128, 32, 32_768),
+  'MCM.STORAGE_MB': number('Most that `context.storage` of a function may hold, in MiB.', 8, 0, 64),
+  'MCM.PORT': setting<number | undefined>(
+    'Port that an OCI container listens on. Default: the one that its image exposes, else 8080.',
+    'a port from 1 to 65535',
+    undefined,
+    (text) =>
+      /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535 ? Number(text) : undefined,
+  ),
+  'MCM.VOLUMES': setting<readonly string[]>(
+    'Volumes of an OCI container, such as `data:/var/lib/data`. They outlive redeploys and go with the container.',
+    'name:/path pairs, separated by commas',
+    [],
+    (text) => listOf(volumePattern, text),
+  ),
+  'MCM.PAGES': choice(
+    'Whether browsers keep the pages of the service apart from the runtime’s own (`sandboxed`), or treat them as one site (`trusted`).',
+    ['sandboxed', 'trusted'],
+  ),
+} as const
+
+/** Settings of other runtimes of this API family. They are taken and change nothing, or are set by the runtime itself. */
+export const ignoredSettings: readonly string[] = [
+  'MCM.RUNTIME',
+  'MCM.WEBSOCKET_SUPPORT',
+  'MCM.DB_ENCRYPTION_SUPPORT',
+  'MCM.DB_EMBEDDING_SUPPORT',
+  'MCM.LINKLOCAL_REPLAY_NONCE_SUPPORT',
+  'MCM.OTEL_SUPPORT',
+  'MCM.CHILD_RUNTIME',
+]
+
+type Settings = typeof containerSettings
+export type ContainerSettings = { readonly [Name in keyof Settings]: Settings[Name]['default'] }
+
+/**
+ * The settings of a container, defaults included.
+ *
+ * @throws RpcError `invalid_params` for a value that is none, or a name beginning with `MCM.` that is not listed
+ */
+export function readSettings(env: Readonly<Record<string, string>>): ContainerSettings {
+  const settings: Record<string, unknown> = {}
+  for (const [name, { default: fallback, read, expected }] of Object.entries(containerSettings)) {
+    const text = Object.hasOwn(env, name) ? env[name] : undefined
+    const value = text === undefined ? fallback : read(text)
+    if (value === undefined && text !== undefined) {
+      throw new RpcError(
+        'invalid_params',
+        `env["${name}"] is ${JSON.stringify(text.slice(0, 80))}; expected ${expected}`,
+      )
+    }
+    settings[name] = value
+  }
+  for (const name of Object.keys(env)) {
+    if (
+      name.startsWith('MCM.') &&
+      !Object.hasOwn(containerSettings, name) &&
+      !ignoredSettings.includes(name)
+    ) {
+      throw new RpcError('invalid_params', `env["${name}"] is not a setting of this runtime`, {
+        hint: `Settings are ${Object.keys(containerSettings).join(', ')}. Names without "MCM." are the service's own.`,
+      })
+    }
+  }
+  return settings as unknown as ContainerSettings
+}

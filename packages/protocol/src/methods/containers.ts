@@ -1,0 +1,118 @@
+import * as z from 'zod'
+import { containerRecord, historyEntry, logLine } from '../mcm/records.ts'
+import { method, param } from './method.ts'
+import { edgeAccessToken } from './values.ts'
+
+const access = { token: 'associated', scope: 'edge:mcm' } as const
+const id = param(
+  'id',
+  z.string().min(1).max(400),
+  'a container id',
+  'Id of the container, `<clientId>-<name>`.',
+)
+
+/** Most members of `env`, and most characters of all of them together. */
+const maxEnv = { members: 200, characters: 32_768 }
+
+export const containerSpec = z.strictObject({
+  name: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/i),
+  image: z.string().min(1).max(300),
+  env: z
+    .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/), z.string())
+    .refine((env) => {
+      const entries = Object.entries(env)
+      const size = entries.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+      return entries.length <= maxEnv.members && size <= maxEnv.characters
+    })
+    .default({}),
+})
+
+export type ContainerSpec = z.output<typeof containerSpec>
+
+/** What a right spec looks like, in the words of a refusal. */
+export const expectedSpec = `{ "name": 1 to 63 letters, digits and . _ -; "image": name or id of a deployed image; "env": object of strings, at most ${maxEnv.members} members and ${maxEnv.characters} characters }`
+
+const reasons = ['not_found', 'container_failed', 'engine_unavailable', 'storage_full'] as const
+
+export const deployContainer = method({
+  name: 'deployContainer',
+  summary: 'Runs an image as a service, or replaces a running one with a new version.',
+  description:
+    'The new version is brought up and checked before the old one goes; where it fails, the old one goes on and the record says `rolled back`.',
+  params: [edgeAccessToken, param('spec', containerSpec, expectedSpec, 'What to run, and how.')],
+  result: containerRecord,
+  reasons: [...reasons, 'conflict', 'already_exists', 'busy'],
+  access,
+})
+
+export const getContainers = method({
+  name: 'getContainers',
+  summary: 'The containers of the project that the token is for.',
+  params: [edgeAccessToken],
+  result: z.array(containerRecord),
+  reasons: [],
+  access,
+})
+
+export const startContainer = method({
+  name: 'startContainer',
+  summary: 'Starts a container that was stopped or has failed.',
+  params: [edgeAccessToken, id],
+  result: containerRecord,
+  reasons,
+  access,
+})
+
+export const stopContainer = method({
+  name: 'stopContainer',
+  summary: 'Stops a container, and keeps it stopped over restarts.',
+  params: [edgeAccessToken, id],
+  result: containerRecord,
+  reasons: ['not_found', 'storage_full'],
+  access,
+})
+
+export const removeContainer = method({
+  name: 'removeContainer',
+  summary: 'Removes a container with its storage and its volumes.',
+  params: [edgeAccessToken, id],
+  result: z.object({ id: z.string() }),
+  reasons: ['not_found', 'storage_full', 'engine_unavailable'],
+  access,
+})
+
+export const getContainerLogs = method({
+  name: 'getContainerLogs',
+  summary: 'The last lines that a container wrote.',
+  description: 'Lines are kept in memory, to spare the flash of the device: they end with the runtime.',
+  params: [
+    edgeAccessToken,
+    id,
+    param(
+      'tail',
+      z
+        .union([
+          z.number().int(),
+          z
+            .string()
+            .regex(/^\d{1,5}$/)
+            .transform(Number),
+        ])
+        .pipe(z.number().min(1).max(10_000)),
+      'a whole number from 1 to 10000',
+      'How many lines at most.',
+    ),
+  ],
+  result: z.object({ lines: z.array(logLine) }),
+  reasons: ['not_found'],
+  access,
+})
+
+export const getContainerHistory = method({
+  name: 'getContainerHistory',
+  summary: 'What happened to a container, when, by whom and by which rule; of one that was removed, too.',
+  params: [edgeAccessToken, id],
+  result: z.object({ history: z.array(historyEntry) }),
+  reasons: ['not_found'],
+  access,
+})

@@ -1,0 +1,53 @@
+import * as z from 'zod'
+import { imageRecord } from '../mcm/records.ts'
+import { method, param } from './method.ts'
+import { edgeAccessToken } from './values.ts'
+
+const access = { token: 'associated', scope: 'edge:mcm' } as const
+
+export const deployImage = method({
+  name: 'deployImage',
+  summary: 'Puts an image on the device.',
+  description:
+    'Harmless to repeat: content is kept by its digest, once. An image of the same name is replaced; containers keep the version that they run until they are deployed again.',
+  params: [
+    edgeAccessToken,
+    param(
+      'source',
+      z.string().min(1).max(4096),
+      'the path of an archive on the device, an "upload:" handle, or a reference such as registry.example/app:1.0',
+      'A `docker save` archive or an OCI layout as a tar file, gzip or not; or a reference to an OCI registry, pinned with @sha256:… where it matters.',
+    ),
+  ],
+  result: imageRecord,
+  reasons: [
+    'not_found',
+    'invalid_image',
+    'unsupported_image',
+    'digest_mismatch',
+    'registry_unavailable',
+    'storage_full',
+  ],
+  access,
+})
+
+export const getImages = method({
+  name: 'getImages',
+  summary: 'The images of the project that the token is for.',
+  params: [edgeAccessToken],
+  result: z.array(imageRecord),
+  reasons: [],
+  access,
+})
+
+export const removeImage = method({
+  name: 'removeImage',
+  summary: 'Removes an image that no container uses.',
+  params: [
+    edgeAccessToken,
+    param('id', z.string().min(1), 'an image id', 'Id of the image, `<clientId>-<name>`.'),
+  ],
+  result: z.object({ id: z.string() }),
+  reasons: ['not_found', 'in_use', 'storage_full'],
+  access,
+})
