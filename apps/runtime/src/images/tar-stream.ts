@@ -100,22 +100,16 @@ export async function readTar(
     ),
   )
   parser.on('error', (cause: Error) => fail(broken(`the archive is broken: ${cause.message}`, cause)))
-  const ended = new Promise<void>((resolve) => {
-    parser.once('end', resolve)
-    parser.once('error', () => resolve())
-  })
+  const failed = new Promise<void>((resolve) => parser.once('error', () => resolve()))
+  const ended = new Promise<void>((resolve) => parser.once('end', resolve))
   for await (const chunk of content) {
     if (failure !== undefined) break
-    if (!parser.write(Buffer.from(chunk))) {
-      await new Promise<void>((resolve) => {
-        parser.once('drain', resolve)
-        parser.once('error', () => resolve())
-      })
-    }
+    if (parser.write(Buffer.from(chunk))) continue
+    await Promise.race([new Promise<void>((resolve) => parser.once('drain', resolve)), failed])
   }
   if (failure === undefined) {
     parser.end()
-    await ended
+    await Promise.race([ended, failed])
   }
   await working
   if (failure !== undefined) throw failure

@@ -11,7 +11,7 @@ export interface CgroupLimits {
 export interface Cgroup {
   /** Files that a process writes its id into to be held. */
   readonly joinFiles: readonly string[]
-  /** Bytes that are charged. */
+  /** Bytes in use, without what the kernel could drop at once. */
   memory(): number | null
   /** Whether the kernel ended a process for passing the memory limit. */
   wasOutOfMemory(): boolean
@@ -75,7 +75,7 @@ function openVersion1(folder: string): Cgroups {
       writeFileSync(join(pids, name, 'pids.max'), String(limits.pids))
       return {
         joinFiles: folders.map((each) => join(each, 'cgroup.procs')),
-        memory: () => Number(read(join(memory, name, 'memory.usage_in_bytes'))) || null,
+        memory: () => numberIn(join(memory, name, 'memory.stat'), 'total_rss'),
         wasOutOfMemory: () => /oom_kill [1-9]/.test(read(join(memory, name, 'memory.oom_control'))),
         remove: () => removeGroups(folders),
       }
@@ -108,13 +108,19 @@ function openVersion2(folder: string): Cgroups {
       writeFileSync(join(group, 'pids.max'), String(limits.pids))
       return {
         joinFiles: [join(group, 'cgroup.procs')],
-        memory: () => Number(read(join(group, 'memory.current'))) || null,
+        memory: () => numberIn(join(group, 'memory.stat'), 'anon'),
         wasOutOfMemory: () => /oom_kill [1-9]/.test(read(join(group, 'memory.events'))),
         remove: () => removeGroups([group]),
       }
     },
     removeAll: () => removeChildren([parent]),
   }
+}
+
+/** The value of a line `<name> <number>`. */
+function numberIn(path: string, name: string): number | null {
+  const found = new RegExp(`^${name} (\\d+)$`, 'm').exec(read(path))?.[1]
+  return found === undefined ? null : Number(found)
 }
 
 function removeChildren(parents: readonly string[]): void {

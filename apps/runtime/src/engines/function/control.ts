@@ -22,7 +22,6 @@ export interface StartOrder {
   readonly storage: Readonly<Record<string, string>>
   /** Most bytes of keys and values. */
   readonly quota: number
-  readonly timeLimitMs: number
 }
 
 export type ToFunction =

@@ -2,18 +2,20 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
-import type { ContainerSettings } from '@selvedge/protocol'
 import { type Cgroups, openCgroups } from './cgroup.ts'
 import { sockets } from './control.ts'
 
 const run = promisify(execFile)
 
 /** The unprivileged user of Linux, whom the host program runs as where the runtime is root. */
-const nobody = 65_534
+export const nobody = 65_534
 /** Most bytes, in blocks of 512, of a file that the host program may write: it needs none but small ones. */
 const maxFileBlocks = 2048
 /** Share of the memory limit that the JavaScript heap may take; the rest is for code, stacks and buffers. */
 const heapShare = 0.6
+
+/** Not of users where the runtime is root: mounting needs root then, and the program is given another user instead. */
+const namespaces = ['ipc', 'pid', 'net', 'uts', 'cgroup-try']
 
 export interface Sandbox {
   readonly deno: string
@@ -57,7 +59,7 @@ function bubblewrapArgs({ deno, program }: Sandbox, folder: string | undefined):
   const isRoot = process.getuid?.() === 0
   const libraries = ['/lib', '/lib64', '/usr/lib', '/usr/lib64'].filter(existsSync)
   return [
-    '--unshare-all',
+    ...namespaces.map((each) => `--unshare-${each}`),
     ...(isRoot
       ? []
       : ['--unshare-user', '--uid', String(nobody), '--gid', String(nobody), '--cap-drop', 'ALL']),
@@ -77,11 +79,13 @@ function bubblewrapArgs({ deno, program }: Sandbox, folder: string | undefined):
       'DENO_NO_UPDATE_CHECK',
       '1',
     ],
+    // Folders that bubblewrap makes on the way are for root only, unless they are made first.
+    ...['--perms', '0755', '--dir', '/usr'],
     ...libraries.flatMap((each) => ['--ro-bind', each, each]),
     ...['--ro-bind', deno, '/deno', '--ro-bind', program, '/program.js'],
     ...(isRoot ? ['--ro-bind', '/usr/bin/setpriv', '/setpriv'] : []),
     ...['--proc', '/proc', '--dev', '/dev', '--size', '16777216', '--perms', '1777', '--tmpfs', '/tmp'],
-    ...(folder === undefined ? [] : ['--bind', folder, '/run/instance']),
+    ...(folder === undefined ? [] : ['--bind', folder, '/instance']),
     ...['--remount-ro', '/', '--chdir', '/'],
     // Mounts need root where there are no user namespaces; the program itself never has it.
     ...(isRoot
@@ -135,17 +139,16 @@ export interface CommandLine {
 export function commandLine(
   sandbox: Sandbox,
   folder: string,
-  settings: ContainerSettings & { readonly memoryMb: number },
+  memoryMb: number,
   joinFiles: readonly string[],
 ): CommandLine {
-  const { memoryMb } = settings
   const held = sandbox.hasBubblewrap
     ? [
         'bwrap',
         ...bubblewrapArgs(sandbox, folder),
-        ...denoArgs({ deno: '/deno', program: '/program.js' }, '/run/instance', memoryMb),
+        ...denoArgs({ deno: '/deno', program: '/program.js' }, '/instance', memoryMb),
       ]
     : ['setpriv', '--pdeathsig', 'KILL', '--no-new-privs', ...denoArgs(sandbox, folder, memoryMb)]
-  const script = `for f in ${joinFiles.map((each) => `'${each}'`).join(' ')}; do echo $$ > "$f" || exit 70; done; ulimit -f ${maxFileBlocks} -c 0; exec "$@"`
+  const script = `for f in ${joinFiles.map((each) => `'${each}'`).join(' ')}; do echo $$ > "$f" || exit 70; done; ulimit -f ${maxFileBlocks}; ulimit -c 0; exec "$@"`
   return { file: '/bin/sh', args: ['-c', script, 'sh', ...held] }
 }

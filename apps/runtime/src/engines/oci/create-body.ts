@@ -20,8 +20,13 @@ export const labels = {
 
 export const shortHash = (text: string): string =>
   createHash('sha256').update(text).digest('hex').slice(0, 12)
-export const volumeName = (owner: string, id: string, name: string): string =>
-  `selvedge-${owner}-${shortHash(id)}-${name}`
+
+/** The volumes of a container, with their names in the engine. */
+export const volumesOf = ({ id, settings }: Plan, owner: string): { name: string; target: string }[] =>
+  settings['MCM.VOLUMES'].map((each) => {
+    const [name = '', target = ''] = each.split(':')
+    return { name: `selvedge-${owner}-${shortHash(id)}-${name}`, target }
+  })
 
 /** The port that the service listens on: the setting, or what the image exposes, or 8080. */
 export async function portOf({ settings, content }: Plan, blobs: Blobs): Promise<number> {
@@ -60,16 +65,11 @@ export function createBody(plan: Plan, owner: string, image: string, port: numbe
       RestartPolicy: { Name: 'no' },
       PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] },
       Binds: [`${folder}:${hostFolder}:rw`],
-      Mounts: settings['MCM.VOLUMES'].map((each) => {
-        const [name = '', target = ''] = each.split(':')
-        const volumeLabels = { [labels.owner]: owner, [labels.container]: id }
-        return {
-          Type: 'volume',
-          Source: volumeName(owner, id, name),
-          Target: target,
-          VolumeOptions: { Labels: volumeLabels },
-        }
-      }),
+      Mounts: volumesOf(plan, owner).map(({ name, target }) => ({
+        Type: 'volume',
+        Source: name,
+        Target: target,
+      })),
     },
   }
 }

@@ -5,6 +5,7 @@
 
 import { existsSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
+import { Readable } from 'node:stream'
 import { RpcError } from '@selvedge/protocol'
 
 const version = '/v1.41'
@@ -90,15 +91,11 @@ export function createEngineApi(socketPath: string): EngineApi {
           ),
         ),
       )
-      if (!isStream) return void asked.end(text)
-      const feed = async () => {
-        for await (const chunk of body as AsyncIterable<Uint8Array>) {
-          if (!asked.write(chunk))
-            await new Promise((drained) => asked.once('drain', drained).once('close', drained))
-        }
-        asked.end()
-      }
-      feed().catch((cause) => asked.destroy(cause))
+      if (isStream)
+        Readable.from(body as AsyncIterable<Uint8Array>)
+          .on('error', (cause) => asked.destroy(cause))
+          .pipe(asked)
+      else asked.end(text)
     })
   }
 
@@ -119,9 +116,7 @@ export function createEngineApi(socketPath: string): EngineApi {
       const response = await send(method, path, body, !path.includes('/wait'))
       if ((response.statusCode ?? 500) >= 300 && response.statusCode !== 304) return refuse(response)
       const text = await readAll(response)
-      return (
-        text === '' || !/json/.test(response.headers['content-type'] ?? '') ? undefined : JSON.parse(text)
-      ) as never
+      return (/^[[{]/.test(text) ? JSON.parse(text) : undefined) as never
     },
     async stream(method, path, body) {
       const response = await send(method, path, body, false)

@@ -7,7 +7,7 @@ import type { Content } from '../../deployments/deployments.ts'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Engine, Instance, Plan } from '../engine.ts'
 import { awaitPort } from './await-port.ts'
-import { createBody, labels, portOf, shortHash } from './create-body.ts'
+import { createBody, labels, portOf, shortHash, volumesOf } from './create-body.ts'
 import { type EngineApi, EngineError, findEngine } from './engine-api.ts'
 import { createFrameReader } from './log-frames.ts'
 import { saveStream } from './save-stream.ts'
@@ -38,7 +38,8 @@ interface Listed {
 
 /** The layers that every container of this engine is given. */
 const layers = ['namespaces', 'read-only root', 'no capabilities', 'no new privileges', 'cgroup']
-const pollInterval = 1000
+/** Milliseconds between two looks at a container whose end the engine does not tell: short at first. */
+const pollIntervals = { first: 50, last: 1000 }
 
 export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engine {
   const owner = shortHash(state)
@@ -129,6 +130,10 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
         const image = await load(api, plan.content)
         const own = folderOf(plan)
         await removeContainer(api, name)
+        for (const volume of volumesOf(plan, owner)) {
+          const volumeLabels = { [labels.owner]: owner, [labels.container]: plan.id }
+          await api.call('POST', '/volumes/create', { Name: volume.name, Labels: volumeLabels })
+        }
         const body = createBody(plan, owner, image, await portOf(plan, blobs), own)
         await api.call('POST', `/containers/create?name=${name}`, body)
         await api.call('POST', `/containers/${name}/start`)
@@ -211,7 +216,7 @@ function ignoreMissing(cause: unknown): undefined {
 
 /** Kept with the reason once a container has ended. That the engine itself is away says nothing of the container. */
 async function awaitEnd(api: EngineApi, name: string): Promise<string> {
-  for (;;) {
+  for (let pause = pollIntervals.first; ; pause = Math.min(pause * 2, pollIntervals.last)) {
     await api.call('POST', `/containers/${name}/wait`).catch(() => undefined)
     const found = await api.call<Inspected>('GET', `/containers/${name}/json`).catch((cause) => {
       if (cause instanceof EngineError && cause.status === 404) return 'gone'
@@ -224,6 +229,6 @@ async function awaitEnd(api: EngineApi, name: string): Promise<string> {
         ? 'it passed its memory limit (MCM.MEMORY_MB)'
         : `it ended with exit code ${ExitCode}${problem ? `: ${problem}` : ''}`
     }
-    await new Promise((resolve) => setTimeout(resolve, pollInterval))
+    await new Promise((resolve) => setTimeout(resolve, pause))
   }
 }
