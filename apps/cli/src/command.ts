@@ -10,8 +10,8 @@ export interface OptionDeclaration {
 
 export interface Input {
   readonly args: readonly string[]
-  /** Values by the camel-cased name of their option; true for one without a value. */
-  readonly options: Readonly<Record<string, string | true | undefined>>
+  /** Values by the camel-cased name of their option; true for one without a value, a list for one that may come again. */
+  readonly options: Readonly<Record<string, string | true | readonly string[] | undefined>>
 }
 
 export interface CommandDeclaration {

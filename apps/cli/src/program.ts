@@ -44,7 +44,8 @@ function buildProgram(commands: readonly CommandDeclaration[], { out, error }: S
       const flags = made.opts() as ContextFlags & { json?: boolean }
       const input: Input = { args: made.args, options: made.opts() }
       const result = await each.run(createContext(flags, process.env), input)
-      out(`${flags.json ? formatJson(result) : (each.human ?? formatHuman)(result as never)}\n`)
+      if (result !== undefined)
+        out(`${flags.json ? formatJson(result) : (each.human ?? formatHuman)(result as never)}\n`)
     })
   }
   return program

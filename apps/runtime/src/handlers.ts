@@ -25,6 +25,7 @@ export interface HandlerParts {
   readonly hmac: Hmac
   readonly images: Images
   readonly containers: Containers
+  readonly describeEngines: () => Promise<ResultOf<Methods['getEngines']>>
   readonly authorize: Authorize
   readonly document: () => object
 }
@@ -73,6 +74,7 @@ export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<
     },
     getContainerHistory: async (params) =>
       containers.history(await caller('getContainerHistory', params), params.id),
+    getEngines: () => parts.describeEngines(),
     'rpc.discover': parts.document,
   }
   return Object.fromEntries(

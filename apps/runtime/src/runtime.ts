@@ -121,6 +121,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
       hmac: createHmac({ ...shared, ...identity, tokens }),
       images,
       containers,
+      describeEngines: services.describeEngines,
       authorize,
       document: () => documentFor(listeners.url),
     }),

@@ -54,8 +54,9 @@ export function createRpcClient<Table extends MethodTable>(
 ): RpcClient<Table> {
   const client: Record<string, unknown> = {}
   for (const name of Object.keys(table)) {
-    client[name] = (params?: object, options?: CallOptions) =>
-      callRpc(connection, table[name]!.name, params, options)
+    const { name: method, patienceMs } = table[name]!
+    const patient = { ...(patienceMs !== undefined && { timeoutMs: patienceMs }), ...connection }
+    client[name] = (params?: object, options?: CallOptions) => callRpc(patient, method, params, options)
   }
   return client as RpcClient<Table>
 }

@@ -10,18 +10,32 @@ import { adminProjectCreate, adminProjectDisable, adminProjectList } from './adm
 import { adminTokenDeveloper, adminTokenList, adminTokenRevoke } from './admin/tokens.ts'
 import { call } from './call.ts'
 import { completion } from './completion.ts'
+import { containerChanges } from './container/change.ts'
+import { containerDeploy } from './container/deploy.ts'
+import { containerList } from './container/list.ts'
+import { containerLogs } from './container/logs.ts'
+import { containerWait } from './container/wait.ts'
+import { dev } from './dev.ts'
+import { doctor } from './doctor.ts'
 import { gpsShow } from './gps/show.ts'
 import { gpsUpdate } from './gps/update.ts'
 import { hmacCreate } from './hmac/create.ts'
 import { hmacVerify } from './hmac/verify.ts'
+import { imageDeploy } from './image/deploy.ts'
+import { imageList } from './image/list.ts'
+import { imagePack } from './image/pack.ts'
+import { imageRemove } from './image/remove.ts'
+import { init } from './init.ts'
 import { me } from './me.ts'
 import { status } from './status.ts'
 import { tokenAccess } from './token/access.ts'
 import { tokenEdge } from './token/edge.ts'
+import { why } from './why.ts'
 
 export const commands: readonly CommandDeclaration[] = [
   me,
   status,
+  doctor,
   tokenEdge,
   tokenAccess,
   accountAssociate,
@@ -31,6 +45,18 @@ export const commands: readonly CommandDeclaration[] = [
   gpsShow,
   hmacCreate,
   hmacVerify,
+  imageDeploy,
+  imageList,
+  imageRemove,
+  imagePack,
+  containerDeploy,
+  containerList,
+  ...containerChanges,
+  containerLogs,
+  containerWait,
+  why,
+  init,
+  dev,
   call,
   adminAccountCreate,
   adminAccountList,
@@ -55,6 +81,8 @@ export const groups: Readonly<Record<string, string>> = {
   account: 'The account that this runtime is associated with.',
   gps: 'Where the device is.',
   hmac: 'HMAC codes of this node.',
+  image: 'Images on the device.',
+  container: 'Services on the device.',
   admin: "The operator's commands, over the socket of the identity service.",
   'admin account': 'Accounts.',
   'admin project': 'Projects and their client IDs.',

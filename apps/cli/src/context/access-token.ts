@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { OptionDeclaration } from '../command.ts'
+import type { Input, OptionDeclaration } from '../command.ts'
 import { UsageError } from '../failure.ts'
 import type { Context } from './context.ts'
 
@@ -19,7 +19,7 @@ export function exchangeOptions(): readonly OptionDeclaration[] {
   ]
 }
 
-type Options = Readonly<Record<string, string | true | undefined>>
+type Options = Input['options']
 
 /** The access token that the options lead to: as it is, or by the exchange with this node's edge ID token. */
 export async function accessTokenOf(context: Context, options: Options, scope: string): Promise<string> {

@@ -13,7 +13,7 @@ import {
   type RpcConnection,
   type RuntimeClient,
 } from '@selvedge/client'
-import { createNodeFetch } from '@selvedge/client/node'
+import { createNodeFetch, type StreamConnection } from '@selvedge/client/node'
 import { type AdminMethods, adminMethods } from '@selvedge/protocol/admin'
 import { UsageError } from '../failure.ts'
 import { traced } from './trace.ts'
@@ -22,6 +22,8 @@ export interface Context {
   readonly runtime: RuntimeClient
   /** The way to the runtime, for methods that the table does not know. */
   readonly runtimeConnection: RpcConnection
+  /** The way to the runtime for streams. */
+  readonly streams: (edgeAccessToken: string) => StreamConnection
   readonly identity: IdentityClient
   readonly identityUrl: string
   readonly discovery: DiscoveryClient
@@ -58,8 +60,9 @@ export function createContext(flags: ContextFlags, env: Env): Context {
   const runtimeUrl = flags.url ?? env.SELVEDGE_RUNTIME_URL
   const socket = join(state, 'runtime.sock')
   const apiKey = readApiKey(state, env)
+  const isLocal = runtimeUrl === undefined && existsSync(socket)
   const runtimeConnection: RpcConnection = {
-    ...(runtimeUrl === undefined && existsSync(socket)
+    ...(isLocal
       ? { url: 'http://localhost', fetch: overSocket(socket) }
       : { url: trim(runtimeUrl ?? stack.runtime ?? 'http://127.0.0.1:8083'), fetch: overTcp }),
     ...(apiKey !== undefined && { apiKey }),
@@ -67,6 +70,11 @@ export function createContext(flags: ContextFlags, env: Env): Context {
   return {
     runtime: createRuntimeClient(runtimeConnection),
     runtimeConnection,
+    streams: (edgeAccessToken) => ({
+      url: runtimeConnection.url,
+      ...(isLocal && { socketPath: socket }),
+      edgeAccessToken,
+    }),
     identity: createIdentityClient({ url: identityUrl, fetch: overTcp }),
     identityUrl,
     discovery: createDiscoveryClient({ url: discoveryUrl, fetch: overTcp }),

@@ -2,7 +2,7 @@
  * The port of the engines: what runs an image. Two implementations, `function` and `oci`, pass one suite. An engine knows
  * nothing of desired state, restarts or routes; it starts instances, tells when they end, and leaves nothing behind.
  */
-import type { ContainerSettings } from '@selvedge/protocol'
+import type { ContainerSettings, Methods, ResultOf } from '@selvedge/protocol'
 import type { Content } from '../deployments/deployments.ts'
 import type { ServiceInfo, StorageChange } from './function/control.ts'
 
@@ -82,10 +82,4 @@ export interface Engine {
   describe(): Promise<EngineReport>
 }
 
-export interface EngineReport {
-  readonly available: boolean
-  readonly detail: string
-  readonly isolation: readonly string[]
-  /** What would make it better, one sentence each. */
-  readonly hints: readonly string[]
-}
+export type EngineReport = ResultOf<Methods['getEngines']>['oci']

@@ -1,2 +1,3 @@
-/** What only Node can do: Unix sockets. */
+/** What only Node can do: Unix sockets, and streams to and from the runtime. */
 export { createNodeFetch } from './node-fetch.ts'
+export { followLogs, type StreamConnection, uploadImage } from './streams.ts'

@@ -32,6 +32,7 @@ export type ContainerSpec = z.output<typeof containerSpec>
 /** What a right spec looks like, in the words of a refusal. */
 export const expectedSpec = `{ "name": 1 to 63 letters, digits and . _ -; "image": name or id of a deployed image; "env": object of strings, at most ${maxEnv.members} members and ${maxEnv.characters} characters }`
 
+/** Reasons of what starts a container. */
 const reasons = ['not_found', 'container_failed', 'engine_unavailable', 'storage_full'] as const
 
 export const deployContainer = method({
@@ -41,8 +42,9 @@ export const deployContainer = method({
     'The new version is brought up and checked before the old one goes; where it fails, the old one goes on and the record says `rolled back`.',
   params: [edgeAccessToken, param('spec', containerSpec, expectedSpec, 'What to run, and how.')],
   result: containerRecord,
-  reasons: [...reasons, 'conflict', 'already_exists', 'busy'],
+  reasons: [...reasons, 'conflict', 'busy'],
   access,
+  patienceMs: 660_000,
 })
 
 export const getContainers = method({
@@ -59,8 +61,9 @@ export const startContainer = method({
   summary: 'Starts a container that was stopped or has failed.',
   params: [edgeAccessToken, id],
   result: containerRecord,
-  reasons,
+  reasons: [...reasons, 'busy'],
   access,
+  patienceMs: 660_000,
 })
 
 export const stopContainer = method({
@@ -68,8 +71,9 @@ export const stopContainer = method({
   summary: 'Stops a container, and keeps it stopped over restarts.',
   params: [edgeAccessToken, id],
   result: containerRecord,
-  reasons: ['not_found', 'storage_full'],
+  reasons: ['not_found', 'storage_full', 'busy'],
   access,
+  patienceMs: 60_000,
 })
 
 export const removeContainer = method({
@@ -77,8 +81,9 @@ export const removeContainer = method({
   summary: 'Removes a container with its storage and its volumes.',
   params: [edgeAccessToken, id],
   result: z.object({ id: z.string() }),
-  reasons: ['not_found', 'storage_full', 'engine_unavailable'],
+  reasons: ['not_found', 'storage_full', 'engine_unavailable', 'busy'],
   access,
+  patienceMs: 60_000,
 })
 
 export const getContainerLogs = method({
@@ -115,4 +120,20 @@ export const getContainerHistory = method({
   result: z.object({ history: z.array(historyEntry) }),
   reasons: ['not_found'],
   access,
+})
+
+const engineReport = z.object({
+  available: z.boolean(),
+  detail: z.string().describe('Where it was found, or why it is not there'),
+  isolation: z.array(z.string()).describe('The layers that hold what it runs'),
+  hints: z.array(z.string()).describe('What would make it better'),
+})
+
+export const getEngines = method({
+  name: 'getEngines',
+  summary: 'Which engines run images on this device, and which layers of isolation hold.',
+  params: [],
+  result: z.object({ function: engineReport, oci: engineReport }),
+  reasons: [],
+  access: {},
 })

@@ -5,6 +5,7 @@ import {
   getContainerHistory,
   getContainerLogs,
   getContainers,
+  getEngines,
   removeContainer,
   startContainer,
   stopContainer,
@@ -36,6 +37,7 @@ export const methods = {
   removeContainer,
   getContainerLogs,
   getContainerHistory,
+  getEngines,
   'rpc.discover': discover,
 } as const
 

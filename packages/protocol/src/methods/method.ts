@@ -34,6 +34,8 @@ export interface Method<
   /** Reasons that this method fails with, beyond those that any call may. */
   readonly reasons: readonly Reason[]
   readonly access: Access
+  /** Milliseconds for which a caller should wait, where the usual ten seconds are too few. */
+  readonly patienceMs?: number
   /** Members of the result that the answer repeats beside `id` and `jsonrpc`, for clients that look there. */
   readonly mirrored?: readonly string[]
 }

@@ -2,7 +2,7 @@ import { isScope, scopeNames } from '@selvedge/protocol/tokens'
 import { command } from '../../command.ts'
 import { UsageError } from '../../failure.ts'
 
-const listOf = (text: string | true | undefined): string[] | null =>
+const listOf = (text: Input['options'][string]): string[] | null =>
   typeof text === 'string' ? text.split(/[\s,]+/).filter(Boolean) : null
 
 export const adminProjectCreate = command({

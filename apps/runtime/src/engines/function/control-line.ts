@@ -1,9 +1,24 @@
 /** The runtime's end of the line to a host program. What comes from there is as little trusted as the function itself. */
 import { createServer, type Socket } from 'node:net'
+import * as z from 'zod'
 import { createLineReader, type FromFunction, type ToFunction } from './control.ts'
 
 /** Milliseconds in which a program that reacts at all answers a ping. */
 const pingPatience = 1000
+
+const change = z.strictObject({
+  set: z.record(z.string(), z.string()).optional(),
+  remove: z.array(z.string()).optional(),
+})
+
+/** What a host program may say. Anything else ends the line, and with it the program. */
+const fromFunction: z.ZodType<FromFunction> = z.union([
+  z.strictObject({ ready: z.literal(true) }),
+  z.strictObject({ broken: z.string() }),
+  z.strictObject({ write: z.number(), change }),
+  z.strictObject({ identify: z.number(), audience: z.string() }),
+  z.strictObject({ pong: z.number() }),
+]) as never
 
 export interface ControlLine {
   send(message: ToFunction): void
@@ -61,7 +76,7 @@ export async function openControlLine({
       received = 0
       let message: FromFunction
       try {
-        message = JSON.parse(text) as FromFunction
+        message = fromFunction.parse(JSON.parse(text))
       } catch {
         return void socket.destroy()
       }

@@ -45,8 +45,8 @@ export const sockets = { control: 'control', service: 'service', host: 'host' } 
 /** Header that names the URL a function wants to call. */
 export const targetHeader = 'x-selvedge-target'
 
-/** Bytes that an item of the storage counts for. */
-export const sizeOf = (key: string, value: string): number => key.length + value.length
+/** Bytes that an item of the storage counts for: what it holds, and what it costs to hold anything. */
+export const sizeOf = (key: string, value: string): number => 64 + key.length + value.length
 
 /** Splits a stream of text into lines. */
 export function createLineReader(

@@ -66,7 +66,7 @@ export async function startInstance(
     onMessage(message, { send }) {
       if ('ready' in message) started.resolve()
       else if ('broken' in message)
-        fail(`index.${entry.language} did not load: ${String(message.broken).slice(0, 500)}`)
+        fail(`index.${entry.language} did not load: ${message.broken.slice(0, 500)}`)
       else void answer(message, storage, plan).then(send)
     },
   })
@@ -139,7 +139,7 @@ async function answer(question: Question, storage: StorageSession, { host }: Pla
     if ('write' in question) await storage.write(question.change)
     return {
       done: id,
-      ...('identify' in question && { value: host.identityToken(String(question.audience)) }),
+      ...('identify' in question && { value: host.identityToken(question.audience) }),
     }
   } catch (cause) {
     return { failed: id, reason: (cause as Error).message }

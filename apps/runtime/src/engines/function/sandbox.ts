@@ -22,8 +22,8 @@ export interface Sandbox {
   readonly program: string
   readonly cgroups: Cgroups | undefined
   readonly hasBubblewrap: boolean
-  readonly layers: readonly string[]
-  readonly hints: readonly string[]
+  readonly layers: string[]
+  readonly hints: string[]
 }
 
 /** What is tried once, at the first use: only what is seen to work is counted on. */

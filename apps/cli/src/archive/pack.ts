@@ -1,0 +1,96 @@
+/** Makes the `docker save` archive of a function image. The same files make the same archive, byte for byte. */
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { Header } from 'tar'
+import { UsageError } from '../failure.ts'
+
+const block = 512
+const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex')
+
+/** A ustar archive: no times, no owners, files in the order they are given. */
+function tar(files: readonly (readonly [path: string, content: Buffer])[]): Buffer {
+  const parts = files.flatMap(([path, content]) => {
+    const header = new Header({
+      path,
+      size: content.length,
+      mode: 0o644,
+      type: 'File',
+      uid: 0,
+      gid: 0,
+      mtime: new Date(0),
+    })
+    header.encode()
+    return [header.block!, content, Buffer.alloc((block - (content.length % block)) % block)]
+  })
+  return Buffer.concat([...parts, Buffer.alloc(2 * block)])
+}
+
+export interface Packed {
+  readonly name: string
+  readonly version: string
+  /** Digest of the image configuration, as the runtime will show it. */
+  readonly digest: string
+  readonly archive: Buffer
+}
+
+/**
+ * @param folder holds `index.js` or `index.wasm`; name and version are those of its package.json, where it has one
+ * @throws UsageError
+ */
+export function packFunction(
+  folder: string,
+  options: { readonly name?: string; readonly version?: string } = {},
+): Packed {
+  const entries = ['index.js', 'index.wasm'].filter((each) => existsSync(join(folder, each)))
+  const [entry] = entries
+  if (entry === undefined || entries.length > 1) {
+    throw new UsageError(
+      `${folder} holds ${entry === undefined ? 'neither index.js nor index.wasm' : 'both index.js and index.wasm'}`,
+      'A function image is one file: bundle the others into it. "selvedge init function <dir>" makes an example.',
+    )
+  }
+  const { name = options.name ?? cleanName(basename(resolve(folder))), version = '1.0.0' } = {
+    ...readPackage(folder),
+    ...options,
+  }
+  const layer = tar([[entry, readFileSync(join(folder, entry))]])
+  const layerId = sha256(layer)
+  const config = JSON.stringify({
+    architecture: process.arch === 'arm64' ? 'arm64' : 'amd64',
+    os: 'linux',
+    config: { Labels: { 'dev.selvedge.entry': entry } },
+    rootfs: { type: 'layers', diff_ids: [`sha256:${layerId}`] },
+    history: [{ created_by: 'selvedge image pack' }],
+  })
+  const configId = sha256(config)
+  const repoTag = `${name}:${version}`
+  const text = (content: unknown) =>
+    Buffer.from(typeof content === 'string' ? content : JSON.stringify(content))
+  const archive = tar([
+    [`${configId}.json`, text(config)],
+    [`${layerId}/VERSION`, text('1.0')],
+    [`${layerId}/json`, text({ id: layerId })],
+    [`${layerId}/layer.tar`, layer],
+    [
+      'manifest.json',
+      text([{ Config: `${configId}.json`, RepoTags: [repoTag], Layers: [`${layerId}/layer.tar`] }]),
+    ],
+    ['repositories', text({ [name]: { [version]: layerId } })],
+  ])
+  return { name, version, digest: `sha256:${configId}`, archive }
+}
+
+function readPackage(folder: string): { name?: string; version?: string } {
+  const path = join(folder, 'package.json')
+  if (!existsSync(path)) return {}
+  const { name, version } = JSON.parse(readFileSync(path, 'utf8')) as { name?: string; version?: string }
+  return { ...(name && { name: cleanName(name) }), ...(version && { version }) }
+}
+
+const cleanName = (name: string): string =>
+  name
+    .toLowerCase()
+    .replace(/^@/, '')
+    .replaceAll(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[^a-z0-9]+/, '') || 'function'

@@ -1,0 +1,25 @@
+import { type CommandDeclaration, command } from '../../command.ts'
+import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+
+/** The commands that take the id of a container and one call. */
+const change = (
+  verb: string,
+  summary: string,
+  method: 'startContainer' | 'stopContainer' | 'removeContainer',
+) =>
+  command<unknown>({
+    path: ['container', verb],
+    summary,
+    args: '<id>',
+    options: accessTokenOptions,
+    run: async (context, { args: [id = ''], options }) => {
+      const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
+      return context.runtime[method]({ edgeAccessToken, id })
+    },
+  })
+
+export const containerChanges: readonly CommandDeclaration[] = [
+  change('start', 'Start a container that was stopped or has failed.', 'startContainer'),
+  change('stop', 'Stop a container, and keep it stopped over restarts of the device.', 'stopContainer'),
+  change('remove', 'Remove a container with its storage and its volumes.', 'removeContainer'),
+]

@@ -1,0 +1,25 @@
+import { command } from '../../command.ts'
+import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { readSpec } from './spec.ts'
+
+export const containerDeploy = command({
+  path: ['container', 'deploy'],
+  summary:
+    'Run an image as a service, or replace a running one; the old version goes only when the new one is well.',
+  options: [
+    { flags: '--name <name>', description: 'name of the container' },
+    { flags: '--image <name>', description: 'name or id of a deployed image' },
+    {
+      flags: '--env <pair...>',
+      description: 'KEY=value, as often as needed; MCM.… are settings of the runtime',
+    },
+    { flags: '--env-file <file>', description: 'file with KEY=value lines' },
+    { flags: '--payload <file>', description: 'JSON file with { "name", "image", "env" }' },
+    ...accessTokenOptions,
+  ],
+  run: async (context, { options }) => {
+    const spec = readSpec(options)
+    const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
+    return context.runtime.deployContainer({ edgeAccessToken, spec })
+  },
+})

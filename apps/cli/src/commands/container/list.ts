@@ -1,0 +1,43 @@
+import { command } from '../../command.ts'
+import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { formatHuman } from '../../output/human.ts'
+
+const units = [
+  [86_400, 'd'],
+  [3600, 'h'],
+  [60, 'min'],
+  [1, 's'],
+] as const
+
+function uptime(startedAt: string | null, now: number): string {
+  if (startedAt === null) return '-'
+  const seconds = Math.max(0, Math.round((now - Date.parse(startedAt)) / 1000))
+  const [size, unit] = units.find(([each]) => seconds >= each) ?? [1, 's']
+  return `${Math.floor(seconds / size)} ${unit}`
+}
+
+export const containerList = command({
+  path: ['container', 'list'],
+  summary: 'List the containers of the project: state, time since the start, memory, restarts, path.',
+  options: accessTokenOptions,
+  run: async (context, { options }) => {
+    const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
+    const [containers, { time }] = await Promise.all([
+      context.runtime.getContainers({ edgeAccessToken }),
+      context.runtime.getMe(),
+    ])
+    return containers.map((each) => ({ ...each, uptime: uptime(each.startedAt, Date.parse(time.now)) }))
+  },
+  human: (containers) =>
+    formatHuman(
+      containers.map(({ id, state, uptime: up, memory, restarts, basePath, health, reason }) => ({
+        id,
+        state: health === 'unhealthy' ? `${state}, unhealthy` : state,
+        uptime: up,
+        memory: memory === null ? '-' : `${(memory / 1024 / 1024).toFixed(1)} MiB`,
+        restarts,
+        path: basePath,
+        reason,
+      })),
+    ),
+})

@@ -1,0 +1,56 @@
+import { followLogs } from '@selvedge/client/node'
+import type { LogLine } from '@selvedge/protocol'
+import { command } from '../../command.ts'
+import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { UsageError } from '../../failure.ts'
+
+const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** `10m`, `2h`, or an ISO 8601 time, as an ISO 8601 time. */
+export function readSince(text: string, now: number): string {
+  const [, count, unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? []
+  if (count !== undefined) return new Date(now - Number(count) * units[unit]!).toISOString()
+  if (!Number.isNaN(Date.parse(text))) return new Date(text).toISOString()
+  throw new UsageError(
+    `--since is ${JSON.stringify(text)}`,
+    'Give a span such as 10m or 2h, or a time such as 2026-01-31T12:00:00Z.',
+  )
+}
+
+const format = ({ time, stream, text }: LogLine): string =>
+  `${time.slice(11, 23)} ${stream === 'stdout' ? ' ' : stream === 'stderr' ? '!' : '#'} ${text}`
+
+export const containerLogs = command({
+  path: ['container', 'logs'],
+  summary:
+    'Show what a container wrote; with --follow as it writes. "!" marks standard error, "#" the runtime itself.',
+  args: '<id>',
+  options: [
+    { flags: '--tail <count>', description: 'how many lines at most; default 100' },
+    { flags: '--since <time>', description: 'only lines from then on: 10m, 2h, or an ISO 8601 time' },
+    { flags: '-f, --follow', description: 'go on until interrupted' },
+    ...accessTokenOptions,
+  ],
+  run: async (context, { args: [id = ''], options }) => {
+    const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
+    const tail = Number(options.tail ?? 100)
+    if (!Number.isInteger(tail) || tail < 1)
+      throw new UsageError('--tail is not a whole number', 'For example --tail 50')
+    const now = Date.parse((await context.runtime.getMe()).time.now)
+    const since = typeof options.since === 'string' ? readSince(options.since, now) : undefined
+    if (options.follow) {
+      const show = (line: LogLine) =>
+        void process.stdout.write(`${options.json ? JSON.stringify(line) : format(line)}\n`)
+      await followLogs(
+        context.streams(edgeAccessToken),
+        id,
+        { tail, ...(since !== undefined && { since }) },
+        show,
+      )
+      return undefined
+    }
+    const { lines } = await context.runtime.getContainerLogs({ edgeAccessToken, id, tail })
+    return { lines: lines.filter(({ time }) => since === undefined || time >= since) }
+  },
+  human: (result) => result?.lines.map(format).join('\n') ?? '',
+})

@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { command } from '../../command.ts'
+import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { UsageError } from '../../failure.ts'
+
+const interval = 200
+const goals = ['running', 'healthy', 'stopped', 'failed'] as const
+
+export const containerWait = command({
+  path: ['container', 'wait'],
+  summary: 'Wait until a container is in a state: running, healthy, stopped or failed.',
+  args: '<id>',
+  options: [
+    { flags: '--for <state>', description: `${goals.join(', ')}; default running` },
+    { flags: '--timeout <seconds>', description: 'give up after so long; default 60' },
+    ...accessTokenOptions,
+  ],
+  run: async (context, { args: [id = ''], options }) => {
+    const goal = goals.find((each) => each === (options.for ?? 'running'))
+    if (!goal)
+      throw new UsageError(`--for is ${JSON.stringify(options.for)}`, `It is one of ${goals.join(', ')}.`)
+    const seconds = Number(options.timeout ?? 60)
+    if (!(seconds > 0))
+      throw new UsageError('--timeout is not a number of seconds', 'For example --timeout 30')
+    const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
+    const started = performance.now()
+    for (;;) {
+      const found = (await context.runtime.getContainers({ edgeAccessToken })).find((each) => each.id === id)
+      if (!found)
+        throw new UsageError(`there is no container ${id}`, '"selvedge container list" shows their ids.')
+      if (goal === 'healthy' ? found.health === 'healthy' : found.state === goal) return found
+      if (found.state === 'failed') throw new Error(`${id} has failed: ${found.reason}`)
+      if (performance.now() - started > seconds * 1000)
+        throw new Error(`${id} is ${found.state} (${found.health}) after ${seconds} s, not ${goal}`)
+      await sleep(interval)
+    }
+  },
+})

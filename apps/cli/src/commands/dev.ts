@@ -1,0 +1,92 @@
+import { watch } from 'node:fs'
+import { basename, resolve } from 'node:path'
+import { followLogs, uploadImage } from '@selvedge/client/node'
+import type { LogLine } from '@selvedge/protocol'
+import { buildFolder } from '../archive/build.ts'
+import { command } from '../command.ts'
+import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
+import type { Context } from '../context/context.ts'
+import { describeFailure } from '../failure.ts'
+import { readSpec } from './container/spec.ts'
+
+/** Milliseconds without a change after which a folder counts as saved. */
+const settling = 150
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`)
+
+/** Builds a folder, deploys it, and shows its log; again on every change, until interrupted. */
+export const dev = command({
+  path: ['dev'],
+  summary: 'Build and deploy a folder, follow its log, and do it again whenever a file changes.',
+  args: '<dir>',
+  options: [
+    { flags: '--name <name>', description: 'name of the container; default: of the folder' },
+    { flags: '--env <pair...>', description: 'KEY=value, as often as needed' },
+    { flags: '--env-file <file>', description: 'file with KEY=value lines' },
+    ...accessTokenOptions,
+  ],
+  run: async (context, { args: [folder = '.'], options }) => {
+    const name = typeof options.name === 'string' ? options.name : basename(resolve(folder)).toLowerCase()
+    const token = () => accessTokenOf(context, options, 'openid edge:mcm')
+
+    async function deploy(): Promise<string | undefined> {
+      try {
+        const built = buildFolder(folder)
+        const edgeAccessToken = await token()
+        try {
+          const image = await uploadImage(context.streams(edgeAccessToken), built.path)
+          const spec = readSpec({ ...options, name, image: image.id })
+          const { id, basePath, kind } = await context.runtime.deployContainer({ edgeAccessToken, spec })
+          say(`deployed ${id} (${kind}) at ${await urlOf(context, basePath)}`)
+          return id
+        } finally {
+          built.remove()
+        }
+      } catch (cause) {
+        const { message, hint } = describeFailure(cause)
+        say(`not deployed: ${message}${hint === undefined ? '' : `\n  ${hint}`}`)
+        return undefined
+      }
+    }
+
+    const ended = new Promise<void>((done) => {
+      process.once('SIGINT', () => done())
+      process.once('SIGTERM', () => done())
+    })
+    let following: AbortController | undefined
+    let turn: Promise<void> = Promise.resolve()
+    const again = () => {
+      turn = turn.then(async () => {
+        const id = await deploy()
+        if (id === undefined || following) return
+        following = new AbortController()
+        const show = ({ stream, text }: LogLine) =>
+          void process.stdout.write(`${stream === 'stdout' ? ' ' : '!'} ${text}\n`)
+        const { signal } = following
+        followLogs(context.streams(await token()), id, { tail: 20, signal }, show)
+          .catch(() => undefined)
+          .finally(() => {
+            following = undefined
+          })
+      })
+    }
+    again()
+    let timer: NodeJS.Timeout | undefined
+    const watcher = watch(folder, { recursive: true }, (_, file) => {
+      if (file === null || /(^|\/)(node_modules|\.git)(\/|$)|\.tar$/.test(file)) return
+      clearTimeout(timer)
+      timer = setTimeout(again, settling)
+    })
+    await ended
+    watcher.close()
+    clearTimeout(timer)
+    await turn
+    following?.abort()
+    return undefined
+  },
+})
+
+async function urlOf({ runtime, runtimeConnection }: Context, basePath: string): Promise<string> {
+  const { url } = runtimeConnection
+  return url === 'http://localhost' ? `${basePath} (${(await runtime.getMe()).name})` : url + basePath
+}

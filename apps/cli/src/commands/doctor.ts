@@ -1,0 +1,66 @@
+import { discoveryPaths, identityPaths } from '@selvedge/protocol'
+import { command } from '../command.ts'
+
+interface Check {
+  readonly name: string
+  readonly ok: boolean
+  readonly detail: string
+  readonly hints: readonly string[]
+}
+
+export const doctor = command({
+  path: ['doctor'],
+  summary:
+    'Check what the runtime needs: services, clock, engines, layers of isolation; with what to do where something lacks.',
+  run: async ({ runtime, answers, identityUrl, discoveryUrl }) => {
+    const me = await runtime.getMe()
+    const [engines, identity, discovery] = await Promise.all([
+      runtime.getEngines(),
+      answers(identityUrl + identityPaths.health),
+      answers(discoveryUrl + discoveryPaths.health),
+    ])
+    const service = (name: string, url: string, ok: boolean): Check => ({
+      name,
+      ok,
+      detail: ok ? `answers at ${url}` : `no answer at ${url}`,
+      hints: ok
+        ? []
+        : ['Local functions go on without it. Check the network and the URL in the configuration.'],
+    })
+    const engine = (name: string, { available, detail, isolation, hints }: typeof engines.oci): Check => ({
+      name,
+      ok: available,
+      detail: isolation.length > 0 ? `${detail}: ${isolation.join(', ')}` : detail,
+      hints,
+    })
+    const checks: Check[] = [
+      { name: 'runtime', ok: true, detail: `${me.version}, node ${me.nodeId}`, hints: [] },
+      {
+        name: 'account',
+        ok: me.accountId !== '',
+        detail: me.accountId || 'none',
+        hints: me.accountId === '' ? ['Associate one: selvedge account associate.'] : [],
+      },
+      {
+        name: 'time',
+        ok: me.time.state !== 'unknown',
+        detail: `${me.time.state}, ${me.time.now}`,
+        hints:
+          me.time.state === 'unknown' ? ['The clock is wrong and no service has told the time yet.'] : [],
+      },
+      service('identity', identityUrl, identity),
+      service('discovery', discoveryUrl, discovery),
+      engine('functions', engines.function),
+      engine('oci', engines.oci),
+      ...me.notices.map((notice) => ({ name: 'notice', ok: false, detail: notice, hints: [] })),
+    ]
+    return { checks }
+  },
+  human: ({ checks }) =>
+    checks
+      .flatMap(({ name, ok, detail, hints }) => [
+        `${ok ? 'ok  ' : 'miss'}  ${name.padEnd(10)} ${detail}`,
+        ...hints.map((hint) => `                 ${hint}`),
+      ])
+      .join('\n'),
+})

@@ -1,0 +1,18 @@
+import { existsSync } from 'node:fs'
+import { uploadImage } from '@selvedge/client/node'
+import { command } from '../../command.ts'
+import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { createProgress } from '../../output/progress.ts'
+
+export const imageDeploy = command({
+  path: ['image', 'deploy'],
+  summary: 'Put an image on the device: an archive of this machine, or a reference to a registry.',
+  args: '<file-or-reference>',
+  options: accessTokenOptions,
+  run: async (context, { args: [source = ''], options }) => {
+    const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
+    if (!existsSync(source)) return context.runtime.deployImage({ edgeAccessToken, source })
+    const progress = createProgress('sending')
+    return uploadImage(context.streams(edgeAccessToken), source, progress.show).finally(progress.end)
+  },
+})

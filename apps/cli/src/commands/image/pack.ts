@@ -1,0 +1,33 @@
+import { writeFileSync } from 'node:fs'
+import { packFunction } from '../../archive/pack.ts'
+import { command } from '../../command.ts'
+
+export const imagePack = command({
+  path: ['image', 'pack'],
+  summary:
+    'Make the archive of a function image from a folder with index.js or index.wasm; the same files make the same archive.',
+  args: '<dir>',
+  options: [
+    {
+      flags: '--name <name>',
+      description: 'name of the image; default: of package.json, else of the folder',
+    },
+    { flags: '--image-version <version>', description: 'version; default: of package.json, else 1.0.0' },
+    { flags: '-o, --output <file>', description: 'file to write; default <name>-<version>.tar' },
+  ],
+  run: async (_, { args: [folder = '.'], options: { name, imageVersion, output } }) => {
+    const packed = packFunction(folder, {
+      ...(typeof name === 'string' && { name }),
+      ...(typeof imageVersion === 'string' && { version: imageVersion }),
+    })
+    const file = typeof output === 'string' ? output : `${packed.name}-${packed.version}.tar`
+    writeFileSync(file, packed.archive)
+    return {
+      file,
+      name: packed.name,
+      version: packed.version,
+      digest: packed.digest,
+      size: packed.archive.length,
+    }
+  },
+})

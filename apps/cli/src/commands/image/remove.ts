@@ -1,0 +1,14 @@
+import { command } from '../../command.ts'
+import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+
+export const imageRemove = command({
+  path: ['image', 'remove'],
+  summary: 'Remove an image that no container uses.',
+  args: '<id>',
+  options: accessTokenOptions,
+  run: async (context, { args: [id = ''], options }) =>
+    context.runtime.removeImage({
+      edgeAccessToken: await accessTokenOf(context, options, 'openid edge:mcm'),
+      id,
+    }),
+})

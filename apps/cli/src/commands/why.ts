@@ -1,0 +1,24 @@
+import { command } from '../command.ts'
+import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
+
+export const why = command({
+  path: ['why'],
+  summary: 'Tell what happened to a container: when, by whom, by which rule. Of one that was removed, too.',
+  args: '<container>',
+  options: accessTokenOptions,
+  run: async (context, { args: [id = ''], options }) => {
+    const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
+    return context.runtime.getContainerHistory({ edgeAccessToken, id })
+  },
+  human: ({ history }) =>
+    history
+      .map(({ time, event, rule, by, detail }) =>
+        [
+          `${time}  ${event}`,
+          `  by      ${by ? `account ${by.accountId}, client ${by.clientId}` : 'the runtime itself'}`,
+          `  rule    ${rule}`,
+          ...(detail === '' ? [] : [`  detail  ${detail}`]),
+        ].join('\n'),
+      )
+      .join('\n'),
+})

@@ -1,0 +1,125 @@
+/** What JSON-RPC can't carry: archives on their way to the runtime, and logs as they are written. */
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { createInterface } from 'node:readline'
+import { catalogue, type ImageRecord, type LogLine, mcmPaths, type Reason } from '@selvedge/protocol'
+import { ConnectionFailure, RpcFailure } from '../errors.ts'
+
+export interface StreamConnection {
+  /** URL of the runtime, without a path. */
+  readonly url: string
+  /** Unix socket to use in place of the host and port of the URL. */
+  readonly socketPath?: string
+  /** Edge access token with the scope `edge:mcm`. */
+  readonly edgeAccessToken: string
+}
+
+/**
+ * Deploys an archive from a file of this machine, as it is read.
+ *
+ * @param onProgress told of the bytes sent so far, and of all of them
+ * @throws RpcFailure | ConnectionFailure
+ */
+export async function uploadImage(
+  connection: StreamConnection,
+  path: string,
+  onProgress: (sent: number, total: number) => void = () => undefined,
+): Promise<ImageRecord> {
+  const { size } = await stat(path)
+  const headers = { 'Content-Type': 'application/x-tar', 'Content-Length': String(size) }
+  let sent = 0
+  const content = createReadStream(path).on('data', (chunk) => {
+    sent += chunk.length
+    onProgress(sent, size)
+  })
+  const response = await send(connection, 'POST', mcmPaths.images, headers, content)
+  return (await readJson(response)) as ImageRecord
+}
+
+/**
+ * Follows the log of a container until the signal says so, or the runtime ends.
+ *
+ * @param options.since only lines from this ISO 8601 time on
+ * @param options.tail most lines of the past; default 100
+ * @throws RpcFailure | ConnectionFailure
+ */
+export async function followLogs(
+  connection: StreamConnection,
+  id: string,
+  options: { since?: string; tail?: number; signal?: AbortSignal },
+  onLine: (line: LogLine) => void,
+): Promise<void> {
+  const query = new URLSearchParams({ follow: 'true' })
+  if (options.since !== undefined) query.set('since', options.since)
+  if (options.tail !== undefined) query.set('tail', String(options.tail))
+  const path = `${mcmPaths.containers}/${encodeURIComponent(id)}/logs?${query}`
+  const response = await send(connection, 'GET', path, {}, undefined, options.signal)
+  if (response.statusCode !== 200) await readJson(response)
+  response.on('error', () => undefined)
+  for await (const line of createInterface({ input: response })) onLine(JSON.parse(line) as LogLine)
+}
+
+function send(
+  { url, socketPath, edgeAccessToken }: StreamConnection,
+  method: string,
+  path: string,
+  headers: Record<string, string>,
+  body?: NodeJS.ReadableStream,
+  signal?: AbortSignal,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const start = url.startsWith('https:') ? httpsRequest : httpRequest
+    const asked = start(
+      url + path,
+      {
+        method,
+        headers: { ...headers, Authorization: `Bearer ${edgeAccessToken}` },
+        agent: false,
+        ...(socketPath !== undefined && { socketPath }),
+        ...(signal && { signal }),
+      },
+      resolve,
+    )
+    asked.on('error', (cause) =>
+      reject(
+        new ConnectionFailure('not_running', `nothing answers at ${socketPath ?? url}: ${cause.message}`, {
+          cause,
+        }),
+      ),
+    )
+    if (body) body.on('error', (cause: Error) => asked.destroy(cause)).pipe(asked)
+    else asked.end()
+  })
+}
+
+async function readJson(response: IncomingMessage): Promise<unknown> {
+  let text = ''
+  for await (const chunk of response.setEncoding('utf8')) text += chunk
+  let json: { error?: { reason: string; message: string; hint?: string } }
+  try {
+    json = JSON.parse(text)
+  } catch (cause) {
+    throw new ConnectionFailure(
+      'bad_answer',
+      `the runtime answered ${response.statusCode} with something that is not JSON`,
+      {
+        cause,
+      },
+    )
+  }
+  if (response.statusCode === 200) return json
+  const { reason = '', message = '', hint = '' } = json.error ?? {}
+  if (!Object.hasOwn(catalogue, reason))
+    throw new ConnectionFailure(
+      'refused',
+      `the runtime answered HTTP ${response.statusCode} (${reason}): ${message}`,
+    )
+  const { code, retryable, hint: usual } = catalogue[reason as Reason]
+  throw new RpcFailure({
+    code,
+    message,
+    data: { reason: reason as Reason, detail: message, hint: hint || usual, retryable },
+  })
+}
