@@ -8,6 +8,7 @@ export type Entry = ReadEntry
 /** Most entries of one archive, and most bytes of one header: nothing that is built for devices comes near. */
 const limits = { entries: 200_000, header: 64 * 1024 }
 
+const block = 512
 const gzip = [0x1f, 0x8b]
 const zstd = [0x28, 0xb5, 0x2f, 0xfd]
 const begins = (chunk: Uint8Array, magic: readonly number[]) => magic.every((byte, at) => chunk[at] === byte)
@@ -43,7 +44,7 @@ export async function* unpacked(
     }
     return
   }
-  const feeding = pipeline(whole(), decompress).catch(() => undefined)
+  pipeline(whole(), decompress).catch(() => undefined)
   let isFirst = true
   try {
     for await (const chunk of decompress as AsyncIterable<Uint8Array>) {
@@ -58,7 +59,6 @@ export async function* unpacked(
     throw broken(`the compressed data is broken or cut short: ${(cause as Error).message}`, cause)
   } finally {
     decompress.destroy()
-    await feeding
   }
 }
 
@@ -73,24 +73,29 @@ export async function readTar(
 ): Promise<void> {
   let failure: unknown
   let working: Promise<void> = Promise.resolve()
+  let current: Entry | undefined
   let entries = 0
+  const stopped = Promise.withResolvers<void>()
   const fail = (cause: unknown) => {
     failure ??= cause
+    stopped.resolve()
   }
+
+  /** One entry at a time: what is read of it may be slower than the archive arrives. */
+  async function take(entry: Entry): Promise<void> {
+    if (++entries > limits.entries) fail(broken(`the archive has more than ${limits.entries} entries`))
+    current = entry
+    try {
+      if (failure === undefined) await onEntry(cleanPath(entry.path), entry)
+    } catch (cause) {
+      fail(cause)
+    }
+    entry.resume()
+  }
+
   const parser = new Parser({ strict: true, maxMetaEntrySize: limits.header })
   parser.on('entry', (entry: Entry) => {
-    if (failure !== undefined || ++entries > limits.entries) {
-      fail(broken(`the archive has more than ${limits.entries} entries`))
-      return void entry.resume()
-    }
-    const run = async () => {
-      await onEntry(cleanPath(entry.path), entry)
-      entry.resume()
-    }
-    working = run().catch((cause) => {
-      fail(cause)
-      entry.resume()
-    })
+    working = working.then(() => take(entry))
   })
   parser.on('ignoredEntry', (entry: Entry) =>
     fail(
@@ -100,17 +105,34 @@ export async function readTar(
     ),
   )
   parser.on('error', (cause: Error) => fail(broken(`the archive is broken: ${cause.message}`, cause)))
-  const failed = new Promise<void>((resolve) => parser.once('error', () => resolve()))
+  let isOver = false
+  const over = new Promise<void>((resolve) =>
+    parser.once('eof', () => {
+      isOver = true
+      resolve()
+    }),
+  )
   const ended = new Promise<void>((resolve) => parser.once('end', resolve))
-  for await (const chunk of content) {
-    if (failure !== undefined) break
-    if (parser.write(Buffer.from(chunk))) continue
-    await Promise.race([new Promise<void>((resolve) => parser.once('drain', resolve)), failed])
+  let size = 0
+  try {
+    for await (const chunk of content) {
+      if (failure !== undefined) break
+      size += chunk.length
+      // What follows the end mark is read, for it may be too much, and is nothing.
+      if (isOver || parser.write(Buffer.from(chunk))) continue
+      await Promise.race([new Promise<void>((resolve) => parser.once('drain', resolve)), over, stopped.promise])
+    }
+    if (failure === undefined) {
+      // Some tools leave out the padding of the last entry. Digests tell whether anything else is missing.
+      if (!isOver && size % block !== 0) parser.write(Buffer.alloc(block - (size % block)))
+      parser.end()
+      await Promise.race([ended, stopped.promise])
+    }
+  } catch (cause) {
+    fail(cause)
   }
-  if (failure === undefined) {
-    parser.end()
-    await Promise.race([ended, failed])
-  }
+  // Whoever reads an entry that will not be completed is told.
+  if (failure !== undefined) current?.destroy(failure as Error)
   await working
   if (failure !== undefined) throw failure
   if (entries === 0) throw broken('the archive is empty, or no tar archive')
@@ -118,6 +140,8 @@ export async function readTar(
 
 /** A name without `./`; one that leads out of the archive is refused. */
 function cleanPath(raw: string): string {
+  // A root that names itself is what some tools begin with.
+  if (/^\/+$/.test(raw)) return ''
   if (raw.startsWith('/') || raw.includes('\0') || raw.includes('\\..'))
     throw broken(`the archive has an entry with an absolute name: ${JSON.stringify(raw.slice(0, 200))}`)
   const parts = raw.split('/').filter((each) => each !== '' && each !== '.')

@@ -1,5 +1,5 @@
 import { isScope, scopeNames } from '@selvedge/protocol/tokens'
-import { command } from '../../command.ts'
+import { command, type Input } from '../../command.ts'
 import { UsageError } from '../../failure.ts'
 
 const listOf = (text: Input['options'][string]): string[] | null =>

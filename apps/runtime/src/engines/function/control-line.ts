@@ -1,4 +1,5 @@
 /** The runtime's end of the line to a host program. What comes from there is as little trusted as the function itself. */
+import { chmodSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import * as z from 'zod'
 import { createLineReader, type FromFunction, type ToFunction } from './control.ts'
@@ -96,5 +97,7 @@ export async function openControlLine({
     server.once('error', reject)
     server.listen(path, resolve)
   })
+  // The folder above it is the instance's own.
+  chmodSync(path, 0o666)
   return line
 }

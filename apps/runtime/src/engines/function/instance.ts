@@ -71,8 +71,7 @@ export async function startInstance(
     },
   })
   const hostListener = await host.serve(socketOf('host'), plan)
-  if (process.getuid?.() === 0 && sandbox.hasBubblewrap)
-    for (const path of [folder, socketOf('control'), socketOf('host')]) chownSync(path, nobody, nobody)
+  if (process.getuid?.() === 0 && sandbox.hasBubblewrap) chownSync(folder, nobody, nobody)
 
   const limits = { memoryBytes, cpus: settings['MCM.CPU'], pids: settings['MCM.PIDS'] }
   const group = sandbox.cgroups?.create(basename(folder), limits)

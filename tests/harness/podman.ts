@@ -1,0 +1,61 @@
+/** A Podman of the tests' own: storage, network and socket in a folder that goes with it. */
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isInstalled } from './installed.ts'
+
+export const hasPodman = isInstalled('podman') && isInstalled('runc') && process.getuid?.() === 0
+
+export interface Podman {
+  readonly socket: string
+  /** Runs the command line on the same storage. */
+  run(...args: readonly string[]): string
+  stop(): Promise<void>
+}
+
+/** Settings that hold on machines with hybrid control groups and a low limit of open files, too. */
+const containersConf = `[containers]
+default_ulimits = ["nofile=1024:4096", "nproc=4096:4096"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+`
+
+export async function startPodman(): Promise<Podman> {
+  // Short: Podman's own sockets are in there, too.
+  const folder = mkdtempSync(join(tmpdir(), 'pod-'))
+  const socket = join(folder, 'podman.sock')
+  writeFileSync(join(folder, 'containers.conf'), containersConf)
+  writeFileSync(
+    join(folder, 'storage.conf'),
+    `[storage]\ndriver = "overlay"\ngraphroot = "${folder}/graph"\nrunroot = "${folder}/run"\n`,
+  )
+  const env = {
+    ...process.env,
+    CONTAINERS_CONF: join(folder, 'containers.conf'),
+    CONTAINERS_STORAGE_CONF: join(folder, 'storage.conf'),
+  }
+  const service = spawn('podman', ['system', 'service', '--time', '0', `unix://${socket}`], {
+    env,
+    stdio: 'ignore',
+  })
+  const ended = new Promise((resolve) => service.once('exit', resolve))
+  while (!existsSync(socket)) await sleep(20)
+  const run = (...args: readonly string[]) =>
+    execFileSync('podman', [...args], { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+  return {
+    socket,
+    run,
+    async stop() {
+      run('rm', '--all', '--force', '--time', '0')
+      run('volume', 'rm', '--all', '--force')
+      service.kill()
+      await ended
+      execFileSync('sh', ['-c', `umount -R ${folder}/graph ${folder}/run 2>/dev/null; true`])
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
