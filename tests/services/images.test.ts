@@ -1,7 +1,10 @@
 /** Archives as other tools make them, registries as they are, and archives as nobody should make them. */
 import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, request as httpRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
@@ -16,19 +19,28 @@ import {
   writeFile,
 } from '../harness/archives.ts'
 import { isInstalled } from '../harness/installed.ts'
+import { temporaryFolder } from '../harness/processes.ts'
 import { callUrl, type Services, startServices } from '../harness/services.ts'
 
 const handler = 'mimikModule.exports = (context, request, response) => response.end("ok")'
 const maxSize = 64 * 1024 * 1024
 let services: Services
 let folder: string
+let state: { path: string; remove: () => Promise<void> }
+const authFile = () => join(state.path, 'auth.json')
 
 beforeAll(async () => {
-  services = await startServices({ args: [`--images.maxSize=${maxSize}`] })
+  state = await temporaryFolder()
+  services = await startServices({
+    args: [`--images.maxSize=${maxSize}`, `--images.registryAuth=${authFile()}`],
+  })
   folder = join(services.stack.state, 'made')
   mkdirSync(folder)
 })
-afterAll(() => services.stop())
+afterAll(async () => {
+  await services.stop()
+  await state.remove()
+})
 
 const store = () => join(services.stack.state, 'runtime/images')
 const blobs = (): string[] => readdirSync(join(store(), 'sha256')).sort()
@@ -574,6 +586,17 @@ describe.skipIf(tools.length > 0)('archives and registries of others', () => {
         await sleep(20)
     }
     const host = `127.0.0.1:${port}`
+    const login = (registryHost: string, credentials: string) =>
+      writeFileSync(
+        authFile(),
+        JSON.stringify({ auths: { [registryHost]: { auth: Buffer.from(credentials).toString('base64') } } }),
+      )
+    login('nobody', 'x:y')
+    // User "me", password "secret", in bcrypt.
+    writeFileSync(
+      join(folder, 'htpasswd'),
+      'me:$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a\n',
+    )
     let registry = start(false)
     try {
       await up()
@@ -606,15 +629,55 @@ describe.skipIf(tools.length > 0)('archives and registries of others', () => {
 
       registry.kill()
       await sleep(100)
-      // user "me", password "secret", as htpasswd -B writes it.
-      const hash = execFileSync('openssl', ['passwd', '-6', 'secret'], { encoding: 'utf8' }).trim()
-      expect(hash).toBeTruthy()
+      registry = start(true)
+      await up()
       await expect(deploy(`${host}/team/fn:1.0`)).rejects.toMatchObject({ reason: 'registry_unavailable' })
+      login(host, 'me:wrong')
+      await expect(deploy(`${host}/team/fn:1.0`)).rejects.toMatchObject({ reason: 'registry_unavailable' })
+      login(host, 'me:secret')
+      expect((await deploy(`${host}/team/fn:1.0`)).digest).toBe(byTag.digest)
+      await removeAll()
+
+      // Bearer: a front that gives tokens to who knows the password, as registries of the cloud do.
+      const front = createServer((request, response) => {
+        const url = new URL(request.url ?? '', 'http://x')
+        const { authorization } = request.headers
+        if (url.pathname === '/token') {
+          const isKnown = authorization === `Basic ${Buffer.from('me:secret').toString('base64')}`
+          const isAsked =
+            url.searchParams.get('scope') === 'repository:team/fn:pull' &&
+            url.searchParams.get('service') === 'test'
+          return response.writeHead(isKnown && isAsked ? 200 : 401).end('{"token":"good"}')
+        }
+        if (authorization !== 'Bearer good') {
+          const challenge = `Bearer realm="http://${frontHost}/token",service="test",scope="repository:team/fn:pull"`
+          return response.writeHead(401, { 'WWW-Authenticate': challenge }).end()
+        }
+        const headers = {
+          ...request.headers,
+          host,
+          authorization: `Basic ${Buffer.from('me:secret').toString('base64')}`,
+        }
+        request.pipe(
+          httpRequest({ host: '127.0.0.1', port, path: request.url, headers }, (answer) => {
+            response.writeHead(answer.statusCode ?? 500, answer.headers)
+            answer.pipe(response)
+          }),
+        )
+      }).listen(0, '127.0.0.1')
+      await once(front, 'listening')
+      const frontHost = `127.0.0.1:${(front.address() as AddressInfo).port}`
+      await expect(deploy(`${frontHost}/team/fn:1.0`)).rejects.toMatchObject({
+        reason: 'registry_unavailable',
+      })
+      login(frontHost, 'me:secret')
+      expect((await deploy(`${frontHost}/team/fn:1.0`)).digest).toBe(byTag.digest)
+      await removeAll()
+      front.close()
     } finally {
       registry.kill()
     }
-    registry = undefined as never
     expect(await images()).toEqual([])
-    expect(existsSync(join(store(), 'incoming'))).toBe(true)
+    expect(leftovers()).toEqual([])
   })
 })

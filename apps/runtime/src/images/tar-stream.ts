@@ -120,7 +120,11 @@ export async function readTar(
       size += chunk.length
       // What follows the end mark is read, for it may be too much, and is nothing.
       if (isOver || parser.write(Buffer.from(chunk))) continue
-      await Promise.race([new Promise<void>((resolve) => parser.once('drain', resolve)), over, stopped.promise])
+      await Promise.race([
+        new Promise<void>((resolve) => parser.once('drain', resolve)),
+        over,
+        stopped.promise,
+      ])
     }
     if (failure === undefined) {
       // Some tools leave out the padding of the last entry. Digests tell whether anything else is missing.

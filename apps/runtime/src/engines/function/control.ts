@@ -42,6 +42,9 @@ export type FromFunction =
 /** Names of the sockets in an instance's folder. */
 export const sockets = { control: 'control', service: 'service', host: 'host' } as const
 
+/** Name that requests over the host socket are addressed to: one that no name server may resolve (RFC 6761 § 6.4). */
+export const runtimeHost = 'runtime.invalid:80'
+
 /** Header that names the URL a function wants to call. */
 export const targetHeader = 'x-selvedge-target'
 

@@ -165,7 +165,7 @@ function awaitEnd(
     child.on('error', (cause) => resolve(`it could not be started: ${cause.message}`))
     child.on('close', (code, signal) => {
       const isOver =
-        group?.wasOutOfMemory() || last.some((text) => /heap out of memory|heap limit/i.test(text))
+        group?.wasOutOfMemory() || last.some((text) => /out of memory|heap limit/i.test(text))
       const words = last.length > 0 ? `: ${last.join(' | ').slice(0, 500)}` : ''
       resolve(isOver ? overMemory : `it ended with ${signal ?? `exit code ${code}`}${words}`)
     })

@@ -3,14 +3,14 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { type Cgroups, openCgroups } from './cgroup.ts'
-import { sockets } from './control.ts'
+import { runtimeHost, sockets } from './control.ts'
 
 const run = promisify(execFile)
 
 /** The unprivileged user of Linux, whom the host program runs as where the runtime is root. */
 export const nobody = 65_534
 /** Most bytes, in blocks of 512, of a file that the host program may write: it needs none but small ones. */
-const maxFileBlocks = 2048
+const maxFileBlocks = 32_768
 /** Share of the memory limit that the JavaScript heap may take; the rest is for code, stacks and buffers. */
 const heapShare = 0.6
 
@@ -119,7 +119,7 @@ function denoArgs(
     '--no-lock',
     '--cached-only',
     `--v8-flags=--max-old-space-size=${Math.floor(memoryMb * heapShare)}`,
-    `--allow-net=${paths.map((path) => `unix:${path}`).join(',')}`,
+    `--allow-net=${[...paths.map((path) => `unix:${path}`), runtimeHost].join(',')}`,
     `--allow-read=${paths.join(',')}`,
     `--allow-write=${paths.join(',')}`,
     program,

@@ -1,4 +1,4 @@
-import { targetHeader } from '../control.ts'
+import { runtimeHost, targetHeader } from '../control.ts'
 import { deno } from './deno.ts'
 
 const maxRedirects = 10
@@ -15,7 +15,7 @@ export function createFetch(hostSocket: string): typeof globalThis.fetch {
     client ??= deno.createHttpClient({ proxy: { transport: 'unix', path: hostSocket } })
     const headers = new Headers(request.headers)
     headers.set(targetHeader, target.href)
-    return platformFetch('http://runtime/', {
+    return platformFetch(`http://${runtimeHost}/`, {
       method: request.method,
       headers,
       body,

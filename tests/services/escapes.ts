@@ -1,0 +1,375 @@
+/**
+ * The escape corpus: what a hostile function would try, what it gets, and what stopped it. `attempt` is the body of an async
+ * function whose result, or whose error, is the answer.
+ */
+export interface Escape {
+  readonly name: string
+  /** Layer that stops it, as the container record names it, or the part of the runtime that does. */
+  readonly stoppedBy: string
+  readonly attempt: string
+  /** What the caller sees: in the text where it is answered, as a status where it is not. */
+  readonly answer: RegExp | readonly number[]
+  /** What the history of the container says then. */
+  readonly history?: RegExp
+  readonly env?: Readonly<Record<string, string>>
+}
+
+const denied = /NotCapable|PermissionDenied/
+
+export const escapes: readonly Escape[] = [
+  {
+    name: 'read /etc/passwd',
+    stoppedBy: 'language permissions',
+    attempt: 'return Deno.readTextFileSync("/etc/passwd")',
+    answer: denied,
+  },
+  {
+    name: 'read /etc/passwd through node:fs',
+    stoppedBy: 'language permissions',
+    attempt: 'return (await import("node:fs")).readFileSync("/etc/passwd", "utf8")',
+    answer: denied,
+  },
+  {
+    name: 'read a file by a module import',
+    stoppedBy: 'language permissions',
+    attempt: 'return JSON.stringify(await import("file:///etc/passwd"))',
+    answer: /denied|NotCapable|not found|No such|Requires/i,
+  },
+  {
+    name: 'read the state folder',
+    stoppedBy: 'language permissions',
+    attempt: 'return Deno.readTextFileSync("STATE/runtime/node-key.json")',
+    answer: denied,
+  },
+  {
+    name: 'list the root',
+    stoppedBy: 'language permissions',
+    attempt: 'return [...Deno.readDirSync("/")].map((e) => e.name).join()',
+    answer: denied,
+  },
+  {
+    name: 'read its own environment of the process',
+    stoppedBy: 'language permissions',
+    attempt: 'return JSON.stringify(Deno.env.toObject())',
+    answer: denied,
+  },
+  {
+    name: 'read /proc of others',
+    stoppedBy: 'language permissions',
+    attempt: 'return Deno.readTextFileSync("/proc/1/environ")',
+    answer: denied,
+  },
+  {
+    name: 'write a file',
+    stoppedBy: 'language permissions',
+    attempt: 'Deno.writeTextFileSync("/tmp/x", "x"); return "written"',
+    answer: denied,
+  },
+  {
+    name: 'make a link in its own folder',
+    stoppedBy: 'language permissions',
+    attempt:
+      'Deno.symlinkSync("/etc", "/instance/etc"); return Deno.readTextFileSync("/instance/etc/passwd")',
+    answer: denied,
+  },
+  {
+    name: 'replace its own socket by a link',
+    stoppedBy: 'language permissions',
+    attempt:
+      'Deno.removeSync("/instance/host"); Deno.symlinkSync("/etc/passwd", "/instance/host"); return Deno.readTextFileSync("/instance/host")',
+    answer: denied,
+  },
+  {
+    name: 'reach the socket of the runtime',
+    stoppedBy: 'language permissions',
+    attempt: 'await Deno.connect({ transport: "unix", path: "STATE/runtime.sock" }); return "connected"',
+    answer: denied,
+  },
+  {
+    name: 'reach the admin socket',
+    stoppedBy: 'language permissions',
+    attempt: 'await Deno.connect({ transport: "unix", path: "STATE/admin.sock" }); return "connected"',
+    answer: denied,
+  },
+  {
+    name: 'reach the metadata address',
+    stoppedBy: 'language permissions',
+    attempt: 'await Deno.connect({ hostname: "169.254.169.254", port: 80 }); return "connected"',
+    answer: denied,
+  },
+  {
+    name: 'reach a port of the loopback',
+    stoppedBy: 'language permissions',
+    attempt: 'await Deno.connect({ hostname: "127.0.0.1", port: PORT }); return "connected"',
+    answer: denied,
+  },
+  {
+    name: 'open a WebSocket to the outside',
+    stoppedBy: 'language permissions',
+    attempt:
+      'const s = new WebSocket("ws://127.0.0.1:PORT/"); return await new Promise((r) => { s.onopen = () => r("connected"); s.onerror = (e) => r("failed " + e.message) })',
+    answer: /NotCapable|failed/,
+  },
+  {
+    name: 'fetch the metadata address',
+    stoppedBy: 'the runtime',
+    attempt: 'return (await fetch("http://169.254.169.254/latest/meta-data")).status',
+    answer: /not listed in MCM\.OUTBOUND/,
+  },
+  {
+    name: 'fetch a host that is not listed',
+    stoppedBy: 'the runtime',
+    attempt: 'return (await fetch("https://example.com/")).status',
+    answer: /not listed in MCM\.OUTBOUND/,
+  },
+  {
+    name: 'fetch another port of a listed host',
+    stoppedBy: 'the runtime',
+    attempt: 'return (await fetch("http://127.0.0.1:1/")).status',
+    answer: /not listed/,
+    env: { 'MCM.OUTBOUND': '127.0.0.1:2' },
+  },
+  {
+    name: 'fetch a name that leads inside',
+    stoppedBy: 'the runtime',
+    attempt: 'return (await fetch("http://localhost:1/")).status',
+    answer: /not public/,
+    env: { 'MCM.OUTBOUND': 'localhost:1' },
+  },
+  {
+    name: 'fetch with credentials in the URL',
+    stoppedBy: 'the runtime',
+    attempt:
+      'return (await fetch("http://127.0.0.1:2/", { headers: { "x-selvedge-target": "http://a:b@127.0.0.1:2/" } })).status',
+    answer: /127\.0\.0\.1:2/,
+    env: { 'MCM.OUTBOUND': '127.0.0.1:2' },
+  },
+  {
+    name: 'call the API of the runtime over its own socket',
+    stoppedBy: 'the runtime',
+    attempt:
+      'const r = await fetch(APIROOT + "/jsonrpc/v1", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ jsonrpc: "2.0", method: "getEdgeIdToken" }) }); return r.status + await r.text()',
+    answer: /404/,
+  },
+  {
+    name: 'call a service that asks for a token, without one',
+    stoppedBy: 'the runtime',
+    attempt: 'return (await fetch(APIROOT + "BYSTANDER")).status',
+    answer: /^401$/,
+  },
+  {
+    name: 'call itself by a name of its own choice',
+    stoppedBy: 'the runtime',
+    attempt:
+      'const r = await fetch(APIROOT + "BYSTANDER", { headers: { "x-selvedge-account": "admin", "x-selvedge-container": "other" } }); return r.status',
+    answer: /^401$/,
+  },
+  {
+    name: 'a token for a container that is not there',
+    stoppedBy: 'the runtime',
+    attempt: 'return JSON.stringify(await CTX.identityToken("nobody"))',
+    answer: /no container/,
+  },
+  {
+    name: 'use a token for one service at another',
+    stoppedBy: 'the runtime',
+    attempt:
+      'const { token } = await CTX.identityToken(CTX.info.serviceType); return (await fetch(APIROOT + "BYSTANDER", { headers: { authorization: "Bearer " + token } })).status',
+    answer: /^401$/,
+  },
+  {
+    name: 'spawn a program',
+    stoppedBy: 'language permissions',
+    attempt: 'return new Deno.Command("/bin/sh", { args: ["-c", "id"] }).outputSync().code',
+    answer: denied,
+  },
+  {
+    name: 'spawn through node:child_process',
+    stoppedBy: 'language permissions',
+    attempt: 'return (await import("node:child_process")).execSync("id").toString()',
+    answer: denied,
+  },
+  {
+    name: 'fork through node:cluster',
+    stoppedBy: 'language permissions',
+    attempt: 'return String((await import("node:child_process")).fork("/program.js").pid)',
+    answer: /NotCapable|PermissionDenied|undefined|Error|bad_gateway/,
+  },
+  {
+    name: 'load native code',
+    stoppedBy: 'language permissions',
+    attempt: 'return Deno.dlopen("/usr/lib/x86_64-linux-gnu/libc.so.6", {})',
+    answer: denied,
+  },
+  {
+    name: 'load a native addon',
+    stoppedBy: 'language permissions',
+    attempt:
+      'return (await import("node:process")).dlopen({ exports: {} }, "/lib/x86_64-linux-gnu/libc.so.6")',
+    answer: /NotCapable|Error|not a function|bad_gateway/,
+  },
+  {
+    name: 'import remote code',
+    stoppedBy: 'language permissions',
+    attempt: 'return JSON.stringify(await import("https://deno.land/std/version.ts"))',
+    answer: /--no-remote|remote/,
+  },
+  {
+    name: 'import a package',
+    stoppedBy: 'language permissions',
+    attempt: 'return JSON.stringify(await import("npm:ms"))',
+    answer: /--no-npm|npm/,
+  },
+  {
+    name: 'ask for a permission',
+    stoppedBy: 'language permissions',
+    attempt: 'return (await Deno.permissions.request({ name: "read" })).state',
+    answer: /denied/,
+  },
+  {
+    name: 'know the machine',
+    stoppedBy: 'language permissions',
+    attempt: 'return Deno.hostname() + Deno.osRelease()',
+    answer: denied,
+  },
+  {
+    name: 'kill its parent',
+    stoppedBy: 'language permissions',
+    attempt: 'Deno.kill(Deno.ppid, "SIGKILL"); return "killed"',
+    answer: denied,
+  },
+  {
+    name: 'kill itself',
+    stoppedBy: 'restart',
+    attempt: 'Deno.exit(1)',
+    answer: [502],
+    history: /ended with exit code 1/,
+  },
+  {
+    name: 'allocate objects without end',
+    stoppedBy: 'memory limit',
+    attempt: 'const all = []; for (;;) all.push({ a: [all.length] })',
+    answer: [502],
+    history: /memory limit/,
+  },
+  {
+    name: 'allocate buffers without end',
+    stoppedBy: 'memory limit',
+    attempt: 'const all = []; for (;;) all.push(new Uint8Array(8 << 20).fill(1))',
+    answer: [502],
+    history: /memory limit/,
+  },
+  {
+    name: 'spin the processor',
+    stoppedBy: 'time limit',
+    attempt: 'for (;;);',
+    answer: [504],
+    env: { 'MCM.MAX_EXECUTION_TIME_SEC': '0.5' },
+  },
+  {
+    name: 'spin in an expression',
+    stoppedBy: 'time limit',
+    attempt: 'return /^(a+)+$/.test("a".repeat(40) + "!")',
+    answer: [504],
+    env: { 'MCM.MAX_EXECUTION_TIME_SEC': '0.5' },
+  },
+  {
+    name: 'start workers without end',
+    stoppedBy: 'memory limit',
+    attempt:
+      'const all = []; for (let i = 0; i < 500; i++) { all.push(new Worker("data:text/javascript,setInterval(()=>{},1);const b=new Uint8Array(4<<20).fill(1);self.onmessage=()=>b", { type: "module" })); await new Promise((r) => setTimeout(r, 1)) } return "all run"',
+    answer: [502],
+    history: /ended|limit/,
+  },
+  {
+    name: 'fill the storage',
+    stoppedBy: 'quota',
+    attempt: 'for (let i = 0; ; i++) CTX.storage.setItem("k" + i, "x".repeat(100000))',
+    answer: /storage is full/,
+    env: { 'MCM.STORAGE_MB': '1' },
+  },
+  {
+    name: 'fill the storage behind its back',
+    stoppedBy: 'quota',
+    attempt:
+      'const c = await Deno.connect({ transport: "unix", path: "/instance/control" }); await c.write(new TextEncoder().encode(JSON.stringify({ write: 1, change: { set: { a: "x".repeat(9000000) } } }) + "\\n")); const b = new Uint8Array(100); return String(await c.read(b))',
+    answer: /null|ConnectionRefused|ConnectionReset|BrokenPipe|NotFound|refused/i,
+  },
+  {
+    name: 'flood the log',
+    stoppedBy: 'the runtime',
+    attempt: 'for (let i = 0; i < 20000; i++) console.log("x".repeat(1000)); return "flooded"',
+    answer: /flooded/,
+  },
+  {
+    name: 'one line without end',
+    stoppedBy: 'the runtime',
+    attempt: 'console.log("x".repeat(5_000_000)); return "written"',
+    answer: /written/,
+  },
+  {
+    name: 'throw on the side',
+    stoppedBy: 'the host program',
+    attempt:
+      'setTimeout(() => { throw new Error("late") }, 1); Promise.reject(new Error("later")); await new Promise((r) => setTimeout(r, 50)); return "went on"',
+    answer: /went on/,
+  },
+  {
+    name: 'throw at once',
+    stoppedBy: 'the host program',
+    attempt: 'throw new Error("at once")',
+    answer: /at once/,
+  },
+  {
+    name: 'replace what it stands on',
+    stoppedBy: 'the host program',
+    attempt:
+      'globalThis.Response = undefined; Array.prototype.push = null; Promise.prototype.then = null; return "done"',
+    answer: [200, 500, 502, 504],
+    env: { 'MCM.MAX_EXECUTION_TIME_SEC': '1' },
+  },
+  {
+    name: 'nonsense on the line to the runtime',
+    stoppedBy: 'the runtime',
+    attempt:
+      'for (const text of ["null", "[]", "{", "{\\"write\\":1}", "x".repeat(1000)]) { try { const c = await Deno.connect({ transport: "unix", path: "/instance/control" }); await c.write(new TextEncoder().encode(text + "\\n")) } catch {} } return "sent"',
+    answer: /sent/,
+  },
+  {
+    name: 'nonsense to its host socket',
+    stoppedBy: 'the runtime',
+    attempt:
+      'const c = await Deno.connect({ transport: "unix", path: "/instance/host" }); await c.write(new TextEncoder().encode("NONSENSE\\r\\n\\r\\n")); const b = new Uint8Array(400); const n = await c.read(b); return new TextDecoder().decode(b.subarray(0, n ?? 0))',
+    answer: /400 Bad Request|^$/,
+  },
+  {
+    name: 'keep sockets open',
+    stoppedBy: 'the runtime',
+    attempt:
+      'globalThis.kept = []; for (let i = 0; i < 200; i++) kept.push(await Deno.connect({ transport: "unix", path: "/instance/host" })); return "kept " + kept.length',
+    answer: /kept|Too many/,
+  },
+  {
+    name: 'an answer that is not HTTP',
+    stoppedBy: 'the gateway',
+    attempt:
+      'Deno.removeSync("/instance/service"); const l = Deno.listen({ transport: "unix", path: "/instance/service" }); (async () => { for await (const c of l) { await c.write(new TextEncoder().encode("this is not HTTP\\r\\n\\r\\n")) } })(); return "replaced"',
+    answer: /replaced|denied|NotCapable/,
+  },
+]
+
+/** A module worker that makes the attempt of the path it is asked for. */
+export const attackerSource = ({ attempt }: Escape, fill: Readonly<Record<string, string>>): string => {
+  const filled = Object.entries(fill).reduce((text, [name, value]) => text.replaceAll(name, value), attempt)
+  return `export default {
+  async fetch(request, env, CTX) {
+    const APIROOT = CTX.info.apiRoot
+    if (new URL(request.url).pathname !== '/attempt') return new Response('alive')
+    try {
+      return new Response(String(await (async () => { ${filled} })()))
+    } catch (error) {
+      return new Response(error.name + ': ' + error.message)
+    }
+  },
+}`
+}
