@@ -144,7 +144,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
 
   contact.wake()
   publisher.resume()
-  containers.resume().catch((cause) => log.error('containers could not be brought back', { cause }))
+  void containers.resume()
   const lookForKeys = setInterval(() => contact.wake(), keysInterval)
 
   return {

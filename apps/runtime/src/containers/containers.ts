@@ -45,7 +45,7 @@ export interface Containers {
   logs(owner: Owner, id: string): ContainerLog
   history(owner: Owner, id: string): { history: HistoryEntry[] }
   routes(): readonly Route[]
-  /** Brings back what is wanted. */
+  /** Brings back what is wanted; requests wait for it. Kept once it is under way. */
   resume(): Promise<void>
   /** Ends everything that runs; what is wanted stays wanted. */
   close(): Promise<void>
@@ -92,6 +92,7 @@ export function createContainers(parts: ContainerParts): Containers {
   const entries = new Map<string, Entry>()
   const now = () => performance.now()
   let isClosing = false
+  let resuming: Promise<void> | undefined
 
   const entryOf = (id: string): Entry => {
     let entry = entries.get(id)
@@ -107,7 +108,7 @@ export function createContainers(parts: ContainerParts): Containers {
     const entry = entryOf(id)
     if (entry.queued >= maxQueue) throw new RpcError('busy', `${entry.queued} changes of ${id} wait already`)
     entry.queued++
-    const mine = entry.turn.then(() => work(entry))
+    const mine = Promise.all([entry.turn, resuming]).then(() => work(entry))
     entry.turn = mine.catch(() => undefined)
     return mine.finally(() => entry.queued--)
   }
@@ -137,6 +138,8 @@ export function createContainers(parts: ContainerParts): Containers {
     entry.service ??= createService(planOf(id, container), {
       engine: engines[store.value.contents[container.digest]!.kind],
       now,
+      clock,
+      ready: () => resuming,
       report: (happening) => onHappening(id, happening),
     })
     return entry.service
@@ -220,7 +223,7 @@ export function createContainers(parts: ContainerParts): Containers {
       health: service?.health() ?? 'unknown',
       reason: container.failed ?? container.note,
       restarts,
-      startedAt: running ? isoTime(clock.now() - (now() - running.startedAt)) : null,
+      startedAt: running ? isoTime(running.since) : null,
       memory: (await running?.instance.memory()) ?? null,
       isolation: [...(service?.isolation() ?? [])],
     }
@@ -294,6 +297,8 @@ export function createContainers(parts: ContainerParts): Containers {
           : createService(planOf(id, next), {
               engine: engines[kind],
               now,
+              clock,
+              ready: () => resuming,
               report: (happening) => onHappening(id, happening),
             })
       const running = await service.prepare(planOf(id, next)).catch(async (cause: RpcError) => {
@@ -433,28 +438,38 @@ export function createContainers(parts: ContainerParts): Containers {
         container,
         service: serviceOf(id, container),
       })),
-    async resume() {
-      const { containers, contents } = store.value
-      const all = Object.entries(containers)
-      const kinds = new Set(Object.values(contents).map(({ kind }) => kind))
-      const keep = new Map(
-        all.filter(([, each]) => each.wanted === 'running').map(([id, { revision }]) => [id, revision]),
-      )
-      for (const kind of new Set<'function' | 'oci'>(['function', ...kinds])) {
-        await engines[kind]
-          .recover(new Set(Object.keys(containers)), keep)
-          .catch((cause) => log.warn('what an earlier run left could not be looked at', { kind, cause }))
+    resume() {
+      const run = async () => {
+        const { containers, contents } = store.value
+        const all = Object.entries(containers)
+        const isWanted = ({ wanted, failed }: StoredContainer) => wanted === 'running' && failed === null
+        const running = new Map(
+          all.filter(([, each]) => isWanted(each)).map(([id, { revision }]) => [id, revision]),
+        )
+        const known = new Set(all.map(([id]) => id))
+        for (const kind of new Set<'function' | 'oci'>([
+          'function',
+          ...Object.values(contents).map((each) => each.kind),
+        ])) {
+          await engines[kind]
+            .recover(known, running)
+            .catch((cause) => log.warn('what an earlier run left could not be looked at', { kind, cause }))
+        }
+        await storage.keepOnly(known)
+        if (isClosing) return
+        for (const [id, container] of all) if (isWanted(container)) serviceOf(id, container).resume()
       }
-      await storage.keepOnly(new Set(Object.keys(containers)))
-      for (const [id, container] of all) {
-        if (isClosing || container.wanted !== 'running' || container.failed !== null) continue
-        serviceOf(id, container)
-          .resume(true)
-          .catch((cause) => log.warn('a container did not start', { id, cause }))
-      }
+      const done = run()
+        .catch((cause) => log.error('containers could not be brought back', { cause }))
+        .finally(() => {
+          resuming = undefined
+        })
+      resuming = done
+      return done
     },
     async close() {
       isClosing = true
+      await resuming
       clearInterval(ticking)
       await Promise.all([...entries.values()].map(({ service }) => service?.stop(true)))
       await storage.close()

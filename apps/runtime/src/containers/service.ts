@@ -4,6 +4,7 @@
  */
 import type { ContainerRecord } from '@selvedge/protocol'
 import { RpcError } from '@selvedge/protocol'
+import type { Clock } from '@selvedge/service-kit/clock'
 import type { Engine, Instance, Plan } from '../engines/engine.ts'
 import { awaitHealth, probe } from './probe.ts'
 
@@ -23,6 +24,9 @@ const defaultIdle = { function: 300, oci: 0 } as const
 export interface Running {
   readonly plan: Plan
   readonly instance: Instance
+  /** Unix milliseconds. */
+  readonly since: number
+  /** On the clock that only goes forward. */
   readonly startedAt: number
   requests: number
   lastUsed: number
@@ -41,6 +45,9 @@ export interface ServiceParts {
   readonly engine: Engine
   /** Milliseconds that only go forward. */
   readonly now: () => number
+  readonly clock: Clock
+  /** Kept once what an earlier run left has been looked at; undefined from then on. Nothing starts before. */
+  readonly ready: () => Promise<void> | undefined
   readonly report: (happening: Happening) => void
 }
 
@@ -54,8 +61,8 @@ export interface Service {
   prepare(plan: Plan): Promise<Running>
   /** Takes requests to a prepared instance from now on, and ends the one before when it has answered. */
   switchTo(running: Running): void
-  /** Starts what is wanted to run: at once, or with the first request. */
-  resume(adopt: boolean): Promise<void>
+  /** Takes up what an earlier run was at: what is to run at once starts, the rest with its first request. */
+  resume(): void
   /** Ends it. @param isLast whether the runtime ends, too, and has not long */
   stop(isLast?: boolean): Promise<void>
   /** Called now and then: pauses what is idle, looks after health. */
@@ -67,11 +74,12 @@ export interface Service {
   waiting(): number
 }
 
-export function createService(first: Plan, { engine, now, report }: ServiceParts): Service {
+export function createService(first: Plan, { engine, now, clock, ready, report }: ServiceParts): Service {
   let plan = first
   let current: Running | undefined
   let starting: Promise<Running> | undefined
   let isWanted = false
+  let mayAdopt = false
   let ends = 0
   let notBefore = 0
   let timer: NodeJS.Timeout | undefined
@@ -85,20 +93,27 @@ export function createService(first: Plan, { engine, now, report }: ServiceParts
 
   async function bringUp(next: Plan): Promise<Running> {
     const instance = await engine.start(next)
+    await expectHealthy(next, instance)
+    return runningOf(next, instance)
+  }
+
+  const runningOf = (own: Plan, instance: Instance): Running => ({
+    plan: own,
+    instance,
+    since: clock.now(),
+    startedAt: now(),
+    requests: 0,
+    lastUsed: now(),
+  })
+
+  async function expectHealthy(next: Plan, instance: Instance): Promise<void> {
     const path = next.settings['MCM.HEALTH_PATH']
-    if (path !== undefined) {
-      const problem = await awaitHealth(
-        instance.upstream,
-        path,
-        next.settings['MCM.HEALTH_SEC'],
-        instance.ended,
-      )
-      if (problem !== undefined) {
-        await instance.stop(0)
-        throw new RpcError('container_failed', `it is not healthy: ${problem}`)
-      }
-    }
-    return { plan: next, instance, startedAt: now(), requests: 0, lastUsed: now() }
+    if (path === undefined) return
+    const seconds = next.settings['MCM.HEALTH_SEC']
+    const problem = await awaitHealth(instance.upstream, path, seconds, instance.ended)
+    if (problem === undefined) return
+    await instance.stop(0)
+    throw new RpcError('container_failed', `it is not healthy: ${problem}`)
   }
 
   function install(running: Running): void {
@@ -149,8 +164,15 @@ export function createService(first: Plan, { engine, now, report }: ServiceParts
     timer.unref()
   }
 
+  /** What an earlier run of the runtime left running, or a new instance. */
+  async function adopt(): Promise<Running> {
+    mayAdopt = false
+    const left = await engine.adopt(plan).catch(() => undefined)
+    return left ? runningOf(plan, left) : bringUp(plan)
+  }
+
   function start(): Promise<Running> {
-    starting ??= bringUp(plan)
+    starting ??= (mayAdopt ? adopt() : bringUp(plan))
       .then(async (running) => {
         if (current || !isWanted) {
           await running.instance.stop(0)
@@ -191,6 +213,8 @@ export function createService(first: Plan, { engine, now, report }: ServiceParts
     },
     acquire() {
       if (current) return current
+      const waiting = ready()
+      if (waiting) return waiting.then(() => this.acquire())
       if (!isWanted) throw new RpcError('container_failed', `${plan.id} is stopped`)
       if (now() < notBefore)
         throw new RpcError('busy', `${plan.id} ended by itself and is started again in ${this.waiting()} s`)
@@ -214,13 +238,10 @@ export function createService(first: Plan, { engine, now, report }: ServiceParts
       install(running)
       if (before) drain(before)
     },
-    async resume(adopt) {
+    resume() {
       isWanted = true
-      ends = 0
-      notBefore = 0
-      const left = adopt ? await engine.adopt(plan).catch(() => undefined) : undefined
-      if (left) install({ plan, instance: left, startedAt: now(), requests: 0, lastUsed: now() })
-      else if (idleSeconds() === 0) await start()
+      mayAdopt = plan.content.kind === 'oci'
+      if (mayAdopt || idleSeconds() === 0) start().catch(() => undefined)
     },
     async stop(isLast = false) {
       isWanted = false

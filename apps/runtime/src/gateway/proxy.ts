@@ -89,12 +89,13 @@ export function createProxy(now: () => number): Proxy {
       incoming.on('aborted', () => response.destroy())
       incoming.pipe(response)
     })
-    outgoing.on('error', () => {
+    outgoing.on('error', (cause) => {
       finish()
       if (hasOverrun || response.destroyed) return
       // A kept connection may have ended on the other side just now: what was not begun is asked once more.
       if (outgoing.reusedSocket && !hasBody && bodiless.has(method) && !response.headersSent && attempt === 1)
         return pass(request, response, passage, 2)
+      running.plan.log('runtime', `no answer for ${method} ${path.split('?', 1)[0]}: ${cause.message}`)
       fail(
         response,
         502,

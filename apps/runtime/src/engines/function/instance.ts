@@ -164,8 +164,7 @@ function awaitEnd(
   return new Promise((resolve) => {
     child.on('error', (cause) => resolve(`it could not be started: ${cause.message}`))
     child.on('close', (code, signal) => {
-      const isOver =
-        group?.wasOutOfMemory() || last.some((text) => /out of memory|heap limit/i.test(text))
+      const isOver = group?.wasOutOfMemory() || last.some((text) => /out of memory|heap limit/i.test(text))
       const words = last.length > 0 ? `: ${last.join(' | ').slice(0, 500)}` : ''
       resolve(isOver ? overMemory : `it ended with ${signal ?? `exit code ${code}`}${words}`)
     })

@@ -1,0 +1,251 @@
+/** Desired state, restarts, redeploys: the same rules whatever runs. */
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Services, startServices } from '../harness/services.ts'
+
+let services: Services
+beforeAll(async () => {
+  services = await startServices()
+})
+afterAll(() => services.stop())
+
+const query = (id: string) => ({ edgeAccessToken: services.token, id })
+const historyOf = async (id: string) => (await services.runtime().getContainerHistory(query(id))).history
+const find = async (id: string) =>
+  (await services.runtime().getContainers({ edgeAccessToken: services.token })).find(
+    (each) => each.id === id,
+  )!
+const version = (text: string) => `export default { fetch: () => new Response(${JSON.stringify(text)}) }`
+const keep = { 'MCM.IDLE_SEC': '0' }
+
+/** Processes of this runtime's functions. */
+const processes = (): string[] => {
+  try {
+    const pid = String(services.stack.runtime.process.pid)
+    return execFileSync('pgrep', ['-f', '/program.js'], { encoding: 'utf8' })
+      .trim()
+      .split('\n')
+      .filter((each) => each !== pid)
+  } catch {
+    return []
+  }
+}
+
+describe('what is wanted', () => {
+  it('is back after a restart, with no network; what was stopped stays stopped', async () => {
+    const up = await services.deploy('up', version('up'), keep)
+    const lazy = await services.deploy('lazy', version('lazy'))
+    const down = await services.deploy('down', version('down'), keep)
+    expect((await services.runtime().stopContainer(query(down.id))).state).toBe('stopped')
+    await services.stack.identity.stop()
+    await services.stack.discovery.stop()
+    await services.restart('SIGKILL')
+    expect((await services.call(up.basePath)).text).toBe('up')
+    expect((await find(up.id)).state).toBe('running')
+    expect((await find(lazy.id)).state).toBe('paused')
+    expect((await services.call(lazy.basePath)).text).toBe('lazy')
+    expect((await find(down.id)).state).toBe('stopped')
+    const refused = await services.call(down.basePath)
+    expect({ status: refused.status, after: refused.headers['retry-after'] }).toEqual({
+      status: 503,
+      after: '1',
+    })
+    expect((await services.runtime().startContainer(query(down.id))).state).toBe('running')
+    expect((await services.call(down.basePath)).text).toBe('down')
+    expect((await historyOf(down.id)).map(({ event }) => event)).toEqual(['deployed', 'stopped', 'started'])
+  })
+
+  it('says who did what, by which rule, after it is gone, too', async () => {
+    const { id } = await services.deploy('gone', version('x'))
+    await services.runtime().removeContainer(query(id))
+    const by = { accountId: services.developer.accountId, clientId: services.developer.clientId }
+    expect(await historyOf(id)).toMatchObject([
+      { event: 'deployed', rule: 'deployContainer', by },
+      { event: 'removed', rule: 'removeContainer', by },
+    ])
+    expect((await services.call(`/${by.clientId}/gone`)).status).toBe(404)
+    await expect(services.runtime().removeContainer(query(id))).rejects.toMatchObject({ reason: 'not_found' })
+  })
+
+  it('is refused with a reason where it can’t be', async () => {
+    const deploy = (spec: object) =>
+      services.runtime().deployContainer({ edgeAccessToken: services.token, spec: spec as never })
+    await services.deploy('taken', version('x'), { 'MCM.BASE_API_PATH': '/taken/v1' })
+    await expect(deploy({ name: 'x', image: 'nothing', env: {} })).rejects.toMatchObject({
+      reason: 'not_found',
+      message: 'cannot find image with name "nothing"',
+    })
+    await expect(
+      deploy({ name: 'x', image: 'taken', env: { 'MCM.BASE_API_PATH': '/taken/v1' } }),
+    ).rejects.toMatchObject({ reason: 'conflict' })
+    for (const env of [
+      { 'MCM.BASE_API_PATH': '../x' },
+      { 'MCM.BASE_API_PATH': '/a/../b' },
+      { 'MCM.ACCESS': 'all' },
+      { 'MCM.IDLE_SEC': '-1' },
+      { 'MCM.TYPO': '1' },
+      { 'MCM.OUTBOUND': 'http://x/' },
+    ])
+      await expect(deploy({ name: 'x', image: 'taken', env })).rejects.toMatchObject({
+        reason: 'invalid_params',
+      })
+    for (const spec of [
+      {},
+      { name: '../x', image: 'taken' },
+      { name: 'x', image: 'taken', env: { a: 1 } },
+      { name: 'x', image: 'taken', more: 1 },
+    ])
+      await expect(deploy(spec)).rejects.toMatchObject({ reason: 'invalid_params' })
+    await expect(
+      services.runtime().removeImage(query(`${services.developer.clientId}-taken`)),
+    ).rejects.toMatchObject({ reason: 'in_use' })
+  })
+})
+
+describe('one that ends by itself', () => {
+  it('is started again, then later and later, and has failed in the end, with its last words', async () => {
+    const source = `console.error('about to go'); setTimeout(() => Deno.exit(7), 60); export default { fetch: () => new Response('x') }`
+    const { id, basePath } = await services.deploy('crash', source)
+    const states = new Set<string>()
+    await expect
+      .poll(
+        async () => {
+          await services.call(basePath)
+          const { state } = await find(id)
+          states.add(state)
+          return state
+        },
+        { timeout: 40_000, interval: 100 },
+      )
+      .toBe('failed')
+    const { reason, restarts } = await find(id)
+    expect(reason).toMatch(/exit code 7[\s\S]*about to go/)
+    expect(restarts).toBe(5)
+    const history = await historyOf(id)
+    expect(history.at(-1)).toMatchObject({ event: 'failed', by: null })
+    expect(history.filter(({ event }) => event === 'restarted')).toHaveLength(5)
+    expect((await services.call(basePath)).status).toBe(503)
+    await services.restart()
+    expect((await find(id)).state).toBe('failed')
+  })
+
+  it('runs once more when it is deployed again', async () => {
+    const { basePath, state, restarts } = await services.deploy('crash', version('mended'))
+    expect({ state, restarts, text: (await services.call(basePath)).text }).toEqual({
+      state: 'running',
+      restarts: 0,
+      text: 'mended',
+    })
+  })
+})
+
+describe('a redeploy', () => {
+  it('that fails changes nothing but the record: the old version never stopped', async () => {
+    const { id, basePath } = await services.deploy('rolled', version('one'), keep)
+    const started = (await find(id)).startedAt
+    const failing: [string, string, Record<string, string>][] = [
+      ['does not load', 'throw new Error("broken build")', {}],
+      [
+        'is not healthy',
+        version('x').replace(
+          'fetch: () => new Response("x")',
+          'fetch: () => new Response("x", { status: 500 })',
+        ),
+        { 'MCM.HEALTH_PATH': '/health', 'MCM.HEALTH_SEC': '1' },
+      ],
+    ]
+    for (const [what, source, env] of failing) {
+      await expect(services.deploy('rolled', source, { ...keep, ...env }), what).rejects.toMatchObject({
+        reason: 'container_failed',
+        message: expect.stringMatching(/^rolled back: /),
+      })
+      expect((await services.call(basePath)).text).toBe('one')
+      const record = await find(id)
+      expect({ ...record, reason: record.reason?.slice(0, 12) }).toMatchObject({
+        state: 'running',
+        reason: 'rolled back:',
+        startedAt: started,
+      })
+    }
+    expect((await historyOf(id)).map(({ event }) => event)).toEqual([
+      'deployed',
+      'rolled back',
+      'rolled back',
+    ])
+    await services.deploy('rolled', version('two'), keep)
+    expect((await services.call(basePath)).text).toBe('two')
+    expect((await find(id)).reason).toBeNull()
+  })
+
+  it('loses none of 10,000 requests in 20 of them', async () => {
+    const { basePath } = await services.deploy('busy', version('0'), keep)
+    const agent = new Agent({ keepAlive: true, maxSockets: 16 })
+    const { hostname, port } = new URL(services.url())
+    const seen = new Map<string, number>()
+    const one = () =>
+      new Promise<void>((resolve, reject) => {
+        request(
+          { hostname, port, agent, path: basePath, headers: { Authorization: `Bearer ${services.token}` } },
+          (response) => {
+            let text = ''
+            response.on('data', (chunk) => {
+              text += chunk
+            })
+            response.on('end', () => {
+              const key = `${response.statusCode} ${text}`
+              seen.set(key, (seen.get(key) ?? 0) + 1)
+              resolve()
+            })
+          },
+        )
+          .on('error', reject)
+          .end()
+      })
+    let isOver = false
+    let sent = 0
+    const sender = async () => {
+      while (!isOver || sent < 10_000) {
+        sent++
+        await one()
+      }
+    }
+    const sending = Promise.all(Array.from({ length: 16 }, sender))
+    for (let at = 1; at <= 20; at++) await services.deploy('busy', version(String(at)), keep)
+    isOver = true
+    await sending
+    agent.destroy()
+    expect([...seen.keys()].filter((key) => !key.startsWith('200 '))).toEqual([])
+    expect(seen.size).toBe(21)
+    expect(sent).toBeGreaterThanOrEqual(10_000)
+    console.info(`${sent} requests during 20 redeploys: none failed`)
+  })
+
+  it('reconnecting, another token and another name of the device restart nothing', async () => {
+    const { id, basePath } = await services.deploy(
+      'steady',
+      'export default { fetch: () => new Response(String(performance.timeOrigin)) }',
+      keep,
+    )
+    const before = (await services.call(basePath)).text
+    const { startedAt } = await find(id)
+    await services.stack.identity.stop()
+    expect((await services.call(basePath)).text).toBe(before)
+    expect((await find(id)).startedAt).toBe(startedAt)
+  })
+})
+
+describe('the runtime', () => {
+  it('takes its functions with it, however it ends', async () => {
+    await services.deploy('child', version('x'), keep)
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      const before = processes()
+      expect(before.length).toBeGreaterThan(0)
+      await services.restart(signal)
+      await expect
+        .poll(() => before.filter((pid) => existsSync(`/proc/${pid}`)), { timeout: 5000 })
+        .toEqual([])
+    }
+  })
+})

@@ -1,0 +1,137 @@
+/** OCI containers through the whole runtime, on a real Podman. */
+import { existsSync, readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { savedImage, type TarEntry, tarOf } from '../harness/archives.ts'
+import { hasPodman, type Podman, startPodman } from '../harness/podman.ts'
+import { type Services, startServices } from '../harness/services.ts'
+
+const busybox = '/bin/busybox'
+
+describe.skipIf(!hasPodman || !existsSync(busybox))('an OCI container', () => {
+  let podman: Podman
+  let services: Services
+  beforeAll(async () => {
+    podman = await startPodman()
+    services = await startServices({ args: [`--oci.socket=${podman.socket}`] })
+  })
+  afterAll(async () => {
+    await services.stop()
+    await podman.stop()
+  })
+
+  /** Serves what its CGI script prints. */
+  const image = (name: string, script: string): Buffer => {
+    const files: TarEntry[] = [
+      { path: 'bin', type: 'Directory' },
+      { path: 'bin/busybox', content: readFileSync(busybox) },
+      { path: 'bin/sh', type: 'SymbolicLink', linkpath: 'busybox' },
+      { path: 'data', type: 'Directory' },
+      { path: 'tmp', type: 'Directory' },
+      { path: 'www/cgi-bin', type: 'Directory' },
+      {
+        path: 'www/cgi-bin/run',
+        content: `#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n'\n${script}\n`,
+        mode: 0o755,
+      },
+      { path: 'www/index.html', content: name },
+    ]
+    const config = {
+      Cmd: ['/bin/busybox', 'httpd', '-f', '-p', '8080', '-h', '/www'],
+      ExposedPorts: { '8080/tcp': {} },
+    }
+    return savedImage({ name, layers: [tarOf(files)], config })
+  }
+  async function deploy(name: string, script: string, env: Record<string, string> = {}) {
+    const { id } = await services.deployImage(image(name, script))
+    return services
+      .runtime()
+      .deployContainer({ edgeAccessToken: services.token, spec: { name, image: id, env } })
+  }
+  const run = async (basePath: string) => (await services.call(`${basePath}/cgi-bin/run`)).text
+  const containers = () =>
+    podman.run('ps', '-a', '--format', '{{.Names}} {{.Status}}').trim().split('\n').filter(Boolean)
+
+  it('is held: no capabilities, no new privileges, a read-only root, limits, the loopback', async () => {
+    const { basePath, isolation, id } = await deploy(
+      'held',
+      `/bin/busybox grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status
+      /bin/busybox touch /x 2>&1; /bin/busybox touch /tmp/x && echo tmp works
+      /bin/busybox cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null
+      /bin/busybox env`,
+      { 'MCM.MEMORY_MB': '64', OWN: 'value' },
+    )
+    const text = await run(basePath)
+    expect(text).toMatch(/CapEff:\s+0000000000000000/)
+    expect(text).toMatch(/CapBnd:\s+0000000000000000/)
+    expect(text).toMatch(/NoNewPrivs:\s+1/)
+    expect(text).toMatch(/Seccomp:\s+2/)
+    expect(text).toMatch(/Read-only file system/)
+    expect(text).toContain('tmp works')
+    expect(text).toContain(String(64 * 1024 * 1024))
+    expect(text).toContain('OWN=value')
+    expect(text).not.toMatch(/eyJ/)
+    expect(isolation).toContain('read-only root')
+    expect(podman.run('ps', '--format', '{{.Ports}}').trim()).toMatch(/^127\.0\.0\.1:\d+->8080\/tcp$/)
+    const record = (await services.runtime().getContainers({ edgeAccessToken: services.token }))[0]!
+    expect(record.memory).toBeGreaterThan(0)
+    await services.runtime().removeContainer({ edgeAccessToken: services.token, id })
+    expect(containers()).toEqual([])
+  })
+
+  it('keeps its volumes over a redeploy, and a killed runtime finds it again', async () => {
+    const script = 'echo x >> /data/lines; /bin/busybox wc -l < /data/lines'
+    const env = { 'MCM.VOLUMES': 'data:/data', 'MCM.HEALTH_PATH': '/index.html' }
+    const first = await deploy('kept', script, env)
+    expect((await run(first.basePath)).trim()).toBe('1')
+    const second = await deploy('kept', `${script}; echo two`, env)
+    expect((await run(second.basePath)).trim()).toMatch(/^2\ntwo$/)
+    await expect.poll(() => containers().length, { timeout: 15_000 }).toBe(1)
+    const before = containers()[0]!.split(' ')[0]
+    await services.restart('SIGKILL')
+    expect((await run(second.basePath)).trim()).toMatch(/^3\ntwo$/)
+    expect(containers().map((each) => each.split(' ')[0])).toEqual([before])
+    await services.restart('SIGTERM')
+    expect((await run(second.basePath)).trim()).toMatch(/^4\ntwo$/)
+    expect(containers()).toHaveLength(1)
+    await services.runtime().removeContainer({ edgeAccessToken: services.token, id: second.id })
+    expect(containers()).toEqual([])
+    expect(podman.run('volume', 'ls', '--quiet').trim()).toBe('')
+  })
+
+  it('is rolled back, restarted and given up on as a function is', async () => {
+    const good = await deploy('rolled', 'echo one', { 'MCM.HEALTH_PATH': '/index.html' })
+    await expect(
+      deploy('rolled', 'echo two', { 'MCM.HEALTH_PATH': '/nothing', 'MCM.HEALTH_SEC': '1' }),
+    ).rejects.toMatchObject({
+      reason: 'container_failed',
+      message: expect.stringMatching(/^rolled back: .*\/nothing answered 404/),
+    })
+    expect((await run(good.basePath)).trim()).toBe('one')
+    podman.run('kill', '--all')
+    await expect
+      .poll(async () => (await services.call(`${good.basePath}/index.html`)).text, { timeout: 15_000 })
+      .toBe('rolled')
+    const { history } = await services
+      .runtime()
+      .getContainerHistory({ edgeAccessToken: services.token, id: good.id })
+    expect(history.map(({ event }) => event)).toEqual(['deployed', 'rolled back', 'restarted'])
+    await services.runtime().removeContainer({ edgeAccessToken: services.token, id: good.id })
+  })
+
+  it('calls another service over its socket, with an identity it asks for there', async () => {
+    const back = await services.deploy(
+      'back',
+      'export default { fetch: (r) => new Response("hello " + r.headers.get("x-selvedge-container")) }',
+    )
+    const body = JSON.stringify({ audience: back.id })
+    // Busybox speaks to a Unix socket with nc.
+    const ask = `printf 'POST /runtime/v1/identity-token HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\nContent-Length: ${body.length}\\r\\n\\r\\n${body}' | /bin/busybox nc local:$SELVEDGE_SOCKET`
+    const front = await deploy(
+      'front',
+      `token=$(${ask} | /bin/busybox sed -n 's/.*"token":"\\([^"]*\\)".*/\\1/p')
+      printf "GET ${back.basePath} HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\nAuthorization: Bearer $token\\r\\n\\r\\n" | /bin/busybox nc local:$SELVEDGE_SOCKET`,
+    )
+    const text = await run(front.basePath)
+    expect(text).toContain(`hello ${front.id}`)
+  })
+})
