@@ -1,11 +1,38 @@
 /** OCI containers through the whole runtime, on a real Podman. */
-import { existsSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { savedImage, type TarEntry, tarOf } from '../harness/archives.ts'
+import { isInstalled } from '../harness/installed.ts'
 import { hasPodman, type Podman, startPodman } from '../harness/podman.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 const busybox = '/bin/busybox'
+
+/** Passes standard input to a Unix socket, and what comes back to standard output: what curl --unix-socket does, in one file. */
+function unixcat(): Buffer {
+  const folder = mkdtempSync(join(tmpdir(), 'unixcat-'))
+  const source = `#include <sys/socket.h>
+#include <sys/un.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int main(int n, char **v) {
+  struct sockaddr_un a = { .sun_family = AF_UNIX };
+  strncpy(a.sun_path, v[1], sizeof a.sun_path - 1);
+  int s = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (connect(s, (void *)&a, sizeof a)) { perror("connect"); return 1; }
+  char b[65536]; long r;
+  while ((r = read(0, b, sizeof b)) > 0) if (write(s, b, r) != r) return 1;
+  while ((r = read(s, b, sizeof b)) > 0) if (write(1, b, r) != r) return 1;
+  return 0;
+}`
+  writeFileSync(join(folder, 'unixcat.c'), source)
+  execFileSync('gcc', ['-static', '-O2', '-o', 'unixcat', 'unixcat.c'], { cwd: folder })
+  return readFileSync(join(folder, 'unixcat'))
+}
 
 describe.skipIf(!hasPodman || !existsSync(busybox))('an OCI container', () => {
   let podman: Podman
@@ -20,7 +47,7 @@ describe.skipIf(!hasPodman || !existsSync(busybox))('an OCI container', () => {
   })
 
   /** Serves what its CGI script prints. */
-  const image = (name: string, script: string): Buffer => {
+  const image = (name: string, script: string, more: readonly TarEntry[] = []): Buffer => {
     const files: TarEntry[] = [
       { path: 'bin', type: 'Directory' },
       { path: 'bin/busybox', content: readFileSync(busybox) },
@@ -34,6 +61,7 @@ describe.skipIf(!hasPodman || !existsSync(busybox))('an OCI container', () => {
         mode: 0o755,
       },
       { path: 'www/index.html', content: name },
+      ...more,
     ]
     const config = {
       Cmd: ['/bin/busybox', 'httpd', '-f', '-p', '8080', '-h', '/www'],
@@ -41,8 +69,13 @@ describe.skipIf(!hasPodman || !existsSync(busybox))('an OCI container', () => {
     }
     return savedImage({ name, layers: [tarOf(files)], config })
   }
-  async function deploy(name: string, script: string, env: Record<string, string> = {}) {
-    const { id } = await services.deployImage(image(name, script))
+  async function deploy(
+    name: string,
+    script: string,
+    env: Record<string, string> = {},
+    more: readonly TarEntry[] = [],
+  ) {
+    const { id } = await services.deployImage(image(name, script, more))
     return services
       .runtime()
       .deployContainer({ edgeAccessToken: services.token, spec: { name, image: id, env } })
@@ -118,20 +151,24 @@ describe.skipIf(!hasPodman || !existsSync(busybox))('an OCI container', () => {
     await services.runtime().removeContainer({ edgeAccessToken: services.token, id: good.id })
   })
 
-  it('calls another service over its socket, with an identity it asks for there', async () => {
-    const back = await services.deploy(
-      'back',
-      'export default { fetch: (r) => new Response("hello " + r.headers.get("x-selvedge-container")) }',
-    )
-    const body = JSON.stringify({ audience: back.id })
-    // Busybox speaks to a Unix socket with nc.
-    const ask = `printf 'POST /runtime/v1/identity-token HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\nContent-Length: ${body.length}\\r\\n\\r\\n${body}' | /bin/busybox nc local:$SELVEDGE_SOCKET`
-    const front = await deploy(
-      'front',
-      `token=$(${ask} | /bin/busybox sed -n 's/.*"token":"\\([^"]*\\)".*/\\1/p')
-      printf "GET ${back.basePath} HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\nAuthorization: Bearer $token\\r\\n\\r\\n" | /bin/busybox nc local:$SELVEDGE_SOCKET`,
-    )
-    const text = await run(front.basePath)
-    expect(text).toContain(`hello ${front.id}`)
-  })
+  it.skipIf(!isInstalled('gcc'))(
+    'calls another service over its socket, with an identity it asks for there',
+    async () => {
+      const back = await services.deploy(
+        'back',
+        'export default { fetch: (r) => new Response("hello " + r.headers.get("x-selvedge-container")) }',
+      )
+      const body = JSON.stringify({ audience: back.id })
+      const ask = `printf 'POST /runtime/v1/identity-token HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\nContent-Length: ${body.length}\\r\\n\\r\\n${body}' | /bin/unixcat $SELVEDGE_SOCKET`
+      const front = await deploy(
+        'front',
+        `token=$(${ask} | /bin/busybox sed -n 's/.*"token":"\\([^"]*\\)".*/\\1/p')
+      printf "GET ${back.basePath} HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\nAuthorization: Bearer $token\\r\\n\\r\\n" | /bin/unixcat $SELVEDGE_SOCKET`,
+        {},
+        [{ path: 'bin/unixcat', content: unixcat() }],
+      )
+      const text = await run(front.basePath)
+      expect(text).toContain(`hello ${front.id}`)
+    },
+  )
 })

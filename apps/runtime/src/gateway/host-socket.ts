@@ -1,5 +1,5 @@
 /** The socket of an instance: what it asks there is asked by its container, and by nobody else. */
-import { chmodSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { hostPaths, type RpcError } from '@selvedge/protocol'
 import { sendJson } from '@selvedge/service-kit/http'
@@ -68,11 +68,14 @@ export async function openHostSocket(
     })
   }
 
+  // An earlier run of the runtime may have left it. By umask, since chmod would follow what is put in its place.
+  rmSync(path, { force: true })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
+    const before = process.umask(0)
     server.listen(path, resolve)
+    process.umask(before)
   })
-  chmodSync(path, 0o666)
   return {
     async close() {
       server.closeAllConnections()

@@ -1,5 +1,4 @@
 /** The runtime's end of the line to a host program. What comes from there is as little trusted as the function itself. */
-import { chmodSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import * as z from 'zod'
 import { createLineReader, type FromFunction, type ToFunction } from './control.ts'
@@ -95,9 +94,10 @@ export async function openControlLine({
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
+    // For the sandboxed user; the folder above it is the instance's own.
+    const before = process.umask(0)
     server.listen(path, resolve)
+    process.umask(before)
   })
-  // The folder above it is the instance's own.
-  chmodSync(path, 0o666)
   return line
 }

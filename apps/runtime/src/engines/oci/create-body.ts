@@ -64,7 +64,8 @@ export function createBody(plan: Plan, owner: string, image: string, port: numbe
       Init: true,
       RestartPolicy: { Name: 'no' },
       PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] },
-      Binds: [`${folder}:${hostFolder}:rw`],
+      // Read-only: a socket can be spoken to all the same, and nothing can be put in its place.
+      Binds: [`${folder}:${hostFolder}:ro`],
       Mounts: volumesOf(plan, owner).map(({ name, target }) => ({
         Type: 'volume',
         Source: name,
