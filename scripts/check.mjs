@@ -10,6 +10,7 @@ const projects = [
   'packages/client/tsconfig.node.json',
   'packages/service-kit',
   'apps/runtime',
+  'apps/runtime/tsconfig.function.json',
   'apps/identity',
   'apps/discovery',
   'apps/cli',

@@ -38,10 +38,14 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   // Runs in browsers: nothing of Node but in src/node.
   'packages/client': [/^@selvedge\/protocol(\/|$)/],
   'packages/service-kit': [/^node:/, /^@selvedge\/protocol(\/|$)/, /^zod$/, /^fastify$/],
-  'apps/runtime': [/^node:/, /^@selvedge\/(protocol|client|service-kit)(\/|$)/, /^zod$/],
+  'apps/runtime': [
+    /^node:/,
+    /^@selvedge\/(protocol|client|service-kit)(\/|$)/,
+    /^(zod|tar|@fastify\/busboy|@bjorn3\/browser_wasi_shim)$/,
+  ],
   'apps/identity': [/^node:/, /^@selvedge\/(protocol|service-kit)(\/|$)/, /^fastify$/],
   'apps/discovery': [/^node:/, /^@selvedge\/(protocol|service-kit)(\/|$)/, /^fastify$/],
-  'apps/cli': [/^node:/, /^@selvedge\/(protocol|client)(\/|$)/, /^commander$/],
+  'apps/cli': [/^node:/, /^@selvedge\/(protocol|client)(\/|$)/, /^(commander|tar)$/],
   'apps/stack': [/^node:/, /^@selvedge\/service-kit(\/|$)/],
 }
 
@@ -55,6 +59,12 @@ const features: Readonly<Record<string, Readonly<Record<string, readonly string[
     node: [],
     time: [],
     tokens: [],
+    deployments: [],
+    images: ['deployments'],
+    engines: [],
+    containers: ['deployments', 'engines'],
+    gateway: ['engines'],
+    mcm: ['gateway'],
   },
   'apps/identity': {
     keys: [],

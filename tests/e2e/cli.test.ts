@@ -2,39 +2,17 @@ import { execFile } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cliEnvOf, runCli } from '../harness/cli.ts'
 import { adminOf } from '../harness/flow.ts'
-import { root, type Stack, startStack, temporaryFolder } from '../harness/processes.ts'
-
-interface Ran {
-  readonly code: number
-  readonly out: string
-  readonly errors: string
-}
+import { type Stack, startStack, temporaryFolder } from '../harness/processes.ts'
 
 let stack: Stack
 let clientId: string
 const token = () => join(stack.state, 'developer-token')
 const exchange = () => ['--developer-token-file', token(), '--client-id', clientId]
 
-function run(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
-  return new Promise((resolve) => {
-    const child = execFile(
-      process.execPath,
-      [join(root, 'apps/cli/bin/selvedge.js'), ...args],
-      {
-        env: {
-          PATH: process.env.PATH,
-          SELVEDGE_STATE: stack.state,
-          SELVEDGE_IDENTITY_URL: stack.identity.url,
-          SELVEDGE_DISCOVERY_URL: stack.discovery.url,
-          ...env,
-        },
-      },
-      (_, out, errors) => resolve({ code: child.exitCode ?? -1, out, errors }),
-    )
-    child.stdin?.end()
-  })
-}
+const run = (args: readonly string[], env: Record<string, string> = {}) =>
+  runCli(args, { ...cliEnvOf(stack), ...env })
 const json = async (args: readonly string[]) => {
   const { code, out, errors } = await run([...args, '--json'])
   expect({ code, errors }).toEqual({ code: 0, errors: '' })

@@ -36,7 +36,7 @@ describe("the specification's own examples", () => {
     const { port } = server.address() as AddressInfo
     server.on(
       'request',
-      createRpcListener({ dispatcher, guard: { port, allowedOrigins: [] }, maxBody: 1024 * 1024 }),
+      createRpcListener({ dispatcher, guard: { port, allowedOrigins: [] }, maxBody: 1024 * 1024 }).request,
     )
     url = `http://127.0.0.1:${port}`
   })

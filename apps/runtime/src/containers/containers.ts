@@ -4,7 +4,6 @@ import {
   type ContainerSpec,
   type ContainerState,
   type HistoryEntry,
-  type LogLine,
   RpcError,
   readSettings,
 } from '@selvedge/protocol'
@@ -74,11 +73,7 @@ interface Entry {
   queued: number
 }
 
-export const basePathOf = ({
-  clientId,
-  name,
-  env,
-}: Pick<StoredContainer, 'clientId' | 'name' | 'env'>): string =>
+const basePathOf = ({ clientId, name, env }: Pick<StoredContainer, 'clientId' | 'name' | 'env'>): string =>
   `/${clientId}${readSettings(env)['MCM.BASE_API_PATH'] ?? `/${name}`}`
 
 function prefixesOf(container: StoredContainer): string[] {
@@ -476,5 +471,3 @@ export function createContainers(parts: ContainerParts): Containers {
     },
   }
 }
-
-export type { LogLine }

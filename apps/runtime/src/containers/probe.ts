@@ -41,7 +41,7 @@ export async function awaitHealth(
   const started = performance.now()
   for (;;) {
     const left = seconds * 1000 - (performance.now() - started)
-    const problem = await probe(upstream, path, Math.max(1, Math.min(left, 5000)))
+    const problem = await probe(upstream, path, Math.min(Math.max(left, 500), 5000))
     if (problem === undefined) return undefined
     if (ended !== undefined) return ended
     if (left <= 0) return `${problem} for ${seconds} s (MCM.HEALTH_SEC)`

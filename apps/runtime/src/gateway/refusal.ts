@@ -15,8 +15,7 @@ const statuses: Readonly<Record<number, number>> = {
 }
 const ownStatuses: Partial<Record<Reason, number>> = { storage_full: 507, busy: 503 }
 
-export const statusOf = (reason: Reason): number =>
-  ownStatuses[reason] ?? statuses[catalogue[reason].code] ?? 500
+const statusOf = (reason: Reason): number => ownStatuses[reason] ?? statuses[catalogue[reason].code] ?? 500
 
 /** What a refusal over HTTP says; `reason` is a word of the catalogue, or one of the gateway's own. */
 export interface HttpRefusal {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { RpcError } from '@selvedge/protocol'
 
-export interface Blob {
+interface Blob {
   readonly digest: string
   readonly size: number
 }

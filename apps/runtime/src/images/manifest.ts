@@ -15,7 +15,6 @@ const descriptor = z.object({
 export const manifestDocument = z.object({ config: descriptor, layers: z.array(descriptor).min(1) })
 export const indexDocument = z.object({ manifests: z.array(descriptor).min(1) })
 
-export type Manifest = z.infer<typeof manifestDocument>
 export type Index = z.infer<typeof indexDocument>
 
 export const configDocument = z.object({

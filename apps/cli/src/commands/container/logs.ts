@@ -7,7 +7,7 @@ import { UsageError } from '../../failure.ts'
 const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** `10m`, `2h`, or an ISO 8601 time, as an ISO 8601 time. */
-export function readSince(text: string, now: number): string {
+function readSince(text: string, now: number): string {
   const [, count, unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? []
   if (count !== undefined) return new Date(now - Number(count) * units[unit]!).toISOString()
   if (!Number.isNaN(Date.parse(text))) return new Date(text).toISOString()

@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-export interface CgroupLimits {
+interface CgroupLimits {
   readonly memoryBytes: number
   readonly cpus: number
   readonly pids: number

@@ -10,7 +10,7 @@ const defaultPort = 8080
 const maxFiles = 1024
 
 /** Folder in the container with the socket that the runtime answers on. */
-export const hostFolder = '/run/selvedge'
+const hostFolder = '/run/selvedge'
 
 export const labels = {
   owner: 'dev.selvedge.owner',

@@ -32,7 +32,7 @@ export class EngineError extends Error {
 }
 
 /** Sockets of the engines that are looked for, in this order. */
-export function engineSockets(configured: string): string[] {
+function engineSockets(configured: string): string[] {
   if (configured !== '') return [configured]
   const { XDG_RUNTIME_DIR: runtimeFolder } = process.env
   return [
@@ -57,7 +57,7 @@ export function findEngine(configured: string): EngineApi {
   return createEngineApi(found)
 }
 
-export function createEngineApi(socketPath: string): EngineApi {
+function createEngineApi(socketPath: string): EngineApi {
   function send(method: string, path: string, body: unknown, limited: boolean): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const isStream = typeof body === 'object' && body !== null && Symbol.asyncIterator in body
