@@ -82,10 +82,18 @@ describe('the OpenRPC document', () => {
         "not_found -32004",
         "already_associated -32009",
         "already_exists -32009",
+        "in_use -32009",
         "conflict -32009",
         "identity_unavailable -32010",
+        "engine_unavailable -32010",
+        "registry_unavailable -32010",
         "limit_exceeded -32013",
         "storage_full -32013",
+        "busy -32013",
+        "invalid_image -32015",
+        "unsupported_image -32015",
+        "digest_mismatch -32015",
+        "container_failed -32015",
       ]
     `)
     expect(Object.keys(methods)).toMatchInlineSnapshot(`
@@ -98,6 +106,17 @@ describe('the OpenRPC document', () => {
         "getGps",
         "getEdgeHmacCode",
         "verifyEdgeHmacCode",
+        "deployImage",
+        "getImages",
+        "removeImage",
+        "deployContainer",
+        "getContainers",
+        "startContainer",
+        "stopContainer",
+        "removeContainer",
+        "getContainerLogs",
+        "getContainerHistory",
+        "getEngines",
         "rpc.discover",
       ]
     `)

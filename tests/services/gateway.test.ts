@@ -361,7 +361,7 @@ describe('requests that two readers would read differently', () => {
   })
 
   it('absolute targets go nowhere', async () => {
-    expect(await raw(head(`http://127.0.0.1${base}/`))).toMatch(/^HTTP\/1\.1 400/)
+    expect(await raw(head(`http://127.0.0.1${base}/`))).toMatch(/^HTTP\/1\.1 404/)
   })
 })
 

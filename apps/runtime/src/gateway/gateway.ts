@@ -39,14 +39,14 @@ export function createGateway({ routes, admit, now, onInternalError }: GatewayPa
 
   function find({ url = '' }: IncomingMessage): { match: Match; path: RequestPath } {
     const path = readPath(url)
-    if (!path)
+    if (!path && url.startsWith('/'))
       throw new RpcError(
         'invalid_params',
         `the path ${JSON.stringify(url.slice(0, 200))} is not one that can be routed`,
       )
-    const match = routes.find(path.path)
+    const match = path && routes.find(path.path)
     if (!match) {
-      throw new RpcError('not_found', `there is nothing at ${JSON.stringify(path.path.slice(0, 200))}`, {
+      throw new RpcError('not_found', `there is nothing at ${JSON.stringify(url.slice(0, 200))}`, {
         hint: 'Services are at /<clientId><base path>; getContainers shows where. The JSON-RPC API is at POST /jsonrpc/v1.',
       })
     }
