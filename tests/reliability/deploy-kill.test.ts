@@ -1,0 +1,190 @@
+/**
+ * The runtime is killed at every moment of deploying, redeploying and removing. Afterwards the state is the old one or the new
+ * one, whole; what was acknowledged is there; no process, no file and no container is left over.
+ */
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { functionImage, savedImage, sha256, tarOf, writeFile } from '../harness/archives.ts'
+import { isInstalled } from '../harness/installed.ts'
+import { hasPodman, startPodman } from '../harness/podman.ts'
+import { type Services, startServices } from '../harness/services.ts'
+
+const rounds = 240
+const ociRounds = 16
+
+/** Not random between runs: what failed once fails again. */
+function createRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+interface Wanted {
+  /** VERSION of the container, or none. */
+  version: string | undefined
+}
+
+interface Trial {
+  readonly services: Services
+  readonly image: (version: string) => Buffer
+  /** Longest time in which to kill, milliseconds. */
+  readonly span: number
+  /** What is left over beside what is wanted. */
+  readonly leftovers: (version: string | undefined) => string[]
+}
+
+const functionSource = (version: string) =>
+  `export default { fetch: (request, env) => new Response(env.VERSION + ' ${version}') }`
+
+async function runTrial(
+  { services, image, span, leftovers }: Trial,
+  count: number,
+): Promise<Record<string, number>> {
+  const random = createRandom(20_261_120)
+  const outcomes: Record<string, number> = {}
+  const name = 'trial'
+  const id = `${services.developer.clientId}-${name}`
+  const path = `/${services.developer.clientId}/${name}`
+  const { token: edgeAccessToken } = services
+  const wanted: Wanted = { version: undefined }
+
+  for (let round = 1; round <= count; round++) {
+    const version = String(round)
+    const doRemove = wanted.version !== undefined && random() < 0.25
+    const file = writeFile(services.stack.state, 'trial.tar', image(version))
+    const runtime = services.runtime()
+    let acknowledged = false
+    const work = async () => {
+      if (doRemove) await runtime.removeContainer({ edgeAccessToken, id })
+      else {
+        const { id: imageId } = await runtime.deployImage({ edgeAccessToken, source: file })
+        await runtime.deployContainer({
+          edgeAccessToken,
+          spec: { name, image: imageId, env: { VERSION: version } },
+        })
+      }
+      acknowledged = true
+    }
+    const working = work().catch(() => undefined)
+    await new Promise((resolve) => setTimeout(resolve, random() * span))
+    const wasAcknowledged = acknowledged
+    await services.restart('SIGKILL')
+    await working
+
+    const found = (await services.runtime().getContainers({ edgeAccessToken })).find((each) => each.id === id)
+    const after = doRemove ? undefined : version
+    const now = found?.env.VERSION
+    const where = `round ${round}, ${doRemove ? 'remove' : `deploy ${version} over ${wanted.version}`}`
+    if (wasAcknowledged) expect(now, `${where}: acknowledged`).toBe(after)
+    else expect([wanted.version, after], where).toContain(now)
+    if (found) {
+      expect(found.state, where).not.toBe('failed')
+      const { status, text } = await services.call(path)
+      expect({ status, text }, where).toEqual({ status: 200, text: `${now} ${now}` })
+    } else expect((await services.call(path)).status, where).toBe(404)
+    await expect.poll(() => leftovers(now), { timeout: 10_000, message: where }).toEqual([])
+    const outcome = `${doRemove ? 'remove' : wanted.version === undefined ? 'deploy' : 'redeploy'}: ${now === after ? 'new' : 'old'}`
+    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
+    wanted.version = now
+  }
+  return outcomes
+}
+
+/** Blobs that the document does not know, and drafts. */
+function leftoverBlobs(state: string): string[] {
+  const images = join(state, 'runtime/images')
+  const newest = ['a', 'b']
+    .map((slot) => readFileSync(join(state, `runtime/deployments.${slot}`), 'utf8'))
+    .filter((text) => text !== '')
+    .sort((one, two) => Number(two.split(' ')[1]) - Number(one.split(' ')[1]))[0]!
+  const [head = '', body = ''] = [
+    newest.slice(0, newest.indexOf('\n')),
+    newest.slice(newest.indexOf('\n') + 1),
+  ]
+  const { contents } = JSON.parse(
+    Buffer.from(body)
+      .subarray(0, Number(head.split(' ')[2]))
+      .toString(),
+  )
+  const known = JSON.stringify(contents)
+  return [
+    ...readdirSync(join(images, 'incoming')),
+    ...readdirSync(join(images, 'sha256')).filter((each) => !known.includes(each)),
+  ]
+}
+
+function processesWith(pattern: string): string[] {
+  try {
+    return execFileSync('pgrep', ['-f', '--', pattern], { encoding: 'utf8' }).trim().split('\n')
+  } catch {
+    return []
+  }
+}
+
+it.skipIf(!isInstalled('bwrap'))(
+  `${rounds} kills while functions are deployed, redeployed and removed`,
+  async () => {
+    const services = await startServices()
+    const { state } = services.stack
+    const folder = join(tmpdir(), `selvedge-${sha256(join(state, 'runtime')).slice(0, 12)}`)
+    const leftovers = (version: string | undefined): string[] => {
+      const instances = existsSync(folder) ? readdirSync(folder) : []
+      const processes = processesWith(`bind ${folder}/`)
+      const most = version === undefined ? 0 : 1
+      // The sandbox is two processes of the same command line: the one outside and the one within.
+      return [...leftoverBlobs(state), ...instances.slice(most), ...processes.slice(most * 2)]
+    }
+    const outcomes = await runTrial(
+      { services, image: (version) => functionImage(functionSource(version), 'trial'), span: 160, leftovers },
+      rounds,
+    )
+    console.info(`${rounds} kills:`, outcomes)
+    for (const what of ['deploy', 'redeploy']) {
+      expect(outcomes[`${what}: old`], what).toBeGreaterThan(0)
+      expect(outcomes[`${what}: new`], what).toBeGreaterThan(0)
+    }
+    await services.stop()
+  },
+  rounds * 3000,
+)
+
+it.skipIf(!hasPodman || !existsSync('/bin/busybox'))(
+  `${ociRounds} kills while OCI containers are deployed, redeployed and removed`,
+  async () => {
+    const podman = await startPodman()
+    const services = await startServices({ args: [`--oci.socket=${podman.socket}`] })
+    const image = (version: string) =>
+      savedImage({
+        name: 'trial',
+        config: {
+          Cmd: [
+            '/bin/sh',
+            '-c',
+            `/bin/busybox mkdir /tmp/w; printf '%s' "$VERSION ${version}" > /tmp/w/index.html; exec /bin/busybox httpd -f -p 8080 -h /tmp/w`,
+          ],
+        },
+        layers: [
+          tarOf([
+            { path: 'bin', type: 'Directory' },
+            { path: 'bin/busybox', content: readFileSync('/bin/busybox') },
+            { path: 'bin/sh', type: 'SymbolicLink', linkpath: 'busybox' },
+            { path: 'tmp', type: 'Directory' },
+          ]),
+        ],
+      })
+    const leftovers = (version: string | undefined): string[] => {
+      const containers = podman.run('ps', '-aq').trim().split('\n').filter(Boolean)
+      return [...leftoverBlobs(services.stack.state), ...containers.slice(version === undefined ? 0 : 1)]
+    }
+    const outcomes = await runTrial({ services, image, span: 900, leftovers }, ociRounds)
+    console.info(`${ociRounds} kills:`, outcomes)
+    await services.stop()
+    await podman.stop()
+  },
+  ociRounds * 20_000,
+)
