@@ -3,7 +3,7 @@
  * see docs/architecture.md. Nothing is done where no source is newer than what was built.
  */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -15,6 +15,8 @@ const programs = {
     main: 'src/main.ts',
     'sqlite-worker': sqliteWorker,
     'function-host': 'src/engines/function/platform/main.ts',
+    'tar.lazy': 'src/images/tar.lazy.ts',
+    'multipart.lazy': 'src/mcm/multipart.lazy.ts',
   },
   identity: { main: 'src/main.ts', 'sqlite-worker': sqliteWorker },
   discovery: { main: 'src/main.ts', 'sqlite-worker': sqliteWorker },
@@ -54,7 +56,7 @@ if (stale.length > 0) {
         input: path.startsWith('/') ? path : join(folder, path),
         platform: isForDeno(name) ? 'neutral' : 'node',
         resolve: { conditionNames: ['source', 'import', 'node', 'default'] },
-        external: [/^node:/],
+        external: (id) => id.startsWith('node:') || (id.endsWith('.lazy.ts') && !path.endsWith('.lazy.ts')),
         onLog: (level, log, handle) => (log.code === 'EVAL' ? undefined : handle(level, log)),
       })
       await bundle.write({
@@ -62,6 +64,7 @@ if (stale.length > 0) {
         // An ES module that imports node:http makes Node load its whole WebSocket client at once (17 ms, 5 MB); require does not.
         format: isForDeno(name) ? 'esm' : 'cjs',
         codeSplitting: false,
+        paths: (id) => (id.endsWith('.lazy.ts') ? `./${basename(id, '.ts')}.cjs` : id),
         minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
       })
     }

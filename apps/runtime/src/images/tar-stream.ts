@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { RpcError } from '@selvedge/protocol'
-import { Parser, type ReadEntry } from 'tar'
+import type { ReadEntry } from 'tar'
 
 export type Entry = ReadEntry
 
@@ -93,6 +93,7 @@ export async function readTar(
     entry.resume()
   }
 
+  const { Parser } = await import('./tar.lazy.ts')
   const parser = new Parser({ strict: true, maxMetaEntrySize: limits.header })
   parser.on('entry', (entry: Entry) => {
     working = working.then(() => take(entry))

@@ -35,7 +35,7 @@ async function fromMultipart(
   receivers: Receivers,
   length: number,
 ): Promise<ImageRecord> {
-  const { Busboy } = await import('@fastify/busboy')
+  const { Busboy } = await import('./multipart.lazy.ts')
   return new Promise((resolve, reject) => {
     const broken = (cause: unknown) =>
       reject(

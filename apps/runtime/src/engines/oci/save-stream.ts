@@ -1,10 +1,10 @@
-import { Header } from 'tar'
 import type { Content } from '../../deployments/deployments.ts'
 import type { Blobs } from '../../images/blobs.ts'
 
 const block = 512
 
-function header(path: string, size: number): Buffer {
+async function header(path: string, size: number): Promise<Buffer> {
+  const { Header } = await import('../../images/tar.lazy.ts')
   const made = new Header({ path, size, mode: 0o644, type: 'File', uid: 0, gid: 0, mtime: new Date(0) })
   made.encode()
   return made.block!
@@ -28,7 +28,7 @@ export async function* saveStream(
       },
     ]),
   )
-  yield header('manifest.json', manifest.length)
+  yield await header('manifest.json', manifest.length)
   yield manifest
   yield padding(manifest.length)
   const written = new Set<string>()
@@ -39,7 +39,7 @@ export async function* saveStream(
     const name = `${hexOf(digest)}.${suffix}`
     if (written.has(name)) continue
     written.add(name)
-    yield header(name, size)
+    yield await header(name, size)
     yield* blobs.read(digest) as AsyncIterable<Uint8Array>
     yield padding(size)
   }
