@@ -12,6 +12,8 @@ export interface Plan {
   /** File with one body a line; they are sent in turn. */
   readonly bodies: string
   readonly connections: number
+  /** More header lines, such as a token. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly seconds: number
   /** Requests a second in all, from an open loop: latency counts from the planned time. Absent: as fast as answers come. */
   readonly rate?: number
@@ -30,12 +32,15 @@ export interface Result {
 
 const plan = JSON.parse(process.argv[2]!) as Plan
 const host = 'port' in plan.target ? `${plan.target.host}:${plan.target.port}` : 'localhost'
+const more = Object.entries(plan.headers ?? {})
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('')
 const requests = readFileSync(plan.bodies, 'utf8')
   .trimEnd()
   .split('\n')
   .map((body) =>
     Buffer.from(
-      `POST ${plan.path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: ${plan.type}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `POST ${plan.path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: ${plan.type}\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     ),
   )
 let next = 0

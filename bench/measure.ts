@@ -30,6 +30,8 @@ export interface Row {
 export interface Server {
   readonly process: ChildProcess
   readonly target: Plan['target']
+  /** What only this one is asked, where contestants differ. */
+  readonly asks?: Partial<Pick<Plan, 'path' | 'headers'>>
   stop(): Promise<void>
 }
 
@@ -79,11 +81,12 @@ export type Figures = readonly number[]
  */
 export async function perCpuSecond(
   contestants: readonly (Server | (() => number))[],
-  plan: Omit<Plan, 'target' | 'seconds'>,
+  plan: Omit<Plan, 'target' | 'seconds' | 'path'> & { readonly path?: string },
 ): Promise<Figures[]> {
   const figures = contestants.map((): number[] => [])
   for (const each of contestants) {
-    if (typeof each !== 'function') await runLoad({ ...plan, target: each.target, seconds: warmUpSeconds })
+    if (typeof each !== 'function')
+      await runLoad({ path: '/', ...plan, target: each.target, ...each.asks, seconds: warmUpSeconds })
   }
   for (let round = 0; round < rounds; round++) {
     for (const [at, each] of contestants.entries()) {
@@ -92,7 +95,13 @@ export async function perCpuSecond(
         continue
       }
       const before = cpuSeconds(each.process.pid!)
-      const { answers } = await runLoad({ ...plan, target: each.target, seconds: roundSeconds })
+      const { answers } = await runLoad({
+        path: '/',
+        ...plan,
+        target: each.target,
+        ...each.asks,
+        seconds: roundSeconds,
+      })
       figures[at]!.push(answers / (cpuSeconds(each.process.pid!) - before))
     }
   }
@@ -116,6 +125,12 @@ export function rateRow(
   const peer = Math.max(...all.peer)
   const ratio = ours / peer
   return { ...description, ours, peer, ratio, reach: `ratio ≥ ${atLeast}`, reached: ratio >= atLeast }
+}
+
+/** A row whose figure has a limit of its own. */
+export function limitRow(description: Description, ours: number, limit: number): Row {
+  const reach = `≤ ${limit} ${description.unit}`
+  return { ...description, ours, peer: limit, ratio: ours / limit, reach, reached: ours <= limit }
 }
 
 /** A row where less is better: ours may be at most `atMost` of the peer's. What disturbs a round only ever adds: the best one of each counts. */

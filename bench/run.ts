@@ -2,12 +2,21 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Row, root } from './measure.ts'
+import { containerRows } from './rows/containers.ts'
 import { footprintRows } from './rows/footprint.ts'
+import { gatewayRows } from './rows/gateway.ts'
 import { gpsRows } from './rows/gps.ts'
 import { rpcRows } from './rows/rpc.ts'
 import { tokenRows } from './rows/token.ts'
 
-const groups = { rpc: rpcRows, token: tokenRows, gps: gpsRows, footprint: footprintRows }
+const groups = {
+  rpc: rpcRows,
+  token: tokenRows,
+  gps: gpsRows,
+  gateway: gatewayRows,
+  containers: containerRows,
+  footprint: footprintRows,
+}
 const wanted = process.argv.slice(2)
 const unknown = wanted.find((name) => !Object.hasOwn(groups, name))
 if (unknown !== undefined) {

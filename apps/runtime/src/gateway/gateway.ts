@@ -10,6 +10,7 @@ import { type RequestPath, readPath } from './path.ts'
 import { createProxy, type Passage } from './proxy.ts'
 import { refusalOf, sendError, sendRefusal } from './refusal.ts'
 import type { Match, Routes } from './routes.ts'
+import { passUpgrade } from './upgrade.ts'
 
 export interface Gateway {
   /** Answers a request that is for no other part of the runtime. */
@@ -118,7 +119,7 @@ export function createGateway({ routes, admit, now, onInternalError }: GatewayPa
       socket.on('error', () => socket.destroy())
       prepare(
         request,
-        (passage) => proxy.passUpgrade(request, socket, head, passage),
+        (passage) => passUpgrade(socket, head, passage, now),
         (cause) => {
           const refusal =
             cause instanceof RpcError

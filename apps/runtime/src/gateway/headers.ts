@@ -102,3 +102,10 @@ export function responseHeaders(raw: readonly string[], sandboxed: boolean): str
  * its scripts are strangers to the API. `MCM.PAGES: "trusted"` takes it away.
  */
 const pagePolicy = 'sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads'
+
+/** Headers as they go over the wire. */
+export function linesOf(headers: readonly string[]): string {
+  let lines = ''
+  for (let at = 0; at < headers.length; at += 2) lines += `${headers[at]}: ${headers[at + 1]}\r\n`
+  return lines
+}

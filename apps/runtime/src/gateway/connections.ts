@@ -1,0 +1,82 @@
+/** Connections to instances: kept while they are good, one request at a time on each. */
+import { connect, type Socket } from 'node:net'
+import type { Running } from '../containers/service.ts'
+import type { ResponseReader } from './response-reader.ts'
+
+/** Most connections to one instance that wait for their next request. */
+const maxIdle = 64
+
+export interface Connection {
+  readonly socket: Socket
+  /** Whether it has carried an answer before: then its end may come from the other side at any moment. */
+  used: boolean
+  reader: ResponseReader | undefined
+  /** Told when the connection is gone, while it carries a request. */
+  onGone: ((cause: Error | undefined) => void) | undefined
+}
+
+export interface Connections {
+  take(running: Running): Connection
+  /** Gives it back for the next request. */
+  keep(running: Running, connection: Connection): void
+  close(): void
+}
+
+export function createConnections(): Connections {
+  const idle = new WeakMap<Running, Connection[]>()
+  const all = new Set<Socket>()
+
+  function open(running: Running): Connection {
+    const { upstream } = running.instance
+    const socket = 'socketPath' in upstream ? connect(upstream.socketPath) : connect(upstream)
+    const connection: Connection = { socket, used: false, reader: undefined, onGone: undefined }
+    all.add(socket)
+    socket.setNoDelay(true)
+    socket.on('data', (chunk: Buffer) => {
+      // What comes unasked would be taken for the answer to the next request.
+      if (connection.reader) connection.reader.read(chunk)
+      else socket.destroy()
+    })
+    socket.on('end', () => connection.reader?.end())
+    let failure: Error | undefined
+    socket.on('error', (cause) => {
+      failure = cause
+    })
+    socket.on('close', () => {
+      all.delete(socket)
+      const waiting = idle.get(running)
+      const at = waiting?.indexOf(connection) ?? -1
+      if (at >= 0) waiting!.splice(at, 1)
+      connection.onGone?.(failure)
+    })
+    return connection
+  }
+
+  return {
+    take(running) {
+      const waiting = idle.get(running)
+      const connection = waiting?.pop()
+      if (!connection) return open(running)
+      connection.used = true
+      connection.socket.ref()
+      return connection
+    },
+    keep(running, connection) {
+      connection.reader = undefined
+      connection.onGone = undefined
+      let waiting = idle.get(running)
+      if (!waiting) {
+        waiting = []
+        idle.set(running, waiting)
+      }
+      if (waiting.length >= maxIdle || connection.socket.destroyed) connection.socket.destroy()
+      else {
+        connection.socket.unref()
+        waiting.push(connection)
+      }
+    },
+    close() {
+      for (const socket of all) socket.destroy()
+    },
+  }
+}

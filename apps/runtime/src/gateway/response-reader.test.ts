@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import { createResponseReader } from './response-reader.ts'
+
+/** Feeds an answer in pieces, and writes down what came of it. */
+function read(text: string, size: number, options: { head?: boolean; ends?: boolean } = {}) {
+  const seen = {
+    status: 0,
+    headers: [] as string[],
+    body: '',
+    isLast: false,
+    end: undefined as boolean | undefined,
+    broken: '',
+  }
+  const reader = createResponseReader(options.head ?? false, {
+    onHead: ({ status, headers }) => Object.assign(seen, { status, headers }),
+    onBody(part, isLast) {
+      seen.body += part.toString('latin1')
+      seen.isLast ||= isLast
+    },
+    onEnd(reusable) {
+      seen.end = reusable
+    },
+    onBroken(why) {
+      seen.broken = why
+    },
+  })
+  const bytes = Buffer.from(text, 'latin1')
+  for (let at = 0; at < bytes.length; at += size) reader.read(bytes.subarray(at, at + size))
+  if (options.ends) reader.end()
+  return seen
+}
+
+const ok = 'HTTP/1.1 200 OK\r\n'
+
+describe('an answer is read whole, however it is cut', () => {
+  it.each<[string, string, object, { head?: boolean; ends?: boolean }?]>([
+    [
+      'with a length',
+      `${ok}Content-Length: 5\r\nX: y\r\n\r\nhello`,
+      { status: 200, body: 'hello', isLast: true, end: true },
+    ],
+    [
+      'with a length of nothing',
+      `${ok}Content-Length: 0\r\n\r\n`,
+      { status: 200, body: '', isLast: true, end: true },
+    ],
+    [
+      'in chunks',
+      `${ok}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6;a=b\r\n world\r\n0\r\n\r\n`,
+      { body: 'hello world', isLast: true, end: true },
+    ],
+    [
+      'in chunks, with trailers',
+      `${ok}Transfer-Encoding: Chunked\r\n\r\n1\r\na\r\n0\r\nX: y\r\n\r\n`,
+      { body: 'a', isLast: true, end: true },
+    ],
+    [
+      'until the connection ends',
+      `${ok}\r\nhello`,
+      { body: 'hello', isLast: true, end: false },
+      { ends: true },
+    ],
+    [
+      'without a body: 204',
+      'HTTP/1.1 204 No Content\r\n\r\n',
+      { status: 204, body: '', isLast: true, end: true },
+    ],
+    [
+      'without a body: 304 with a length',
+      'HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n',
+      { status: 304, body: '', end: true },
+    ],
+    [
+      'without a body: to HEAD',
+      `${ok}Content-Length: 9\r\n\r\n`,
+      { status: 200, body: '', end: true },
+      { head: true },
+    ],
+    [
+      'after 100 and 103',
+      `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n${ok}Content-Length: 2\r\n\r\nok`,
+      { status: 200, body: 'ok', end: true },
+    ],
+    [
+      'that ends the connection',
+      `${ok}Connection: close\r\nContent-Length: 2\r\n\r\nok`,
+      { body: 'ok', end: false },
+    ],
+    ['of HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok', { body: 'ok', end: false }],
+    ['without a reason phrase', 'HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok', { body: 'ok', end: true }],
+    [
+      'with bytes behind it, which spoil the connection',
+      `${ok}Content-Length: 2\r\n\r\nokEXTRA`,
+      { body: 'ok' },
+    ],
+  ])('%s', (_, text, expected, options) => {
+    for (const size of [1, 2, 3, 7, 1000])
+      expect(read(text, size, options)).toMatchObject({ ...expected, broken: '' })
+  })
+
+  it('bytes that nobody asked for make a connection unusable', () => {
+    expect(read(`${ok}Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n`, 1000).end).toBe(false)
+  })
+})
+
+describe('what two readers might read differently is refused', () => {
+  it.each([
+    ['length and chunks', `${ok}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n`],
+    ['two lengths', `${ok}Content-Length: 5\r\nContent-Length: 6\r\n\r\n`],
+    ['a length that is no number', `${ok}Content-Length: +5\r\n\r\n`],
+    ['another encoding', `${ok}Transfer-Encoding: gzip, chunked\r\n\r\n`],
+    ['chunked twice', `${ok}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n`],
+    ['a size that is none', `${ok}Transfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n`],
+    ['a negative size', `${ok}Transfer-Encoding: chunked\r\n\r\n-1\r\n`],
+    ['a size beyond bounds', `${ok}Transfer-Encoding: chunked\r\n\r\nfffffffff\r\n`],
+    ['a chunk longer than its size', `${ok}Transfer-Encoding: chunked\r\n\r\n2\r\nhello\r\n`],
+    ['a size line without end', `${ok}Transfer-Encoding: chunked\r\n\r\n${'0'.repeat(300)}`],
+    ['a space before the colon', `${ok}X : y\r\n\r\n`],
+    ['a folded header', `${ok}X: a\r\n b\r\n\r\n`],
+    ['a bare line feed', `${ok}X: a\nY: b\r\n\r\n`],
+    ['a zero byte', `${ok}X: a\0b\r\n\r\n`],
+    ['a header without a name', `${ok}: x\r\n\r\n`],
+    ['another protocol', 'SSH-2.0-OpenSSH\r\n\r\n'],
+    ['another version', 'HTTP/2.0 200 OK\r\n\r\n'],
+    ['a status that is none', 'HTTP/1.1 99 X\r\n\r\n'],
+    ['a switch of protocols', 'HTTP/1.1 101 X\r\nUpgrade: x\r\n\r\n'],
+    ['headers without end', `${ok}X: ${'y'.repeat(70_000)}`],
+  ])('%s', (_, text) => {
+    for (const size of [1, 1000])
+      expect(read(text, size)).toMatchObject({ broken: expect.stringMatching(/./), end: undefined })
+  })
+
+  it.each([
+    ['before it began', ''],
+    ['in its headers', ok],
+    ['in a body with a length', `${ok}Content-Length: 5\r\n\r\nhe`],
+    ['in a chunk', `${ok}Transfer-Encoding: chunked\r\n\r\n5\r\nhe`],
+    ['before the last chunk', `${ok}Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n`],
+  ])('an answer that ends %s', (_, text) => {
+    expect(read(text, 1000, { ends: true }).broken).toMatch(/ended the connection|cut short/)
+  })
+})
