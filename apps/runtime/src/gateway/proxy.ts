@@ -23,6 +23,9 @@ export interface Proxy {
   close(): void
 }
 
+/** Bytes up to which a part of a body is put together with what goes before it. */
+const small = 8192
+
 /** Requests that may be asked once more where nothing was answered (RFC 9110 § 9.2.2). */
 const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
 
@@ -114,7 +117,8 @@ export function createProxy(now: () => number): Proxy {
         response.writeHead(status, message, responseHeaders(headers, sandboxed))
       },
       onBody(part, isLast) {
-        if (isLast) response.end(part)
+        // As text of one byte a character, since Node sends that together with the headers.
+        if (isLast) response.end(part.length <= small ? part.toString('latin1') : part, 'latin1')
         else if (!response.write(part)) {
           socket.pause()
           response.once('drain', () => socket.resume())
@@ -132,25 +136,49 @@ export function createProxy(now: () => number): Proxy {
       : length !== undefined
         ? `Content-Length: ${length}\r\n`
         : 'Transfer-Encoding: chunked\r\n'
-    socket.write(`${method} ${path} HTTP/1.1\r\n${linesOf(passage.headers)}${framing}\r\n`, 'latin1')
-    if (hasBody) sendBody(request, connection, length === undefined, () => (isSent = true))
+    const head = `${method} ${path} HTTP/1.1\r\n${linesOf(passage.headers)}${framing}\r\n`
+    if (!hasBody) socket.write(head, 'latin1')
+    else {
+      sendBody(request, connection, head, length === undefined, () => {
+        isSent = true
+      })
+    }
   }
 
   return { pass, close: connections.close }
 }
 
-/** The body as it comes, in chunks where its length is not known; no faster than the service takes it. */
+/**
+ * The head, and the body as it comes, no faster than the service takes it; in chunks where its length is not known. A small
+ * beginning of the body travels with the head: one system call less.
+ */
 function sendBody(
   request: IncomingMessage,
   { socket }: Connection,
+  head: string,
   isChunked: boolean,
   onSent: () => void,
 ): void {
+  let waiting = head
+  const flush = () => {
+    if (waiting !== '' && !socket.destroyed) socket.write(waiting, 'latin1')
+    waiting = ''
+  }
+  setImmediate(flush)
   request.on('data', (chunk: Buffer) => {
     if (socket.destroyed) return
-    if (isChunked) socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1')
-    const isTaken = socket.write(chunk)
-    if (isChunked) socket.write('\r\n', 'latin1')
+    let isTaken: boolean
+    if (chunk.length <= small) {
+      const text = chunk.toString('latin1')
+      const framed = isChunked ? `${chunk.length.toString(16)}\r\n${text}\r\n` : text
+      isTaken = socket.write(waiting + framed, 'latin1')
+      waiting = ''
+    } else {
+      flush()
+      if (isChunked) socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1')
+      isTaken = socket.write(chunk)
+      if (isChunked) socket.write('\r\n', 'latin1')
+    }
     if (isTaken) return
     request.pause()
     const resume = () => {
@@ -162,6 +190,7 @@ function sendBody(
     socket.on('close', resume)
   })
   request.on('end', () => {
+    flush()
     if (isChunked && !socket.destroyed) socket.write('0\r\n\r\n', 'latin1')
     onSent()
   })
