@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import {
   catalogue,
+  containerSettings,
+  ignoredSettings,
   type Method,
   messages,
   methods,
@@ -127,6 +129,9 @@ const configurationPage = [
       ['`api-key`', '0600', 'the API key, where one is asked for'],
       ['`runtime/node-key.json`', '0600', 'the keys that the node is; back it up, or lose the node with it'],
       ['`runtime/state.a`, `.b`', '0600', 'account, last location, keys of issuers'],
+      ['`runtime/deployments.a`, `.b`', '0600', 'images, containers, and what happened to them'],
+      ['`runtime/images/`', '0700', 'content of images, by digest'],
+      ['`runtime/storage.db`', '0700 folder', 'storage of functions; made by the first that uses it'],
       ['`identity/identity.db`', '0700 folder', 'registry, accounts, projects, signing keys'],
       ['`discovery/locations.db`', '0700 folder', 'last locations'],
     ],
@@ -177,6 +182,22 @@ const httpPage = [
   readFileSync(fileURLToPath(new URL('http.md', import.meta.url)), 'utf8').trimEnd(),
 ].join('\n\n')
 
+const containersPage = [
+  note,
+  '# Settings of containers',
+  'Members of the `env` of `deployContainer`. All values are strings. What they mean together: [services](../services.md).',
+  table(
+    ['Setting', 'Default', 'Expected', 'Meaning'],
+    Object.entries(containerSettings).map(([name, { default: fallback, expected, description }]) => [
+      `\`${name}\``,
+      fallback === undefined || (Array.isArray(fallback) && fallback.length === 0) ? '' : `\`"${fallback}"\``,
+      expected,
+      description,
+    ]),
+  ),
+  `Taken for the sake of other runtimes of this API family, and without effect: ${ignoredSettings.map((name) => `\`${name}\``).join(', ')}.`,
+].join('\n\n')
+
 const pages: Readonly<Record<string, string>> = {
   'openrpc.json': JSON.stringify(openRpc, undefined, 2),
   'methods.md': methodsPage,
@@ -184,6 +205,7 @@ const pages: Readonly<Record<string, string>> = {
   'configuration.md': configurationPage,
   'cli.md': cliPage,
   'http.md': httpPage,
+  'containers.md': containersPage,
 }
 
 const isCheck = process.argv.includes('--check')

@@ -59,6 +59,8 @@ it("the README's lines do what it says", async () => {
   expect(stdout).toContain(`"result":{"accountId":"${account}"}`)
   expect(stdout).toMatch(new RegExp(`"accountId":"${account}","name":"[^"]*","version":"[^"]*"}\n`))
   expect(stdout).toContain('{"id":null,"jsonrpc":"2.0","result":{"status":"ok"}}')
+  expect(stdout).toContain('{"name":"visits","count":1}')
+  expect(stdout).toContain('"reason":"token_missing"')
   expect(stdout).toMatch(/"longitude":-123\.115,"latitude":49\.25,"speed":10\.5,"bearing":350/)
 })
 

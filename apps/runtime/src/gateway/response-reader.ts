@@ -7,7 +7,7 @@
 /** Most bytes of a status line with its headers, and of a line that tells the size of a chunk. */
 const limits = { head: 64 * 1024, chunkLine: 256 }
 
-export interface ResponseHead {
+interface ResponseHead {
   readonly status: number
   readonly message: string
   /** Names and values in turn, as they came. */
