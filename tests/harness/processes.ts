@@ -71,7 +71,7 @@ export async function startStack(
   const urls = { SELVEDGE_IDENTITY_URL: identity.url, SELVEDGE_DISCOVERY_URL: discovery.url }
   const runtime = await startProgram('runtime', { ...env, ...urls }, options.runtime)
   return {
-    state: folder.path,
+    state: env.SELVEDGE_STATE,
     identity,
     discovery,
     runtime,

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { accessToken, createDeveloper } from '../harness/flow.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 let services: Services
@@ -247,5 +248,28 @@ describe('the runtime', () => {
         .poll(() => before.filter((pid) => existsSync(`/proc/${pid}`)), { timeout: 5000 })
         .toEqual([])
     }
+  })
+})
+
+describe('a device that changes hands', () => {
+  it('does not go on with the containers of the former account, and takes them up when it is back', async () => {
+    const old = await startServices()
+    const { id, basePath } = await old.deploy('left', version('left'), { ...keep, 'MCM.ACCESS': 'public' })
+    await old.runtime().unassociateAccount({ edgeAccessToken: old.token })
+    await expect.poll(async () => (await old.call(basePath, { token: null })).status).toBe(503)
+    await old.restart()
+    expect((await old.call(basePath, { token: null })).status).toBe(503)
+    const stranger = await createDeveloper(old.stack.state)
+    const token = await accessToken(old.stack, stranger)
+    await old.runtime().associateAccount({ edgeAccessToken: token })
+    expect(await old.runtime().getContainers({ edgeAccessToken: token })).toEqual([])
+    await expect(old.runtime().removeContainer({ edgeAccessToken: token, id })).rejects.toMatchObject({
+      reason: 'not_found',
+    })
+    await old.runtime().unassociateAccount({ edgeAccessToken: token })
+    const again = await accessToken(old.stack, old.developer)
+    await old.runtime().associateAccount({ edgeAccessToken: again })
+    await expect.poll(async () => (await old.call(basePath, { token: null })).text).toBe('left')
+    await old.stop()
   })
 })

@@ -82,6 +82,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
   const account = createAccount(state, clock, () => {
     tokens.forget()
     contact.wake()
+    void state.settled().then(() => containers.followAccount())
   })
 
   const authorize = createAuthorize(nodeId, state, verifier)
@@ -92,6 +93,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
     clock,
     log,
     authorize,
+    accountId: () => state.value.accountId,
     url: () => listeners.url,
   })
   const { images, containers } = services

@@ -42,6 +42,7 @@ export interface ServicesParts {
   readonly clock: Clock
   readonly log: Log
   readonly authorize: Authorize
+  readonly accountId: () => string
   /** URL of the runtime, once it listens. */
   readonly url: () => string
 }
@@ -110,6 +111,7 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
           }),
       }
     },
+    accountId: parts.accountId,
     onRoutes: () => routes.refresh(),
   })
   const routes = createRoutes(containers)

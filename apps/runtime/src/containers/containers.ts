@@ -46,6 +46,8 @@ export interface Containers {
   routes(): readonly Route[]
   /** Brings back what is wanted; requests wait for it. Kept once it is under way. */
   resume(): Promise<void>
+  /** To be called when the associated account is another one: what is of it runs, what is not does not. */
+  followAccount(): Promise<void>
   /** Ends everything that runs; what is wanted stays wanted. */
   close(): Promise<void>
 }
@@ -59,6 +61,8 @@ export interface ContainerParts {
   readonly info: () => Omit<ServiceInfo, 'serviceType'>
   /** What the runtime does for the instances of a container, beside its storage. */
   readonly hostFor: (id: string) => Omit<HostServices, 'openStorage'>
+  /** The associated account, or "": containers of another one do not run. */
+  readonly accountId: () => string
   /** Called when routes have changed. */
   readonly onRoutes: () => void
 }
@@ -192,9 +196,14 @@ export function createContainers(parts: ContainerParts): Containers {
     return container
   }
 
-  function stateOf(id: string, { wanted, failed }: StoredContainer): ContainerState {
-    if (failed !== null) return 'failed'
-    if (wanted === 'stopped') return 'stopped'
+  /** A device that changes hands does not go on with what its former owner put there. */
+  const isOfAccount = ({ accountId }: StoredContainer): boolean => accountId === parts.accountId()
+  const mayRun = (container: StoredContainer): boolean =>
+    container.wanted === 'running' && container.failed === null && isOfAccount(container)
+
+  function stateOf(id: string, container: StoredContainer): ContainerState {
+    if (container.failed !== null) return 'failed'
+    if (!mayRun(container)) return 'stopped'
     return entries.get(id)?.service?.running() ? 'running' : 'paused'
   }
 
@@ -437,9 +446,8 @@ export function createContainers(parts: ContainerParts): Containers {
       const run = async () => {
         const { containers, contents } = store.value
         const all = Object.entries(containers)
-        const isWanted = ({ wanted, failed }: StoredContainer) => wanted === 'running' && failed === null
         const running = new Map(
-          all.filter(([, each]) => isWanted(each)).map(([id, { revision }]) => [id, revision]),
+          all.filter(([, each]) => mayRun(each)).map(([id, { revision }]) => [id, revision]),
         )
         const known = new Set(all.map(([id]) => id))
         for (const kind of new Set<'function' | 'oci'>([
@@ -452,7 +460,7 @@ export function createContainers(parts: ContainerParts): Containers {
         }
         await storage.keepOnly(known)
         if (isClosing) return
-        for (const [id, container] of all) if (isWanted(container)) serviceOf(id, container).resume()
+        for (const [id, container] of all) if (mayRun(container)) serviceOf(id, container).resume()
       }
       const done = run()
         .catch((cause) => log.error('containers could not be brought back', { cause }))
@@ -461,6 +469,16 @@ export function createContainers(parts: ContainerParts): Containers {
         })
       resuming = done
       return done
+    },
+    async followAccount() {
+      await resuming
+      for (const [id, container] of Object.entries(store.value.containers)) {
+        await inTurn(id, async ({ service }) => {
+          if (isOfAccount(container)) {
+            if (mayRun(container) && !service?.running()) serviceOf(id, container).resume()
+          } else await service?.stop()
+        })
+      }
     },
     async close() {
       isClosing = true

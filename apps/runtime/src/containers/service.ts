@@ -239,7 +239,10 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
       if (before) drain(before)
     },
     resume() {
+      if (isWanted) return
       isWanted = true
+      ends = 0
+      notBefore = 0
       mayAdopt = plan.content.kind === 'oci'
       if (mayAdopt || idleSeconds() === 0) start().catch(() => undefined)
     },

@@ -12,12 +12,14 @@ import { configDocument, type ImageConfig, ownArchitecture } from './manifest.ts
  * the image is told to be a function or one with a root file system.
  *
  * @param take is told of the unpacked bytes of the layers; throws where it is too much
- * @throws RpcError `invalid_image`, `unsupported_image`, `digest_mismatch`; then nothing is left of it
+ * @param claim makes room for what is taken out of a layer; throws where there is none
+ * @throws RpcError `invalid_image`, `unsupported_image`, `digest_mismatch`, `storage_full`; then nothing is left of it
  */
 export async function admitImage(
   blobs: Blobs,
   packed: Packed,
   take: (bytes: number) => void,
+  claim: (bytes: number) => Promise<void> = async () => undefined,
 ): Promise<Content> {
   const extra: Draft[] = []
   try {
@@ -35,6 +37,7 @@ export async function admitImage(
     }
     const reports: LayerReport[] = []
     for (const [at, layer] of packed.layers.entries()) {
+      await claim(layer.size)
       const report = await inspectLayer(blobs, createReadStream(layer.path), take)
       if (report.entry) extra.push(report.entry.draft)
       if (report.diffId !== diffIds[at])
@@ -46,14 +49,26 @@ export async function admitImage(
     }
     const entry = functionEntry(reports)
     if (!entry) expectRunnable(config)
+    const stored = { config: await blobs.commit(packed.config) }
+    // Of a function its one file is all that is ever needed.
+    if (entry) {
+      const blob = await blobs.commit(entry.draft)
+      return {
+        ...stored,
+        kind: 'function',
+        layers: [],
+        entry: { ...blob, language: entry.language },
+        size: blob.size,
+      }
+    }
     const layers = []
     for (const [at, layer] of packed.layers.entries())
       layers.push({ ...(await blobs.commit(layer)), diffId: diffIds[at]! })
     return {
-      kind: entry ? 'function' : 'oci',
-      config: await blobs.commit(packed.config),
+      ...stored,
+      kind: 'oci',
       layers,
-      entry: entry ? { ...(await blobs.commit(entry.draft)), language: entry.language } : null,
+      entry: null,
       size: layers.reduce((sum, { size }) => sum + size, 0),
     }
   } finally {

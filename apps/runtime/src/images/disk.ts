@@ -15,30 +15,39 @@ export interface DiskGuard {
   watch(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>
 }
 
+/** What may be removed to make room. */
+export interface Unused {
+  /** Bytes that all of it takes. */
+  bytes(): number
+  /** Removes the piece that is missed least; gives false where there is none left. */
+  removeOne(): Promise<boolean>
+}
+
 /**
  * @param folder on the disk that is guarded
  * @param reserve bytes that stay free whatever is deployed: a full disk takes the whole device down
- * @param collect removes one unused image; gives false where there is none left
  */
-export function createDiskGuard(folder: string, reserve: number, collect: () => Promise<boolean>): DiskGuard {
+export function createDiskGuard(folder: string, reserve: number, unused: Unused): DiskGuard {
   const free = async (): Promise<number> => {
     const { bavail, bsize } = await statfs(folder)
     return bavail * bsize
   }
   async function claim(bytes: number): Promise<void> {
     let available = await free()
-    while (available - bytes < reserve) {
-      if (!(await collect())) {
-        throw new RpcError(
-          'storage_full',
-          `${bytes} more bytes would leave ${Math.max(0, available - bytes)} free; ${reserve} are kept in reserve (images.reserve)`,
-          {
-            hint: 'Remove images or containers that are not needed, or free space on the disk of the state folder.',
-          },
-        )
-      }
+    // Nothing is removed in vain.
+    let isPossible = available + unused.bytes() - bytes >= reserve
+    while (isPossible && available - bytes < reserve) {
+      isPossible = await unused.removeOne()
       available = await free()
     }
+    if (isPossible) return
+    throw new RpcError(
+      'storage_full',
+      `${bytes} more bytes would leave ${Math.max(0, available - bytes)} free; ${reserve} are kept in reserve (images.reserve)`,
+      {
+        hint: 'Remove images or containers that are not needed, or free space on the disk of the state folder.',
+      },
+    )
   }
   return {
     claim,

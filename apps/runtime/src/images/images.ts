@@ -46,11 +46,19 @@ export interface ImageParts {
   readonly onRemoved: (digest: string, kind: Content['kind']) => void
 }
 
+/** What an archive needs on the disk while it is looked through: its layers, and what is taken out of them. */
+const copies = 2
+
 export async function openImages(parts: ImageParts): Promise<Images> {
   const { folder, store, clock, maxSize } = parts
   const blobs = await openBlobs(folder)
   const uploads = await openUploads(join(folder, 'uploads'), blobs, clock)
-  const guard = createDiskGuard(folder, parts.reserve, () => exclusively(collectOne))
+  const guard = createDiskGuard(folder, parts.reserve, {
+    bytes: unusedBytes,
+    removeOne: () => exclusively(removeUnused),
+  })
+  /** For who has the turn already. */
+  const guardInTurn = createDiskGuard(folder, parts.reserve, { bytes: unusedBytes, removeOne: removeUnused })
   await blobs.keepOnly(blobsOf(store.value))
 
   /** What is in the store and what the document says are changed by one at a time. */
@@ -92,7 +100,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
 
   async function admit(owner: Owner, packed: Packed, fallbackName: string): Promise<ImageRecord> {
     return exclusively(async () => {
-      const content = await admitImage(blobs, packed, budget())
+      const content = await admitImage(blobs, packed, budget(), guardInTurn.claim)
       const name = nameOf(packed.repoTags[0] ?? fallbackName)
       const id = `${owner.client_id}-${name}`
       const digest = content.config.digest
@@ -140,13 +148,23 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     tellRemoved(before)
   }
 
-  /** The rule by which images are collected: only when room is needed, none that a container uses, the longest unused first. */
-  async function collectOne(): Promise<boolean> {
+  /** Images that no container uses, the longest unused first. */
+  function unusedImages(): [id: string, image: StoredImage][] {
     const { images, containers } = store.value
     const used = new Set(Object.values(containers).flatMap(({ imageId, digest }) => [imageId, digest]))
-    const [oldest] = Object.entries(images)
+    return Object.entries(images)
       .filter(([id, { digest }]) => !used.has(id) && !used.has(digest))
       .sort(([, a], [, b]) => a.usedAt - b.usedAt)
+  }
+
+  function unusedBytes(): number {
+    const digests = new Set(unusedImages().map(([, { digest }]) => digest))
+    return [...digests].reduce((sum, digest) => sum + store.value.contents[digest]!.size, 0)
+  }
+
+  /** The rule by which images are collected: only when room is needed, and none that a container uses. */
+  async function removeUnused(): Promise<boolean> {
+    const [oldest] = unusedImages()
     if (!oldest) return false
     await drop(oldest[0])
     return true
@@ -164,7 +182,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     const found = await stat(path).catch(() => undefined)
     if (!found?.isFile())
       throw new RpcError('not_found', `there is no file ${JSON.stringify(path)} on this device`)
-    await guard.claim(found.size)
+    await guard.claim(found.size * copies)
     return fromArchive(owner, createReadStream(path), name)
   }
 
@@ -191,7 +209,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
       return admit(owner, packed, source)
     },
     async receive(owner, content, length = 0) {
-      await guard.claim(length)
+      await guard.claim(length * copies)
       return fromArchive(owner, content, 'image')
     },
     list: ({ client_id }) =>

@@ -9,7 +9,7 @@ export const imageRecord = z.object({
   repoTags: z.array(z.string()),
   digest: z.string().describe('Digest of the image configuration: the image ID of Docker and Podman'),
   kind: z.enum(['function', 'oci']).describe('Which engine runs it'),
-  size: z.number().int().describe('Bytes of its layers as they are kept'),
+  size: z.number().int().describe('Bytes that it takes on the disk'),
   created: z.number().int().describe('When it was deployed, Unix seconds'),
   containers: z.number().int().describe('How many containers use it'),
 })

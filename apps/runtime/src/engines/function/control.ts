@@ -15,7 +15,7 @@ export interface StorageChange {
 
 export interface StartOrder {
   readonly language: 'js' | 'wasm'
-  /** Base64. */
+  /** Text of a script, base64 of a WASM module. */
   readonly source: string
   readonly env: Readonly<Record<string, string>>
   readonly info: ServiceInfo
@@ -58,9 +58,13 @@ export function createLineReader(
 ): (text: string) => void {
   let rest = ''
   return (text) => {
-    const lines = (rest + text).split('\n')
-    rest = lines.pop()!
-    for (const line of lines) onLine(line)
+    // A long line comes in many parts: they are looked at once, when it is whole.
+    if (!text.includes('\n')) rest += text
+    else {
+      const lines = (rest + text).split('\n')
+      rest = lines.pop()!
+      for (const line of lines) onLine(line)
+    }
     if (rest.length > maxLine) {
       onLine(rest)
       rest = ''

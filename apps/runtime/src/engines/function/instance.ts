@@ -54,7 +54,7 @@ export async function startInstance(
           send({
             start: {
               language: entry.language,
-              source: Buffer.concat(chunks as Buffer[]).toString('base64'),
+              source: Buffer.concat(chunks as Buffer[]).toString(entry.language === 'js' ? 'utf8' : 'base64'),
               env: plan.env,
               info: plan.info,
               storage: storage.items,

@@ -42,9 +42,8 @@ export async function hostFunction([
       fetch,
       identityToken: (audience) => channel.ask((identify) => ({ identify, audience: String(audience) })),
     }
-    const bytes = Uint8Array.from(atob(order.source), (each) => each.charCodeAt(0))
-    if (order.language === 'wasm') return hostWasm(bytes, around)
-    return loadScript(new TextDecoder().decode(bytes), around, (task) => {
+    if (order.language === 'wasm') return hostWasm(decodeBase64(order.source), around)
+    return loadScript(order.source, around, (task) => {
       background.add(task)
       task.finally(() => background.delete(task))
     })
@@ -74,6 +73,10 @@ export async function hostFunction([
     channel.send({ broken: (cause as Error)?.message ?? String(cause) })
   }
 }
+
+/** Uint8Array.fromBase64 of ECMAScript 2026, which the compiler does not know yet. */
+const decodeBase64 = (text: string): Uint8Array<ArrayBuffer> =>
+  (Uint8Array as unknown as { fromBase64(text: string): Uint8Array<ArrayBuffer> }).fromBase64(text)
 
 /** Memory and disk differ from here on: this program ends, and the next one begins with what is on the disk. */
 function endAfterFailure(cause: unknown): void {

@@ -1,0 +1,17 @@
+import { spawn } from 'node:child_process'
+import { expect, it } from 'vitest'
+import { memoryOfTree, watchMemory } from './memory.ts'
+
+const hog = `const { spawn } = require('node:child_process')
+if (process.argv[1] === 'child') { globalThis.kept = Buffer.alloc(200e6, 1); setInterval(() => {}, 1000) }
+else { spawn(process.execPath, ['-e', process.env.HOG, 'child'], { env: process.env }); setInterval(() => {}, 1000) }`
+
+it('the memory of a process counts its children, buffers included; the watch tells when it is too much', async () => {
+  const child = spawn(process.execPath, ['-e', hog], { env: { ...process.env, HOG: hog }, detached: true })
+  const passed = new Promise<number>((resolve) => watchMemory(child.pid!, 150e6, resolve))
+  expect(await passed).toBeGreaterThan(150e6)
+  expect(memoryOfTree(child.pid!)).toBeGreaterThan(200e6)
+  process.kill(-child.pid!, 'SIGKILL')
+  await new Promise((resolve) => child.once('exit', resolve))
+  expect(memoryOfTree(child.pid!)).toBeNull()
+})

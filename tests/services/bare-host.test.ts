@@ -1,0 +1,83 @@
+/** A host without bubblewrap: fewer layers hold, and what is left is told and does hold. */
+
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { sha256 } from '../harness/archives.ts'
+import { temporaryFolder } from '../harness/processes.ts'
+import { type Services, startServices } from '../harness/services.ts'
+
+let services: Services
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+beforeAll(async () => {
+  folder = await temporaryFolder()
+  mkdirSync(join(folder.path, 'bin'))
+  const setpriv = execFileSync('sh', ['-c', 'command -v setpriv'], { encoding: 'utf8' }).trim()
+  symlinkSync(setpriv, join(folder.path, 'bin/setpriv'))
+  services = await startServices({ env: { PATH: join(folder.path, 'bin') } })
+})
+afterAll(async () => {
+  await services.stop()
+  await folder.remove()
+})
+
+it('functions run, and the record and doctor say what is missing', async () => {
+  const { basePath, isolation } = await services.deploy(
+    'bare',
+    'export default { fetch: () => new Response("up") }',
+    { 'MCM.IDLE_SEC': '0' },
+  )
+  expect((await services.call(basePath)).text).toBe('up')
+  expect(isolation).toContain('language permissions')
+  expect(isolation).not.toContain('namespaces')
+  const { function: engine } = await services.runtime().getEngines()
+  expect(engine).toMatchObject({
+    available: true,
+    hints: expect.arrayContaining([expect.stringContaining('install the package "bubblewrap"')]),
+  })
+})
+
+it.each([
+  ['read a file', 'Deno.readTextFileSync("/etc/passwd")'],
+  ['read the key of the node', 'Deno.readTextFileSync("STATE/runtime/node-key.json")'],
+  ['start a program', 'new Deno.Command("/bin/sh").outputSync()'],
+  ['reach the loopback', 'await Deno.connect({ hostname: "127.0.0.1", port: 22 })'],
+  [
+    'reach the socket of the runtime',
+    'await Deno.connect({ transport: "unix", path: "STATE/runtime.sock" })',
+  ],
+])('they still can’t %s', async (_, attempt) => {
+  const source = `export default { async fetch() { try { ${attempt.replaceAll('STATE', services.stack.state)}; return new Response('did it') } catch (e) { return new Response(e.name) } } }`
+  const { basePath } = await services.deploy('tries', source)
+  expect((await services.call(basePath)).text).toMatch(/NotCapable|PermissionDenied/)
+})
+
+it('memory is limited', async () => {
+  const source =
+    'export default { fetch() { const all = []; for (;;) all.push(new Uint8Array(8 << 20).fill(1)) } }'
+  const { id, basePath } = await services.deploy('hog', source, { 'MCM.IDLE_SEC': '0' })
+  expect((await services.call(basePath)).status).toBe(502)
+  const last = async () =>
+    (await services.runtime().getContainerHistory({ edgeAccessToken: services.token, id })).history.at(-1)
+      ?.detail
+  await expect.poll(last).toMatch(/memory limit/)
+})
+
+it('they end with the runtime, killed as it may be', async () => {
+  const name = `selvedge-${sha256(join(services.stack.state, 'runtime')).slice(0, 12)}/`
+  const find = () => {
+    try {
+      return execFileSync('pgrep', ['-f', name], { encoding: 'utf8' })
+        .trim()
+        .split('\n')
+        .filter((pid) => existsSync(`/proc/${pid}`))
+    } catch {
+      return []
+    }
+  }
+  const own = find()
+  expect(own.length).toBeGreaterThan(0)
+  await services.restart('SIGKILL')
+  await expect.poll(() => own.filter((pid) => existsSync(`/proc/${pid}`)), { timeout: 5000 }).toEqual([])
+})
