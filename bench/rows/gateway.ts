@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sha256 } from '../../tests/harness/archives.ts'
 import { isInstalled } from '../../tests/harness/installed.ts'
+import { instanceFolder } from '../../tests/harness/instances.ts'
 import { startServices } from '../../tests/harness/services.ts'
 import {
   type Figures,
@@ -99,7 +99,7 @@ export async function gatewayRows(): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'))
   const services = await startServices()
   const { basePath } = await services.deploy('hello', hello, { 'MCM.IDLE_SEC': '0' })
-  const instances = join(tmpdir(), `selvedge-${sha256(join(services.stack.state, 'runtime')).slice(0, 12)}`)
+  const instances = instanceFolder(services.stack.state)
   const upstream = join(instances, readdirSync(instances)[0]!, 'service')
   const bodies = join(folder, 'bodies')
   writeFileSync(bodies, 'hello')

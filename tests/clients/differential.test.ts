@@ -64,7 +64,7 @@ beforeAll(async () => {
     client: clientId,
     id: idToken,
     edge,
-    access: await accessToken(stack, { clientId, idToken, accountId: '', jti: '' }),
+    access: await accessToken(stack, { clientId, idToken }),
   }
 })
 afterAll(async () => {

@@ -1,17 +1,15 @@
 /** A real browser on a page of somebody else: whatever it tries, the local API does not listen. */
-import { existsSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasBrowser, launchBrowser } from '../harness/browser.ts'
 import { accessToken, createDeveloper, runtimeOf } from '../harness/flow.ts'
 import { root, type Stack, startStack } from '../harness/processes.ts'
 
-const executablePath = process.env.SELVEDGE_CHROMIUM ?? '/usr/bin/chromium'
-
-describe.skipIf(!existsSync(executablePath))('a web page in Chromium', () => {
+describe.skipIf(!hasBrowser)('a web page in Chromium', () => {
   let stack: Stack
   let browser: Browser
   let site: Server
@@ -26,19 +24,10 @@ describe.skipIf(!existsSync(executablePath))('a web page in Chromium', () => {
       response.setHeader('Content-Type', 'text/html').end('<title>elsewhere</title>'),
     )
     await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve))
-    browser = await chromium.launch({
-      executablePath,
-      args: [
-        '--no-sandbox',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-        // The browser's own prompt must not be what stops the page: other browsers have none.
-        '--disable-features=LocalNetworkAccessChecks,PrivateNetworkAccessRespectPreflightResults',
-      ],
-    })
+    // The browser's own prompt must not be what stops the page: other browsers have none.
+    browser = await launchBrowser(
+      '--disable-features=LocalNetworkAccessChecks,PrivateNetworkAccessRespectPreflightResults',
+    )
     page = await browser.newPage()
     await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`)
   })
@@ -109,14 +98,7 @@ describe.skipIf(!existsSync(executablePath))('a web page in Chromium', () => {
 
   it('can’t get in under a name of its own that leads here (DNS rebinding)', async () => {
     const port = new URL(stack.runtime.url).port
-    const rebound = await chromium.launch({
-      executablePath,
-      args: [
-        '--no-sandbox',
-        '--host-resolver-rules=MAP evil.example 127.0.0.1',
-        '--disable-background-networking',
-      ],
-    })
+    const rebound = await launchBrowser('--host-resolver-rules=MAP evil.example 127.0.0.1')
     try {
       const evil = await rebound.newPage()
       const response = await evil.goto(`http://evil.example:${port}/jsonrpc/v1/openrpc.json`)

@@ -18,6 +18,7 @@ export const adminOf = (state: string): RpcClient<AdminMethods> =>
   })
 
 export interface Developer {
+  readonly email: string
   readonly accountId: string
   readonly clientId: string
   readonly idToken: string
@@ -25,6 +26,7 @@ export interface Developer {
 }
 
 let developers = 0
+let projects = 0
 
 /** An account with a project and a developer ID token. */
 export async function createDeveloper(
@@ -34,14 +36,24 @@ export async function createDeveloper(
   const admin = adminOf(state)
   const email = `dev${++developers}-${process.pid}@example.com`
   const { accountId } = await admin['account.create']({ email })
+  return { accountId, email, ...(await createProject(state, email, options)) }
+}
+
+/** One more project of an account, with a developer ID token for it. */
+export async function createProject(
+  state: string,
+  email: string,
+  options: { scopes?: readonly string[] } = {},
+): Promise<Pick<Developer, 'clientId' | 'idToken' | 'jti'>> {
+  const admin = adminOf(state)
   const { clientId } = await admin['project.create']({
-    name: 'test',
+    name: `test ${++projects}`,
     email,
     scopes: (options.scopes as never) ?? null,
     resources: ['https://backend.example'],
   })
   const { idToken, jti } = await admin['token.developer.create']({ email, clientId, days: null })
-  return { accountId, clientId, idToken, jti }
+  return { clientId, idToken, jti }
 }
 
 export const allScopes = 'openid edge:mcm edge:clusters edge:account:associate edge:account:unassociate'
@@ -49,7 +61,7 @@ export const allScopes = 'openid edge:mcm edge:clusters edge:account:associate e
 /** An access token of a developer for the node of a runtime. */
 export async function accessToken(
   stack: { identity: { url: string }; runtime: { url: string } },
-  { clientId, idToken }: Developer,
+  { clientId, idToken }: Pick<Developer, 'clientId' | 'idToken'>,
   scope = allScopes,
 ): Promise<string> {
   const { id_token: edgeIdToken } = await runtimeOf(stack).getEdgeIdToken()

@@ -2,13 +2,12 @@
  * The runtime is killed at every moment of deploying, redeploying and removing. Afterwards the state is the old one or the new
  * one, whole; what was acknowledged is there; no process, no file and no container is left over.
  */
-import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { functionImage, savedImage, sha256, tarOf, writeFile } from '../harness/archives.ts'
+import { functionImage, savedImage, tarOf, writeFile } from '../harness/archives.ts'
 import { isInstalled } from '../harness/installed.ts'
+import { instanceFolder, instanceProcesses } from '../harness/instances.ts'
 import { hasPodman, startPodman } from '../harness/podman.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
@@ -118,23 +117,15 @@ function leftoverBlobs(state: string): string[] {
   ]
 }
 
-function processesWith(pattern: string): string[] {
-  try {
-    return execFileSync('pgrep', ['-f', '--', pattern], { encoding: 'utf8' }).trim().split('\n')
-  } catch {
-    return []
-  }
-}
-
 it.skipIf(!isInstalled('bwrap'))(
   `${rounds} kills while functions are deployed, redeployed and removed`,
   async () => {
     const services = await startServices()
     const { state } = services.stack
-    const folder = join(tmpdir(), `selvedge-${sha256(join(state, 'runtime')).slice(0, 12)}`)
+    const folder = instanceFolder(state)
     const leftovers = (version: string | undefined): string[] => {
       const instances = existsSync(folder) ? readdirSync(folder) : []
-      const processes = processesWith(`bind ${folder}/`)
+      const processes = instanceProcesses(state)
       const most = version === undefined ? 0 : 1
       // The sandbox is two processes of the same command line: the one outside and the one within.
       return [...leftoverBlobs(state), ...instances.slice(most), ...processes.slice(most * 2)]

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { sha256 } from '../harness/archives.ts'
+import { instanceProcesses } from '../harness/instances.ts'
 import { temporaryFolder } from '../harness/processes.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
@@ -65,18 +65,7 @@ it('memory is limited', async () => {
 })
 
 it('they end with the runtime, killed as it may be', async () => {
-  const name = `selvedge-${sha256(join(services.stack.state, 'runtime')).slice(0, 12)}/`
-  const find = () => {
-    try {
-      return execFileSync('pgrep', ['-f', name], { encoding: 'utf8' })
-        .trim()
-        .split('\n')
-        .filter((pid) => existsSync(`/proc/${pid}`))
-    } catch {
-      return []
-    }
-  }
-  const own = find()
+  const own = instanceProcesses(services.stack.state)
   expect(own.length).toBeGreaterThan(0)
   await services.restart('SIGKILL')
   await expect.poll(() => own.filter((pid) => existsSync(`/proc/${pid}`)), { timeout: 5000 }).toEqual([])

@@ -1,6 +1,8 @@
 /** Each hostile function is deployed and asked to try. Afterwards the runtime and a bystander are as they were. */
+import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isInstalled } from '../harness/installed.ts'
+import { instanceFolder } from '../harness/instances.ts'
 import { type Services, startServices } from '../harness/services.ts'
 import { attackerSource, escapes } from './escapes.ts'
 
@@ -55,11 +57,8 @@ describe.skipIf(!isInstalled('bwrap'))('a hostile function can’t', () => {
   })
 
   it('and all that was left of them is gone', async () => {
-    const { readdirSync } = await import('node:fs')
     const containers = await services.runtime().getContainers({ edgeAccessToken: services.token })
     expect(containers.map(({ name, restarts }) => [name, restarts])).toEqual([['bystander', 0]])
-    const { createHash } = await import('node:crypto')
-    const name = `selvedge-${createHash('sha256').update(`${services.stack.state}/runtime`).digest('hex').slice(0, 12)}`
-    expect(readdirSync(`/tmp/${name}`)).toHaveLength(1)
+    expect(readdirSync(instanceFolder(services.stack.state))).toHaveLength(1)
   })
 })

@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { accessToken, createDeveloper } from '../harness/flow.ts'
+import { accessToken, createDeveloper, createProject } from '../harness/flow.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 /** Answers with what it was sent; paths ask for more. */
@@ -127,6 +127,15 @@ describe('who may call', () => {
       token: await accessToken(services.stack, stranger),
     })
     expect({ status, reason: reasonOf(text) }).toEqual({ status: 403, reason: 'wrong_account' })
+  })
+
+  it('another project of the account, unless the service is for its own only', async () => {
+    const { stack, developer } = services
+    const project = await createProject(stack.state, developer.email)
+    const token = await accessToken(stack, { ...developer, ...project })
+    expect((await services.call(`${base}/`, { token })).status).toBe(200)
+    const { status, text } = await services.call(`/${developer.clientId}/own/`, { token })
+    expect({ status, reason: reasonOf(text) }).toEqual({ status: 403, reason: 'insufficient_scope' })
   })
 
   it('everybody, where the service is public; then nobody is named, whatever they say of themselves', async () => {

@@ -1,9 +1,9 @@
 /** Desired state, restarts, redeploys: the same rules whatever runs. */
-import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accessToken, createDeveloper } from '../harness/flow.ts'
+import { instanceProcesses } from '../harness/instances.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 let services: Services
@@ -20,19 +20,6 @@ const find = async (id: string) =>
   )!
 const version = (text: string) => `export default { fetch: () => new Response(${JSON.stringify(text)}) }`
 const keep = { 'MCM.IDLE_SEC': '0' }
-
-/** Processes of this runtime's functions. */
-const processes = (): string[] => {
-  try {
-    const pid = String(services.stack.runtime.process.pid)
-    return execFileSync('pgrep', ['-f', '/program.js'], { encoding: 'utf8' })
-      .trim()
-      .split('\n')
-      .filter((each) => each !== pid)
-  } catch {
-    return []
-  }
-}
 
 describe('what is wanted', () => {
   it('is back after a restart, with no network; what was stopped stays stopped', async () => {
@@ -241,7 +228,7 @@ describe('the runtime', () => {
   it('takes its functions with it, however it ends', async () => {
     await services.deploy('child', version('x'), keep)
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-      const before = processes()
+      const before = instanceProcesses(services.stack.state)
       expect(before.length).toBeGreaterThan(0)
       await services.restart(signal)
       await expect
@@ -255,6 +242,7 @@ describe('a device that changes hands', () => {
   it('does not go on with the containers of the former account, and takes them up when it is back', async () => {
     const old = await startServices()
     const { id, basePath } = await old.deploy('left', version('left'), { ...keep, 'MCM.ACCESS': 'public' })
+    const guarded = await old.deploy('guarded', version('guarded'), keep)
     await old.runtime().unassociateAccount({ edgeAccessToken: old.token })
     await expect.poll(async () => (await old.call(basePath, { token: null })).status).toBe(503)
     await old.restart()
@@ -263,6 +251,11 @@ describe('a device that changes hands', () => {
     const token = await accessToken(old.stack, stranger)
     await old.runtime().associateAccount({ edgeAccessToken: token })
     expect(await old.runtime().getContainers({ edgeAccessToken: token })).toEqual([])
+    const refused = await old.call(guarded.basePath, { token })
+    expect({ status: refused.status, reason: JSON.parse(refused.text).error.reason }).toEqual({
+      status: 403,
+      reason: 'wrong_account',
+    })
     await expect(old.runtime().removeContainer({ edgeAccessToken: token, id })).rejects.toMatchObject({
       reason: 'not_found',
     })

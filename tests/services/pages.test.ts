@@ -1,10 +1,8 @@
 /** A service's own page in a real browser: it works, and is a stranger to the API of the runtime that it came from. */
-import { existsSync } from 'node:fs'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasBrowser, launchBrowser } from '../harness/browser.ts'
 import { type Services, startServices } from '../harness/services.ts'
-
-const executablePath = process.env.SELVEDGE_CHROMIUM ?? '/usr/bin/chromium'
 
 const page = `<!doctype html><title>loading</title><h1>a page of a service</h1><script>
 (async () => {
@@ -21,22 +19,12 @@ const page = `<!doctype html><title>loading</title><h1>a page of a service</h1><
 </script>`
 const source = `export default { fetch: () => new Response(${JSON.stringify(page)}, { headers: { 'Content-Type': 'text/html' } }) }`
 
-describe.skipIf(!existsSync(executablePath))('a page of a service in Chromium', () => {
+describe.skipIf(!hasBrowser)('a page of a service in Chromium', () => {
   let services: Services
   let browser: Browser
   beforeAll(async () => {
     services = await startServices()
-    browser = await chromium.launch({
-      executablePath,
-      args: [
-        '--no-sandbox',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
-    })
+    browser = await launchBrowser()
   })
   afterAll(async () => {
     await browser?.close()

@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { awaitWell } from '../engines/await-well.ts'
 import type { Upstream } from '../engines/engine.ts'
 
 /** Asks a service for its health path. Gives undefined where it answers 200, else what it did instead. */
@@ -27,24 +27,15 @@ export function probe(upstream: Upstream, path: string, patienceMs: number): Pro
   })
 }
 
-/** Asks until it is well, or the time is over. */
-export async function awaitHealth(
+/** Asks until it is well, or the time is over. Gives what is wrong then. */
+export const awaitHealth = (
   upstream: Upstream,
   path: string,
   seconds: number,
   gone: Promise<string>,
-): Promise<string | undefined> {
-  let ended: string | undefined
-  gone.then((why) => {
-    ended = why
+): Promise<string | undefined> =>
+  awaitWell((leftMs) => probe(upstream, path, Math.min(Math.max(leftMs, 500), 5000)), {
+    seconds,
+    pauseMs: 100,
+    gone,
   })
-  const started = performance.now()
-  for (;;) {
-    const left = seconds * 1000 - (performance.now() - started)
-    const problem = await probe(upstream, path, Math.min(Math.max(left, 500), 5000))
-    if (problem === undefined) return undefined
-    if (ended !== undefined) return ended
-    if (left <= 0) return `${problem} for ${seconds} s (MCM.HEALTH_SEC)`
-    await sleep(Math.min(100, left))
-  }
-}

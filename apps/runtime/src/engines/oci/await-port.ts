@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { awaitWell } from '../await-well.ts'
 
 /** Milliseconds for which a connection must stay open: the proxy of some engines takes any, and drops those it can't pass on. */
 const settling = 30
@@ -16,22 +16,18 @@ const answers = (host: string, port: number): Promise<boolean> =>
     socket.on('connect', () => setTimeout(() => end(true), settling))
   })
 
-/** Kept with undefined once something listens, or with why it does not. */
-export async function awaitPort(
+/** Waits until something listens. Gives why nothing does, where the time is over. */
+export const awaitPort = (
   host: string,
   port: number,
   seconds: number,
   gone: Promise<string>,
-): Promise<string | undefined> {
-  let ended: string | undefined
-  gone.then((why) => {
-    ended = why
-  })
-  const started = performance.now()
-  while (performance.now() - started < seconds * 1000) {
-    if (await answers(host, port)) return undefined
-    if (ended !== undefined) return ended
-    await sleep(10)
-  }
-  return `it did not listen on its port within ${seconds} s (MCM.PORT, MCM.HEALTH_SEC)`
-}
+): Promise<string | undefined> =>
+  awaitWell(
+    async () => ((await answers(host, port)) ? undefined : 'it did not listen on its port (MCM.PORT)'),
+    {
+      seconds,
+      pauseMs: 10,
+      gone,
+    },
+  )

@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface AwaitOptions {
+  readonly seconds: number
+  /** Milliseconds between two looks. */
+  readonly pauseMs: number
+  /** Kept when there is nothing left to wait for, with the reason. */
+  readonly gone: Promise<string>
+}
+
+/**
+ * Looks again and again until all is well, what it looks at is gone, or the time is over.
+ *
+ * @param look gives what is wrong, undefined where nothing is; it gets the milliseconds that are left
+ * @returns what was wrong last, or undefined
+ */
+export async function awaitWell(
+  look: (leftMs: number) => Promise<string | undefined>,
+  { seconds, pauseMs, gone }: AwaitOptions,
+): Promise<string | undefined> {
+  let ended: string | undefined
+  void gone.then((why) => {
+    ended = why
+  })
+  const started = performance.now()
+  for (;;) {
+    const leftMs = seconds * 1000 - (performance.now() - started)
+    const problem = await look(leftMs)
+    if (problem === undefined) return undefined
+    if (ended !== undefined) return ended
+    if (leftMs <= 0) return `${problem} for ${seconds} s (MCM.HEALTH_SEC)`
+    await sleep(Math.min(pauseMs, leftMs))
+  }
+}
