@@ -130,7 +130,11 @@ async function ociRow(): Promise<Row> {
     const { id, basePath } = await services
       .runtime()
       .deployContainer({ edgeAccessToken, spec: { name: 'web', image, env: {} } })
-    const tag = `localhost/selvedge/${digest.slice(7, 39)}:latest`
+    const [tag = ''] = podman
+      .run('images', '--format', '{{.Repository}}:{{.Tag}}')
+      .trim()
+      .split('\n')
+      .filter((each) => each.includes(digest.slice(7, 39)))
     const flags =
       '--read-only --cap-drop=all --security-opt=no-new-privileges --memory=512m --cpus=1 --pids-limit=128 --init --ulimit=nofile=1024:1024 --ulimit=nproc=4096:4096'.split(
         ' ',

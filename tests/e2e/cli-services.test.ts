@@ -97,7 +97,7 @@ describe('what a person sees', () => {
   })
 
   it('why: what happened, when, by whom, by which rule', async () => {
-    const { out } = await run('why', idOf('hello'))
+    const { out } = await run('why', 'hello')
     expect(out).toMatch(
       /^\d{4}-\S+Z {2}deployed\n {2}by +account \S+, client \S+\n {2}rule +deployContainer\n {2}detail +revision 1/,
     )
@@ -119,7 +119,7 @@ describe('what a person sees', () => {
     [['container', 'deploy', '--name', 'x'], 2, /image[\s\S]*hint: Give --name and --image/],
     [['container', 'deploy', '--name', 'x', '--image', 'hello', '--env', 'novalue'], 2, /expected KEY=value/],
     [['container', 'wait', 'nobody'], 2, /there is no container/],
-    [['container', 'logs', 'nobody'], 1, /there is no container "nobody"/],
+    [['container', 'logs', 'nobody'], 1, /there is no container "nobody" of client/],
     [['image', 'deploy', '/nowhere.tar'], 1, /there is no file/],
     [['image', 'pack', '/tmp/no-such-folder'], 2, /neither index\.js nor index\.wasm/],
     [['init', 'rust', '/tmp/x'], 2, /function, oci, wasm, worker/],

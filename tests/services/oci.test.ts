@@ -80,6 +80,11 @@ describe.skipIf(!hasPodman || !existsSync(busybox))('an OCI container', () => {
       .runtime()
       .deployContainer({ edgeAccessToken: services.token, spec: { name, image: id, env } })
   }
+  const images = () =>
+    podman
+      .run('images', '--format', '{{.Repository}}')
+      .split('\n')
+      .filter((each) => each.includes('selvedge'))
   const run = async (basePath: string) => (await services.call(`${basePath}/cgi-bin/run`)).text
   const containers = () =>
     podman.run('ps', '-a', '--format', '{{.Names}} {{.Status}}').trim().split('\n').filter(Boolean)
@@ -129,6 +134,18 @@ describe.skipIf(!hasPodman || !existsSync(busybox))('an OCI container', () => {
     await services.runtime().removeContainer({ edgeAccessToken: services.token, id: second.id })
     expect(containers()).toEqual([])
     expect(podman.run('volume', 'ls', '--quiet').trim()).toBe('')
+  })
+
+  it('answers what it is at before it goes for a new version', async () => {
+    const before = images().length
+    const slow = await deploy('slow', '/bin/busybox sleep 2; echo answered by one')
+    const answer = run(slow.basePath)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    await deploy('slow', 'echo answered by two')
+    expect((await run(slow.basePath)).trim()).toBe('answered by two')
+    expect((await answer).trim()).toBe('answered by one')
+    await expect.poll(() => images().length, { timeout: 10_000 }).toBe(before + 1)
+    await services.runtime().removeContainer({ edgeAccessToken: services.token, id: slow.id })
   })
 
   it('is rolled back, restarted and given up on as a function is', async () => {

@@ -112,7 +112,10 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
       }
     },
     accountId: parts.accountId,
-    onRoutes: () => routes.refresh(),
+    onChange: () => {
+      routes.refresh()
+      images.sweep().catch((cause) => log.warn('what images left could not be removed', { cause }))
+    },
   })
   const routes = createRoutes(containers)
   const gateway = createGateway({
@@ -139,6 +142,7 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
     }),
     async close() {
       await containers.close()
+      await Promise.all(Object.values(engines).map((engine) => engine.close()))
       gateway.close()
       await store.close()
     },

@@ -5,7 +5,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 function cell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-'
-  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cell).join(' ')
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cell).join(', ')
   if (isObject(value))
     return Object.entries(value)
       .map(([name, inner]) => `${name} ${cell(inner)}`)

@@ -20,6 +20,9 @@ import {
 } from '../deployments/deployments.ts'
 import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.ts'
 import { type ContainerLog, createContainerLog } from './logs.ts'
+import { prefixesOf, shownEnv } from './paths.ts'
+import { recordOf } from './record.ts'
+import { expectFreePaths, findImage } from './requirements.ts'
 import { createService, type Happening, type Service } from './service.ts'
 import type { ContainerStorage } from './storage.ts'
 
@@ -63,8 +66,8 @@ export interface ContainerParts {
   readonly hostFor: (id: string) => Omit<HostServices, 'openStorage'>
   /** The associated account, or "": containers of another one do not run. */
   readonly accountId: () => string
-  /** Called when routes have changed. */
-  readonly onRoutes: () => void
+  /** Called when containers came, changed or went: routes are others, and images may have lost their last user. */
+  readonly onChange: () => void
 }
 
 /** Most requests for one container that are worked on at once, one after the other. */
@@ -75,15 +78,6 @@ interface Entry {
   service: Service | undefined
   turn: Promise<unknown>
   queued: number
-}
-
-const basePathOf = ({ clientId, name, env }: Pick<StoredContainer, 'clientId' | 'name' | 'env'>): string =>
-  `/${clientId}${readSettings(env)['MCM.BASE_API_PATH'] ?? `/${name}`}`
-
-function prefixesOf(container: StoredContainer): string[] {
-  const settings = readSettings(container.env)
-  const path = settings['MCM.BASE_API_PATH'] ?? `/${container.name}`
-  return [`/${container.clientId}${path}`, ...(settings['MCM.API_ALIAS'] ? [`/api${path}`] : [])]
 }
 
 export function createContainers(parts: ContainerParts): Containers {
@@ -103,25 +97,27 @@ export function createContainers(parts: ContainerParts): Containers {
   }
 
   /** Changes of one container come one after the other. */
-  async function inTurn<T>(id: string, work: (entry: Entry) => Promise<T>): Promise<T> {
+  async function inTurn<T>(id: string, work: (entry: Entry, id: string) => Promise<T>): Promise<T> {
     const entry = entryOf(id)
     if (entry.queued >= maxQueue) throw new RpcError('busy', `${entry.queued} changes of ${id} wait already`)
     entry.queued++
-    const mine = Promise.all([entry.turn, resuming]).then(() => work(entry))
+    const mine = Promise.all([entry.turn, resuming]).then(() => work(entry, id))
     entry.turn = mine.catch(() => undefined)
-    return mine.finally(() => entry.queued--)
+    return mine.finally(() => {
+      entry.queued--
+      if (entry.queued === 0 && !store.value.containers[id]) entries.delete(id)
+    })
   }
 
   function planOf(id: string, container: StoredContainer): Plan {
     const settings = readSettings(container.env)
     const { [container.digest]: content } = store.value.contents
-    const language = content!.entry?.language ?? 'oci'
     const entry = entryOf(id)
     return {
       id,
       revision: container.revision,
       content: content!,
-      env: { ...container.env, 'MCM.BASE_API_PATH': basePathOf(container), 'MCM.RUNTIME': language },
+      env: shownEnv(container, content!.entry?.language),
       settings,
       info: { ...parts.info(), serviceType: id },
       host: {
@@ -189,11 +185,18 @@ export function createContainers(parts: ContainerParts): Containers {
     { client_id }: Owner,
   ): container is StoredContainer => container?.clientId === client_id
 
+  /** The id of one of the owner's containers, who may leave out the part that is their own. */
+  const idOf = ({ client_id }: Owner, idOrName: string): string =>
+    idOrName.startsWith(`${client_id}-`) ? idOrName : `${client_id}-${idOrName}`
+
   function find(owner: Owner, id: string): StoredContainer {
     const container = store.value.containers[id]
-    if (!isOwn(container, owner))
-      throw new RpcError('not_found', `there is no container ${JSON.stringify(id)}`)
-    return container
+    if (isOwn(container, owner)) return container
+    const name = id.slice(owner.client_id.length + 1)
+    throw new RpcError(
+      'not_found',
+      `there is no container ${JSON.stringify(name)} of client ${owner.client_id}`,
+    )
   }
 
   /** A device that changes hands does not go on with what its former owner put there. */
@@ -207,58 +210,10 @@ export function createContainers(parts: ContainerParts): Containers {
     return entries.get(id)?.service?.running() ? 'running' : 'paused'
   }
 
-  async function record(id: string): Promise<ContainerRecord> {
+  const record = (id: string): Promise<ContainerRecord> => {
     const container = store.value.containers[id]!
-    const { clientId, name, image, imageId, env, created, restarts } = container
-    const { kind, entry } = store.value.contents[container.digest]!
-    const service = entries.get(id)?.service
-    const running = service?.running()
-    return {
-      id,
-      clientId,
-      name,
-      image,
-      imageId,
-      env: { ...env, 'MCM.BASE_API_PATH': basePathOf(container), 'MCM.RUNTIME': entry?.language ?? 'oci' },
-      created,
-      state: stateOf(id, container),
-      kind,
-      basePath: basePathOf(container),
-      health: service?.health() ?? 'unknown',
-      reason: container.failed ?? container.note,
-      restarts,
-      startedAt: running ? isoTime(running.since) : null,
-      memory: (await running?.instance.memory()) ?? null,
-      isolation: [...(service?.isolation() ?? [])],
-    }
-  }
-
-  function findImage({ client_id }: Owner, name: string): { imageId: string; digest: string; image: string } {
-    const { images } = store.value
-    const short = name.replace(/:[^/:]*$/, '')
-    const imageId = [name, `${client_id}-${name}`, `${client_id}-${short}`].find(
-      (each) => images[each]?.clientId === client_id,
-    )
-    if (imageId === undefined) {
-      const known = Object.values(images)
-        .filter(({ clientId }) => clientId === client_id)
-        .map((each) => each.name)
-      throw new RpcError('not_found', `cannot find image with name ${JSON.stringify(name)}`, {
-        hint: known.length > 0 ? `Deployed are: ${known.join(', ')}.` : 'Deploy it first, with deployImage.',
-      })
-    }
-    return { imageId, digest: images[imageId]!.digest, image: images[imageId]!.name }
-  }
-
-  function expectFreePaths(id: string, container: StoredContainer): void {
-    const wanted = prefixesOf(container)
-    for (const [other, each] of Object.entries(store.value.containers)) {
-      const taken = other === id ? undefined : prefixesOf(each).find((prefix) => wanted.includes(prefix))
-      if (taken !== undefined)
-        throw new RpcError('conflict', `the path ${taken} is taken by ${other}`, {
-          hint: 'Choose another MCM.BASE_API_PATH.',
-        })
-    }
+    const content = store.value.contents[container.digest]!
+    return recordOf(id, container, content, stateOf(id, container), entries.get(id)?.service)
   }
 
   const change = (id: string, container: StoredContainer, happened: HistoryItem) =>
@@ -277,7 +232,7 @@ export function createContainers(parts: ContainerParts): Containers {
     const id = `${owner.client_id}-${name}`
     return inTurn(id, async (entry) => {
       const before = store.value.containers[id]
-      const found = findImage(owner, imageName)
+      const found = findImage(store.value, owner.client_id, imageName)
       const next: StoredContainer = {
         clientId: owner.client_id,
         accountId: owner.account_id,
@@ -292,7 +247,7 @@ export function createContainers(parts: ContainerParts): Containers {
         restarts: 0,
       }
       readSettings(env)
-      expectFreePaths(id, next)
+      expectFreePaths(store.value, id, next)
       const kindBefore = before && store.value.contents[before.digest]?.kind
       const { kind } = store.value.contents[found.digest]!
       const service =
@@ -310,7 +265,6 @@ export function createContainers(parts: ContainerParts): Containers {
         const lines = entry.log.tail(5).map(({ text }) => text)
         const rule = 'a new version must start and pass its health check'
         if (!before) {
-          entries.delete(id)
           await store.update((value) =>
             withHistory(value, id, item('deployment failed', rule, detail, owner)),
           )
@@ -328,6 +282,8 @@ export function createContainers(parts: ContainerParts): Containers {
       })
       const event = before ? 'redeployed' : 'deployed'
       try {
+        if (!store.value.contents[found.digest])
+          throw new RpcError('conflict', `the image ${found.imageId} was removed meanwhile`)
         await change(
           id,
           next,
@@ -347,7 +303,7 @@ export function createContainers(parts: ContainerParts): Containers {
       service.switchTo(running)
       if (old && old !== service) void old.stop()
       touchImage(found.imageId)
-      parts.onRoutes()
+      parts.onChange()
       return record(id)
     })
   }
@@ -373,12 +329,13 @@ export function createContainers(parts: ContainerParts): Containers {
           .filter(([, each]) => isOwn(each, owner))
           .map(([id]) => record(id)),
       ),
-    async get(owner, id) {
+    async get(owner, idOrName) {
+      const id = idOf(owner, idOrName)
       find(owner, id)
       return record(id)
     },
-    start: (owner, id) =>
-      inTurn(id, async () => {
+    start: (owner, idOrName) =>
+      inTurn(idOf(owner, idOrName), async (_, id) => {
         const container = find(owner, id)
         const service = serviceOf(id, container)
         if (service.running()) return record(id)
@@ -395,8 +352,8 @@ export function createContainers(parts: ContainerParts): Containers {
         service.switchTo(running)
         return record(id)
       }),
-    stop: (owner, id) =>
-      inTurn(id, async (entry) => {
+    stop: (owner, idOrName) =>
+      inTurn(idOf(owner, idOrName), async (entry, id) => {
         const container = find(owner, id)
         await change(
           id,
@@ -406,8 +363,8 @@ export function createContainers(parts: ContainerParts): Containers {
         await entry.service?.stop()
         return record(id)
       }),
-    remove: (owner, id) =>
-      inTurn(id, async (entry) => {
+    remove: (owner, idOrName) =>
+      inTurn(idOf(owner, idOrName), async (entry, id) => {
         const container = find(owner, id)
         const { kind } = store.value.contents[container.digest]!
         await store.update((value) =>
@@ -417,22 +374,21 @@ export function createContainers(parts: ContainerParts): Containers {
             item('removed', 'removeContainer', '', owner),
           ),
         )
-        parts.onRoutes()
+        parts.onChange()
         await entry.service?.stop()
-        entries.delete(id)
         await engines[kind].removeData(id)
         if (kind === 'function') await storage.remove(id)
         return { id }
       }),
-    logs(owner, id) {
+    logs(owner, idOrName) {
+      const id = idOf(owner, idOrName)
       find(owner, id)
       return entryOf(id).log
     },
-    history(owner, id) {
-      const history = store.value.history[id]
-      const isTheirs = id.startsWith(`${owner.client_id}-`)
-      if (!history || !isTheirs)
-        throw new RpcError('not_found', `nothing is known of a container ${JSON.stringify(id)}`)
+    history(owner, idOrName) {
+      const history = store.value.history[idOf(owner, idOrName)]
+      if (!history)
+        throw new RpcError('not_found', `nothing is known of a container ${JSON.stringify(idOrName)}`)
       return { history: history.map(({ at, ...rest }) => ({ time: isoTime(at), ...rest })) }
     },
     routes: () =>
@@ -449,16 +405,16 @@ export function createContainers(parts: ContainerParts): Containers {
         const running = new Map(
           all.filter(([, each]) => mayRun(each)).map(([id, { revision }]) => [id, revision]),
         )
-        const known = new Set(all.map(([id]) => id))
+        const known = { containers: new Set(all.map(([id]) => id)), digests: new Set(Object.keys(contents)) }
         for (const kind of new Set<'function' | 'oci'>([
           'function',
           ...Object.values(contents).map((each) => each.kind),
         ])) {
           await engines[kind]
-            .recover(known, running)
+            .recover(running, known)
             .catch((cause) => log.warn('what an earlier run left could not be looked at', { kind, cause }))
         }
-        await storage.keepOnly(known)
+        await storage.keepOnly(known.containers)
         if (isClosing) return
         for (const [id, container] of all) if (mayRun(container)) serviceOf(id, container).resume()
       }

@@ -57,6 +57,14 @@ export interface Instance {
   stop(graceSeconds: number): Promise<void>
 }
 
+/** What is not to be taken for left over. */
+export interface Known {
+  /** Every container, whether it is to run or not. */
+  readonly containers: ReadonlySet<string>
+  /** Digests of every image. */
+  readonly digests: ReadonlySet<string>
+}
+
 export interface Engine {
   /**
    * Starts an instance; kept once it listens.
@@ -70,14 +78,15 @@ export interface Engine {
    * Ends what an earlier run left, but for the instances of the containers that are to run, and removes what containers left
    * that are gone.
    *
-   * @param known every container
-   * @param running those that are to run, with their revision
+   * @param running containers that are to run, with their revision
    */
-  recover(known: ReadonlySet<string>, running: ReadonlyMap<string, number>): Promise<void>
+  recover(running: ReadonlyMap<string, number>, known: Known): Promise<void>
   /** Removes what a container leaves behind: volumes and the like. */
   removeData(id: string): Promise<void>
-  /** Drops the engine's copy of an image. */
+  /** Drops the engine's copy of an image, as soon as nothing runs on it. */
   removeImage(digest: string): Promise<void>
+  /** Lets go of what it holds, once nothing runs any more. */
+  close(): Promise<void>
   /** For `selvedge doctor`: whether it is there, and which layers hold. */
   describe(): Promise<EngineReport>
 }

@@ -29,6 +29,8 @@ export interface Images {
   receive(owner: Owner, content: AsyncIterable<Uint8Array>, length?: number): Promise<ImageRecord>
   list(owner: Owner): ImageRecord[]
   remove(owner: Owner, id: string): Promise<{ id: string }>
+  /** To be called when containers have changed: content that only they used is removed. */
+  sweep(): Promise<void>
   readonly uploads: Uploads
   readonly blobs: Blobs
 }
@@ -119,14 +121,17 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     })
   }
 
-  /** Tells of content that a change of the document left unused. */
-  function tellRemoved(before: Readonly<Record<string, Content>>): void {
-    for (const [digest, { kind }] of Object.entries(before))
-      if (!store.value.contents[digest]) parts.onRemoved(digest, kind)
+  let known = store.value.contents
+  /** Removes what the document does not need any more, from the disk and from the engines. */
+  async function sweep(): Promise<void> {
+    const { contents } = store.value
+    for (const [digest, { kind }] of Object.entries(known))
+      if (!contents[digest]) parts.onRemoved(digest, kind)
+    known = contents
+    await blobs.keepOnly(blobsOf(store.value))
   }
 
   async function keep(id: string, stored: StoredImage, content: Content): Promise<void> {
-    const { contents: before } = store.value
     try {
       await store.update((value) =>
         withoutUnused({
@@ -136,16 +141,13 @@ export async function openImages(parts: ImageParts): Promise<Images> {
         }),
       )
     } finally {
-      await blobs.keepOnly(blobsOf(store.value))
+      await sweep()
     }
-    tellRemoved(before)
   }
 
   async function drop(id: string): Promise<void> {
-    const { contents: before } = store.value
     await store.update((value) => withoutUnused({ ...value, images: without(value.images, id) }))
-    await blobs.keepOnly(blobsOf(store.value))
-    tellRemoved(before)
+    await sweep()
   }
 
   /** Images that no container uses, the longest unused first. */
@@ -216,6 +218,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
       Object.entries(store.value.images)
         .filter(([, { clientId }]) => clientId === client_id)
         .map(([id, image]) => record(id, image)),
+    sweep: () => exclusively(sweep),
     remove: async ({ client_id }, id) =>
       exclusively(async () => {
         const image = store.value.images[id]

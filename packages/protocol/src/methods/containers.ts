@@ -8,7 +8,7 @@ const id = param(
   'id',
   z.string().min(1).max(400),
   'a container id',
-  'Id of the container, `<clientId>-<name>`.',
+  'Id of the container, `<clientId>-<name>`; the name alone will do.',
 )
 
 /** Most members of `env`, and most characters of all of them together. */

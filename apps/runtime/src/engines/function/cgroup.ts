@@ -24,6 +24,8 @@ export interface Cgroups {
   create(name: string, limits: CgroupLimits): Cgroup
   /** Ends and removes what an earlier run left. */
   removeAll(): void
+  /** Removes the group of all groups, once it is empty. */
+  close(): void
 }
 
 const root = '/sys/fs/cgroup'
@@ -81,6 +83,7 @@ function openVersion1(folder: string): Cgroups {
       }
     },
     removeAll: () => removeChildren(parents),
+    close: () => removeGroups(parents),
   }
 }
 
@@ -114,6 +117,7 @@ function openVersion2(folder: string): Cgroups {
       }
     },
     removeAll: () => removeChildren([parent]),
+    close: () => removeGroups([parent]),
   }
 }
 

@@ -59,6 +59,11 @@ export function createFunctionEngine({ state, program, blobs }: FunctionEnginePa
     },
     removeData: async () => undefined,
     removeImage: async () => undefined,
+    async close() {
+      const { cgroups } = (await found?.catch(() => undefined)) ?? {}
+      cgroups?.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
     async describe() {
       try {
         const { layers, hints, deno } = await sandbox()

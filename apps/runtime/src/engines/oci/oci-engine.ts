@@ -44,7 +44,10 @@ const pollIntervals = { first: 50, last: 1000 }
 export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engine {
   const owner = shortHash(state)
   const folder = join(tmpdir(), `selvedge-${owner}-oci`)
-  const tagOf = (digest: string) => `localhost/selvedge/${digest.slice(7, 39)}:latest`
+  const repository = `localhost/selvedge-${owner}`
+  const tagOf = (digest: string) => `${repository}/${digest.slice(7, 39)}:latest`
+  /** Tags of images that are to go when nothing runs on them any more. */
+  const unwanted = new Set<string>()
   const nameOf = ({ id, revision }: Plan) => `selvedge-${owner}-${shortHash(id)}-r${revision}`
   const filter = (label: string, value: string) =>
     encodeURIComponent(JSON.stringify({ label: [`${label}=${value}`] }))
@@ -53,8 +56,20 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
   const removeContainer = (api: EngineApi, name: string) =>
     api.call('DELETE', `/containers/${name}?force=true`).catch(ignoreMissing)
 
+  /** By itself an engine refuses while something runs on an image; forced, it would end what runs. */
+  async function removeUnwanted(api: EngineApi): Promise<void> {
+    for (const tag of unwanted) {
+      const isGone = await api.call('DELETE', `/images/${encodeURIComponent(tag)}`).then(
+        () => true,
+        (cause) => cause instanceof EngineError && cause.status === 404,
+      )
+      if (isGone) unwanted.delete(tag)
+    }
+  }
+
   async function load(api: EngineApi, content: Content): Promise<string> {
     const tag = tagOf(content.config.digest)
+    unwanted.delete(tag)
     const isThere = await api.call('GET', `/images/${encodeURIComponent(tag)}/json`).then(
       () => true,
       (cause) => ignoreMissing(cause) ?? false,
@@ -92,6 +107,7 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
       .catch(() => undefined)
     const ended = awaitEnd(api, name).then(async (why) => {
       await removeContainer(api, name).catch(() => undefined)
+      await removeUnwanted(api).catch(() => undefined)
       await listener.close()
       rmSync(own, { recursive: true, force: true })
       return stopped ?? why
@@ -159,7 +175,7 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
       plan.log('runtime', 'it went on while the runtime was away')
       return follow(api, name, plan, folderOf(plan))
     },
-    async recover(known, running) {
+    async recover(running, known) {
       const api = findEngine(socket)
       for (const { Id, Labels, State } of await listed(api)) {
         const id = Labels[labels.container] ?? ''
@@ -170,8 +186,16 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
         Volumes: { Name: string; Labels: Record<string, string> }[] | null
       }>('GET', `/volumes?filters=${filter(labels.owner, owner)}`)
       for (const { Name, Labels } of Volumes ?? [])
-        if (!known.has(Labels[labels.container] ?? ''))
+        if (!known.containers.has(Labels[labels.container] ?? ''))
           await api.call('DELETE', `/volumes/${Name}?force=true`)
+      const tags = new Set([...known.digests].map(tagOf))
+      const images = await api.call<{ RepoTags: string[] | null }[]>(
+        'GET',
+        `/images/json?filters=${encodeURIComponent(JSON.stringify({ reference: [`${repository}/*`] }))}`,
+      )
+      for (const tag of images.flatMap(({ RepoTags }) => RepoTags ?? []))
+        if (tag.startsWith(`${repository}/`) && !tags.has(tag)) unwanted.add(tag)
+      await removeUnwanted(api)
     },
     async removeData(id) {
       const api = findEngine(socket)
@@ -184,9 +208,11 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
           await api.call('DELETE', `/volumes/${Name}?force=true`).catch(ignoreMissing)
     },
     async removeImage(digest) {
-      await findEngine(socket)
-        .call('DELETE', `/images/${encodeURIComponent(tagOf(digest))}?force=true`)
-        .catch(ignoreMissing)
+      unwanted.add(tagOf(digest))
+      await removeUnwanted(findEngine(socket))
+    },
+    async close() {
+      rmSync(folder, { recursive: true, force: true })
     },
     async describe() {
       try {
