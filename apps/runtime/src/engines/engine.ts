@@ -58,7 +58,7 @@ export interface Instance {
 }
 
 /** What is not to be taken for left over. */
-export interface Known {
+interface Known {
   /** Every container, whether it is to run or not. */
   readonly containers: ReadonlySet<string>
   /** Digests of every image. */
