@@ -70,7 +70,9 @@ export interface ContainerParts {
   readonly onChange: () => void
 }
 
-/** Most requests for one container that are worked on at once, one after the other. */
+/** Milliseconds between two looks at what is idle or unwell. */
+const tickInterval = 1000
+/** Most changes of one container that wait for each other. */
 const maxQueue = 16
 
 interface Entry {
@@ -85,6 +87,7 @@ export function createContainers(parts: ContainerParts): Containers {
   const entries = new Map<string, Entry>()
   const now = () => performance.now()
   let isClosing = false
+  let ticking: NodeJS.Timeout | undefined
   let resuming: Promise<void> | undefined
 
   const entryOf = (id: string): Entry => {
@@ -130,14 +133,22 @@ export function createContainers(parts: ContainerParts): Containers {
 
   function serviceOf(id: string, container: StoredContainer): Service {
     const entry = entryOf(id)
-    entry.service ??= createService(planOf(id, container), {
+    entry.service ??= makeService(id, container)
+    return entry.service
+  }
+
+  function makeService(id: string, container: StoredContainer): Service {
+    // A runtime without containers has nothing to look after.
+    ticking ??= setInterval(() => {
+      for (const { service } of entries.values()) service?.tick()
+    }, tickInterval).unref()
+    return createService(planOf(id, container), {
       engine: engines[store.value.contents[container.digest]!.kind],
       now,
       clock,
       ready: () => resuming,
       report: (happening) => onHappening(id, happening),
     })
-    return entry.service
   }
 
   const item = (event: string, rule: string, detail: string, by?: Owner): HistoryItem => ({
@@ -250,16 +261,7 @@ export function createContainers(parts: ContainerParts): Containers {
       expectFreePaths(store.value, id, next)
       const kindBefore = before && store.value.contents[before.digest]?.kind
       const { kind } = store.value.contents[found.digest]!
-      const service =
-        before && kindBefore === kind
-          ? serviceOf(id, before)
-          : createService(planOf(id, next), {
-              engine: engines[kind],
-              now,
-              clock,
-              ready: () => resuming,
-              report: (happening) => onHappening(id, happening),
-            })
+      const service = before && kindBefore === kind ? serviceOf(id, before) : makeService(id, next)
       const running = await service.prepare(planOf(id, next)).catch(async (cause: RpcError) => {
         const detail = cause.message
         const lines = entry.log.tail(5).map(({ text }) => text)
@@ -315,11 +317,6 @@ export function createContainers(parts: ContainerParts): Containers {
         ? { ...value, images: { ...value.images, [imageId]: { ...image, usedAt: clock.now() } } }
         : value
     })
-
-  const ticking = setInterval(() => {
-    for (const { service } of entries.values()) service?.tick()
-  }, 1000)
-  ticking.unref()
 
   return {
     deploy,

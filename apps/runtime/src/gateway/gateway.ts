@@ -106,7 +106,10 @@ export function createGateway({ routes, admit, now, onInternalError }: GatewayPa
     handle(request, response) {
       prepare(
         request,
-        (passage) => proxy.pass(request, response, passage),
+        (passage) => {
+          // While the service was started, its caller may have gone.
+          if (!response.destroyed) proxy.pass(request, response, passage)
+        },
         (cause) => {
           request.resume()
           if (isDown(cause))
@@ -139,7 +142,7 @@ export function createGateway({ routes, admit, now, onInternalError }: GatewayPa
 }
 
 const isDown = (cause: unknown): cause is RpcError =>
-  cause instanceof RpcError && cause.reason === 'container_failed'
+  cause instanceof RpcError && (cause.reason === 'container_failed' || cause.reason === 'engine_unavailable')
 
 /** A container that is down tells its callers no more than that: what it said last is for its owner. */
 function unavailable(cause: unknown): unknown {
