@@ -37,6 +37,8 @@ export interface Services {
   deployImage(archive: Buffer): ReturnType<RuntimeClient['deployImage']>
   /** Kills the runtime and starts it again on the same state and port. */
   restart(signal?: NodeJS.Signals): Promise<void>
+  /** Stops the runtime alone; `restart` starts it again. */
+  stopRuntime(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -81,6 +83,7 @@ export async function startServices(
         options.args,
       )
     },
+    stopRuntime: () => program.stop(),
     async stop() {
       await program.stop()
       await stack.stop()

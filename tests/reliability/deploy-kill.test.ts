@@ -4,6 +4,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { functionImage, savedImage, tarOf, writeFile } from '../harness/archives.ts'
 import { isInstalled } from '../harness/installed.ts'
@@ -38,7 +39,7 @@ interface Trial {
 }
 
 const functionSource = (version: string) =>
-  `export default { fetch: (request, env) => new Response(env.VERSION + ' ${version}') }`
+  `export default { fetch(request, env, ctx) { ctx.storage.setItem('version', '${version}'); return new Response(env.VERSION + ' ${version}') } }`
 
 async function runTrial(
   { services, image, span, leftovers }: Trial,
@@ -94,6 +95,16 @@ async function runTrial(
   return outcomes
 }
 
+/** What a container stored that is not there any more. */
+function leftoverItems(state: string, version: string | undefined): string[] {
+  const path = join(state, 'runtime/storage.db')
+  if (version !== undefined || !existsSync(path)) return []
+  const database = new DatabaseSync(path, { readOnly: true })
+  const rows = database.prepare('SELECT container, key FROM items').all()
+  database.close()
+  return rows.map((row) => `stored: ${row.key}`)
+}
+
 /** Blobs that the document does not know, and drafts. */
 function leftoverBlobs(state: string): string[] {
   const images = join(state, 'runtime/images')
@@ -128,7 +139,12 @@ it.skipIf(!isInstalled('bwrap'))(
       const processes = instanceProcesses(state)
       const most = version === undefined ? 0 : 1
       // The sandbox is two processes of the same command line: the one outside and the one within.
-      return [...leftoverBlobs(state), ...instances.slice(most), ...processes.slice(most * 2)]
+      return [
+        ...leftoverBlobs(state),
+        ...leftoverItems(state, version),
+        ...instances.slice(most),
+        ...processes.slice(most * 2),
+      ]
     }
     const outcomes = await runTrial(
       { services, image: (version) => functionImage(functionSource(version), 'trial'), span: 160, leftovers },

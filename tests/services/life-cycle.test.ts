@@ -1,5 +1,5 @@
 /** Desired state, restarts, redeploys: the same rules whatever runs. */
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accessToken, createDeveloper } from '../harness/flow.ts'
@@ -264,5 +264,30 @@ describe('a device that changes hands', () => {
     await old.runtime().associateAccount({ edgeAccessToken: again })
     await expect.poll(async () => (await old.call(basePath, { token: null })).text).toBe('left')
     await old.stop()
+  })
+})
+
+describe('a damaged document', () => {
+  it('takes nothing with it: with the document from a backup all is back', async () => {
+    const own = await startServices()
+    const source = `mimikModule.exports = (context, request, response) => {
+      if (request.url === '/set') context.storage.setItem('kept', 'yes')
+      response.end(context.storage.getItem('kept') || 'no')
+    }`
+    const { basePath } = await own.deploy('kept', source, keep)
+    expect((await own.call(`${basePath}/set`)).text).toBe('yes')
+    await own.stopRuntime()
+    const path = (slot: string) => `${own.stack.state}/runtime/deployments.${slot}`
+    const backup = ['a', 'b'].map((slot) => readFileSync(path(slot)))
+    for (const slot of ['a', 'b']) writeFileSync(path(slot), 'selvedge 7 damaged')
+    await own.restart()
+    const { notices } = await own.runtime().getMe()
+    expect(notices).toEqual([expect.stringContaining('was damaged and is set aside')])
+    expect((await own.call(basePath)).status).toBe(404)
+    await own.stopRuntime()
+    for (const [at, slot] of ['a', 'b'].entries()) writeFileSync(path(slot), backup[at]!)
+    await own.restart()
+    expect((await own.call(basePath)).text).toBe('yes')
+    await own.stop()
   })
 })

@@ -109,7 +109,8 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
         nodeId,
         identity: identity.link,
         discovery: discovery.link,
-        notices: tokens.notices,
+        notices:
+          services.notices.length === 0 ? tokens.notices : () => [...services.notices, ...tokens.notices()],
         supports: table.all.map((each) => each.name),
       }),
       tokens,

@@ -11,6 +11,7 @@ import type { AccessClaims } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import {
+  type Content,
   type DeploymentStore,
   type HistoryItem,
   type StoredContainer,
@@ -230,7 +231,11 @@ export function createContainers(parts: ContainerParts): Containers {
   const change = (id: string, container: StoredContainer, happened: HistoryItem) =>
     store.update((value) =>
       withHistory(
-        withoutUnused({ ...value, containers: { ...value.containers, [id]: container } }),
+        withoutUnused({
+          ...value,
+          containers: { ...value.containers, [id]: container },
+          leaving: without(value.leaving, id),
+        }),
         id,
         happened,
       ),
@@ -310,6 +315,13 @@ export function createContainers(parts: ContainerParts): Containers {
     })
   }
 
+  /** What a removed container leaves: its volumes, its storage. */
+  async function removeData(id: string, kind: Content['kind']): Promise<void> {
+    await engines[kind].removeData(id)
+    if (kind === 'function') await storage.remove(id)
+    store.updateLazily((value) => ({ ...value, leaving: without(value.leaving, id) }))
+  }
+
   const touchImage = (imageId: string) =>
     store.updateLazily((value) => {
       const image = value.images[imageId]
@@ -366,15 +378,18 @@ export function createContainers(parts: ContainerParts): Containers {
         const { kind } = store.value.contents[container.digest]!
         await store.update((value) =>
           withHistory(
-            withoutUnused({ ...value, containers: without(value.containers, id) }),
+            withoutUnused({
+              ...value,
+              containers: without(value.containers, id),
+              leaving: { ...value.leaving, [id]: kind },
+            }),
             id,
             item('removed', 'removeContainer', '', owner),
           ),
         )
         parts.onChange()
         await entry.service?.stop()
-        await engines[kind].removeData(id)
-        if (kind === 'function') await storage.remove(id)
+        await removeData(id, kind)
         return { id }
       }),
     logs(owner, idOrName) {
@@ -402,16 +417,19 @@ export function createContainers(parts: ContainerParts): Containers {
         const running = new Map(
           all.filter(([, each]) => mayRun(each)).map(([id, { revision }]) => [id, revision]),
         )
-        const known = { containers: new Set(all.map(([id]) => id)), digests: new Set(Object.keys(contents)) }
+        const digests = new Set(Object.keys(contents))
         for (const kind of new Set<'function' | 'oci'>([
           'function',
           ...Object.values(contents).map((each) => each.kind),
         ])) {
           await engines[kind]
-            .recover(running, known)
+            .recover(running, digests)
             .catch((cause) => log.warn('what an earlier run left could not be looked at', { kind, cause }))
         }
-        await storage.keepOnly(known.containers)
+        for (const [id, kind] of Object.entries(store.value.leaving))
+          await removeData(id, kind).catch((cause) =>
+            log.warn('the data of a container could not be removed', { id, cause }),
+          )
         if (isClosing) return
         for (const [id, container] of all) if (mayRun(container)) serviceOf(id, container).resume()
       }

@@ -2,6 +2,7 @@
  * Keeps one container as it is wanted: starts it when a request comes or at once, pauses it when it is idle, restarts it when
  * it ends by itself, replaces it without a gap. It knows neither tokens nor the document; what happens is told to `report`.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ContainerRecord } from '@selvedge/protocol'
 import { RpcError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
@@ -52,7 +53,6 @@ export interface ServiceParts {
 }
 
 export interface Service {
-  plan: Plan
   /** The instance for a request; starts one where none runs. @throws RpcError `container_failed`, `engine_unavailable`, `busy` */
   acquire(): Running | Promise<Running>
   /** Told when a request ran into its time limit: a program that does not react any more is ended. */
@@ -197,7 +197,7 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
   function drain(running: Running, seconds = grace): void {
     const end = async () => {
       const deadline = now() + seconds * 1000
-      while (running.requests > 0 && now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20))
+      while (running.requests > 0 && now() < deadline) await sleep(20)
       await running.instance.stop(Math.max(1, (deadline - now()) / 1000))
     }
     const done = end().finally(() => draining.delete(done))
@@ -205,12 +205,6 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
   }
 
   return {
-    get plan() {
-      return plan
-    },
-    set plan(next) {
-      plan = next
-    },
     acquire() {
       if (current) return current
       const waiting = ready()
@@ -252,7 +246,9 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
       const running = current
       current = undefined
       health = 'unknown'
-      await starting?.catch(() => undefined)
+      // What is about to start when the runtime ends is ended with it, or found by the next start.
+      const patience = isLast ? [sleep(lastGrace * 1000)] : []
+      await Promise.race([starting?.catch(() => undefined), ...patience])
       if (running) drain(running, isLast ? lastGrace : grace)
       await Promise.all(draining)
     },

@@ -13,8 +13,6 @@ export interface ContainerStorage {
   open(id: string, quota: number, onChange: (change: StorageChange) => void): Promise<StorageSession>
   /** Removes all that a container stored. */
   remove(id: string): Promise<void>
-  /** Removes what containers stored that are gone: a power cut may have come before `remove`. */
-  keepOnly(known: ReadonlySet<string>): Promise<void>
   close(): Promise<void>
 }
 
@@ -101,14 +99,9 @@ export function createContainerStorage(path: string): ContainerStorage {
     },
     async remove(id) {
       spaces.delete(id)
-      const store = await open()
-      await store.run(sql`DELETE FROM items WHERE container = ${id}`)
-    },
-    async keepOnly(known) {
       if (!existsSync(path)) return
       const store = await open()
-      const rows = await store.run<{ container: string }>(sql`SELECT DISTINCT container FROM items`)
-      for (const { container } of rows) if (!known.has(container)) await this.remove(container)
+      await store.run(sql`DELETE FROM items WHERE container = ${id}`)
     },
     async close() {
       const store = await database?.catch(() => undefined)

@@ -62,6 +62,8 @@ const deployments = z.object({
   contents: z.record(z.string(), content),
   images: z.record(z.string(), storedImage),
   containers: z.record(z.string(), storedContainer),
+  /** Containers that were removed, whose data is still to be: it is removed because somebody said so, never because nobody knows it. */
+  leaving: z.record(z.string(), z.enum(['function', 'oci'])),
   /** By container, oldest first; of removed ones, too. */
   history: z.record(z.string(), z.array(entry)),
 })
@@ -74,7 +76,13 @@ export type Deployments = z.infer<typeof deployments>
 export type DeploymentStore = DocumentStore<Deployments>
 
 export const readDeployments = (json: unknown): Deployments => deployments.parse(json)
-export const noDeployments: Deployments = { contents: {}, images: {}, containers: {}, history: {} }
+export const noDeployments: Deployments = {
+  contents: {},
+  images: {},
+  containers: {},
+  leaving: {},
+  history: {},
+}
 
 /** Most entries kept of one container, and most removed containers whose history is kept. */
 const kept = { entries: 50, removed: 50 }

@@ -173,7 +173,7 @@ describe.each(Object.entries(subjects))('the %s engine', (kind, { skip, create }
 
     it('leaves nothing of an earlier run', async () => {
       const instance = await start(subject.good, {}, 'client-left')
-      await subject.engine.recover(new Map(), { containers: new Set(), digests: new Set() })
+      await subject.engine.recover(new Map(), new Set())
       expect(await instance.ended).toBeTruthy()
     })
 

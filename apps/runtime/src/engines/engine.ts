@@ -57,14 +57,6 @@ export interface Instance {
   stop(graceSeconds: number): Promise<void>
 }
 
-/** What is not to be taken for left over. */
-interface Known {
-  /** Every container, whether it is to run or not. */
-  readonly containers: ReadonlySet<string>
-  /** Digests of every image. */
-  readonly digests: ReadonlySet<string>
-}
-
 export interface Engine {
   /**
    * Starts an instance; kept once it listens.
@@ -75,12 +67,12 @@ export interface Engine {
   /** An instance of the same plan that an earlier run of the runtime left running. */
   adopt(plan: Plan): Promise<Instance | undefined>
   /**
-   * Ends what an earlier run left, but for the instances of the containers that are to run, and removes what containers left
-   * that are gone.
+   * Ends what an earlier run left, but for the instances that are to run, and drops copies of images that are not known.
    *
    * @param running containers that are to run, with their revision
+   * @param digests of every image
    */
-  recover(running: ReadonlyMap<string, number>, known: Known): Promise<void>
+  recover(running: ReadonlyMap<string, number>, digests: ReadonlySet<string>): Promise<void>
   /** Removes what a container leaves behind: volumes and the like. */
   removeData(id: string): Promise<void>
   /** Drops the engine's copy of an image, as soon as nothing runs on it. */

@@ -61,7 +61,8 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   })
   /** For who has the turn already. */
   const guardInTurn = createDiskGuard(folder, parts.reserve, { bytes: unusedBytes, removeOne: removeUnused })
-  await blobs.keepOnly(blobsOf(store.value))
+  // Where the document was damaged, what it knew may come back from a backup.
+  if (store.notices.length === 0) await blobs.keepOnly(blobsOf(store.value))
 
   /** What is in the store and what the document says are changed by one at a time. */
   let turn: Promise<unknown> = Promise.resolve()

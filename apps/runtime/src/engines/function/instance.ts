@@ -8,7 +8,7 @@ import type { Cgroup } from './cgroup.ts'
 import { createLineReader, type FromFunction, sockets } from './control.ts'
 import { type ControlLine, openControlLine } from './control-line.ts'
 import { memoryOfTree, watchMemory } from './memory.ts'
-import { commandLine, nobody, type Sandbox } from './sandbox.ts'
+import { commandLine, type Sandbox, userOf } from './sandbox.ts'
 
 const defaultMemoryMb = 128
 const megabyte = 1024 * 1024
@@ -71,7 +71,7 @@ export async function startInstance(
     },
   })
   const hostListener = await host.serve(socketOf('host'), plan)
-  if (process.getuid?.() === 0 && sandbox.hasBubblewrap) chownSync(folder, nobody, nobody)
+  if (process.getuid?.() === 0 && sandbox.hasBubblewrap) chownSync(folder, userOf(folder), userOf(folder))
 
   const limits = { memoryBytes, cpus: settings['MCM.CPU'], pids: settings['MCM.PIDS'] }
   const group = sandbox.cgroups?.create(basename(folder), limits)

@@ -1,5 +1,6 @@
 /** How the host program of a function is held: which layers this machine has, and the command line that puts them on. */
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { type Cgroups, openCgroups } from './cgroup.ts'
@@ -7,8 +8,18 @@ import { runtimeHost, sockets } from './control.ts'
 
 const run = promisify(execFile)
 
-/** The unprivileged user of Linux, whom the host program runs as where the runtime is root. */
-export const nobody = 65_534
+/** The unprivileged user of Linux. */
+const nobody = 65_534
+
+/**
+ * The user that the host program of an instance runs as where the runtime is root: one that nobody else has, not even another
+ * instance. It needs no entry anywhere; the range is beyond what systems give out.
+ *
+ * @param folder of the instance
+ */
+export const userOf = (folder: string): number =>
+  0x7000_0000 + (createHash('sha256').update(folder).digest().readUInt32BE(0) & 0x0fff_ffff)
+
 /** Most bytes, in blocks of 512, of a file that the host program may write: it needs none but small ones. */
 const maxFileBlocks = 32_768
 /** Share of the memory limit that the JavaScript heap may take; the rest is for code, stacks and buffers. */
@@ -57,6 +68,7 @@ export async function findSandbox(deno: string, program: string, cgroupName: str
 /** @param folder with the sockets of the instance; the only thing of the host that can be written to */
 function bubblewrapArgs({ deno, program }: Sandbox, folder: string | undefined): string[] {
   const isRoot = process.getuid?.() === 0
+  const user = folder === undefined ? nobody : userOf(folder)
   const libraries = ['/lib', '/lib64', '/usr/lib', '/usr/lib64'].filter(existsSync)
   return [
     ...namespaces.map((each) => `--unshare-${each}`),
@@ -91,8 +103,8 @@ function bubblewrapArgs({ deno, program }: Sandbox, folder: string | undefined):
     ...(isRoot
       ? [
           '/setpriv',
-          `--reuid=${nobody}`,
-          `--regid=${nobody}`,
+          `--reuid=${user}`,
+          `--regid=${user}`,
           '--clear-groups',
           '--inh-caps=-all',
           '--bounding-set=-all',

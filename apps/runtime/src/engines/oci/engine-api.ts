@@ -113,7 +113,7 @@ function createEngineApi(socketPath: string): EngineApi {
   return {
     socketPath,
     async call(method, path, body) {
-      const response = await send(method, path, body, !path.includes('/wait'))
+      const response = await send(method, path, body, true)
       if ((response.statusCode ?? 500) >= 300 && response.statusCode !== 304) return refuse(response)
       const text = await readAll(response)
       return (/^[[{]/.test(text) ? JSON.parse(text) : undefined) as never

@@ -99,18 +99,22 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
     const port = await portOf(plan, blobs)
     const { NetworkSettings } = await api.call<Inspected>('GET', `/containers/${name}/json`)
     const published = Number(NetworkSettings.Ports[`${port}/tcp`]?.[0]?.HostPort)
-    let stopped: string | undefined
+    /** Kept when it has ended, by itself or because it was stopped: whatever is known first. */
+    const gone = Promise.withResolvers<string>()
+    let isGone = false
     const readFrames = createFrameReader(plan.log)
     api
       .stream('GET', `/containers/${name}/logs?follow=true&stdout=true&stderr=true`)
       .then((logs) => logs.on('data', readFrames).on('error', () => undefined))
       .catch(() => undefined)
-    const ended = awaitEnd(api, name).then(async (why) => {
+    void awaitEnd(api, name, () => isGone).then(gone.resolve)
+    const ended = gone.promise.then(async (why) => {
+      isGone = true
       await removeContainer(api, name).catch(() => undefined)
       await removeUnwanted(api).catch(() => undefined)
       await listener.close()
       rmSync(own, { recursive: true, force: true })
-      return stopped ?? why
+      return why
     })
     return {
       upstream: { host: '127.0.0.1', port: published },
@@ -127,12 +131,15 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
       // A program of its own may answer some requests slowly and others well: only its health path tells.
       responds: async () => true,
       async stop(graceSeconds) {
-        stopped = 'it was stopped'
         if (graceSeconds > 0)
           await api
             .call('POST', `/containers/${name}/stop?t=${Math.ceil(graceSeconds)}`)
             .catch(() => undefined)
-        await removeContainer(api, name).catch(() => undefined)
+        // What can't be removed now is removed by the next start of the runtime.
+        await removeContainer(api, name).catch((cause: Error) =>
+          plan.log('runtime', `the engine did not remove it: ${cause.message}`),
+        )
+        gone.resolve('it was stopped')
         await ended
       },
     }
@@ -175,20 +182,14 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
       plan.log('runtime', 'it went on while the runtime was away')
       return follow(api, name, plan, folderOf(plan))
     },
-    async recover(running, known) {
+    async recover(running, digests) {
       const api = findEngine(socket)
       for (const { Id, Labels, State } of await listed(api)) {
         const id = Labels[labels.container] ?? ''
         const isWanted = State === 'running' && String(running.get(id)) === Labels[labels.revision]
         if (!isWanted) await removeContainer(api, Id)
       }
-      const { Volumes } = await api.call<{
-        Volumes: { Name: string; Labels: Record<string, string> }[] | null
-      }>('GET', `/volumes?filters=${filter(labels.owner, owner)}`)
-      for (const { Name, Labels } of Volumes ?? [])
-        if (!known.containers.has(Labels[labels.container] ?? ''))
-          await api.call('DELETE', `/volumes/${Name}?force=true`)
-      const tags = new Set([...known.digests].map(tagOf))
+      const tags = new Set([...digests].map(tagOf))
       const images = await api.call<{ RepoTags: string[] | null }[]>(
         'GET',
         `/images/json?filters=${encodeURIComponent(JSON.stringify({ reference: [`${repository}/*`] }))}`,
@@ -241,14 +242,16 @@ function ignoreMissing(cause: unknown): undefined {
 }
 
 /** Kept with the reason once a container has ended. That the engine itself is away says nothing of the container. */
-async function awaitEnd(api: EngineApi, name: string): Promise<string> {
+async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Promise<string> {
   for (let pause = pollIntervals.first; ; pause = Math.min(pause * 2, pollIntervals.last)) {
+    // Some engines forget those who wait: each wait has its time.
+
     await api.call('POST', `/containers/${name}/wait`).catch(() => undefined)
     const found = await api.call<Inspected>('GET', `/containers/${name}/json`).catch((cause) => {
       if (cause instanceof EngineError && cause.status === 404) return 'gone'
       return undefined
     })
-    if (found === 'gone') return 'it was removed'
+    if (found === 'gone' || isGone()) return 'it was removed'
     if (typeof found === 'object' && !found.State.Running) {
       const { OOMKilled, ExitCode, Error: problem } = found.State
       return OOMKilled
