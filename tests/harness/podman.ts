@@ -1,6 +1,6 @@
 /** A Podman of the tests' own: storage, network and socket in a folder that goes with it. */
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -54,8 +54,16 @@ export async function startPodman(): Promise<Podman> {
       run('volume', 'rm', '--all', '--force')
       service.kill()
       await ended
-      execFileSync('sh', ['-c', `umount -R ${folder}/graph ${folder}/run 2>/dev/null; true`])
-      rmSync(folder, { recursive: true, force: true })
+      for (const mount of mountsBelow(folder)) execFileSync('umount', ['--lazy', mount])
+      rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 })
     },
   }
 }
+
+/** Innermost first. */
+const mountsBelow = (folder: string): string[] =>
+  readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((path) => path.startsWith(`${folder}/`))
+    .sort((one, two) => two.length - one.length)
