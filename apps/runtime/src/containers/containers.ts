@@ -8,23 +8,24 @@ import {
   readSettings,
 } from '@selvedge/protocol'
 import type { AccessClaims } from '@selvedge/protocol/tokens'
-import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import type { Clock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import {
   type Content,
   type DeploymentStore,
-  type HistoryItem,
   type StoredContainer,
   withHistory,
   without,
   withoutUnused,
 } from '../deployments/deployments.ts'
+import { createTurns } from '../deployments/turns.ts'
 import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.ts'
+import { createHistory } from './history.ts'
 import { type ContainerLog, createContainerLog } from './logs.ts'
 import { prefixesOf, shownEnv } from './paths.ts'
 import { recordOf } from './record.ts'
 import { expectFreePaths, findImage } from './requirements.ts'
-import { createService, type Happening, type Service } from './service.ts'
+import { createService, type Service } from './service.ts'
 import type { ContainerStorage } from './storage.ts'
 
 type Owner = Pick<AccessClaims, 'account_id' | 'client_id'>
@@ -79,14 +80,14 @@ const maxQueue = 16
 interface Entry {
   readonly log: ContainerLog
   service: Service | undefined
-  turn: Promise<unknown>
-  queued: number
 }
 
 export function createContainers(parts: ContainerParts): Containers {
   const { store, engines, storage, clock, log } = parts
   const entries = new Map<string, Entry>()
   const now = () => performance.now()
+  const history = createHistory({ store, clock, log })
+  const { item, change } = history
   let isClosing = false
   let ticking: NodeJS.Timeout | undefined
   let resuming: Promise<void> | undefined
@@ -94,24 +95,21 @@ export function createContainers(parts: ContainerParts): Containers {
   const entryOf = (id: string): Entry => {
     let entry = entries.get(id)
     if (!entry) {
-      entry = { log: createContainerLog(clock), service: undefined, turn: Promise.resolve(), queued: 0 }
+      entry = { log: createContainerLog(clock), service: undefined }
       entries.set(id, entry)
     }
     return entry
   }
 
-  /** Changes of one container come one after the other. */
-  async function inTurn<T>(id: string, work: (entry: Entry, id: string) => Promise<T>): Promise<T> {
-    const entry = entryOf(id)
-    if (entry.queued >= maxQueue) throw new RpcError('busy', `${entry.queued} changes of ${id} wait already`)
-    entry.queued++
-    const mine = Promise.all([entry.turn, resuming]).then(() => work(entry, id))
-    entry.turn = mine.catch(() => undefined)
-    return mine.finally(() => {
-      entry.queued--
-      if (entry.queued === 0 && !store.value.containers[id]) entries.delete(id)
+  /** Changes of one container come one after the other, and none before what was running is taken up. */
+  const turns = createTurns(maxQueue)
+  const inTurn = <T>(id: string, work: (entry: Entry, id: string) => Promise<T>): Promise<T> =>
+    turns.take(id, async () => {
+      await resuming
+      return work(entryOf(id), id).finally(() => {
+        if (!store.value.containers[id]) entries.delete(id)
+      })
     })
-  }
 
   function planOf(id: string, container: StoredContainer): Plan {
     const settings = readSettings(container.env)
@@ -148,48 +146,8 @@ export function createContainers(parts: ContainerParts): Containers {
       now,
       clock,
       ready: () => resuming,
-      report: (happening) => onHappening(id, happening),
+      report: (happening) => history.report(id, happening, entryOf(id).log.tail(5)),
     })
-  }
-
-  const item = (event: string, rule: string, detail: string, by?: Owner): HistoryItem => ({
-    at: clock.now(),
-    event,
-    rule,
-    by: by ? { accountId: by.account_id, clientId: by.client_id } : null,
-    detail,
-  })
-
-  /** What the runtime did by itself. Only that a container has failed must be known after a power cut. */
-  function onHappening(id: string, { event, rule, detail, failed, restart }: Happening): void {
-    const last = entryOf(id)
-      .log.tail(5)
-      .filter(({ stream }) => stream !== 'runtime')
-      .map(({ text }) => text)
-    const reason = [detail, ...(detail.includes(last.at(-1) ?? detail) ? [] : last)]
-      .join(' | ')
-      .slice(0, 1000)
-    const change = (value: typeof store.value) => {
-      const container = value.containers[id]
-      if (!container) return value
-      const next = {
-        ...container,
-        restarts: container.restarts + (restart ? 1 : 0),
-        failed: failed ? reason : container.failed,
-      }
-      return withHistory(
-        { ...value, containers: { ...value.containers, [id]: next } },
-        id,
-        item(event, rule, reason),
-      )
-    }
-    if (!failed) {
-      store.updateLazily(change)
-      return
-    }
-    store
-      .update(change)
-      .catch((cause) => log.error('what became of a container could not be kept', { id, cause }))
   }
 
   const isOwn = (
@@ -227,19 +185,6 @@ export function createContainers(parts: ContainerParts): Containers {
     const content = store.value.contents[container.digest]!
     return recordOf(id, container, content, stateOf(id, container), entries.get(id)?.service)
   }
-
-  const change = (id: string, container: StoredContainer, happened: HistoryItem) =>
-    store.update((value) =>
-      withHistory(
-        withoutUnused({
-          ...value,
-          containers: { ...value.containers, [id]: container },
-          leaving: without(value.leaving, id),
-        }),
-        id,
-        happened,
-      ),
-    )
 
   async function deploy(
     owner: Owner,
@@ -398,10 +343,9 @@ export function createContainers(parts: ContainerParts): Containers {
       return entryOf(id).log
     },
     history(owner, idOrName) {
-      const history = store.value.history[idOf(owner, idOrName)]
-      if (!history)
-        throw new RpcError('not_found', `nothing is known of a container ${JSON.stringify(idOrName)}`)
-      return { history: history.map(({ at, ...rest }) => ({ time: isoTime(at), ...rest })) }
+      const entriesOf = history.of(idOf(owner, idOrName))
+      if (entriesOf) return { history: entriesOf }
+      throw new RpcError('not_found', `nothing is known of a container ${JSON.stringify(idOrName)}`)
     },
     routes: () =>
       Object.entries(store.value.containers).map(([id, container]) => ({

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
-import { type ImageRecord, RpcError } from '@selvedge/protocol'
+import { type ImageRecord, RpcError, type UploadReceipt } from '@selvedge/protocol'
 import type { AccessClaims } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
 import {
@@ -13,12 +13,13 @@ import {
   without,
   withoutUnused,
 } from '../deployments/deployments.ts'
+import { createTurns } from '../deployments/turns.ts'
 import { admitImage } from './admit.ts'
 import { type Packed, readArchive } from './archive.ts'
 import { type Blobs, openBlobs } from './blobs.ts'
 import { createDiskGuard } from './disk.ts'
 import { pullImage } from './registry/registry.ts'
-import { openUploads, type Uploads } from './uploads.ts'
+import { openUploads } from './uploads.ts'
 
 type Owner = Pick<AccessClaims, 'account_id' | 'client_id'>
 
@@ -31,7 +32,8 @@ export interface Images {
   remove(owner: Owner, id: string): Promise<{ id: string }>
   /** To be called when containers have changed: content that only they used is removed. */
   sweep(): Promise<void>
-  readonly uploads: Uploads
+  /** Keeps an archive for a `deploy` of its handle. @throws RpcError */
+  upload(content: AsyncIterable<Uint8Array>, length?: number): Promise<UploadReceipt>
   readonly blobs: Blobs
 }
 
@@ -48,6 +50,8 @@ export interface ImageParts {
   readonly onRemoved: (digest: string, kind: Content['kind']) => void
 }
 
+/** Most changes of the images that wait for each other. */
+const maxQueue = 100
 /** What an archive needs on the disk while it is looked through: its layers, and what is taken out of them. */
 const copies = 2
 
@@ -65,12 +69,8 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   if (store.notices.length === 0) await blobs.keepOnly(blobsOf(store.value))
 
   /** What is in the store and what the document says are changed by one at a time. */
-  let turn: Promise<unknown> = Promise.resolve()
-  const exclusively = <T>(work: () => Promise<T>): Promise<T> => {
-    const mine = turn.then(work, work)
-    turn = mine.catch(() => undefined)
-    return mine
-  }
+  const turns = createTurns(maxQueue)
+  const exclusively = <T>(work: () => Promise<T>): Promise<T> => turns.take('the images', work)
 
   function record(id: string, { clientId, name, repoTags, digest, created }: StoredImage): ImageRecord {
     const { contents, containers } = store.value
@@ -190,8 +190,12 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   }
 
   return {
-    uploads,
     blobs,
+    async upload(content, length = 0) {
+      await guard.claim(length)
+      const take = budget()
+      return uploads.receive(measured(guard.watch(content), take))
+    },
     async deploy(owner, source) {
       if (source.startsWith('upload:')) {
         const deployed = await fromFile(owner, await uploads.pathOf(source), source.slice(7, 19))
@@ -231,6 +235,17 @@ export async function openImages(parts: ImageParts): Promise<Images> {
         await drop(id)
         return { id }
       }),
+  }
+}
+
+/** The same chunks, each told of before it is passed on. */
+async function* measured(
+  content: AsyncIterable<Uint8Array>,
+  take: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of content) {
+    take(chunk.length)
+    yield chunk
   }
 }
 

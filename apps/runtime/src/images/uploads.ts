@@ -8,7 +8,7 @@ import type { Blobs } from './blobs.ts'
 const keptFor = 3_600_000
 const maxUploads = 8
 
-export interface Uploads {
+interface Uploads {
   receive(content: AsyncIterable<Uint8Array>): Promise<UploadReceipt>
   /** The file behind a handle. @throws RpcError `not_found` */
   pathOf(handle: string): Promise<string>

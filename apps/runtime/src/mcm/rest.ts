@@ -53,7 +53,8 @@ function tableOf({ images, containers }: RestParts): Table {
       return image
     },
     [`DELETE ${imagesPath}/{id}`]: ({ owner, id }) => images.remove(owner, id),
-    [`POST ${uploads}`]: async ({ request }) => images.uploads.receive(request),
+    [`POST ${uploads}`]: async ({ request }) =>
+      images.upload(request, Number(request.headers['content-length'] ?? 0)),
     [`GET ${containersPath}`]: async ({ owner }) => ({ data: await containers.list(owner) }),
     [`POST ${containersPath}`]: async ({ owner, request }) =>
       containers.deploy(owner, await readSpec(request)),

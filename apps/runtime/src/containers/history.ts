@@ -1,0 +1,81 @@
+/** What happened to containers, and why: every change of one is kept together with its reason. */
+import type { HistoryEntry, LogLine } from '@selvedge/protocol'
+import type { AccessClaims } from '@selvedge/protocol/tokens'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import type { Log } from '@selvedge/service-kit/log'
+import {
+  type DeploymentStore,
+  type Deployments,
+  type HistoryItem,
+  type StoredContainer,
+  withHistory,
+  without,
+  withoutUnused,
+} from '../deployments/deployments.ts'
+import type { Happening } from './service.ts'
+
+/** Most characters of a reason. */
+const maxReason = 1000
+
+type By = Pick<AccessClaims, 'account_id' | 'client_id'>
+
+export interface History {
+  item(event: string, rule: string, detail: string, by?: By): HistoryItem
+  /** Makes a container what it is given to be. Kept when it is on the disk, with what happened. @throws StoreError */
+  change(id: string, container: StoredContainer, happened: HistoryItem): Promise<void>
+  /** What the runtime did by itself. @param last lines of the container's log */
+  report(id: string, happening: Happening, last: readonly LogLine[]): void
+  /** Oldest first; undefined for a container that never was. */
+  of(id: string): HistoryEntry[] | undefined
+}
+
+export function createHistory(parts: {
+  readonly store: DeploymentStore
+  readonly clock: Clock
+  readonly log: Log
+}): History {
+  const { store, clock, log } = parts
+
+  const item: History['item'] = (event, rule, detail, by) => ({
+    at: clock.now(),
+    event,
+    rule,
+    by: by ? { accountId: by.account_id, clientId: by.client_id } : null,
+    detail,
+  })
+
+  return {
+    item,
+    change: (id, container, happened) =>
+      store.update((value) => {
+        const containers = { ...value.containers, [id]: container }
+        const leaving = without(value.leaving, id)
+        return withHistory(withoutUnused({ ...value, containers, leaving }), id, happened)
+      }),
+    report(id, { event, rule, detail, failed, restart }, last) {
+      const words = last.filter(({ stream }) => stream !== 'runtime').map(({ text }) => text)
+      const isSaid = words.length === 0 || detail.includes(words.at(-1)!)
+      const reason = [detail, ...(isSaid ? [] : words)].join(' | ').slice(0, maxReason)
+      const happened = item(event, rule, reason)
+      const apply = (value: Deployments): Deployments => {
+        const container = value.containers[id]
+        if (!container) return value
+        const next = {
+          ...container,
+          restarts: container.restarts + (restart ? 1 : 0),
+          failed: failed ? reason : container.failed,
+        }
+        return withHistory({ ...value, containers: { ...value.containers, [id]: next } }, id, happened)
+      }
+      // Only that a container has failed must be known after a power cut; the rest goes to the disk with the next change.
+      if (!failed) {
+        store.updateLazily(apply)
+        return
+      }
+      store
+        .update(apply)
+        .catch((cause) => log.error('what became of a container could not be kept', { id, cause }))
+    },
+    of: (id) => store.value.history[id]?.map(({ at, ...rest }) => ({ time: isoTime(at), ...rest })),
+  }
+}
