@@ -36,7 +36,7 @@ export interface Services {
   ): Promise<ContainerRecord>
   deployImage(archive: Buffer): ReturnType<RuntimeClient['deployImage']>
   /** Kills the runtime and starts it again on the same state and port. */
-  restart(signal?: NodeJS.Signals): Promise<void>
+  restart(signal?: NodeJS.Signals, env?: Record<string, string>): Promise<void>
   /** Stops the runtime alone; `restart` starts it again. */
   stopRuntime(): Promise<void>
   stop(): Promise<void>
@@ -69,7 +69,7 @@ export async function startServices(
       const { id: image } = await services.deployImage(functionImage(source, name, file))
       return runtime().deployContainer({ edgeAccessToken: token, spec: { name, image, env } })
     },
-    async restart(signal = 'SIGTERM') {
+    async restart(signal = 'SIGTERM', env = {}) {
       await program.stop(signal)
       program = await startProgram(
         'runtime',
@@ -79,6 +79,7 @@ export async function startServices(
           SELVEDGE_IDENTITY_URL: stack.identity.url,
           SELVEDGE_DISCOVERY_URL: stack.discovery.url,
           ...options.env,
+          ...env,
         },
         options.args,
       )

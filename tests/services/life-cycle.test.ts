@@ -4,6 +4,7 @@ import { Agent, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accessToken, createDeveloper } from '../harness/flow.ts'
 import { instanceProcesses } from '../harness/instances.ts'
+import { startProgram } from '../harness/processes.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 let services: Services
@@ -210,17 +211,30 @@ describe('a redeploy', () => {
     console.info(`${sent} requests during 20 redeploys: none failed`)
   })
 
-  it('reconnecting, another token and another name of the device restart nothing', async () => {
-    const { id, basePath } = await services.deploy(
+  it('that is none restarts nothing: a lost cloud, one that is back, another token', async () => {
+    const own = await startServices()
+    const { id, basePath } = await own.deploy(
       'steady',
       'export default { fetch: () => new Response(String(performance.timeOrigin)) }',
       keep,
     )
-    const before = (await services.call(basePath)).text
-    const { startedAt } = await find(id)
-    await services.stack.identity.stop()
-    expect((await services.call(basePath)).text).toBe(before)
-    expect((await find(id)).startedAt).toBe(startedAt)
+    const before = (await own.call(basePath)).text
+    const token = await accessToken(own.stack, own.developer)
+    expect(token).not.toBe(own.token)
+    expect((await own.call(basePath, { token })).text).toBe(before)
+    await own.stack.identity.stop()
+    await own.stack.discovery.stop()
+    expect((await own.call(basePath)).text).toBe(before)
+    const identity = await startProgram('identity', {
+      SELVEDGE_STATE: own.stack.state,
+      SELVEDGE_IDENTITY_PORT: new URL(own.stack.identity.url).port,
+    })
+    await own.runtime().getEdgeIdToken()
+    expect((await own.call(basePath)).text).toBe(before)
+    const { history } = await own.runtime().getContainerHistory({ edgeAccessToken: own.token, id })
+    expect(history.map(({ event }) => event)).toEqual(['deployed'])
+    await identity.stop()
+    await own.stop()
   })
 })
 

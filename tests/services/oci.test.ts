@@ -116,7 +116,7 @@ describe.skipIf(!hasPodman || !existsSync(busybox))('an OCI container', () => {
     expect(containers()).toEqual([])
   })
 
-  it('keeps its volumes over a redeploy, and a killed runtime finds it again', async () => {
+  it('keeps its volumes over a redeploy, and a killed runtime, even with another name, finds it again', async () => {
     const script = 'echo x >> /data/lines; /bin/busybox wc -l < /data/lines'
     const env = { 'MCM.VOLUMES': 'data:/data', 'MCM.HEALTH_PATH': '/index.html' }
     const first = await deploy('kept', script, env)
@@ -125,7 +125,8 @@ describe.skipIf(!hasPodman || !existsSync(busybox))('an OCI container', () => {
     expect((await run(second.basePath)).trim()).toMatch(/^2\ntwo$/)
     await expect.poll(() => containers().length, { timeout: 15_000 }).toBe(1)
     const before = containers()[0]!.split(' ')[0]
-    await services.restart('SIGKILL')
+    await services.restart('SIGKILL', { SELVEDGE_NAME: 'renamed' })
+    expect((await services.runtime().getMe()).name).toBe('renamed')
     expect((await run(second.basePath)).trim()).toMatch(/^3\ntwo$/)
     expect(containers().map((each) => each.split(' ')[0])).toEqual([before])
     await services.restart('SIGTERM')
