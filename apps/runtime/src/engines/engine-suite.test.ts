@@ -100,7 +100,10 @@ describe.each(Object.entries(subjects))('the %s engine', (kind, { skip, create }
     afterEach(async () => {
       await Promise.all(running.splice(0).map((each) => each.stop(0)))
     })
-    afterAll(() => subject.close())
+    afterAll(async () => {
+      await subject.engine.close()
+      await subject.close()
+    })
 
     const logs: string[] = []
     const plan = (

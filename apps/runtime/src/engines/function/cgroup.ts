@@ -1,6 +1,7 @@
 /** Limits by the kernel: one control group an instance, of version 2 or 1, where this process may make one. */
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 interface CgroupLimits {
   readonly memoryBytes: number
@@ -16,16 +17,16 @@ export interface Cgroup {
   /** Whether the kernel ended a process for passing the memory limit. */
   wasOutOfMemory(): boolean
   /** Ends every process in it and removes it. */
-  remove(): void
+  remove(): Promise<void>
 }
 
 export interface Cgroups {
   readonly version: 1 | 2
   create(name: string, limits: CgroupLimits): Cgroup
   /** Ends and removes what an earlier run left. */
-  removeAll(): void
+  removeAll(): Promise<void>
   /** Removes the group of all groups, once it is empty. */
-  close(): void
+  close(): Promise<void>
 }
 
 const root = '/sys/fs/cgroup'
@@ -127,15 +128,17 @@ function numberIn(path: string, name: string): number | null {
   return found === undefined ? null : Number(found)
 }
 
-function removeChildren(parents: readonly string[]): void {
-  for (const parent of parents) {
-    for (const each of readdirSync(parent, { withFileTypes: true }))
-      if (each.isDirectory()) removeGroups([join(parent, each.name)])
-  }
+async function removeChildren(parents: readonly string[]): Promise<void> {
+  const folders = parents.flatMap((parent) =>
+    readdirSync(parent, { withFileTypes: true })
+      .filter((each) => each.isDirectory())
+      .map((each) => join(parent, each.name)),
+  )
+  await removeGroups(folders)
 }
 
 /** A group is removable once the last process in it is reaped, which the kernel takes a moment for. */
-function removeGroups(folders: readonly string[], attempts = 50): void {
+async function removeGroups(folders: readonly string[], attempts = 50): Promise<void> {
   const left = folders.filter((folder) => {
     for (const pid of read(join(folder, 'cgroup.procs')).trim().split('\n')) {
       if (Number(pid) > 0) endProcess(Number(pid))
@@ -147,7 +150,9 @@ function removeGroups(folders: readonly string[], attempts = 50): void {
       return (cause as NodeJS.ErrnoException).code !== 'ENOENT'
     }
   })
-  if (left.length > 0 && attempts > 0) setTimeout(() => removeGroups(left, attempts - 1), 20)
+  if (left.length === 0 || attempts === 0) return
+  await sleep(20)
+  await removeGroups(left, attempts - 1)
 }
 
 function endProcess(pid: number): void {

@@ -1,6 +1,6 @@
 /** Runs function images: one Deno process an instance, with nothing allowed but its own sockets, in every layer that the host has. */
 import { createHash } from 'node:crypto'
-import { chmodSync, lstatSync, mkdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
@@ -53,15 +53,17 @@ export function createFunctionEngine({ state, program, blobs }: FunctionEnginePa
     },
     adopt: async () => undefined,
     async recover() {
+      // A run that ended in order left no folder.
+      if (!existsSync(folder)) return
       // What an earlier run started ended with it. Where the kernel could not see to that, its group or its sockets tell.
-      openCgroups(name)?.removeAll()
+      await openCgroups(name)?.removeAll()
       rmSync(folder, { recursive: true, force: true })
     },
     removeData: async () => undefined,
     removeImage: async () => undefined,
     async close() {
       const { cgroups } = (await found?.catch(() => undefined)) ?? {}
-      cgroups?.close()
+      await cgroups?.close()
       rmSync(folder, { recursive: true, force: true })
     },
     async describe() {

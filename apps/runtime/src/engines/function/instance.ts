@@ -95,7 +95,7 @@ export async function startInstance(
     line.close()
     storage.close()
     await hostListener.close()
-    group?.remove()
+    await group?.remove()
     rmSync(folder, { recursive: true, force: true })
     return endedBecause ?? why
   })
