@@ -201,7 +201,10 @@ describe('a redeploy', () => {
       }
     }
     const sending = Promise.all(Array.from({ length: 16 }, sender))
-    for (let at = 1; at <= 20; at++) await services.deploy('busy', version(String(at)), keep)
+    for (let at = 1; at <= 20; at++) {
+      await services.deploy('busy', version(String(at)), keep)
+      while (!seen.has(`200 ${at}`)) await one()
+    }
     isOver = true
     await sending
     agent.destroy()
