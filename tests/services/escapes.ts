@@ -11,6 +11,8 @@ export interface Escape {
   readonly answer: RegExp | readonly number[]
   /** What the history of the container says then. */
   readonly history?: RegExp
+  /** A status that callers meet afterwards, where the attempt spoils the service itself. */
+  readonly afterwards?: number
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -354,7 +356,8 @@ export const escapes: readonly Escape[] = [
     stoppedBy: 'the gateway',
     attempt:
       'Deno.removeSync("/instance/service"); const l = Deno.listen({ transport: "unix", path: "/instance/service" }); (async () => { for await (const c of l) { await c.write(new TextEncoder().encode("this is not HTTP\\r\\n\\r\\n")) } })(); return "replaced"',
-    answer: /replaced|denied|NotCapable/,
+    answer: /^replaced$/,
+    afterwards: 502,
   },
 ]
 

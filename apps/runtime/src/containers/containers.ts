@@ -15,6 +15,7 @@ import {
   type DeploymentStore,
   type StoredContainer,
   withHistory,
+  withImageUsed,
   without,
   withoutUnused,
 } from '../deployments/deployments.ts'
@@ -150,18 +151,13 @@ export function createContainers(parts: ContainerParts): Containers {
     })
   }
 
-  const isOwn = (
-    container: StoredContainer | undefined,
-    { client_id }: Owner,
-  ): container is StoredContainer => container?.clientId === client_id
-
   /** The id of one of the owner's containers, who may leave out the part that is their own. */
   const idOf = ({ client_id }: Owner, idOrName: string): string =>
     idOrName.startsWith(`${client_id}-`) ? idOrName : `${client_id}-${idOrName}`
 
   function find(owner: Owner, id: string): StoredContainer {
     const container = store.value.containers[id]
-    if (isOwn(container, owner)) return container
+    if (container?.clientId === owner.client_id) return container
     const name = id.slice(owner.client_id.length + 1)
     throw new RpcError(
       'not_found',
@@ -215,6 +211,7 @@ export function createContainers(parts: ContainerParts): Containers {
       const running = await service.prepare(planOf(id, next)).catch(async (cause: RpcError) => {
         const detail = cause.message
         const lines = entry.log.tail(5).map(({ text }) => text)
+        const words = lines.length > 0 ? ` Its last lines: ${lines.join(' | ').slice(0, 600)}` : ''
         const rule = 'a new version must start and pass its health check'
         if (!before) {
           await store.update((value) =>
@@ -222,14 +219,14 @@ export function createContainers(parts: ContainerParts): Containers {
           )
           throw new RpcError(cause.reason ?? 'container_failed', detail, {
             cause,
-            ...(lines.length > 0 && { hint: `Its last lines: ${lines.join(' | ').slice(0, 600)}` }),
+            hint: `Nothing of it was kept.${words}`,
           })
         }
         const note = `rolled back: ${detail}`
         await change(id, { ...before, note }, item('rolled back', rule, detail, owner))
         throw new RpcError(cause.reason ?? 'container_failed', note, {
           cause,
-          hint: `Revision ${before.revision} goes on. ${lines.length > 0 ? `Last lines of the new one: ${lines.join(' | ').slice(0, 600)}` : ''}`,
+          hint: `Revision ${before.revision} is untouched.${words}`,
         })
       })
       const event = before ? 'redeployed' : 'deployed'
@@ -254,7 +251,7 @@ export function createContainers(parts: ContainerParts): Containers {
       entry.service = service
       service.switchTo(running)
       if (old && old !== service) void old.stop()
-      touchImage(found.imageId)
+      store.updateLazily((value) => withImageUsed(value, found.imageId, clock.now()))
       parts.onChange()
       return record(id)
     })
@@ -267,20 +264,12 @@ export function createContainers(parts: ContainerParts): Containers {
     store.updateLazily((value) => ({ ...value, leaving: without(value.leaving, id) }))
   }
 
-  const touchImage = (imageId: string) =>
-    store.updateLazily((value) => {
-      const image = value.images[imageId]
-      return image
-        ? { ...value, images: { ...value.images, [imageId]: { ...image, usedAt: clock.now() } } }
-        : value
-    })
-
   return {
     deploy,
     list: (owner) =>
       Promise.all(
         Object.entries(store.value.containers)
-          .filter(([, each]) => isOwn(each, owner))
+          .filter(([, { clientId }]) => clientId === owner.client_id)
           .map(([id]) => record(id)),
       ),
     async get(owner, idOrName) {
@@ -387,9 +376,10 @@ export function createContainers(parts: ContainerParts): Containers {
     },
     async followAccount() {
       await resuming
-      for (const [id, container] of Object.entries(store.value.containers)) {
+      for (const id of Object.keys(store.value.containers)) {
         await inTurn(id, async ({ service }) => {
-          if (isOfAccount(container)) {
+          const container = store.value.containers[id]
+          if (container && isOfAccount(container)) {
             if (mayRun(container) && !service?.running()) serviceOf(id, container).resume()
           } else await service?.stop()
         })

@@ -95,6 +95,12 @@ export function withHistory(value: Deployments, id: string, item: HistoryItem): 
   return { ...value, history: { ...others, [id]: [...before, item].slice(-kept.entries) } }
 }
 
+/** The document with an image that was used just now: what is unused the longest is missed least. */
+export function withImageUsed(value: Deployments, imageId: string, usedAt: number): Deployments {
+  const image = value.images[imageId]
+  return image ? { ...value, images: { ...value.images, [imageId]: { ...image, usedAt } } } : value
+}
+
 /** The document without content that nothing needs, and the digests of the blobs that are still needed. */
 export function withoutUnused(value: Deployments): Deployments {
   const used = new Set(

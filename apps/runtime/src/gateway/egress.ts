@@ -42,8 +42,7 @@ const isInner = (address: string): boolean => {
 export function isListed(outbound: readonly string[], { hostname, port, protocol }: URL): boolean {
   const given = port === '' ? (protocol === 'https:' ? '443' : '80') : port
   return outbound.some((each) => {
-    const [, host, listed] =
-      /^(.*?)(?::(\d+))?$/.exec(each.startsWith('[') ? each.replace(/\](?=:|$)/, ']') : each) ?? []
+    const [, host, listed] = /^(.*?)(?::(\d+))?$/.exec(each) ?? []
     return host === hostname && (listed === undefined ? given === '80' || given === '443' : listed === given)
   })
 }

@@ -1,6 +1,6 @@
 /** Who a service is, to other services of this device: tokens that the gateway itself issues and checks. */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { publicJwk, type ServiceClaims, serviceProfile } from '@selvedge/protocol/tokens'
+import { type ServiceClaims, serviceProfile } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime, seconds } from '@selvedge/service-kit/clock'
 import { createJwsSigner, createTokenVerifier } from '@selvedge/service-kit/tokens'
 
@@ -33,7 +33,6 @@ export function createServiceIdentity(nodeId: string, clock: Clock): ServiceIden
       remembered: 200,
     })
     const prefix = sign({}).split('.', 1)[0]!
-    publicJwk.parse(publicKey.export({ format: 'jwk' }))
     return { sign, verifier, prefix }
   }
   const own = () => {

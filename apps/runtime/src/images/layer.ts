@@ -7,7 +7,6 @@ import { type Entry, readTar, unpacked } from './tar-stream.ts'
 export interface LayerReport {
   /** Digest of the layer unpacked. */
   readonly diffId: string
-  readonly entries: number
   /** Names at the root that make a function image: index.js or index.wasm, or what pretends to be. */
   readonly entry: { readonly draft: Draft; readonly language: 'js' | 'wasm' } | undefined
   /** What keeps it from being the layer of a function image; undefined where nothing does. */
@@ -32,7 +31,6 @@ export async function inspectLayer(
   budget: (bytes: number) => void,
 ): Promise<LayerReport> {
   const hash = createHash('sha256')
-  let entries = 0
   let entry: LayerReport['entry']
   let notFunction: RpcError | undefined
   let hasFolders = false
@@ -47,7 +45,6 @@ export async function inspectLayer(
   try {
     await readTar(tar, async (path, each) => {
       if (path === '') return
-      entries++
       refuseHostile(path, each)
       if (each.type === 'Directory') hasFolders = true
       else if (path.includes('/')) hasFolders = true
@@ -67,7 +64,7 @@ export async function inspectLayer(
       const language = path === 'index.js' ? 'js' : 'wasm'
       entry = { draft: await blobs.draft(each as AsyncIterable<Uint8Array>), language }
     })
-    return { diffId: `sha256:${hash.digest('hex')}`, entries, entry, notFunction, hasFolders }
+    return { diffId: `sha256:${hash.digest('hex')}`, entry, notFunction, hasFolders }
   } catch (cause) {
     if (entry) await blobs.discard([entry.draft])
     throw cause
