@@ -2,33 +2,50 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { findPostgres, type PostgresServer, startPostgres } from '../testing/index.ts'
+import { openSql } from './open-sql.ts'
 import { type Migrations, type SqlStore, sql } from './sql.ts'
-import { openSqlite } from './sqlite.ts'
 import { StoreError } from './store-error.ts'
 
 const migrations: Migrations = ['CREATE TABLE things (name TEXT PRIMARY KEY, count BIGINT NOT NULL)']
-const implementations = {
-  sqlite: (folder: string, steps: Migrations) => openSqlite(join(folder, 'test.db'), steps),
-}
 
-describe.each(Object.entries(implementations))('%s', (_, open) => {
-  let folder: string
+let server: PostgresServer
+let folder: string
+let files = 0
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sql-'))
+  if (findPostgres()) server = await startPostgres(['fsync=off', 'deadlock_timeout=10ms'])
+})
+afterAll(async () => {
+  await server?.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** URL of an empty database. */
+const implementations: Record<string, () => Promise<string>> = {
+  sqlite: async () => `sqlite:${join(folder, `${++files}.db`)}`,
+  postgres: () => server.createDatabase(),
+}
+const isMissing = (name: string) => name === 'postgres' && !findPostgres()
+
+describe.each(Object.entries(implementations))('%s', (name, createDatabase) => {
+  let url: string
   let store: SqlStore
-  beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'sql-'))
-    store = await open(folder, migrations)
+  beforeEach(async ({ skip }) => {
+    skip(isMissing(name), 'PostgreSQL is not installed')
+    url = await createDatabase()
+    store = await openSql(url, migrations)
   })
   afterEach(async () => {
-    await store.close()
-    rmSync(folder, { recursive: true, force: true })
+    await store?.close()
   })
   const all = () => store.run(sql`SELECT name, count FROM things ORDER BY name`)
 
   it('gives back what was put in, after it was opened again', async () => {
     await store.run(sql`INSERT INTO things VALUES (${"it's"}, ${9_007_199_254_740_991})`)
     await store.close()
-    store = await open(folder, migrations)
+    store = await openSql(url, migrations)
     expect(await all()).toEqual([{ name: "it's", count: 9_007_199_254_740_991 }])
   })
 
@@ -39,6 +56,15 @@ describe.each(Object.entries(implementations))('%s', (_, open) => {
     ])
     await expect(failing).rejects.toThrow(StoreError)
     expect(await all()).toEqual([])
+  })
+
+  it('runs the statements of a transaction in their order, each seeing what the former did', async () => {
+    const [, , rows] = await store.transaction([
+      sql`INSERT INTO things VALUES ('a', 1)`,
+      sql`UPDATE things SET count = count + 1 WHERE name = 'a'`,
+      sql`SELECT count FROM things`,
+    ])
+    expect(rows).toEqual([{ count: 2 }])
   })
 
   it('lets one that fails take no other with it that was sent at the same time', async () => {
@@ -61,21 +87,60 @@ describe.each(Object.entries(implementations))('%s', (_, open) => {
     expect(tries.filter((rows) => rows.length === 1)).toHaveLength(1)
   })
 
+  it('does not lose a transaction to another one that takes the same rows the other way round', async () => {
+    await store.transaction(['a', 'b'].map((each) => sql`INSERT INTO things VALUES (${each}, 0)`))
+    const add = (which: string) => sql`UPDATE things SET count = count + 1 WHERE name = ${which}`
+    await Promise.all(
+      Array.from({ length: 16 }, (__, at) =>
+        store.transaction(at % 2 ? [add('a'), add('b')] : [add('b'), add('a')]),
+      ),
+    )
+    expect(await all()).toEqual([
+      { name: 'a', count: 16 },
+      { name: 'b', count: 16 },
+    ])
+  })
+
   it('runs each migration once, and refuses a database that is newer than the program', async () => {
     await store.run(sql`INSERT INTO things VALUES ('a', 1)`)
     await store.close()
-    store = await open(folder, [...migrations, 'ALTER TABLE things ADD COLUMN extra TEXT'])
+    store = await openSql(url, [...migrations, 'ALTER TABLE things ADD COLUMN extra TEXT'])
     expect(await store.run(sql`SELECT * FROM things`)).toEqual([{ name: 'a', count: 1, extra: null }])
-    await expect(open(folder, migrations)).rejects.toThrow('it is of version 2; this program knows 1')
+    await expect(openSql(url, migrations)).rejects.toThrow('it is of version 2; this program knows 1')
+  })
+})
+
+it('sqlite: a file that is damaged is not opened', async () => {
+  const path = join(folder, 'damaged.db')
+  writeFileSync(path, 'this is no database, and long enough to be looked at as one'.repeat(20))
+  await expect(openSql(`sqlite:${path}`, migrations)).rejects.toThrow(/can't open the database/)
+})
+
+it('postgres: a server that is not there is named, without the password', async () => {
+  const failing = openSql('postgres://user:secret@127.0.0.1:1/none', migrations)
+  await expect(failing).rejects.toThrow("can't open the database postgres://127.0.0.1:1/none")
+  await expect(failing).rejects.not.toThrow('secret')
+})
+
+it('a URL of another kind is refused, with the two that are known', async () => {
+  await expect(openSql('mysql://x', migrations)).rejects.toThrow('neither sqlite:<file> nor postgres://')
+})
+
+describe.skipIf(!findPostgres())('postgres, opened by several', () => {
+  it('makes its tables once when many start at the same time', async () => {
+    const url = await server.createDatabase()
+    const stores = await Promise.all(Array.from({ length: 8 }, () => openSql(url, migrations)))
+    await stores[0]!.run(sql`INSERT INTO things VALUES ('a', 1)`)
+    expect(await stores[7]!.run(sql`SELECT name FROM things`)).toEqual([{ name: 'a' }])
+    await Promise.all(stores.map((each) => each.close()))
   })
 
-  it('that is damaged is not opened', async () => {
-    const other = mkdtempSync(join(tmpdir(), 'sql-'))
-    writeFileSync(
-      join(other, 'test.db'),
-      'this is no database, and long enough to be looked at as one'.repeat(20),
-    )
-    await expect(open(other, migrations)).rejects.toThrow(/can't open the database/)
-    rmSync(other, { recursive: true, force: true })
+  it('wakes the others', async () => {
+    const url = await server.createDatabase()
+    const [one, other] = [await openSql(url, migrations), await openSql(url, migrations)]
+    const woken = new Promise<void>((resolve) => other.onWake(resolve))
+    await one.wakeOthers()
+    await woken
+    await Promise.all([one.close(), other.close()])
   })
 })

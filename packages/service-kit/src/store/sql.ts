@@ -21,6 +21,11 @@ export interface SqlStore {
   run<R extends Row = Row>(statement: Statement): Promise<R[]>
   /** Runs statements in one transaction. @throws StoreError, with none of them done */
   transaction(statements: readonly Statement[]): Promise<Row[][]>
+  /** Whether other processes may have the same database open. */
+  readonly isShared: boolean
+  /** Wakes the others that have the database open. A hint that can get lost: they look from time to time as well. */
+  wakeOthers(): Promise<void>
+  onWake(listener: () => void): void
   close(): Promise<void>
 }
 

@@ -71,6 +71,9 @@ export async function openSqlite(path: string, migrations: Migrations): Promise<
   return {
     run: async <R extends Row>(statement: Statement) => (await transaction([statement]))[0] as R[],
     transaction,
+    isShared: false,
+    wakeOthers: async () => undefined,
+    onWake: () => undefined,
     async close() {
       const ended = new Promise((resolve) => worker.once('exit', resolve))
       worker.postMessage('close')

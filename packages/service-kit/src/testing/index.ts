@@ -2,6 +2,8 @@
 import type { Clock } from '../clock/clock.ts'
 import { createLog, type Log } from '../log/log.ts'
 
+export { findPostgres, freePort, type PostgresServer, startPostgres } from './postgres.ts'
+
 export interface FakeClock extends Clock {
   set(milliseconds: number): void
   advance(milliseconds: number): void

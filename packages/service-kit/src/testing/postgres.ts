@@ -1,0 +1,103 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import postgres from 'postgres'
+
+/** A PostgreSQL server of a test: on the loopback, on a free port, in a folder that goes with it. */
+export interface PostgresServer {
+  /** Makes an empty database. @returns its URL */
+  createDatabase(): Promise<string>
+  stop(): Promise<void>
+}
+
+/** Folder of the server's programs: Debian keeps them off the PATH. Undefined where PostgreSQL is not installed. */
+export function findPostgres(): string | undefined {
+  const debian = '/usr/lib/postgresql'
+  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
+  const folders = [
+    ...versions.map((each) => join(debian, each, 'bin')),
+    ...(process.env.PATH ?? '').split(':'),
+  ]
+  return folders.find((each) => existsSync(join(each, 'initdb')) && existsSync(join(each, 'postgres')))
+}
+
+/** @param settings of the server, such as `fsync=off` */
+export async function startPostgres(settings: readonly string[] = ['fsync=off']): Promise<PostgresServer> {
+  const programs = findPostgres()
+  if (!programs) throw new Error('PostgreSQL is not installed')
+  const folder = mkdtempSync(join(tmpdir(), 'postgres-'))
+  // The server refuses to run as root; the user that Debian's package made for it will do.
+  const owner = process.getuid?.() === 0 ? userOf('postgres') : undefined
+  if (owner) chownSync(folder, owner.uid, owner.gid)
+  const data = join(folder, 'data')
+  const made = spawnSync(
+    join(programs, 'initdb'),
+    ['-D', data, '-U', 'selvedge', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale=C'],
+    {
+      ...owner,
+      cwd: folder,
+      encoding: 'utf8',
+    },
+  )
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`)
+  const port = await freePort()
+  const options = [
+    ...settings,
+    `port=${port}`,
+    'listen_addresses=127.0.0.1',
+    `unix_socket_directories=${folder}`,
+    'max_connections=300',
+  ]
+  const server = spawn(join(programs, 'postgres'), ['-D', data, ...options.flatMap((each) => ['-c', each])], {
+    ...owner,
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let errors = ''
+  server.stderr.on('data', (chunk) => {
+    errors += chunk
+  })
+  const urlOf = (database: string) => `postgres://selvedge@127.0.0.1:${port}/${database}`
+  const admin = postgres(urlOf('postgres'), { max: 1, onnotice: () => undefined })
+  for (let tries = 0; ; tries++) {
+    try {
+      await admin`SELECT 1`
+      break
+    } catch (cause) {
+      if (server.exitCode !== null || tries > 200)
+        throw new Error(`PostgreSQL did not start: ${errors}`, { cause })
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+  return {
+    async createDatabase() {
+      const name = `t${randomUUID().replaceAll('-', '')}`
+      await admin.unsafe(`CREATE DATABASE ${name}`)
+      return urlOf(name)
+    },
+    async stop() {
+      await admin.end({ timeout: 1 })
+      server.kill('SIGINT')
+      if (server.exitCode === null) await once(server, 'exit')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function userOf(name: string): { uid: number; gid: number } {
+  const number = (flag: string) => Number(spawnSync('id', [flag, name], { encoding: 'utf8' }).stdout)
+  return { uid: number('-u'), gid: number('-g') }
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
