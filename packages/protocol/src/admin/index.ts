@@ -63,6 +63,23 @@ export const adminMethods = {
     reasons: [],
     access: {},
   }),
+  'account.link': method({
+    name: 'account.link',
+    summary:
+      'Makes a link with which a person signs in once, to make a new passkey or password; good for a day.',
+    params: [email],
+    result: z.object({ link: z.string(), expiresAt: isoTime }),
+    reasons: ['not_found'],
+    access: {},
+  }),
+  'account.revoke': method({
+    name: 'account.revoke',
+    summary: 'Revokes every token of an account that was issued until now.',
+    params: [email],
+    result: z.object({ accountId: z.string() }),
+    reasons: ['not_found'],
+    access: {},
+  }),
   'project.create': method({
     name: 'project.create',
     summary: 'Makes a project; its client ID may ask for the given scopes and resources.',
@@ -78,7 +95,7 @@ export const adminMethods = {
         'scopes',
         z.array(z.enum(scopeNames)).nullable(),
         `a list of ${scopeNames.join(', ')}, or null`,
-        'Allowed scopes; null: all of them.',
+        'Allowed scopes; null: all but offline_access.',
       ),
       param(
         'resources',

@@ -1,5 +1,5 @@
 /**
- * Every error of the local API: one row a reason. Clients switch on the reason; the number groups reasons, the message
+ * Every error of the JSON-RPC APIs: the local one, and that of the console. One row a reason. Clients switch on the reason; the number groups reasons, the message
  * is the number's fixed text. Documentation, OpenRPC and the client's types come from this table.
  */
 
@@ -157,6 +157,42 @@ export const catalogue = {
     retryable: false,
     meaning: 'The state of the thing does not allow this change.',
     hint: 'Read its state again, then decide.',
+  },
+  use_dpop_nonce: {
+    code: -32001,
+    retryable: true,
+    meaning: 'The token is bound to a key, and the DPoP proof lacks the nonce of the runtime (RFC 9449 § 9).',
+    hint: 'Repeat the call with a proof that holds the nonce of the DPoP-Nonce header.',
+  },
+  invalid_dpop_proof: {
+    code: -32001,
+    retryable: false,
+    meaning: 'The token is bound to a key, and the call has no DPoP proof of that key, or a bad one.',
+    hint: 'Sign a proof for this very request with the key of the token, and send it in the DPoP header.',
+  },
+  signed_out: {
+    code: -32001,
+    retryable: false,
+    meaning: 'Console: there is no session, or it has ended.',
+    hint: 'Sign in.',
+  },
+  credentials_invalid: {
+    code: -32001,
+    retryable: false,
+    meaning: 'Console: the passkey, password, recovery code or link is not accepted.',
+    hint: 'Check what you entered. A person who has lost every way in needs a link of the operator: selvedge admin account link.',
+  },
+  step_up_required: {
+    code: -32001,
+    retryable: false,
+    meaning: 'Console: what was asked for needs a sign-in of the last ten minutes.',
+    hint: 'Confirm that it is you: sign in once more.',
+  },
+  forbidden: {
+    code: -32003,
+    retryable: false,
+    meaning: 'Console: only owners of the account may do this.',
+    hint: 'Ask an owner of the account.',
   },
   identity_unavailable: {
     code: -32010,

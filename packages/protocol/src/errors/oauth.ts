@@ -1,4 +1,4 @@
-/** Errors of the token endpoint: RFC 6749 § 5.2, RFC 8693 § 2.2.2, RFC 8707 § 2, RFC 9449 §§ 5 and 8. */
+/** Errors of the identity service: RFC 6749 § 5.2, RFC 8628 § 3.5, RFC 8693 § 2.2.2, RFC 8707 § 2, RFC 9449 §§ 5 and 8. */
 export const oauthErrors = {
   invalid_request: {
     status: 400,
@@ -23,6 +23,20 @@ export const oauthErrors = {
     meaning: 'The DPoP proof is missing, malformed, replayed or of another request.',
   },
   invalid_token: { status: 401, meaning: 'The token in the Authorization header is not accepted.' },
+  authorization_pending: {
+    status: 400,
+    meaning: 'Nobody has decided on the sign-in yet. Poll again after the interval.',
+  },
+  slow_down: {
+    status: 400,
+    meaning: 'The poll came too early; the interval is 5 seconds longer from now on.',
+  },
+  expired_token: { status: 400, meaning: 'The device code has ended. Begin the sign-in again.' },
+  unsupported_token_type: { status: 400, meaning: 'The service issues no tokens of this kind.' },
+  temporarily_unavailable: {
+    status: 429,
+    meaning: 'Too many requests; the Retry-After header says after how many seconds to come back.',
+  },
   not_found: { status: 404, meaning: 'There is no such thing, or it is not for the account of the token.' },
   server_error: { status: 500, meaning: 'The service failed; its log has the cause.' },
 } as const satisfies Record<string, { status: number; meaning: string }>
@@ -33,9 +47,16 @@ export type OAuthErrorCode = keyof typeof oauthErrors
 export class OAuthError extends Error {
   override readonly name = 'OAuthError'
   readonly code: OAuthErrorCode
-  constructor(code: OAuthErrorCode, description: string, options?: { cause?: unknown }) {
+  /** Seconds after which the same request may succeed. */
+  readonly retryAfter: number | undefined
+  constructor(
+    code: OAuthErrorCode,
+    description: string,
+    options?: { readonly cause?: unknown; readonly retryAfter?: number },
+  ) {
     super(description, options)
     this.code = code
+    this.retryAfter = options?.retryAfter
   }
   get status(): number {
     return oauthErrors[this.code].status

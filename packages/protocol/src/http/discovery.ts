@@ -7,6 +7,9 @@ export const discoveryPaths = {
   fixes: '/v1/fixes',
   /** The last fix of a node, for its own account. */
   fixOf: (nodeId: string) => `/v1/nodes/${nodeId}/fix`,
+  /** Last fixes of an account's nodes, and each new one as a server-sent event: for the console of its identity service. */
+  accountFixes: '/v1/account/fixes',
+  accountStream: '/v1/account/fixes/stream',
   health: '/healthz',
 } as const
 
@@ -47,6 +50,13 @@ export const lastFix = fix.omit({ fixedAt: true }).extend({
 })
 
 export type LastFix = z.infer<typeof lastFix>
+
+/** The last fixes of an account's nodes. */
+export const accountFixes = z.array(
+  fix.omit({ fixedAt: true }).extend({ nodeId: z.string(), fixedAt: z.iso.datetime() }),
+)
+
+export type AccountFix = z.infer<typeof accountFixes>[number]
 
 /** A refusal of the discovery service: RFC 6750 errors where a token is the matter, else `invalid_request` and the like. */
 export const discoveryError = z.object({ error: z.string(), error_description: z.string() })

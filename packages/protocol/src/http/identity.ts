@@ -12,13 +12,36 @@ export const identityPaths = {
   edgeToken: '/edge/token',
   /** A node asks whether another node's HMAC code is good. */
   verifyHmac: '/edge/hmac/verify',
+  /** RFC 8628 § 3.1. */
+  deviceAuthorization: '/device_authorization',
+  /** RFC 7009. */
+  revoke: '/revoke',
+  /** RFC 7662. */
+  introspect: '/introspect',
+  /** OpenID Connect Core 1.0 § 5.3. */
+  userinfo: '/userinfo',
+  /** The signed list of what was revoked before it ended. */
+  revocations: '/revocations',
+  /** JSON-RPC of the console, for its own pages. */
+  consoleApi: '/console/api',
+  /** What changes on the devices of the account, as server-sent events. */
+  consoleEvents: '/console/events',
+  /** The audit log of the account as JSON lines. */
+  consoleAudit: '/console/audit.jsonl',
+  /** Page of the console on which a person approves a sign-in from a terminal. */
+  verification: '/device',
   health: '/healthz',
 } as const
 
 export const grantTypes = {
   idTokenSignin: 'id_token_signin',
   tokenExchange: 'urn:ietf:params:oauth:grant-type:token-exchange',
+  refreshToken: 'refresh_token',
+  deviceCode: 'urn:ietf:params:oauth:grant-type:device_code',
 } as const
+
+/** Client ID of this project's own command line, known to every identity service. */
+export const cliClientId = 'selvedge-cli'
 
 /** RFC 8693 § 3. */
 export const tokenTypes = {
@@ -30,7 +53,9 @@ export const tokenTypes = {
 /** RFC 6749 § 5.1; `issued_token_type` with the token exchange only (RFC 8693 § 2.2.1). */
 export const tokenResponse = z.object({
   access_token: z.string(),
-  token_type: z.literal('Bearer'),
+  token_type: z
+    .enum(['Bearer', 'DPoP'])
+    .describe('DPoP where the request had a proof: the token is bound to its key (RFC 9449 § 5)'),
   expires_in: z.number().int().describe('Seconds'),
   scope: z.string(),
   id_token: z
@@ -38,6 +63,7 @@ export const tokenResponse = z.object({
     .optional()
     .describe('The ID token of the developer, where the scope "openid" was granted'),
   issued_token_type: z.string().optional(),
+  refresh_token: z.string().optional().describe('Where the scope "offline_access" was granted'),
 })
 
 export type TokenResponse = z.infer<typeof tokenResponse>
@@ -48,6 +74,10 @@ export const edgeTokenResponse = z.object({
   account_id: z.string().describe('Account of the node in the registry; empty where there is none'),
   time: z.number().describe('Time of the service, in Unix milliseconds'),
   hmac_key: publicJwk.describe("The cloud's half of the agreement of the HMAC secret"),
+  removed_account: z
+    .string()
+    .optional()
+    .describe('The account that its owner removed from this node in the console; the node removes it, too'),
 })
 
 export type EdgeTokenResponse = z.infer<typeof edgeTokenResponse>
@@ -58,6 +88,18 @@ export const verifyHmacResponse = z.union([
 ])
 
 export type VerifyHmacResponse = z.infer<typeof verifyHmacResponse>
+
+/** RFC 8628 § 3.2. */
+export const deviceAuthorizationResponse = z.object({
+  device_code: z.string(),
+  user_code: z.string(),
+  verification_uri: z.string(),
+  verification_uri_complete: z.string(),
+  expires_in: z.number().int().describe('Seconds'),
+  interval: z.number().int().describe('Seconds between two polls'),
+})
+
+export type DeviceAuthorizationResponse = z.infer<typeof deviceAuthorizationResponse>
 
 export const oauthErrorResponse = z.object({ error: z.string(), error_description: z.string().optional() })
 

@@ -16,6 +16,10 @@ export interface Access {
   readonly token?: 'node' | 'associated'
   /** Scope that the token must hold. */
   readonly scope?: string
+  /** Of the console: a signed-in person; `recent`: signed in within the last ten minutes. */
+  readonly session?: 'any' | 'recent'
+  /** Of the console: only owners of the account. */
+  readonly role?: 'owner'
   /** Open even where an API key is set. */
   readonly withoutApiKey?: true
 }

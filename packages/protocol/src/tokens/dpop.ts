@@ -18,6 +18,20 @@ export const nodeStatement = z.strictObject({
   enrolment_code: z.string().optional(),
   /** The account that the node is associated with, and the access token by which it came to be; "" without a token: none. */
   account: z.strictObject({ id: z.string(), access_token: z.string().optional() }).optional(),
+  /** Version of the runtime. */
+  version: z.string().max(64).optional(),
+  /** The services that it runs, for its owner to see. */
+  services: z
+    .array(
+      z.strictObject({
+        id: z.string().max(128),
+        name: z.string().max(64),
+        image: z.string().max(255),
+        state: z.string().max(16),
+      }),
+    )
+    .max(100)
+    .optional(),
 })
 
 export type NodeStatement = z.infer<typeof nodeStatement>

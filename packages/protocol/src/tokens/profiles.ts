@@ -17,11 +17,15 @@ export interface BaseClaims {
   readonly jti: string
 }
 
-/** Made on the account page: a person's word to a project. */
+/** Made on the account page or by a sign-in from a terminal: a person's word to a project. */
 export interface DeveloperIdClaims extends BaseClaims {
   readonly account_id: string
   readonly email: string
   readonly auth_time: number
+  /** The sign-in that it came from; what it leads to ends with it. Absent: the token is the beginning, and its `jti` counts. */
+  readonly sid?: string
+  /** Scopes that the person approved; absent: whatever the project may have. */
+  readonly scope?: string
 }
 
 /** A node's word of itself, by the cloud. `sub` is the associated account, or "". */
@@ -41,7 +45,14 @@ export interface AccessClaims extends BaseClaims {
   readonly node_id: string
   readonly account_id: string
   readonly act: { readonly sub: string }
+  /** What it came from: the `jti` of a developer ID token, or a sign-in. Revoking that revokes this. */
+  readonly sid: string
+  /** Thumbprint of the key that its bearer must prove (RFC 9449 § 6.1). */
+  readonly cnf?: { readonly jkt: string }
 }
+
+/** An access token of a person with no node: good for the identity service itself. */
+export type PersonClaims = Omit<AccessClaims, 'node_id' | 'act'>
 
 /** What a kind of token must look like. `check` says what is wrong with the claims that only this kind has. */
 export interface TokenProfile<Claims extends BaseClaims> {
@@ -64,6 +75,9 @@ export const developerIdProfile: TokenProfile<DeveloperIdClaims> = {
     if (!nonEmpty(payload.sub)) return 'claim "sub" is not a non-empty string'
     if (!nonEmpty(payload.account_id)) return 'claim "account_id" is not a non-empty string'
     if (typeof payload.auth_time !== 'number') return 'claim "auth_time" is not a number'
+    if (payload.sid !== undefined && !nonEmpty(payload.sid)) return 'claim "sid" is not a non-empty string'
+    if (payload.scope !== undefined && typeof payload.scope !== 'string')
+      return 'claim "scope" is not a string'
     return undefined
   },
 }
@@ -92,7 +106,51 @@ export const accessProfile: TokenProfile<AccessClaims> = {
     }
     if (typeof payload.node_id !== 'string' || !nodeIdPattern.test(payload.node_id))
       return 'claim "node_id" is not a node ID'
+    if (payload.cnf !== undefined && !nonEmpty((payload.cnf as JsonObject).jkt))
+      return 'claim "cnf.jkt" is not a thumbprint'
     return typeof payload.scope === 'string' ? undefined : 'claim "scope" is not a string'
+  },
+}
+
+export const personProfile: TokenProfile<PersonClaims> = {
+  label: 'access token',
+  typ: 'at+jwt',
+  maxLifetime: 86_400,
+  check(payload) {
+    for (const name of ['sub', 'client_id', 'account_id', 'sid']) {
+      if (!nonEmpty(payload[name])) return `claim "${name}" is not a non-empty string`
+    }
+    return typeof payload.scope === 'string' ? undefined : 'claim "scope" is not a string'
+  },
+}
+
+/** The audience of the list of revoked tokens: whoever checks tokens. */
+export const revocationsAudience = 'urn:selvedge:revocations'
+
+/**
+ * What was revoked before it ended, signed by the issuer. Subjects stand in it as the first 16 bytes of their SHA-256 in
+ * base64url, so that the public list names nobody.
+ */
+export interface RevocationsClaims extends BaseClaims {
+  /** Grows with every revocation; a list with a smaller one is older. */
+  readonly seq: number
+  /** Tokens and sign-ins (`jti` and `sid`). */
+  readonly revoked: readonly string[]
+  /** Accounts, nodes and clients, each with the Unix second before which its tokens must not have been issued. */
+  readonly not_before: Readonly<Record<string, number>>
+}
+
+export const revocationsProfile: TokenProfile<RevocationsClaims> = {
+  label: 'list of revoked tokens',
+  typ: 'revocations+jwt',
+  maxLifetime: 31 * 86_400,
+  check({ seq, revoked, not_before }) {
+    if (!Number.isSafeInteger(seq)) return 'claim "seq" is not a whole number'
+    if (!Array.isArray(revoked) || !revoked.every((each) => typeof each === 'string'))
+      return 'claim "revoked" is not a list of texts'
+    if (typeof not_before !== 'object' || not_before === null) return 'claim "not_before" is not an object'
+    const times = Object.values(not_before as object)
+    return times.every((each) => Number.isSafeInteger(each)) ? undefined : 'claim "not_before" holds no times'
   },
 }
 

@@ -57,6 +57,12 @@ export const option = {
     schema: z.number().int().min(range[0]).max(range[1]),
     fromText: toNumber,
   }),
+  count: (fallback: number, range: readonly [number, number], description: string): Option<number> => ({
+    fallback,
+    description,
+    schema: z.number().int().min(range[0]).max(range[1]),
+    fromText: toNumber,
+  }),
   bytes: (fallback: number, description: string): Option<number> => ({
     fallback,
     description,

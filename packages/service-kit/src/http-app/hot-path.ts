@@ -1,34 +1,49 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { OAuthError } from '@selvedge/protocol'
+import { addressOf } from '../http/address.ts'
 import { readBody } from '../http/body.ts'
 import { sendJson } from '../http/send-json.ts'
 import type { Log } from '../log/log.ts'
 import { describeError } from './oauth-answer.ts'
 
 /** A form, in UTF-8 if it says anything of it. */
-const formType = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i
+export const formType = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i
+
+export interface FormRequest {
+  readonly form: string
+  readonly authorization: string | undefined
+  /** The DPoP header; two of them are joined by a comma, and no proof. */
+  readonly dpop: string | undefined
+  /** Address that the request came from. */
+  readonly address: string
+}
 
 /** One endpoint that takes a form and answers JSON, served below the router because everything waits for it. */
 export interface HotPath {
   readonly path: string
   /** @throws OAuthError */
-  readonly answer: (form: string, authorization: string | undefined) => Promise<object>
+  readonly answer: (request: FormRequest) => Promise<object>
+  /** The next nonce, for callers that send proofs (RFC 9449 § 8.2). */
+  readonly nonce: () => string
+  readonly trustedProxies: readonly string[]
 }
 
 /** Serves `POST <path>` itself and leaves everything else to `others`. */
 export function withHotPath(
-  { path, answer }: HotPath,
+  { path, answer, nonce, trustedProxies }: HotPath,
   limits: { readonly maxBody: number; readonly log: Log },
   others: RequestListener,
 ): RequestListener {
   const { maxBody, log } = limits
-  const fail = (response: ServerResponse, cause: unknown) => {
-    const { status, body } = describeError(cause, path, log)
-    send(response, status, body)
+  const fail = (response: ServerResponse, cause: unknown, proof?: string) => {
+    const { status, body, headers } = describeError(cause, path, log)
+    const wantsNonce = proof !== undefined || body.error === 'use_dpop_nonce'
+    send(response, status, body, { ...headers, ...(wantsNonce && { 'DPoP-Nonce': nonce() }) })
   }
   const serve = (request: IncomingMessage, response: ServerResponse) => {
     const { 'content-type': type = '', authorization } = request.headers
+    const dpop = request.headers.dpop as string | undefined
     if (!formType.test(type)) {
       request.resume()
       const message = `the content type is ${JSON.stringify(type)}; send application/x-www-form-urlencoded`
@@ -41,9 +56,10 @@ export function withHotPath(
       }
       if (!isUtf8(body))
         return fail(response, new OAuthError('invalid_request', 'the body is not valid UTF-8'))
-      answer(body.toString(), authorization).then(
-        (result) => send(response, 200, result),
-        (cause: unknown) => fail(response, cause),
+      const address = addressOf(request, trustedProxies)
+      answer({ form: body.toString(), authorization, dpop, address }).then(
+        (result) => send(response, 200, result, dpop === undefined ? undefined : { 'DPoP-Nonce': nonce() }),
+        (cause: unknown) => fail(response, cause, dpop),
       )
     })
   }
@@ -53,6 +69,11 @@ export function withHotPath(
   }
 }
 
-function send(response: ServerResponse, status: number, body: object): void {
-  sendJson(response, status, JSON.stringify(body))
+function send(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers?: Readonly<Record<string, string>>,
+): void {
+  sendJson(response, status, JSON.stringify(body), headers)
 }

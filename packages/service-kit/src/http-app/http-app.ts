@@ -39,8 +39,8 @@ export function createHttpApp(log: Log, maxBody: number, hotPath?: HotPath): Fas
     done(null, payload)
   })
   app.setErrorHandler((cause: FastifyError | OAuthError, request, reply) => {
-    const { status, body } = describeError(cause, request.url.split('?', 1)[0]!, log)
-    return reply.code(status).send(body)
+    const { status, body, headers = {} } = describeError(cause, request.url.split('?', 1)[0]!, log)
+    return reply.code(status).headers(headers).send(body)
   })
   app.setNotFoundHandler((request, reply) =>
     reply.code(404).send({

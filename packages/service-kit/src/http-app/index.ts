@@ -1,4 +1,7 @@
 /** The HTTP shell of the services on Fastify: bodies as text, refusals in OAuth's words, DPoP proofs. Not for the runtime. */
-export type { HotPath } from './hot-path.ts'
+
+export { type EventStream, openEventStream } from './event-stream.ts'
+export { addFormRoutes } from './form-routes.ts'
+export type { FormRequest, HotPath } from './hot-path.ts'
 export { createHttpApp, listenApp } from './http-app.ts'
 export { asOAuth, type ProofOptions, requireNode, requireProof } from './require-proof.ts'

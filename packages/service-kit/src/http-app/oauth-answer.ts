@@ -5,12 +5,18 @@ import type { Log } from '../log/log.ts'
 export interface OAuthAnswer {
   readonly status: number
   readonly body: { readonly error: string; readonly error_description: string }
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** What a caller is told of anything that went wrong (RFC 6749 § 5.2). Causes that are ours go to the log, once. */
 export function describeError(cause: unknown, path: string, log: Log): OAuthAnswer {
   if (cause instanceof OAuthError) {
-    return { status: cause.status, body: { error: cause.code, error_description: cause.message } }
+    const { status, code, message, retryAfter } = cause
+    return {
+      status,
+      body: { error: code, error_description: message },
+      ...(retryAfter !== undefined && { headers: { 'Retry-After': String(retryAfter) } }),
+    }
   }
   const { statusCode, message } = cause as { statusCode?: number; message: string }
   if (statusCode !== undefined && statusCode < 500) {

@@ -1,7 +1,12 @@
 import type { ServerResponse } from 'node:http'
 
 /** Ends an answer with JSON text that nobody keeps and no browser takes for anything else. */
-export function sendJson(response: ServerResponse, status: number, text: string): void {
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  headers?: Readonly<Record<string, string>>,
+): void {
   const length = Buffer.byteLength(text)
   response
     .writeHead(status, {
@@ -9,6 +14,7 @@ export function sendJson(response: ServerResponse, status: number, text: string)
       'Content-Length': length,
       'Cache-Control': 'no-store',
       'X-Content-Type-Options': 'nosniff',
+      ...headers,
     })
     // As many bytes as characters: it is ASCII, and need not be transcoded.
     .end(text, length === text.length ? 'latin1' : 'utf8')

@@ -5,5 +5,6 @@ export { agreeHmacSecret, createHmacCode, type HmacVerdict, hmacIssuer, verifyHm
 export { readKeySet } from './key-cache.ts'
 export { RecentMap } from './recent-map.ts'
 export { createRemoteIssuer, type RemoteIssuer } from './remote-issuer.ts'
+export { findRevocation, type RevocableClaims, type RevocationKind, revocationEntry } from './revocation.ts'
 export { createJwsSigner, signJws } from './sign.ts'
 export { createTokenVerifier, type Issuer, type TokenVerifier } from './verifier.ts'

@@ -1,0 +1,136 @@
+/** What the console shows. */
+import * as z from 'zod'
+import { isoTime } from '../methods/values.ts'
+import { scopeNames } from '../tokens/scopes.ts'
+
+export const role = z.enum(['owner', 'member'])
+
+const membership = z.object({ accountId: z.string(), name: z.string(), role })
+
+/** Who looks at the page. */
+export const viewer = z.object({
+  personId: z.string(),
+  email: z.string(),
+  accountId: z.string(),
+  accounts: z.array(membership),
+  role,
+  /** When the person last proved who it is. */
+  authTime: isoTime,
+  hasPassword: z.boolean(),
+  passkeys: z.number().int(),
+  /** Recovery codes that are left. */
+  recoveryCodes: z.number().int(),
+})
+export type Viewer = z.infer<typeof viewer>
+
+export const session = z.object({
+  sessionId: z.string(),
+  isCurrent: z.boolean(),
+  method: z.string(),
+  createdAt: isoTime,
+  lastSeenAt: isoTime,
+  address: z.string(),
+  userAgent: z.string(),
+})
+
+export const passkey = z.object({
+  credentialId: z.string(),
+  name: z.string(),
+  createdAt: isoTime,
+  lastUsedAt: isoTime.nullable(),
+})
+
+export const member = z.object({ personId: z.string(), email: z.string(), role, joinedAt: isoTime })
+
+export const dpopPolicy = z.enum(['off', 'optional', 'required'])
+
+export const project = z.object({
+  clientId: z.string(),
+  name: z.string(),
+  scopes: z.array(z.enum(scopeNames)),
+  resources: z.array(z.string()),
+  active: z.boolean(),
+  createdAt: isoTime,
+  /** Seconds. */
+  accessLifetime: z.number().int(),
+  developerLifetime: z.number().int(),
+  dpop: dpopPolicy,
+})
+export type ConsoleProject = z.infer<typeof project>
+
+/** What goes with a project when it is deleted. */
+export const dependents = z.object({
+  developerTokens: z.number().int(),
+  signIns: z.number().int(),
+  services: z.array(z.object({ nodeId: z.string(), nodeName: z.string(), id: z.string() })),
+})
+
+export const developerToken = z.object({
+  jti: z.string(),
+  clientId: z.string(),
+  projectName: z.string(),
+  madeBy: z.string(),
+  issuedAt: isoTime,
+  expiresAt: isoTime,
+  lastUsedAt: isoTime.nullable(),
+  revokedAt: isoTime.nullable(),
+})
+
+export const signIn = z.object({
+  sid: z.string(),
+  clientId: z.string(),
+  projectName: z.string(),
+  email: z.string(),
+  described: z.string(),
+  scope: z.string(),
+  createdAt: isoTime,
+  lastUsedAt: isoTime,
+  expiresAt: isoTime,
+})
+
+/** Where a device was last. */
+export const deviceFix = z.object({
+  longitude: z.number(),
+  latitude: z.number(),
+  /** m/s and degrees. */
+  speed: z.number(),
+  bearing: z.number(),
+  fixedAt: isoTime,
+})
+
+export const device = z.object({
+  nodeId: z.string(),
+  name: z.string(),
+  version: z.string(),
+  state: z.enum(['online', 'away', 'blocked']),
+  enrolledAt: isoTime,
+  lastSeenAt: isoTime,
+  blockedAt: isoTime.nullable(),
+  services: z.array(z.object({ id: z.string(), name: z.string(), image: z.string(), state: z.string() })),
+  fix: deviceFix.nullable(),
+})
+export type Device = z.infer<typeof device>
+
+export const auditRecord = z.object({
+  id: z.string(),
+  at: isoTime,
+  actor: z.string(),
+  action: z.string(),
+  subject: z.string(),
+  address: z.string(),
+  outcome: z.enum(['ok', 'refused']),
+  detail: z.string(),
+})
+
+/** A sign-in from a terminal that waits for a decision. */
+export const deviceRequest = z.object({
+  userCode: z.string(),
+  clientId: z.string(),
+  clientName: z.string(),
+  scopes: z.array(z.object({ name: z.string(), meaning: z.string() })),
+  address: z.string(),
+  userAgent: z.string(),
+  createdAt: isoTime,
+  /** Whether the request came from the address that the person who looks at it comes from. */
+  isFromHere: z.boolean(),
+})

@@ -1,0 +1,11 @@
+import type { FastifyInstance } from 'fastify'
+import { formType } from './hot-path.ts'
+
+/** Routes that take a form as text, since endpoints parse strictly for themselves; what is no form is 415. */
+export function addFormRoutes(app: FastifyInstance, add: (routes: FastifyInstance) => void): void {
+  void app.register(async (routes) => {
+    routes.removeAllContentTypeParsers()
+    routes.addContentTypeParser(formType, { parseAs: 'string' }, (_request, body, done) => done(null, body))
+    add(routes)
+  })
+}

@@ -1,0 +1,27 @@
+import type { IncomingMessage } from 'node:http'
+import { isIPv6 } from 'node:net'
+
+/**
+ * The address that a request came from: that of the connection, or what a proxy that is trusted says of it. Only the last
+ * entry of X-Forwarded-For is the proxy's own word; all others are the caller's.
+ */
+export function addressOf(request: IncomingMessage, trustedProxies: readonly string[]): string {
+  const peer = plain(request.socket.remoteAddress ?? '')
+  if (!trustedProxies.includes(peer)) return peer
+  const forwarded = request.headers['x-forwarded-for']
+  const last = (Array.isArray(forwarded) ? forwarded.at(-1) : forwarded)?.split(',').at(-1)?.trim()
+  return last ? plain(last) : peer
+}
+
+const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
+
+/** What limits go by: an IPv4 address, or the /64 that a subscriber of IPv6 has to himself. */
+export const limitKeyOf = (address: string): string =>
+  isIPv6(address) ? expand(address).slice(0, 4).join(':') : address
+
+function expand(address: string): string[] {
+  const [head = '', tail] = address.split('%')[0]!.split('::')
+  const left = head.split(':').filter(Boolean)
+  const right = tail?.split(':').filter(Boolean) ?? []
+  return [...left, ...Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right]
+}

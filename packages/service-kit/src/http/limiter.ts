@@ -1,0 +1,49 @@
+import { OAuthError } from '@selvedge/protocol'
+import type { Clock } from '../clock/clock.ts'
+import { RecentMap } from '../tokens/recent-map.ts'
+
+/** Lets `burst` requests of one key through at once, and `perSecond` of them from then on. */
+export interface Rate {
+  readonly burst: number
+  readonly perSecond: number
+}
+
+export interface Limiter {
+  /** Takes one from what a key has left. @returns 0, or the seconds after which there is one again */
+  take(key: string): number
+  /** Gives one back, for what turned out to be harmless. */
+  giveBack(key: string): void
+}
+
+/** Most keys that are remembered; a stranger with many addresses must not fill the memory. */
+const remembered = 100_000
+
+/** A token bucket a key. It belongs to one process: of n replicas each allows as much. */
+export function createLimiter({ burst, perSecond }: Rate, clock: Clock): Limiter {
+  const buckets = new RecentMap<string, { left: number; at: number }>(remembered)
+  return {
+    take(key) {
+      const now = clock.now()
+      let bucket = buckets.get(key)
+      if (!bucket) buckets.set(key, (bucket = { left: burst, at: now }))
+      const earned = (Math.max(0, now - bucket.at) / 1000) * perSecond
+      bucket.left = Math.min(burst, bucket.left + earned)
+      bucket.at = now
+      if (bucket.left < 1) return Math.max(1, Math.ceil((1 - bucket.left) / perSecond))
+      bucket.left--
+      return 0
+    },
+    giveBack(key) {
+      const bucket = buckets.get(key)
+      if (bucket) bucket.left = Math.min(burst, bucket.left + 1)
+    },
+  }
+}
+
+/** @throws OAuthError `temporarily_unavailable` (HTTP 429) where a key has none left */
+export function takeOrRefuse(limiter: Limiter, key: string, what: string): void {
+  const retryAfter = limiter.take(key)
+  if (retryAfter === 0) return
+  const message = `too many requests of ${what}; come back in ${retryAfter} s`
+  throw new OAuthError('temporarily_unavailable', message, { retryAfter })
+}
