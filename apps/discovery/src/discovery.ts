@@ -9,6 +9,7 @@ import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { createDpopVerifier, createRemoteIssuer, createTokenVerifier } from '@selvedge/service-kit/tokens'
 import type { DiscoveryConfig } from './config.ts'
+import { addAccountEndpoints } from './endpoints/account.ts'
 import { addFixesEndpoint } from './endpoints/fixes.ts'
 import { addLastFixEndpoint } from './endpoints/last-fix.ts'
 import { openEmbeddedStore } from './stores/embedded-store.ts'
@@ -40,7 +41,9 @@ export async function startDiscovery(
     verifier: verifierOf(config.trustedEdgeIssuers),
     proof: () => ({ dpop, url }),
   })
-  addLastFixEndpoint(app, { clock, store, verifier: verifierOf(config.trustedTenants) })
+  const tenantVerifier = verifierOf(config.trustedTenants)
+  addLastFixEndpoint(app, { clock, store, verifier: tenantVerifier })
+  addAccountEndpoints(app, { store, verifier: tenantVerifier })
   const own = await listenApp(app, config['listen.address'], config['listen.port']).catch(async (cause) => {
     await store.close()
     throw cause

@@ -22,10 +22,20 @@ const migrations: Migrations = [
 export async function openEmbeddedStore(path: string): Promise<LocationStore> {
   const database = await openSqlite(path, migrations)
   const live = new Map<string, Location>()
-  for (const row of await database.run(sql`SELECT * FROM locations`)) {
-    const location = toLocation(row)
+  const byAccount = new Map<string, Set<string>>()
+  const listeners: ((location: Location) => void)[] = []
+
+  function take(location: Location): void {
+    const before = live.get(location.nodeId)
+    if (before?.accountId !== location.accountId) {
+      byAccount.get(before?.accountId ?? '')?.delete(location.nodeId)
+      const nodes = byAccount.get(location.accountId) ?? new Set()
+      byAccount.set(location.accountId, nodes.add(location.nodeId))
+    }
     live.set(location.nodeId, location)
   }
+
+  for (const row of await database.run(sql`SELECT * FROM locations`)) take(toLocation(row))
   return {
     async put(locations) {
       const newest = new Map<string, Location>()
@@ -36,10 +46,14 @@ export async function openEmbeddedStore(path: string): Promise<LocationStore> {
       if (newest.size === 0) return
       await database.transaction([...newest.values()].map(upsert))
       for (const each of newest.values()) {
-        if (each.fixedAt > (live.get(each.nodeId)?.fixedAt ?? -1)) live.set(each.nodeId, each)
+        if (each.fixedAt <= (live.get(each.nodeId)?.fixedAt ?? -1)) continue
+        take(each)
+        for (const tell of listeners) tell(each)
       }
     },
     last: (nodeId) => live.get(nodeId),
+    ofAccount: (accountId) => [...(byAccount.get(accountId) ?? [])].map((nodeId) => live.get(nodeId)!),
+    onNews: (listener) => void listeners.push(listener),
     close: () => database.close(),
   }
 }

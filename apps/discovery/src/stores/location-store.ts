@@ -17,5 +17,9 @@ export interface LocationStore {
    */
   put(locations: readonly Location[]): Promise<void>
   last(nodeId: string): Location | undefined
+  /** The last locations of the nodes that were an account's then. */
+  ofAccount(accountId: string): Location[]
+  /** Called with each location that is newer than what was known of its node, once it is durable. */
+  onNews(listener: (location: Location) => void): void
   close(): Promise<void>
 }
