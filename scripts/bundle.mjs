@@ -18,7 +18,12 @@ const programs = {
     'tar.lazy': 'src/images/tar.lazy.ts',
     'multipart.lazy': 'src/mcm/multipart.lazy.ts',
   },
-  identity: { main: 'src/main.ts', 'sqlite-worker': sqliteWorker },
+  identity: {
+    main: 'src/main.ts',
+    'sqlite-worker': sqliteWorker,
+    'common-passwords.lazy': 'src/console/common-passwords.lazy.ts',
+    'webauthn.lazy': 'src/console/webauthn.lazy.ts',
+  },
   discovery: { main: 'src/main.ts', 'sqlite-worker': sqliteWorker },
   stack: { main: 'src/main.ts' },
   cli: { main: 'src/main.ts' },

@@ -11,6 +11,7 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { signEs256 } from '@selvedge/service-kit/tokens'
+import { createSeal, readSealKeys } from '../../apps/identity/src/keys/seal.ts'
 
 export interface Forgery {
   readonly name: string
@@ -50,6 +51,7 @@ export interface IssuerKey {
 
 /** The signing keys of an identity service, from its database: the test stands where no attacker stands. */
 export function readIssuerKeys(state: string): { active: IssuerKey; next: IssuerKey } {
+  const seal = createSeal(readSealKeys(join(state, 'identity', 'secret-keys'), {}, false))
   const database = new DatabaseSync(join(state, 'identity', 'identity.db'), { readOnly: true })
   const rows = database.prepare('SELECT kid, private_jwk, state FROM signing_keys').all() as {
     kid: string
@@ -59,7 +61,10 @@ export function readIssuerKeys(state: string): { active: IssuerKey; next: Issuer
   database.close()
   const find = (which: string): IssuerKey => {
     const row = rows.find(({ state }) => state === which)!
-    const privateKey = createPrivateKey({ key: JSON.parse(row.private_jwk), format: 'jwk' })
+    const privateKey = createPrivateKey({
+      key: JSON.parse(seal.open(row.private_jwk, `signing key ${row.kid}`)),
+      format: 'jwk',
+    })
     return { kid: row.kid, privateKey, publicKey: createPublicKey(privateKey) }
   }
   return { active: find('active'), next: find('next') }

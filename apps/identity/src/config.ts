@@ -10,6 +10,19 @@ export const identityOptions = {
     'Address to listen on. Put a TLS proxy in front of any other than the loopback.',
   ),
   'listen.port': option.port(8084, 'TCP port; 0 takes any free one.', { env: 'SELVEDGE_IDENTITY_PORT' }),
+  trustedProxies: option.list(
+    [],
+    'IP addresses of proxies whose X-Forwarded-For is believed; limits and the audit log go by it.',
+  ),
+  store: option.text(
+    '',
+    'sqlite:<file>, or postgres://user:password@host/database for several replicas. Empty: SQLite in the state folder.',
+    { env: 'SELVEDGE_IDENTITY_STORE' },
+  ),
+  'secrets.keyFile': option.text(
+    '',
+    'File with the keys that encrypt secrets in the store: 32 bytes in base64url a line, the newest first. Empty: secret-keys in the state folder, made at the first start with SQLite. The variable SELVEDGE_IDENTITY_KEYS takes its place.',
+  ),
   issuer: option.text('', 'URL that tokens name as their issuer. Empty: http://<address>:<port>.'),
   role: option.choice(
     ['both', 'cloud', 'tenant'],
@@ -36,6 +49,36 @@ export const identityOptions = {
   'lifetime.edge': option.seconds(600, [60, 3600], 'Life of an edge ID token.'),
   'lifetime.access': option.seconds(3600, [60, 86_400], 'Life of an access token.'),
   'lifetime.developer': option.seconds(2_592_000, [3600, 31_536_000], 'Life of a developer ID token.'),
+  'lifetime.refresh': option.seconds(
+    7_776_000,
+    [3600, 31_536_000],
+    'Life of a sign-in with refresh tokens, from its beginning.',
+  ),
+  'refresh.grace': option.seconds(
+    10,
+    [0, 60],
+    'For how long a refresh token that was used gets the same successor once more, since answers get lost.',
+  ),
+  'keys.rotateAfter': option.seconds(
+    2_592_000,
+    [0, 31_536_000],
+    'For how long a key signs before the next one takes its place; 0: until "selvedge admin keys rotate".',
+  ),
+  'console.url': option.text(
+    '',
+    'Where people find the console. Empty: the issuer, on the loopback by the name localhost, since passkeys need a name.',
+  ),
+  'discovery.url': option.url('http://127.0.0.1:8085', 'Discovery service: where the devices are.', {
+    env: 'SELVEDGE_DISCOVERY_URL',
+  }),
+  'limits.address': option.count(
+    6000,
+    [1, 1_000_000_000],
+    'Requests a minute of one network address, in one burst at most; of IPv6, of a /64.',
+  ),
+  'limits.client': option.count(60_000, [1, 1_000_000_000], 'Tokens a minute of one project.'),
+  'limits.account': option.count(60_000, [1, 1_000_000_000], 'Tokens a minute of one account.'),
+  'limits.node': option.count(120, [1, 1_000_000_000], 'Edge ID tokens a minute of one node.'),
   'log.level': option.choice(
     ['debug', 'info', 'warn', 'error'],
     'info',

@@ -1,59 +1,124 @@
 /**
  * The identity service: the global cloud (registry of nodes, issuer of edge ID tokens) and the tenant (accounts, projects,
- * token endpoint), together or apart. This is the composition root, where the features meet.
+ * token endpoint, console), together or apart. This is the composition root, where the features meet.
  */
-import { randomBytes, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { identityPaths } from '@selvedge/protocol'
-import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import type { Clock } from '@selvedge/service-kit/clock'
-import { createRpcListener, getJson, type Listening, listenUnix } from '@selvedge/service-kit/http'
-import { createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
+import { getJson } from '@selvedge/service-kit/http'
+import { addFormRoutes, createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
-import { openSqlite, type SqlStore, sql } from '@selvedge/service-kit/store'
+import { openSql } from '@selvedge/service-kit/sql'
 import {
   createDpopVerifier,
   createRemoteIssuer,
   createTokenVerifier,
   type Issuer,
 } from '@selvedge/service-kit/tokens'
-import { adminMethodList, createAdminHandlers } from './admin/handlers.ts'
+import { createAdminHandlers } from './admin/handlers.ts'
+import { openAdmin } from './admin/listen.ts'
+import { createAudit } from './audit/audit.ts'
+import { openChanges } from './changes/changes.ts'
 import type { IdentityConfig } from './config.ts'
+import { addConsole } from './console/console.ts'
+import { createPlaces } from './console/places.ts'
+import { addDeviceAuthorizationEndpoint } from './endpoints/device-authorization.ts'
 import { addEdgeTokenEndpoint } from './endpoints/edge-token.ts'
+import { addIntrospectEndpoint } from './endpoints/introspect.ts'
 import { addMetadataEndpoints } from './endpoints/metadata.ts'
+import { addRevokeEndpoint } from './endpoints/revoke.ts'
 import { createTokenEndpoint } from './endpoints/token.ts'
+import { addUserInfoEndpoint } from './endpoints/userinfo.ts'
 import { addVerifyHmacEndpoint } from './endpoints/verify-hmac.ts'
+import { createDeviceRequests } from './grants/device-requests.ts'
 import { createExchange } from './grants/exchange.ts'
+import { createGrants } from './grants/index.ts'
+import { createLimits } from './grants/limits.ts'
+import { createMint } from './grants/mint.ts'
+import { createSignIns, type SignIns } from './grants/sign-ins.ts'
+import { createSeal, readSealKeys } from './keys/seal.ts'
 import { openSigningKeys } from './keys/signing-keys.ts'
 import { createAccounts } from './registry/accounts.ts'
-import { openDeveloperTokens } from './registry/developer-tokens.ts'
+import { createDeveloperTokens } from './registry/developer-tokens.ts'
 import { createEnrolmentCodes } from './registry/enrolment-codes.ts'
 import { createNodes } from './registry/nodes.ts'
+import { createOneTime } from './registry/one-time.ts'
+import { createPeople } from './registry/people.ts'
 import { createProjects } from './registry/projects.ts'
+import { addRevocationsEndpoint } from './revocation/feed.ts'
+import { openRevocations } from './revocation/revocations.ts'
 import { migrations } from './schema.ts'
+import { openSecret } from './settings.ts'
 
 /** Most developer ID tokens that are remembered as good: one serves a fleet. An edge ID token is shown once or twice. */
 const rememberedDevelopers = 1000
 /** Largest body in bytes: two tokens and their fields fit many times. */
 const maxBody = 64 * 1024
+/** Milliseconds between two looks at the age of the signing key. */
+const keysInterval = 60_000
+/** Seconds for which the link of the first owner is good; each start makes a new one. */
+const setupLife = 86_400
+/** Longest lives in seconds: of any token, and of one that others than this service check. */
+const longest = { any: 366 * 86_400, checkedByOthers: 2 * 86_400 }
 
 export async function startIdentity(
   config: IdentityConfig,
-  { clock, log }: { clock: Clock; log: Log },
+  { clock, log, env }: { clock: Clock; log: Log; env: Readonly<Record<string, string | undefined>> },
 ): Promise<Service> {
-  const store = await openSqlite(join(config.state, 'identity', 'identity.db'), migrations)
-  const longestLife = Math.max(config['lifetime.developer'], config['lifetime.access'], 365 * 86_400)
-  const keys = await openSigningKeys(store, clock, longestLife)
+  const folder = join(config.state, 'identity')
+  const seal = createSeal(
+    readSealKeys(config['secrets.keyFile'] || join(folder, 'secret-keys'), env, config.store === ''),
+  )
+  const store = await openSql(config.store || `sqlite:${join(folder, 'identity.db')}`, migrations)
   let issuer = config.issuer
   const ownIssuer = () => issuer
   const roles = { cloud: config.role !== 'tenant', tenant: config.role !== 'cloud' }
+  const { trustedProxies } = config
 
-  const accounts = createAccounts(store, clock)
-  const projects = createProjects(store, clock)
-  const nodes = createNodes(store, clock)
+  const changes = await openChanges(store, clock, log)
+  const keys = await openSigningKeys({
+    store,
+    clock,
+    changes,
+    seal,
+    longestLife: longest.any,
+    publishedLife: longest.checkedByOthers,
+    rotateAfter: config['keys.rotateAfter'],
+  })
+  const revocations = await openRevocations(store, clock, changes, longest.any)
+  const audit = createAudit(store, clock)
+  const people = createPeople(store, clock)
+  const accounts = createAccounts(store, clock, people)
+  const oneTime = createOneTime(store, clock)
+  const projects = createProjects(store, clock, changes)
+  const nodes = createNodes({ store, clock, changes, seal, revocations })
   const codes = createEnrolmentCodes(store, clock)
-  const developerTokens = await openDeveloperTokens(store, clock, keys, ownIssuer)
+  const signIns: SignIns = createSignIns({
+    store,
+    clock,
+    secret: await openSecret(store, seal, 'refresh_secret'),
+    revocations,
+    lifetime: config['lifetime.refresh'],
+    grace: config['refresh.grace'],
+  })
+  const developerTokens = createDeveloperTokens({
+    store,
+    clock,
+    log,
+    keys,
+    issuer: ownIssuer,
+    revocations,
+    endSignIns: signIns.revokeFrom,
+  })
+  const deviceRequests = createDeviceRequests(store, clock, config['refresh.grace'])
+  const limits = createLimits(clock, {
+    address: config['limits.address'],
+    client: config['limits.client'],
+    account: config['limits.account'],
+    node: config['limits.node'],
+  })
 
   const issuers = new Map<string, Issuer>()
   /** This service by its own keys, another one by its published keys. */
@@ -70,85 +135,115 @@ export async function startIdentity(
   const verifierOf = (list: readonly string[], remembered = 0) =>
     createTokenVerifier({ issuers: issuersOf(list), clock, remembered })
   const ownVerifier = verifierOf([], rememberedDevelopers)
+  const dpop = createDpopVerifier(await openSecret(store, seal, 'dpop_nonce_secret'), clock)
 
-  const tokenEndpoint = createTokenEndpoint(
-    createExchange({
-      clock,
-      keys,
-      issuer: ownIssuer,
-      lifetime: config['lifetime.access'],
-      projects,
-      nodes,
-      developerTokens,
-      developerVerifier: ownVerifier,
-      edgeVerifier: verifierOf(config.trustedEdgeIssuers),
-    }),
-  )
+  const tenant = {
+    clock,
+    keys,
+    issuer: ownIssuer,
+    projects,
+    nodes,
+    developerTokens,
+    revocations,
+    signIns,
+    deviceRequests,
+    audit,
+    limits,
+    dpop,
+    trustedProxies,
+    accounts,
+    consoleUrl,
+    verifier: verifierOf([]),
+  }
+  const mint = createMint({ clock, keys, issuer: ownIssuer, lifetime: config['lifetime.access'] })
+  const exchange = createExchange({
+    ...tenant,
+    mint,
+    developerVerifier: ownVerifier,
+    edgeVerifier: verifierOf(config.trustedEdgeIssuers),
+  })
+  const tokenEndpoint = createTokenEndpoint({
+    ...tenant,
+    grants: createGrants(exchange, { ...tenant, mint }),
+  })
   const app = createHttpApp(log, maxBody, roles.tenant ? tokenEndpoint : undefined)
   addMetadataEndpoints(app, { issuer: ownIssuer, keys, roles })
+  addRevocationsEndpoint(app, tenant)
   app.get(identityPaths.health, async () => ({ status: 'ok' }))
+
+  const places = createPlaces({ url: config['discovery.url'], clock, log, keys, issuer: ownIssuer })
+  const ending: (() => void)[] = [() => places.stop()]
+  if (roles.tenant) {
+    addFormRoutes(app, (routes) => {
+      addDeviceAuthorizationEndpoint(routes, tenant)
+      addRevokeEndpoint(routes, tenant)
+      addIntrospectEndpoint(routes, tenant)
+    })
+    addUserInfoEndpoint(app, tenant)
+    const pages = fileURLToPath(new URL('./console', import.meta.url))
+    const lifetimes = { access: config['lifetime.access'], developer: config['lifetime.developer'] }
+    const ownConsole = addConsole(app, { ...tenant, store, log, people, oneTime, places, lifetimes, pages })
+    ending.push(() => ownConsole.stop())
+  }
   if (roles.cloud) {
-    const dpop = createDpopVerifier(await nonceSecret(store), clock)
     const audiences = () => (config.edgeAudiences.length === 0 ? [issuer] : config.edgeAudiences)
-    const shared = { clock, issuer: ownIssuer, audiences, nodes, dpop }
+    const cloud = { ...tenant, audiences }
     addEdgeTokenEndpoint(app, {
-      ...shared,
-      keys,
+      ...cloud,
       codes,
       lifetime: config['lifetime.edge'],
       enrolment: config.enrolment,
       tenantVerifier: verifierOf(config.trustedTenants),
     })
-    addVerifyHmacEndpoint(app, { ...shared, ownVerifier })
+    addVerifyHmacEndpoint(app, { ...cloud, ownVerifier })
+  }
+  app.addHook('preClose', (done) => {
+    for (const end of ending) end()
+    done()
+  })
+
+  /** Where people find the console: passkeys need a name, which an address of the loopback is not. */
+  function consoleUrl(): string {
+    return (
+      config['console.url'] || issuer.replace(/^http:\/\/(?:127\.0\.0\.1|\[::1\])(?=:|$)/, 'http://localhost')
+    )
   }
 
-  const developerLifetime = config['lifetime.developer']
   const admin = await openAdmin(
     join(config.state, 'admin.sock'),
-    createAdminHandlers({ accounts, projects, developerTokens, nodes, codes, keys, developerLifetime }),
+    createAdminHandlers({
+      ...tenant,
+      codes,
+      people,
+      oneTime,
+      developerLifetime: config['lifetime.developer'],
+    }),
     log,
   )
   const own = await listenApp(app, config['listen.address'], config['listen.port'])
   issuer ||= own
+  const schedule = setInterval(() => {
+    keys.rotateIfDue().catch((cause) => log.error('the signing keys could not be rotated', { cause }))
+  }, keysInterval)
   log.debug('ready', { issuer, role: config.role })
 
   return {
-    ready: { url: issuer },
+    ready: { url: issuer, ...(roles.tenant && (await setupLink())) },
     async stop() {
+      clearInterval(schedule)
       await app.close()
       await admin.close()
+      await changes.stop()
       await store.close()
       log.debug('stopped')
     },
   }
-}
 
-/** Seals the DPoP nonces; kept, so that they outlive a restart and replicas agree. */
-async function nonceSecret(store: SqlStore): Promise<Buffer> {
-  const fresh = randomBytes(32).toString('base64url')
-  await store.run(sql`INSERT INTO settings VALUES ('nonce_secret', ${fresh}) ON CONFLICT (name) DO NOTHING`)
-  const rows = await store.run(sql`SELECT value FROM settings WHERE name = 'nonce_secret'`)
-  return Buffer.from(rows[0]!.value as string, 'base64url')
-}
-
-/** The operator's socket: whoever may open it is the operator, so only the owner of the state folder may. */
-function openAdmin(
-  path: string,
-  handlers: ReturnType<typeof createAdminHandlers>,
-  log: Log,
-): Promise<Listening> {
-  const dispatcher = createDispatcher({
-    methods: adminMethodList,
-    handlers,
-    mirror: false,
-    limits: { depth: 32, batch: 100 },
-    onInternalError(method, cause) {
-      const errorId = randomUUID()
-      log.error('an admin method failed', { errorId, method, cause })
-      return errorId
-    },
-  })
-  const guard = { port: undefined, allowedOrigins: [] }
-  const listener = createRpcListener({ dispatcher, guard, maxBody: 65_536 })
-  return listenUnix(path, 0o600, { requestSeconds: 30 }, listener)
+  /** Nobody can sign in yet: whoever starts the service gets the link that makes the first owner. */
+  async function setupLink(): Promise<{ setup?: string }> {
+    if (await people.anyCredential()) return {}
+    await oneTime.forget('setup')
+    // After the #: it is never sent, so it is in no log and no Referer.
+    return { setup: `${consoleUrl()}/setup#${await oneTime.create('setup', {}, setupLife)}` }
+  }
 }

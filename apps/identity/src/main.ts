@@ -10,5 +10,5 @@ void runService(() => {
   const file = readConfigFile(env.SELVEDGE_CONFIG, 'identity')
   const config = loadConfig(identityOptions, { argv: argv.slice(2), env, file })
   const log = createLog({ service: 'identity', level: config['log.level'], now: systemClock.now })
-  return startIdentity(config, { clock: systemClock, log })
+  return startIdentity(config, { clock: systemClock, log, env })
 })

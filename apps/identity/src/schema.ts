@@ -26,4 +26,100 @@ export const migrations: Migrations = [
   CREATE INDEX nodes_account ON nodes (account_id);
   CREATE TABLE enrolment_codes (hash TEXT PRIMARY KEY, expires_at BIGINT NOT NULL, node_id TEXT NOT NULL);
   `,
+  // People, their sign-ins, what they revoke, and what replicas tell each other.
+  `
+  CREATE TABLE counters (name TEXT PRIMARY KEY, value BIGINT NOT NULL);
+  INSERT INTO counters VALUES ('changes', 0);
+  CREATE TABLE changes (seq BIGINT PRIMARY KEY, topic TEXT NOT NULL, subject TEXT NOT NULL, at BIGINT NOT NULL);
+  CREATE UNIQUE INDEX signing_keys_single ON signing_keys (state) WHERE state IN ('active', 'next');
+
+  CREATE TABLE people (
+    person_id TEXT PRIMARY KEY, email TEXT NOT NULL UNIQUE, password TEXT NOT NULL, created_at BIGINT NOT NULL
+  );
+  CREATE TABLE members (
+    account_id TEXT NOT NULL REFERENCES accounts (account_id), person_id TEXT NOT NULL REFERENCES people (person_id),
+    role TEXT NOT NULL, joined_at BIGINT NOT NULL, PRIMARY KEY (account_id, person_id)
+  );
+  CREATE INDEX members_person ON members (person_id);
+  INSERT INTO people SELECT account_id, email, '', created_at FROM accounts;
+  INSERT INTO members SELECT account_id, account_id, 'owner', created_at FROM accounts;
+  CREATE TABLE passkeys (
+    credential_id TEXT PRIMARY KEY, person_id TEXT NOT NULL REFERENCES people (person_id), name TEXT NOT NULL,
+    public_key TEXT NOT NULL, counter BIGINT NOT NULL, transports TEXT NOT NULL,
+    created_at BIGINT NOT NULL, last_used_at BIGINT
+  );
+  CREATE INDEX passkeys_person ON passkeys (person_id);
+  CREATE TABLE recovery_codes (
+    hash TEXT PRIMARY KEY, person_id TEXT NOT NULL REFERENCES people (person_id), used_at BIGINT
+  );
+  CREATE INDEX recovery_codes_person ON recovery_codes (person_id);
+  CREATE TABLE sessions (
+    session_id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, person_id TEXT NOT NULL REFERENCES people (person_id),
+    account_id TEXT NOT NULL, auth_time BIGINT NOT NULL, method TEXT NOT NULL, created_at BIGINT NOT NULL,
+    last_seen_at BIGINT NOT NULL, expires_at BIGINT NOT NULL, address TEXT NOT NULL, user_agent TEXT NOT NULL
+  );
+  CREATE INDEX sessions_person ON sessions (person_id);
+  CREATE TABLE one_time (
+    hash TEXT PRIMARY KEY, purpose TEXT NOT NULL, payload TEXT NOT NULL, expires_at BIGINT NOT NULL
+  );
+
+  CREATE TABLE revocations (
+    kind TEXT NOT NULL, subject TEXT NOT NULL, not_before BIGINT NOT NULL, expires_at BIGINT NOT NULL,
+    PRIMARY KEY (kind, subject)
+  );
+  CREATE TABLE sign_ins (
+    sid TEXT PRIMARY KEY, client_id TEXT NOT NULL, account_id TEXT NOT NULL, person_id TEXT NOT NULL, email TEXT NOT NULL,
+    node_id TEXT NOT NULL, origin TEXT NOT NULL, scope TEXT NOT NULL, audience TEXT NOT NULL, jkt TEXT NOT NULL,
+    auth_time BIGINT NOT NULL, created_at BIGINT NOT NULL, expires_at BIGINT NOT NULL, revoked_at BIGINT,
+    generation BIGINT NOT NULL, rotations TEXT NOT NULL, last_used_at BIGINT NOT NULL, described TEXT NOT NULL
+  );
+  CREATE INDEX sign_ins_account ON sign_ins (account_id);
+  CREATE INDEX sign_ins_origin ON sign_ins (origin);
+  CREATE TABLE device_requests (
+    device_hash TEXT PRIMARY KEY, user_code TEXT NOT NULL UNIQUE, client_id TEXT NOT NULL, scope TEXT NOT NULL,
+    jkt TEXT NOT NULL, address TEXT NOT NULL, user_agent TEXT NOT NULL, created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL, step BIGINT NOT NULL, polled_at BIGINT NOT NULL, too_fast INTEGER NOT NULL,
+    state TEXT NOT NULL, sid TEXT NOT NULL, used_at BIGINT,
+    account_id TEXT NOT NULL, person_id TEXT NOT NULL, email TEXT NOT NULL, auth_time BIGINT NOT NULL
+  );
+  CREATE TABLE audit (
+    audit_id TEXT PRIMARY KEY, at BIGINT NOT NULL, account_id TEXT NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL,
+    subject TEXT NOT NULL, address TEXT NOT NULL, outcome TEXT NOT NULL, detail TEXT NOT NULL
+  );
+  CREATE INDEX audit_account ON audit (account_id, audit_id);
+
+  ALTER TABLE projects ADD COLUMN access_lifetime BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE projects ADD COLUMN developer_lifetime BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE projects ADD COLUMN dpop TEXT NOT NULL DEFAULT 'optional';
+  ALTER TABLE developer_tokens ADD COLUMN person_id TEXT NOT NULL DEFAULT '';
+  ALTER TABLE developer_tokens ADD COLUMN last_used_at BIGINT;
+  UPDATE developer_tokens SET person_id = account_id;
+  CREATE INDEX developer_tokens_account ON developer_tokens (account_id);
+  ALTER TABLE nodes ADD COLUMN version TEXT NOT NULL DEFAULT '';
+  ALTER TABLE nodes ADD COLUMN services TEXT NOT NULL DEFAULT '[]';
+  ALTER TABLE nodes ADD COLUMN removed_account TEXT NOT NULL DEFAULT '';
+  `,
 ]
+
+/** Every table, in an order in which rows can be copied: what is referred to comes first. */
+export const tables = [
+  'settings',
+  'signing_keys',
+  'counters',
+  'changes',
+  'accounts',
+  'projects',
+  'developer_tokens',
+  'nodes',
+  'enrolment_codes',
+  'people',
+  'members',
+  'passkeys',
+  'recovery_codes',
+  'sessions',
+  'one_time',
+  'revocations',
+  'sign_ins',
+  'device_requests',
+  'audit',
+] as const

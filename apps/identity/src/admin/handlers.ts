@@ -1,14 +1,19 @@
 import { RpcError } from '@selvedge/protocol'
 import { type AdminInput, type AdminMethodName, adminMethods } from '@selvedge/protocol/admin'
 import type { Handler } from '@selvedge/protocol/jsonrpc'
-import { scopeNames } from '@selvedge/protocol/tokens'
+import { usualScopes } from '@selvedge/protocol/tokens'
+import { type Clock, isoTime, seconds } from '@selvedge/service-kit/clock'
 import type { CallContext } from '@selvedge/service-kit/http'
+import type { Audit } from '../audit/audit.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 import type { Accounts } from '../registry/accounts.ts'
 import type { DeveloperTokens } from '../registry/developer-tokens.ts'
 import type { EnrolmentCodes } from '../registry/enrolment-codes.ts'
 import { describeNode, type Nodes } from '../registry/nodes.ts'
+import type { OneTime } from '../registry/one-time.ts'
+import type { People } from '../registry/people.ts'
 import type { Projects } from '../registry/projects.ts'
+import type { Revocations } from '../revocation/revocations.ts'
 
 export interface AdminParts {
   readonly accounts: Accounts
@@ -17,15 +22,28 @@ export interface AdminParts {
   readonly nodes: Nodes
   readonly codes: EnrolmentCodes
   readonly keys: SigningKeys
+  readonly people: People
+  readonly oneTime: OneTime
+  readonly revocations: Revocations
+  readonly audit: Audit
+  readonly clock: Clock
+  readonly consoleUrl: () => string
   /** Seconds for which a developer ID token lives unless told otherwise. */
   readonly developerLifetime: number
 }
+
+/** Seconds for which a link of the operator is good. */
+const linkLife = 86_400
 
 export const adminMethodList = Object.values(adminMethods)
 
 /** One handler a method of the operator's API. Whoever may open the socket may call them. */
 export function createAdminHandlers(parts: AdminParts): Record<AdminMethodName, Handler<CallContext>> {
-  const { accounts, projects, developerTokens, nodes, codes, keys } = parts
+  const { accounts, projects, developerTokens, nodes, codes, keys, people, clock } = parts
+
+  /** What the operator does stands in the log of the account that it is done to. */
+  const note = (accountId: string, action: string, subject: string, detail = '') =>
+    parts.audit.record({ accountId, actor: 'operator', action, subject, address: '', outcome: 'ok', detail })
 
   async function ownerOf(email: string | null): Promise<string> {
     if (email !== null) return (await accounts.byEmail(email)).accountId
@@ -38,14 +56,34 @@ export function createAdminHandlers(parts: AdminParts): Record<AdminMethodName, 
   const handlers: { [Name in AdminMethodName]: (params: AdminInput<Name>) => unknown } = {
     'account.create': async ({ email }) => ({ accountId: (await accounts.create(email)).accountId }),
     'account.list': () => accounts.list(),
+    'account.link': async ({ email }) => {
+      const person = await people.byEmail(email)
+      if (!person) throw new RpcError('not_found', `nobody has the e-mail address ${email}`)
+      const secret = await parts.oneTime.create('reset', { email }, linkLife)
+      const [membership] = await people.memberships(person.personId)
+      await note(membership?.accountId ?? '', 'account.link', email)
+      return {
+        link: `${parts.consoleUrl()}/reset#${secret}`,
+        expiresAt: isoTime(clock.now() + linkLife * 1000),
+      }
+    },
+    'account.revoke': async ({ email }) => {
+      const { accountId } = await accounts.byEmail(email)
+      await parts.revocations.revokeAll('account', accountId)
+      await note(accountId, 'account.revoke_all', accountId)
+      return { accountId }
+    },
     'project.create': async ({ name, email, scopes, resources }) => {
       const accountId = await ownerOf(email)
-      const project = { name, accountId, scopes: scopes ?? scopeNames, resources: resources ?? [] }
-      return { clientId: (await projects.create(project)).clientId }
+      const project = { name, accountId, scopes: scopes ?? usualScopes, resources: resources ?? [] }
+      const { clientId } = await projects.create(project)
+      await note(accountId, 'project.create', clientId, name)
+      return { clientId }
     },
     'project.list': () => projects.list(),
     'project.disable': async ({ clientId }) => {
-      await projects.disable(clientId)
+      const { accountId } = await projects.update(clientId, { active: false })
+      await note(accountId, 'project.disable', clientId)
       return { clientId }
     },
     'token.developer.create': async ({ email, clientId, days }) => {
@@ -53,17 +91,35 @@ export function createAdminHandlers(parts: AdminParts): Record<AdminMethodName, 
       const project = await projects.find(clientId)
       if (!project) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
       if (!project.active) throw new RpcError('conflict', `the project ${project.name} is turned off`)
-      return developerTokens.issue(account, clientId, days === null ? parts.developerLifetime : days * 86_400)
+      const person = await people.byEmail(email)
+      const subject = { ...account, personId: person?.personId ?? '', authTime: seconds(clock) }
+      const usual = project.developerLifetime || parts.developerLifetime
+      const made = await developerTokens.issue(subject, clientId, days === null ? usual : days * 86_400)
+      await note(account.accountId, 'developer_token.create', made.jti, project.name)
+      return made
     },
     'token.developer.list': () => developerTokens.list(),
-    'token.developer.revoke': ({ jti }) => developerTokens.revoke(jti),
+    'token.developer.revoke': async ({ jti }) => {
+      const revoked = await developerTokens.revoke(jti)
+      await note((await developerTokens.find(jti))?.accountId ?? '', 'developer_token.revoke', jti)
+      return revoked
+    },
     'node.list': async () => (await nodes.list()).map(describeNode),
-    'node.block': async ({ nodeId }) => describeNode(await nodes.setBlocked(nodeId, true)),
-    'node.unblock': async ({ nodeId }) => describeNode(await nodes.setBlocked(nodeId, false)),
+    'node.block': async ({ nodeId }) => {
+      const node = await nodes.setBlocked(nodeId, true)
+      await note(node.accountId, 'device.block', nodeId)
+      return describeNode(node)
+    },
+    'node.unblock': async ({ nodeId }) => {
+      const node = await nodes.setBlocked(nodeId, false)
+      await note(node.accountId, 'device.unblock', nodeId)
+      return describeNode(node)
+    },
     'enrolment.create': () => codes.create(),
     'keys.list': () => keys.list(),
     'keys.rotate': async () => {
       await keys.rotate()
+      await note('', 'keys.rotate', '')
       return keys.list()
     },
   }

@@ -13,16 +13,17 @@ import { seconds } from '@selvedge/service-kit/clock'
 import { createFakeClock } from '@selvedge/service-kit/testing'
 import { createTokenVerifier, signJws } from '@selvedge/service-kit/tokens'
 import { describe, expect, it } from 'vitest'
-import type { DeveloperTokens } from '../registry/developer-tokens.ts'
 import type { Node, Nodes } from '../registry/nodes.ts'
 import type { Project, Projects } from '../registry/projects.ts'
+import type { Revocations } from '../revocation/revocations.ts'
 import { checkClientActive } from './client-active.ts'
 import { checkDeveloperToken } from './developer-token.ts'
-import { checkDeveloperTokenNotRevoked } from './developer-token-not-revoked.ts'
 import { checkEdgeToken } from './edge-token.ts'
 import { checkNodeAllowed } from './node-allowed.ts'
+import { checkNotRevoked } from './not-revoked.ts'
 import { checkResourceAllowed } from './resource-allowed.ts'
 import { checkScopeAllowed } from './scope-allowed.ts'
+import { checkScopeApproved } from './scope-approved.ts'
 
 const codeOf = async (check: () => unknown): Promise<string> => {
   try {
@@ -42,6 +43,9 @@ const project: Project = {
   resources: ['https://backend.example'],
   active: true,
   createdAt: '',
+  accessLifetime: 0,
+  developerLifetime: 0,
+  dpop: 'optional',
 }
 const clock = createFakeClock()
 const issuer = 'https://identity.example'
@@ -99,14 +103,26 @@ describe('developer-token', () => {
     expect(await check(developer, 'at+jwt')).toBe('token_untrusted'))
 })
 
-describe('developer-token-not-revoked', () => {
-  const tokens = { isRevoked: (jti: string) => jti === 'gone' } as unknown as DeveloperTokens
-  it('goes by jti', async () => {
-    expect(await codeOf(() => checkDeveloperTokenNotRevoked(tokens, developer))).toBe('accepted')
-    expect(await codeOf(() => checkDeveloperTokenNotRevoked(tokens, { ...developer, jti: 'gone' }))).toBe(
+describe('not-revoked', () => {
+  const revoked = (gone: string) =>
+    ({ reasonFor: ({ jti }: { jti: string }) => (jti === gone ? 'gone' : undefined) }) as unknown as Revocations
+  it('takes a token that nobody took back', async () =>
+    expect(await codeOf(() => checkNotRevoked(revoked('other'), developer, 'token'))).toBe('accepted'))
+  it('refuses one that was', async () =>
+    expect(await codeOf(() => checkNotRevoked(revoked(developer.jti), developer, 'token'))).toBe(
       'token_revoked',
-    )
-  })
+    ))
+})
+
+describe('scope-approved', () => {
+  it('asks nothing where nobody approved a list', async () =>
+    expect(await codeOf(() => checkScopeApproved({}, 'openid edge:mcm'))).toBe('accepted'))
+  it('takes a part of what was approved', async () =>
+    expect(await codeOf(() => checkScopeApproved({ scope: 'openid edge:mcm' }, 'edge:mcm'))).toBe('accepted'))
+  it('refuses more', async () =>
+    expect(await codeOf(() => checkScopeApproved({ scope: 'openid' }, 'openid edge:mcm'))).toBe(
+      'invalid_scope',
+    ))
 })
 
 describe('edge-token', () => {

@@ -12,6 +12,7 @@ import {
   TokenError,
 } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
+import { addressOf } from '@selvedge/service-kit/http'
 import { requireProof } from '@selvedge/service-kit/http-app'
 import {
   agreeHmacSecret,
@@ -21,9 +22,11 @@ import {
   type VerifiedProof,
 } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
+import type { Limits } from '../grants/limits.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 import type { EnrolmentCodes } from '../registry/enrolment-codes.ts'
 import type { Node, Nodes } from '../registry/nodes.ts'
+import type { Revocations } from '../revocation/revocations.ts'
 
 /** Milliseconds by which "last seen" may be behind: not every token is worth a write. */
 const lastSeenStep = 60_000
@@ -42,6 +45,9 @@ export interface EdgeTokenParts {
   readonly dpop: DpopVerifier
   /** Believes the tenants that may associate nodes. */
   readonly tenantVerifier: TokenVerifier
+  readonly revocations: Revocations
+  readonly limits: Limits
+  readonly trustedProxies: readonly string[]
 }
 
 /**
@@ -52,10 +58,12 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
   const { clock, keys, issuer, nodes, dpop, lifetime } = parts
 
   app.post(identityPaths.edgeToken, async (request, reply): Promise<EdgeTokenResponse> => {
+    parts.limits.takeAddress(addressOf(request.raw, parts.trustedProxies))
     const proof = requireProof({ dpop, url: issuer() }, request, reply)
     if (!proof.node) throw new OAuthError('invalid_dpop_proof', 'the proof has no claim "node"')
     const audience = audienceOf(proof.node)
     const nodeId = nodeIdOf(proof.jwk)
+    parts.limits.takeNode(nodeId)
     const known = await nodes.find(nodeId)
     if (known && known.blockedAt !== null)
       throw new OAuthError('access_denied', 'this node is blocked; ask the operator')
@@ -79,6 +87,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       account_id: node.accountId,
       time: clock.now(),
       hmac_key: JSON.parse(node.hmac.cloudKey),
+      ...(node.removedAccount !== '' && { removed_account: node.removedAccount }),
     }
   })
 
@@ -110,8 +119,18 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     const now = clock.now()
     const nodeKey = JSON.stringify(stated.hmac_key)
     const accountId = await accountOf(nodeId, stated, known?.accountId ?? '')
+    const version = stated.version ?? known?.version ?? ''
+    const services = stated.services ?? known?.services ?? []
+    // What the owner removed is done with once the node says so itself, or belongs to somebody again.
+    const removedAccount = stated.account ? '' : (known?.removedAccount ?? '')
     const same =
-      known && known.name === stated.name && known.accountId === accountId && known.hmac.nodeKey === nodeKey
+      known &&
+      known.name === stated.name &&
+      known.accountId === accountId &&
+      known.hmac.nodeKey === nodeKey &&
+      known.version === version &&
+      known.removedAccount === removedAccount &&
+      JSON.stringify(known.services) === JSON.stringify(services)
     if (same && now - known.lastSeenAt < lastSeenStep) return known
     const hmac = known?.hmac.nodeKey === nodeKey ? known.hmac : agree(nodeId, stated, nodeKey)
     const node = {
@@ -122,8 +141,11 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       enrolledAt: known?.enrolledAt ?? now,
       lastSeenAt: now,
       blockedAt: null,
+      version,
+      services,
+      removedAccount,
     }
-    await nodes.save(node)
+    await nodes.save(node, !same)
     return node
   }
 
@@ -145,6 +167,9 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
           'token_untrusted',
           'the access token is not for associating this node with this account',
         )
+      const revoked = parts.revocations.reasonFor(token)
+      if (revoked !== undefined)
+        throw new TokenError('token_revoked', `the access token was revoked: ${revoked}`)
       return account.id
     } catch (cause) {
       if (cause instanceof TokenError)

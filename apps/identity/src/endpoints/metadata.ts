@@ -1,7 +1,6 @@
-import { identityPaths } from '@selvedge/protocol'
+import { grantTypes, identityPaths } from '@selvedge/protocol'
 import { scopeNames } from '@selvedge/protocol/tokens'
 import type { FastifyInstance } from 'fastify'
-import { grants } from '../grants/index.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 
 /** Seconds for which verifiers may keep the key set; shorter than the time between publishing a key and using it. */
@@ -21,8 +20,15 @@ export function addMetadataEndpoints(
     jwks_uri: issuer() + identityPaths.jwks,
     ...(roles.tenant && {
       token_endpoint: issuer() + identityPaths.token,
-      grant_types_supported: grants.map((grant) => grant.grantType),
+      grant_types_supported: Object.values(grantTypes),
       token_endpoint_auth_methods_supported: ['none'],
+      device_authorization_endpoint: issuer() + identityPaths.deviceAuthorization,
+      revocation_endpoint: issuer() + identityPaths.revoke,
+      revocation_endpoint_auth_methods_supported: ['none'],
+      introspection_endpoint: issuer() + identityPaths.introspect,
+      introspection_endpoint_auth_methods_supported: ['none'],
+      userinfo_endpoint: issuer() + identityPaths.userinfo,
+      revocations_uri: issuer() + identityPaths.revocations,
       scopes_supported: scopeNames,
     }),
     ...(!roles.tenant && { token_endpoint: issuer() + identityPaths.edgeToken }),

@@ -1,33 +1,77 @@
-import { identityPaths, OAuthError, type TokenResponse } from '@selvedge/protocol'
+import { identityPaths, OAuthError } from '@selvedge/protocol'
 import { TokenError } from '@selvedge/protocol/tokens'
 import type { HotPath } from '@selvedge/service-kit/http-app'
+import { DpopError, type DpopVerifier } from '@selvedge/service-kit/tokens'
 import { parseForm, required } from '../grants/form.ts'
-import type { ExchangeRequest } from '../grants/grant.ts'
-import { grants } from '../grants/index.ts'
+import type { Caller, Grant } from '../grants/grant.ts'
+import type { Limits } from '../grants/limits.ts'
 
-const byType = new Map(grants.map((grant) => [grant.grantType, grant]))
+export interface TokenEndpointParts {
+  readonly grants: readonly Grant[]
+  readonly limits: Limits
+  readonly dpop: DpopVerifier
+  readonly issuer: () => string
+  readonly trustedProxies: readonly string[]
+}
 
 /** `POST /token` (RFC 6749 § 3.2). */
-export function createTokenEndpoint(exchange: (request: ExchangeRequest) => Promise<TokenResponse>): HotPath {
+export function createTokenEndpoint({
+  grants,
+  limits,
+  dpop,
+  issuer,
+  trustedProxies,
+}: TokenEndpointParts): HotPath {
+  const byType = new Map(grants.map((grant) => [grant.grantType, grant]))
   return {
     path: identityPaths.token,
-    async answer(body, authorization) {
-      if (authorization !== undefined) {
-        const hint = 'projects have no secret: send client_id in the form, and no Authorization header'
-        throw new OAuthError('invalid_client', hint)
-      }
+    nonce: dpop.nonce,
+    trustedProxies,
+    async answer({ form: body, authorization, dpop: proof, address }) {
+      limits.takeAddress(address)
+      refuseSecret(authorization)
       const form = parseForm(body)
       const grant = byType.get(required(form, 'grant_type'))
       if (!grant) {
         const known = [...byType.keys()].join(', ')
         throw new OAuthError('unsupported_grant_type', `the grants of this service are ${known}`)
       }
+      const caller: Caller = {
+        address,
+        prove: (policy) => {
+          if (policy === 'off') return undefined
+          if (proof !== undefined) return verifyProof(dpop, proof, issuer() + identityPaths.token)
+          if (policy === 'optional') return undefined
+          throw new OAuthError(
+            'invalid_dpop_proof',
+            'the project wants tokens bound to a key: send a DPoP proof',
+          )
+        },
+      }
       try {
-        return { ...(await exchange(grant.read(form))), ...grant.extra }
+        return await grant.answer(form, caller)
       } catch (cause) {
         if (cause instanceof TokenError) throw new OAuthError(grant.tokenError, cause.message, { cause })
         throw cause
       }
     },
+  }
+}
+
+/** Clients of this service are public (RFC 6749 § 2.1): a secret in a header is a mistake, and may be somebody else's. */
+export function refuseSecret(authorization: string | undefined): void {
+  if (authorization === undefined) return
+  throw new OAuthError(
+    'invalid_client',
+    'projects have no secret: send client_id in the form, and no Authorization header',
+  )
+}
+
+function verifyProof(dpop: DpopVerifier, proof: string, htu: string): string {
+  try {
+    return dpop.verify(proof, { htm: 'POST', htu }).jkt
+  } catch (cause) {
+    if (cause instanceof DpopError) throw new OAuthError(cause.code, cause.message, { cause })
+    throw cause
   }
 }

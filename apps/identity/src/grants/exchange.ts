@@ -1,89 +1,79 @@
-import { randomUUID } from 'node:crypto'
-import type { TokenResponse } from '@selvedge/protocol'
-import {
-  type AccessClaims,
-  accessProfile,
-  type DeveloperIdClaims,
-  type EdgeIdClaims,
-  hasScope,
-} from '@selvedge/protocol/tokens'
-import { type Clock, seconds } from '@selvedge/service-kit/clock'
+import { hasScope } from '@selvedge/protocol/tokens'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import { checkClientActive } from '../checks/client-active.ts'
 import { checkDeveloperToken } from '../checks/developer-token.ts'
-import { checkDeveloperTokenNotRevoked } from '../checks/developer-token-not-revoked.ts'
 import { checkEdgeToken } from '../checks/edge-token.ts'
 import { checkNodeAllowed } from '../checks/node-allowed.ts'
+import { checkNotRevoked } from '../checks/not-revoked.ts'
 import { checkResourceAllowed } from '../checks/resource-allowed.ts'
 import { checkScopeAllowed } from '../checks/scope-allowed.ts'
-import type { SigningKeys } from '../keys/signing-keys.ts'
+import { checkScopeApproved } from '../checks/scope-approved.ts'
 import type { DeveloperTokens } from '../registry/developer-tokens.ts'
 import type { Nodes } from '../registry/nodes.ts'
 import type { Projects } from '../registry/projects.ts'
-import type { ExchangeRequest } from './grant.ts'
+import type { Revocations } from '../revocation/revocations.ts'
+import type { Exchange } from './grant.ts'
+import type { Limits } from './limits.ts'
+import type { Mint } from './mint.ts'
+import { newSid, type SignIns } from './sign-ins.ts'
 
 export interface ExchangeParts {
-  readonly clock: Clock
-  readonly keys: SigningKeys
   readonly issuer: () => string
-  /** Seconds. */
-  readonly lifetime: number
   readonly projects: Projects
   readonly nodes: Nodes
   readonly developerTokens: DeveloperTokens
+  readonly revocations: Revocations
+  readonly signIns: SignIns
+  readonly limits: Limits
+  readonly mint: Mint
   /** Believes this tenant's own keys only. */
   readonly developerVerifier: TokenVerifier
   /** Believes the clouds that this tenant trusts. */
   readonly edgeVerifier: TokenVerifier
 }
 
-/** The one way to an access token: every check in its order, then the minting. Both grants come through here. */
-export function createExchange(parts: ExchangeParts): (request: ExchangeRequest) => Promise<TokenResponse> {
-  const { projects, nodes, developerTokens, developerVerifier, edgeVerifier } = parts
-  return async ({ clientId, developerToken, edgeToken, scope, resource }) => {
+/** The way to an access token for a node: every check in its order, then the minting. Both exchange grants come through here. */
+export function createExchange(parts: ExchangeParts): Exchange {
+  const { projects, nodes, developerTokens, developerVerifier, edgeVerifier, revocations, signIns } = parts
+  return async ({ clientId, developerToken, edgeToken, scope, resource }, caller) => {
     const project = await checkClientActive(projects, clientId)
     const granted = checkScopeAllowed(project, scope)
     const audience = checkResourceAllowed(project, resource)
+    const jkt = caller.prove(project.dpop)
     const developer = await checkDeveloperToken(developerVerifier, developerToken, clientId)
-    checkDeveloperTokenNotRevoked(developerTokens, developer)
+    checkNotRevoked(revocations, { ...developer, client_id: clientId }, 'developer ID token')
+    checkScopeApproved(developer, granted)
     const edge = await checkEdgeToken(edgeVerifier, edgeToken, parts.issuer())
+    checkNotRevoked(revocations, edge, 'edge ID token')
     await checkNodeAllowed(nodes, edge, parts.issuer())
+    parts.limits.takeFor(clientId, developer.account_id)
+    const { account_id: accountId, auth_time: authTime } = developer
+    const origin = developer.sid ?? developer.jti
+    const lasts = hasScope(granted, 'offline_access')
+    const sid = lasts ? newSid() : origin
+    developerTokens.noteUse(developer.jti)
+    const grounds = { project, accountId, authTime, scope: granted, audience, sid, nodeId: edge.node_id, jkt }
+    const refreshToken =
+      lasts &&
+      (await signIns.begin({
+        sid,
+        clientId,
+        accountId,
+        personId: '',
+        email: developer.email,
+        nodeId: edge.node_id,
+        origin,
+        scope: granted,
+        audience,
+        jkt: jkt ?? '',
+        authTime,
+        described: `${edge.node_name} from ${caller.address}`,
+      }))
     return {
-      access_token: mint(parts, { developer, edge, clientId, scope: granted, audience }),
-      token_type: 'Bearer',
-      expires_in: parts.lifetime,
-      scope: granted,
+      ...parts.mint(grounds),
       // The caller's own token, not a new one: an answer that leaks gives away no credential that was not there before.
       ...(hasScope(granted, 'openid') && { id_token: developerToken }),
+      ...(refreshToken && { refresh_token: refreshToken }),
     }
   }
-}
-
-interface Grounds {
-  readonly developer: DeveloperIdClaims
-  readonly edge: EdgeIdClaims
-  readonly clientId: string
-  readonly scope: string
-  readonly audience: string | string[]
-}
-
-function mint({ keys, clock, issuer, lifetime }: ExchangeParts, grounds: Grounds): string {
-  const { developer, edge, clientId, scope, audience } = grounds
-  const now = seconds(clock)
-  const claims: AccessClaims = {
-    iss: issuer(),
-    sub: developer.sub,
-    aud: audience,
-    client_id: clientId,
-    azp: clientId,
-    scope,
-    iat: now,
-    exp: now + lifetime,
-    jti: randomUUID(),
-    auth_time: developer.auth_time,
-    node_id: edge.node_id,
-    account_id: developer.account_id,
-    act: { sub: edge.node_id },
-  }
-  return keys.sign(accessProfile.typ, claims)
 }

@@ -1,4 +1,25 @@
-import type { OAuthErrorCode } from '@selvedge/protocol'
+import type { OAuthErrorCode, TokenResponse } from '@selvedge/protocol'
+import type { DpopPolicy } from '../registry/projects.ts'
+
+/** Who asks, beyond the form. */
+export interface Caller {
+  readonly address: string
+  /**
+   * Thumbprint of the key that the caller proves (RFC 9449 § 5); undefined where it proves none, or where the project wants none.
+   *
+   * @throws OAuthError `invalid_dpop_proof`, `use_dpop_nonce`
+   */
+  readonly prove: (policy: DpopPolicy) => string | undefined
+}
+
+/** A grant of the token endpoint. */
+export interface Grant {
+  readonly grantType: string
+  /** What a refused token is called. */
+  readonly tokenError: OAuthErrorCode
+  /** @throws OAuthError | TokenError */
+  readonly answer: (form: ReadonlyMap<string, string>, caller: Caller) => Promise<TokenResponse>
+}
 
 /** What an exchange needs, whatever words it came in. */
 export interface ExchangeRequest {
@@ -9,13 +30,4 @@ export interface ExchangeRequest {
   readonly resource: string | undefined
 }
 
-/** A grant of the token endpoint: how its words are read, and what is peculiar to its answers. */
-export interface Grant {
-  readonly grantType: string
-  /** @throws OAuthError `invalid_request` */
-  readonly read: (form: ReadonlyMap<string, string>) => ExchangeRequest
-  /** What a refused token is called. */
-  readonly tokenError: OAuthErrorCode
-  /** Members of the answer beyond those of RFC 6749. */
-  readonly extra: Readonly<Record<string, string>>
-}
+export type Exchange = (request: ExchangeRequest, caller: Caller) => Promise<TokenResponse>

@@ -1,17 +1,20 @@
 import { grantTypes } from '@selvedge/protocol'
 import { required } from './form.ts'
-import type { Grant } from './grant.ts'
+import type { Exchange, Grant } from './grant.ts'
 
 /** The exchange in the API family's own words: developer ID token and edge ID token in, access token out. */
-export const idTokenSignin: Grant = {
+export const idTokenSignin = (exchange: Exchange): Grant => ({
   grantType: grantTypes.idTokenSignin,
   tokenError: 'invalid_grant',
-  extra: {},
-  read: (form) => ({
-    clientId: required(form, 'client_id'),
-    developerToken: required(form, 'id_token'),
-    edgeToken: required(form, 'edge_id_token'),
-    scope: required(form, 'scope'),
-    resource: form.get('resource'),
-  }),
-}
+  answer: async (form, caller) =>
+    exchange(
+      {
+        clientId: required(form, 'client_id'),
+        developerToken: required(form, 'id_token'),
+        edgeToken: required(form, 'edge_id_token'),
+        scope: required(form, 'scope'),
+        resource: form.get('resource'),
+      },
+      caller,
+    ),
+})

@@ -1,12 +1,14 @@
 /**
  * The keys that tokens are signed with. One is active; the next one is published already, so that verifiers that are offline
- * know it before it is used; retired ones stay published until the last token of theirs has ended.
+ * know it before it is used; retired ones stay published until the last token that others check has ended.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { type PublicJwk, publicJwk } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
-import { type SqlStore, sql } from '@selvedge/service-kit/store'
+import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import { createJwsSigner, type Issuer, thumbprint } from '@selvedge/service-kit/tokens'
+import type { Changes } from '../changes/changes.ts'
+import type { Seal } from './seal.ts'
 
 type State = 'next' | 'active' | 'retired'
 
@@ -27,49 +29,78 @@ export interface SigningKeys {
   /** This service as an issuer that it trusts itself. */
   asIssuer(issuer: string): Issuer
   list(): { kid: string; state: State; since: string }[]
-  /** next → active → retired, and a new next. */
+  /** next → active → retired, and a new next. Of replicas that do so at once, one does it. */
   rotate(): Promise<void>
+  /** Rotates where the active key is older than the schedule says. */
+  rotateIfDue(): Promise<void>
 }
 
-/** @param longestLife seconds for which a token may live, so how long a retired key is published */
-export async function openSigningKeys(
-  store: SqlStore,
-  clock: Clock,
-  longestLife: number,
-): Promise<SigningKeys> {
-  let keys = await load()
-  if (keys.length === 0) {
-    await store.transaction([insert('active'), insert('next')])
-    keys = await load()
-  }
+export interface SigningKeysOptions {
+  readonly store: SqlStore
+  readonly clock: Clock
+  readonly changes: Changes
+  readonly seal: Seal
+  /** Seconds for which a token may live that this service alone checks: how long a retired key is kept. */
+  readonly longestLife: number
+  /** Seconds for which a token may live that others check: how long a retired key is published. */
+  readonly publishedLife: number
+  /** Seconds for which a key signs; 0: until it is rotated by hand. */
+  readonly rotateAfter: number
+}
+
+export async function openSigningKeys(options: SigningKeysOptions): Promise<SigningKeys> {
+  const { store, clock, changes, seal, longestLife, publishedLife, rotateAfter } = options
+  // Replicas that start together each offer keys, and the first ones stay.
+  await store.transaction([insert('active'), insert('next')])
+  await sealPlainKeys()
+  let keys: readonly SigningKey[] = []
+  keys = await load()
   let active = findActive()
   let published = publish()
   /** Signers of the active key, by type of token. */
   const signers = new Map<string, (claims: object) => string>()
 
+  changes.on('keys', async () => {
+    keys = await load()
+    active = findActive()
+    published = publish()
+    signers.clear()
+  })
+
   async function load(): Promise<SigningKey[]> {
     const rows = await store.run(
       sql`SELECT kid, private_jwk, state, since FROM signing_keys ORDER BY since DESC, state`,
     )
-    return rows.map((row) => {
-      const privateJwk = JSON.parse(row.private_jwk as string)
-      const privateKey = createPrivateKey({ key: privateJwk, format: 'jwk' })
-      return {
-        kid: row.kid as string,
-        state: row.state as State,
-        since: row.since as number,
-        jwk: publicJwk.parse(privateJwk),
-        privateKey,
-        publicKey: createPublicKey(privateKey),
-      }
-    })
+    return rows.map(toKey)
   }
 
-  function insert(state: State) {
+  function toKey(row: Row): SigningKey {
+    const kid = row.kid as string
+    const known = keys.find((each) => each.kid === kid)
+    const dated = { kid, state: row.state as State, since: row.since as number }
+    if (known) return { ...known, ...dated }
+    const privateJwk = JSON.parse(seal.open(row.private_jwk as string, purposeOf(kid)))
+    const privateKey = createPrivateKey({ key: privateJwk, format: 'jwk' })
+    return { ...dated, jwk: publicJwk.parse(privateJwk), privateKey, publicKey: createPublicKey(privateKey) }
+  }
+
+  function insert(state: State): Statement {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const jwk = privateKey.export({ format: 'jwk' })
     const kid = thumbprint(jwk as PublicJwk)
-    return sql`INSERT INTO signing_keys VALUES (${kid}, ${JSON.stringify(jwk)}, ${state}, ${clock.now()})`
+    const sealed = seal.close(JSON.stringify(jwk), purposeOf(kid))
+    return sql`INSERT INTO signing_keys VALUES (${kid}, ${sealed}, ${state}, ${clock.now()}) ON CONFLICT DO NOTHING`
+  }
+
+  /** Keys of a database from before secrets were encrypted. */
+  async function sealPlainKeys(): Promise<void> {
+    for (const { kid, private_jwk: text } of await store.run(
+      sql`SELECT kid, private_jwk FROM signing_keys`,
+    )) {
+      if (seal.isSealed(text as string)) continue
+      const sealed = seal.close(text as string, purposeOf(kid as string))
+      await store.run(sql`UPDATE signing_keys SET private_jwk = ${sealed} WHERE kid = ${kid!}`)
+    }
   }
 
   function findActive(): SigningKey {
@@ -79,7 +110,24 @@ export async function openSigningKeys(
   }
 
   function publish(): string {
-    return JSON.stringify({ keys: keys.map(({ kid, jwk }) => ({ ...jwk, kid, alg: 'ES256', use: 'sig' })) })
+    const oldest = clock.now() - publishedLife * 1000
+    const shown = keys.filter(({ state, since }) => state !== 'retired' || since >= oldest)
+    return JSON.stringify({ keys: shown.map(({ kid, jwk }) => ({ ...jwk, kid, alg: 'ES256', use: 'sig' })) })
+  }
+
+  async function rotate(): Promise<void> {
+    const now = clock.now()
+    const next = keys.find((each) => each.state === 'next')
+    // Each step names the key that was seen: of two replicas that rotate at once, the second one finds nothing to change.
+    await changes.commit(
+      [
+        sql`DELETE FROM signing_keys WHERE state = 'retired' AND since < ${now - longestLife * 1000}`,
+        sql`UPDATE signing_keys SET state = 'retired', since = ${now} WHERE kid = ${active.kid} AND state = 'active'`,
+        sql`UPDATE signing_keys SET state = 'active', since = ${now} WHERE kid = ${next?.kid ?? ''} AND state = 'next'`,
+        insert('next'),
+      ],
+      [['keys', '']],
+    )
   }
 
   return {
@@ -93,18 +141,13 @@ export async function openSigningKeys(
     },
     asIssuer: (issuer) => ({ issuer, findKey: (kid) => keys.find((each) => each.kid === kid)?.publicKey }),
     list: () => keys.map(({ kid, state, since }) => ({ kid, state, since: isoTime(since) })),
-    async rotate() {
-      const now = clock.now()
-      await store.transaction([
-        sql`DELETE FROM signing_keys WHERE state = 'retired' AND since < ${now - longestLife * 1000}`,
-        sql`UPDATE signing_keys SET state = 'retired', since = ${now} WHERE state = 'active'`,
-        sql`UPDATE signing_keys SET state = 'active', since = ${now} WHERE state = 'next'`,
-        insert('next'),
-      ])
-      keys = await load()
-      active = findActive()
-      published = publish()
-      signers.clear()
+    rotate,
+    async rotateIfDue() {
+      const isDue = (since: number) => clock.now() - since >= rotateAfter * 1000
+      if (rotateAfter > 0 && isDue(active.since)) await rotate()
+      else published = publish()
     },
   }
 }
+
+const purposeOf = (kid: string): string => `signing key ${kid}`

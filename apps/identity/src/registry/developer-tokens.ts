@@ -2,82 +2,147 @@ import { randomUUID } from 'node:crypto'
 import { RpcError } from '@selvedge/protocol'
 import { type DeveloperIdClaims, developerIdProfile } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime, seconds } from '@selvedge/service-kit/clock'
+import type { Log } from '@selvedge/service-kit/log'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
+import { RecentMap } from '@selvedge/service-kit/tokens'
 import type { SigningKeys } from '../keys/signing-keys.ts'
-import type { Account } from './accounts.ts'
+import type { Revocations } from '../revocation/revocations.ts'
 
 interface DeveloperToken {
   readonly jti: string
   readonly accountId: string
+  readonly personId: string
   readonly clientId: string
   readonly issuedAt: string
   readonly expiresAt: string
+  readonly lastUsedAt: string | null
   readonly revokedAt: string | null
+}
+
+/** For whom a token is made. */
+export interface DeveloperSubject {
+  readonly accountId: string
+  readonly personId: string
+  readonly email: string
+  /** Unix seconds of the sign-in. */
+  readonly authTime: number
 }
 
 export interface DeveloperTokens {
   /** Signs a developer ID token. It is not kept, only that it was made. */
   issue(
-    account: Account,
+    subject: DeveloperSubject,
     clientId: string,
     lifetime: number,
   ): Promise<{ idToken: string; jti: string; expiresAt: string }>
-  /** Whether the token was revoked; answered from memory, since every exchange asks. */
-  isRevoked(jti: string): boolean
-  /** @throws RpcError `not_found` */
+  /** Signs one that is part of a sign-in and ends with it; nothing is kept of it. */
+  issueFor(
+    subject: DeveloperSubject,
+    clientId: string,
+    grant: { lifetime: number; sid: string; scope: string },
+  ): string
+  /** Notes that a token was used; written down now and then, since every exchange comes here. */
+  noteUse(jti: string): void
+  /** Revokes a token and all that came of it. @throws RpcError `not_found` */
   revoke(jti: string): Promise<{ jti: string; revokedAt: string }>
-  list(): Promise<DeveloperToken[]>
+  /** All of them, or those of an account. */
+  list(accountId?: string): Promise<DeveloperToken[]>
+  find(jti: string): Promise<DeveloperToken | undefined>
 }
 
-export async function openDeveloperTokens(
-  store: SqlStore,
-  clock: Clock,
-  keys: SigningKeys,
-  issuer: () => string,
-): Promise<DeveloperTokens> {
-  const revoked = new Set(
-    (await store.run(sql`SELECT jti FROM developer_tokens WHERE revoked_at IS NOT NULL`)).map(
-      (row) => row.jti,
-    ),
-  )
+/** Milliseconds by which "last used" may be behind. */
+const lastUsedStep = 60_000
+
+export interface DeveloperTokensOptions {
+  readonly store: SqlStore
+  readonly clock: Clock
+  readonly log: Log
+  readonly keys: SigningKeys
+  readonly issuer: () => string
+  readonly revocations: Revocations
+  /** Ends the sign-ins that came from a token. */
+  readonly endSignIns: (jti: string) => Promise<void>
+}
+
+export function createDeveloperTokens(options: DeveloperTokensOptions): DeveloperTokens {
+  const { store, clock, log, keys, issuer, revocations, endSignIns } = options
+  const noted = new RecentMap<string, number>(10_000)
+
+  function claimsFor(
+    { accountId, email, authTime }: DeveloperSubject,
+    clientId: string,
+    lifetime: number,
+  ): DeveloperIdClaims {
+    const now = seconds(clock)
+    return {
+      iss: issuer(),
+      sub: accountId,
+      aud: clientId,
+      iat: now,
+      exp: now + lifetime,
+      jti: randomUUID(),
+      account_id: accountId,
+      email,
+      auth_time: authTime,
+    }
+  }
+
+  async function find(jti: string): Promise<DeveloperToken | undefined> {
+    const rows = await store.run(sql`SELECT * FROM developer_tokens WHERE jti = ${jti}`)
+    return rows[0] && toToken(rows[0])
+  }
+
   return {
-    async issue({ accountId, email }, clientId, lifetime) {
-      const now = seconds(clock)
-      const claims: DeveloperIdClaims = {
-        iss: issuer(),
-        sub: accountId,
-        aud: clientId,
-        iat: now,
-        exp: now + lifetime,
-        jti: randomUUID(),
-        account_id: accountId,
-        email,
-        auth_time: now,
-      }
+    find,
+    async issue(subject, clientId, lifetime) {
+      const claims = claimsFor(subject, clientId, lifetime)
       const { jti, iat, exp } = claims
       await store.run(
-        sql`INSERT INTO developer_tokens VALUES (${jti}, ${accountId}, ${clientId}, ${iat * 1000}, ${exp * 1000}, NULL)`,
+        sql`INSERT INTO developer_tokens VALUES (${jti}, ${subject.accountId}, ${clientId}, ${iat * 1000}, ${exp * 1000}, NULL,
+          ${subject.personId}, NULL)`,
       )
       return { idToken: keys.sign(developerIdProfile.typ, claims), jti, expiresAt: isoTime(exp * 1000) }
     },
-    isRevoked: (jti) => revoked.has(jti),
+    issueFor: (subject, clientId, { lifetime, sid, scope }) =>
+      keys.sign(developerIdProfile.typ, { ...claimsFor(subject, clientId, lifetime), sid, scope }),
+    noteUse(jti) {
+      const now = clock.now()
+      if (now - (noted.get(jti) ?? 0) < lastUsedStep) return
+      noted.set(jti, now)
+      store
+        .run(sql`UPDATE developer_tokens SET last_used_at = ${now} WHERE jti = ${jti}`)
+        .catch((cause) => log.warn('the use of a developer ID token could not be noted', { cause }))
+    },
     async revoke(jti) {
       const rows = await store.run(
-        sql`UPDATE developer_tokens SET revoked_at = COALESCE(revoked_at, ${clock.now()}) WHERE jti = ${jti} RETURNING revoked_at`,
+        sql`UPDATE developer_tokens SET revoked_at = COALESCE(revoked_at, ${clock.now()}) WHERE jti = ${jti} RETURNING revoked_at, expires_at`,
       )
       if (!rows[0]) throw new RpcError('not_found', `there is no developer ID token with the jti ${jti}`)
-      revoked.add(jti)
+      await revocations.revokeId(jti, longestOf(rows[0]))
+      await endSignIns(jti)
       return { jti, revokedAt: isoTime(rows[0].revoked_at as number) }
     },
-    list: async () => (await store.run(sql`SELECT * FROM developer_tokens ORDER BY issued_at`)).map(toToken),
+    async list(accountId) {
+      const rows = await store.run(
+        accountId === undefined
+          ? sql`SELECT * FROM developer_tokens ORDER BY issued_at`
+          : sql`SELECT * FROM developer_tokens WHERE account_id = ${accountId} ORDER BY issued_at DESC`,
+      )
+      return rows.map(toToken)
+    },
   }
 }
+
+/** An access token made in the last moment of a developer ID token outlives it by a day at most. */
+const longestOf = (row: Row): number => Math.ceil((row.expires_at as number) / 1000) + 86_400
 
 const toToken = (row: Row): DeveloperToken => ({
   jti: row.jti as string,
   accountId: row.account_id as string,
+  personId: row.person_id as string,
   clientId: row.client_id as string,
   issuedAt: isoTime(row.issued_at as number),
   expiresAt: isoTime(row.expires_at as number),
+  lastUsedAt: row.last_used_at === null ? null : isoTime(row.last_used_at as number),
   revokedAt: row.revoked_at === null ? null : isoTime(row.revoked_at as number),
 })

@@ -1,7 +1,13 @@
 import { RpcError } from '@selvedge/protocol'
+import type { NodeStatement } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import { RecentMap } from '@selvedge/service-kit/tokens'
+import type { Changes } from '../changes/changes.ts'
+import type { Seal } from '../keys/seal.ts'
+import type { Revocations } from '../revocation/revocations.ts'
+
+export type NodeServices = NonNullable<NodeStatement['services']>
 
 export interface Node {
   readonly nodeId: string
@@ -13,67 +19,135 @@ export interface Node {
   readonly enrolledAt: number
   readonly lastSeenAt: number
   readonly blockedAt: number | null
+  readonly version: string
+  readonly services: NodeServices
+  /** The account that its owner removed from the node, until the node has done so, too; else empty. */
+  readonly removedAccount: string
 }
 
 export interface Nodes {
   find(nodeId: string): Promise<Node | undefined>
-  /** Writes a node as it is now; whether it is blocked is not touched. */
-  save(node: Node): Promise<void>
-  list(): Promise<Node[]>
-  /** @throws RpcError `not_found` */
+  /** Writes a node as it is now; whether it is blocked is not touched. @param isNews whether more changed than when it was seen */
+  save(node: Node, isNews: boolean): Promise<void>
+  /** All of them, or those of an account. */
+  list(accountId?: string): Promise<Node[]>
+  /** Blocks a node, and with that every token for it; or takes the block away. @throws RpcError `not_found` */
   setBlocked(nodeId: string, blocked: boolean): Promise<Node>
+  /** Removes the account from a node, and revokes every token for it. */
+  removeAccount(nodeId: string): Promise<Node>
+  /** Called with each node of which this process learns something new. */
+  onChange(listener: (node: Node) => void): void
 }
 
-export function createNodes(store: SqlStore, clock: Clock): Nodes {
+export interface NodesOptions {
+  readonly store: SqlStore
+  readonly clock: Clock
+  readonly changes: Changes
+  readonly seal: Seal
+  readonly revocations: Revocations
+}
+
+export function createNodes({ store, clock, changes, seal, revocations }: NodesOptions): Nodes {
   const recent = new RecentMap<string, Node>(100_000)
+  const listeners: ((node: Node) => void)[] = []
+
+  async function find(nodeId: string): Promise<Node | undefined> {
+    const known = recent.get(nodeId)
+    if (known) return known
+    const rows = await store.run(sql`SELECT * FROM nodes WHERE node_id = ${nodeId}`)
+    if (!rows[0]) return undefined
+    const node = toNode(rows[0])
+    recent.set(nodeId, node)
+    return node
+  }
+
+  function tell(node: Node): void {
+    for (const each of listeners) each(node)
+  }
+
+  changes.on('node', async (nodeId) => {
+    recent.delete(nodeId)
+    const node = listeners.length > 0 ? await find(nodeId) : undefined
+    if (node) tell(node)
+  })
+
+  function toNode(row: Row): Node {
+    const nodeId = row.node_id as string
+    const secret = row.hmac_secret as string
+    return {
+      nodeId,
+      name: row.name as string,
+      accountId: row.account_id as string,
+      hmac: {
+        nodeKey: row.hmac_node_key as string,
+        cloudKey: row.hmac_cloud_key as string,
+        // A database from before secrets were encrypted holds some that are not; the next save encrypts them.
+        secret: seal.isSealed(secret) ? seal.open(secret, purposeOf(nodeId)) : secret,
+      },
+      enrolledAt: row.enrolled_at as number,
+      lastSeenAt: row.last_seen_at as number,
+      blockedAt: row.blocked_at as number | null,
+      version: row.version as string,
+      services: JSON.parse(row.services as string),
+      removedAccount: row.removed_account as string,
+    }
+  }
+
+  async function found(nodeId: string): Promise<Node> {
+    const node = await find(nodeId)
+    if (node) return node
+    throw new RpcError('not_found', `no node with the ID ${nodeId} ever enrolled`)
+  }
+
   return {
-    async find(nodeId) {
-      const known = recent.get(nodeId)
-      if (known) return known
-      const rows = await store.run(sql`SELECT * FROM nodes WHERE node_id = ${nodeId}`)
-      if (!rows[0]) return undefined
-      const node = toNode(rows[0])
-      recent.set(nodeId, node)
-      return node
+    find,
+    async save(node, isNews) {
+      const { nodeId, name, accountId, hmac, enrolledAt, lastSeenAt, version, services, removedAccount } =
+        node
+      const sealed = seal.close(hmac.secret, purposeOf(nodeId))
+      const statement = sql`INSERT INTO nodes VALUES (${nodeId}, ${name}, ${accountId}, ${hmac.nodeKey}, ${hmac.cloudKey}, ${sealed},
+          ${enrolledAt}, ${lastSeenAt}, NULL, ${version}, ${JSON.stringify(services)}, ${removedAccount})
+        ON CONFLICT (node_id) DO UPDATE SET name = excluded.name, account_id = excluded.account_id,
+          hmac_node_key = excluded.hmac_node_key, hmac_cloud_key = excluded.hmac_cloud_key,
+          hmac_secret = excluded.hmac_secret, last_seen_at = excluded.last_seen_at, version = excluded.version,
+          services = excluded.services, removed_account = excluded.removed_account`
+      if (isNews) {
+        await changes.commit([statement], [['node', nodeId]])
+      } else {
+        await store.run(statement)
+        recent.set(nodeId, node)
+        tell(node)
+      }
     },
-    async save({ nodeId, name, accountId, hmac, enrolledAt, lastSeenAt }) {
+    async list(accountId) {
       const rows = await store.run(
-        sql`INSERT INTO nodes VALUES (${nodeId}, ${name}, ${accountId}, ${hmac.nodeKey}, ${hmac.cloudKey}, ${hmac.secret},
-            ${enrolledAt}, ${lastSeenAt}, NULL)
-          ON CONFLICT (node_id) DO UPDATE SET name = excluded.name, account_id = excluded.account_id,
-            hmac_node_key = excluded.hmac_node_key, hmac_cloud_key = excluded.hmac_cloud_key,
-            hmac_secret = excluded.hmac_secret, last_seen_at = excluded.last_seen_at
-          RETURNING *`,
+        accountId === undefined
+          ? sql`SELECT * FROM nodes ORDER BY enrolled_at`
+          : sql`SELECT * FROM nodes WHERE account_id = ${accountId} ORDER BY enrolled_at`,
       )
-      recent.set(nodeId, toNode(rows[0]!))
+      return rows.map(toNode)
     },
-    list: async () => (await store.run(sql`SELECT * FROM nodes ORDER BY enrolled_at`)).map(toNode),
     async setBlocked(nodeId, blocked) {
+      await found(nodeId)
       const at = blocked ? clock.now() : null
-      const rows = await store.run(
-        sql`UPDATE nodes SET blocked_at = ${at} WHERE node_id = ${nodeId} RETURNING *`,
-      )
-      if (!rows[0]) throw new RpcError('not_found', `no node with the ID ${nodeId} ever enrolled`)
-      const node = toNode(rows[0])
-      recent.set(nodeId, node)
-      return node
+      const statements = [sql`UPDATE nodes SET blocked_at = ${at} WHERE node_id = ${nodeId}`]
+      if (blocked) await revocations.revokeAll('node', nodeId, { statements, noted: [['node', nodeId]] })
+      else await changes.commit(statements, [['node', nodeId]])
+      return found(nodeId)
     },
+    async removeAccount(nodeId) {
+      await found(nodeId)
+      const statements = [
+        sql`UPDATE nodes SET removed_account = account_id, account_id = '' WHERE node_id = ${nodeId} AND account_id <> ''`,
+      ]
+      await revocations.revokeAll('node', nodeId, { statements, noted: [['node', nodeId]] })
+      return found(nodeId)
+    },
+    onChange: (listener) => void listeners.push(listener),
   }
 }
 
-const toNode = (row: Row): Node => ({
-  nodeId: row.node_id as string,
-  name: row.name as string,
-  accountId: row.account_id as string,
-  hmac: {
-    nodeKey: row.hmac_node_key as string,
-    cloudKey: row.hmac_cloud_key as string,
-    secret: row.hmac_secret as string,
-  },
-  enrolledAt: row.enrolled_at as number,
-  lastSeenAt: row.last_seen_at as number,
-  blockedAt: row.blocked_at as number | null,
-})
+const purposeOf = (nodeId: string): string => `HMAC secret of node ${nodeId}`
 
 /** A node as the operator sees it: without its secret. */
 export const describeNode = ({ nodeId, name, accountId, enrolledAt, lastSeenAt, blockedAt }: Node) => ({

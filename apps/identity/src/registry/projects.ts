@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { RpcError } from '@selvedge/protocol'
+import { cliClientId, RpcError } from '@selvedge/protocol'
+import { scopeNames } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import { RecentMap } from '@selvedge/service-kit/tokens'
+import type { Changes } from '../changes/changes.ts'
+
+/** Whether tokens are bound to a key of the caller (RFC 9449): never, where the request has a proof, or always. */
+export type DpopPolicy = 'off' | 'optional' | 'required'
 
 /** A project of the console: an OAuth client without a secret. */
 export interface Project {
@@ -14,42 +19,97 @@ export interface Project {
   readonly resources: readonly string[]
   readonly active: boolean
   readonly createdAt: string
+  /** Seconds; 0: as the service is configured. */
+  readonly accessLifetime: number
+  readonly developerLifetime: number
+  readonly dpop: DpopPolicy
 }
+
+type Changeable = Pick<
+  Project,
+  'name' | 'scopes' | 'resources' | 'active' | 'accessLifetime' | 'developerLifetime' | 'dpop'
+>
 
 export interface Projects {
-  create(project: Pick<Project, 'name' | 'accountId' | 'scopes' | 'resources'>): Promise<Project>
+  create(
+    project: Pick<Project, 'name' | 'accountId' | 'scopes' | 'resources'> & Partial<Changeable>,
+  ): Promise<Project>
   find(clientId: string): Promise<Project | undefined>
-  list(): Promise<Project[]>
+  list(accountId?: string): Promise<Project[]>
   /** @throws RpcError `not_found` */
-  disable(clientId: string): Promise<void>
+  update(clientId: string, change: Partial<Changeable>): Promise<Project>
 }
 
-export function createProjects(store: SqlStore, clock: Clock): Projects {
+/** The command line's own client. It belongs to nobody: what it may do is what the person who signs in approves. */
+const cliProject: Project = {
+  clientId: cliClientId,
+  name: 'Selvedge command line',
+  accountId: '',
+  scopes: scopeNames,
+  resources: [],
+  active: true,
+  createdAt: isoTime(0),
+  accessLifetime: 0,
+  developerLifetime: 0,
+  dpop: 'optional',
+}
+
+export function createProjects(store: SqlStore, clock: Clock, changes: Changes): Projects {
   const recent = new RecentMap<string, Project>(10_000)
+  changes.on('project', (clientId) => recent.delete(clientId))
+
+  async function find(clientId: string): Promise<Project | undefined> {
+    if (clientId === cliClientId) return cliProject
+    const known = recent.get(clientId)
+    if (known) return known
+    const rows = await store.run(sql`SELECT * FROM projects WHERE client_id = ${clientId}`)
+    if (!rows[0]) return undefined
+    const project = toProject(rows[0])
+    recent.set(clientId, project)
+    return project
+  }
+
   return {
-    async create({ name, accountId, scopes, resources }) {
+    find,
+    async create({
+      name,
+      accountId,
+      scopes,
+      resources,
+      accessLifetime = 0,
+      developerLifetime = 0,
+      dpop = 'optional',
+    }) {
       const rows = await store.run(
         sql`INSERT INTO projects VALUES (${randomUUID()}, ${name}, ${accountId}, ${scopes.join(' ')},
-          ${JSON.stringify(resources)}, 1, ${clock.now()}) RETURNING *`,
+          ${JSON.stringify(resources)}, 1, ${clock.now()}, ${accessLifetime}, ${developerLifetime}, ${dpop}) RETURNING *`,
       )
       return toProject(rows[0]!)
     },
-    async find(clientId) {
-      const known = recent.get(clientId)
-      if (known) return known
-      const rows = await store.run(sql`SELECT * FROM projects WHERE client_id = ${clientId}`)
-      if (!rows[0]) return undefined
-      const project = toProject(rows[0])
-      recent.set(clientId, project)
-      return project
-    },
-    list: async () => (await store.run(sql`SELECT * FROM projects ORDER BY created_at`)).map(toProject),
-    async disable(clientId) {
+    async list(accountId) {
       const rows = await store.run(
-        sql`UPDATE projects SET active = 0 WHERE client_id = ${clientId} RETURNING client_id`,
+        accountId === undefined
+          ? sql`SELECT * FROM projects ORDER BY created_at`
+          : sql`SELECT * FROM projects WHERE account_id = ${accountId} ORDER BY created_at`,
       )
-      recent.delete(clientId)
-      if (!rows[0]) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
+      return rows.map(toProject)
+    },
+    async update(clientId, change) {
+      const before = clientId === cliClientId ? undefined : await find(clientId)
+      if (!before) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
+      const { name, scopes, resources, active, accessLifetime, developerLifetime, dpop } = {
+        ...before,
+        ...change,
+      }
+      const [rows] = await changes.commit(
+        [
+          sql`UPDATE projects SET name = ${name}, scopes = ${scopes.join(' ')}, resources = ${JSON.stringify(resources)},
+            active = ${active ? 1 : 0}, access_lifetime = ${accessLifetime}, developer_lifetime = ${developerLifetime},
+            dpop = ${dpop} WHERE client_id = ${clientId} RETURNING *`,
+        ],
+        [['project', clientId]],
+      )
+      return toProject(rows![0]!)
     },
   }
 }
@@ -62,4 +122,7 @@ const toProject = (row: Row): Project => ({
   resources: JSON.parse(row.resources as string),
   active: row.active === 1,
   createdAt: isoTime(row.created_at as number),
+  accessLifetime: row.access_lifetime as number,
+  developerLifetime: row.developer_lifetime as number,
+  dpop: row.dpop as DpopPolicy,
 })

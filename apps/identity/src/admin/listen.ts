@@ -1,0 +1,27 @@
+import { randomUUID } from 'node:crypto'
+import { createDispatcher } from '@selvedge/protocol/jsonrpc'
+import { createRpcListener, type Listening, listenUnix } from '@selvedge/service-kit/http'
+import type { Log } from '@selvedge/service-kit/log'
+import { adminMethodList, type createAdminHandlers } from './handlers.ts'
+
+/** The operator's socket: whoever may open it is the operator, so only the owner of the state folder may. */
+export function openAdmin(
+  path: string,
+  handlers: ReturnType<typeof createAdminHandlers>,
+  log: Log,
+): Promise<Listening> {
+  const dispatcher = createDispatcher({
+    methods: adminMethodList,
+    handlers,
+    mirror: false,
+    limits: { depth: 32, batch: 100 },
+    onInternalError(method, cause) {
+      const errorId = randomUUID()
+      log.error('an admin method failed', { errorId, method, cause })
+      return errorId
+    },
+  })
+  const guard = { port: undefined, allowedOrigins: [] }
+  const listener = createRpcListener({ dispatcher, guard, maxBody: 65_536 })
+  return listenUnix(path, 0o600, { requestSeconds: 30 }, listener)
+}

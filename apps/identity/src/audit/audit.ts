@@ -1,0 +1,62 @@
+/** Who did what, from where, and how it ended. Rows are added and never changed; no secret is ever in one. */
+import { randomBytes } from 'node:crypto'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
+
+export interface AuditEntry {
+  /** Account whose log it belongs to; "" for the operator's alone. */
+  readonly accountId: string
+  /** Who: an e-mail address, a client ID, a node ID, or "operator". */
+  readonly actor: string
+  /** What, as `<noun>.<verb>`: `developer_token.create`. */
+  readonly action: string
+  /** To what: an identifier, or "". */
+  readonly subject?: string
+  /** From where: an IP address, or "" for the operator's socket. */
+  readonly address: string
+  readonly outcome: 'ok' | 'refused'
+  /** More, in words. */
+  readonly detail?: string
+}
+
+export interface AuditRecord extends Required<AuditEntry> {
+  readonly id: string
+  readonly at: string
+}
+
+export interface Audit {
+  record(entry: AuditEntry): Promise<void>
+  /** Newest first. @param before id of the last one seen */
+  list(accountId: string, limit: number, before?: string): Promise<AuditRecord[]>
+}
+
+export function createAudit(store: SqlStore, clock: Clock): Audit {
+  return {
+    async record({ accountId, actor, action, subject = '', address, outcome, detail = '' }) {
+      const now = clock.now()
+      // The time comes first, so that the order of the identifiers is that of the events.
+      const id = now.toString(36).padStart(9, '0') + randomBytes(8).toString('hex')
+      await store.run(
+        sql`INSERT INTO audit VALUES (${id}, ${now}, ${accountId}, ${actor}, ${action}, ${subject}, ${address}, ${outcome}, ${detail})`,
+      )
+    },
+    async list(accountId, limit, before = '~') {
+      const rows = await store.run(
+        sql`SELECT * FROM audit WHERE account_id = ${accountId} AND audit_id < ${before} ORDER BY audit_id DESC LIMIT ${limit}`,
+      )
+      return rows.map(toRecord)
+    },
+  }
+}
+
+const toRecord = (row: Row): AuditRecord => ({
+  id: row.audit_id as string,
+  at: isoTime(row.at as number),
+  accountId: row.account_id as string,
+  actor: row.actor as string,
+  action: row.action as string,
+  subject: row.subject as string,
+  address: row.address as string,
+  outcome: row.outcome as 'ok' | 'refused',
+  detail: row.detail as string,
+})

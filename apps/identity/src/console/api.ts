@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { identityPaths, OAuthError } from '@selvedge/protocol'
+import { consoleMethods } from '@selvedge/protocol/console'
+import { createDispatcher, type Handler } from '@selvedge/protocol/jsonrpc'
+import type { Clock } from '@selvedge/service-kit/clock'
+import { addressOf, createGuard, readGuardedHeaders } from '@selvedge/service-kit/http'
+import type { Log } from '@selvedge/service-kit/log'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Audit } from '../audit/audit.ts'
+import type { Limits } from '../grants/limits.ts'
+import type { People } from '../registry/people.ts'
+import { admit, type ConsoleContext, type Viewer } from './context.ts'
+import { createSessionCookie } from './cookie.ts'
+import type { Events } from './events.ts'
+import type { Sessions } from './sessions.ts'
+
+export interface ConsoleApiParts {
+  readonly handlers: Readonly<Record<string, Handler<ConsoleContext>>>
+  readonly people: People
+  readonly sessions: Sessions
+  readonly events: Events
+  readonly audit: Audit
+  readonly limits: Limits
+  readonly clock: Clock
+  readonly log: Log
+  /** Where people find the console. */
+  readonly site: () => URL
+  readonly trustedProxies: readonly string[]
+}
+
+/**
+ * The console's own endpoints. Two things keep foreign pages out: JSON and a header of the same origin are asked for, so no
+ * form and no foreign script can call (and the cookie is SameSite); a foreign host name that leads here finds nothing.
+ */
+export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): void {
+  const { people, sessions, audit, clock, log, site } = parts
+  const dispatcher = createDispatcher<ConsoleContext>({
+    methods: Object.values(consoleMethods),
+    handlers: parts.handlers,
+    admit: (method, context) => admit(method.access, context, clock),
+    mirror: false,
+    limits: { depth: 32, batch: 1 },
+    onInternalError(method, cause) {
+      const errorId = randomUUID()
+      log.error('a method of the console failed', { errorId, method, cause })
+      return errorId
+    },
+  })
+
+  /** @throws OAuthError where the request is not of a page of the console */
+  function refuseForeign(request: FastifyRequest): void {
+    const { port, protocol, hostname } = site()
+    const number = Number(port) || (protocol === 'https:' ? 443 : 80)
+    const refused = createGuard({ port: number, hosts: [hostname], allowedOrigins: [] })(
+      readGuardedHeaders(request.raw),
+    )
+    if (refused) throw new OAuthError('access_denied', refused.message)
+  }
+
+  async function viewerOf(request: FastifyRequest): Promise<Viewer | undefined> {
+    const cookie = createSessionCookie(site().protocol === 'https:')
+    const secret = cookie.read(request.headers.cookie)
+    const session = secret === undefined ? undefined : await sessions.find(secret)
+    const person = session && (await people.byId(session.personId))
+    if (!session || !person) return undefined
+    const memberships = await people.memberships(person.personId)
+    const membership = memberships.find((each) => each.accountId === session.accountId) ?? memberships[0]
+    return membership && { session, person, membership, memberships }
+  }
+
+  /** @throws OAuthError */
+  async function requireViewer(request: FastifyRequest): Promise<Viewer> {
+    refuseForeign(request)
+    const viewer = await viewerOf(request)
+    if (!viewer) throw new OAuthError('invalid_token', 'you are not signed in')
+    return viewer
+  }
+
+  app.post(identityPaths.consoleApi, async (request, reply) => {
+    const address = addressOf(request.raw, parts.trustedProxies)
+    parts.limits.takeAddress(address)
+    refuseForeign(request)
+    const context: ConsoleContext = {
+      viewer: await viewerOf(request),
+      address,
+      userAgent: (request.headers['user-agent'] ?? '').slice(0, 200),
+    }
+    const answer = await dispatcher.dispatch(request.body as string, context)
+    if (context.newSession !== undefined) {
+      const cookie = createSessionCookie(site().protocol === 'https:')
+      reply.header('Set-Cookie', cookie.write(context.newSession ?? undefined))
+    }
+    if (context.retryAfter !== undefined) reply.code(429).header('Retry-After', String(context.retryAfter))
+    return answer === undefined ? reply.code(204).send() : reply.type('application/json').send(answer)
+  })
+
+  app.get(identityPaths.consoleEvents, async (request, reply) => {
+    parts.limits.takeAddress(addressOf(request.raw, parts.trustedProxies))
+    const { membership } = await requireViewer(request)
+    parts.events.open(membership.accountId, request, reply, async () => {
+      const viewer = await viewerOf(request)
+      return viewer?.membership.accountId === membership.accountId
+    })
+  })
+
+  app.get(identityPaths.consoleAudit, async (request, reply) => {
+    parts.limits.takeAddress(addressOf(request.raw, parts.trustedProxies))
+    const { membership } = await requireViewer(request)
+    reply
+      .type('application/jsonl; charset=utf-8')
+      .header('Content-Disposition', 'attachment; filename="selvedge-audit.jsonl"')
+    return reply.send(linesOf(membership.accountId))
+  })
+
+  /** The whole log of an account, page by page. */
+  async function* pages(accountId: string): AsyncGenerator<string> {
+    for (let before: string | undefined; ; ) {
+      const page = await audit.list(accountId, 500, before)
+      for (const record of page) yield `${JSON.stringify(record)}\n`
+      before = page.at(-1)?.id
+      if (before === undefined) return
+    }
+  }
+  const linesOf = (accountId: string) => Readable.from(pages(accountId))
+}

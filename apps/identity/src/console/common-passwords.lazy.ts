@@ -1,0 +1,6 @@
+/** Passwords that were found in breaches. Loaded when somebody sets one, since the list is long. */
+import { dictionary } from '@zxcvbn-ts/language-common'
+
+const common = new Set(dictionary['passwords-common'].map(String))
+
+export const isCommon = (password: string): boolean => common.has(password)

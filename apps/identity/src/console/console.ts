@@ -1,0 +1,93 @@
+/** The console: pages for people, and the API behind them. This is where its parts meet. */
+import type { Handler } from '@selvedge/protocol/jsonrpc'
+import type { Clock } from '@selvedge/service-kit/clock'
+import { createLimiter } from '@selvedge/service-kit/http'
+import type { Log } from '@selvedge/service-kit/log'
+import type { SqlStore } from '@selvedge/service-kit/store'
+import type { FastifyInstance } from 'fastify'
+import type { Audit } from '../audit/audit.ts'
+import type { DeviceRequests } from '../grants/device-requests.ts'
+import type { Limits } from '../grants/limits.ts'
+import type { SignIns } from '../grants/sign-ins.ts'
+import type { Accounts } from '../registry/accounts.ts'
+import type { DeveloperTokens } from '../registry/developer-tokens.ts'
+import type { Nodes } from '../registry/nodes.ts'
+import type { OneTime } from '../registry/one-time.ts'
+import type { People } from '../registry/people.ts'
+import type { Projects } from '../registry/projects.ts'
+import type { Revocations } from '../revocation/revocations.ts'
+import { addConsoleApi } from './api.ts'
+import type { ConsoleContext } from './context.ts'
+import { createEvents } from './events.ts'
+import { accountHandlers } from './handlers/account.ts'
+import { deviceHandlers } from './handlers/devices.ts'
+import { personHandlers } from './handlers/person.ts'
+import { projectHandlers } from './handlers/projects.ts'
+import { signInHandlers } from './handlers/sign-in.ts'
+import { tokenHandlers } from './handlers/tokens.ts'
+import { addPages } from './pages.ts'
+import { createPasskeys } from './passkeys.ts'
+import { createPasswords } from './passwords.ts'
+import type { Places } from './places.ts'
+import { createRecoveryCodes } from './recovery-codes.ts'
+import { createSessions } from './sessions.ts'
+
+export interface ConsoleParts {
+  readonly store: SqlStore
+  readonly clock: Clock
+  readonly log: Log
+  readonly accounts: Accounts
+  readonly people: People
+  readonly projects: Projects
+  readonly nodes: Nodes
+  readonly developerTokens: DeveloperTokens
+  readonly oneTime: OneTime
+  readonly signIns: SignIns
+  readonly deviceRequests: DeviceRequests
+  readonly revocations: Revocations
+  readonly places: Places
+  readonly audit: Audit
+  readonly limits: Limits
+  readonly lifetimes: { readonly access: number; readonly developer: number }
+  readonly issuer: () => string
+  readonly consoleUrl: () => string
+  readonly trustedProxies: readonly string[]
+  /** Folder of the built pages. */
+  readonly pages: string
+}
+
+/** Tries of a secret: a few at once, then ever so slowly; more from one network address, where an office may sit. */
+const tries = {
+  person: { burst: 5, perSecond: 1 / 10 },
+  address: { burst: 20, perSecond: 1 / 3 },
+  code: { burst: 10, perSecond: 1 / 60 },
+}
+
+export function addConsole(app: FastifyInstance, parts: ConsoleParts): { stop(): void } {
+  const { store, clock, oneTime, nodes, places } = parts
+  const site = () => new URL(parts.consoleUrl())
+  const sessions = createSessions(store, clock)
+  const shared = {
+    ...parts,
+    sessions,
+    passkeys: createPasskeys(store, clock, oneTime, site),
+    passwords: createPasswords(),
+    recoveryCodes: createRecoveryCodes(store, clock),
+    identityUrl: parts.issuer,
+    developerLifetime: parts.lifetimes.developer,
+    codeTries: createLimiter(tries.code, clock),
+    tries: { person: createLimiter(tries.person, clock), address: createLimiter(tries.address, clock) },
+  }
+  const handlers = {
+    ...signInHandlers(shared),
+    ...personHandlers(shared),
+    ...accountHandlers(shared),
+    ...projectHandlers(shared),
+    ...tokenHandlers(shared),
+    ...deviceHandlers(shared),
+  } as unknown as Record<string, Handler<ConsoleContext>>
+  const events = createEvents({ nodes, places, clock })
+  addConsoleApi(app, { ...parts, handlers, sessions, events, site })
+  addPages(app, parts.pages, site)
+  return { stop: () => events.stop() }
+}

@@ -1,0 +1,57 @@
+import { type Access, RpcError } from '@selvedge/protocol'
+import type { Clock } from '@selvedge/service-kit/clock'
+import type { AuditEntry } from '../audit/audit.ts'
+import type { Membership, Person } from '../registry/people.ts'
+import type { Session } from './sessions.ts'
+
+/** Somebody who is signed in. */
+export interface Viewer {
+  readonly session: Session
+  readonly person: Person
+  readonly membership: Membership
+  readonly memberships: readonly Membership[]
+}
+
+/** What the transport tells a handler of the caller, and what the handler tells it back. */
+export interface ConsoleContext {
+  readonly viewer: Viewer | undefined
+  readonly address: string
+  readonly userAgent: string
+  /** Secret of a new session for the cookie; null: the cookie goes. */
+  newSession?: string | null
+  /** Seconds after which to come back, for an answer with HTTP 429. */
+  retryAfter?: number
+}
+
+/** Milliseconds for which a sign-in counts as recent. */
+const recent = 600_000
+
+/** @throws RpcError where the caller lacks what the method asks for */
+export function admit({ session, role }: Access, { viewer }: ConsoleContext, clock: Clock): void {
+  if (session === undefined) return
+  const { session: own, membership } = viewerOf({ viewer })
+  if (role === 'owner' && membership.role !== 'owner')
+    throw new RpcError('forbidden', `this is for owners of the account; you are a ${membership.role}`)
+  if (session === 'recent' && clock.now() - own.authTime > recent)
+    throw new RpcError('step_up_required', 'your sign-in is older than ten minutes')
+}
+
+/** @throws RpcError `signed_out` */
+export function viewerOf({ viewer }: Pick<ConsoleContext, 'viewer'>): Viewer {
+  if (!viewer) throw new RpcError('signed_out', 'you are not signed in')
+  return viewer
+}
+
+/** An entry of the audit log by somebody who is signed in. */
+export function auditOf(
+  context: ConsoleContext,
+  action: string,
+  subject = '',
+  more: Partial<Pick<AuditEntry, 'detail' | 'outcome'>> = {},
+): AuditEntry {
+  const { person, membership } = viewerOf(context)
+  const { accountId } = membership
+  return { accountId, actor: person.email, action, subject, address: context.address, outcome: 'ok', ...more }
+}
+
+export const done = { done: true } as const

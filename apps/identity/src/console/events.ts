@@ -1,0 +1,69 @@
+/** What changes on the devices of an account, told to the pages that look at it. */
+import type { AccountFix } from '@selvedge/protocol'
+import type { Clock } from '@selvedge/service-kit/clock'
+import { type EventStream, openEventStream } from '@selvedge/service-kit/http-app'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Nodes } from '../registry/nodes.ts'
+import { describeDevice } from './handlers/devices.ts'
+import type { Places } from './places.ts'
+
+export interface Events {
+  /** @param isStillAllowed asked now and then: a session that ends takes its stream with it */
+  open(
+    accountId: string,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    isStillAllowed: () => Promise<boolean>,
+  ): void
+  stop(): void
+}
+
+/** Milliseconds between two looks whether the session still lives. */
+const lookInterval = 30_000
+/** Most streams of one account: tabs that were forgotten must not pile up. */
+const maxStreams = 50
+
+export function createEvents({
+  nodes,
+  places,
+  clock,
+}: {
+  nodes: Nodes
+  places: Places
+  clock: Clock
+}): Events {
+  const streams = new Map<string, Set<EventStream>>()
+
+  nodes.onChange((node) => {
+    // A device that was removed from an account is told to all: they look again, and see what is theirs.
+    const accounts = node.accountId === '' ? [node.removedAccount] : [node.accountId]
+    for (const accountId of accounts) {
+      for (const each of streams.get(accountId) ?? []) {
+        each.send({ device: describeDevice(node, clock.now()), isOwn: node.accountId !== '' })
+      }
+    }
+  })
+
+  return {
+    open(accountId, request, reply, isStillAllowed) {
+      const own = streams.get(accountId) ?? new Set()
+      streams.set(accountId, own)
+      if (own.size >= maxStreams) [...own][0]?.end()
+      const look = setInterval(async () => {
+        if (!(await isStillAllowed().catch(() => true))) stream.end()
+      }, lookInterval)
+      look.unref()
+      const unwatch = places.watch(accountId, (fix: AccountFix) => stream.send({ fix }))
+      const stream = openEventStream(request, reply, () => {
+        clearInterval(look)
+        unwatch()
+        own.delete(stream)
+        if (own.size === 0) streams.delete(accountId)
+      })
+      own.add(stream)
+    },
+    stop() {
+      for (const each of streams.values()) for (const stream of each) stream.end()
+    },
+  }
+}

@@ -1,0 +1,70 @@
+import { RpcError } from '@selvedge/protocol'
+import type { ConsoleInput, Device } from '@selvedge/protocol/console'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import type { Audit } from '../../audit/audit.ts'
+import type { Node, Nodes } from '../../registry/nodes.ts'
+import type { Revocations } from '../../revocation/revocations.ts'
+import { auditOf, type ConsoleContext, done, viewerOf } from '../context.ts'
+import type { Places } from '../places.ts'
+
+export interface DeviceParts {
+  readonly clock: Clock
+  readonly nodes: Nodes
+  readonly revocations: Revocations
+  readonly places: Places
+  readonly audit: Audit
+}
+
+/** Milliseconds after which a device that was not seen counts as away: a runtime comes at least every ten minutes. */
+const away = 720_000
+
+/** A device as the console shows it, without its place. */
+export function describeDevice(node: Node, now: number): Omit<Device, 'fix'> {
+  const { nodeId, name, version, enrolledAt, lastSeenAt, blockedAt, services } = node
+  return {
+    nodeId,
+    name,
+    version,
+    state: blockedAt !== null ? 'blocked' : now - lastSeenAt > away ? 'away' : 'online',
+    enrolledAt: isoTime(enrolledAt),
+    lastSeenAt: isoTime(lastSeenAt),
+    blockedAt: blockedAt === null ? null : isoTime(blockedAt),
+    services,
+  }
+}
+
+export function deviceHandlers({ clock, nodes, revocations, places, audit }: DeviceParts) {
+  async function own(nodeId: string, context: ConsoleContext): Promise<void> {
+    const node = await nodes.find(nodeId)
+    if (node?.accountId !== viewerOf(context).membership.accountId)
+      throw new RpcError('not_found', `the account has no device ${nodeId}`)
+  }
+
+  /** A change of one device of the account, with its entry in the audit log. */
+  const change =
+    (action: string, work: (nodeId: string) => Promise<unknown>) =>
+    async ({ nodeId }: ConsoleInput<'device.block'>, context: ConsoleContext) => {
+      await own(nodeId, context)
+      await work(nodeId)
+      await audit.record(auditOf(context, action, nodeId))
+      return done
+    }
+
+  return {
+    'device.list': async (_: unknown, context: ConsoleContext) => {
+      const { accountId } = viewerOf(context).membership
+      const [all, fixes] = await Promise.all([nodes.list(accountId), places.list(accountId)])
+      const now = clock.now()
+      const devices = all.map((node) => {
+        const { nodeId: _node, ...fix } = fixes?.get(node.nodeId) ?? { nodeId: '' }
+        const seen = 'fixedAt' in fix ? Math.max(node.lastSeenAt, Date.parse(fix.fixedAt)) : node.lastSeenAt
+        return { ...describeDevice({ ...node, lastSeenAt: seen }, now), fix: 'fixedAt' in fix ? fix : null }
+      })
+      return { devices, hasPlaces: fixes !== undefined }
+    },
+    'device.block': change('device.block', (nodeId) => nodes.setBlocked(nodeId, true)),
+    'device.unblock': change('device.unblock', (nodeId) => nodes.setBlocked(nodeId, false)),
+    'device.revoke': change('device.revoke', (nodeId) => revocations.revokeAll('node', nodeId)),
+    'device.disassociate': change('device.disassociate', (nodeId) => nodes.removeAccount(nodeId)),
+  }
+}

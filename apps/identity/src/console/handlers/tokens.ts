@@ -1,0 +1,153 @@
+import { RpcError } from '@selvedge/protocol'
+import type { ConsoleInput } from '@selvedge/protocol/console'
+import { type Scope, scopes } from '@selvedge/protocol/tokens'
+import { isoTime } from '@selvedge/service-kit/clock'
+import { type Limiter, limitKeyOf } from '@selvedge/service-kit/http'
+import type { Audit } from '../../audit/audit.ts'
+import type { DeviceRequest, DeviceRequests } from '../../grants/device-requests.ts'
+import type { SignIns } from '../../grants/sign-ins.ts'
+import type { DeveloperTokens } from '../../registry/developer-tokens.ts'
+import type { People } from '../../registry/people.ts'
+import type { Projects } from '../../registry/projects.ts'
+import { auditOf, type ConsoleContext, done, viewerOf } from '../context.ts'
+import { ownProject } from './projects.ts'
+
+export interface TokenParts {
+  readonly projects: Projects
+  readonly people: People
+  readonly developerTokens: DeveloperTokens
+  readonly signIns: SignIns
+  readonly deviceRequests: DeviceRequests
+  readonly audit: Audit
+  /** Codes that a person tried: guessing must not pay (RFC 8628 § 5.1). */
+  readonly codeTries: Limiter
+  /** Seconds. */
+  readonly developerLifetime: number
+}
+
+export function tokenHandlers(parts: TokenParts) {
+  const { projects, people, developerTokens, signIns, deviceRequests, audit, codeTries } = parts
+  const accountOf = (context: ConsoleContext) => viewerOf(context).membership.accountId
+
+  const nameOf = async (clientId: string) => (await projects.find(clientId))?.name ?? clientId
+
+  async function waiting(userCode: string, context: ConsoleContext): Promise<DeviceRequest> {
+    const keys = [viewerOf(context).person.personId, limitKeyOf(context.address)]
+    const wait = Math.max(...keys.map((key) => codeTries.take(key)))
+    if (wait > 0) {
+      context.retryAfter = wait
+      throw new RpcError('busy', `too many codes were tried; wait ${wait} seconds`)
+    }
+    const request = await deviceRequests.find(userCode)
+    if (!request)
+      throw new RpcError('not_found', 'no sign-in waits for this code', {
+        hint: 'Codes end after ten minutes. Check it against the terminal, or run "selvedge login" again.',
+      })
+    for (const key of keys) codeTries.giveBack(key)
+    return request
+  }
+
+  return {
+    'token.list': async (_: unknown, context: ConsoleContext) => {
+      const accountId = accountOf(context)
+      const names = new Map((await projects.list(accountId)).map(({ clientId, name }) => [clientId, name]))
+      const emails = new Map(
+        (await people.members(accountId)).map(({ personId, email }) => [personId, email]),
+      )
+      return (await developerTokens.list(accountId)).map(({ accountId: _account, personId, ...token }) => ({
+        ...token,
+        projectName: names.get(token.clientId) ?? token.clientId,
+        madeBy: emails.get(personId) ?? 'a former member',
+      }))
+    },
+    'token.create': async ({ clientId }: ConsoleInput<'token.create'>, context: ConsoleContext) => {
+      const project = await ownProject(projects, clientId, context)
+      if (!project.active) throw new RpcError('conflict', `the project ${project.name} is turned off`)
+      const { person, membership, session } = viewerOf(context)
+      const subject = {
+        accountId: membership.accountId,
+        personId: person.personId,
+        email: person.email,
+        authTime: Math.floor(session.authTime / 1000),
+      }
+      const made = await developerTokens.issue(
+        subject,
+        clientId,
+        project.developerLifetime || parts.developerLifetime,
+      )
+      await audit.record(auditOf(context, 'developer_token.create', made.jti, { detail: project.name }))
+      return made
+    },
+    'token.revoke': async ({ jti }: ConsoleInput<'token.revoke'>, context: ConsoleContext) => {
+      const token = await developerTokens.find(jti)
+      if (token?.accountId !== accountOf(context))
+        throw new RpcError('not_found', 'the account has no such token')
+      await developerTokens.revoke(jti)
+      await audit.record(
+        auditOf(context, 'developer_token.revoke', jti, { detail: await nameOf(token.clientId) }),
+      )
+      return done
+    },
+    'sign_in.list': async (_: unknown, context: ConsoleContext) => {
+      const all = await signIns.list(accountOf(context))
+      return Promise.all(
+        all.map(async ({ sid, clientId, email, described, scope, createdAt, lastUsedAt, expiresAt }) => ({
+          sid,
+          clientId,
+          projectName: await nameOf(clientId),
+          email,
+          described,
+          scope,
+          createdAt: isoTime(createdAt),
+          lastUsedAt: isoTime(lastUsedAt),
+          expiresAt: isoTime(expiresAt),
+        })),
+      )
+    },
+    'sign_in.revoke': async ({ sid }: ConsoleInput<'sign_in.revoke'>, context: ConsoleContext) => {
+      const own = (await signIns.list(accountOf(context))).find((each) => each.sid === sid)
+      if (!own) throw new RpcError('not_found', 'the account has no such sign-in')
+      await signIns.revoke(sid)
+      await audit.record(auditOf(context, 'sign_in.revoke', sid))
+      return done
+    },
+    'device_request.find': async (
+      { userCode }: ConsoleInput<'device_request.find'>,
+      context: ConsoleContext,
+    ) => {
+      const { scope, ...request } = await waiting(userCode, context)
+      return {
+        ...request,
+        clientName: await nameOf(request.clientId),
+        scopes: scope.split(' ').map((name) => ({ name, meaning: scopes[name as Scope] ?? '' })),
+        isFromHere: limitKeyOf(request.address) === limitKeyOf(context.address),
+      }
+    },
+    'device_request.decide': async (
+      { userCode, approve }: ConsoleInput<'device_request.decide'>,
+      context: ConsoleContext,
+    ) => {
+      const { clientId, address } = await waiting(userCode, context)
+      const { person, membership, session } = viewerOf(context)
+      const project = await projects.find(clientId)
+      // A project's terminal signs in to the account of the project, and to no other.
+      if (approve && project && project.accountId !== '' && project.accountId !== membership.accountId)
+        throw new RpcError('not_found', `the project ${project.name} is not one of this account`, {
+          hint: 'Switch to the account that the project is of.',
+        })
+      const subject = {
+        accountId: membership.accountId,
+        personId: person.personId,
+        email: person.email,
+        authTime: Math.floor(session.authTime / 1000),
+      }
+      if (!(await deviceRequests.decide(userCode, approve ? subject : undefined)))
+        throw new RpcError('not_found', 'no sign-in waits for this code any more')
+      const detail = `${project?.name ?? clientId} from ${address}`
+      await audit.record(
+        auditOf(context, 'device_request.decide', clientId, { detail, outcome: approve ? 'ok' : 'refused' }),
+      )
+      return done
+    },
+  }
+}

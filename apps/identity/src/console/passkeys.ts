@@ -1,0 +1,146 @@
+/** Passkeys (WebAuthn): discoverable, with the person verified by the authenticator. */
+import { RpcError } from '@selvedge/protocol'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import { type SqlStore, sql } from '@selvedge/service-kit/store'
+import type { OneTime } from '../registry/one-time.ts'
+import type { Person } from '../registry/people.ts'
+
+export interface Challenge {
+  readonly challenge: string
+  readonly options: Record<string, unknown>
+}
+
+export interface Passkeys {
+  /** A challenge for whoever has a passkey here: it names nobody, so it tells nothing. */
+  beginSignIn(): Promise<Challenge>
+  /** @returns the person @throws RpcError `credentials_invalid` */
+  finishSignIn(challenge: string, response: unknown): Promise<string>
+  beginRegistration(person: Person): Promise<Challenge>
+  /** @throws RpcError `credentials_invalid`, `already_exists` */
+  finishRegistration(person: Person, challenge: string, response: unknown, name: string): Promise<void>
+  list(
+    personId: string,
+  ): Promise<{ credentialId: string; name: string; createdAt: string; lastUsedAt: string | null }[]>
+  /** @throws RpcError `not_found`, or `conflict` where it is the last way in */
+  remove(person: Person, credentialId: string): Promise<void>
+}
+
+/** Seconds in which a challenge must be answered. */
+const patience = 300
+
+const load = () => import('./webauthn.lazy.ts')
+
+/** @param site where the console is: passkeys are bound to its host name */
+export function createPasskeys(store: SqlStore, clock: Clock, oneTime: OneTime, site: () => URL): Passkeys {
+  const refused = (cause?: unknown) =>
+    new RpcError('credentials_invalid', 'the passkey was not accepted', {
+      cause,
+      hint: 'Try again. If it was removed here, remove it from the device as well and sign in in another way.',
+    })
+
+  return {
+    async beginSignIn() {
+      const { generateAuthenticationOptions } = await load()
+      const options = await generateAuthenticationOptions({
+        rpID: site().hostname,
+        userVerification: 'required',
+        timeout: patience * 1000,
+      })
+      const challenge = await oneTime.create('passkey-sign-in', { expected: options.challenge }, patience)
+      return { challenge, options: { ...options } }
+    },
+    async finishSignIn(challenge, response) {
+      const asked = await oneTime.use('passkey-sign-in', challenge)
+      const [row] = await store.run(
+        sql`SELECT * FROM passkeys WHERE credential_id = ${String((response as { id?: unknown }).id)}`,
+      )
+      if (!asked || !row) throw refused()
+      const { verifyAuthenticationResponse } = await load()
+      const result = await verifyAuthenticationResponse({
+        response: response as never,
+        expectedChallenge: asked.expected!,
+        expectedOrigin: site().origin,
+        expectedRPID: site().hostname,
+        credential: {
+          id: row.credential_id as string,
+          publicKey: new Uint8Array(Buffer.from(row.public_key as string, 'base64url')),
+          counter: row.counter as number,
+        },
+      }).catch((cause: unknown) => {
+        throw refused(cause)
+      })
+      if (!result.verified) throw refused()
+      await store.run(
+        sql`UPDATE passkeys SET counter = ${result.authenticationInfo.newCounter}, last_used_at = ${clock.now()}
+          WHERE credential_id = ${row.credential_id!}`,
+      )
+      return row.person_id as string
+    },
+    async beginRegistration({ personId, email }) {
+      const { generateRegistrationOptions } = await load()
+      const rows = await store.run(sql`SELECT credential_id FROM passkeys WHERE person_id = ${personId}`)
+      const options = await generateRegistrationOptions({
+        rpName: 'Selvedge',
+        rpID: site().hostname,
+        userID: new Uint8Array(Buffer.from(personId)),
+        userName: email,
+        attestationType: 'none',
+        excludeCredentials: rows.map((row) => ({ id: row.credential_id as string })),
+        authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+        supportedAlgorithmIDs: [-7, -8, -257],
+        timeout: patience * 1000,
+      })
+      const payload = { expected: options.challenge, personId }
+      const challenge = await oneTime.create('passkey-registration', payload, patience)
+      return { challenge, options: { ...options } }
+    },
+    async finishRegistration({ personId }, challenge, response, name) {
+      const asked = await oneTime.use('passkey-registration', challenge)
+      if (asked?.personId !== personId) throw refused()
+      const { verifyRegistrationResponse } = await load()
+      const result = await verifyRegistrationResponse({
+        response: response as never,
+        expectedChallenge: asked.expected!,
+        expectedOrigin: site().origin,
+        expectedRPID: site().hostname,
+        supportedAlgorithmIDs: [-7, -8, -257],
+      }).catch((cause: unknown) => {
+        throw refused(cause)
+      })
+      if (!result.verified) throw refused()
+      const { credential } = result.registrationInfo
+      const key = Buffer.from(credential.publicKey).toString('base64url')
+      const rows = await store.run(
+        sql`INSERT INTO passkeys VALUES (${credential.id}, ${personId}, ${name}, ${key}, ${credential.counter},
+          ${(credential.transports ?? []).join(' ')}, ${clock.now()}, NULL) ON CONFLICT DO NOTHING RETURNING credential_id`,
+      )
+      if (!rows[0]) throw new RpcError('already_exists', 'this passkey is registered already')
+    },
+    async list(personId) {
+      const rows = await store.run(
+        sql`SELECT * FROM passkeys WHERE person_id = ${personId} ORDER BY created_at`,
+      )
+      return rows.map((row) => ({
+        credentialId: row.credential_id as string,
+        name: row.name as string,
+        createdAt: isoTime(row.created_at as number),
+        lastUsedAt: row.last_used_at === null ? null : isoTime(row.last_used_at as number),
+      }))
+    },
+    async remove({ personId, password }, credentialId) {
+      const rows = await store.run(sql`SELECT credential_id FROM passkeys WHERE person_id = ${personId}`)
+      if (!rows.some((row) => row.credential_id === credentialId))
+        throw new RpcError('not_found', 'you have no such passkey')
+      const gone = await store.run(
+        sql`DELETE FROM passkeys WHERE credential_id = ${credentialId} AND person_id = ${personId}
+          AND (${password} <> '' OR EXISTS (SELECT 1 FROM passkeys AS others
+            WHERE others.person_id = passkeys.person_id AND others.credential_id <> passkeys.credential_id))
+          RETURNING credential_id`,
+      )
+      if (gone.length === 0)
+        throw new RpcError('conflict', 'this passkey is your only way to sign in', {
+          hint: 'Add another passkey or a password first.',
+        })
+    },
+  }
+}

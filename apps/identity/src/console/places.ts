@@ -1,0 +1,126 @@
+/** Where the devices of an account are: asked of the discovery service, once a page is looked at and while it stays open. */
+import { randomUUID } from 'node:crypto'
+import { type AccountFix, accountFixes, discoveryPaths } from '@selvedge/protocol'
+import { discoveryAudience, type PersonClaims, personProfile } from '@selvedge/protocol/tokens'
+import { type Clock, seconds } from '@selvedge/service-kit/clock'
+import type { Log } from '@selvedge/service-kit/log'
+import type { SigningKeys } from '../keys/signing-keys.ts'
+
+export interface Places {
+  /** Last fix of each node of an account; undefined where the discovery service does not answer. */
+  list(accountId: string): Promise<ReadonlyMap<string, AccountFix> | undefined>
+  /** Tells every new fix of an account until it is stopped. */
+  watch(accountId: string, listener: (fix: AccountFix) => void): () => void
+  stop(): void
+}
+
+export interface PlacesParts {
+  /** URL of the discovery service. */
+  readonly url: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly keys: SigningKeys
+  readonly issuer: () => string
+}
+
+/** Milliseconds for an answer, and between two attempts to follow. */
+const times = { answer: 3000, pause: 2000 }
+/** Seconds for which the word of this service to the discovery service is good. */
+const tokenLife = 120
+/** Largest event in characters. */
+const maxEvent = 10_000
+
+export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Places {
+  const watched = new Map<string, { listeners: Set<(fix: AccountFix) => void>; abort: AbortController }>()
+
+  /** This service's word that somebody of the account asks. */
+  function authorization(accountId: string): Record<string, string> {
+    const now = seconds(clock)
+    const claims: PersonClaims = {
+      iss: issuer(),
+      sub: accountId,
+      aud: discoveryAudience,
+      client_id: 'selvedge-console',
+      azp: 'selvedge-console',
+      scope: 'edge:clusters',
+      iat: now,
+      exp: now + tokenLife,
+      jti: randomUUID(),
+      auth_time: now,
+      account_id: accountId,
+      sid: randomUUID(),
+    }
+    return { Authorization: `Bearer ${keys.sign(personProfile.typ, claims)}` }
+  }
+
+  async function follow(
+    accountId: string,
+    tell: (fix: AccountFix) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const headers = authorization(accountId)
+    const response = await fetch(url + discoveryPaths.accountStream, { headers, signal, redirect: 'error' })
+    if (!response.ok || !response.body) throw new Error(`it answered HTTP ${response.status}`)
+    let text = ''
+    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+      text += chunk
+      const lines = text.split('\n')
+      text = lines.pop()!
+      if (text.length > maxEvent) throw new Error('it sent an event that is too long')
+      for (const line of lines) {
+        const fix = line.startsWith('data: ')
+          ? accountFixes.element.safeParse(JSON.parse(line.slice(6)))
+          : undefined
+        if (fix?.success) tell(fix.data)
+      }
+    }
+  }
+
+  async function keepFollowing(accountId: string, tell: (fix: AccountFix) => void, signal: AbortSignal) {
+    while (!signal.aborted) {
+      await follow(accountId, tell, signal).catch((cause: Error) => {
+        if (!signal.aborted) log.debug('the discovery service is not followed', { reason: cause.message })
+      })
+      await new Promise((resolve) => setTimeout(resolve, times.pause).unref())
+    }
+  }
+
+  return {
+    async list(accountId) {
+      try {
+        const response = await fetch(url + discoveryPaths.accountFixes, {
+          headers: authorization(accountId),
+          redirect: 'error',
+          signal: AbortSignal.timeout(times.answer),
+        })
+        const fixes = accountFixes.parse(await response.json())
+        return new Map(fixes.map((fix) => [fix.nodeId, fix]))
+      } catch {
+        return undefined
+      }
+    },
+    watch(accountId, listener) {
+      let entry = watched.get(accountId)
+      if (!entry) {
+        const { listeners, abort } = (entry = { listeners: new Set(), abort: new AbortController() })
+        watched.set(accountId, entry)
+        const tell = (fix: AccountFix) => {
+          for (const each of listeners) each(fix)
+        }
+        void keepFollowing(accountId, tell, abort.signal)
+      }
+      const { listeners, abort } = entry
+      listeners.add(listener)
+      return () => {
+        listeners.delete(listener)
+        if (listeners.size > 0) return
+        abort.abort()
+        watched.delete(accountId)
+      }
+    },
+    stop() {
+      for (const { abort } of watched.values()) abort.abort()
+      watched.clear()
+    },
+  }
+}

@@ -1,0 +1,113 @@
+/** Sessions of people in browsers. The cookie holds a secret of 256 bits; only its hash is kept. */
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
+
+export interface Session {
+  readonly sessionId: string
+  readonly personId: string
+  readonly accountId: string
+  /** Unix milliseconds of the sign-in. */
+  readonly authTime: number
+}
+
+export interface NewSession {
+  readonly personId: string
+  readonly accountId: string
+  /** How the person proved who it is: passkey, password, recovery code, link. */
+  readonly method: string
+  readonly address: string
+  readonly userAgent: string
+}
+
+export interface Sessions {
+  /** @returns the secret for the cookie */
+  create(session: NewSession): Promise<string>
+  find(secret: string): Promise<Session | undefined>
+  list(personId: string): Promise<
+    (Omit<Session, 'authTime'> & {
+      method: string
+      createdAt: string
+      lastSeenAt: string
+      address: string
+      userAgent: string
+    })[]
+  >
+  /** @returns whether there was such a session of the person */
+  end(personId: string, sessionId: string): Promise<boolean>
+  /** Ends every session of a person but one. */
+  endOthers(personId: string, keep: string): Promise<void>
+  /** Ends what a person looks at of an account. */
+  endOf(personId: string, accountId: string): Promise<void>
+  switchTo(sessionId: string, accountId: string): Promise<void>
+}
+
+/** Milliseconds: longest life, life without being used, and by how much "last seen" may be behind. */
+const times = { life: 7 * 86_400_000, idle: 86_400_000, step: 60_000 }
+
+/** Seconds for which the browser keeps the cookie. */
+export const cookieLife = times.life / 1000
+
+export function createSessions(store: SqlStore, clock: Clock): Sessions {
+  return {
+    async create({ personId, accountId, method, address, userAgent }) {
+      const secret = randomBytes(32).toString('base64url')
+      const now = clock.now()
+      await store.transaction([
+        sql`DELETE FROM sessions WHERE expires_at <= ${now} OR last_seen_at <= ${now - times.idle}`,
+        sql`INSERT INTO sessions VALUES (${randomUUID()}, ${hashOf(secret)}, ${personId}, ${accountId}, ${now}, ${method}, ${now},
+          ${now}, ${now + times.life}, ${address}, ${userAgent.slice(0, 200)})`,
+      ])
+      return secret
+    },
+    async find(secret) {
+      const now = clock.now()
+      const [row] = await store.run(
+        sql`SELECT * FROM sessions WHERE hash = ${hashOf(secret)} AND expires_at > ${now} AND last_seen_at > ${now - times.idle}`,
+      )
+      if (!row) return undefined
+      if (now - (row.last_seen_at as number) > times.step)
+        await store.run(sql`UPDATE sessions SET last_seen_at = ${now} WHERE session_id = ${row.session_id!}`)
+      return toSession(row)
+    },
+    async list(personId) {
+      const now = clock.now()
+      const rows = await store.run(
+        sql`SELECT * FROM sessions WHERE person_id = ${personId} AND expires_at > ${now} AND last_seen_at > ${now - times.idle}
+          ORDER BY last_seen_at DESC`,
+      )
+      return rows.map((row) => ({
+        ...toSession(row),
+        method: row.method as string,
+        createdAt: isoTime(row.created_at as number),
+        lastSeenAt: isoTime(row.last_seen_at as number),
+        address: row.address as string,
+        userAgent: row.user_agent as string,
+      }))
+    },
+    async end(personId, sessionId) {
+      const rows = await store.run(
+        sql`DELETE FROM sessions WHERE session_id = ${sessionId} AND person_id = ${personId} RETURNING session_id`,
+      )
+      return rows.length === 1
+    },
+    async endOthers(personId, keep) {
+      await store.run(sql`DELETE FROM sessions WHERE person_id = ${personId} AND session_id <> ${keep}`)
+    },
+    async endOf(personId, accountId) {
+      await store.run(sql`DELETE FROM sessions WHERE person_id = ${personId} AND account_id = ${accountId}`)
+    },
+    async switchTo(sessionId, accountId) {
+      await store.run(sql`UPDATE sessions SET account_id = ${accountId} WHERE session_id = ${sessionId}`)
+    },
+  }
+}
+
+const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url')
+
+const toSession = (row: Row): Session => ({
+  sessionId: row.session_id as string,
+  personId: row.person_id as string,
+  accountId: row.account_id as string,
+  authTime: row.auth_time as number,
+})

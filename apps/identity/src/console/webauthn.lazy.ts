@@ -1,0 +1,7 @@
+/** The library for passkeys. Loaded when somebody uses one. */
+export {
+  generateAuthenticationOptions,
+  generateRegistrationOptions,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+} from '@simplewebauthn/server'

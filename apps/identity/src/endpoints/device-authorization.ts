@@ -1,0 +1,69 @@
+import { type DeviceAuthorizationResponse, identityPaths, OAuthError } from '@selvedge/protocol'
+import { addressOf } from '@selvedge/service-kit/http'
+import { DpopError, type DpopVerifier } from '@selvedge/service-kit/tokens'
+import type { FastifyInstance } from 'fastify'
+import { checkClientActive } from '../checks/client-active.ts'
+import { checkScopeAllowed } from '../checks/scope-allowed.ts'
+import { type DeviceRequests, deviceTimes } from '../grants/device-requests.ts'
+import { parseForm, required } from '../grants/form.ts'
+import type { Limits } from '../grants/limits.ts'
+import type { Projects } from '../registry/projects.ts'
+import { refuseSecret } from './token.ts'
+
+export interface DeviceAuthorizationParts {
+  readonly projects: Projects
+  readonly deviceRequests: DeviceRequests
+  readonly limits: Limits
+  readonly dpop: DpopVerifier
+  readonly issuer: () => string
+  /** Where people find the console. */
+  readonly consoleUrl: () => string
+  readonly trustedProxies: readonly string[]
+}
+
+/** `POST /device_authorization` (RFC 8628 § 3.1). A proof sent with it binds the tokens that come of it. */
+export function addDeviceAuthorizationEndpoint(
+  routes: FastifyInstance,
+  parts: DeviceAuthorizationParts,
+): void {
+  const { dpop, issuer } = parts
+  routes.post(
+    identityPaths.deviceAuthorization,
+    async (request, reply): Promise<DeviceAuthorizationResponse> => {
+      const address = addressOf(request.raw, parts.trustedProxies)
+      parts.limits.takeAddress(address)
+      refuseSecret(request.headers.authorization)
+      const form = parseForm(request.body as string)
+      const project = await checkClientActive(parts.projects, required(form, 'client_id'))
+      const scope = checkScopeAllowed(project, form.get('scope') ?? 'openid')
+      const { dpop: proof } = request.headers
+      let jkt = ''
+      if (typeof proof === 'string' && project.dpop !== 'off') {
+        reply.header('DPoP-Nonce', dpop.nonce())
+        try {
+          jkt = dpop.verify(proof, { htm: 'POST', htu: issuer() + identityPaths.deviceAuthorization }).jkt
+        } catch (cause) {
+          if (cause instanceof DpopError) throw new OAuthError(cause.code, cause.message, { cause })
+          throw cause
+        }
+      }
+      const userAgent = (request.headers['user-agent'] ?? '').slice(0, 200)
+      const { deviceCode, userCode } = await parts.deviceRequests.create({
+        clientId: project.clientId,
+        scope,
+        jkt,
+        address,
+        userAgent,
+      })
+      const page = parts.consoleUrl() + identityPaths.verification
+      return {
+        device_code: deviceCode,
+        user_code: userCode,
+        verification_uri: page,
+        verification_uri_complete: `${page}?user_code=${userCode}`,
+        expires_in: deviceTimes.life,
+        interval: deviceTimes.interval,
+      }
+    },
+  )
+}

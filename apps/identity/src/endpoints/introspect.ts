@@ -1,0 +1,83 @@
+import { identityPaths } from '@selvedge/protocol'
+import { type Clock, seconds } from '@selvedge/service-kit/clock'
+import { addressOf } from '@selvedge/service-kit/http'
+import type { TokenVerifier } from '@selvedge/service-kit/tokens'
+import type { FastifyInstance } from 'fastify'
+import { parseForm, required } from '../grants/form.ts'
+import type { Limits } from '../grants/limits.ts'
+import type { SignIn, SignIns } from '../grants/sign-ins.ts'
+import type { Nodes } from '../registry/nodes.ts'
+import type { Projects } from '../registry/projects.ts'
+import type { Revocations } from '../revocation/revocations.ts'
+import { clientOf, type IssuedToken, readIssuedToken } from './issued-token.ts'
+import { refuseSecret } from './token.ts'
+
+export interface IntrospectParts {
+  readonly clock: Clock
+  readonly issuer: () => string
+  /** Believes this service's own keys only. */
+  readonly verifier: TokenVerifier
+  readonly signIns: SignIns
+  readonly revocations: Revocations
+  readonly projects: Projects
+  readonly nodes: Nodes
+  readonly limits: Limits
+  readonly trustedProxies: readonly string[]
+}
+
+const inactive = { active: false } as const
+
+/**
+ * `POST /introspect` (RFC 7662), for every kind of token. Clients have no secrets, so what authorizes the caller is the token
+ * itself, which nobody can guess, together with the client that it was issued to: a client learns nothing of another's tokens.
+ */
+export function addIntrospectEndpoint(routes: FastifyInstance, parts: IntrospectParts): void {
+  const { clock, revocations, signIns } = parts
+  routes.post(identityPaths.introspect, async (request): Promise<object> => {
+    parts.limits.takeAddress(addressOf(request.raw, parts.trustedProxies))
+    refuseSecret(request.headers.authorization)
+    const form = parseForm(request.body as string)
+    const token = await readIssuedToken(required(form, 'token'), parts.verifier, signIns, parts.issuer())
+    if (!token) return inactive
+    const client = clientOf(token)
+    if (client !== undefined && form.get('client_id') !== client) return inactive
+    if (client !== undefined && !(await parts.projects.find(client))?.active) return inactive
+    if (token.kind === 'refresh') return describeRefresh(token.signIn, form.get('token')!)
+    return describe(token)
+  })
+
+  async function describe({ kind, claims }: Exclude<IssuedToken, { kind: 'refresh' }>): Promise<object> {
+    if (claims.exp <= seconds(clock)) return inactive
+    const client = kind === 'developer' ? { client_id: claims.aud as string } : {}
+    if (revocations.reasonFor({ ...claims, ...client }) !== undefined) return inactive
+    const node = claims.node_id === undefined ? undefined : await parts.nodes.find(claims.node_id)
+    if (node && node.blockedAt !== null) return inactive
+    const bound = (claims as { cnf?: object }).cnf !== undefined
+    const type = kind === 'access' ? (bound ? 'DPoP' : 'Bearer') : 'N_A'
+    return { active: true, token_type: type, ...client, ...claims }
+  }
+
+  async function describeRefresh(signIn: SignIn, token: string): Promise<object> {
+    const { sid, origin, clientId, accountId, nodeId, scope, createdAt, expiresAt, jkt } = signIn
+    const claims = {
+      jti: sid,
+      iat: Math.floor(createdAt / 1000),
+      account_id: accountId,
+      client_id: clientId,
+      ...(origin !== '' && { sid: origin }),
+      ...(nodeId !== '' && { node_id: nodeId }),
+    }
+    if (!(await signIns.isCurrent(token)) || revocations.reasonFor(claims) !== undefined) return inactive
+    const exp = Math.floor(expiresAt / 1000)
+    return {
+      active: true,
+      token_type: 'N_A',
+      iss: parts.issuer(),
+      sub: accountId,
+      scope,
+      exp,
+      ...claims,
+      ...(jkt !== '' && { cnf: { jkt } }),
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import { identityPaths, OAuthError } from '@selvedge/protocol'
+import { hasScope } from '@selvedge/protocol/tokens'
+import { type Clock, seconds } from '@selvedge/service-kit/clock'
+import { addressOf } from '@selvedge/service-kit/http'
+import { requireProof } from '@selvedge/service-kit/http-app'
+import type { DpopVerifier, TokenVerifier } from '@selvedge/service-kit/tokens'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Limits } from '../grants/limits.ts'
+import type { SignIns } from '../grants/sign-ins.ts'
+import type { Accounts } from '../registry/accounts.ts'
+import type { Revocations } from '../revocation/revocations.ts'
+import { readIssuedToken } from './issued-token.ts'
+
+export interface UserInfoParts {
+  readonly clock: Clock
+  readonly issuer: () => string
+  readonly verifier: TokenVerifier
+  readonly signIns: SignIns
+  readonly accounts: Accounts
+  readonly revocations: Revocations
+  readonly dpop: DpopVerifier
+  readonly limits: Limits
+  readonly trustedProxies: readonly string[]
+}
+
+/** `GET` and `POST /userinfo` (OpenID Connect Core 1.0 § 5.3): whose access token it is. Needs the scope "openid". */
+export function addUserInfoEndpoint(app: FastifyInstance, parts: UserInfoParts): void {
+  async function answer(request: FastifyRequest, reply: FastifyReply): Promise<object> {
+    parts.limits.takeAddress(addressOf(request.raw, parts.trustedProxies))
+    reply.header('WWW-Authenticate', 'Bearer')
+    const [, scheme = '', text = ''] =
+      /^(Bearer|DPoP) +(\S+)$/i.exec(request.headers.authorization ?? '') ?? []
+    if (text === '')
+      throw new OAuthError('invalid_token', 'send the access token as "Authorization: Bearer <token>"')
+    const token = await readIssuedToken(text, parts.verifier, parts.signIns, parts.issuer())
+    if (token?.kind !== 'access')
+      throw new OAuthError('invalid_token', 'the token is no access token of this service')
+    const claims = token.claims as typeof token.claims & { scope: string; cnf?: { jkt: string } }
+    if (claims.exp <= seconds(parts.clock))
+      throw new OAuthError('invalid_token', 'the access token has expired')
+    const revoked = parts.revocations.reasonFor(claims)
+    if (revoked !== undefined)
+      throw new OAuthError('invalid_token', `the access token was revoked: ${revoked}`)
+    if (claims.cnf) {
+      const proof =
+        scheme.toLowerCase() === 'dpop' &&
+        requireProof({ dpop: parts.dpop, url: parts.issuer() }, request, reply, text)
+      if (!proof || proof.jkt !== claims.cnf.jkt)
+        throw new OAuthError(
+          'invalid_token',
+          'the access token is bound to a key: send it as "DPoP", with a proof of that key',
+        )
+    }
+    if (!hasScope(claims.scope, 'openid'))
+      throw new OAuthError('invalid_token', 'the access token lacks the scope "openid"')
+    reply.removeHeader('WWW-Authenticate')
+    const { accountId, email } = await parts.accounts.byId(claims.account_id!)
+    return { sub: claims.sub, account_id: accountId, email }
+  }
+  app.route({ method: ['GET', 'POST'], url: identityPaths.userinfo, handler: answer })
+}

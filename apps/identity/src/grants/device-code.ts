@@ -1,0 +1,74 @@
+import { grantTypes, OAuthError, type OAuthErrorCode } from '@selvedge/protocol'
+import { hasScope } from '@selvedge/protocol/tokens'
+import { checkClientActive } from '../checks/client-active.ts'
+import { checkNotRevoked } from '../checks/not-revoked.ts'
+import type { Approved, DeviceRequests, Poll } from './device-requests.ts'
+import { required } from './form.ts'
+import type { Grant } from './grant.ts'
+import { type RefreshParts, tokensOf } from './refresh-token.ts'
+import type { SignIn } from './sign-ins.ts'
+
+export interface DeviceCodeParts extends RefreshParts {
+  readonly issuer: () => string
+  readonly deviceRequests: DeviceRequests
+}
+
+const refusals: Readonly<Record<Exclude<Poll['outcome'], 'approved'>, readonly [OAuthErrorCode, string]>> = {
+  pending: ['authorization_pending', 'nobody has approved the sign-in yet'],
+  too_fast: ['slow_down', 'the poll came too early; wait 5 seconds longer between polls from now on'],
+  denied: ['access_denied', 'the sign-in was refused on the page'],
+  ended: ['expired_token', 'the device code was used, or has ended; begin the sign-in again'],
+  unknown: ['invalid_grant', 'the device code is none of this service, or of another client'],
+}
+
+/** RFC 8628 § 3.4: a terminal asks whether somebody has approved its sign-in. */
+export function deviceCode(parts: DeviceCodeParts): Grant {
+  return {
+    grantType: grantTypes.deviceCode,
+    tokenError: 'invalid_grant',
+    async answer(form, caller) {
+      const clientId = required(form, 'client_id')
+      const code = required(form, 'device_code')
+      const project = await checkClientActive(parts.projects, clientId)
+      const jkt = caller.prove(project.dpop)
+      const poll = await parts.deviceRequests.poll(code, clientId)
+      if (poll.outcome !== 'approved') {
+        const [error, why] = refusals[poll.outcome]
+        throw new OAuthError(error, why)
+      }
+      const { approved } = poll
+      if (approved.jkt !== '' && approved.jkt !== jkt)
+        throw new OAuthError(
+          'invalid_grant',
+          'the device code is bound to a key; send a DPoP proof of that key',
+        )
+      const signIn = signInOf(approved, parts.issuer(), jkt)
+      const { sid, accountId } = signIn
+      // A retry within the grace may come after the person has taken the sign-in back.
+      checkNotRevoked(parts.revocations, { jti: sid, iat: Number.MAX_SAFE_INTEGER }, 'sign-in')
+      parts.limits.takeFor(clientId, accountId)
+      const lasts = hasScope(approved.scope, 'offline_access')
+      return {
+        ...(await tokensOf(parts, { signIn, scope: approved.scope, jkt })),
+        ...(lasts && { refresh_token: await parts.signIns.begin(signIn) }),
+      }
+    },
+  }
+}
+
+/** The sign-in that an approved request becomes: of a person, for this service itself. */
+function signInOf(approved: Approved, issuer: string, jkt: string | undefined): SignIn {
+  const { sid, clientId, scope, accountId, personId, email, authTime, userAgent, address } = approved
+  const described = `${userAgent || 'a terminal'} from ${address}`
+  const own = { sid, clientId, scope, accountId, personId, email, authTime, described }
+  return {
+    ...own,
+    nodeId: '',
+    origin: '',
+    audience: issuer,
+    jkt: jkt ?? '',
+    createdAt: 0,
+    expiresAt: 0,
+    lastUsedAt: 0,
+  }
+}

@@ -1,0 +1,140 @@
+/** Sign-ins from a terminal that wait for somebody to approve them (RFC 8628). */
+import { createHash, randomBytes, randomInt } from 'node:crypto'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
+import type { DeveloperSubject } from '../registry/developer-tokens.ts'
+import { newSid } from './sign-ins.ts'
+
+export interface DeviceRequest {
+  readonly clientId: string
+  readonly scope: string
+  readonly userCode: string
+  /** Where the request came from, for the person who decides to compare. */
+  readonly address: string
+  readonly userAgent: string
+  readonly createdAt: string
+}
+
+export interface NewDeviceRequest {
+  readonly clientId: string
+  readonly scope: string
+  /** Thumbprint of the key that the tokens will be bound to; "" where they will not. */
+  readonly jkt: string
+  readonly address: string
+  readonly userAgent: string
+}
+
+export type Approved = DeveloperSubject & NewDeviceRequest & { readonly sid: string }
+
+export type Poll =
+  | { readonly outcome: 'pending' | 'too_fast' | 'denied' | 'ended' | 'unknown' }
+  | { readonly outcome: 'approved'; readonly approved: Approved }
+
+export interface DeviceRequests {
+  create(request: NewDeviceRequest): Promise<{ deviceCode: string; userCode: string }>
+  /** The request of a user code that waits for a decision. */
+  find(userCode: string): Promise<DeviceRequest | undefined>
+  /** Decides once. @param by who approves; undefined: refused @returns whether the request still waited */
+  decide(userCode: string, by: DeveloperSubject | undefined): Promise<boolean>
+  /** One poll of the device. An approved request is given out once; again only within the grace, for lost answers. */
+  poll(deviceCode: string, clientId: string): Promise<Poll>
+}
+
+/** Seconds: life of a request, first interval between polls, and by how much a poll that comes too early lengthens it (§ 3.5). */
+export const deviceTimes = { life: 600, interval: 5, slowDown: 5 }
+/** No vowels, nothing that looks like something else: 20^8 codes (§ 6.1). */
+const alphabet = 'BCDFGHJKLMNPQRSTVWXZ'
+/** Milliseconds by which a poll may be early: clocks of devices and networks are what they are. */
+const tolerance = 500
+
+export function createDeviceRequests(store: SqlStore, clock: Clock, grace: number): DeviceRequests {
+  return {
+    async create({ clientId, scope, jkt, address, userAgent }) {
+      const now = clock.now()
+      const deviceCode = randomBytes(32).toString('base64url')
+      await store.run(sql`DELETE FROM device_requests WHERE expires_at < ${now - 86_400_000}`)
+      for (;;) {
+        const userCode = Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join('')
+        const rows = await store.run(
+          sql`INSERT INTO device_requests VALUES (${hashOf(deviceCode)}, ${userCode}, ${clientId}, ${scope}, ${jkt}, ${address},
+            ${userAgent}, ${now}, ${now + deviceTimes.life * 1000}, ${deviceTimes.interval}, 0, 0, 'pending', ${newSid()}, NULL,
+            '', '', '', 0) ON CONFLICT DO NOTHING RETURNING user_code`,
+        )
+        if (rows[0]) return { deviceCode, userCode: `${userCode.slice(0, 4)}-${userCode.slice(4)}` }
+      }
+    },
+    async find(userCode) {
+      const rows = await store.run(
+        sql`SELECT * FROM device_requests WHERE user_code = ${normal(userCode)} AND state = 'pending' AND expires_at > ${clock.now()}`,
+      )
+      return rows[0] && toRequest(rows[0])
+    },
+    async decide(userCode, by) {
+      const { accountId, personId, email, authTime } = by ?? {
+        accountId: '',
+        personId: '',
+        email: '',
+        authTime: 0,
+      }
+      const rows = await store.run(
+        sql`UPDATE device_requests SET state = ${by ? 'approved' : 'denied'}, account_id = ${accountId}, person_id = ${personId},
+            email = ${email}, auth_time = ${authTime}
+          WHERE user_code = ${normal(userCode)} AND state = 'pending' AND expires_at > ${clock.now()} RETURNING user_code`,
+      )
+      return rows.length === 1
+    },
+    async poll(deviceCode, clientId) {
+      const now = clock.now()
+      const hash = hashOf(deviceCode)
+      const [used] = await store.run(
+        sql`UPDATE device_requests SET state = 'used', used_at = ${now}
+          WHERE device_hash = ${hash} AND client_id = ${clientId} AND state = 'approved' AND expires_at > ${now} RETURNING *`,
+      )
+      if (used) return { outcome: 'approved', approved: toApproved(used) }
+      const [row] = await store.run(
+        sql`UPDATE device_requests SET polled_at = ${now},
+            too_fast = CASE WHEN ${now} - polled_at < step * 1000 - ${tolerance} THEN 1 ELSE 0 END,
+            step = CASE WHEN ${now} - polled_at < step * 1000 - ${tolerance} THEN step + ${deviceTimes.slowDown} ELSE step END
+          WHERE device_hash = ${hash} AND client_id = ${clientId} RETURNING *`,
+      )
+      if (!row) return { outcome: 'unknown' }
+      if (row.state === 'denied') return { outcome: 'denied' }
+      if (row.state === 'used') {
+        const isRetry = now - (row.used_at as number) <= grace * 1000
+        return isRetry ? { outcome: 'approved', approved: toApproved(row) } : { outcome: 'ended' }
+      }
+      if ((row.expires_at as number) <= now) return { outcome: 'ended' }
+      return { outcome: row.too_fast === 1 ? 'too_fast' : 'pending' }
+    },
+  }
+}
+
+const hashOf = (code: string): string => createHash('sha256').update(code).digest('base64url')
+
+/** As a person types it: any case, with or without hyphen and spaces. */
+const normal = (userCode: string): string => userCode.toUpperCase().replaceAll(/[^A-Z]/g, '')
+
+const toRequest = (row: Row): DeviceRequest => {
+  const code = row.user_code as string
+  return {
+    clientId: row.client_id as string,
+    scope: row.scope as string,
+    userCode: `${code.slice(0, 4)}-${code.slice(4)}`,
+    address: row.address as string,
+    userAgent: row.user_agent as string,
+    createdAt: isoTime(row.created_at as number),
+  }
+}
+
+const toApproved = (row: Row): Approved => ({
+  sid: row.sid as string,
+  clientId: row.client_id as string,
+  scope: row.scope as string,
+  jkt: row.jkt as string,
+  address: row.address as string,
+  userAgent: row.user_agent as string,
+  accountId: row.account_id as string,
+  personId: row.person_id as string,
+  email: row.email as string,
+  authTime: row.auth_time as number,
+})

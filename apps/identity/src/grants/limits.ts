@@ -1,0 +1,42 @@
+import type { Clock } from '@selvedge/service-kit/clock'
+import { createLimiter, limitKeyOf, type Rate, takeOrRefuse } from '@selvedge/service-kit/http'
+
+/**
+ * How often one caller is served. Addresses are counted before anything is looked at; clients, accounts and nodes once they
+ * have proved themselves, so that nobody uses up the share of another by naming him.
+ */
+export interface Limits {
+  /** @throws OAuthError `temporarily_unavailable` */
+  takeAddress(address: string): void
+  /** @throws OAuthError `temporarily_unavailable` */
+  takeFor(clientId: string, accountId: string): void
+  /** @throws OAuthError `temporarily_unavailable` */
+  takeNode(nodeId: string): void
+}
+
+/** @param perMinute requests a minute of one address, client or account, and node; each may come in one burst */
+export function createLimits(
+  clock: Clock,
+  perMinute: {
+    readonly address: number
+    readonly client: number
+    readonly account: number
+    readonly node: number
+  },
+): Limits {
+  const limiterOf = (count: number) => createLimiter(rateOf(count), clock)
+  const addresses = limiterOf(perMinute.address)
+  const clients = limiterOf(perMinute.client)
+  const accounts = limiterOf(perMinute.account)
+  const nodes = limiterOf(perMinute.node)
+  return {
+    takeAddress: (address) => takeOrRefuse(addresses, limitKeyOf(address), 'this address'),
+    takeFor(clientId, accountId) {
+      takeOrRefuse(clients, clientId, 'this client')
+      takeOrRefuse(accounts, accountId, 'this account')
+    },
+    takeNode: (nodeId) => takeOrRefuse(nodes, nodeId, 'this node'),
+  }
+}
+
+const rateOf = (perMinute: number): Rate => ({ burst: perMinute, perSecond: perMinute / 60 })

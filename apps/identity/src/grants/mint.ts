@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto'
+import type { TokenResponse } from '@selvedge/protocol'
+import { type AccessClaims, accessProfile, type PersonClaims } from '@selvedge/protocol/tokens'
+import { type Clock, seconds } from '@selvedge/service-kit/clock'
+import type { SigningKeys } from '../keys/signing-keys.ts'
+import type { Project } from '../registry/projects.ts'
+
+export interface MintParts {
+  readonly clock: Clock
+  readonly keys: SigningKeys
+  readonly issuer: () => string
+  /** Seconds, where the project says nothing else. */
+  readonly lifetime: number
+}
+
+/** What an access token rests on, once everything was checked. */
+export interface Grounds {
+  readonly project: Project
+  readonly accountId: string
+  readonly authTime: number
+  readonly scope: string
+  readonly audience: string | string[]
+  /** What it ends with. */
+  readonly sid: string
+  /** Undefined: for a person alone. */
+  readonly nodeId: string | undefined
+  /** Thumbprint of the key that it is bound to; undefined: a bearer token. */
+  readonly jkt: string | undefined
+}
+
+export type Mint = (grounds: Grounds) => TokenResponse
+
+/** The one place where access tokens are made. */
+export function createMint({ clock, keys, issuer, lifetime }: MintParts): Mint {
+  return ({ project, accountId, authTime, scope, audience, sid, nodeId, jkt }) => {
+    const now = seconds(clock)
+    const life = project.accessLifetime || lifetime
+    const claims: AccessClaims | PersonClaims = {
+      iss: issuer(),
+      sub: accountId,
+      aud: audience,
+      client_id: project.clientId,
+      azp: project.clientId,
+      scope,
+      iat: now,
+      exp: now + life,
+      jti: randomUUID(),
+      auth_time: authTime,
+      account_id: accountId,
+      sid,
+      ...(nodeId !== undefined && { node_id: nodeId, act: { sub: nodeId } }),
+      ...(jkt !== undefined && { cnf: { jkt } }),
+    }
+    return {
+      access_token: keys.sign(accessProfile.typ, claims),
+      token_type: jkt === undefined ? 'Bearer' : 'DPoP',
+      expires_in: life,
+      scope,
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import { grantTypes, OAuthError } from '@selvedge/protocol'
+import { hasScope } from '@selvedge/protocol/tokens'
+import type { Audit } from '../audit/audit.ts'
+import { checkClientActive } from '../checks/client-active.ts'
+import { checkNotRevoked } from '../checks/not-revoked.ts'
+import { checkScopeApproved } from '../checks/scope-approved.ts'
+import type { DeveloperTokens } from '../registry/developer-tokens.ts'
+import type { Projects } from '../registry/projects.ts'
+import type { Revocations } from '../revocation/revocations.ts'
+import { required } from './form.ts'
+import type { Grant } from './grant.ts'
+import type { Limits } from './limits.ts'
+import type { Mint } from './mint.ts'
+import type { SignIn, SignIns } from './sign-ins.ts'
+
+export interface RefreshParts {
+  readonly projects: Projects
+  readonly signIns: SignIns
+  readonly revocations: Revocations
+  readonly developerTokens: DeveloperTokens
+  readonly audit: Audit
+  readonly limits: Limits
+  readonly mint: Mint
+}
+
+const refusals = {
+  unknown: 'the refresh token is none of this service',
+  ended: 'the sign-in of the refresh token has ended; sign in again',
+  revoked: 'the sign-in of the refresh token was revoked; sign in again',
+  reused:
+    'the refresh token was used before, so its sign-in is revoked: somebody else may have a copy. Sign in again',
+} as const
+
+/** RFC 6749 § 6, with rotation (RFC 9700 § 4.14.2) and a grace for answers that got lost. */
+export function refreshToken(parts: RefreshParts): Grant {
+  const { projects, signIns, revocations, audit } = parts
+
+  /** What does not depend on which of its tokens was shown. Nothing is used up, and nothing revoked, by failing here. */
+  async function checkSignIn(
+    signIn: SignIn | undefined,
+    clientId: string,
+    jkt: string | undefined,
+  ): Promise<SignIn> {
+    if (!signIn) throw new OAuthError('invalid_grant', refusals.unknown)
+    if (signIn.clientId !== clientId)
+      throw new OAuthError('invalid_grant', 'the refresh token is of another client')
+    // A copy of the string alone must not be enough to end the sign-in of its owner.
+    if (signIn.jkt !== '' && signIn.jkt !== jkt)
+      throw new OAuthError(
+        'invalid_grant',
+        'the refresh token is bound to a key; send a DPoP proof of that key',
+      )
+    const { sid, origin, accountId, nodeId, createdAt } = signIn
+    const iat = Math.floor(createdAt / 1000)
+    const claims = {
+      jti: sid,
+      iat,
+      account_id: accountId,
+      client_id: clientId,
+      ...(origin !== '' && { sid: origin }),
+      ...(nodeId !== '' && { node_id: nodeId }),
+    }
+    checkNotRevoked(revocations, claims, 'refresh token')
+    return signIn
+  }
+
+  return {
+    grantType: grantTypes.refreshToken,
+    tokenError: 'invalid_grant',
+    async answer(form, caller) {
+      const clientId = required(form, 'client_id')
+      const token = required(form, 'refresh_token')
+      const project = await checkClientActive(projects, clientId)
+      const jkt = caller.prove(project.dpop)
+      const signIn = await checkSignIn(await signIns.find(token), clientId, jkt)
+      const scope = form.get('scope') ?? signIn.scope
+      checkScopeApproved({ scope: signIn.scope }, scope)
+      if (!project.scopes.includes('offline_access'))
+        throw new OAuthError('invalid_grant', 'the project may not have refresh tokens any more')
+      parts.limits.takeFor(clientId, signIn.accountId)
+      const rotation = await signIns.rotate(token)
+      if (rotation.outcome !== 'ok') {
+        if (rotation.outcome === 'reused') {
+          await audit.record({
+            accountId: signIn.accountId,
+            actor: clientId,
+            action: 'sign_in.reuse',
+            subject: signIn.sid,
+            address: caller.address,
+            outcome: 'refused',
+            detail: 'an old refresh token came after its grace; the sign-in was revoked',
+          })
+        }
+        throw new OAuthError('invalid_grant', refusals[rotation.outcome])
+      }
+      return { ...(await tokensOf(parts, { signIn, scope, jkt })), refresh_token: rotation.refreshToken }
+    },
+  }
+}
+
+/** The tokens that a sign-in gives, at its beginning and at each refresh. */
+export async function tokensOf(
+  { projects, developerTokens, mint }: Pick<RefreshParts, 'projects' | 'developerTokens' | 'mint'>,
+  { signIn, scope, jkt }: { signIn: SignIn; scope: string; jkt: string | undefined },
+) {
+  const { sid, clientId, accountId, personId, email, nodeId, audience, authTime } = signIn
+  const project = await checkClientActive(projects, clientId)
+  const access = mint({
+    project,
+    accountId,
+    authTime,
+    scope,
+    audience,
+    sid,
+    nodeId: nodeId === '' ? undefined : nodeId,
+    jkt,
+  })
+  if (nodeId !== '' || !hasScope(scope, 'openid')) return access
+  const lifetime = access.expires_in
+  const subject = { accountId, personId, email, authTime }
+  return {
+    ...access,
+    id_token: developerTokens.issueFor(subject, clientId, { lifetime, sid, scope: signIn.scope }),
+  }
+}

@@ -1,0 +1,51 @@
+/** Secrets that are good once: links to set up or join an account, challenges of passkeys. Only their hashes are kept. */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Clock } from '@selvedge/service-kit/clock'
+import { type SqlStore, sql } from '@selvedge/service-kit/store'
+
+export type Purpose = 'setup' | 'reset' | 'invitation' | 'passkey-sign-in' | 'passkey-registration'
+
+export interface OneTime {
+  /** @param life seconds @returns the secret: 32 random bytes in base64url */
+  create(purpose: Purpose, payload: object, life: number): Promise<string>
+  /** What a secret is for, without using it up; undefined where it is unknown, used or ended. */
+  look(secret: string): Promise<{ purpose: Purpose; payload: Record<string, string> } | undefined>
+  /** Uses a secret up. One caller gets its payload, whoever else tries. */
+  use(purpose: Purpose, secret: string): Promise<Record<string, string> | undefined>
+  /** Takes back every secret of a purpose. */
+  forget(purpose: Purpose): Promise<void>
+}
+
+export function createOneTime(store: SqlStore, clock: Clock): OneTime {
+  return {
+    async create(purpose, payload, life) {
+      const secret = randomBytes(32).toString('base64url')
+      const now = clock.now()
+      await store.transaction([
+        sql`DELETE FROM one_time WHERE expires_at <= ${now}`,
+        sql`INSERT INTO one_time VALUES (${hashOf(secret)}, ${purpose}, ${JSON.stringify(payload)}, ${now + life * 1000})`,
+      ])
+      return secret
+    },
+    async look(secret) {
+      const rows = await store.run(
+        sql`SELECT purpose, payload FROM one_time WHERE hash = ${hashOf(secret)} AND expires_at > ${clock.now()}`,
+      )
+      return (
+        rows[0] && { purpose: rows[0].purpose as Purpose, payload: JSON.parse(rows[0].payload as string) }
+      )
+    },
+    async use(purpose, secret) {
+      const rows = await store.run(
+        sql`DELETE FROM one_time WHERE hash = ${hashOf(secret)} AND purpose = ${purpose} AND expires_at > ${clock.now()}
+          RETURNING payload`,
+      )
+      return rows[0] && JSON.parse(rows[0].payload as string)
+    },
+    async forget(purpose) {
+      await store.run(sql`DELETE FROM one_time WHERE purpose = ${purpose}`)
+    },
+  }
+}
+
+const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url')
