@@ -21,7 +21,7 @@ const programs = {
   identity: {
     main: 'src/main.ts',
     'sqlite-worker': sqliteWorker,
-    'common-passwords.lazy': 'src/console/common-passwords.lazy.ts',
+    'breached-passwords.lazy': 'src/console/breached-passwords.lazy.ts',
     'webauthn.lazy': 'src/console/webauthn.lazy.ts',
   },
   discovery: { main: 'src/main.ts', 'sqlite-worker': sqliteWorker },

@@ -8,7 +8,7 @@ import { root } from './harness/processes.ts'
 
 const files = execFileSync(
   'git',
-  ['ls-files', '--cached', '--others', '--exclude-standard', 'packages/*.ts', 'apps/*.ts'],
+  ['ls-files', '--cached', '--others', '--exclude-standard', 'packages/*.ts', 'apps/*.ts', 'apps/*.tsx'],
   { cwd: root, encoding: 'utf8' },
 )
   .trim()
@@ -37,15 +37,24 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   'packages/protocol': [/^zod$/],
   // Runs in browsers: nothing of Node but in src/node.
   'packages/client': [/^@selvedge\/protocol(\/|$)/],
-  'packages/service-kit': [/^node:/, /^@selvedge\/protocol(\/|$)/, /^zod$/, /^fastify$/],
+  'packages/service-kit': [/^node:/, /^@selvedge\/protocol(\/|$)/, /^(zod|fastify|postgres)$/],
   'apps/runtime': [
     /^node:/,
     /^@selvedge\/(protocol|client|service-kit)(\/|$)/,
     /^(zod|tar|@fastify\/busboy|@bjorn3\/browser_wasi_shim)$/,
   ],
-  'apps/identity': [/^node:/, /^@selvedge\/(protocol|service-kit)(\/|$)/, /^fastify$/],
+  'apps/identity': [
+    /^node:/,
+    /^@selvedge\/(protocol|service-kit)(\/|$)/,
+    /^(fastify|@simplewebauthn\/server|@zxcvbn-ts\/language-common)$/,
+  ],
   'apps/discovery': [/^node:/, /^@selvedge\/(protocol|service-kit)(\/|$)/, /^fastify$/],
-  'apps/cli': [/^node:/, /^@selvedge\/(protocol|client)(\/|$)/, /^(commander|tar)$/],
+  // Pages: nothing of Node, nothing of the services but their contract.
+  'apps/console': [
+    /^@selvedge\/(protocol|client)(\/|$)/,
+    /^(preact(\/hooks)?|@simplewebauthn\/browser|d3-geo|topojson-client)$/,
+  ],
+  'apps/cli': [/^node:/, /^@selvedge\/(protocol|client)(\/|$)/, /^(commander|tar|uqr)$/],
   'apps/stack': [/^node:/, /^@selvedge\/service-kit(\/|$)/],
 }
 
@@ -68,11 +77,15 @@ const features: Readonly<Record<string, Readonly<Record<string, readonly string[
   },
   'apps/identity': {
     keys: [],
-    registry: ['keys'],
-    checks: ['registry'],
-    grants: ['checks', 'registry', 'keys'],
-    endpoints: ['grants', 'registry', 'keys'],
-    admin: ['registry', 'keys'],
+    changes: [],
+    audit: [],
+    revocation: [],
+    registry: [],
+    checks: [],
+    grants: ['checks'],
+    endpoints: ['checks', 'grants'],
+    console: [],
+    admin: ['registry'],
   },
   'apps/discovery': { stores: [], endpoints: ['stores'] },
 }

@@ -47,6 +47,11 @@ export const runtimeOptions = {
   'identity.enrolmentCode': option.text('', 'One-time code, where the identity service asks for one.', {
     env: 'SELVEDGE_ENROLMENT_CODE',
   }),
+  'revocations.interval': option.seconds(
+    30,
+    [1, 3600],
+    'Between two looks at the list of revoked tokens: for so long a revoked token may still be taken.',
+  ),
   'discovery.url': option.url('http://127.0.0.1:8085', 'Discovery service that locations are reported to.', {
     env: 'SELVEDGE_DISCOVERY_URL',
   }),

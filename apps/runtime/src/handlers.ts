@@ -31,49 +31,58 @@ export interface HandlerParts {
 }
 
 type Handlers = {
-  [Name in MethodName]: (params: ParamsOf<Methods[Name]>) => unknown | Promise<ResultOf<Methods[Name]>>
+  [Name in MethodName]: (
+    params: ParamsOf<Methods[Name]>,
+    context: CallContext,
+  ) => unknown | Promise<ResultOf<Methods[Name]>>
 }
 
 /** One handler a method. Whatever a method asks of its caller is checked here, by its declaration, before it runs. */
 export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<CallContext>> {
   const { tokens, account, gps, hmac, images, containers, authorize } = parts
-  const caller = (name: MethodName, { edgeAccessToken }: { edgeAccessToken: string }) =>
-    authorize(edgeAccessToken, methods[name].access)
+  const caller = (name: MethodName, { edgeAccessToken }: { edgeAccessToken: string }, context: CallContext) =>
+    authorize(edgeAccessToken, methods[name].access, context)
 
   const handlers: Handlers = {
     getMe: parts.getMe,
     getEdgeIdToken: async () => ({ id_token: await tokens.get() }),
-    associateAccount: async (params) =>
-      account.associate(await caller('associateAccount', params), params.edgeAccessToken),
-    unassociateAccount: async (params) => account.unassociate(await caller('unassociateAccount', params)),
-    updateGps: async (params) => {
-      await caller('updateGps', params)
+    associateAccount: async (params, context) =>
+      account.associate(await caller('associateAccount', params, context), params.edgeAccessToken),
+    unassociateAccount: async (params, context) =>
+      account.unassociate(await caller('unassociateAccount', params, context)),
+    updateGps: async (params, context) => {
+      await caller('updateGps', params, context)
       return gps.update(params)
     },
-    getGps: async (params) => {
-      await caller('getGps', params)
+    getGps: async (params, context) => {
+      await caller('getGps', params, context)
       return gps.last()
     },
-    getEdgeHmacCode: async (params) => {
-      await caller('getEdgeHmacCode', params)
+    getEdgeHmacCode: async (params, context) => {
+      await caller('getEdgeHmacCode', params, context)
       return hmac.create(params)
     },
     verifyEdgeHmacCode: (params) => hmac.verify(params),
-    deployImage: async (params) => images.deploy(await caller('deployImage', params), params.source),
-    getImages: async (params) => images.list(await caller('getImages', params)),
-    removeImage: async (params) => images.remove(await caller('removeImage', params), params.id),
-    deployContainer: async (params) =>
-      containers.deploy(await caller('deployContainer', params), params.spec),
-    getContainers: async (params) => containers.list(await caller('getContainers', params)),
-    startContainer: async (params) => containers.start(await caller('startContainer', params), params.id),
-    stopContainer: async (params) => containers.stop(await caller('stopContainer', params), params.id),
-    removeContainer: async (params) => containers.remove(await caller('removeContainer', params), params.id),
-    getContainerLogs: async (params) => {
-      const log = containers.logs(await caller('getContainerLogs', params), params.id)
+    deployImage: async (params, context) =>
+      images.deploy(await caller('deployImage', params, context), params.source),
+    getImages: async (params, context) => images.list(await caller('getImages', params, context)),
+    removeImage: async (params, context) =>
+      images.remove(await caller('removeImage', params, context), params.id),
+    deployContainer: async (params, context) =>
+      containers.deploy(await caller('deployContainer', params, context), params.spec),
+    getContainers: async (params, context) => containers.list(await caller('getContainers', params, context)),
+    startContainer: async (params, context) =>
+      containers.start(await caller('startContainer', params, context), params.id),
+    stopContainer: async (params, context) =>
+      containers.stop(await caller('stopContainer', params, context), params.id),
+    removeContainer: async (params, context) =>
+      containers.remove(await caller('removeContainer', params, context), params.id),
+    getContainerLogs: async (params, context) => {
+      const log = containers.logs(await caller('getContainerLogs', params, context), params.id)
       return { lines: log.tail(params.tail) }
     },
-    getContainerHistory: async (params) =>
-      containers.history(await caller('getContainerHistory', params), params.id),
+    getContainerHistory: async (params, context) =>
+      containers.history(await caller('getContainerHistory', params, context), params.id),
     getEngines: () => parts.describeEngines(),
     'rpc.discover': parts.document,
   }

@@ -15,6 +15,7 @@ import { limits } from './limits.ts'
  * Opens the Unix socket and the TCP listeners; all of them serve the same table.
  *
  * @param others answers what is for no path of the API
+ * @param nonce the next DPoP nonce
  * @param openRpc the OpenRPC document as JSON text, for a URL of the API
  * @throws ListenError
  */
@@ -23,6 +24,7 @@ export async function openListeners(
   dispatcher: Dispatcher<CallContext>,
   openRpc: (url: string) => string,
   others: Listener,
+  nonce: () => string,
 ): Promise<Listening & { readonly url: string }> {
   const tls =
     config['listen.tlsCert'] === ''
@@ -35,6 +37,7 @@ export async function openListeners(
       guard: { port, hosts: config['listen.hosts'], allowedOrigins: config.allowedOrigins },
       maxBody: limits.body,
       bodySeconds: limits.bodySeconds,
+      nonce,
       others,
       openRpc: () => openRpc(url()),
     })

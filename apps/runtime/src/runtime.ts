@@ -1,5 +1,5 @@
 /** The edge daemon. This is the composition root, where the features meet. */
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createDiscoveryClient, createIdentityClient } from '@selvedge/client'
@@ -10,12 +10,13 @@ import type { CallContext } from '@selvedge/service-kit/http'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { openDocument } from '@selvedge/service-kit/store'
-import { createTokenVerifier } from '@selvedge/service-kit/tokens'
+import { createDpopVerifier, createTokenVerifier } from '@selvedge/service-kit/tokens'
 import { createAccount } from './account/account.ts'
 import { openApiKey } from './api-key.ts'
 import { createEdgeTokens } from './cloud/edge-tokens.ts'
 import { createLink } from './cloud/link.ts'
 import { createRetry } from './cloud/retry.ts'
+import { statedServices } from './cloud/stated-services.ts'
 import { deviceName, type RuntimeConfig } from './config.ts'
 import { createGps } from './gps/gps.ts'
 import { createPublisher } from './gps/publisher.ts'
@@ -30,12 +31,16 @@ import { openServices } from './services.ts'
 import { initialState, readState } from './state.ts'
 import { createDeviceClock } from './time/device-clock.ts'
 import { createAuthorize } from './tokens/authorize.ts'
+import { createCheckProof } from './tokens/proof.ts'
+import { openRevocations } from './tokens/revocations.ts'
 import { openTenants } from './tokens/tenants.ts'
 
 /** Most access tokens that are remembered as good. */
 const remembered = 1000
 /** Milliseconds between two looks at the identity service for new keys. */
 const keysInterval = 600_000
+/** Milliseconds from a change of what runs here until it is told: changes come in groups. */
+const tellAfter = 1000
 
 export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Service> {
   const folder = join(config.state, 'runtime')
@@ -63,15 +68,42 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
     link: createLink(clock),
     client: createDiscoveryClient({ url: config['discovery.url'], fetch, timeoutMs: 5000 }),
   }
-  const tokens = createEdgeTokens({ ...shared, ...identity, enrolmentCode: config['identity.enrolmentCode'] })
+  const tokens = createEdgeTokens({
+    ...shared,
+    ...identity,
+    enrolmentCode: config['identity.enrolmentCode'],
+    services: () => statedServices(containers.summary()),
+    onAccountRemoved(accountId) {
+      const iat = Math.floor(clock.now() / 1000)
+      account
+        .unassociate({ account_id: accountId, iat })
+        .catch((cause) => log.error('the account could not be removed', { cause }))
+    },
+  })
   const publisher = createPublisher({ ...shared, ...discovery, tokens })
+  const issuers = config['identity.tenants'].length > 0 ? config['identity.tenants'] : [identity.url]
   const tenants = openTenants({
     ...shared,
-    issuers: config['identity.tenants'].length > 0 ? config['identity.tenants'] : [identity.url],
+    issuers,
     getJson: (url) => identityTo(new URL(url).origin).getJson(new URL(url).pathname),
     onChange: () => verifier.clear(),
   })
   const verifier = createTokenVerifier({ issuers: () => tenants, clock, remembered })
+
+  const revocations = await openRevocations({
+    ...shared,
+    folder,
+    nodeId,
+    issuers: issuers.map((issuer) => ({ issuer, client: identityTo(issuer) })),
+    verifier,
+    interval: config['revocations.interval'],
+    onOwnNode() {
+      tokens.forget()
+      contact.wake()
+    },
+  })
+  // A proof is good for this process only: after a restart the first one is answered with a new nonce.
+  const dpop = createDpopVerifier(randomBytes(32), clock)
 
   /** Enrols, reports the account and fetches keys, until all of it is done. */
   const contact = createRetry(async () => {
@@ -85,7 +117,15 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
     void state.settled().then(() => containers.followAccount())
   })
 
-  const authorize = createAuthorize(nodeId, state, verifier)
+  const scheme = config['listen.tlsCert'] === '' ? 'http' : 'https'
+  const checkProof = createCheckProof(dpop, scheme)
+  const authorize = createAuthorize({ nodeId, state, verifier, revocations, checkProof })
+  /** A moment after what runs here changed, its owner is told. */
+  let telling: NodeJS.Timeout | undefined
+  const tellServices = () => {
+    clearTimeout(telling)
+    telling = setTimeout(() => void tokens.report().catch(() => undefined), tellAfter)
+  }
   const services = await openServices({
     config,
     folder,
@@ -93,6 +133,8 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
     clock,
     log,
     authorize,
+    nonce: dpop.nonce,
+    onChange: tellServices,
     accountId: () => state.value.accountId,
     url: () => listeners.url,
   })
@@ -112,6 +154,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
         notices:
           services.notices.length === 0 ? tokens.notices : () => [...services.notices, ...tokens.notices()],
         supports: table.all.map((each) => each.name),
+        revocations: revocations.status,
       }),
       tokens,
       account,
@@ -142,10 +185,12 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
     dispatcher,
     (url) => JSON.stringify(documentFor(url)),
     services.listener,
+    dpop.nonce,
   )
   log.debug('ready', { url: listeners.url, nodeId })
 
   contact.wake()
+  revocations.start()
   publisher.resume()
   void containers.resume()
   const lookForKeys = setInterval(() => contact.wake(), keysInterval)
@@ -154,7 +199,14 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
     ready: { url: listeners.url },
     async stop() {
       clearInterval(lookForKeys)
-      await Promise.all([listeners.close(), services.close(), publisher.stop(), contact.stop()])
+      clearTimeout(telling)
+      await Promise.all([
+        listeners.close(),
+        services.close(),
+        publisher.stop(),
+        contact.stop(),
+        revocations.stop(),
+      ])
       await state.close()
       log.debug('stopped')
     },

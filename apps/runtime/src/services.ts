@@ -42,6 +42,10 @@ export interface ServicesParts {
   readonly clock: Clock
   readonly log: Log
   readonly authorize: Authorize
+  /** The next DPoP nonce. */
+  readonly nonce: () => string
+  /** Called when containers came, changed or went. */
+  readonly onChange: () => void
   readonly accountId: () => string
   /** URL of the runtime, once it listens. */
   readonly url: () => string
@@ -114,6 +118,7 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
     accountId: parts.accountId,
     onChange: () => {
       routes.refresh()
+      parts.onChange()
       images.sweep().catch((cause) => log.warn('what images left could not be removed', { cause }))
     },
   })
@@ -122,9 +127,10 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
     routes,
     admit: createAdmit(authorize, identity),
     now: () => performance.now(),
+    nonce: parts.nonce,
     onInternalError,
   })
-  const rest = createRest({ images, containers, authorize, onInternalError })
+  const rest = createRest({ images, containers, authorize, nonce: parts.nonce, onInternalError })
 
   return {
     images,

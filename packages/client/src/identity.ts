@@ -1,4 +1,6 @@
 import {
+  type DeviceAuthorizationResponse,
+  deviceAuthorizationResponse,
   type EdgeTokenResponse,
   edgeTokenResponse,
   grantTypes,
@@ -39,6 +41,22 @@ export interface IdentityClient {
     prove: Prove,
     options?: CallOptions,
   ): Promise<VerifyHmacResponse>
+  /** A fresh set of tokens for a sign-in; the refresh token is another one each time. @throws OAuthFailure | ConnectionFailure */
+  refresh(
+    input: { clientId: string; refreshToken: string; scope?: string },
+    options?: CallOptions,
+  ): Promise<TokenResponse>
+  /** Begins a sign-in that somebody approves in a browser (RFC 8628 § 3.1). @throws OAuthFailure | ConnectionFailure */
+  authorizeDevice(
+    input: { clientId: string; scope: string },
+    options?: CallOptions,
+  ): Promise<DeviceAuthorizationResponse>
+  /** Asks once whether it was approved (RFC 8628 § 3.4). @throws OAuthFailure `authorization_pending`, `slow_down`, … */
+  redeemDevice(input: { clientId: string; deviceCode: string }, options?: CallOptions): Promise<TokenResponse>
+  /** Ends a token before its time (RFC 7009). @throws OAuthFailure | ConnectionFailure */
+  revoke(input: { clientId: string; token: string }, options?: CallOptions): Promise<void>
+  /** The signed list of what was revoked, unless it is the one with this ETag. @throws OAuthFailure | ConnectionFailure */
+  revocations(etag?: string, options?: CallOptions): Promise<{ token: string; etag: string } | 'unchanged'>
   /** Any JSON document of the service, such as its metadata or its keys. @throws ConnectionFailure */
   getJson(path: string, options?: CallOptions): Promise<unknown>
 }
@@ -47,16 +65,50 @@ export interface IdentityClient {
 export function createIdentityClient(connection: Connection): IdentityClient {
   const nonces: { current: string | undefined } = { current: undefined }
   const { url } = connection
+
+  async function post(path: string, form: Record<string, string>, options?: CallOptions): Promise<unknown> {
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const body = new URLSearchParams(form).toString()
+    return successOf(url, await send(connection, { method: 'POST', path, headers, body }, options))
+  }
+
+  const requestToken = async (form: Record<string, string>, options?: CallOptions) =>
+    read(url, tokenResponse, await post(identityPaths.token, form, options))
+
   return {
-    async exchange(input, options) {
-      const form = new URLSearchParams(exchangeForm(input)).toString()
-      const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    exchange: (input, options) => requestToken(exchangeForm(input), options),
+    refresh: ({ clientId, refreshToken, scope }, options) =>
+      requestToken(
+        {
+          grant_type: grantTypes.refreshToken,
+          client_id: clientId,
+          refresh_token: refreshToken,
+          ...(scope !== undefined && { scope }),
+        },
+        options,
+      ),
+    redeemDevice: ({ clientId, deviceCode }, options) =>
+      requestToken(
+        { grant_type: grantTypes.deviceCode, client_id: clientId, device_code: deviceCode },
+        options,
+      ),
+    async authorizeDevice({ clientId, scope }, options) {
+      const answer = await post(identityPaths.deviceAuthorization, { client_id: clientId, scope }, options)
+      return read(url, deviceAuthorizationResponse, answer)
+    },
+    async revoke({ clientId, token }, options) {
+      await post(identityPaths.revoke, { client_id: clientId, token }, options)
+    },
+    async revocations(etag, options) {
+      const headers = etag === undefined ? {} : { 'If-None-Match': etag }
       const reply = await send(
         connection,
-        { method: 'POST', path: identityPaths.token, headers, body: form },
+        { method: 'GET', path: identityPaths.revocations, headers },
         options,
       )
-      return read(url, tokenResponse, successOf(url, reply))
+      if (reply.status === 304) return 'unchanged'
+      successOf(url, reply)
+      return { token: reply.text, etag: reply.header('etag') ?? '' }
     },
     async edgeToken(prove, options) {
       const reply = await sendWithProof(nonces, prove, (proof) =>

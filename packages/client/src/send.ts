@@ -34,8 +34,9 @@ export interface CallOptions {
 export interface Reply {
   readonly status: number
   readonly header: (name: string) => string | null
-  /** The body as JSON; undefined where it is empty. */
+  /** The body as JSON; undefined where it is empty, or a token (application/jwt). */
   readonly json: unknown
+  readonly text: string
 }
 
 /** @throws ConnectionFailure */
@@ -67,9 +68,10 @@ export async function send(
       throw new ConnectionFailure('timeout', `${url}${path} did not answer within ${timeoutMs} ms`, { cause })
     throw new ConnectionFailure('not_running', `nothing answers at ${url}: ${reasonOf(cause)}`, { cause })
   }
-  if (text === '') return { status, header, json: undefined }
+  if (text === '' || header('content-type') === 'application/jwt')
+    return { status, header, json: undefined, text }
   try {
-    return { status, header, json: JSON.parse(text) }
+    return { status, header, json: JSON.parse(text), text }
   } catch (cause) {
     throw new ConnectionFailure(
       'bad_answer',

@@ -105,7 +105,9 @@ describe('developer-token', () => {
 
 describe('not-revoked', () => {
   const revoked = (gone: string) =>
-    ({ reasonFor: ({ jti }: { jti: string }) => (jti === gone ? 'gone' : undefined) }) as unknown as Revocations
+    ({
+      reasonFor: ({ jti }: { jti: string }) => (jti === gone ? 'gone' : undefined),
+    }) as unknown as Revocations
   it('takes a token that nobody took back', async () =>
     expect(await codeOf(() => checkNotRevoked(revoked('other'), developer, 'token'))).toBe('accepted'))
   it('refuses one that was', async () =>

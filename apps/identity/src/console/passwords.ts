@@ -89,10 +89,10 @@ const shortest = 12
 export async function problemOf(password: string, email: string): Promise<string | undefined> {
   if ([...password].length < shortest)
     return `it is shorter than ${shortest} characters; a few words in a row are easy to remember`
-  const { isCommon } = await import('./common-passwords.lazy.ts')
+  const { wasBreached } = await import('./breached-passwords.lazy.ts')
   const plain = password.toLowerCase()
   const core = plain.replaceAll(/^[\d\W_]+|[\d\W_]+$/g, '')
-  if (isCommon(plain) || isCommon(core))
+  if (wasBreached(plain) || wasBreached(core))
     return 'it is, or is made from, one of the passwords that are tried first because they were found in breaches'
   if (new Set(plain).size < 5) return 'it repeats a few characters'
   const [name = ''] = email.split('@')

@@ -6,7 +6,7 @@ import type { StateStore } from '../state.ts'
 export interface Account {
   /** @throws RpcError `already_associated` */
   associate(claims: AccessClaims, token: string): Promise<{ accountId: string }>
-  unassociate(claims: AccessClaims): Promise<{ accountId: string }>
+  unassociate(claims: Pick<AccessClaims, 'account_id' | 'iat'>): Promise<{ accountId: string }>
 }
 
 /** Most removed accounts that are remembered; beyond it the ones removed first are forgotten. */

@@ -3,7 +3,7 @@
  * node, reports the account, agrees the HMAC secret, tells the time and brings a token. Repeating it does no harm.
  */
 import { ConnectionFailure, type IdentityClient, isSelvedgeError, OAuthFailure } from '@selvedge/client'
-import { type EdgeTokenResponse, identityPaths, RpcError } from '@selvedge/protocol'
+import { type EdgeTokenResponse, identityPaths, RpcError, version } from '@selvedge/protocol'
 import type { NodeStatement } from '@selvedge/protocol/tokens'
 import type { Log } from '@selvedge/service-kit/log'
 import { createProof } from '@selvedge/service-kit/tokens'
@@ -19,6 +19,8 @@ export interface EdgeTokens {
    * @throws RpcError `identity_unavailable`
    */
   get(audience?: string): Promise<string>
+  /** Tells the cloud how things are now. */
+  report(): Promise<void>
   /** Forgets tokens that show an account that is not the present one. */
   forget(): void
   /** What the cloud refuses, for a person to know; the same list until something changes. */
@@ -40,6 +42,10 @@ export interface EdgeTokenParts {
   readonly clock: DeviceClock
   readonly link: Link
   readonly log: Log
+  /** What runs here, for the owner to see. */
+  readonly services: () => NonNullable<NodeStatement['services']>
+  /** Called when the owner removed the account from this node at the registry. */
+  readonly onAccountRemoved: (accountId: string) => void
 }
 
 export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
@@ -53,6 +59,8 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     return {
       name: parts.name,
       hmac_key: key.agreement.jwk,
+      version,
+      services: parts.services(),
       ...(audience !== '' && { audience }),
       ...(parts.enrolmentCode !== '' && { enrolment_code: parts.enrolmentCode }),
       ...(report && { account: report }),
@@ -94,6 +102,11 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     const reported = state.value.report
     const answer = await requestWithReport(audience)
     const cloudKey = answer.hmac_key
+    const removed = answer.removed_account
+    if (removed !== undefined && removed === state.value.accountId && state.value.report === null) {
+      log.warn('the owner removed the account from this node', { accountId: removed })
+      parts.onAccountRemoved(removed)
+    }
     const confirmed =
       reported !== null && state.value.report === reported && answer.account_id === reported.id
     if (confirmed || JSON.stringify(cloudKey) !== JSON.stringify(state.value.hmacCloudKey)) {
@@ -157,6 +170,11 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
         if (known && left > 0 && tokens.get(audience) === known) return known.token
         throw error
       }
+    },
+    async report() {
+      await fetchToken('').catch((cause: unknown) => {
+        throw explain(cause)
+      })
     },
     forget() {
       tokens.clear()

@@ -50,6 +50,8 @@ export interface Containers {
   logs(owner: Owner, id: string): ContainerLog
   history(owner: Owner, id: string): { history: HistoryEntry[] }
   routes(): readonly Route[]
+  /** All of them in a few words each, for the registry. */
+  summary(): { id: string; name: string; image: string; state: ContainerState }[]
   /** Brings back what is wanted; requests wait for it. Kept once it is under way. */
   resume(): Promise<void>
   /** To be called when the associated account is another one: what is of it runs, what is not does not. */
@@ -293,6 +295,7 @@ export function createContainers(parts: ContainerParts): Containers {
           throw cause
         })
         service.switchTo(running)
+        parts.onChange()
         return record(id)
       }),
     stop: (owner, idOrName) =>
@@ -304,6 +307,7 @@ export function createContainers(parts: ContainerParts): Containers {
           item('stopped', 'stopContainer', '', owner),
         )
         await entry.service?.stop()
+        parts.onChange()
         return record(id)
       }),
     remove: (owner, idOrName) =>
@@ -336,6 +340,17 @@ export function createContainers(parts: ContainerParts): Containers {
       if (entriesOf) return { history: entriesOf }
       throw new RpcError('not_found', `nothing is known of a container ${JSON.stringify(idOrName)}`)
     },
+    summary: () =>
+      Object.entries(store.value.containers).map(([id, container]) => {
+        const state = stateOf(id, container)
+        // Whether an instance is up at this moment changes all the time, and is nobody's business but ours.
+        return {
+          id,
+          name: container.name,
+          image: container.image,
+          state: state === 'paused' ? 'running' : state,
+        }
+      }),
     routes: () =>
       Object.entries(store.value.containers).map(([id, container]) => ({
         id,

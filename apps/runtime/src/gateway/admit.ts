@@ -2,6 +2,8 @@ import { RpcError, readSettings } from '@selvedge/protocol'
 import { TokenError } from '@selvedge/protocol/tokens'
 import type { Route } from '../containers/containers.ts'
 import type { Authorize } from '../tokens/authorize.ts'
+import type { ProvenRequest } from '../tokens/proof.ts'
+import { readToken } from './read-token.ts'
 import type { ServiceIdentity } from './service-identity.ts'
 
 /** Who calls, as the service is told. */
@@ -21,7 +23,11 @@ export interface Caller {
  * @returns undefined where the service is open to everybody
  * @throws RpcError
  */
-export type Admit = (route: Route, authorization: string | undefined) => Caller | undefined | Promise<Caller>
+export type Admit = (
+  route: Route,
+  authorization: string | undefined,
+  request: ProvenRequest,
+) => Caller | undefined | Promise<Caller>
 
 export function createAdmit(authorize: Authorize, identity: ServiceIdentity): Admit {
   const accessOf = new WeakMap<object, 'account' | 'client' | 'public'>()
@@ -34,10 +40,15 @@ export function createAdmit(authorize: Authorize, identity: ServiceIdentity): Ad
     return access
   }
 
-  async function check({ container, id }: Route, token: string, ownProjectOnly: boolean): Promise<Caller> {
+  async function check(
+    { container, id }: Route,
+    token: string,
+    ownProjectOnly: boolean,
+    request: ProvenRequest,
+  ): Promise<Caller> {
     const caller = identity.isOwn(token)
       ? fromService(await verified(() => identity.verify(token, id)))
-      : fromToken(await authorize(token, { token: 'associated' }))
+      : fromToken(await authorize(token, { token: 'associated' }, request))
     if (caller.account !== container.accountId)
       throw new RpcError('wrong_account', `the service ${id} is of another account than the token`)
     if (ownProjectOnly && caller.client !== container.clientId)
@@ -51,16 +62,16 @@ export function createAdmit(authorize: Authorize, identity: ServiceIdentity): Ad
     return caller
   }
 
-  return (route, authorization) => {
+  return (route, authorization, request) => {
     const access = settingOf(route.container)
     if (access === 'public') return undefined
-    const token = /^bearer +([^ ]+) *$/i.exec(authorization ?? '')?.[1]
+    const token = readToken(authorization)
     if (token === undefined) {
       throw new RpcError('token_missing', `the service ${route.id} needs an access token`, {
         hint: 'Send "Authorization: Bearer <access token of this node>".',
       })
     }
-    return check(route, token, access === 'client')
+    return check(route, token, access === 'client', request)
   }
 }
 

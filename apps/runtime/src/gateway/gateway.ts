@@ -8,6 +8,7 @@ import type { Admit, Caller } from './admit.ts'
 import { requestHeaders } from './headers.ts'
 import { type RequestPath, readPath } from './path.ts'
 import { createProxy, type Passage } from './proxy.ts'
+import { provenRequest } from './read-token.ts'
 import { refusalOf, sendError, sendRefusal } from './refusal.ts'
 import type { Match, Routes } from './routes.ts'
 import { passUpgrade } from './upgrade.ts'
@@ -23,10 +24,12 @@ export interface GatewayParts {
   readonly routes: Routes
   readonly admit: Admit
   readonly now: () => number
+  /** The next DPoP nonce, for callers whose proof was refused. */
+  readonly nonce: () => string
   readonly onInternalError: (cause: unknown) => string
 }
 
-export function createGateway({ routes, admit, now, onInternalError }: GatewayParts): Gateway {
+export function createGateway({ routes, admit, now, nonce, onInternalError }: GatewayParts): Gateway {
   const proxy = createProxy(now)
   const settings = new WeakMap<object, ContainerSettings>()
   const settingsOf = ({ container }: Route): ContainerSettings => {
@@ -94,7 +97,7 @@ export function createGateway({ routes, admit, now, onInternalError }: GatewayPa
           running.then((late) => done(passageOf(request, found, caller, late))).catch(fail)
         else done(passageOf(request, found, caller, running))
       }
-      const caller = admit(route, request.headers.authorization)
+      const caller = admit(route, request.headers.authorization, provenRequest(request))
       if (caller instanceof Promise) caller.then(start).catch(fail)
       else start(caller)
     } catch (cause) {
@@ -112,6 +115,7 @@ export function createGateway({ routes, admit, now, onInternalError }: GatewayPa
         },
         (cause) => {
           request.resume()
+          if (request.headers.dpop !== undefined) response.setHeader('DPoP-Nonce', nonce())
           if (isDown(cause))
             sendRefusal(response, { ...refusalOf(cause), status: 503, headers: { 'Retry-After': '1' } })
           else sendError(response, cause, onInternalError)

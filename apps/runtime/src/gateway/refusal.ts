@@ -30,7 +30,9 @@ export interface HttpRefusal {
 export function refusalOf({ reason, message, hint }: RpcError): HttpRefusal {
   const status = statusOf(reason)
   const headers: Record<string, string> = {}
-  if (status === 401)
+  if (reason === 'use_dpop_nonce' || reason === 'invalid_dpop_proof')
+    headers['WWW-Authenticate'] = `DPoP error="${reason}"`
+  else if (status === 401)
     headers['WWW-Authenticate'] =
       reason === 'token_missing' ? 'Bearer' : `Bearer error="invalid_token", error_description="${reason}"`
   if (reason === 'insufficient_scope') headers['WWW-Authenticate'] = 'Bearer error="insufficient_scope"'

@@ -12,6 +12,7 @@ import {
 import type { AccessClaims } from '@selvedge/protocol/tokens'
 import { readBody, sendJson } from '@selvedge/service-kit/http'
 import type { Containers } from '../containers/containers.ts'
+import { provenRequest, readToken } from '../gateway/read-token.ts'
 import { sendError, sendRefusal } from '../gateway/refusal.ts'
 import type { Images } from '../images/images.ts'
 import type { Authorize } from '../tokens/authorize.ts'
@@ -21,6 +22,8 @@ export interface RestParts {
   readonly images: Images
   readonly containers: Containers
   readonly authorize: Authorize
+  /** The next DPoP nonce, for callers whose proof was refused. */
+  readonly nonce: () => string
   readonly onInternalError: (cause: unknown) => string
 }
 
@@ -93,6 +96,7 @@ export function createRest(parts: RestParts): Rest {
     const matches = patterns.filter(({ path }) => path.test(pathname))
     const match = matches.find((each) => each.method === method)
     const fail = (cause: unknown) => {
+      if (request.headers.dpop !== undefined) response.setHeader('DPoP-Nonce', parts.nonce())
       request.resume()
       response.setHeader('Connection', 'close')
       sendError(response, cause, parts.onInternalError)
@@ -110,10 +114,10 @@ export function createRest(parts: RestParts): Rest {
       })
     } else {
       const run = async () => {
-        const token = /^bearer +([^ ]+) *$/i.exec(request.headers.authorization ?? '')?.[1]
+        const token = readToken(request.headers.authorization)
         if (token === undefined)
           throw new RpcError('token_missing', 'send "Authorization: Bearer <access token>"')
-        const owner = await parts.authorize(token, methods.getImages.access)
+        const owner = await parts.authorize(token, methods.getImages.access, provenRequest(request))
         const id = decodeURIComponent(match.path.exec(pathname)![1] ?? '')
         const result = await table[match.key]!({ owner, id, query, request, response })
         if (result !== undefined) sendJson(response, 200, JSON.stringify(result))

@@ -18,6 +18,7 @@ export interface GetMeParts {
   /** What is to be known beside the notices of the state; the same list until something changes. */
   readonly notices: () => readonly string[]
   readonly supports: readonly string[]
+  readonly revocations: () => object
 }
 
 export function createGetMe({
@@ -29,6 +30,7 @@ export function createGetMe({
   discovery,
   notices,
   supports,
+  revocations,
 }: GetMeParts) {
   let address = ''
   let askedAt = Number.NEGATIVE_INFINITY
@@ -49,7 +51,7 @@ export function createGetMe({
   return (): object => {
     const now = clock.now()
     const time = clock.state()
-    const links = [identity.status(), discovery.status()] as const
+    const links = [identity.status(), discovery.status(), revocations()] as const
     // As long as all that it is made of is the same, so is the answer, down to its text.
     const isSame =
       last?.now === now &&
@@ -57,6 +59,7 @@ export function createGetMe({
       last.time === time &&
       last.links[0] === links[0] &&
       last.links[1] === links[1] &&
+      last.links[2] === links[2] &&
       last.notices === notices()
     if (last && isSame) return last.result
     const result = Object.freeze({
@@ -67,6 +70,7 @@ export function createGetMe({
       linkLocalIp: linkLocalIp(now),
       time: { state: time, now: isoTime(now) },
       network: { identity: links[0], discovery: links[1] },
+      revocations: links[2],
       notices: [...state.notices, ...notices()],
       supports,
     })

@@ -8,6 +8,8 @@ import {
 } from '@selvedge/protocol/tokens'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { StateStore } from '../state.ts'
+import type { CheckProof, ProvenRequest } from './proof.ts'
+import type { Revocations } from './revocations.ts'
 
 /**
  * Checks an edge access token for a method: good in itself, of this node, not taken back, with the scope and of the account
@@ -15,10 +17,19 @@ import type { StateStore } from '../state.ts'
  *
  * @throws RpcError
  */
-export type Authorize = (token: string, access: Access) => Promise<AccessClaims>
+export type Authorize = (token: string, access: Access, request: ProvenRequest) => Promise<AccessClaims>
 
-export function createAuthorize(nodeId: string, state: StateStore, verifier: TokenVerifier): Authorize {
-  return async (token, access) => {
+export interface AuthorizeParts {
+  readonly nodeId: string
+  readonly state: StateStore
+  readonly verifier: TokenVerifier
+  readonly revocations: Revocations
+  readonly checkProof: CheckProof
+}
+
+export function createAuthorize(parts: AuthorizeParts): Authorize {
+  const { nodeId, state, verifier, revocations, checkProof } = parts
+  return async (token, access, request) => {
     const claims = await verify(verifier, token)
     const { accountId, revokedUntil } = state.value
     if (claims.node_id !== nodeId) {
@@ -30,6 +41,10 @@ export function createAuthorize(nodeId: string, state: StateStore, verifier: Tok
         'the token was issued before its account was removed from this runtime',
       )
     }
+    const revoked = revocations.reasonFor(claims)
+    if (revoked !== undefined)
+      throw new RpcError('token_revoked', `the token is not good any more: ${revoked}`)
+    if (claims.cnf) checkProof(token, claims.cnf.jkt, request)
     if (access.scope !== undefined && !hasScope(claims.scope, access.scope)) {
       throw new RpcError(
         'insufficient_scope',

@@ -30,7 +30,7 @@ export function createNodeFetch(options: { socketPath?: string } = {}): Fetch {
         readAll(response).then((text) => {
           const { statusCode: status = 0 } = response
           const location = response.headers.location
-          if (status >= 300 && status < 400)
+          if (status >= 300 && status < 400 && location !== undefined)
             return reject(new Error(`it redirects to ${location}, which is not followed`))
           const header = (name: string) => {
             const value = response.headers[name.toLowerCase()]

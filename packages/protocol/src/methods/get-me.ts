@@ -27,6 +27,14 @@ export const getMe = method({
     network: z
       .object({ identity: remoteState, discovery: remoteState })
       .describe('Which services answer, and since when'),
+    revocations: z
+      .object({
+        checkedAt: isoTime
+          .nullable()
+          .describe('When the lists of revoked tokens were last found to be the newest'),
+        issuedAt: isoTime.nullable().describe('When the oldest of the lists that are held was signed'),
+      })
+      .describe('How old the knowledge of revoked tokens is; null where there is none yet'),
     notices: z.array(z.string()).describe('What a person should know, with what to do about it'),
     supports: z.array(z.string()).describe('Methods that this runtime has'),
   }),

@@ -4,6 +4,9 @@ import { publicJwk } from './jwk.ts'
 
 export const dpopType = 'dpop+jwt'
 
+/** Most services in the statement of a node. */
+export const maxStatedServices = 30
+
 /**
  * What a node says of itself when it asks for an edge ID token. It stands in the signed proof, so that nobody on the way
  * can change it.
@@ -20,7 +23,7 @@ export const nodeStatement = z.strictObject({
   account: z.strictObject({ id: z.string(), access_token: z.string().optional() }).optional(),
   /** Version of the runtime. */
   version: z.string().max(64).optional(),
-  /** The services that it runs, for its owner to see. */
+  /** Services that it runs, for its owner to see: the first ones that fit, since the statement travels in a header. */
   services: z
     .array(
       z.strictObject({
@@ -30,7 +33,7 @@ export const nodeStatement = z.strictObject({
         state: z.string().max(16),
       }),
     )
-    .max(100)
+    .max(maxStatedServices)
     .optional(),
 })
 

@@ -15,6 +15,7 @@ export interface GuardedHeaders {
   fetchSite: string | undefined
   contentType: string | undefined
   authorization: string | undefined
+  dpop: string | undefined
   /** A header of this list that came twice: two readers might take a different one each. */
   repeated: string | undefined
 }
@@ -26,6 +27,7 @@ const names: Readonly<Record<string, Exclude<keyof GuardedHeaders, 'repeated'>>>
   'sec-fetch-site': 'fetchSite',
   'content-type': 'contentType',
   authorization: 'authorization',
+  dpop: 'dpop',
 }
 const lengths = new Set(Object.keys(names).map((name) => name.length))
 
@@ -37,6 +39,7 @@ export function readGuardedHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHea
     fetchSite: undefined,
     contentType: undefined,
     authorization: undefined,
+    dpop: undefined,
     repeated: undefined,
   }
   for (let at = 0; at < rawHeaders.length; at += 2) {

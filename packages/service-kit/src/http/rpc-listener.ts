@@ -11,6 +11,12 @@ import { sendJson } from './send-json.ts'
 export interface CallContext {
   /** The Authorization header as it came. */
   readonly authorization: string | undefined
+  /** The DPoP header as it came. */
+  readonly dpop: string | undefined
+  /** The Host header, which the guard has let through. */
+  readonly host: string
+  readonly method: 'POST'
+  readonly path: string
 }
 
 export interface RpcListenerOptions {
@@ -20,6 +26,8 @@ export interface RpcListenerOptions {
   readonly maxBody: number
   /** Seconds in which a body must have arrived. Default 30. */
   readonly bodySeconds?: number
+  /** The next DPoP nonce, for callers that send proofs (RFC 9449 § 9). */
+  readonly nonce?: () => string
   /** The OpenRPC document as JSON text; absent: the path is not served. */
   readonly openRpc?: () => string
   /** Answers what is for no path of this listener; absent: 404. The guard has let it through. */
@@ -38,6 +46,7 @@ export function createRpcListener({
   guard,
   maxBody,
   bodySeconds = 30,
+  nonce,
   openRpc,
   others,
 }: RpcListenerOptions): Listener {
@@ -79,7 +88,14 @@ export function createRpcListener({
       if (!isUtf8(body)) {
         return answer(response, dispatcher.refuse(new RpcError('parse_error', 'the body is not valid UTF-8')))
       }
-      const text = dispatcher.dispatch(body.toString(), { authorization: headers.authorization })
+      if (headers.dpop !== undefined && nonce) response.setHeader('DPoP-Nonce', nonce())
+      const text = dispatcher.dispatch(body.toString(), {
+        authorization: headers.authorization,
+        dpop: headers.dpop,
+        host: headers.host!,
+        method: 'POST',
+        path: rpcPath,
+      })
       if (text instanceof Promise) text.then((late) => answer(response, late))
       else answer(response, text)
     })

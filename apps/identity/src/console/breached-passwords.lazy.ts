@@ -3,4 +3,4 @@ import { dictionary } from '@zxcvbn-ts/language-common'
 
 const common = new Set(dictionary['passwords-common'].map(String))
 
-export const isCommon = (password: string): boolean => common.has(password)
+export const wasBreached = (password: string): boolean => common.has(password)

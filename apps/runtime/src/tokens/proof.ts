@@ -1,0 +1,46 @@
+import { RpcError } from '@selvedge/protocol'
+import { DpopError, type DpopVerifier } from '@selvedge/service-kit/tokens'
+
+/** As much of a request as a proof is about (RFC 9449 § 4.2). */
+export interface ProvenRequest {
+  /** The DPoP header as it came. */
+  readonly dpop: string | undefined
+  /** The Host header, which the guard has let through. */
+  readonly host: string
+  readonly method: string
+  /** Without query and fragment. */
+  readonly path: string
+}
+
+/** Checks that the sender of a request holds the key that its token is bound to. @throws RpcError */
+export type CheckProof = (token: string, jkt: string, request: ProvenRequest) => void
+
+/** @param scheme of the listeners */
+export function createCheckProof(dpop: DpopVerifier, scheme: 'http' | 'https'): CheckProof {
+  /** A batch shows one proof for all its calls, and a proof is good once. */
+  const proved = new WeakMap<ProvenRequest, { token: string; jkt: string }>()
+
+  return (token, jkt, request) => {
+    const { dpop: proof, host, method, path } = request
+    if (proof === undefined)
+      throw new RpcError(
+        'invalid_dpop_proof',
+        'the token is bound to a key, and the request has no DPoP header',
+      )
+    const known = proved.get(request)
+    const found =
+      known?.token === token ? known.jkt : verify(proof, token, method, `${scheme}://${host}${path}`)
+    proved.set(request, { token, jkt: found })
+    if (found !== jkt)
+      throw new RpcError('invalid_dpop_proof', 'the proof is by another key than the token is bound to')
+  }
+
+  function verify(proof: string, accessToken: string, htm: string, htu: string): string {
+    try {
+      return dpop.verify(proof, { htm, htu, accessToken }).jkt
+    } catch (cause) {
+      if (cause instanceof DpopError) throw new RpcError(cause.code, cause.message, { cause })
+      throw cause
+    }
+  }
+}
