@@ -73,6 +73,10 @@ if (stale.length > 0) {
         minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
       })
     }
+    if (app === 'identity') {
+      const { build } = await import('vite')
+      await build({ configFile: join(root, 'apps/console/vite.config.ts') })
+    }
     writeFileSync(stampOf(app), String(source))
   }
 }

@@ -14,6 +14,7 @@ const projects = [
   'apps/identity',
   'apps/discovery',
   'apps/cli',
+  'apps/console',
   'apps/stack',
   'examples/backend',
   '.',

@@ -4,6 +4,8 @@ import { ListenError } from '@selvedge/service-kit/http'
 /** A program that was started and is ready. */
 export interface Child {
   readonly url: string
+  /** What else it said when it was ready. */
+  readonly ready: Readonly<Record<string, string>>
   /** How it ended, in words, once it did. */
   readonly ended: Promise<string>
   stop(): Promise<void>
@@ -33,14 +35,14 @@ export async function startChild(
     child.once('error', (cause) => resolve(`with ${cause.message}`))
     child.once('exit', (code, signal) => resolve(signal ? `by ${signal}` : `with code ${code}`))
   })
-  const ready = new Promise<string>((resolve) => {
-    child.once('message', (message) => resolve((message as { ready: { url: string } }).ready.url))
+  const said = new Promise<Child['ready'] & { url: string }>((resolve) => {
+    child.once('message', (message) => resolve((message as { ready: { url: string } }).ready))
   })
   const late = setTimeout(() => child.kill('SIGKILL'), patience.start)
-  const url = await Promise.race([ready, ended.then(() => undefined)])
+  const ready = await Promise.race([said, ended.then(() => undefined)])
   clearTimeout(late)
-  if (url === undefined) throw new ListenError(`${name} did not start`)
-  return { url, ended, stop: () => stopChild(child, ended) }
+  if (!ready) throw new ListenError(`${name} did not start`)
+  return { url: ready.url, ready, ended, stop: () => stopChild(child, ended) }
 }
 
 async function stopChild(child: ChildProcess, ended: Promise<string>): Promise<void> {

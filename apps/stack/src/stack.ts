@@ -2,7 +2,9 @@
  * The whole local stack: identity, discovery and runtime as processes of their own, in that order, each told where the others
  * are. They end with this process, however it ends.
  */
+import { once } from 'node:events'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ConfigError, readConfigFile } from '@selvedge/service-kit/config'
@@ -17,6 +19,20 @@ const programOf = (name: string) => fileURLToPath(new URL(`../../${name}/dist/ma
 function stateFolder(env: Env): string {
   const { state } = readConfigFile(env.SELVEDGE_CONFIG, 'runtime') as { state?: string }
   return env.SELVEDGE_STATE || state || './.selvedge'
+}
+
+/** Passkeys need a name, which an address of the loopback is not. */
+const consoleOf = (identity: string): string => identity.replace('//127.0.0.1:', '//localhost:')
+
+/** The port of the discovery service, which the identity service has to know before it runs: for "any", one that is free now. */
+async function portFor({ SELVEDGE_DISCOVERY_PORT: port }: Env): Promise<string> {
+  if (port !== '0') return port || '8085'
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port: free } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return String(free)
 }
 
 /**
@@ -34,7 +50,10 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
 
   const children: Child[] = []
   let stopping = false
-  const start = async (name: string, more: Record<string, string> = {}): Promise<string> => {
+  const start = async (
+    name: string,
+    more: Record<string, string> = {},
+  ): Promise<{ url: string; setup?: string }> => {
     const child = await startChild(name, programOf(name), { ...env, SELVEDGE_STATE: state, ...more })
     children.push(child)
     void child.ended.then((how) => {
@@ -42,7 +61,7 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
       process.stderr.write(`error: ${name} ended ${how}; stopping the stack\n`)
       process.kill(process.pid, 'SIGTERM')
     })
-    return child.url
+    return { ...child.ready, url: child.url }
   }
   const stop = async () => {
     stopping = true
@@ -52,11 +71,17 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
   }
 
   try {
-    const identity = await start('identity')
+    const discoveryPort = await portFor(env)
+    const { url: identity, setup } = await start('identity', {
+      SELVEDGE_DISCOVERY_URL: env.SELVEDGE_DISCOVERY_URL || `http://127.0.0.1:${discoveryPort}`,
+    })
     // The folder is ours now; addresses in it are of a stack that was killed.
     await rm(addresses, { force: true })
-    const discovery = await start('discovery', { SELVEDGE_IDENTITY_URL: identity })
-    const runtime = await start('runtime', {
+    const { url: discovery } = await start('discovery', {
+      SELVEDGE_IDENTITY_URL: identity,
+      SELVEDGE_DISCOVERY_PORT: discoveryPort,
+    })
+    const { url: runtime } = await start('runtime', {
       SELVEDGE_IDENTITY_URL: identity,
       SELVEDGE_DISCOVERY_URL: discovery,
     })
@@ -64,7 +89,7 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
     await writeFile(`${addresses}.new`, `${JSON.stringify(urls)}\n`)
     await rename(`${addresses}.new`, addresses)
     process.stdout.write(
-      `selvedge is ready\n  runtime    ${runtime}\n  identity   ${identity}\n  discovery  ${discovery}\n  state      ${state}\n`,
+      `selvedge is ready\n  runtime    ${runtime}\n  identity   ${identity}\n  discovery  ${discovery}\n  state      ${state}\n  console    ${consoleOf(identity)}\n${setup ? `  owner      ${setup}\n             Open this link once: it makes the owner's account.\n` : ''}`,
     )
     return { ready: urls, stop }
   } catch (cause) {

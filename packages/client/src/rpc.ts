@@ -16,6 +16,8 @@ export type RpcClient<Table extends MethodTable> = {
 export interface RpcConnection extends Connection {
   /** The runtime's API key, where it asks for one. */
   readonly apiKey?: string
+  /** Path of the endpoint. Default: that of the local API. */
+  readonly path?: string
 }
 
 /**
@@ -32,8 +34,11 @@ export async function callRpc(
   const headers: Record<string, string> = { 'Content-Type': 'application/json' }
   if (connection.apiKey !== undefined) headers.Authorization = `Bearer ${connection.apiKey}`
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, ...(params && { params }) })
-  const { status, json } = await send(connection, { method: 'POST', path: rpcPath, headers, body }, options)
+  const path = connection.path ?? rpcPath
+  const { status, json } = await send(connection, { method: 'POST', path, headers, body }, options)
   const answer = json as { result?: unknown; error?: RpcErrorObject & { reason?: string } } | undefined
+  // A refusal of the method itself, with an HTTP status such as 429 beside it.
+  if (answer?.error?.data) throw new RpcFailure(answer.error)
   if (status !== 200) {
     const { reason, message } = answer?.error ?? {}
     throw new ConnectionFailure(
@@ -41,7 +46,6 @@ export async function callRpc(
       `${connection.url} answered HTTP ${status}${reason ? ` (${reason})` : ''}: ${message ?? 'no reason given'}`,
     )
   }
-  if (answer?.error) throw new RpcFailure(answer.error)
   if (answer?.result === undefined)
     throw new ConnectionFailure('bad_answer', `${connection.url} sent neither result nor error`)
   return answer.result

@@ -1,0 +1,27 @@
+/** The way to the service: one function a method of the console's API. */
+import { callRpc, isSelvedgeError, type RpcClient } from '@selvedge/client'
+import type { ConsoleMethods } from '@selvedge/protocol/console'
+
+type Api = RpcClient<ConsoleMethods>
+
+const connection = { url: location.origin, path: '/console/api' }
+
+/** The table of methods is known to the compiler alone: schemas have no business in a browser that trusts its service. */
+export const api = new Proxy({} as Api, {
+  get: (_, method: string) => (params?: object) => callRpc(connection, method, params),
+})
+
+/** Why a call failed, for a person: what is wrong, and what to do. */
+export function explain(cause: unknown): string {
+  if (!isSelvedgeError(cause)) return cause instanceof Error ? cause.message : String(cause)
+  if (cause.kind === 'connection' && cause.reason === 'not_running')
+    return 'The service does not answer. Check that it runs, and that you are online.'
+  const hint = cause.kind === 'rpc' && cause.hint ? ` ${cause.hint}` : ''
+  return `${sentence(cause.message)}${hint}`
+}
+
+export const reasonOf = (cause: unknown): string | undefined =>
+  isSelvedgeError(cause) && cause.kind === 'rpc' ? cause.reason : undefined
+
+const sentence = (text: string): string =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`

@@ -1,0 +1,5 @@
+/** The developer console: pages of the identity service, for the people of an account. */
+import { render } from 'preact'
+import { App } from './app.tsx'
+
+render(<App />, document.getElementById('app')!)

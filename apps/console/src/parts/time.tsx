@@ -1,0 +1,48 @@
+import { useEffect, useState } from 'preact/hooks'
+
+const steps: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+]
+const words = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
+
+/** A time as people say it, and exactly where they point at it. It keeps itself true. */
+export function Time({ of }: { of: string }) {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 15_000)
+    return () => clearInterval(timer)
+  }, [])
+  const at = new Date(of)
+  return (
+    <time dateTime={of} title={exact.format(at)}>
+      {relative((at.getTime() - now) / 1000)}
+    </time>
+  )
+}
+
+function relative(seconds: number): string {
+  for (const [unit, length] of steps) {
+    if (Math.abs(seconds) >= length) return words.format(Math.trunc(seconds / length), unit)
+  }
+  return seconds > 5
+    ? 'in a moment'
+    : Math.abs(seconds) < 10
+      ? 'just now'
+      : `${Math.round(-seconds)} seconds ago`
+}
+
+/** A length of time given in seconds, in its largest whole unit. */
+export function duration(seconds: number): string {
+  for (const [unit, length] of steps) {
+    if (seconds >= length && seconds % length === 0) {
+      const count = seconds / length
+      return `${count} ${unit}${count === 1 ? '' : 's'}`
+    }
+  }
+  return `${seconds} seconds`
+}

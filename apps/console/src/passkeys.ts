@@ -1,0 +1,32 @@
+import { startAuthentication, startRegistration } from '@simplewebauthn/browser'
+import { api } from './api.ts'
+
+/** What went wrong between the browser and the authenticator, in words. */
+function explainBrowser(cause: unknown): never {
+  const { name } = cause as Error
+  if (name === 'NotAllowedError')
+    throw new Error('No passkey was given: the request was cancelled, or took too long.')
+  if (name === 'InvalidStateError') throw new Error('This device holds a passkey for you already.')
+  if (name === 'SecurityError')
+    throw new Error(`Passkeys do not work at ${location.origin}: they need https, or http://localhost.`)
+  throw cause
+}
+
+export async function signInWithPasskey(): Promise<void> {
+  const { challenge, options } = await api['sign_in.passkey.begin']()
+  const response = await startAuthentication({ optionsJSON: options as never }).catch(explainBrowser)
+  await api['sign_in.passkey.finish']({ challenge, response: { ...response } })
+}
+
+export async function addPasskey(name: string): Promise<void> {
+  const { challenge, options } = await api['passkey.begin']()
+  const response = await startRegistration({ optionsJSON: options as never }).catch(explainBrowser)
+  await api['passkey.finish']({ challenge, response: { ...response }, name })
+}
+
+/** A first guess at what to call the passkey of this device. */
+export function deviceName(): string {
+  const system = /Android|iPhone|iPad|Mac|Windows|CrOS|Linux/.exec(navigator.userAgent)?.[0] ?? 'this device'
+  const browser = /Firefox|Edg|Chrome|Safari/.exec(navigator.userAgent)?.[0]?.replace('Edg', 'Edge')
+  return browser ? `${browser} on ${system}` : system
+}

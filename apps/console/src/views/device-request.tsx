@@ -1,0 +1,112 @@
+import { useEffect, useState } from 'preact/hooks'
+import { api, explain } from '../api.ts'
+import { Action } from '../parts/action.tsx'
+import { Field, Form } from '../parts/form.tsx'
+import { Link } from '../parts/link.tsx'
+import { Time } from '../parts/time.tsx'
+import { View } from '../parts/view.tsx'
+import { useHome } from '../state/viewer.ts'
+
+type Request = Awaited<ReturnType<(typeof api)['device_request.find']>>
+
+/** Approves a sign-in from a terminal. A code in the link is only filled in: the person compares it and decides. */
+export function DeviceRequestView() {
+  const { viewer } = useHome()
+  const [given] = useState(() => new URLSearchParams(location.search).get('user_code') ?? '')
+  const [request, setRequest] = useState<Request>()
+  const [decided, setDecided] = useState<boolean>()
+  const [error, setError] = useState<string>()
+  useEffect(() => {
+    if (given === '') return
+    api['device_request.find']({ userCode: given }).then(setRequest, (cause) => setError(explain(cause)))
+  }, [given])
+
+  if (decided !== undefined)
+    return (
+      <View title={decided ? 'The terminal is signed in' : 'The sign-in was refused'}>
+        <p>{decided ? 'You can go back to it. ' : 'The terminal was told so. '}</p>
+        <p>
+          <Link to="/account">Sign-ins of your account</Link>
+        </p>
+      </View>
+    )
+  if (!request)
+    return (
+      <View title="Sign a terminal in" error={error}>
+        <Form
+          submit="Look it up"
+          send={async (values) => {
+            setRequest(await api['device_request.find']({ userCode: String(values.get('code')) }))
+            setError(undefined)
+          }}
+        >
+          <Field
+            label="Code that the terminal shows"
+            name="code"
+            value={given}
+            required
+            autocomplete="off"
+            autocapitalize="characters"
+            spellcheck={false}
+            placeholder="XXXX-XXXX"
+            maxLength={20}
+          />
+        </Form>
+      </View>
+    )
+  const { userCode, clientName, clientId, scopes, address, userAgent, createdAt, isFromHere } = request
+  const decide = (approve: boolean) => async () => {
+    await api['device_request.decide']({ userCode, approve })
+    setDecided(approve)
+  }
+  return (
+    <View title="Sign a terminal in?">
+      <p class="code">{userCode}</p>
+      <p>
+        Go on only if your own terminal shows this very code, and you began this sign-in yourself. Nobody else
+        has a reason to ask you for it.
+      </p>
+      <dl class="card">
+        <dt>Program</dt>
+        <dd>
+          {clientName} <code class="short">{clientId}</code>
+        </dd>
+        <dt>From</dt>
+        <dd>
+          {address}{' '}
+          {isFromHere ? (
+            <span class="chip online">where you are, too</span>
+          ) : (
+            <span class="chip blocked">another address than yours</span>
+          )}
+          <br />
+          <small class="hint">{userAgent || 'unknown program'}</small>
+        </dd>
+        <dt>Asked</dt>
+        <dd>
+          <Time of={createdAt} />
+        </dd>
+        <dt>Account</dt>
+        <dd>{viewer.accounts.find((each) => each.accountId === viewer.accountId)?.name}</dd>
+        <dt>It will be able to</dt>
+        <dd>
+          <ul>
+            {scopes.map(({ name, meaning }) => (
+              <li key={name}>
+                <code>{name}</code> {meaning}
+              </li>
+            ))}
+          </ul>
+        </dd>
+      </dl>
+      <p class="actions">
+        <Action kind="primary" run={decide(true)}>
+          Sign it in
+        </Action>
+        <Action kind="danger" run={decide(false)}>
+          Refuse
+        </Action>
+      </p>
+    </View>
+  )
+}

@@ -1,0 +1,159 @@
+import { api } from '../api.ts'
+import { Action } from '../parts/action.tsx'
+import { Copy } from '../parts/copy.tsx'
+import { LazyMap } from '../parts/lazy-map.tsx'
+import { Link } from '../parts/link.tsx'
+import { Time } from '../parts/time.tsx'
+import { Card, Empty, View } from '../parts/view.tsx'
+import { navigate } from '../state/route.ts'
+import { useDevices } from '../state/use-devices.ts'
+import { useHome } from '../state/viewer.ts'
+
+export function DeviceView({ nodeId }: { nodeId: string }) {
+  const { viewer } = useHome()
+  const { devices, error, reload } = useDevices()
+  const device = devices?.find((each) => each.nodeId === nodeId)
+  if (!device)
+    return (
+      <View title="Device" error={error ?? (devices && 'The account has no such device.')}>
+        <Link to="/devices">All devices</Link>
+      </View>
+    )
+  const { name, state, version, enrolledAt, lastSeenAt, services, fix } = device
+  return (
+    <View title={name} error={error}>
+      <Card title="State">
+        <dl>
+          <dt>State</dt>
+          <dd>
+            <span class={`chip ${state}`}>{state}</span> seen <Time of={lastSeenAt} />
+          </dd>
+          <dt>Node ID</dt>
+          <dd>
+            <code>{nodeId}</code>
+          </dd>
+          <dt>Version</dt>
+          <dd>{version || 'unknown'}</dd>
+          <dt>Enrolled</dt>
+          <dd>
+            <Time of={enrolledAt} />
+          </dd>
+        </dl>
+      </Card>
+      <Card title="Last place">
+        {fix ? (
+          <>
+            <LazyMap devices={[device]} focus />
+            <dl>
+              <dt>Latitude, longitude</dt>
+              <dd>
+                {fix.latitude}, {fix.longitude} <small class="hint">as the device gave it</small>
+              </dd>
+              <dt>Taken</dt>
+              <dd>
+                <Time of={fix.fixedAt} />
+              </dd>
+              <dt>Speed and bearing</dt>
+              <dd>
+                {fix.speed} m/s, {fix.bearing}°
+              </dd>
+            </dl>
+          </>
+        ) : (
+          <Empty>
+            <p>The device has not said where it is. A program on it says so:</p>
+            <Copy
+              label="Command that reports a place"
+              text="npx selvedge gps update --longitude -123.115 --latitude 49.25 --speed 0 --bearing 0"
+            />
+          </Empty>
+        )}
+      </Card>
+      <Card title="Microservices">
+        {services.length === 0 ? (
+          <Empty>
+            <p>None yet. On the device:</p>
+            <Copy
+              label="Commands that begin a service"
+              text={'npx selvedge init function my-service\nnpx selvedge dev my-service'}
+            />
+          </Empty>
+        ) : (
+          <ul class="plain">
+            {services.map(({ id, name: service, image, state: how }) => (
+              <li key={id}>
+                <span>
+                  <strong>{service}</strong> of <code>{image}</code>
+                </span>
+                <span class={`chip ${how === 'running' ? 'online' : how === 'failed' ? 'blocked' : 'away'}`}>
+                  {how}
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Card>
+      <Card title="Access">
+        <p>
+          <Action
+            question={`Revoke every token for ${name} that was issued until now?`}
+            run={async () => {
+              await api['device.revoke']({ nodeId })
+              await reload()
+            }}
+          >
+            Revoke its tokens
+          </Action>{' '}
+          <span class="hint">
+            Programs that use the device need new tokens; the device refuses old ones within half a minute.
+          </span>
+        </p>
+        {viewer.role === 'owner' && (
+          <>
+            <p>
+              {state === 'blocked' ? (
+                <Action
+                  run={async () => {
+                    await api['device.unblock']({ nodeId })
+                    await reload()
+                  }}
+                >
+                  Unblock
+                </Action>
+              ) : (
+                <Action
+                  kind="danger"
+                  question={`Block ${name}? It gets no more tokens until you unblock it.`}
+                  run={async () => {
+                    await api['device.block']({ nodeId })
+                    await reload()
+                  }}
+                >
+                  Block
+                </Action>
+              )}{' '}
+              <span class="hint">
+                For a device that is lost or stolen: its tokens are revoked, and it gets no more.
+              </span>
+            </p>
+            <p>
+              <Action
+                kind="danger"
+                question={`Remove your account from ${name}?`}
+                run={async () => {
+                  await api['device.disassociate']({ nodeId })
+                  navigate('/devices')
+                }}
+              >
+                Disassociate
+              </Action>{' '}
+              <span class="hint">
+                For a device that changes hands: your account is removed from it, and your services stop.
+              </span>
+            </p>
+          </>
+        )}
+      </Card>
+    </View>
+  )
+}

@@ -1,0 +1,92 @@
+import { useState } from 'preact/hooks'
+import { api } from '../api.ts'
+import { Action } from '../parts/action.tsx'
+import { Copy } from '../parts/copy.tsx'
+import { Form } from '../parts/form.tsx'
+import { Time } from '../parts/time.tsx'
+import { Card, View } from '../parts/view.tsx'
+import { useCall } from '../state/use-call.ts'
+import { useHome } from '../state/viewer.ts'
+
+export function PeopleView() {
+  const { viewer } = useHome()
+  const { data, error, reload } = useCall(() => api['member.list']())
+  const [invitation, setInvitation] = useState<{ link: string; expiresAt: string }>()
+  const isOwner = viewer.role === 'owner'
+  return (
+    <View title="People" error={error}>
+      <ul class="plain card">
+        {data?.map(({ personId, email, role, joinedAt }) => (
+          <li key={personId}>
+            <span>
+              <strong>{email}</strong> <span class="chip">{role}</span>{' '}
+              {personId === viewer.personId && '(you)'}
+              <br />
+              <small class="hint">
+                since <Time of={joinedAt} />
+              </small>
+            </span>
+            {isOwner && (
+              <span class="actions">
+                <Action
+                  label={`Make ${email} ${role === 'owner' ? 'a member' : 'an owner'}`}
+                  run={async () => {
+                    await api['member.set_role']({ personId, role: role === 'owner' ? 'member' : 'owner' })
+                    await reload()
+                  }}
+                >
+                  {role === 'owner' ? 'Make a member' : 'Make an owner'}
+                </Action>
+                <Action
+                  kind="danger"
+                  label={`Remove ${email}`}
+                  question={`Remove ${email} from the account? The tokens and sign-ins that this person made for it are revoked.`}
+                  run={async () => {
+                    await api['member.remove']({ personId })
+                    await reload()
+                  }}
+                >
+                  Remove
+                </Action>
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+      {isOwner ? (
+        <Card title="Invite somebody">
+          <p>
+            Members make projects and tokens, and see the devices. Owners also invite people, delete projects,
+            and block or disassociate devices.
+          </p>
+          <Form
+            submit="Make an invitation link"
+            send={async (values) => {
+              const role = values.get('role') === 'owner' ? 'owner' : 'member'
+              setInvitation(await api['member.invite']({ role }))
+            }}
+          >
+            <p class="field">
+              <label for="role">Role</label>
+              <select id="role" name="role">
+                <option value="member">member</option>
+                <option value="owner">owner</option>
+              </select>
+            </p>
+          </Form>
+          {invitation && (
+            <>
+              <p>
+                Give this link to one person, on a way that you trust. It is good once, and ends{' '}
+                <Time of={invitation.expiresAt} />.
+              </p>
+              <Copy label="Invitation link" text={invitation.link} />
+            </>
+          )}
+        </Card>
+      ) : (
+        <p class="hint">Owners of the account can invite people.</p>
+      )}
+    </View>
+  )
+}
