@@ -62,12 +62,18 @@ type InputProps = {
   autocapitalize?: 'characters'
 }
 
-export function Field({ label, hint, ...input }: InputProps) {
+export function Field({ label, hint, value, ...input }: InputProps) {
   const id = useId()
   return (
     <p class="field">
       <label for={id}>{label}</label>
-      <input {...(input as object)} id={id} {...(hint && { 'aria-describedby': `${id}-hint` })} />
+      {/* What a person types stays when the view is drawn anew. */}
+      <input
+        {...(input as object)}
+        defaultValue={value}
+        id={id}
+        {...(hint && { 'aria-describedby': `${id}-hint` })}
+      />
       {hint && (
         <small id={`${id}-hint`} class="hint">
           {hint}

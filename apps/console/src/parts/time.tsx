@@ -27,7 +27,7 @@ export function Time({ of }: { of: string }) {
 
 function relative(seconds: number): string {
   for (const [unit, length] of steps) {
-    if (Math.abs(seconds) >= length) return words.format(Math.trunc(seconds / length), unit)
+    if (Math.abs(seconds) >= length) return words.format(Math.round(seconds / length), unit)
   }
   return seconds > 5
     ? 'in a moment'
