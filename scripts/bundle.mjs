@@ -20,6 +20,7 @@ const programs = {
   },
   identity: {
     main: 'src/main.ts',
+    'store-copy': 'src/store-copy.ts',
     'sqlite-worker': sqliteWorker,
     'breached-passwords.lazy': 'src/console/breached-passwords.lazy.ts',
     'webauthn.lazy': 'src/console/webauthn.lazy.ts',

@@ -140,7 +140,11 @@ describe('a mistake', () => {
     [['nonsense'], 2, /unknown command/],
     [['me', '--nonsense'], 2, /unknown option/],
     [['gps', 'update', '--latitude', '1'], 2, /--longitude/],
-    [['account', 'associate'], 2, /error: an access token is needed\nhint: Give --token-file/],
+    [
+      ['account', 'associate'],
+      2,
+      /error: an access token is needed\nhint: Sign in with "selvedge login", or give --token-file/,
+    ],
     [['account', 'associate', '--token-file', '/nowhere'], 2, /can't read \/nowhere/],
     [
       ['admin', 'token', 'developer', '--email', 'a@b.cd', '--client-id', 'x', '--days', 'many'],

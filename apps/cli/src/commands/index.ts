@@ -3,10 +3,16 @@ import type { CommandDeclaration } from '../command.ts'
 import { accountAssociate } from './account/associate.ts'
 import { accountShow } from './account/show.ts'
 import { accountUnassociate } from './account/unassociate.ts'
-import { adminAccountCreate, adminAccountList } from './admin/accounts.ts'
+import {
+  adminAccountCreate,
+  adminAccountLink,
+  adminAccountList,
+  adminAccountRevoke,
+} from './admin/accounts.ts'
 import { adminKeysList, adminKeysRotate } from './admin/keys.ts'
 import { adminEnrolmentCreate, adminNodeBlock, adminNodeList, adminNodeUnblock } from './admin/nodes.ts'
 import { adminProjectCreate, adminProjectDisable, adminProjectList } from './admin/projects.ts'
+import { adminStoreCopy } from './admin/store.ts'
 import { adminTokenDeveloper, adminTokenList, adminTokenRevoke } from './admin/tokens.ts'
 import { call } from './call.ts'
 import { completion } from './completion.ts'
@@ -26,6 +32,8 @@ import { imageList } from './image/list.ts'
 import { imagePack } from './image/pack.ts'
 import { imageRemove } from './image/remove.ts'
 import { init } from './init.ts'
+import { login } from './login.ts'
+import { logout } from './logout.ts'
 import { me } from './me.ts'
 import { status } from './status.ts'
 import { tokenAccess } from './token/access.ts'
@@ -36,6 +44,8 @@ export const commands: readonly CommandDeclaration[] = [
   me,
   status,
   doctor,
+  login,
+  logout,
   tokenEdge,
   tokenAccess,
   accountAssociate,
@@ -60,6 +70,8 @@ export const commands: readonly CommandDeclaration[] = [
   call,
   adminAccountCreate,
   adminAccountList,
+  adminAccountLink,
+  adminAccountRevoke,
   adminProjectCreate,
   adminProjectList,
   adminProjectDisable,
@@ -72,6 +84,7 @@ export const commands: readonly CommandDeclaration[] = [
   adminEnrolmentCreate,
   adminKeysList,
   adminKeysRotate,
+  adminStoreCopy,
   completion(() => commands),
 ]
 
@@ -90,4 +103,5 @@ export const groups: Readonly<Record<string, string>> = {
   'admin node': 'Nodes that enrolled.',
   'admin enrolment': 'Enrolment codes.',
   'admin keys': 'Signing keys.',
+  'admin store': 'The store of the identity service.',
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Input, OptionDeclaration } from '../command.ts'
 import { UsageError } from '../failure.ts'
+import { developerTokenOf } from '../login/developer-token.ts'
 import type { Context } from './context.ts'
 
 /** Options of every command that needs an access token. Secrets come from files: arguments are seen by every user. */
@@ -30,16 +31,25 @@ export async function accessTokenOf(context: Context, options: Options, scope: s
   return (await exchange(context, options, scope)).access_token
 }
 
-export async function exchange(context: Context, { developerTokenFile, clientId }: Options, scope: string) {
-  if (typeof developerTokenFile !== 'string' || typeof clientId !== 'string') {
+export async function exchange(context: Context, options: Options, scope: string) {
+  const { clientId, developerIdToken, identity } = await developerOf(context, options)
+  const { id_token: edgeIdToken } = await context.runtime.getEdgeIdToken()
+  return identity.exchange({ clientId, developerIdToken, edgeIdToken, scope })
+}
+
+/** Who asks: the token of a file for its project, or the sign-in of this machine. */
+async function developerOf(context: Context, { developerTokenFile, clientId }: Options) {
+  if (typeof developerTokenFile === 'string' && typeof clientId === 'string')
+    return { clientId, developerIdToken: readSecret(developerTokenFile), identity: context.identity }
+  const login = developerTokenFile === undefined ? context.loginFile.read() : undefined
+  if (!login) {
     throw new UsageError(
       'an access token is needed',
-      'Give --token-file, or --developer-token-file with --client-id, or set SELVEDGE_ACCESS_TOKEN.',
+      'Sign in with "selvedge login", or give --token-file, or --developer-token-file with --client-id, or set SELVEDGE_ACCESS_TOKEN.',
     )
   }
-  const developerIdToken = readSecret(developerTokenFile)
-  const { id_token: edgeIdToken } = await context.runtime.getEdgeIdToken()
-  return context.identity.exchange({ clientId, developerIdToken, edgeIdToken, scope })
+  const developerIdToken = await developerTokenOf(context, login)
+  return { clientId: login.clientId, developerIdToken, identity: context.identityAt(login.identityUrl) }
 }
 
 function readSecret(path: string): string {

@@ -16,6 +16,7 @@ import {
 import { createNodeFetch, type StreamConnection } from '@selvedge/client/node'
 import { type AdminMethods, adminMethods } from '@selvedge/protocol/admin'
 import { UsageError } from '../failure.ts'
+import { createLoginFile, type LoginFile } from '../login/login-file.ts'
 import { traced } from './trace.ts'
 
 export interface Context {
@@ -26,9 +27,14 @@ export interface Context {
   readonly streams: (edgeAccessToken: string) => StreamConnection
   readonly identity: IdentityClient
   readonly identityUrl: string
+  /** The identity service at another URL, such as that of a sign-in. */
+  readonly identityAt: (url: string) => IdentityClient
+  readonly loginFile: LoginFile
   readonly discovery: DiscoveryClient
   readonly discoveryUrl: string
   readonly admin: RpcClient<AdminMethods>
+  /** Unix seconds. */
+  readonly now: () => number
   /** Whether something answers at a URL with a good status. */
   readonly answers: (url: string) => Promise<boolean>
 }
@@ -77,12 +83,15 @@ export function createContext(flags: ContextFlags, env: Env): Context {
     }),
     identity: createIdentityClient({ url: identityUrl, fetch: overTcp }),
     identityUrl,
+    identityAt: (url) => createIdentityClient({ url, fetch: overTcp }),
+    loginFile: createLoginFile(state),
     discovery: createDiscoveryClient({ url: discoveryUrl, fetch: overTcp }),
     discoveryUrl,
     admin: createRpcClient(adminMethods, {
       url: 'http://localhost',
       fetch: overSocket(join(state, 'admin.sock')),
     }),
+    now: () => Math.floor(Date.now() / 1000),
     answers: async (url) => {
       const init = {
         method: 'GET',

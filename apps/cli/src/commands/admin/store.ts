@@ -1,0 +1,42 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { command } from '../../command.ts'
+import { UsageError } from '../../failure.ts'
+
+/** The identity service's own program for it: the command line knows no database. */
+const program = fileURLToPath(new URL('../../identity/dist/store-copy.cjs', import.meta.url))
+
+export const adminStoreCopy = command({
+  path: ['admin', 'store', 'copy'],
+  summary: 'Copy the store of a stopped identity service into an empty one, to move an installation.',
+  options: [
+    {
+      flags: '--from <url>',
+      description: 'store to read, such as sqlite:.selvedge/identity/identity.db',
+      required: true,
+    },
+    {
+      flags: '--to <url>',
+      description: 'empty store to fill, such as postgres://user@host/database',
+      required: true,
+    },
+  ],
+  run: async (_, { options }) => {
+    // In the environment: arguments are seen by every user, and a URL may hold a password.
+    const env = {
+      ...process.env,
+      SELVEDGE_COPY_FROM: String(options.from),
+      SELVEDGE_COPY_TO: String(options.to),
+    }
+    const { status, stdout, stderr } = spawnSync(process.execPath, [program], { env, encoding: 'utf8' })
+    if (status !== 0) {
+      throw new UsageError(
+        stderr.trim().replace(/^error: /, '') || 'the copy failed',
+        'Stop the identity service first; the store to fill must be empty. Nothing of the first one was changed.',
+      )
+    }
+    return JSON.parse(stdout) as { rows: number; tables: Record<string, number> }
+  },
+  human: ({ rows }) =>
+    `${rows} rows copied. Start the identity service with SELVEDGE_IDENTITY_STORE set to the new store, and with the same secret keys.`,
+})
