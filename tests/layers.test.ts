@@ -52,7 +52,7 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   // Pages: nothing of Node, nothing of the services but their contract.
   'apps/console': [
     /^@selvedge\/(protocol|client)(\/|$)/,
-    /^(preact(\/hooks)?|@simplewebauthn\/browser|d3-geo|topojson-client)$/,
+    /^(preact(\/hooks)?|@simplewebauthn\/browser|d3-geo|topojson-client|world-atlas\/.*)$/,
   ],
   'apps/cli': [/^node:/, /^@selvedge\/(protocol|client)(\/|$)/, /^(commander|tar|uqr)$/],
   'apps/stack': [/^node:/, /^@selvedge\/service-kit(\/|$)/],

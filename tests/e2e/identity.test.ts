@@ -352,7 +352,7 @@ it('an account that the cloud does not confirm leaves the node its token, and a 
   expect(JSON.parse(atob(id_token.split('.')[1]!))).toMatchObject({ iss: cloud.url, sub: '' })
   expect((await node.client.getMe()).notices).toEqual([
     expect.stringMatching(
-      /does not confirm the account .* is not trusted here; remove it and associate it again/,
+      /does not confirm the account .* is not trusted here; associate it again with a new token/,
     ),
   ])
   for (const program of [cloud, tenant]) await program.stop()

@@ -5,11 +5,14 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '@selvedge/service-kit/testing'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface Program {
   readonly url: string
+  /** What it told its parent: for identity, the link of the first owner. */
+  readonly ready: Readonly<Record<string, string>>
   readonly process: ChildProcess
   /** What it wrote on standard error. */
   errors(): string
@@ -35,13 +38,14 @@ export async function startProgram(
   child.stderr?.on('data', (chunk) => {
     errors += chunk
   })
-  const ready = await Promise.race([
-    once(child, 'message').then(([message]) => message as { ready: { url: string } }),
+  const said = await Promise.race([
+    once(child, 'message').then(([message]) => message as { ready: Record<string, string> }),
     once(child, 'exit').then(() => undefined),
   ])
-  if (!ready) throw new Error(`${name} did not start: ${errors}`)
+  if (!said) throw new Error(`${name} did not start: ${errors}`)
   return {
-    url: ready.ready.url,
+    url: said.ready.url!,
+    ready: said.ready,
     process: child,
     errors: () => errors,
     async stop(signal = 'SIGTERM') {
@@ -66,8 +70,17 @@ export async function startStack(
 ): Promise<Stack> {
   const folder = await temporaryFolder()
   const env = { SELVEDGE_STATE: folder.path, ...freePorts, ...options.env }
-  const identity = await startProgram('identity', env, options.identity)
-  const discovery = await startProgram('discovery', { ...env, SELVEDGE_IDENTITY_URL: identity.url })
+  const discoveryPort = await freePort()
+  const identity = await startProgram(
+    'identity',
+    { ...env, SELVEDGE_DISCOVERY_URL: `http://127.0.0.1:${discoveryPort}` },
+    options.identity,
+  )
+  const discovery = await startProgram('discovery', {
+    ...env,
+    SELVEDGE_DISCOVERY_PORT: String(discoveryPort),
+    SELVEDGE_IDENTITY_URL: identity.url,
+  })
   const urls = { SELVEDGE_IDENTITY_URL: identity.url, SELVEDGE_DISCOVERY_URL: discovery.url }
   const runtime = await startProgram('runtime', { ...env, ...urls }, options.runtime)
   return {

@@ -74,9 +74,9 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
     enrolmentCode: config['identity.enrolmentCode'],
     services: () => statedServices(containers.summary()),
     onAccountRemoved(accountId) {
-      const iat = Math.floor(clock.now() / 1000)
+      // Tokens of this very second may be of after the removal; the list of revoked tokens knows which are not.
       account
-        .unassociate({ account_id: accountId, iat })
+        .remove(accountId, Math.floor(clock.now() / 1000) - 1)
         .catch((cause) => log.error('the account could not be removed', { cause }))
     },
   })
@@ -111,11 +111,12 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
     const isDone = results.every((each) => each.status === 'fulfilled' && each.value !== false)
     return isDone && state.value.report === null
   })
-  const account = createAccount(state, clock, () => {
+  const onAccountChange = () => {
     tokens.forget()
     contact.wake()
     void state.settled().then(() => containers.followAccount())
-  })
+  }
+  const account = createAccount(state, clock, onAccountChange, () => tokens.notices().length > 0)
 
   const scheme = config['listen.tlsCert'] === '' ? 'http' : 'https'
   const checkProof = createCheckProof(dpop, scheme)

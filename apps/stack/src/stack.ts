@@ -25,8 +25,13 @@ function stateFolder(env: Env): string {
 const consoleOf = (identity: string): string => identity.replace('//127.0.0.1:', '//localhost:')
 
 /** The port of the discovery service, which the identity service has to know before it runs: for "any", one that is free now. */
-async function portFor({ SELVEDGE_DISCOVERY_PORT: port }: Env): Promise<string> {
-  if (port !== '0') return port || '8085'
+async function discoveryPortFor(env: Env): Promise<string> {
+  const file = readConfigFile(env.SELVEDGE_CONFIG, 'discovery') as {
+    'listen.port'?: number
+    listen?: { port?: number }
+  }
+  const port = env.SELVEDGE_DISCOVERY_PORT || String(file['listen.port'] ?? file.listen?.port ?? 8085)
+  if (port !== '0') return port
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port: free } = server.address() as AddressInfo
@@ -71,10 +76,15 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
   }
 
   try {
-    const discoveryPort = await portFor(env)
-    const { url: identity, setup } = await start('identity', {
-      SELVEDGE_DISCOVERY_URL: env.SELVEDGE_DISCOVERY_URL || `http://127.0.0.1:${discoveryPort}`,
-    })
+    const discoveryPort = await discoveryPortFor(env)
+    // Anything else than a number is for the discovery service to refuse.
+    const isNumber = /^\d+$/.test(discoveryPort)
+    const { url: identity, setup } = await start(
+      'identity',
+      isNumber && !env.SELVEDGE_DISCOVERY_URL
+        ? { SELVEDGE_DISCOVERY_URL: `http://127.0.0.1:${discoveryPort}` }
+        : {},
+    )
     // The folder is ours now; addresses in it are of a stack that was killed.
     await rm(addresses, { force: true })
     const { url: discovery } = await start('discovery', {

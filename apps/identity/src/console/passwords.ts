@@ -96,6 +96,7 @@ export async function problemOf(password: string, email: string): Promise<string
     return 'it is, or is made from, one of the passwords that are tried first because they were found in breaches'
   if (new Set(plain).size < 5) return 'it repeats a few characters'
   const [name = ''] = email.split('@')
-  if (name.length > 3 && plain.includes(name.toLowerCase())) return 'it holds your e-mail address'
+  if (plain.includes(email.toLowerCase()) || (name.length > 3 && plain.includes(name.toLowerCase())))
+    return 'it holds your e-mail address'
   return undefined
 }

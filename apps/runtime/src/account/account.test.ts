@@ -40,7 +40,12 @@ const claims = { account_id: 'a' } as AccessClaims
 
 it('an account that two calls associate at once is acknowledged to neither before it is on the disk', async () => {
   const { store, writes } = createSlowStore()
-  const account = createAccount(store, createFakeClock(), () => undefined)
+  const account = createAccount(
+    store,
+    createFakeClock(),
+    () => undefined,
+    () => false,
+  )
   const first = account.associate(claims, 'token')
   let isAnswered = false
   const second = account.associate(claims, 'token').finally(() => {

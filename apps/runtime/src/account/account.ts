@@ -6,20 +6,38 @@ import type { StateStore } from '../state.ts'
 export interface Account {
   /** @throws RpcError `already_associated` */
   associate(claims: AccessClaims, token: string): Promise<{ accountId: string }>
-  unassociate(claims: Pick<AccessClaims, 'account_id' | 'iat'>): Promise<{ accountId: string }>
+  unassociate(claims: AccessClaims): Promise<{ accountId: string }>
+  /** Takes the account away because the registry says so: its tokens up to a second are refused. */
+  remove(accountId: string, until: number): Promise<void>
 }
 
 /** Most removed accounts that are remembered; beyond it the ones removed first are forgotten. */
 const maxRemoved = 1000
 
-/** @param onChange called when the account is another one, for the registry to be told */
-export function createAccount(state: StateStore, clock: Clock, onChange: () => void): Account {
+/**
+ * @param onChange called when the account is another one, for the registry to be told
+ * @param isDisputed whether the registry knows another account, or did not believe the proof of this one
+ */
+export function createAccount(
+  state: StateStore,
+  clock: Clock,
+  onChange: () => void,
+  isDisputed: () => boolean,
+): Account {
   return {
+    remove,
     async associate({ account_id: id }, token) {
       // Somebody else's call may be writing the same: it counts when it is on the disk, and is taken back where it fails.
       if (state.value.accountId === id) await state.settled()
       const { accountId } = state.value
-      if (accountId === id) return { accountId }
+      if (accountId === id) {
+        // Another proof for the registry, since it lacks one that it believes.
+        if (isDisputed()) {
+          await state.update((value) => ({ ...value, report: { id, access_token: token } }))
+          onChange()
+        }
+        return { accountId }
+      }
       if (accountId !== '') {
         throw new RpcError(
           'already_associated',
@@ -34,22 +52,26 @@ export function createAccount(state: StateStore, clock: Clock, onChange: () => v
 
     async unassociate({ account_id: id, iat }) {
       const until = Math.max(Math.floor(clock.now() / 1000), iat)
-      const kept = state.update((value) => ({
-        ...value,
-        accountId: '',
-        report: { id: '' },
-        // Where the device was is the former account's business.
-        fix: null,
-        revokedUntil: Object.fromEntries([
-          ...Object.entries(value.revokedUntil).slice(-maxRemoved),
-          [id, until],
-        ]),
-      }))
-      onChange()
-      await kept
+      await remove(id, until)
       await untilAfter(until, clock)
       return { accountId: id }
     },
+  }
+
+  async function remove(id: string, until: number): Promise<void> {
+    const kept = state.update((value) => ({
+      ...value,
+      accountId: '',
+      report: { id: '' },
+      // Where the device was is the former account's business.
+      fix: null,
+      revokedUntil: Object.fromEntries([
+        ...Object.entries(value.revokedUntil).slice(-maxRemoved),
+        [id, until],
+      ]),
+    }))
+    onChange()
+    await kept
   }
 }
 

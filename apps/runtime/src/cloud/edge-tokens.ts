@@ -89,7 +89,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
       const refused = cause instanceof OAuthFailure && cause.reason === 'invalid_grant' && stated.account
       if (!refused) throw cause
       refusals = [
-        `the identity service does not confirm the account ${stated.account?.id}: ${cause.message}; remove it and associate it again`,
+        `the identity service does not confirm the account ${stated.account?.id}: ${cause.message}; associate it again with a new token`,
       ]
       log.warn('the account is not confirmed', { reason: cause.message })
       await state.update((value) => (value.report === stated.account ? { ...value, report: null } : value))
@@ -132,7 +132,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
       const there = registered === '' ? 'no account' : `account ${registered}`
       const here = accountId === '' ? 'no account' : `account ${accountId}`
       refusals = [
-        `the identity service knows this node with ${there}, the node itself with ${here}; remove the account and associate it again`,
+        `the identity service knows this node with ${there}, the node itself with ${here}; associate it again with a new token, or remove the account`,
       ]
     }
   }
