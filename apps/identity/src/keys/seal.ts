@@ -28,7 +28,7 @@ export function createSeal(keys: readonly Buffer[]): Seal {
       const sealed = Buffer.from(text.slice(prefix.length), 'base64url')
       for (const key of keys) {
         try {
-          const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12))
+          const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12), { authTagLength: 16 })
             .setAAD(Buffer.from(purpose))
             .setAuthTag(sealed.subarray(-16))
           return decipher.update(sealed.subarray(12, -16), undefined, 'utf8') + decipher.final('utf8')

@@ -3,8 +3,8 @@ import { jwkOfSet, jwks } from '@selvedge/protocol/tokens'
 
 /** Milliseconds for which a fetched set is taken as it is. */
 const maxAge = 600_000
-/** Milliseconds between two fetches for the sake of an unknown key. */
-const pause = 10_000
+/** Fetches for the sake of unknown keys: rotations in a row must lock nobody out, strangers' tokens must not make us knock all the time. */
+const fetches = { atOnce: 3, every: 10_000 }
 
 /** The platform's key; its name is not a type everywhere. */
 type VerificationKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
@@ -23,6 +23,7 @@ export function createIssuerKeys(options: {
   let keys: Map<string, VerificationKey> | undefined
   let fetchedAt = Number.NEGATIVE_INFINITY
   let running: Promise<void> | undefined
+  let allowed = { count: fetches.atOnce, at: now() }
 
   async function getJson(url: string): Promise<unknown> {
     const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(5000) })
@@ -48,6 +49,16 @@ export function createIssuerKeys(options: {
     fetchedAt = now()
   }
 
+  /** Whether an unknown key is worth a fetch now. */
+  function mayLook(): boolean {
+    if (running) return true
+    const earned = Math.max(0, now() - allowed.at) / fetches.every
+    allowed = { count: Math.min(fetches.atOnce, allowed.count + earned), at: now() }
+    if (allowed.count < 1) return false
+    allowed.count--
+    return true
+  }
+
   /** One fetch at a time, whoever asks. */
   const refreshOnce = () =>
     (running ??= refresh().finally(() => {
@@ -58,7 +69,7 @@ export function createIssuerKeys(options: {
     async find(kid) {
       const age = now() - fetchedAt
       if (!keys) await refreshOnce()
-      else if (age > maxAge || (!keys.has(kid) && age > pause)) await refreshOnce().catch(() => undefined)
+      else if (age > maxAge || (!keys.has(kid) && mayLook())) await refreshOnce().catch(() => undefined)
       return keys?.get(kid)
     },
   }

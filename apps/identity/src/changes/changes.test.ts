@@ -1,0 +1,68 @@
+/** How replicas learn of each other's changes, also where nobody wakes them. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { openSql } from '@selvedge/service-kit/sql'
+import type { SqlStore } from '@selvedge/service-kit/store'
+import {
+  createFakeClock,
+  createMemoryLog,
+  findPostgres,
+  type PostgresServer,
+  startPostgres,
+} from '@selvedge/service-kit/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { migrations } from '../schema.ts'
+import { type Changes, openChanges } from './changes.ts'
+
+describe.skipIf(!findPostgres())('changes', () => {
+  let server: PostgresServer
+  const opened: { store: SqlStore; changes: Changes }[] = []
+  let url: string
+  beforeAll(async () => {
+    server = await startPostgres()
+    url = await server.createDatabase()
+  })
+  afterAll(async () => {
+    for (const { store, changes } of opened) {
+      await changes.stop()
+      await store.close()
+    }
+    await server.stop()
+  })
+
+  /** @param isDeaf LISTEN and NOTIFY do not get through, as behind a pooler of connections */
+  async function open(isDeaf: boolean): Promise<{ changes: Changes; seen: string[] }> {
+    const real = await openSql(url, migrations)
+    const store = isDeaf ? { ...real, wakeOthers: async () => undefined, onWake: () => undefined } : real
+    const changes = await openChanges(store, createFakeClock(), createMemoryLog())
+    opened.push({ store: real, changes })
+    const seen: string[] = []
+    changes.on('project', (subject) => void seen.push(subject))
+    return { changes, seen }
+  }
+  const until = async (check: () => boolean) => {
+    for (let tries = 0; tries < 500 && !check(); tries++) await pause(10)
+  }
+
+  it.each([
+    ['woken', false],
+    ['by looking', true],
+  ])('reach another replica, %s', async (_, isDeaf) => {
+    const [one, other] = [await open(isDeaf), await open(isDeaf)]
+    await one.changes.commit([], [['project', `p-${isDeaf}`]])
+    expect(one.seen).toEqual([`p-${isDeaf}`])
+    await until(() => other.seen.length > 0)
+    expect(other.seen).toEqual([`p-${isDeaf}`])
+  })
+
+  it('of many replicas at once reach every one of them, each once and in one order', async () => {
+    const all = await Promise.all(Array.from({ length: 4 }, () => open(false)))
+    await Promise.all(
+      all.flatMap(({ changes }, replica) =>
+        Array.from({ length: 50 }, (_, at) => changes.commit([], [['project', `${replica}/${at}`]])),
+      ),
+    )
+    await until(() => all.every(({ seen }) => seen.length >= 200))
+    for (const { seen } of all) expect(seen).toEqual(all[0]!.seen)
+    expect(new Set(all[0]!.seen).size).toBe(200)
+  })
+})

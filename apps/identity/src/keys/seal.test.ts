@@ -1,0 +1,54 @@
+/** Secrets in the store give nothing away without the key, and can't be moved or changed. */
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createSeal, keysVariable, readSealKeys } from './seal.ts'
+
+const [one, two] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
+
+describe('a sealed secret', () => {
+  const sealed = createSeal([one]).close('the secret', 'key 1')
+  it('opens with its key and for its purpose', () => {
+    expect(createSeal([one]).open(sealed, 'key 1')).toBe('the secret')
+    expect(sealed).not.toContain('secret')
+    expect(createSeal([one]).close('the secret', 'key 1')).not.toBe(sealed)
+  })
+  it('opens after a newer key was put before the old one', () =>
+    expect(createSeal([two, one]).open(sealed, 'key 1')).toBe('the secret'))
+  it.each([
+    ['with another key', () => createSeal([two]).open(sealed, 'key 1')],
+    ['in another place', () => createSeal([one]).open(sealed, 'key 2')],
+    [
+      'with a byte changed',
+      () => createSeal([one]).open(`${sealed.slice(0, -1)}${sealed.endsWith('A') ? 'B' : 'A'}`, 'key 1'),
+    ],
+    ['cut short', () => createSeal([one]).open(sealed.slice(0, 20), 'key 1')],
+  ])('does not open %s', (_, open) => expect(open).toThrow("can't be decrypted"))
+})
+
+describe('the keys', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'seal-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+  const file = () => join(folder, 'identity', 'keys')
+
+  it('are made once where one machine is alone, for its own eyes', () => {
+    const made = readSealKeys(file(), {}, true)
+    expect(readSealKeys(file(), {}, true)).toEqual(made)
+    expect(statSync(file()).mode & 0o777).toBe(0o600)
+  })
+  it('are not made where others need the same', () =>
+    expect(() => readSealKeys(file(), {}, false)).toThrow(/all replicas need the same one/))
+  it('may come from the environment, one a line', () => {
+    const text = [two, one].map((key) => key.toString('base64url')).join('\n')
+    expect(readSealKeys(file(), { [keysVariable]: text }, false)).toEqual([two, one])
+  })
+  it.each(['', 'short', `${one.toString('base64url')}\nshort`])('are refused where they are %j', (text) => {
+    writeFileSync(join(folder, 'bad'), text)
+    expect(() => readSealKeys(join(folder, 'bad'), {}, false)).toThrow('holds no keys')
+    expect(readFileSync(join(folder, 'bad'), 'utf8')).toBe(text)
+  })
+})

@@ -1,0 +1,92 @@
+/** Two identity services on one PostgreSQL, behind a balancer that knows nothing of them. */
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { freePort, type PostgresServer, startPostgres } from '@selvedge/service-kit/testing'
+import { type Program, startProgram, temporaryFolder } from './processes.ts'
+
+export interface Replica extends Program {
+  /** Folder of its operator's socket. */
+  readonly state: string
+}
+
+export interface Replicas {
+  /** URL of the balancer, which is the issuer. */
+  readonly url: string
+  readonly all: readonly [Replica, Replica]
+  readonly database: string
+  readonly keys: string
+  stop(): Promise<void>
+}
+
+/** Passes each connection to the next one that answers. */
+async function startBalancer(targets: () => readonly number[]): Promise<{ url: string; stop(): void }> {
+  let turn = 0
+  const server = createServer((client) => {
+    const ports = targets()
+    const attempt = (left: number) => {
+      const upstream = connect(ports[turn++ % ports.length]!, '127.0.0.1')
+      upstream.once('connect', () => {
+        client.pipe(upstream)
+        upstream.pipe(client)
+      })
+      let isConnected = false
+      upstream.once('connect', () => {
+        isConnected = true
+      })
+      upstream.on('error', () => {
+        if (isConnected || left === 0) client.destroy()
+        else attempt(left - 1)
+      })
+      upstream.on('close', () => isConnected && client.destroy())
+      client.on('error', () => upstream.destroy())
+      client.on('close', () => upstream.destroy())
+    }
+    attempt(1)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stop: () => void server.close(),
+  }
+}
+
+export async function startReplicas(args: readonly string[] = []): Promise<Replicas> {
+  const postgres: PostgresServer = await startPostgres()
+  const database = await postgres.createDatabase()
+  const keys = randomBytes(32).toString('base64url')
+  const ports: number[] = []
+  const balancer = await startBalancer(() => ports)
+  const folders: { remove(): Promise<void> }[] = []
+  const start = async (): Promise<Replica> => {
+    const folder = await temporaryFolder()
+    folders.push(folder)
+    const env = {
+      SELVEDGE_STATE: folder.path,
+      SELVEDGE_IDENTITY_STORE: database,
+      SELVEDGE_IDENTITY_KEYS: keys,
+    }
+    const port = await freePort()
+    const program = await startProgram('identity', { ...env, SELVEDGE_IDENTITY_PORT: String(port) }, [
+      `--issuer=${balancer.url}`,
+      ...args,
+    ])
+    ports.push(port)
+    return { ...program, url: `http://127.0.0.1:${port}`, state: folder.path }
+  }
+  // At the same time, as an orchestrator would.
+  const all = (await Promise.all([start(), start()])) as [Replica, Replica]
+  return {
+    url: balancer.url,
+    all,
+    database,
+    keys,
+    async stop() {
+      for (const each of all) await each.stop()
+      balancer.stop()
+      await postgres.stop()
+      for (const each of folders) await each.remove()
+    },
+  }
+}

@@ -1,0 +1,72 @@
+/** Keys are rotated while five hundred tokens a second are made and checked: nobody notices. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { createAccessTokenVerifier } from '@selvedge/client/backend'
+import * as jose from 'jose'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { adminOf, createDeveloper, type Developer, runtimeOf } from '../harness/flow.ts'
+import { post } from '../harness/oauth.ts'
+import { type Stack, startStack } from '../harness/processes.ts'
+
+const seconds = 6
+const perSecond = 500
+const rotations = 3
+
+let stack: Stack
+let developer: Developer
+beforeAll(async () => {
+  stack = await startStack({ identity: ['--limits.address=1000000', '--limits.client=1000000'] })
+  developer = await createDeveloper(stack.state)
+})
+afterAll(() => stack.stop())
+
+it(`no verification fails while keys are rotated under ${perSecond} tokens a second`, async () => {
+  const runtime = runtimeOf(stack)
+  const backend = createAccessTokenVerifier({ issuer: stack.identity.url })
+  const form = {
+    grant_type: 'id_token_signin',
+    client_id: developer.clientId,
+    id_token: developer.idToken,
+    edge_id_token: (await runtime.getEdgeIdToken()).id_token,
+    scope: 'openid edge:account:associate',
+  }
+  const counts = { made: 0, failures: [] as string[] }
+  const kids = new Set<string>()
+
+  async function make(at: number): Promise<void> {
+    try {
+      const { status, body } = await post(`${stack.identity.url}/token`, form)
+      if (status !== 200) throw new Error(`${status} ${body.error_description}`)
+      const token = body.access_token!
+      kids.add(jose.decodeProtectedHeader(token).kid!)
+      await backend.verify(token)
+      // The device as well, now and then: each call there is one more signature to check.
+      if (at % 10 === 0) await runtime.associateAccount({ edgeAccessToken: token })
+      counts.made++
+    } catch (cause) {
+      counts.failures.push(String(cause))
+    }
+  }
+
+  const running: Promise<void>[] = []
+  const begun = performance.now()
+  const rotating = (async () => {
+    for (let at = 0; at < rotations; at++) {
+      await pause((seconds * 1000) / (rotations + 1))
+      await adminOf(stack.state)['keys.rotate']()
+    }
+  })()
+  // Open loop: each token has its time, whether the one before it is done or not.
+  for (let at = 0; at < seconds * perSecond; at++) {
+    const wait = begun + (at * 1000) / perSecond - performance.now()
+    if (wait > 1) await pause(wait)
+    running.push(make(at))
+  }
+  await Promise.all([rotating, ...running])
+  const took = (performance.now() - begun) / 1000
+  console.info(
+    `rotation under load: ${counts.made} tokens in ${took.toFixed(1)} s (${Math.round(counts.made / took)}/s) by ${kids.size} keys, ` +
+      `${counts.failures.length} failed`,
+  )
+  expect([...new Set(counts.failures)]).toEqual([])
+  expect(kids.size).toBe(rotations + 1)
+}, 60_000)
