@@ -6,9 +6,21 @@ type Api = RpcClient<ConsoleMethods>
 
 const connection = { url: location.origin, path: '/console/api' }
 
+/** Told to the window when the service knows no session any more. */
+export const signedOut = 'selvedge:signed-out'
+
+async function call(method: string, params: object | undefined): Promise<unknown> {
+  try {
+    return await callRpc(connection, method, params)
+  } catch (cause) {
+    if (reasonOf(cause) === 'signed_out') dispatchEvent(new Event(signedOut))
+    throw cause
+  }
+}
+
 /** The table of methods is known to the compiler alone: schemas have no business in a browser that trusts its service. */
 export const api = new Proxy({} as Api, {
-  get: (_, method: string) => (params?: object) => callRpc(connection, method, params),
+  get: (_, method: string) => (params?: object) => call(method, params),
 })
 
 /** Why a call failed, for a person: what is wrong, and what to do. */

@@ -1,6 +1,6 @@
 import type { Viewer } from '@selvedge/protocol/console'
 import { useCallback, useEffect, useState } from 'preact/hooks'
-import { api, explain } from './api.ts'
+import { api, explain, signedOut } from './api.ts'
 import { Confirm } from './parts/confirm.tsx'
 import { Frame } from './parts/frame.tsx'
 import { navigate, usePath } from './state/route.ts'
@@ -51,7 +51,12 @@ export function App() {
       setError(explain(cause))
     }
   }, [])
-  useEffect(() => void refresh(), [refresh, path === '/sign-in'])
+  useEffect(() => {
+    const leave = () => setStanding((before) => before && { ...before, viewer: null })
+    addEventListener(signedOut, leave)
+    void refresh()
+    return () => removeEventListener(signedOut, leave)
+  }, [refresh])
 
   const [, first = '', id = ''] = path.split('/')
   const viewer = standing?.viewer

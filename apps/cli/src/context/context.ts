@@ -1,5 +1,6 @@
 /** What every command works with: the callers of the services, found from flags, environment and state folder. */
 import { existsSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import {
   createDiscoveryClient,
@@ -14,6 +15,7 @@ import {
   type RuntimeClient,
 } from '@selvedge/client'
 import { createNodeFetch, type StreamConnection } from '@selvedge/client/node'
+import { version } from '@selvedge/protocol'
 import { type AdminMethods, adminMethods } from '@selvedge/protocol/admin'
 import { UsageError } from '../failure.ts'
 import { createLoginFile, type LoginFile } from '../login/login-file.ts'
@@ -55,7 +57,9 @@ export function createContext(flags: ContextFlags, env: Env): Context {
   const trace = (fetch: Fetch, socketPath?: string): Fetch =>
     flags.verbose ? traced(fetch, socketPath) : fetch
   const overSocket = (socketPath: string) => trace(createNodeFetch({ socketPath }), socketPath)
-  const overTcp = trace(createNodeFetch())
+  // Whoever approves a sign-in sees from which machine it came.
+  const userAgent = `selvedge/${version} on ${hostname()}`
+  const overTcp = trace(createNodeFetch({ userAgent }))
 
   const identityUrl = trim(
     flags.identityUrl ?? env.SELVEDGE_IDENTITY_URL ?? stack.identity ?? 'http://127.0.0.1:8084',

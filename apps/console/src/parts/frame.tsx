@@ -53,8 +53,7 @@ export function Frame({ current, children }: { current: string; children: Compon
             kind="quiet"
             run={async () => {
               await api['session.end']()
-              sessionStorage.removeItem('next')
-              navigate('/sign-in')
+              await refresh()
             }}
           >
             Sign out

@@ -72,8 +72,9 @@ export default function WorldMap({
             style={{ transform: `translate(${x}px, ${y}px)` }}
             onClick={() => navigate(`/devices/${device.nodeId}`)}
           >
-            <circle r={11 / scale} class="halo" />
-            <circle r={5 / scale} />
+            {/* Dots of the same size on the screen, however far the map is zoomed in. */}
+            <path d="M0 0h.0001" class="halo" vector-effect="non-scaling-stroke" />
+            <path d="M0 0h.0001" class="dot" vector-effect="non-scaling-stroke" />
             <title>{`${device.name}, ${device.state}`}</title>
           </g>
         ))}

@@ -40,6 +40,16 @@ export function Card({ title, children }: { title: string; children: ComponentCh
   )
 }
 
+/** What is wider than a narrow screen, and is moved there by finger or keyboard. */
+export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard.
+    <section class="scroll" tabIndex={0} aria-label={label}>
+      {children}
+    </section>
+  )
+}
+
 /** What to do where there is nothing yet. */
 export function Empty({ children }: { children: ComponentChildren }) {
   return <div class="empty">{children}</div>

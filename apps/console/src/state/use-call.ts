@@ -1,6 +1,5 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
-import { explain, reasonOf } from '../api.ts'
-import { navigate } from './route.ts'
+import { explain } from '../api.ts'
 
 export interface Call<T> {
   readonly data: T | undefined
@@ -19,7 +18,6 @@ export function useCall<T>(call: () => Promise<T>, about: readonly unknown[] = [
       setData(await call())
       setError(undefined)
     } catch (cause) {
-      if (reasonOf(cause) === 'signed_out') navigate('/sign-in')
       setError(explain(cause))
     }
   }, about)

@@ -7,7 +7,7 @@ import { Link } from '../parts/link.tsx'
 import { SessionList } from '../parts/session-list.tsx'
 import { Time } from '../parts/time.tsx'
 import { TokenMaker } from '../parts/token-maker.tsx'
-import { Card, Empty, View } from '../parts/view.tsx'
+import { Card, Empty, Scroll, View } from '../parts/view.tsx'
 import { addPasskey, deviceName } from '../passkeys.ts'
 import { useCall } from '../state/use-call.ts'
 import { useHome } from '../state/viewer.ts'
@@ -43,7 +43,7 @@ export function AccountView() {
           active.length > 0 && <TokenMaker projects={active} onMade={tokens.reload} />
         )}
         {tokens.data && tokens.data.length > 0 && (
-          <div class="scroll">
+          <Scroll label="Developer ID tokens that were made">
             <table>
               <thead>
                 <tr>
@@ -89,7 +89,7 @@ export function AccountView() {
                 ))}
               </tbody>
             </table>
-          </div>
+          </Scroll>
         )}
       </Card>
       <SignIns />

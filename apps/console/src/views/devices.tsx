@@ -2,7 +2,7 @@ import { Copy } from '../parts/copy.tsx'
 import { LazyMap } from '../parts/lazy-map.tsx'
 import { Link } from '../parts/link.tsx'
 import { Time } from '../parts/time.tsx'
-import { Empty, View } from '../parts/view.tsx'
+import { Empty, Scroll, View } from '../parts/view.tsx'
 import { useDevices } from '../state/use-devices.ts'
 
 export function DevicesView() {
@@ -36,39 +36,41 @@ export function DevicesView() {
           <p class="live" role="status">
             <span class={`chip ${isLive ? 'online' : 'away'}`}>{isLive ? 'live' : 'connecting …'}</span>
           </p>
-          <div class="scroll card">
-            <table>
-              <thead>
-                <tr>
-                  <th>Name</th>
-                  <th>State</th>
-                  <th>Seen</th>
-                  <th>Version</th>
-                  <th>Services</th>
-                  <th>Place</th>
-                </tr>
-              </thead>
-              <tbody>
-                {devices.map(({ nodeId, name, state, lastSeenAt, version, services, fix }) => (
-                  <tr key={nodeId} data-node={nodeId}>
-                    <td>
-                      <Link to={`/devices/${nodeId}`}>{name}</Link>
-                      <br />
-                      <code class="short">{nodeId}</code>
-                    </td>
-                    <td>
-                      <span class={`chip ${state}`}>{state}</span>
-                    </td>
-                    <td>
-                      <Time of={lastSeenAt} />
-                    </td>
-                    <td>{version || 'unknown'}</td>
-                    <td>{services.length}</td>
-                    <td>{fix ? `${fix.latitude.toFixed(4)}, ${fix.longitude.toFixed(4)}` : 'unknown'}</td>
+          <div class="card">
+            <Scroll label="Devices of the account">
+              <table>
+                <thead>
+                  <tr>
+                    <th>Name</th>
+                    <th>State</th>
+                    <th>Seen</th>
+                    <th>Version</th>
+                    <th>Services</th>
+                    <th>Place</th>
                   </tr>
-                ))}
-              </tbody>
-            </table>
+                </thead>
+                <tbody>
+                  {devices.map(({ nodeId, name, state, lastSeenAt, version, services, fix }) => (
+                    <tr key={nodeId} data-node={nodeId}>
+                      <td>
+                        <Link to={`/devices/${nodeId}`}>{name}</Link>
+                        <br />
+                        <code class="short">{nodeId}</code>
+                      </td>
+                      <td>
+                        <span class={`chip ${state}`}>{state}</span>
+                      </td>
+                      <td>
+                        <Time of={lastSeenAt} />
+                      </td>
+                      <td>{version || 'unknown'}</td>
+                      <td>{services.length}</td>
+                      <td>{fix ? `${fix.latitude.toFixed(4)}, ${fix.longitude.toFixed(4)}` : 'unknown'}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </Scroll>
           </div>
         </>
       )}

@@ -29,7 +29,7 @@ export function PeopleView() {
             {isOwner && (
               <span class="actions">
                 <Action
-                  label={`Make ${email} ${role === 'owner' ? 'a member' : 'an owner'}`}
+                  label={`${role === 'owner' ? 'Make a member' : 'Make an owner'}: ${email}`}
                   run={async () => {
                     await api['member.set_role']({ personId, role: role === 'owner' ? 'member' : 'owner' })
                     await reload()

@@ -11,8 +11,10 @@ const maxAnswer = 16 * 1024 * 1024
  * Connections are kept open for the next call.
  *
  * @param options.socketPath Unix socket to use in place of the host and port of the URL
+ * @param options.userAgent what the program calls itself (RFC 9110 § 10.1.5)
  */
-export function createNodeFetch(options: { socketPath?: string } = {}): Fetch {
+export function createNodeFetch(options: { socketPath?: string; userAgent?: string } = {}): Fetch {
+  const own = options.userAgent === undefined ? {} : { 'User-Agent': options.userAgent }
   const agents = { http: new Agent({ keepAlive: true }), https: new TlsAgent({ keepAlive: true }) }
   return (url, { method, headers, body, signal }) =>
     new Promise((resolve, reject) => {
@@ -21,7 +23,7 @@ export function createNodeFetch(options: { socketPath?: string } = {}): Fetch {
         body === undefined ? { 'Content-Length': '0' } : { 'Content-Length': String(Buffer.byteLength(body)) }
       const settings = {
         method,
-        headers: { ...headers, ...(method === 'GET' ? {} : lengths) },
+        headers: { ...own, ...headers, ...(method === 'GET' ? {} : lengths) },
         signal,
         agent: secure ? agents.https : agents.http,
         ...(options.socketPath !== undefined && { socketPath: options.socketPath }),

@@ -1,0 +1,91 @@
+/** Somebody at a browser with a passkey: Chromium with its virtual authenticator. */
+import { mkdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { launchBrowser } from './browser.ts'
+
+export interface PersonAtBrowser {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** Hosts that the pages asked for anything. */
+  readonly hosts: ReadonlySet<string>
+  /** What the pages complained of. */
+  readonly complaints: readonly string[]
+  close(): Promise<void>
+}
+
+export async function openBrowser(
+  options: { width?: number; height?: number; dark?: boolean } = {},
+): Promise<PersonAtBrowser> {
+  const browser: Browser = await launchBrowser()
+  const context = await browser.newContext({
+    viewport: { width: options.width ?? 1280, height: options.height ?? 900 },
+    colorScheme: options.dark ? 'dark' : 'light',
+    permissions: ['clipboard-read', 'clipboard-write'],
+  })
+  const page = await context.newPage()
+  const hosts = new Set<string>()
+  const complaints: string[] = []
+  page.on('request', (request) => hosts.add(new URL(request.url()).host))
+  page.on('pageerror', (cause) => complaints.push(cause.message))
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+  const devtools = await context.newCDPSession(page)
+  await devtools.send('WebAuthn.enable')
+  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+  return { page, context, hosts, complaints, close: () => browser.close() }
+}
+
+/** The first owner, by the link of the start, with a passkey. */
+export async function becomeOwner(page: Page, link: string, email = 'ada@example.com'): Promise<void> {
+  await page.goto(link)
+  await page.getByLabel('Your e-mail address').fill(email)
+  await takePictures(page, 'setup')
+  await page.getByRole('button', { name: 'Go on' }).click()
+  await page.getByRole('button', { name: 'Make a passkey' }).click()
+  await page.getByRole('heading', { name: 'Devices' }).waitFor()
+}
+
+/** Where pictures for the documentation go, if they are wanted. */
+const pictures = process.env.SELVEDGE_SCREENSHOTS
+
+/** Pictures of the page as it is: wide and narrow, light and dark. */
+export async function takePictures(page: Page, name: string): Promise<void> {
+  if (!pictures) return
+  mkdirSync(pictures, { recursive: true })
+  for (const [size, width, height] of [
+    ['wide', 1280, 900],
+    ['narrow', 320, 720],
+  ] as const) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      await page.setViewportSize({ width, height })
+      await page.screenshot({ path: join(pictures, `${name}-${size}-${colorScheme}.png`) })
+    }
+  }
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: null })
+  await page.setViewportSize({ width: 1280, height: 900 })
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What a person with assistive technology would stumble over, by axe-core: serious and critical findings. */
+export async function findObstacles(page: Page): Promise<string[]> {
+  await page.evaluate(axe)
+  return page.evaluate(async () => {
+    type Result = { violations: { impact: string; id: string; nodes: { html: string }[] }[] }
+    const { violations } = await (globalThis as unknown as { axe: { run(): Promise<Result> } }).axe.run()
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`)
+  })
+}

@@ -1,0 +1,275 @@
+/** The console as a person meets it, from the first start to a device that is shut out again. */
+import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasBrowser } from '../harness/browser.ts'
+import { runtimeOf } from '../harness/flow.ts'
+import {
+  becomeOwner,
+  findObstacles,
+  openBrowser,
+  type PersonAtBrowser,
+  takePictures,
+} from '../harness/person.ts'
+import { root, type Stack, startStack, temporaryFolder } from '../harness/processes.ts'
+
+const run = promisify(execFile)
+
+/** Elements that stick out of the page to the right; runs in the page. */
+function findOverflow(): string[] {
+  type Box = {
+    getBoundingClientRect(): { right: number }
+    tagName: string
+    className: unknown
+    closest(of: string): unknown
+  }
+  const page = globalThis as unknown as {
+    innerWidth: number
+    document: { documentElement: { scrollWidth: number }; querySelectorAll(of: string): Iterable<Box> }
+  }
+  if (page.document.documentElement.scrollWidth <= page.innerWidth) return []
+  return [...page.document.querySelectorAll('body *')]
+    .filter(
+      (each) => each.getBoundingClientRect().right > page.innerWidth && !each.closest('.scroll, pre, svg'),
+    )
+    .map(({ tagName, className }) => `${tagName}.${String(className)}`)
+}
+
+describe.skipIf(!hasBrowser)('the console', () => {
+  let stack: Stack
+  let person: PersonAtBrowser
+  let page: Page
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>
+  let token: string
+  let nodeId: string
+  let projectPath: string
+
+  beforeAll(async () => {
+    stack = await startStack({ runtime: ['--revocations.interval=1', '--name=weather-station-7'] })
+    folder = await temporaryFolder()
+    person = await openBrowser()
+    page = person.page
+    nodeId = (await runtimeOf(stack).getMe()).nodeId
+  }, 60_000)
+  afterAll(async () => {
+    await person.close()
+    await stack.stop()
+    await folder.remove()
+  })
+
+  const origin = () => new URL(stack.identity.ready.setup!).origin
+  /** Runs lines in a shell as they stand. */
+  const shell = (lines: string) => run('bash', ['-e', '-o', 'pipefail', '-c', lines], { cwd: folder.path })
+  const textOf = (label: string) =>
+    page.getByRole('region', { name: label, exact: true }).locator('pre').textContent().then(String)
+  const pinAt = () =>
+    page
+      .locator(`g.pin[data-node="${nodeId}"]`)
+      .evaluate((pin) => (pin as unknown as { style: { transform: string } }).style.transform)
+  const settled = async (path: string, heading: string | RegExp) => {
+    await page.goto(origin() + path)
+    await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
+    await page.waitForLoadState('networkidle').catch(() => undefined)
+  }
+
+  it('lets the first owner in by the link of the start, with a passkey', async () => {
+    await becomeOwner(page, stack.identity.ready.setup!)
+    await page.getByText('No device belongs to this account yet').waitFor()
+    expect(page.url()).toBe(`${origin()}/`)
+  })
+
+  it('signs in by passkey, where the person wanted to go', async () => {
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await takePictures(page, 'sign-in')
+    await page.goto(`${origin()}/projects`)
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor()
+  })
+
+  it('makes a project', async () => {
+    await page.getByLabel('Name', { exact: true }).fill('Weather stations')
+    await page.getByRole('button', { name: 'Make the project' }).click()
+    await page.getByRole('heading', { name: 'Weather stations' }).waitFor()
+    projectPath = new URL(page.url()).pathname
+    expect(await textOf('Client ID')).toBe(projectPath.split('/')[2])
+  })
+
+  it('makes a developer ID token, shown once, with commands that work as they stand', async () => {
+    await page.getByRole('button', { name: 'Make a developer ID token' }).click()
+    await page.getByRole('heading', { name: 'Your developer ID token' }).waitFor()
+    await takePictures(page, 'token')
+    await page.getByRole('button', { name: 'Copy: Developer ID token', exact: true }).click()
+    const copied = await page.evaluate(() =>
+      (
+        globalThis as unknown as { navigator: { clipboard: { readText(): Promise<string> } } }
+      ).navigator.clipboard.readText(),
+    )
+    expect(copied).toBe(await textOf('Developer ID token'))
+    await shell(await textOf('Command that keeps the token'))
+    expect(readFileSync(join(folder.path, 'developer.token'), 'utf8')).toBe(copied)
+    expect(await textOf('Command that uses the token')).toContain(
+      'npx selvedge account associate --developer-token-file developer.token',
+    )
+    await page.getByRole('button', { name: 'Close' }).click()
+    await expect.poll(() => page.content()).not.toContain(copied)
+  })
+
+  it('the lines of the project page bring the device to the account and to the map', async () => {
+    const devices = await person.context.newPage()
+    await devices.goto(`${origin()}/devices`)
+    await devices.getByText('No device belongs to this account yet').waitFor()
+
+    await page.getByLabel('URL of the device’s runtime').fill(stack.runtime.url)
+    const { stdout } = await shell(await textOf('Commands of the whole flow'))
+    expect(stdout).toContain('"accountId"')
+    expect(stdout).toContain('"status":"ok"')
+    token = readFileSync(join(folder.path, 'access.token'), 'utf8')
+
+    // On the page that was open all the time, without a reload.
+    await devices.locator(`tr[data-node="${nodeId}"]`).waitFor({ timeout: 15_000 })
+    await devices.locator(`g.pin[data-node="${nodeId}"]`).waitFor({ state: 'attached' })
+    await devices.getByText('49.2500, -123.1150').waitFor()
+    await devices.close()
+  })
+
+  it('a device that reports moves on the map without a reload', async () => {
+    await settled('/devices', 'Devices')
+    await page.getByText('live', { exact: true }).waitFor()
+    await page.locator(`g.pin[data-node="${nodeId}"]`).waitFor({ state: 'attached' })
+    const before = await pinAt()
+    await page.evaluate(() => Object.assign(globalThis, { untouched: true }))
+    await runtimeOf(stack).updateGps({
+      edgeAccessToken: token,
+      longitude: '13.4',
+      latitude: '52.5',
+      speed: '3',
+      bearing: '90',
+    })
+    await page.getByText('52.5000, 13.4000').waitFor({ timeout: 15_000 })
+    expect(await pinAt()).not.toBe(before)
+    expect(await page.evaluate(() => (globalThis as unknown as { untouched?: boolean }).untouched)).toBe(true)
+  })
+
+  it('shows a device with its last place and its services', async () => {
+    await page.getByRole('link', { name: 'weather-station-7' }).click()
+    await page.getByRole('heading', { name: 'weather-station-7' }).waitFor()
+    await page.getByText('52.5, 13.4').waitFor()
+    await page.getByText('npx selvedge init function my-service').waitFor()
+  })
+
+  it('is usable from 320 px to 4K, light and dark, and axe-core finds nothing serious', async () => {
+    const views: readonly (readonly [string, string, string | RegExp])[] = [
+      ['devices', '/devices', 'Devices'],
+      ['device', `/devices/${nodeId}`, 'weather-station-7'],
+      ['projects', '/projects', 'Projects'],
+      ['project', projectPath, 'Weather stations'],
+      ['account', '/account', 'Account'],
+      ['people', '/people', 'People'],
+      ['audit', '/audit', 'Audit log'],
+      ['terminal', '/device', 'Sign a terminal in'],
+    ]
+    const found: string[] = []
+    const looks = [
+      { width: 320, dark: false },
+      { width: 320, dark: true },
+      { width: 1280, dark: false },
+      { width: 1280, dark: true },
+      { width: 3840, dark: false },
+    ]
+    for (const [name, path, heading] of views) {
+      for (const { width, dark } of looks) {
+        await page.emulateMedia({ colorScheme: dark ? 'dark' : 'light', reducedMotion: 'reduce' })
+        await page.setViewportSize({ width, height: width === 3840 ? 2160 : 900 })
+        await settled(path, heading)
+        if (name === 'devices' || name === 'device')
+          await page.locator('g.pin').first().waitFor({ state: 'attached' })
+        const wide = await page.evaluate(findOverflow)
+        if (wide.length > 0) found.push(`${name} at ${width} px is too wide: ${wide.join(', ')}`)
+        found.push(...(await findObstacles(page)).map((each) => `${name} at ${width} px: ${each}`))
+      }
+      await takePictures(page, name)
+    }
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.setViewportSize({ width: 1280, height: 900 })
+    expect(found).toEqual([])
+  }, 180_000)
+
+  it('can be used with the keyboard alone', async () => {
+    await settled('/projects', 'Projects')
+    await page.keyboard.press('Shift+Tab')
+    await settled('/account', 'Account')
+    const focused = () =>
+      page.evaluate(
+        () =>
+          (globalThis as unknown as { document: { activeElement: { textContent: string } } }).document
+            .activeElement.textContent,
+      )
+    // The title has the focus when a view opens, so it is read out.
+    expect(await focused()).toBe('Account')
+    await page.evaluate(() =>
+      (
+        globalThis as unknown as { document: { activeElement: { blur(): void } } }
+      ).document.activeElement.blur(),
+    )
+    await page.getByRole('link', { name: 'Skip to the content' }).focus()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    expect(await focused()).toBe('Devices')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Devices', level: 1 }).waitFor()
+    expect(await focused()).toBe('Devices')
+  })
+
+  it('asks for a fresh sign-in before a token, once the last one is old', async () => {
+    const { DatabaseSync } = await import('node:sqlite')
+    const database = new DatabaseSync(join(stack.state, 'identity', 'identity.db'), { timeout: 5000 })
+    database.exec('UPDATE sessions SET auth_time = auth_time - 900000')
+    database.close()
+    await settled(projectPath, 'Weather stations')
+    await page.getByRole('button', { name: 'Make a developer ID token' }).click()
+    await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor()
+    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.getByRole('heading', { name: 'Your developer ID token' }).waitFor()
+    await page.getByRole('button', { name: 'Close' }).click()
+  })
+
+  it('revokes: the runtime refuses what came of the token', async () => {
+    await settled('/account', 'Account')
+    const rows = page.getByRole('button', { name: 'Revoke the token for Weather stations' })
+    // Both: the one in use, and the one made a moment ago.
+    while ((await rows.count()) > 0) {
+      const left = await rows.count()
+      await rows.first().click()
+      await expect.poll(() => rows.count()).toBe(left - 1)
+    }
+    const call = () =>
+      runtimeOf(stack)
+        .getGps({ edgeAccessToken: token })
+        .then(
+          () => 'accepted',
+          ({ reason }) => reason,
+        )
+    await expect.poll(call, { timeout: 15_000 }).toBe('token_revoked')
+  })
+
+  it('asked no other host for anything, and complained of nothing', () => {
+    expect([...person.hosts]).toEqual([new URL(origin()).host])
+    expect(person.complaints).toEqual([])
+  })
+
+  it('loads first with at most 150 kB', () => {
+    const built = join(root, 'apps/identity/dist/console')
+    const assets = readdirSync(join(built, 'assets')).filter((name) => name.startsWith('index-'))
+    const sizes = [join(built, 'index.html'), ...assets.map((name) => join(built, 'assets', name))].map(
+      (path) => gzipSync(readFileSync(path), { level: 9 }).length,
+    )
+    const size = sizes.reduce((sum, each) => sum + each, 0)
+    console.info(`first load of the console: ${(size / 1000).toFixed(1)} kB gzipped`)
+    expect(size).toBeLessThanOrEqual(150_000)
+  })
+})

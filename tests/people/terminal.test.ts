@@ -1,0 +1,144 @@
+/** Sign-in from a real terminal, approved on a real page. */
+import { execFileSync } from 'node:child_process'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hasBrowser } from '../harness/browser.ts'
+import { cliEnvOf, cliPath, runCli } from '../harness/cli.ts'
+import { runtimeOf } from '../harness/flow.ts'
+import { isInstalled } from '../harness/installed.ts'
+import { becomeOwner, openBrowser, type PersonAtBrowser, takePictures } from '../harness/person.ts'
+import { type Stack, startStack } from '../harness/processes.ts'
+
+describe.skipIf(!hasBrowser || !isInstalled('tmux'))('selvedge login', () => {
+  let stack: Stack
+  let person: PersonAtBrowser
+  const server = `selvedge-${process.pid}`
+  const tmux = (...args: string[]) => execFileSync('tmux', ['-L', server, ...args], { encoding: 'utf8' })
+  const screen = () => tmux('capture-pane', '-p', '-J', '-t', 'main')
+  const type = (line: string) => tmux('send-keys', '-t', 'main', line, 'Enter')
+  /** What the terminal shows once something stands there. */
+  async function seen(what: RegExp): Promise<RegExpExecArray> {
+    for (let tries = 0; tries < 400; tries++) {
+      const found = what.exec(screen())
+      if (found) return found
+      await pause(50)
+    }
+    throw new Error(`the terminal shows:\n${screen()}`)
+  }
+
+  beforeAll(async () => {
+    stack = await startStack({ runtime: ['--revocations.interval=1'] })
+    person = await openBrowser()
+    await becomeOwner(person.page, stack.identity.ready.setup!)
+    tmux(
+      'new-session',
+      '-d',
+      '-s',
+      'main',
+      '-x',
+      '120',
+      '-y',
+      '60',
+      'env',
+      '-i',
+      'PS1=$ ',
+      'LANG=C.UTF-8',
+      'TERM=xterm-256color',
+      'bash',
+      '--norc',
+    )
+    type(`selvedge() { ${process.execPath} ${cliPath} "$@"; }`)
+    for (const [name, value] of Object.entries(cliEnvOf(stack))) type(`export ${name}='${value}'`)
+    type('clear')
+  }, 60_000)
+  afterAll(async () => {
+    tmux('kill-server')
+    await person.close()
+    await stack.stop()
+  })
+
+  it('shows a code, a page and a picture of it, and goes on once somebody has approved it there', async () => {
+    type('selvedge login')
+    const [, url] = await seen(/Open +(http:\S+)/)
+    const [, code] = await seen(/Code +([A-Z]{4}-[A-Z]{4})/)
+    expect(screen()).toMatch(/[▀▄█]{5}/)
+
+    const { page } = person
+    await page.goto(url!)
+    await page.getByLabel('Code that the terminal shows').fill(code!.toLowerCase())
+    await page.getByRole('button', { name: 'Look it up' }).click()
+    await page.getByText(code!, { exact: true }).waitFor()
+    const shown = await page.locator('main').textContent()
+    await takePictures(page, 'approve')
+    expect(shown).toContain('Selvedge command line')
+    expect(shown).toContain('127.0.0.1')
+    expect(shown).toContain('where you are, too')
+    for (const scope of ['edge:mcm', 'edge:account:associate', 'offline_access'])
+      expect(shown).toContain(scope)
+    await page.getByRole('button', { name: 'Sign it in' }).click()
+    await page.getByRole('heading', { name: 'The terminal is signed in' }).waitFor()
+
+    await seen(/signed in at http/)
+    const file = join(stack.state, 'login.json')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
+      clientId: 'selvedge-cli',
+      refreshToken: expect.any(String),
+    })
+  }, 60_000)
+
+  it('then associates the device, with no token pasted', async () => {
+    type('clear; selvedge account associate')
+    const [, accountId] = await seen(/associated with account (\S+)/)
+    expect((await runtimeOf(stack).getMe()).accountId).toBe(accountId)
+    const status = JSON.parse((await runCli(['status', '--json'], cliEnvOf(stack))).out)
+    expect(status.login).toMatchObject({ clientId: 'selvedge-cli' })
+    expect(status.runtime.revocations.ageSeconds).toBeGreaterThanOrEqual(0)
+    expect((await runCli(['status'], cliEnvOf(stack))).out).toMatch(/revoked +list checked \d+ s ago/)
+  })
+
+  it('shows on the account page, and can be taken back there', async () => {
+    const { page } = person
+    await page.goto(new URL('/account', stack.identity.ready.setup!).href)
+    await page.getByText('Selvedge command line').waitFor()
+  })
+
+  it('lasts: commands at the same time refresh without losing the sign-in', async () => {
+    const file = join(stack.state, 'login.json')
+    for (let round = 0; round < 3; round++) {
+      // As if the ID token at hand had ended.
+      writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), idTokenEndsAt: 0 }), {
+        mode: 0o600,
+      })
+      const ran = await Promise.all(
+        Array.from({ length: 4 }, () => runCli(['image', 'list', '--json'], cliEnvOf(stack))),
+      )
+      expect(ran.map(({ code }) => code)).toEqual([0, 0, 0, 0])
+    }
+  }, 60_000)
+
+  it('logout ends it, here and at the service', async () => {
+    const { refreshToken } = JSON.parse(readFileSync(join(stack.state, 'login.json'), 'utf8'))
+    type('clear; selvedge logout')
+    await seen(/signed out/)
+    expect((await runCli(['image', 'list'], cliEnvOf(stack))).code).toBe(2)
+    const body = new URLSearchParams({
+      grant_type: 'refresh_token',
+      client_id: 'selvedge-cli',
+      refresh_token: refreshToken,
+    })
+    expect((await fetch(`${stack.identity.url}/token`, { method: 'POST', body })).status).toBe(400)
+  })
+
+  it('tells a terminal that was refused on the page', async () => {
+    type('clear; selvedge login')
+    const [, code] = await seen(/Code +([A-Z]{4}-[A-Z]{4})/)
+    const { page } = person
+    await page.goto(new URL(`/device?user_code=${code}`, stack.identity.ready.setup!).href)
+    await page.getByRole('button', { name: 'Refuse' }).click()
+    await page.getByRole('heading', { name: 'The sign-in was refused' }).waitFor()
+    await seen(/error: the sign-in was refused on the page/)
+  }, 60_000)
+})
