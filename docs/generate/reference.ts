@@ -76,7 +76,7 @@ const methodsPage = [
 const errorsPage = [
   note,
   '# Errors',
-  'An error of the local API is `{ "code", "message", "data": { "reason", "detail", "hint", "retryable" } }`. Switch on `reason`: codes group reasons, texts are for people.',
+  'An error of the local API, and of the console, is `{ "code", "message", "data": { "reason", "detail", "hint", "retryable" } }`. Switch on `reason`: codes group reasons, texts are for people.',
   table(
     ['Reason', 'Code', 'Message', 'Try again', 'What happened', 'What to do'],
     Object.entries(catalogue).map(([reason, { code, retryable, meaning, hint }]) => [
@@ -132,7 +132,10 @@ const configurationPage = [
       ['`runtime/deployments.a`, `.b`', '0600', 'images, containers, and what happened to them'],
       ['`runtime/images/`', '0700', 'content of images, by digest'],
       ['`runtime/storage.db`', '0700 folder', 'storage of functions; made by the first that uses it'],
-      ['`identity/identity.db`', '0700 folder', 'registry, accounts, projects, signing keys'],
+      ['`identity/identity.db`', '0700 folder', 'registry, accounts, projects, people, signing keys'],
+      ['`identity/secret-keys`', '0600', 'the key that encrypts the secrets in it; back it up apart'],
+      ['`login.json`', '0600', 'the sign-in of `selvedge login`'],
+      ['`runtime/revocations.a`, `.b`', '0600', 'the lists of revoked tokens'],
       ['`discovery/locations.db`', '0700 folder', 'last locations'],
     ],
   ),

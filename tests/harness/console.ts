@@ -44,7 +44,7 @@ export async function enterByLink(identityUrl: string, link: string, email: stri
 }
 
 /** A project as the page makes it. */
-export const usualProject = {
+const usualProject = {
   name: 'A project',
   scopes: [
     'openid',

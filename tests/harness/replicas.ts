@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { freePort, type PostgresServer, startPostgres } from '@selvedge/service-kit/testing'
 import { type Program, startProgram, temporaryFolder } from './processes.ts'
 
-export interface Replica extends Program {
+interface Replica extends Program {
   /** Folder of its operator's socket. */
   readonly state: string
 }

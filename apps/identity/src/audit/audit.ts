@@ -19,7 +19,7 @@ export interface AuditEntry {
   readonly detail?: string
 }
 
-export interface AuditRecord extends Required<AuditEntry> {
+interface AuditRecord extends Required<AuditEntry> {
   readonly id: string
   readonly at: string
 }

@@ -5,7 +5,7 @@ import { type SqlStore, sql } from '@selvedge/service-kit/store'
 import type { OneTime } from '../registry/one-time.ts'
 import type { Person } from '../registry/people.ts'
 
-export interface Challenge {
+interface Challenge {
   readonly challenge: string
   readonly options: Record<string, unknown>
 }

@@ -11,7 +11,7 @@ export interface Session {
   readonly authTime: number
 }
 
-export interface NewSession {
+interface NewSession {
   readonly personId: string
   readonly accountId: string
   /** How the person proved who it is: passkey, password, recovery code, link. */

@@ -15,7 +15,7 @@ export interface DeviceRequest {
   readonly createdAt: string
 }
 
-export interface NewDeviceRequest {
+interface NewDeviceRequest {
   readonly clientId: string
   readonly scope: string
   /** Thumbprint of the key that the tokens will be bound to; "" where they will not. */

@@ -22,7 +22,7 @@ export interface Grant {
 }
 
 /** What an exchange needs, whatever words it came in. */
-export interface ExchangeRequest {
+interface ExchangeRequest {
   readonly clientId: string
   readonly developerToken: string
   readonly edgeToken: string

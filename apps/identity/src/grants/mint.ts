@@ -14,7 +14,7 @@ export interface MintParts {
 }
 
 /** What an access token rests on, once everything was checked. */
-export interface Grounds {
+interface Grounds {
   readonly project: Project
   readonly accountId: string
   readonly authTime: number

@@ -31,9 +31,9 @@ export interface SignIn {
   readonly described: string
 }
 
-export type NewSignIn = Omit<SignIn, 'createdAt' | 'expiresAt' | 'lastUsedAt'>
+type NewSignIn = Omit<SignIn, 'createdAt' | 'expiresAt' | 'lastUsedAt'>
 
-export type Rotation =
+type Rotation =
   | { readonly outcome: 'ok'; readonly signIn: SignIn; readonly refreshToken: string }
   /** `reused`: an old token came after its grace, so the whole sign-in was revoked. */
   | { readonly outcome: 'unknown' | 'ended' | 'revoked' | 'reused'; readonly signIn?: SignIn }

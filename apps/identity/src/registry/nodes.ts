@@ -7,7 +7,7 @@ import type { Changes } from '../changes/changes.ts'
 import type { Seal } from '../keys/seal.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 
-export type NodeServices = NonNullable<NodeStatement['services']>
+type NodeServices = NonNullable<NodeStatement['services']>
 
 export interface Node {
   readonly nodeId: string

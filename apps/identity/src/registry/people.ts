@@ -12,7 +12,7 @@ export interface Person {
   readonly password: string
 }
 
-export interface Member {
+interface Member {
   readonly personId: string
   readonly email: string
   readonly role: Role

@@ -27,7 +27,7 @@ const storedList = z.object({
 const stored = z.object({ lists: z.record(z.string(), storedList) })
 type StoredList = z.infer<typeof storedList>
 
-export interface RevocationsStatus {
+interface RevocationsStatus {
   /** When the lists were last found to be the newest; null: not since the start. */
   readonly checkedAt: string | null
   /** When the oldest of the lists that are held was signed; null where there is none. */
