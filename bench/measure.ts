@@ -55,7 +55,7 @@ export async function stop(child: ChildProcess): Promise<void> {
 }
 
 /** CPU seconds that a process has used: the first two times of proc_pid_stat(5), in ticks of 10 ms. */
-function cpuSeconds(pid: number): number {
+export function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / 100

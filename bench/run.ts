@@ -6,12 +6,14 @@ import { containerRows } from './rows/containers.ts'
 import { footprintRows } from './rows/footprint.ts'
 import { gatewayRows } from './rows/gateway.ts'
 import { gpsRows } from './rows/gps.ts'
+import { peopleRows } from './rows/people.ts'
 import { rpcRows } from './rows/rpc.ts'
 import { tokenRows } from './rows/token.ts'
 
 const groups = {
   rpc: rpcRows,
   token: tokenRows,
+  people: peopleRows,
   gps: gpsRows,
   gateway: gatewayRows,
   containers: containerRows,

@@ -5,6 +5,7 @@ import { forge, readIssuerKeys } from '../../tests/attacks/forge.ts'
 import { createDeveloper, runtimeOf } from '../../tests/harness/flow.ts'
 import { startStack } from '../../tests/harness/processes.ts'
 import { costRow, type Figures, perCpuSecond, type Row, type Server, startPeer } from '../measure.ts'
+import { unlimited } from './unlimited.ts'
 
 /** Bodies that differ in both tokens, more than the service remembers, so that every signature is paid for. */
 const distinct = 12_000
@@ -12,7 +13,7 @@ const scope = 'openid edge:mcm edge:clusters edge:account:associate'
 
 /** id_token_signin against oidc-provider with the same grant, and against the cryptography that it can't do without. */
 export async function tokenRows(): Promise<Row[]> {
-  const stack = await startStack()
+  const stack = await startStack({ identity: unlimited })
   const { clientId, idToken } = await createDeveloper(stack.state)
   const { id_token: edge } = await runtimeOf(stack).getEdgeIdToken()
   const keys = readIssuerKeys(stack.state)

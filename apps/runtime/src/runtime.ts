@@ -32,7 +32,7 @@ import { initialState, readState } from './state.ts'
 import { createDeviceClock } from './time/device-clock.ts'
 import { createAuthorize } from './tokens/authorize.ts'
 import { createCheckProof } from './tokens/proof.ts'
-import { openRevocations } from './tokens/revocations.ts'
+import { createRevocations, openLists } from './tokens/revocations.ts'
 import { openTenants } from './tokens/tenants.ts'
 
 /** Most access tokens that are remembered as good. */
@@ -46,6 +46,8 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
   const folder = join(config.state, 'runtime')
   await mkdir(config.state, { recursive: true, mode: 0o750 })
   await mkdir(folder, { recursive: true, mode: 0o700 })
+  // Both are read at the same time; the second is waited for where it is needed.
+  const lists = openLists(folder)
   const state = await openDocument(join(folder, 'state'), initialState, readState)
   for (const notice of state.notices) log.warn(notice)
   const key = await openNodeKey(join(folder, 'node-key.json'), state.value.nodeId)
@@ -90,9 +92,9 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
   })
   const verifier = createTokenVerifier({ issuers: () => tenants, clock, remembered })
 
-  const revocations = await openRevocations({
+  const revocations = createRevocations({
     ...shared,
-    folder,
+    store: await lists,
     nodeId,
     issuers: issuers.map((issuer) => ({ issuer, client: identityTo(issuer) })),
     verifier,

@@ -2,8 +2,18 @@ import { TokenError } from '@selvedge/protocol/tokens'
 import type { RevocableClaims } from '@selvedge/service-kit/tokens'
 import type { Revocations } from '../revocation/revocations.ts'
 
-/** Nobody has taken the token back. By `jti`, since a signature has a valid twin. @throws TokenError */
-export function checkNotRevoked(revocations: Revocations, claims: RevocableClaims, label: string): void {
-  const reason = revocations.reasonFor(claims)
+/**
+ * Nobody has taken the token back. By `jti`, since a signature has a valid twin.
+ *
+ * @param clientId client that the token is of, where its claims do not say so
+ * @throws TokenError
+ */
+export function checkNotRevoked(
+  revocations: Pick<Revocations, 'reasonFor'>,
+  claims: RevocableClaims,
+  label: string,
+  clientId?: string,
+): void {
+  const reason = revocations.reasonFor(claims, clientId)
   if (reason !== undefined) throw new TokenError('token_revoked', `the ${label} was revoked: ${reason}`)
 }

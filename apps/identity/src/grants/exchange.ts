@@ -41,7 +41,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const audience = checkResourceAllowed(project, resource)
     const jkt = caller.prove(project.dpop)
     const developer = await checkDeveloperToken(developerVerifier, developerToken, clientId)
-    checkNotRevoked(revocations, { ...developer, client_id: clientId }, 'developer ID token')
+    checkNotRevoked(revocations, developer, 'developer ID token', clientId)
     checkScopeApproved(developer, granted)
     const edge = await checkEdgeToken(edgeVerifier, edgeToken, parts.issuer())
     // Whether its node is blocked is asked below, and the token is short: what was revoked for the node are access tokens.

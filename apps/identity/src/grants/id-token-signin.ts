@@ -6,7 +6,7 @@ import type { Exchange, Grant } from './grant.ts'
 export const idTokenSignin = (exchange: Exchange): Grant => ({
   grantType: grantTypes.idTokenSignin,
   tokenError: 'invalid_grant',
-  answer: async (form, caller) =>
+  answer: (form, caller) =>
     exchange(
       {
         clientId: required(form, 'client_id'),

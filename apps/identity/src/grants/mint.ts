@@ -28,6 +28,8 @@ interface Grounds {
   readonly jkt: string | undefined
 }
 
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
+
 export type Mint = (grounds: Grounds) => TokenResponse
 
 /** The one place where access tokens are made. */
@@ -35,7 +37,7 @@ export function createMint({ clock, keys, issuer, lifetime }: MintParts): Mint {
   return ({ project, accountId, authTime, scope, audience, sid, nodeId, jkt }) => {
     const now = seconds(clock)
     const life = project.accessLifetime || lifetime
-    const claims: AccessClaims | PersonClaims = {
+    const claims: PersonClaims & Partial<Writable<AccessClaims>> = {
       iss: issuer(),
       sub: accountId,
       aud: audience,
@@ -48,9 +50,12 @@ export function createMint({ clock, keys, issuer, lifetime }: MintParts): Mint {
       auth_time: authTime,
       account_id: accountId,
       sid,
-      ...(nodeId !== undefined && { node_id: nodeId, act: { sub: nodeId } }),
-      ...(jkt !== undefined && { cnf: { jkt } }),
     }
+    if (nodeId !== undefined) {
+      claims.node_id = nodeId
+      claims.act = { sub: nodeId }
+    }
+    if (jkt !== undefined) claims.cnf = { jkt }
     return {
       access_token: keys.sign(accessProfile.typ, claims),
       token_type: jkt === undefined ? 'Bearer' : 'DPoP',

@@ -41,7 +41,7 @@ export interface DeveloperTokens {
     clientId: string,
     grant: { lifetime: number; sid: string; scope: string },
   ): string
-  /** Notes that a token was used; written down now and then, since every exchange comes here. */
+  /** Notes that a token was used; written down a moment later with others, since every exchange comes here. */
   noteUse(jti: string): void
   /** Revokes a token and all that came of it. @throws RpcError `not_found` */
   revoke(jti: string): Promise<{ jti: string; revokedAt: string }>
@@ -50,8 +50,8 @@ export interface DeveloperTokens {
   find(jti: string): Promise<DeveloperToken | undefined>
 }
 
-/** Milliseconds by which "last used" may be behind. */
-const lastUsedStep = 60_000
+/** Milliseconds: between two writes of what was used, and by which "last used" of one token may be behind. */
+const useTimes = { write: 2000, step: 60_000 }
 
 export interface DeveloperTokensOptions {
   readonly store: SqlStore
@@ -66,7 +66,20 @@ export interface DeveloperTokensOptions {
 
 export function createDeveloperTokens(options: DeveloperTokensOptions): DeveloperTokens {
   const { store, clock, log, keys, issuer, revocations, endSignIns } = options
-  const noted = new RecentMap<string, number>(10_000)
+  const noted = new RecentMap<string, number>(100_000)
+  const unwritten = new Map<string, number>()
+  let writing: NodeJS.Timeout | undefined
+
+  function writeUses(): void {
+    writing = undefined
+    const statements = [...unwritten].map(
+      ([jti, at]) => sql`UPDATE developer_tokens SET last_used_at = ${at} WHERE jti = ${jti}`,
+    )
+    unwritten.clear()
+    store
+      .transaction(statements)
+      .catch((cause) => log.warn('the use of developer ID tokens could not be noted', { cause }))
+  }
 
   function claimsFor(
     { accountId, email, authTime }: DeveloperSubject,
@@ -107,11 +120,10 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
       keys.sign(developerIdProfile.typ, { ...claimsFor(subject, clientId, lifetime), sid, scope }),
     noteUse(jti) {
       const now = clock.now()
-      if (now - (noted.get(jti) ?? 0) < lastUsedStep) return
+      if (now - (noted.get(jti) ?? 0) < useTimes.step) return
       noted.set(jti, now)
-      store
-        .run(sql`UPDATE developer_tokens SET last_used_at = ${now} WHERE jti = ${jti}`)
-        .catch((cause) => log.warn('the use of a developer ID token could not be noted', { cause }))
+      unwritten.set(jti, now)
+      writing ??= setTimeout(writeUses, useTimes.write).unref()
     },
     async revoke(jti) {
       const rows = await store.run(

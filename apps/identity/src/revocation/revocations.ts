@@ -13,7 +13,7 @@ export interface Revocation {
 
 export interface Revocations {
   /** Why a token is not good any more; undefined where it is. */
-  reasonFor(claims: RevocableClaims): string | undefined
+  reasonFor(claims: RevocableClaims, clientId?: string): string | undefined
   /** Revokes one token, or all that came from one sign-in. @param endsAt Unix second at which the last of them ends by itself */
   revokeId(id: string, endsAt: number): Promise<void>
   /**
@@ -72,7 +72,10 @@ export async function openRevocations(
   }
 
   return {
-    reasonFor: (claims) => (known.size === 0 ? undefined : findRevocation(claims, before)),
+    reasonFor(claims, clientId) {
+      if (known.size === 0) return undefined
+      return findRevocation(clientId === undefined ? claims : { ...claims, client_id: clientId }, before)
+    },
     async revokeId(id, endsAt) {
       const made = statements('id', id, 0, (endsAt + 60) * 1000)
       await changes.commit(made, [['revocation', keyOf('id', id)]])

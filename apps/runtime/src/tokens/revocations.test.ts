@@ -8,7 +8,7 @@ import type { AccessClaims } from '@selvedge/protocol/tokens'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { createTokenVerifier, revocationEntry, signJws } from '@selvedge/service-kit/tokens'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { openRevocations, type Revocations } from './revocations.ts'
+import { createRevocations, openLists, type Revocations } from './revocations.ts'
 
 const issuer = 'https://identity.example'
 const nodeId = 'a'.repeat(56)
@@ -71,9 +71,9 @@ let list: string | 'unchanged'
 let asked: number
 let ownNode: number
 let revocations: Revocations
-const open = () =>
-  openRevocations({
-    folder,
+const open = async () =>
+  createRevocations({
+    store: await openLists(folder),
     nodeId,
     clock,
     log: createMemoryLog(),
@@ -98,6 +98,7 @@ async function look(next: string | 'unchanged'): Promise<void> {
   await revocations.stop()
   revocations = await open()
   revocations.start()
+  for (const before = asked; asked === before; ) await new Promise((resolve) => setTimeout(resolve, 10))
   await revocations.stop()
   revocations = await open()
 }

@@ -12,7 +12,7 @@ import {
 } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
-import { openDocument } from '@selvedge/service-kit/store'
+import { type DocumentStore, openDocument } from '@selvedge/service-kit/store'
 import { findRevocation, revocationEntry, type TokenVerifier } from '@selvedge/service-kit/tokens'
 import * as z from 'zod'
 
@@ -26,6 +26,7 @@ const storedList = z.object({
 })
 const stored = z.object({ lists: z.record(z.string(), storedList) })
 type StoredList = z.infer<typeof storedList>
+type Stored = z.infer<typeof stored>
 
 interface RevocationsStatus {
   /** When the lists were last found to be the newest; null: not since the start. */
@@ -44,7 +45,7 @@ export interface Revocations {
 }
 
 export interface RevocationsParts {
-  readonly folder: string
+  readonly store: DocumentStore<Stored>
   readonly nodeId: string
   readonly clock: Clock
   readonly log: Log
@@ -58,6 +59,9 @@ export interface RevocationsParts {
   readonly onOwnNode: () => void
 }
 
+/** Milliseconds until the first look: the start has more urgent things to do, and what was kept holds meanwhile. */
+const firstLook = 250
+
 /** Seconds by which the clocks of two replicas of an issuer may differ: an older list is never taken for a newer one. */
 const skew = 60
 
@@ -66,11 +70,12 @@ interface Live {
   readonly revoked: ReadonlySet<string>
 }
 
-export async function openRevocations(parts: RevocationsParts): Promise<Revocations> {
-  const { nodeId, clock, log, issuers, verifier } = parts
-  const store = await openDocument(join(parts.folder, 'revocations'), { lists: {} }, (json) =>
-    stored.parse(json),
-  )
+/** The lists that are kept on the disk. */
+export const openLists = (folder: string): Promise<DocumentStore<Stored>> =>
+  openDocument(join(folder, 'revocations'), { lists: {} }, (json) => stored.parse(json))
+
+export function createRevocations(parts: RevocationsParts): Revocations {
+  const { nodeId, clock, log, issuers, verifier, store } = parts
   const live = new Map<string, Live>()
   for (const [issuer, list] of Object.entries(store.value.lists)) live.set(issuer, liven(list))
   /** Entries of the tokens that are in use: hashing them for each call would cost more than the call. */
@@ -153,7 +158,9 @@ export async function openRevocations(parts: RevocationsParts): Promise<Revocati
       })
     },
     status: () => status,
-    start: begin,
+    start() {
+      timer = setTimeout(begin, firstLook)
+    },
     async stop() {
       stopped = true
       clearTimeout(timer)

@@ -13,11 +13,12 @@ export function addressOf(request: IncomingMessage, trustedProxies: readonly str
   return last ? plain(last) : peer
 }
 
-const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
+const plain = (address: string): string =>
+  address.startsWith('::ffff:') ? address.replace(/^::ffff:(?=\d+\.)/, '') : address
 
 /** What limits go by: an IPv4 address, or the /64 that a subscriber of IPv6 has to himself. */
 export const limitKeyOf = (address: string): string =>
-  isIPv6(address) ? expand(address).slice(0, 4).join(':') : address
+  address.includes(':') && isIPv6(address) ? expand(address).slice(0, 4).join(':') : address
 
 function expand(address: string): string[] {
   const [head = '', tail] = address.split('%')[0]!.split('::')
