@@ -1,4 +1,5 @@
 /** Tokens that are bound to a key (RFC 9449), on the token endpoint and on the device. */
+import { createAccessTokenVerifier } from '@selvedge/client/backend'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { enterByLink, projectWith } from '../harness/console.ts'
 import { adminOf, type Developer, runtimeOf } from '../harness/flow.ts'
@@ -179,4 +180,54 @@ it('user info of a bound token needs a proof', async () => {
   const nonce = first.headers.get('dpop-nonce')!
   const proof = key.prove({ htm: 'GET', htu: url, accessToken: token, nonce })
   expect((await ask({ Authorization: `DPoP ${token}`, DPoP: proof })).status).toBe(200)
+})
+
+describe('a backend', () => {
+  const backend = () => createAccessTokenVerifier({ issuer: services.stack.identity.url })
+  const url = 'https://backend.example/readings?since=1'
+  const prove = (change: object = {}) =>
+    key.prove({ htm: 'GET', htu: 'https://backend.example/readings', accessToken: token, ...change })
+  const reason = (call: Promise<unknown>) =>
+    call.then(
+      () => 'accepted',
+      (cause) => `${cause.status} ${cause.reason}`,
+    )
+
+  it('takes a bound token with the request that it came with, once', async () => {
+    const verifier = backend()
+    const proof = prove()
+    const ask = () => reason(verifier.verify(`DPoP ${token}`, { method: 'GET', url, proof }))
+    expect(await ask()).toBe('accepted')
+    expect(await ask()).toBe('401 invalid_dpop_proof')
+    expect(await reason(verifier.verify(services.token))).toBe('accepted')
+  })
+
+  it.each([
+    ['without the request', () => undefined],
+    ['without a proof', () => ({ method: 'GET', url, proof: undefined })],
+    ['with a proof that is none', () => ({ method: 'GET', url, proof: 'x.y.z' })],
+    ['with a proof for another method', () => ({ method: 'POST', url, proof: prove() })],
+    [
+      'with a proof for another address',
+      () => ({ method: 'GET', url: 'https://other.example/readings', proof: prove() }),
+    ],
+    [
+      'with a proof for another token',
+      () => ({ method: 'GET', url, proof: prove({ accessToken: 'another' }) }),
+    ],
+    [
+      'with a proof of another key',
+      () => ({
+        method: 'GET',
+        url,
+        proof: createProofKey().prove({
+          htm: 'GET',
+          htu: 'https://backend.example/readings',
+          accessToken: token,
+        }),
+      }),
+    ],
+  ])('refuses it %s', async (_, request) => {
+    expect(await reason(backend().verify(token, request()))).toBe('401 invalid_dpop_proof')
+  })
 })

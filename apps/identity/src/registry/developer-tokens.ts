@@ -68,10 +68,8 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
   const { store, clock, log, keys, issuer, revocations, endSignIns } = options
   const noted = new RecentMap<string, number>(100_000)
   const unwritten = new Map<string, number>()
-  let writing: NodeJS.Timeout | undefined
 
   function writeUses(): void {
-    writing = undefined
     const statements = [...unwritten].map(
       ([jti, at]) => sql`UPDATE developer_tokens SET last_used_at = ${at} WHERE jti = ${jti}`,
     )
@@ -123,7 +121,7 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
       if (now - (noted.get(jti) ?? 0) < useTimes.step) return
       noted.set(jti, now)
       unwritten.set(jti, now)
-      writing ??= setTimeout(writeUses, useTimes.write).unref()
+      if (unwritten.size === 1) setTimeout(writeUses, useTimes.write).unref()
     },
     async revoke(jti) {
       const rows = await store.run(

@@ -12,11 +12,12 @@ import {
   type TokenProblem,
 } from '@selvedge/protocol/tokens'
 import { createIssuerKeys } from './issuer-keys.ts'
+import { createProofChecker, type ProvenRequest } from './proof.ts'
 
 /** Why a request is refused, ready for its answer (RFC 6750 § 3). */
 export class AccessTokenError extends Error {
   override readonly name = 'AccessTokenError'
-  readonly reason: TokenProblem | 'insufficient_scope' | 'identity_unavailable'
+  readonly reason: TokenProblem | 'insufficient_scope' | 'identity_unavailable' | 'invalid_dpop_proof'
   /** 401, 403 or 503. */
   readonly status: number
   constructor(reason: AccessTokenError['reason'], message: string, options?: { cause?: unknown }) {
@@ -28,6 +29,7 @@ export class AccessTokenError extends Error {
   get wwwAuthenticate(): string | undefined {
     if (this.status === 503) return undefined
     if (this.reason === 'token_missing') return 'Bearer'
+    if (this.reason === 'invalid_dpop_proof') return 'DPoP error="invalid_dpop_proof", algs="ES256"'
     const error = this.status === 403 ? 'insufficient_scope' : 'invalid_token'
     return `Bearer error="${error}", error_description="${this.message.replaceAll(/["\\]|[^\x20-\x7e]/g, "'")}"`
   }
@@ -50,9 +52,10 @@ export interface AccessTokenVerifier {
    * Checks an access token wholly.
    *
    * @param token the token, or a whole Authorization header
+   * @param request what it came with; needed for tokens that are bound to a key (RFC 9449), which are refused without
    * @throws AccessTokenError
    */
-  verify(token: string | undefined): Promise<AccessClaims>
+  verify(token: string | undefined, request?: ProvenRequest): Promise<AccessClaims>
 }
 
 /** Most verified tokens that are remembered. */
@@ -65,6 +68,7 @@ const remembered = 1000
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): AccessTokenVerifier {
   const { issuer, audience = edgeAudience, scope = '', now = Date.now, fetch = globalThis.fetch } = options
   const keys = createIssuerKeys({ issuer, fetch, now })
+  const proofs = createProofChecker(now)
   const verified = new Map<string, AccessClaims>()
   const needed = scope.split(' ').filter(Boolean)
 
@@ -96,9 +100,12 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
   }
 
   return {
-    async verify(given = '') {
+    async verify(given = '', request) {
       try {
-        const claims = await check(given.replace(/^bearer +/i, ''))
+        const token = given.replace(/^(?:bearer|dpop) +/i, '')
+        const claims = await check(token)
+        const problem = claims.cnf && (await proofs.problemOf(token, claims.cnf.jkt, request))
+        if (problem !== undefined) throw new AccessTokenError('invalid_dpop_proof', problem)
         const missing = needed.filter((each) => !hasScope(claims.scope, each))
         if (missing.length > 0)
           throw new AccessTokenError('insufficient_scope', `the token lacks the scope ${missing.join(' ')}`)

@@ -1,0 +1,52 @@
+import type { IncomingMessage } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { createFakeClock } from '../testing/index.ts'
+import { addressOf, limitKeyOf } from './address.ts'
+import { createLimiter } from './limiter.ts'
+
+describe('a limiter', () => {
+  it('lets a burst through, then what is earned, for each key alone', () => {
+    const clock = createFakeClock()
+    const limiter = createLimiter({ burst: 2, perSecond: 0.5 }, clock)
+    expect([limiter.take('a'), limiter.take('a'), limiter.take('a'), limiter.take('b')]).toEqual([0, 0, 2, 0])
+    clock.advance(2000)
+    expect([limiter.take('a'), limiter.take('a')]).toEqual([0, 2])
+    clock.advance(3_600_000)
+    expect([limiter.take('a'), limiter.take('a'), limiter.take('a')]).toEqual([0, 0, 2])
+  })
+  it('takes back what turned out to be harmless, and no more than that', () => {
+    const limiter = createLimiter({ burst: 1, perSecond: 1 }, createFakeClock())
+    limiter.take('a')
+    limiter.giveBack('a')
+    limiter.giveBack('a')
+    expect([limiter.take('a'), limiter.take('a')]).toEqual([0, 1])
+  })
+  it('is not opened by a clock that goes back', () => {
+    const clock = createFakeClock()
+    const limiter = createLimiter({ burst: 1, perSecond: 1 }, clock)
+    limiter.take('a')
+    clock.advance(-10_000)
+    expect(limiter.take('a')).toBe(1)
+  })
+})
+
+describe('the address of a request', () => {
+  const request = (remoteAddress: string, forwarded?: string) =>
+    ({
+      socket: { remoteAddress },
+      headers: { ...(forwarded && { 'x-forwarded-for': forwarded }) },
+    }) as unknown as IncomingMessage
+  it.each([
+    ['its connection', request('10.0.0.1'), [], '10.0.0.1'],
+    ['its connection, whatever a stranger says', request('10.0.0.1', '1.1.1.1'), [], '10.0.0.1'],
+    ['what a trusted proxy saw', request('10.0.0.1', '1.1.1.1, 2.2.2.2'), ['10.0.0.1'], '2.2.2.2'],
+    ['of IPv4 in IPv6, plain', request('::ffff:10.0.0.1'), [], '10.0.0.1'],
+  ])('is %s', (_, asked, proxies, expected) => expect(addressOf(asked, proxies)).toBe(expected))
+
+  it('counts with its network where it is of IPv6', () => {
+    expect(limitKeyOf('2001:db8:1:2:3:4:5:6')).toBe('2001:db8:1:2')
+    expect(limitKeyOf('2001:db8::1')).toBe('2001:db8:0:0')
+    expect(limitKeyOf('::1')).toBe('0:0:0:0')
+    expect(limitKeyOf('10.0.0.1')).toBe('10.0.0.1')
+  })
+})
