@@ -56,8 +56,9 @@ import { openSecret } from './settings.ts'
 const rememberedDevelopers = 1000
 /** Largest body in bytes: two tokens and their fields fit many times. */
 const maxBody = 64 * 1024
-/** Milliseconds between two looks at the age of the signing key. */
+/** Milliseconds between two looks at the age of the signing key, and between two removals of what ended. */
 const keysInterval = 60_000
+const cleaningInterval = 3_600_000
 /** Seconds for which the link of the first owner is good; each start makes a new one. */
 const setupLife = 86_400
 /** Longest lives in seconds: of any token, and of one that others than this service check. */
@@ -222,15 +223,20 @@ export async function startIdentity(
   )
   const own = await listenApp(app, config['listen.address'], config['listen.port'])
   issuer ||= own
-  const schedule = setInterval(() => {
-    keys.rotateIfDue().catch((cause) => log.error('the signing keys could not be rotated', { cause }))
-  }, keysInterval)
+  const schedule = [
+    setInterval(() => {
+      keys.rotateIfDue().catch((cause) => log.error('the signing keys could not be rotated', { cause }))
+    }, keysInterval),
+    setInterval(() => {
+      signIns.forgetEnded().catch((cause) => log.warn('ended sign-ins could not be removed', { cause }))
+    }, cleaningInterval),
+  ]
   log.debug('ready', { issuer, role: config.role })
 
   return {
     ready: { url: issuer, ...(roles.tenant && (await setupLink())) },
     async stop() {
-      clearInterval(schedule)
+      for (const each of schedule) clearInterval(each)
       await app.close()
       await admin.close()
       await changes.stop()

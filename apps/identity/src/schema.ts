@@ -75,6 +75,7 @@ export const migrations: Migrations = [
   );
   CREATE INDEX sign_ins_account ON sign_ins (account_id);
   CREATE INDEX sign_ins_origin ON sign_ins (origin);
+  CREATE INDEX sign_ins_expires ON sign_ins (expires_at);
   CREATE TABLE device_requests (
     device_hash TEXT PRIMARY KEY, user_code TEXT NOT NULL UNIQUE, client_id TEXT NOT NULL, scope TEXT NOT NULL,
     jkt TEXT NOT NULL, address TEXT NOT NULL, user_agent TEXT NOT NULL, created_at BIGINT NOT NULL,

@@ -32,6 +32,8 @@ export function DeviceView({ nodeId }: { nodeId: string }) {
           <dd>
             <code>{nodeId}</code>
           </dd>
+          <dt>Account</dt>
+          <dd>{viewer.accounts.find((each) => each.accountId === viewer.accountId)?.name}</dd>
           <dt>Version</dt>
           <dd>{version || 'unknown'}</dd>
           <dt>Enrolled</dt>

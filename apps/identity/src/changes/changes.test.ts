@@ -32,7 +32,10 @@ describe.skipIf(!findPostgres())('changes', () => {
   /** @param isDeaf LISTEN and NOTIFY do not get through, as behind a pooler of connections */
   async function open(isDeaf: boolean): Promise<{ changes: Changes; seen: string[] }> {
     const real = await openSql(url, migrations)
-    const store = isDeaf ? { ...real, wakeOthers: async () => undefined, onWake: () => undefined } : real
+    const store = isDeaf
+      ? { ...real, wakeOthers: async () => undefined, onWake: () => undefined }
+      : // Nobody looks by himself: what comes, comes by the wake.
+        { ...real, isShared: false }
     const changes = await openChanges(store, createFakeClock(), createMemoryLog())
     opened.push({ store: real, changes })
     const seen: string[] = []

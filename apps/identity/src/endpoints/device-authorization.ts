@@ -1,6 +1,6 @@
-import { type DeviceAuthorizationResponse, identityPaths, OAuthError } from '@selvedge/protocol'
+import { type DeviceAuthorizationResponse, identityPaths } from '@selvedge/protocol'
 import { addressOf } from '@selvedge/service-kit/http'
-import { DpopError, type DpopVerifier } from '@selvedge/service-kit/tokens'
+import type { DpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import { checkClientActive } from '../checks/client-active.ts'
 import { checkScopeAllowed } from '../checks/scope-allowed.ts'
@@ -8,7 +8,7 @@ import { type DeviceRequests, deviceTimes } from '../grants/device-requests.ts'
 import { parseForm, required } from '../grants/form.ts'
 import type { Limits } from '../grants/limits.ts'
 import type { Projects } from '../registry/projects.ts'
-import { refuseSecret } from './token.ts'
+import { refuseSecret, verifyProof } from './token.ts'
 
 export interface DeviceAuthorizationParts {
   readonly projects: Projects
@@ -40,12 +40,7 @@ export function addDeviceAuthorizationEndpoint(
       let jkt = ''
       if (typeof proof === 'string' && project.dpop !== 'off') {
         reply.header('DPoP-Nonce', dpop.nonce())
-        try {
-          jkt = dpop.verify(proof, { htm: 'POST', htu: issuer() + identityPaths.deviceAuthorization }).jkt
-        } catch (cause) {
-          if (cause instanceof DpopError) throw new OAuthError(cause.code, cause.message, { cause })
-          throw cause
-        }
+        jkt = verifyProof(dpop, proof, issuer() + identityPaths.deviceAuthorization)
       }
       const userAgent = (request.headers['user-agent'] ?? '').slice(0, 200)
       const { deviceCode, userCode } = await parts.deviceRequests.create({

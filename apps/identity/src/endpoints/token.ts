@@ -67,7 +67,8 @@ export function refuseSecret(authorization: string | undefined): void {
   )
 }
 
-function verifyProof(dpop: DpopVerifier, proof: string, htu: string): string {
+/** The key of a proof for a request to one of our forms. @throws OAuthError */
+export function verifyProof(dpop: DpopVerifier, proof: string, htu: string): string {
   try {
     return dpop.verify(proof, { htm: 'POST', htu }).jkt
   } catch (cause) {

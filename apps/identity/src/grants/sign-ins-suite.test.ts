@@ -147,6 +147,11 @@ describe.each(Object.keys(databases))('%s', (name) => {
     }
     clock.advance(86_400_000)
     expect((await signIns.rotate(token)).outcome).toBe('ended')
+    await signIns.forgetEnded()
+    expect((await signIns.rotate(token)).outcome).toBe('ended')
+    clock.advance(40 * 86_400_000)
+    await signIns.forgetEnded()
+    expect((await signIns.rotate(token)).outcome).toBe('unknown')
   })
 
   async function successorOf(token: string): Promise<string> {

@@ -56,6 +56,8 @@ export interface SignIns {
   revokeFrom(origin: string): Promise<void>
   /** Revokes what a person approved for an account. */
   revokeOf(accountId: string, personId: string): Promise<void>
+  /** Removes what ended long ago. */
+  forgetEnded(): Promise<void>
   /** Live ones of an account that a person approved or a node holds. */
   list(accountId: string): Promise<SignIn[]>
 }
@@ -74,6 +76,8 @@ export interface SignInsOptions {
 /** Times of the last rotations, newest first, as 13 digits each: enough for as many steps within one grace. */
 const remembered = 16
 const digits = 13
+/** Milliseconds for which an ended sign-in is kept, so that its tokens are told from unknown ones. */
+const remembrance = 30 * 86_400_000
 
 export function createSignIns({
   store,
@@ -194,6 +198,9 @@ export function createSignIns({
       )
       if (!rows[0]) return lookBack(sid, generation)
       return { outcome: 'ok', signIn: toSignIn(rows[0]), refreshToken: tokenOf(sid, generation + 1) }
+    },
+    async forgetEnded() {
+      await store.run(sql`DELETE FROM sign_ins WHERE expires_at < ${clock.now() - remembrance}`)
     },
     async list(accountId) {
       const rows = await store.run(
