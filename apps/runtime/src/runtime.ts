@@ -41,6 +41,8 @@ const remembered = 1000
 const keysInterval = 600_000
 /** Milliseconds from a change of what runs here until it is told: changes come in groups. */
 const tellAfter = 1000
+/** Milliseconds from the start to the first contact with the cloud. */
+const contactAfter = 25
 
 export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Service> {
   const folder = join(config.state, 'runtime')
@@ -192,7 +194,8 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
   )
   log.debug('ready', { url: listeners.url, nodeId })
 
-  contact.wake()
+  // The first callers come before the first words to the cloud, whose signature and connection take 8 ms.
+  setTimeout(contact.wake, contactAfter)
   revocations.start()
   publisher.resume()
   void containers.resume()

@@ -24,7 +24,7 @@ import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.
 import { createHistory } from './history.ts'
 import { type ContainerLog, createContainerLog } from './logs.ts'
 import { prefixesOf, shownEnv } from './paths.ts'
-import { recordOf } from './record.ts'
+import { recordOf, type ServiceSummary, stateFrom, summaryOf } from './record.ts'
 import { expectFreePaths, findImage } from './requirements.ts'
 import { createService, type Service } from './service.ts'
 import type { ContainerStorage } from './storage.ts'
@@ -51,7 +51,7 @@ export interface Containers {
   history(owner: Owner, id: string): { history: HistoryEntry[] }
   routes(): readonly Route[]
   /** All of them in a few words each, for the registry. */
-  summary(): { id: string; name: string; image: string; state: ContainerState }[]
+  summary(): ServiceSummary[]
   /** Brings back what is wanted; requests wait for it. Kept once it is under way. */
   resume(): Promise<void>
   /** To be called when the associated account is another one: what is of it runs, what is not does not. */
@@ -172,11 +172,8 @@ export function createContainers(parts: ContainerParts): Containers {
   const mayRun = (container: StoredContainer): boolean =>
     container.wanted === 'running' && container.failed === null && isOfAccount(container)
 
-  function stateOf(id: string, container: StoredContainer): ContainerState {
-    if (container.failed !== null) return 'failed'
-    if (!mayRun(container)) return 'stopped'
-    return entries.get(id)?.service?.running() ? 'running' : 'paused'
-  }
+  const stateOf = (id: string, container: StoredContainer): ContainerState =>
+    stateFrom(container, mayRun(container), entries.get(id)?.service)
 
   const record = (id: string): Promise<ContainerRecord> => {
     const container = store.value.containers[id]!
@@ -341,16 +338,7 @@ export function createContainers(parts: ContainerParts): Containers {
       throw new RpcError('not_found', `nothing is known of a container ${JSON.stringify(idOrName)}`)
     },
     summary: () =>
-      Object.entries(store.value.containers).map(([id, container]) => {
-        const state = stateOf(id, container)
-        // Whether an instance is up at this moment changes all the time, and is nobody's business but ours.
-        return {
-          id,
-          name: container.name,
-          image: container.image,
-          state: state === 'paused' ? 'running' : state,
-        }
-      }),
+      Object.entries(store.value.containers).map(([id, own]) => summaryOf(id, own, stateOf(id, own))),
     routes: () =>
       Object.entries(store.value.containers).map(([id, container]) => ({
         id,

@@ -4,6 +4,17 @@ import type { Content, StoredContainer } from '../deployments/deployments.ts'
 import { basePathOf, shownEnv } from './paths.ts'
 import type { Service } from './service.ts'
 
+/** How a container is doing. */
+export function stateFrom(
+  { failed }: StoredContainer,
+  mayRun: boolean,
+  service: Service | undefined,
+): ContainerState {
+  if (failed !== null) return 'failed'
+  if (!mayRun) return 'stopped'
+  return service?.running() ? 'running' : 'paused'
+}
+
 /** What the API tells of a container. */
 export async function recordOf(
   id: string,
@@ -33,3 +44,17 @@ export async function recordOf(
     isolation: [...(service?.isolation() ?? [])],
   }
 }
+
+export interface ServiceSummary {
+  readonly id: string
+  readonly name: string
+  readonly image: string
+  readonly state: ContainerState
+}
+
+/** What the registry is told. Whether an instance is up at this moment changes all the time, and is nobody's business but ours. */
+export const summaryOf = (
+  id: string,
+  { name, image }: StoredContainer,
+  state: ContainerState,
+): ServiceSummary => ({ id, name, image, state: state === 'paused' ? 'running' : state })

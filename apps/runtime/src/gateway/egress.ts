@@ -1,7 +1,6 @@
 /** The way out for functions: HTTP to the hosts that `MCM.OUTBOUND` lists, asked over the instance's own socket. */
 import { lookup } from 'node:dns/promises'
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
-import { request as httpsRequest } from 'node:https'
 import { BlockList, isIP } from 'node:net'
 import { responseHeaders, withoutHopByHop } from './headers.ts'
 
@@ -81,7 +80,7 @@ export async function passOut(
       )
     address = found.address
   }
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+  const send = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
   const outgoing = send(
     {
       host: address,

@@ -1,6 +1,6 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
-import { request as httpsRequest, Agent as TlsAgent } from 'node:https'
 import type { Fetch } from '../send.ts'
+import { https } from './https.ts'
 
 /** Largest answer that is read, in bytes. */
 const maxAnswer = 16 * 1024 * 1024
@@ -15,7 +15,8 @@ const maxAnswer = 16 * 1024 * 1024
  */
 export function createNodeFetch(options: { socketPath?: string; userAgent?: string } = {}): Fetch {
   const own = options.userAgent === undefined ? {} : { 'User-Agent': options.userAgent }
-  const agents = { http: new Agent({ keepAlive: true }), https: new TlsAgent({ keepAlive: true }) }
+  const agent = new Agent({ keepAlive: true })
+  let tlsAgent: import('node:https').Agent | undefined
   return (url, { method, headers, body, signal }) =>
     new Promise((resolve, reject) => {
       const secure = url.startsWith('https:')
@@ -25,7 +26,7 @@ export function createNodeFetch(options: { socketPath?: string; userAgent?: stri
         method,
         headers: { ...own, ...headers, ...(method === 'GET' ? {} : lengths) },
         signal,
-        agent: secure ? agents.https : agents.http,
+        agent: secure ? (tlsAgent ??= new (https().Agent)({ keepAlive: true })) : agent,
         ...(options.socketPath !== undefined && { socketPath: options.socketPath }),
       }
       const onResponse = (response: IncomingMessage) => {
@@ -42,7 +43,7 @@ export function createNodeFetch(options: { socketPath?: string; userAgent?: stri
         }, reject)
       }
       const request = secure
-        ? httpsRequest(url, settings, onResponse)
+        ? https().request(url, settings, onResponse)
         : httpRequest(url, settings, onResponse)
       request.on('error', reject)
       request.end(body)

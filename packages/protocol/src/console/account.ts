@@ -1,0 +1,58 @@
+/** The account and its people. */
+import * as z from 'zod'
+import { method, param } from '../methods/method.ts'
+import { isoTime } from '../methods/values.ts'
+import { any, done, id, recentOwner } from './params.ts'
+import * as records from './records.ts'
+
+export const accountMethods = {
+  'member.list': method({
+    name: 'member.list',
+    summary: 'People of the account.',
+    params: [],
+    result: z.array(records.member),
+    reasons: [],
+    access: any,
+  }),
+  'member.invite': method({
+    name: 'member.invite',
+    summary: 'Makes a link with which one person joins the account; good for seven days.',
+    params: [param('role', records.role, 'owner or member', 'Role that the person gets.')],
+    result: z.object({ link: z.string(), expiresAt: isoTime }),
+    reasons: [],
+    access: recentOwner,
+  }),
+  'member.set_role': method({
+    name: 'member.set_role',
+    summary: 'Changes the role of a member.',
+    params: [id('personId', 'Member.'), param('role', records.role, 'owner or member', 'New role.')],
+    result: done,
+    reasons: ['not_found', 'conflict'],
+    access: recentOwner,
+  }),
+  'member.remove': method({
+    name: 'member.remove',
+    summary: 'Takes a member out of the account, with the developer ID tokens, sign-ins and sessions for it.',
+    params: [id('personId', 'Member.')],
+    result: done,
+    reasons: ['not_found', 'conflict'],
+    access: recentOwner,
+  }),
+  'account.revoke_all': method({
+    name: 'account.revoke_all',
+    summary:
+      'Revokes every token of the account: those of developers, and the access tokens that came of them.',
+    params: [],
+    result: done,
+    reasons: [],
+    access: recentOwner,
+  }),
+  'audit.list': method({
+    name: 'audit.list',
+    summary: 'The audit log of the account, newest first.',
+    params: [param('before', z.string().max(64).nullable(), 'an id or null', 'Entries before this one.')],
+    result: z.array(records.auditRecord),
+    reasons: [],
+    access: any,
+  }),
+} as const

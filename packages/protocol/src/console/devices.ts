@@ -1,0 +1,55 @@
+/** The devices of an account. */
+import * as z from 'zod'
+import { method, param } from '../methods/method.ts'
+import { nodeIdPattern } from '../methods/values.ts'
+import { any, done, owner } from './params.ts'
+import * as records from './records.ts'
+
+const nodeId = param('nodeId', z.string().regex(nodeIdPattern), 'a node ID', 'Device.')
+export const devicesMethods = {
+  'device.list': method({
+    name: 'device.list',
+    summary: 'Devices of the account, and where they are.',
+    params: [],
+    result: z.object({
+      devices: z.array(records.device),
+      /** Whether the discovery service answered; where not, no device has a place. */
+      hasPlaces: z.boolean(),
+    }),
+    reasons: [],
+    access: any,
+  }),
+  'device.block': method({
+    name: 'device.block',
+    summary: 'Blocks a device: every token for it is revoked, and it gets no more.',
+    params: [nodeId],
+    result: done,
+    reasons: ['not_found'],
+    access: owner,
+  }),
+  'device.unblock': method({
+    name: 'device.unblock',
+    summary: 'Takes the block of a device away.',
+    params: [nodeId],
+    result: done,
+    reasons: ['not_found'],
+    access: owner,
+  }),
+  'device.revoke': method({
+    name: 'device.revoke',
+    summary: 'Revokes every token for a device that was issued until now.',
+    params: [nodeId],
+    result: done,
+    reasons: ['not_found'],
+    access: any,
+  }),
+  'device.disassociate': method({
+    name: 'device.disassociate',
+    summary:
+      'Removes the account from a device: at once in the registry, on the device as soon as it is reached.',
+    params: [nodeId],
+    result: done,
+    reasons: ['not_found'],
+    access: owner,
+  }),
+} as const

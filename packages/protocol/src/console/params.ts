@@ -1,0 +1,16 @@
+/** Parameters that several methods of the console have, and what they ask of their caller. */
+import * as z from 'zod'
+import { param } from '../methods/method.ts'
+
+export const text = <const Name extends string>(name: Name, longest: number, description: string) =>
+  param(name, z.string().min(1).max(longest), `a text of 1 to ${longest} characters`, description)
+export const id = <const Name extends string>(name: Name, description: string) =>
+  param(name, z.string().min(1).max(512), 'an identifier', description)
+export const clientId = id('clientId', 'Client ID of the project.')
+export const done = z.object({ done: z.literal(true) })
+
+/** What a method asks of its caller. */
+export const any = { session: 'any' } as const
+export const recent = { session: 'recent' } as const
+export const owner = { session: 'any', role: 'owner' } as const
+export const recentOwner = { session: 'recent', role: 'owner' } as const

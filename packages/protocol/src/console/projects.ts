@@ -1,0 +1,138 @@
+/** Projects, developer ID tokens, and sign-ins of terminals. */
+import * as z from 'zod'
+import { method, param } from '../methods/method.ts'
+import { isoTime } from '../methods/values.ts'
+import { scopeNames } from '../tokens/scopes.ts'
+import { any, clientId, done, id, recent, recentOwner, text } from './params.ts'
+import * as records from './records.ts'
+
+const projectSettings = [
+  param('name', z.string().trim().min(1).max(100), 'a name of 1 to 100 characters', 'Name of the project.'),
+  param('scopes', z.array(z.enum(scopeNames)), `a list of ${scopeNames.join(', ')}`, 'Allowed scopes.'),
+  param(
+    'resources',
+    z.array(z.string().min(1).max(255)).max(20),
+    'a list of at most 20 URIs',
+    'Resources that tokens may be asked for (RFC 8707).',
+  ),
+  param(
+    'accessLifetime',
+    z.number().int().min(60).max(86_400),
+    'seconds from 60 to 86400',
+    'Life of an access token in seconds.',
+  ),
+  param(
+    'developerLifetime',
+    z.number().int().min(3600).max(31_536_000),
+    'seconds from 3600 to 31536000',
+    'Life of a developer ID token in seconds.',
+  ),
+  param(
+    'dpop',
+    records.dpopPolicy,
+    'off, optional or required',
+    'Whether tokens are bound to a key (RFC 9449).',
+  ),
+] as const
+
+export const projectsMethods = {
+  'project.list': method({
+    name: 'project.list',
+    summary: 'Projects of the account.',
+    params: [],
+    result: z.array(records.project),
+    reasons: [],
+    access: any,
+  }),
+  'project.create': method({
+    name: 'project.create',
+    summary: 'Makes a project.',
+    params: projectSettings,
+    result: records.project,
+    reasons: [],
+    access: any,
+  }),
+  'project.update': method({
+    name: 'project.update',
+    summary: 'Changes a project.',
+    params: [clientId, ...projectSettings],
+    result: records.project,
+    reasons: ['not_found'],
+    access: any,
+  }),
+  'project.dependents': method({
+    name: 'project.dependents',
+    summary: 'What would go with a project.',
+    params: [clientId],
+    result: records.dependents,
+    reasons: ['not_found'],
+    access: any,
+  }),
+  'project.delete': method({
+    name: 'project.delete',
+    summary: 'Deletes a project, and revokes every token of it.',
+    params: [clientId],
+    result: done,
+    reasons: ['not_found'],
+    access: recentOwner,
+  }),
+  'token.list': method({
+    name: 'token.list',
+    summary: 'Developer ID tokens of the account, without the tokens themselves.',
+    params: [],
+    result: z.array(records.developerToken),
+    reasons: [],
+    access: any,
+  }),
+  'token.create': method({
+    name: 'token.create',
+    summary: 'Makes a developer ID token for a project. It is shown once.',
+    params: [clientId],
+    result: z.object({ idToken: z.string(), jti: z.string(), expiresAt: isoTime }),
+    reasons: ['not_found', 'conflict'],
+    access: recent,
+  }),
+  'token.revoke': method({
+    name: 'token.revoke',
+    summary: 'Revokes a developer ID token, and the access tokens that came of it.',
+    params: [id('jti', 'Token.')],
+    result: done,
+    reasons: ['not_found'],
+    access: any,
+  }),
+  'sign_in.list': method({
+    name: 'sign_in.list',
+    summary: 'Sign-ins from terminals and devices that last.',
+    params: [],
+    result: z.array(records.signIn),
+    reasons: [],
+    access: any,
+  }),
+  'sign_in.revoke': method({
+    name: 'sign_in.revoke',
+    summary: 'Revokes a sign-in, and the access tokens that came of it.',
+    params: [id('sid', 'Sign-in.')],
+    result: done,
+    reasons: ['not_found'],
+    access: any,
+  }),
+  'device_request.find': method({
+    name: 'device_request.find',
+    summary: 'The sign-in from a terminal that a code belongs to.',
+    params: [text('userCode', 32, 'Code that the terminal shows.')],
+    result: records.deviceRequest,
+    reasons: ['not_found', 'busy'],
+    access: any,
+  }),
+  'device_request.decide': method({
+    name: 'device_request.decide',
+    summary: 'Approves or refuses a sign-in from a terminal.',
+    params: [
+      text('userCode', 32, 'Code that the terminal shows.'),
+      param('approve', z.boolean(), 'true or false', 'Whether the terminal may sign in.'),
+    ],
+    result: done,
+    reasons: ['not_found', 'busy'],
+    access: recent,
+  }),
+} as const
