@@ -41,6 +41,10 @@ describe('an address that asks too often', () => {
         headers: { ...headers, 'Content-Type': 'application/json' },
         body: '{}',
       }),
+    'GET /revocations': (headers) => fetch(urlOf('/revocations'), { headers }),
+    'GET /jwks': (headers) => fetch(urlOf('/jwks'), { headers }),
+    'POST /edge/hmac/verify': (headers) => fetch(urlOf('/edge/hmac/verify'), { method: 'POST', headers }),
+    'a page': (headers) => fetch(`${urlOf('/').replace('127.0.0.1', 'localhost')}account`, { headers }),
     'GET /console/events': (headers) => fetch(urlOf('/console/events'), { headers }),
   }
   it.each(Object.keys(endpoints))('is told to wait at %s, and others are served', async (name) => {

@@ -72,7 +72,7 @@ export const identityOptions = {
     env: 'SELVEDGE_DISCOVERY_URL',
   }),
   'limits.address': option.count(
-    6000,
+    12_000,
     [1, 1_000_000_000],
     'Requests a minute of one network address, in one burst at most; of IPv6, of a /64.',
   ),

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { identityPaths } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
-import { getJson } from '@selvedge/service-kit/http'
+import { addressOf, getJson } from '@selvedge/service-kit/http'
 import { addFormRoutes, createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
@@ -168,6 +168,10 @@ export async function startIdentity(
     grants: createGrants(exchange, { ...tenant, mint }),
   })
   const app = createHttpApp(log, maxBody, roles.tenant ? tokenEndpoint : undefined)
+  // Before every route but the token endpoint, which counts for itself, and the sign of life.
+  app.addHook('onRequest', async ({ raw, url }) => {
+    if (url !== identityPaths.health) limits.takeAddress(addressOf(raw, trustedProxies))
+  })
   addMetadataEndpoints(app, { issuer: ownIssuer, keys, roles })
   addRevocationsEndpoint(app, tenant)
   app.get(identityPaths.health, async () => ({ status: 'ok' }))

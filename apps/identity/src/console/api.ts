@@ -8,7 +8,6 @@ import { addressOf, createGuard, readGuardedHeaders } from '@selvedge/service-ki
 import type { Log } from '@selvedge/service-kit/log'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Audit } from '../audit/audit.ts'
-import type { Limits } from '../grants/limits.ts'
 import type { People } from '../registry/people.ts'
 import { admit, type ConsoleContext, type Viewer } from './context.ts'
 import { createSessionCookie } from './cookie.ts'
@@ -21,7 +20,6 @@ export interface ConsoleApiParts {
   readonly sessions: Sessions
   readonly events: Events
   readonly audit: Audit
-  readonly limits: Limits
   readonly clock: Clock
   readonly log: Log
   /** Where people find the console. */
@@ -79,7 +77,6 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
 
   app.post(identityPaths.consoleApi, async (request, reply) => {
     const address = addressOf(request.raw, parts.trustedProxies)
-    parts.limits.takeAddress(address)
     refuseForeign(request)
     const context: ConsoleContext = {
       viewer: await viewerOf(request),
@@ -96,7 +93,6 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
   })
 
   app.get(identityPaths.consoleEvents, async (request, reply) => {
-    parts.limits.takeAddress(addressOf(request.raw, parts.trustedProxies))
     const { membership } = await requireViewer(request)
     parts.events.open(membership.accountId, request, reply, async () => {
       const viewer = await viewerOf(request)
@@ -105,7 +101,6 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
   })
 
   app.get(identityPaths.consoleAudit, async (request, reply) => {
-    parts.limits.takeAddress(addressOf(request.raw, parts.trustedProxies))
     const { membership } = await requireViewer(request)
     reply
       .type('application/jsonl; charset=utf-8')

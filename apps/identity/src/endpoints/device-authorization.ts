@@ -6,14 +6,12 @@ import { checkClientActive } from '../checks/client-active.ts'
 import { checkScopeAllowed } from '../checks/scope-allowed.ts'
 import { type DeviceRequests, deviceTimes } from '../grants/device-requests.ts'
 import { parseForm, required } from '../grants/form.ts'
-import type { Limits } from '../grants/limits.ts'
 import type { Projects } from '../registry/projects.ts'
 import { refuseSecret, verifyProof } from './token.ts'
 
 export interface DeviceAuthorizationParts {
   readonly projects: Projects
   readonly deviceRequests: DeviceRequests
-  readonly limits: Limits
   readonly dpop: DpopVerifier
   readonly issuer: () => string
   /** Where people find the console. */
@@ -31,7 +29,6 @@ export function addDeviceAuthorizationEndpoint(
     identityPaths.deviceAuthorization,
     async (request, reply): Promise<DeviceAuthorizationResponse> => {
       const address = addressOf(request.raw, parts.trustedProxies)
-      parts.limits.takeAddress(address)
       refuseSecret(request.headers.authorization)
       const form = parseForm(request.body as string)
       const project = await checkClientActive(parts.projects, required(form, 'client_id'))

@@ -12,7 +12,6 @@ import {
   TokenError,
 } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
-import { addressOf } from '@selvedge/service-kit/http'
 import { requireProof } from '@selvedge/service-kit/http-app'
 import {
   agreeHmacSecret,
@@ -47,7 +46,6 @@ export interface EdgeTokenParts {
   readonly tenantVerifier: TokenVerifier
   readonly revocations: Revocations
   readonly limits: Limits
-  readonly trustedProxies: readonly string[]
 }
 
 /**
@@ -58,7 +56,6 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
   const { clock, keys, issuer, nodes, dpop, lifetime } = parts
 
   app.post(identityPaths.edgeToken, async (request, reply): Promise<EdgeTokenResponse> => {
-    parts.limits.takeAddress(addressOf(request.raw, parts.trustedProxies))
     const proof = requireProof({ dpop, url: issuer() }, request, reply)
     if (!proof.node) throw new OAuthError('invalid_dpop_proof', 'the proof has no claim "node"')
     const audience = audienceOf(proof.node)

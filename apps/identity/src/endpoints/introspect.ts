@@ -1,10 +1,8 @@
 import { identityPaths } from '@selvedge/protocol'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
-import { addressOf } from '@selvedge/service-kit/http'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import { parseForm, required } from '../grants/form.ts'
-import type { Limits } from '../grants/limits.ts'
 import type { SignIn, SignIns } from '../grants/sign-ins.ts'
 import type { Nodes } from '../registry/nodes.ts'
 import type { Projects } from '../registry/projects.ts'
@@ -21,8 +19,6 @@ export interface IntrospectParts {
   readonly revocations: Revocations
   readonly projects: Projects
   readonly nodes: Nodes
-  readonly limits: Limits
-  readonly trustedProxies: readonly string[]
 }
 
 const inactive = { active: false } as const
@@ -34,7 +30,6 @@ const inactive = { active: false } as const
 export function addIntrospectEndpoint(routes: FastifyInstance, parts: IntrospectParts): void {
   const { clock, revocations, signIns } = parts
   routes.post(identityPaths.introspect, async (request): Promise<object> => {
-    parts.limits.takeAddress(addressOf(request.raw, parts.trustedProxies))
     refuseSecret(request.headers.authorization)
     const form = parseForm(request.body as string)
     const token = await readIssuedToken(required(form, 'token'), parts.verifier, signIns, parts.issuer())

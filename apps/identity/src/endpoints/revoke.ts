@@ -4,7 +4,6 @@ import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { Audit } from '../audit/audit.ts'
 import { parseForm, required } from '../grants/form.ts'
-import type { Limits } from '../grants/limits.ts'
 import type { SignIns } from '../grants/sign-ins.ts'
 import type { DeveloperTokens } from '../registry/developer-tokens.ts'
 import type { Revocations } from '../revocation/revocations.ts'
@@ -19,7 +18,6 @@ export interface RevokeParts {
   readonly developerTokens: DeveloperTokens
   readonly revocations: Revocations
   readonly audit: Audit
-  readonly limits: Limits
   readonly trustedProxies: readonly string[]
 }
 
@@ -27,7 +25,6 @@ export interface RevokeParts {
 export function addRevokeEndpoint(routes: FastifyInstance, parts: RevokeParts): void {
   routes.post(identityPaths.revoke, async (request, reply) => {
     const address = addressOf(request.raw, parts.trustedProxies)
-    parts.limits.takeAddress(address)
     refuseSecret(request.headers.authorization)
     const form = parseForm(request.body as string)
     const token = await readIssuedToken(

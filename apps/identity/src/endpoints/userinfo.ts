@@ -1,11 +1,9 @@
 import { identityPaths, OAuthError } from '@selvedge/protocol'
 import { hasScope } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
-import { addressOf } from '@selvedge/service-kit/http'
 import { requireProof } from '@selvedge/service-kit/http-app'
 import type { DpopVerifier, TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Limits } from '../grants/limits.ts'
 import type { SignIns } from '../grants/sign-ins.ts'
 import type { Accounts } from '../registry/accounts.ts'
 import type { Revocations } from '../revocation/revocations.ts'
@@ -19,14 +17,11 @@ export interface UserInfoParts {
   readonly accounts: Accounts
   readonly revocations: Revocations
   readonly dpop: DpopVerifier
-  readonly limits: Limits
-  readonly trustedProxies: readonly string[]
 }
 
 /** `GET` and `POST /userinfo` (OpenID Connect Core 1.0 § 5.3): whose access token it is. Needs the scope "openid". */
 export function addUserInfoEndpoint(app: FastifyInstance, parts: UserInfoParts): void {
   async function answer(request: FastifyRequest, reply: FastifyReply): Promise<object> {
-    parts.limits.takeAddress(addressOf(request.raw, parts.trustedProxies))
     reply.header('WWW-Authenticate', 'Bearer')
     const [, scheme = '', text = ''] =
       /^(Bearer|DPoP) +(\S+)$/i.exec(request.headers.authorization ?? '') ?? []
