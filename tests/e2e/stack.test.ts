@@ -1,7 +1,7 @@
 /** How the stack ends: in order when it is told to, and wholly when it is killed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { freePorts, root, temporaryFolder } from '../harness/processes.ts'
@@ -122,3 +122,23 @@ it('takes its folder and the options of each part from the configuration file', 
 })
 
 const noPorts = { SELVEDGE_RUNTIME_PORT: '', SELVEDGE_IDENTITY_PORT: '', SELVEDGE_DISCOVERY_PORT: '' }
+
+it('gives the secrets of the identity service to nobody else', async () => {
+  const folder = await temporaryFolder()
+  const secret = Buffer.alloc(32, 5).toString('base64url')
+  const { child } = await startWhole(folder.path, { SELVEDGE_IDENTITY_KEYS: secret })
+  const holders = readdirSync('/proc')
+    .filter((pid) => /^\d+$/.test(pid))
+    .flatMap((pid) => {
+      try {
+        if (!readFileSync(`/proc/${pid}/environ`, 'utf8').includes(secret)) return []
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').match(/apps\/(\w+)\/dist/)?.[1] ?? []
+      } catch {
+        return []
+      }
+    })
+  expect([...new Set(holders)].sort()).toEqual(['identity', 'stack'])
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+  await folder.remove()
+})

@@ -199,6 +199,18 @@ describe.skipIf(!hasBrowser)('the console', () => {
     expect(found).toEqual([])
   }, 180_000)
 
+  it('shows whatever a name holds as text', async () => {
+    const name = `<img src=x onerror="document.title='owned'"> & <b>bold</b>`
+    await settled('/projects', 'Projects')
+    await page.getByLabel('Name', { exact: true }).fill(name)
+    await page.getByRole('button', { name: 'Make the project' }).click()
+    await page.getByRole('heading', { name, exact: true }).waitFor()
+    await settled('/audit', 'Audit log')
+    await page.getByText(name).first().waitFor()
+    expect(await page.title()).toBe('Audit log · Selvedge')
+    expect(await page.locator('main img').count()).toBe(0)
+  })
+
   it('can be used with the keyboard alone', async () => {
     await settled('/projects', 'Projects')
     await page.keyboard.press('Shift+Tab')

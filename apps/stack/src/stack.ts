@@ -59,7 +59,10 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
     name: string,
     more: Record<string, string> = {},
   ): Promise<{ url: string; setup?: string }> => {
-    const child = await startChild(name, programOf(name), { ...env, SELVEDGE_STATE: state, ...more })
+    // The secrets of the identity service are nobody else's business.
+    const { SELVEDGE_IDENTITY_KEYS: _keys, SELVEDGE_IDENTITY_STORE: _store, ...others } = env
+    const own = name === 'identity' ? env : others
+    const child = await startChild(name, programOf(name), { ...own, SELVEDGE_STATE: state, ...more })
     children.push(child)
     void child.ended.then((how) => {
       if (stopping) return

@@ -48,7 +48,7 @@ export function DeviceRequestView() {
             autocomplete="off"
             autocapitalize="characters"
             spellcheck={false}
-            placeholder="XXXX-XXXX"
+            placeholder="BCDF-GHJK"
             maxLength={20}
           />
         </Form>
