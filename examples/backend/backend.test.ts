@@ -9,7 +9,10 @@ let backend: ReturnType<typeof createBackend>
 let url: string
 beforeAll(async () => {
   stack = await startStack()
-  backend = createBackend(createAccessTokenVerifier({ issuer: stack.identity.url, scope: 'edge:mcm' }))
+  backend = createBackend(
+    createAccessTokenVerifier({ issuer: stack.identity.url, scope: 'edge:mcm' }),
+    () => 'https://backend.example',
+  )
   url = await backend.listen({ port: 0, host: '127.0.0.1' })
 })
 afterAll(async () => {

@@ -1,12 +1,18 @@
 import { AccessTokenError, type AccessTokenVerifier } from '@selvedge/client/backend'
 import fastify, { type FastifyInstance } from 'fastify'
 
-/** The service, on any verifier: one route that says whose device is calling. */
-export function createBackend(verifier: AccessTokenVerifier): FastifyInstance {
+/**
+ * The service, on any verifier: one route that says whose device is calling.
+ *
+ * @param origin where callers know the service: proofs of tokens that are bound to a key are for it, whatever Host they send
+ */
+export function createBackend(verifier: AccessTokenVerifier, origin: () => string): FastifyInstance {
   const app = fastify()
 
   app.get('/whoami', async (request) => {
-    const { account_id, node_id, scope } = await verifier.verify(request.headers.authorization)
+    const { authorization, dpop } = request.headers
+    const asked = { method: request.method, url: origin() + request.url, proof: dpop?.toString() }
+    const { account_id, node_id, scope } = await verifier.verify(authorization, asked)
     return { account: account_id, node: node_id, scope }
   })
 
