@@ -185,6 +185,30 @@ describe('a device', () => {
   })
 })
 
+it('everything at once: tokens and sign-ins end, show as ended, and new ones are good', async () => {
+  const { clientId } = await owner.api['project.create'](projectWith({ name: 'all at once' }))
+  const { idToken, jti } = await owner.api['token.create']({ clientId })
+  const form = {
+    grant_type: 'id_token_signin',
+    client_id: clientId,
+    id_token: idToken,
+    edge_id_token: (await runtimeOf(stack).getEdgeIdToken()).id_token,
+    scope: 'openid offline_access',
+  }
+  const { refresh_token: token } = (await post(`${stack.identity.url}/token`, form)).body
+  const isListed = async () => (await owner.api['sign_in.list']()).some((each) => each.clientId === clientId)
+  expect(await isListed()).toBe(true)
+  await owner.api['account.revoke_all']()
+  expect(await isListed()).toBe(false)
+  const shown = (await owner.api['token.list']()).find((each) => each.jti === jti)
+  expect(shown?.revokedAt).not.toBeNull()
+  const refresh = { grant_type: 'refresh_token', client_id: clientId, refresh_token: token! }
+  expect((await post(`${stack.identity.url}/token`, refresh)).body.error).toBe('invalid_grant')
+  expect((await post(`${stack.identity.url}/token`, form)).body.error).toBe('invalid_grant')
+  const again = await owner.api['token.create']({ clientId })
+  expect((await post(`${stack.identity.url}/token`, { ...form, id_token: again.idToken })).status).toBe(200)
+})
+
 describe('the audit log', () => {
   it('says who did what from where, newest first, and holds no secret', async () => {
     const { clientId } = await owner.api['project.create'](projectWith({ name: 'logged' }))

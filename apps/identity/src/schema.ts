@@ -74,6 +74,7 @@ export const migrations: Migrations = [
     generation BIGINT NOT NULL, rotations TEXT NOT NULL, last_used_at BIGINT NOT NULL, described TEXT NOT NULL
   );
   CREATE INDEX sign_ins_account ON sign_ins (account_id);
+  CREATE INDEX sign_ins_node ON sign_ins (node_id);
   CREATE INDEX sign_ins_origin ON sign_ins (origin);
   CREATE INDEX sign_ins_expires ON sign_ins (expires_at);
   CREATE TABLE device_requests (

@@ -6,7 +6,7 @@ import type { Clock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 
-export type Topic = 'keys' | 'revocation' | 'project' | 'node' | 'session'
+export type Topic = 'keys' | 'revocation' | 'project' | 'node'
 
 export interface Changes {
   /** Called with the subject of each change of a topic, those of this process included. */

@@ -10,7 +10,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Audit } from '../audit/audit.ts'
 import type { People } from '../registry/people.ts'
 import { admit, type ConsoleContext, type Viewer } from './context.ts'
-import { createSessionCookie } from './cookie.ts'
+import { createSessionCookie, type SessionCookie } from './cookie.ts'
 import type { Events } from './events.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -46,19 +46,31 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
     },
   })
 
+  /** What depends on where the console is, which is known once the service listens. */
+  let made: { guard: ReturnType<typeof createGuard>; cookie: SessionCookie } | undefined
+  function own() {
+    if (made) return made
+    const { port, protocol, hostname } = site()
+    const isSecure = protocol === 'https:'
+    made = {
+      guard: createGuard({
+        port: Number(port) || (isSecure ? 443 : 80),
+        hosts: [hostname],
+        allowedOrigins: [],
+      }),
+      cookie: createSessionCookie(isSecure),
+    }
+    return made
+  }
+
   /** @throws OAuthError where the request is not of a page of the console */
   function refuseForeign(request: FastifyRequest): void {
-    const { port, protocol, hostname } = site()
-    const number = Number(port) || (protocol === 'https:' ? 443 : 80)
-    const refused = createGuard({ port: number, hosts: [hostname], allowedOrigins: [] })(
-      readGuardedHeaders(request.raw),
-    )
+    const refused = own().guard(readGuardedHeaders(request.raw))
     if (refused) throw new OAuthError('access_denied', refused.message)
   }
 
   async function viewerOf(request: FastifyRequest): Promise<Viewer | undefined> {
-    const cookie = createSessionCookie(site().protocol === 'https:')
-    const secret = cookie.read(request.headers.cookie)
+    const secret = own().cookie.read(request.headers.cookie)
     const session = secret === undefined ? undefined : await sessions.find(secret)
     const person = session && (await people.byId(session.personId))
     if (!session || !person) return undefined
@@ -85,8 +97,7 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
     }
     const answer = await dispatcher.dispatch(request.body as string, context)
     if (context.newSession !== undefined) {
-      const cookie = createSessionCookie(site().protocol === 'https:')
-      reply.header('Set-Cookie', cookie.write(context.newSession ?? undefined))
+      reply.header('Set-Cookie', own().cookie.write(context.newSession ?? undefined))
     }
     if (context.retryAfter !== undefined) reply.code(429).header('Retry-After', String(context.retryAfter))
     return answer === undefined ? reply.code(204).send() : reply.type('application/json').send(answer)

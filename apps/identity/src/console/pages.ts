@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { OAuthError } from '@selvedge/protocol'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -38,7 +38,8 @@ const headers = {
 interface File {
   readonly type: string
   readonly body: Buffer
-  readonly zipped: Buffer
+  /** Made when it is asked for first: the start need not wait for it. */
+  zipped: Buffer | undefined
   readonly etag: string
 }
 
@@ -85,11 +86,12 @@ export function addPages(app: FastifyInstance, folder: string, site: () => URL):
   }
 }
 
-function send(file: File, asked: Record<string, unknown>, reply: import('fastify').FastifyReply) {
+function send(file: File, asked: Record<string, unknown>, reply: FastifyReply) {
   reply.header('ETag', file.etag).header('Vary', 'Accept-Encoding')
   if (asked['if-none-match'] === file.etag) return reply.code(304).send()
   reply.type(file.type)
   if (!String(asked['accept-encoding'] ?? '').includes('gzip')) return reply.send(file.body)
+  file.zipped ??= gzipSync(file.body, { level: 9 })
   return reply.header('Content-Encoding', 'gzip').send(file.zipped)
 }
 
@@ -105,7 +107,7 @@ function readFiles(folder: string): Map<string, File> {
     files.set(`/${relative(folder, path).split(sep).join('/')}`, {
       type,
       body,
-      zipped: gzipSync(body, { level: 9 }),
+      zipped: undefined,
       etag,
     })
   }

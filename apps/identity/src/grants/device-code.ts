@@ -49,7 +49,7 @@ export function deviceCode(parts: DeviceCodeParts): Grant {
       parts.limits.takeFor(clientId, accountId)
       const lasts = hasScope(approved.scope, 'offline_access')
       return {
-        ...(await tokensOf(parts, { signIn, scope: approved.scope, jkt })),
+        ...tokensOf(parts, { project, signIn, scope: approved.scope, jkt }),
         ...(lasts && { refresh_token: await parts.signIns.begin(signIn) }),
       }
     },

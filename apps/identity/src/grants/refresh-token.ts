@@ -5,7 +5,7 @@ import { checkClientActive } from '../checks/client-active.ts'
 import { checkNotRevoked } from '../checks/not-revoked.ts'
 import { checkScopeApproved } from '../checks/scope-approved.ts'
 import type { DeveloperTokens } from '../registry/developer-tokens.ts'
-import type { Projects } from '../registry/projects.ts'
+import type { Project, Projects } from '../registry/projects.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import { required } from './form.ts'
 import type { Grant } from './grant.ts'
@@ -93,18 +93,22 @@ export function refreshToken(parts: RefreshParts): Grant {
         }
         throw new OAuthError('invalid_grant', refusals[rotation.outcome])
       }
-      return { ...(await tokensOf(parts, { signIn, scope, jkt })), refresh_token: rotation.refreshToken }
+      return { ...tokensOf(parts, { project, signIn, scope, jkt }), refresh_token: rotation.refreshToken }
     },
   }
 }
 
 /** The tokens that a sign-in gives, at its beginning and at each refresh. */
-export async function tokensOf(
-  { projects, developerTokens, mint }: Pick<RefreshParts, 'projects' | 'developerTokens' | 'mint'>,
-  { signIn, scope, jkt }: { signIn: SignIn; scope: string; jkt: string | undefined },
+export function tokensOf(
+  { developerTokens, mint }: Pick<RefreshParts, 'developerTokens' | 'mint'>,
+  {
+    project,
+    signIn,
+    scope,
+    jkt,
+  }: { project: Project; signIn: SignIn; scope: string; jkt: string | undefined },
 ) {
   const { sid, clientId, accountId, personId, email, nodeId, audience, authTime } = signIn
-  const project = await checkClientActive(projects, clientId)
   const access = mint({
     project,
     accountId,

@@ -32,6 +32,23 @@ export interface Revocations {
   seq(): Promise<number>
 }
 
+/** What lasts and ends with an account, a node or a client: it is shown as revoked, too. */
+const endings: Readonly<
+  Record<Exclude<RevocationKind, 'id'>, (subject: string, now: number) => readonly Statement[]>
+> = {
+  account: (id, now) => [
+    sql`UPDATE developer_tokens SET revoked_at = COALESCE(revoked_at, ${now}) WHERE account_id = ${id}`,
+    sql`UPDATE sign_ins SET revoked_at = COALESCE(revoked_at, ${now}) WHERE account_id = ${id}`,
+  ],
+  node: (id, now) => [
+    sql`UPDATE sign_ins SET revoked_at = COALESCE(revoked_at, ${now}) WHERE node_id = ${id}`,
+  ],
+  client: (id, now) => [
+    sql`UPDATE developer_tokens SET revoked_at = COALESCE(revoked_at, ${now}) WHERE client_id = ${id}`,
+    sql`UPDATE sign_ins SET revoked_at = COALESCE(revoked_at, ${now}) WHERE client_id = ${id}`,
+  ],
+}
+
 /** @param longestLife seconds for which a token may live */
 export async function openRevocations(
   store: SqlStore,
@@ -83,7 +100,10 @@ export async function openRevocations(
     async revokeAll(kind, subject, more = { statements: [], noted: [] }) {
       // Times of issue are whole seconds: this one has to be over before a new token can be told from an old one.
       const notBefore = seconds(clock) + 1
-      const made = statements(kind, subject, notBefore, (notBefore + longestLife) * 1000)
+      const made = [
+        ...endings[kind](subject, clock.now()),
+        ...statements(kind, subject, notBefore, (notBefore + longestLife) * 1000),
+      ]
       const rows = await changes.commit(
         [...more.statements, ...made],
         [['revocation', keyOf(kind, subject)], ...more.noted],
