@@ -11,6 +11,25 @@ export const discoveryOptions = {
   ),
   'listen.port': option.port(8085, 'TCP port; 0 takes any free one.', { env: 'SELVEDGE_DISCOVERY_PORT' }),
   url: option.text('', 'URL under which nodes know the service. Empty: http://<address>:<port>.'),
+  store: option.text(
+    '',
+    'Where nodes are registered: sqlite:<file>, or postgres://user:password@host/database where several replicas share it. Empty: a SQLite file in the state folder.',
+    { env: 'SELVEDGE_DISCOVERY_STORE' },
+  ),
+  cluster: option.list(
+    [],
+    'Nodes of a Valkey or Redis cluster, such as redis://10.0.0.1:6379, that holds the locations. Empty: this process holds them.',
+  ),
+  'presence.interval': option.seconds(
+    120,
+    [1, 3600],
+    'A node that is well is heard once in this time; silent for two and a half times as long, it is offline.',
+  ),
+  'sessions.lifetime': option.seconds(
+    600,
+    [60, 3600],
+    'For how long a node reports without showing its edge ID token again.',
+  ),
   'identity.url': option.url(
     'http://127.0.0.1:8084',
     'Identity service: issuer of edge ID tokens and access tokens.',

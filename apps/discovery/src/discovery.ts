@@ -1,5 +1,4 @@
 /** The discovery service: where nodes are. This is the composition root, where the features meet. */
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { discoveryPaths } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
@@ -7,12 +6,24 @@ import { getJson } from '@selvedge/service-kit/http'
 import { createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
-import { createDpopVerifier, createRemoteIssuer, createTokenVerifier } from '@selvedge/service-kit/tokens'
+import { openSql } from '@selvedge/service-kit/sql'
+import {
+  createDpopVerifier,
+  createRemoteIssuer,
+  createTokenVerifier,
+  deriveKey,
+} from '@selvedge/service-kit/tokens'
 import type { DiscoveryConfig } from './config.ts'
 import { addAccountEndpoints } from './endpoints/account.ts'
 import { addFixesEndpoint } from './endpoints/fixes.ts'
 import { addLastFixEndpoint } from './endpoints/last-fix.ts'
-import { openEmbeddedStore } from './stores/embedded-store.ts'
+import { addNodesEndpoints } from './endpoints/nodes.ts'
+import { addSessionsEndpoint } from './endpoints/sessions.ts'
+import { createRegistry } from './registry/registry.ts'
+import { createTracks } from './registry/tracks.ts'
+import { migrations } from './schema.ts'
+import { createSessions, openSecret } from './sessions/sessions.ts'
+import { openStore } from './stores/open-store.ts'
 
 /** Most tokens that are remembered as good, for each kind. */
 const remembered = 100_000
@@ -23,29 +34,51 @@ export async function startDiscovery(
   config: DiscoveryConfig,
   { clock, log }: { clock: Clock; log: Log },
 ): Promise<Service> {
-  const store = await openEmbeddedStore(join(config.state, 'discovery', 'locations.db'))
+  const database = await openSql(
+    config.store || `sqlite:${join(config.state, 'discovery', 'locations.db')}`,
+    migrations,
+  )
+  const silence = config['presence.interval'] * 2500
+  const store = await openStore(config, database, { clock, log, silence }).catch(async (cause) => {
+    await database.close()
+    throw cause
+  })
+  const secret = await openSecret(database)
+  const registry = createRegistry(database, clock, log, config['presence.interval'] * 1000)
+  const tracks = createTracks(database, clock, log)
+  const sessions = createSessions(secret, clock, {
+    life: config['sessions.lifetime'],
+    reportWithin: config['presence.interval'],
+  })
   const verifierOf = (list: readonly string[]) => {
     const trusted = list.length === 0 ? [config['identity.url']] : list
     const issuers = trusted.map((issuer) => createRemoteIssuer({ issuer, clock, getJson }))
     return createTokenVerifier({ issuers: () => issuers, clock, remembered })
   }
-  // A proof is good for this process only: after a restart the first one is answered with a new nonce.
-  const dpop = createDpopVerifier(randomBytes(32), clock)
+  const dpop = createDpopVerifier(deriveKey(secret, 'nonces'), clock)
   let { url } = config
 
   const app = createHttpApp(log, maxBody)
   app.get(discoveryPaths.health, async () => ({ status: 'ok' }))
-  addFixesEndpoint(app, {
-    clock,
-    store,
+  const shared = { clock, store, registry, tracks, sessions }
+  addSessionsEndpoint(app, {
+    ...shared,
     verifier: verifierOf(config.trustedEdgeIssuers),
     proof: () => ({ dpop, url }),
   })
+  addFixesEndpoint(app, shared)
+  addNodesEndpoints(app, { ...shared, silence })
   const tenantVerifier = verifierOf(config.trustedTenants)
   addLastFixEndpoint(app, { clock, store, verifier: tenantVerifier })
   addAccountEndpoints(app, { store, verifier: tenantVerifier })
-  const own = await listenApp(app, config['listen.address'], config['listen.port']).catch(async (cause) => {
+  const close = async () => {
+    tracks.close()
+    await registry.close()
     await store.close()
+    await database.close()
+  }
+  const own = await listenApp(app, config['listen.address'], config['listen.port']).catch(async (cause) => {
+    await close()
     throw cause
   })
   url ||= own
@@ -55,7 +88,7 @@ export async function startDiscovery(
     ready: { url },
     async stop() {
       await app.close()
-      await store.close()
+      await close()
       log.debug('stopped')
     },
   }

@@ -1,23 +1,47 @@
 import {
   discoveryPaths,
-  type Fix,
+  type FixInput,
   type FixReceipt,
   fixReceipt,
   type LastFix,
   lastFix,
+  type NodeList,
+  nodeList,
+  type SessionRequest,
+  type SessionResponse,
+  sessionResponse,
+  type Track,
+  track,
 } from '@selvedge/protocol'
 import { type Prove, read } from './identity.ts'
 import { sendWithProof, successOf } from './oauth.ts'
 import { type CallOptions, type Connection, send } from './send.ts'
 
+/** Signs one request of a session: the value of its Authorization header. */
+export type AuthorizeRequest = (method: string, path: string, body: string) => string
+
+/** What is asked of the discovery service. Metres; numbers of nodes. */
+export interface NodesQuery {
+  readonly cluster: 'account' | 'proximity'
+  readonly radius?: number | undefined
+  readonly limit?: number | undefined
+  readonly after?: string | undefined
+}
+
 export interface DiscoveryClient {
-  /** Reports where the node of the token is: one fix or several. @throws OAuthFailure | ConnectionFailure */
-  report(
-    fixes: Fix | readonly Fix[],
+  /** Begins a session of the node of the token. The proof has to cover the body. @throws OAuthFailure | ConnectionFailure */
+  beginSession(
+    request: SessionRequest,
     edgeIdToken: string,
-    prove: Prove,
+    prove: (nonce: string | undefined, body: string) => string,
     options?: CallOptions,
-  ): Promise<FixReceipt>
+  ): Promise<SessionResponse>
+  /** Reports where the node of the session is; no fixes: that it is well. @throws OAuthFailure | ConnectionFailure */
+  report(fixes: readonly FixInput[], authorize: AuthorizeRequest, options?: CallOptions): Promise<FixReceipt>
+  /** Nodes of the account, or nearby. @throws OAuthFailure | ConnectionFailure */
+  nodes(query: NodesQuery, authorize: AuthorizeRequest, options?: CallOptions): Promise<NodeList>
+  /** Where a node of the account went. @throws OAuthFailure | ConnectionFailure */
+  track(nodeId: string, authorize: AuthorizeRequest, options?: CallOptions): Promise<Track>
   /** The last fix of a node of the token's account. @throws OAuthFailure | ConnectionFailure */
   lastFix(nodeId: string, accessToken: string, options?: CallOptions): Promise<LastFix>
 }
@@ -26,27 +50,41 @@ export interface DiscoveryClient {
 export function createDiscoveryClient(connection: Connection): DiscoveryClient {
   const nonces: { current: string | undefined } = { current: undefined }
   const { url } = connection
+  const get = async (path: string, Authorization: string, options?: CallOptions) =>
+    successOf(url, await send(connection, { method: 'GET', path, headers: { Authorization } }, options))
+
   return {
-    async report(fixes, edgeIdToken, prove, options) {
-      const body = JSON.stringify(fixes)
-      const reply = await sendWithProof(nonces, prove, (proof) => {
+    async beginSession(request, edgeIdToken, prove, options) {
+      const body = JSON.stringify(request)
+      const signed: Prove = (nonce) => prove(nonce, body)
+      const reply = await sendWithProof(nonces, signed, (proof) => {
         const headers = {
           'Content-Type': 'application/json',
           Authorization: `DPoP ${edgeIdToken}`,
           DPoP: proof,
         }
-        return send(connection, { method: 'POST', path: discoveryPaths.fixes, headers, body }, options)
+        return send(connection, { method: 'POST', path: discoveryPaths.sessions, headers, body }, options)
       })
+      return read(url, sessionResponse, successOf(url, reply))
+    },
+    async report(fixes, authorize, options) {
+      const body = JSON.stringify(fixes)
+      const path = discoveryPaths.fixes
+      const headers = { 'Content-Type': 'application/json', Authorization: authorize('POST', path, body) }
+      const reply = await send(connection, { method: 'POST', path, headers, body }, options)
       return read(url, fixReceipt, successOf(url, reply))
     },
-    async lastFix(nodeId, accessToken, options) {
-      const headers = { Authorization: `Bearer ${accessToken}` }
-      const reply = await send(
-        connection,
-        { method: 'GET', path: discoveryPaths.fixOf(nodeId), headers },
-        options,
-      )
-      return read(url, lastFix, successOf(url, reply))
+    async nodes(query, authorize, options) {
+      const given = Object.entries(query).filter(([, value]) => value !== undefined)
+      const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]))
+      const path = `${discoveryPaths.nodes}?${search}`
+      return read(url, nodeList, await get(path, authorize('GET', path, ''), options))
     },
+    async track(nodeId, authorize, options) {
+      const path = discoveryPaths.trackOf(nodeId)
+      return read(url, track, await get(path, authorize('GET', path, ''), options))
+    },
+    lastFix: async (nodeId, accessToken, options) =>
+      read(url, lastFix, await get(discoveryPaths.fixOf(nodeId), `Bearer ${accessToken}`, options)),
   }
 }

@@ -23,6 +23,7 @@ export {
   type ResultOf,
   withParamOrder,
 } from './methods/method.ts'
+export { type NodeOptions, nodeOptions, nodesResult } from './methods/nodes.ts'
 export { nodeIdPattern } from './methods/values.ts'
 export { commonReasons, openRpcDocument, reasonsOf } from './openrpc.ts'
 /** Version of the software, as getMe shows it. */

@@ -52,7 +52,7 @@ export function openRpcDocument(
       params: each.params.map((param) => ({
         name: param.name,
         description: `${param.description} Expected: ${param.expected}.`,
-        required: true,
+        required: !param.schema.safeParse(undefined).success,
         schema: schemaOf(param.schema),
       })),
       result: { name: `${each.name}Result`, schema: schemaOf(each.result) },

@@ -4,7 +4,8 @@ import { isoTime } from '@selvedge/service-kit/clock'
 import { asOAuth, type EventStream, openEventStream } from '@selvedge/service-kit/http-app'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Location, LocationStore } from '../stores/location-store.ts'
+import type { KnownLocation, LocationStore } from '../stores/location-store.ts'
+import { placeFor } from './show.ts'
 
 export interface AccountParts {
   readonly store: LocationStore
@@ -17,7 +18,7 @@ export interface AccountParts {
  * with the tenant's own word of which account is looked at.
  */
 export function addAccountEndpoints(app: FastifyInstance, { store, verifier }: AccountParts): void {
-  const streams = new Map<string, Set<EventStream>>()
+  const streams = new Map<string, { readonly readers: Set<EventStream>; readonly stop: () => void }>()
 
   async function accountOf({ headers: { authorization = '' } }: FastifyRequest): Promise<string> {
     const [, token = ''] = /^Bearer +(\S+)$/i.exec(authorization) ?? []
@@ -26,36 +27,54 @@ export function addAccountEndpoints(app: FastifyInstance, { store, verifier }: A
     return (await asOAuth(() => verifier.verify(token, personProfile, discoveryAudience))).account_id
   }
 
-  store.onNews((location) => {
-    for (const stream of streams.get(location.accountId) ?? []) stream.send(toAccountFix(location))
-  })
   app.addHook('preClose', (done) => {
-    for (const each of streams.values()) for (const stream of each) stream.end()
+    for (const { readers } of streams.values()) for (const stream of readers) stream.end()
     done()
   })
 
+  /** The readers of an account; the first of them makes the store be watched. */
+  function readersOf(accountId: string): Set<EventStream> {
+    const known = streams.get(accountId)
+    if (known) return known.readers
+    const readers = new Set<EventStream>()
+    const stop = store.watch(accountId, (location) => {
+      const fix = toAccountFix(location)
+      if (fix) for (const stream of readers) stream.send(fix)
+    })
+    streams.set(accountId, { readers, stop })
+    return readers
+  }
+
   app.get(discoveryPaths.accountFixes, async (request): Promise<AccountFix[]> => {
     const accountId = await accountOf(request)
-    return store.ofAccount(accountId).map(toAccountFix)
+    return (await store.ofAccount(accountId)).map(toAccountFix).filter((fix) => fix !== undefined)
   })
 
   app.get(discoveryPaths.accountStream, async (request, reply) => {
     const accountId = await accountOf(request)
-    const own = streams.get(accountId) ?? new Set()
-    streams.set(accountId, own)
+    const readers = readersOf(accountId)
     const stream = openEventStream(request, reply, () => {
-      own.delete(stream)
-      if (own.size === 0) streams.delete(accountId)
+      readers.delete(stream)
+      if (readers.size > 0) return
+      streams.get(accountId)?.stop()
+      streams.delete(accountId)
     })
-    own.add(stream)
+    readers.add(stream)
   })
 }
 
-const toAccountFix = ({ nodeId, longitude, latitude, speed, bearing, fixedAt }: Location): AccountFix => ({
-  nodeId,
-  longitude,
-  latitude,
-  speed,
-  bearing,
-  fixedAt: isoTime(fixedAt),
-})
+/** What people of the account are told. */
+function toAccountFix(location: KnownLocation): AccountFix | undefined {
+  const told = placeFor(location, 'account')
+  const isExact = told?.precision === 'exact'
+  return (
+    told && {
+      nodeId: location.nodeId,
+      longitude: told.place.longitude,
+      latitude: told.place.latitude,
+      speed: isExact ? location.speed : 0,
+      bearing: isExact ? location.bearing : 0,
+      fixedAt: isoTime(location.fixedAt),
+    }
+  )
+}

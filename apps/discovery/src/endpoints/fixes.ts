@@ -1,11 +1,11 @@
-import { discoveryPaths, type FixReceipt, fixReport, OAuthError } from '@selvedge/protocol'
-import { parseJson } from '@selvedge/protocol/jsonrpc'
-import { discoveryAudience } from '@selvedge/protocol/tokens'
+import { discoveryPaths, type Fix, type FixReceipt, fixReport, OAuthError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
-import { type ProofOptions, requireNode } from '@selvedge/service-kit/http-app'
-import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
+import type { Registry } from '../registry/registry.ts'
+import type { Tracks } from '../registry/tracks.ts'
+import type { Sessions } from '../sessions/sessions.ts'
 import type { LocationStore } from '../stores/location-store.ts'
+import { readJson } from './read-json.ts'
 
 /** Milliseconds by which a fix may be ahead of this service's clock. */
 const tolerance = 60_000
@@ -13,43 +13,42 @@ const tolerance = 60_000
 export interface FixesParts {
   readonly clock: Clock
   readonly store: LocationStore
-  /** Believes the issuers of edge ID tokens. */
-  readonly verifier: TokenVerifier
-  readonly proof: () => ProofOptions
+  readonly registry: Registry
+  readonly tracks: Tracks
+  readonly sessions: Sessions
 }
 
-/** `POST /v1/fixes`: a node reports where it is. A fix is of the node that signs, whatever the body says. */
-export function addFixesEndpoint(app: FastifyInstance, { clock, store, verifier, proof }: FixesParts): void {
-  app.post(discoveryPaths.fixes, async (request, reply): Promise<FixReceipt> => {
-    const node = await requireNode({ ...proof(), verifier, audience: discoveryAudience }, request, reply)
-    if (node.sub === '') throw new OAuthError('access_denied', 'the node is associated with no account')
+/** `POST /v1/fixes`: a node reports where it is, or that it is well. A fix is of the node of the session, whatever the body says. */
+export function addFixesEndpoint(app: FastifyInstance, parts: FixesParts): void {
+  const { clock, store, registry, tracks, sessions } = parts
+  app.post(discoveryPaths.fixes, async (request): Promise<FixReceipt> => {
+    const { nodeId, nodeName, accountId, sharing, trackUntil, sentAt } = sessions.nodeOf(request)
     const receivedAt = clock.now()
-    const fixes = readReport(request.body as string)
-    for (const { fixedAt } of fixes) {
-      if (fixedAt > receivedAt + tolerance) {
-        const detail = `a fix of ${new Date(fixedAt).toISOString()} is in the future; it is ${new Date(receivedAt).toISOString()} here`
+    const fixes = readReport((request.body as string | undefined) ?? '')
+    let newest: Fix | undefined
+    for (const fix of fixes) {
+      if (fix.fixedAt > receivedAt + tolerance) {
+        const detail = `a fix of ${new Date(fix.fixedAt).toISOString()} is in the future; it is ${new Date(receivedAt).toISOString()} here`
         throw new OAuthError('invalid_request', detail)
       }
+      if (!newest || fix.fixedAt > newest.fixedAt) newest = fix
     }
-    const { node_id: nodeId, node_name: nodeName, sub: accountId } = node
-    const before = store.last(nodeId)?.fixedAt ?? -1
-    await store.put(fixes.map((fix) => ({ ...fix, nodeId, nodeName, accountId, receivedAt })))
-    const newest = store.last(nodeId)!.fixedAt
-    return { accepted: fixes.filter(({ fixedAt }) => fixedAt > before).length, newest }
+    registry.heard(nodeId)
+    if (!newest) return { accepted: 0, newest: -1 }
+    const location = { ...newest, nodeId, nodeName, accountId, sharing, receivedAt, heardAt: sentAt }
+    const [before = -1] = await store.put([location])
+    const isNew = ({ fixedAt }: Fix) => fixedAt > before
+    const accepted = fixes.length === 1 ? Number(isNew(newest)) : fixes.filter(isNew).length
+    if (trackUntil > receivedAt && accepted > 0) await tracks.add(nodeId, fixes.filter(isNew))
+    return { accepted, newest: Math.max(before, newest.fixedAt) }
   })
 }
 
-function readReport(body: string | undefined) {
-  let json: unknown
-  try {
-    json = parseJson(body ?? '', 4)
-  } catch (cause) {
-    throw new OAuthError('invalid_request', `the body is not JSON: ${(cause as Error).message}`, { cause })
-  }
-  const report = fixReport.safeParse(json)
+function readReport(body: string): readonly Fix[] {
+  const report = fixReport.safeParse(readJson(body))
   if (report.success) return Array.isArray(report.data) ? report.data : [report.data]
   throw new OAuthError(
     'invalid_request',
-    'the body is neither a fix {"longitude":…,"latitude":…,"speed":…,"bearing":…,"fixedAt":…} nor a list of 1 to 100 of them, in their ranges',
+    'the body is neither a fix {"longitude":…,"latitude":…,"speed":…,"bearing":…,"fixedAt":…} nor a list of at most 100 of them, in their ranges',
   )
 }

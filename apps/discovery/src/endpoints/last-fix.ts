@@ -5,6 +5,7 @@ import { asOAuth } from '@selvedge/service-kit/http-app'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { LocationStore } from '../stores/location-store.ts'
+import { placeFor } from './show.ts'
 
 export interface LastFixParts {
   readonly clock: Clock
@@ -24,13 +25,20 @@ export function addLastFixEndpoint(app: FastifyInstance, { clock, store, verifie
         throw new OAuthError('invalid_token', 'send the access token as "Authorization: Bearer <token>"')
       const { account_id } = await asOAuth(() => verifier.verify(token, accessProfile, edgeAudience))
       reply.removeHeader('WWW-Authenticate')
-      const last = store.last(request.params.nodeId)
-      if (!last || last.accountId !== account_id) {
-        throw new OAuthError('not_found', 'the account has no node of this ID that ever reported where it is')
+      const [last] = await store.last(account_id, [request.params.nodeId])
+      const told = last && placeFor(last, 'account')
+      if (!told)
+        throw new OAuthError('not_found', 'the account has no node of this ID that tells where it is')
+      const { fixedAt, receivedAt, sharing: _, heardAt: __, ...rest } = last
+      return {
+        ...rest,
+        longitude: told.place.longitude,
+        latitude: told.place.latitude,
+        precision: told.precision,
+        fixedAt: isoTime(fixedAt),
+        receivedAt: isoTime(receivedAt),
+        ageSeconds: Math.max(0, Math.floor((clock.now() - fixedAt) / 1000)),
       }
-      const { fixedAt, receivedAt, ...rest } = last
-      const ageSeconds = Math.max(0, Math.floor((clock.now() - fixedAt) / 1000))
-      return { ...rest, fixedAt: isoTime(fixedAt), receivedAt: isoTime(receivedAt), ageSeconds }
     },
   )
 }

@@ -2,72 +2,356 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { cellOf, openEmbeddedStore } from './embedded-store.ts'
-import type { Location, LocationStore } from './location-store.ts'
+import { destination, distanceBetween, snap } from '@selvedge/geo'
+import { type Precision, precisions } from '@selvedge/protocol'
+import { openSqlite, type SqlStore } from '@selvedge/service-kit/store'
+import {
+  createFakeClock,
+  createMemoryLog,
+  findRedis,
+  type RedisCluster,
+  startRedisCluster,
+} from '@selvedge/service-kit/testing'
+import fc from 'fast-check'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { migrations } from '../schema.ts'
+import { openClusterStore } from './cluster/cluster-store.ts'
+import { openEmbeddedStore } from './embedded/embedded-store.ts'
+import type { KnownLocation, Location, LocationStore } from './location-store.ts'
 
-const engines = { embedded: (folder: string) => openEmbeddedStore(join(folder, 'locations.db')) }
+const start = Date.parse('2026-01-01T00:00:00Z')
+const silence = 300_000
+const clock = createFakeClock(start)
+const log = createMemoryLog()
 
-const at = (nodeId: string, fixedAt: number, speed = 0): Location => ({
-  nodeId,
-  nodeName: nodeId,
+interface Opened {
+  readonly store: LocationStore
+  close(): Promise<void>
+}
+
+interface Engine {
+  /** Why it can't be tested here. */
+  readonly missing?: string
+  before(): Promise<void>
+  after(): Promise<void>
+  open(folder: string): Promise<Opened>
+}
+
+let cluster: RedisCluster
+const engines: Record<string, Engine> = {
+  embedded: {
+    before: async () => undefined,
+    after: async () => undefined,
+    async open(folder) {
+      const database: SqlStore = await openSqlite(join(folder, 'locations.db'), migrations)
+      const store = await openEmbeddedStore(database, log)
+      return { store, close: async () => void (await store.close(), await database.close()) }
+    },
+  },
+  cluster: {
+    ...(!findRedis() && { missing: 'neither Valkey nor Redis is installed' }),
+    async before() {
+      cluster = await startRedisCluster()
+    },
+    after: () => cluster.stop(),
+    async open() {
+      const store = await openClusterStore({ urls: cluster.urls, silence, clock, log })
+      return { store, close: () => store.close() }
+    },
+  },
+}
+
+let ids = 0
+const nodeId = () => (++ids).toString(16).padStart(56, '0')
+
+const at = (id: string, fixedAt: number, more: Partial<Location> = {}): Location => ({
+  nodeId: id,
+  nodeName: `node ${id.slice(-4)}`,
   accountId: 'a',
   longitude: 10.1234567,
   latitude: -20.7654321,
-  speed,
-  bearing: 0,
-  fixedAt,
-  receivedAt: 1,
+  speed: 1.5,
+  bearing: 359.99,
+  accuracy: 2.5,
+  source: 'api',
+  sharing: { account: 'exact', others: 'none' },
+  fixedAt: start + fixedAt,
+  receivedAt: start + fixedAt,
+  heardAt: start + fixedAt,
+  ...more,
 })
+const known = (location: Location, suspect = false): KnownLocation => ({ ...location, suspect })
 
-describe.each(Object.entries(engines))('%s', (_, open) => {
+describe.each(Object.entries(engines))('%s', (name, engine) => {
+  if (engine.missing !== undefined) {
+    it.skip(`${name}: ${engine.missing}`, () => undefined)
+    return
+  }
   let folder: string
+  let opened: Opened
   let store: LocationStore
+  beforeAll(engine.before)
+  afterAll(engine.after)
   beforeEach(async () => {
+    clock.set(start)
     folder = mkdtempSync(join(tmpdir(), 'locations-'))
-    store = await open(folder)
+    opened = await engine.open(folder)
+    store = opened.store
+    if (name === 'cluster') for (const port of cluster.ports) cluster.command(port, 'flushall')
   })
   afterEach(async () => {
-    await store.close()
+    await opened.close()
     rmSync(folder, { recursive: true, force: true })
   })
   const reopen = async () => {
-    await store.close()
-    store = await open(folder)
+    await opened.close()
+    opened = await engine.open(folder)
+    store = opened.store
   }
+  const last = async (id: string, account = 'a') => (await store.last(account, [id]))[0]
 
-  it('knows nothing of a node that never reported', () => expect(store.last('x')).toBeUndefined())
+  it('knows nothing of a node that never reported', async () => expect(await last(nodeId())).toBeUndefined())
 
-  it('gives the latest of each node, after a restart too', async () => {
-    await store.put([at('x', 2, 2), at('y', 5, 5), at('x', 1, 1)])
-    await store.put([at('x', 3, 3), at('y', 4, 4)])
+  it('gives the latest of each node as it was told, after a restart too', async () => {
+    const [x, y] = [nodeId(), nodeId()]
+    expect(await store.put([at(x, 2), at(y, 5, { source: 'gpsd', bearing: 0 })])).toEqual([-1, -1])
+    expect(await store.put([at(x, 1), at(y, 4)])).toEqual([start + 2, start + 5])
     for (const again of [false, true]) {
       if (again) await reopen()
-      expect([store.last('x'), store.last('y')]).toEqual([at('x', 3, 3), at('y', 5, 5)])
+      expect(await store.last('a', [x, y])).toEqual([
+        known(at(x, 2)),
+        known(at(y, 5, { source: 'gpsd', bearing: 0 })),
+      ])
     }
   })
 
-  it('keeps the first of two with the same time', async () => {
-    await store.put([at('x', 1, 1)])
-    await store.put([at('x', 1, 2)])
-    expect(store.last('x')).toEqual(at('x', 1, 1))
-  })
-
-  it('has the latest however the reports of a thousand writers are shuffled', async () => {
-    const times = Array.from({ length: 1000 }, (__, index) => index).sort((a, b) => Math.sin(a) - Math.sin(b))
-    await Promise.all(times.map((time) => store.put([at('x', time, time)])))
-    expect(store.last('x')).toEqual(at('x', 999, 999))
+  it('a fix without accuracy has none', async () => {
+    const x = nodeId()
+    const { accuracy: _, ...bare } = at(x, 1)
+    await store.put([bare])
     await reopen()
-    expect(store.last('x')).toEqual(at('x', 999, 999))
+    expect(await last(x)).toEqual({ ...bare, suspect: false })
   })
-})
 
-it('a cell is 0.01 degrees, with exact borders, and the antimeridian is one place', () => {
-  const cell = (longitude: number, latitude: number) =>
-    cellOf(Math.round(longitude * 1e7), Math.round(latitude * 1e7))
-  expect(cell(0.0099999, 0)).toBe(cell(0, 0))
-  expect(cell(0.01, 0)).toBe(cell(0, 0) + 1)
-  expect(cell(-0.0000001, 0)).toBe(cell(0, 0) - 1)
-  expect(cell(180, 10)).toBe(cell(-180, 10))
-  expect(cell(-180, -90)).toBe(0)
+  it('keeps the first of two fixes with the same time, and how the node is from the one it was heard with later', async () => {
+    const x = nodeId()
+    await store.put([at(x, 1)])
+    const again = at(x, 1, {
+      speed: 9,
+      nodeName: 'new',
+      heardAt: start + 50,
+      receivedAt: start + 50,
+      sharing: { account: '1km', others: 'city' },
+    })
+    expect(await store.put([again])).toEqual([start + 1])
+    expect(await store.put([at(x, 1, { heardAt: start + 40, nodeName: 'late' })])).toEqual([start + 1])
+    expect(await last(x)).toEqual(known({ ...again, speed: 1.5, receivedAt: start + 1 }))
+  })
+
+  it('has the latest however the reports of a thousand writers are shuffled and doubled', async () => {
+    const x = nodeId()
+    const times = Array.from({ length: 1000 }, (_, index) => index).sort((a, b) => Math.sin(a) - Math.sin(b))
+    await Promise.all([...times, ...times].map((time) => store.put([at(x, time, { speed: time })])))
+    expect(await last(x)).toEqual(known(at(x, 999, { speed: 999 })))
+    await reopen()
+    expect(await last(x)).toEqual(known(at(x, 999, { speed: 999 })))
+  })
+
+  it('marks a fix that the node can not have come to, and keeps it; what goes on from there is none', async () => {
+    const x = nodeId()
+    await store.put([at(x, 0, { longitude: 0, latitude: 0 })])
+    await store.put([at(x, 10_000, { longitude: 0, latitude: 0.05 })])
+    expect(await last(x)).toMatchObject({ latitude: 0.05, suspect: true })
+    await store.put([at(x, 10_000, { heardAt: start + 20_000 })])
+    expect(await last(x)).toMatchObject({ latitude: 0.05, suspect: true })
+    await store.put([at(x, 20_000, { longitude: 0, latitude: 0.08 })])
+    expect(await last(x)).toMatchObject({ latitude: 0.08, suspect: false })
+    await store.put([at(x, 30_000, { longitude: 180, latitude: 0.08 })])
+    await store.put([at(x, 40_000, { longitude: -180, latitude: 0.08 })])
+    expect(await last(x)).toMatchObject({ longitude: -180, suspect: false })
+  })
+
+  it('a node is of the account that it reported under last, and forgotten where it left', async () => {
+    const x = nodeId()
+    await store.put([at(x, 1, { sharing: { account: 'exact', others: 'exact' } })])
+    await store.put([at(x, 1, { accountId: 'b', heardAt: start + 9 })])
+    await store.forget('a', x)
+    expect([await last(x), (await last(x, 'b'))?.accountId]).toEqual([undefined, 'b'])
+    expect(await store.ofAccount('a')).toEqual([])
+    expect((await store.ofAccount('b')).map((each) => each.nodeId)).toEqual([x])
+    await store.forget('b', x)
+    await reopen()
+    expect([await last(x, 'b'), await store.ofAccount('b')]).toEqual([undefined, []])
+  })
+
+  it('tells whoever watches an account each newer fix, and nobody else', async () => {
+    const [x, y] = [nodeId(), nodeId()]
+    await store.put([at(x, 1)])
+    const told: number[] = []
+    const stop = store.watch('a', (location) => told.push(location.fixedAt))
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    await store.put([at(x, 2), at(y, 3, { accountId: 'b' })])
+    await store.put([at(x, 2, { heardAt: start + 5 })])
+    await expect.poll(() => told).toEqual([start + 2])
+    stop()
+    await store.put([at(x, 6)])
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    expect(told).toEqual([start + 2])
+  })
+
+  const near = (more: Partial<Parameters<LocationStore['near']>[0]>) =>
+    store.near({
+      accountId: 'a',
+      longitude: 0,
+      latitude: 0,
+      radius: 5000,
+      limit: 20,
+      heardSince: start - silence,
+      except: 'nobody',
+      ...more,
+    })
+
+  it('nearby are nodes of the account, and those of others as far as they are shared', async () => {
+    const [own, shared, coarse, hidden] = [nodeId(), nodeId(), nodeId(), nodeId()]
+    const place = { longitude: 0.001, latitude: 0.001 }
+    const of = (id: string, others: Precision) =>
+      at(id, 1, { ...place, accountId: 'b', sharing: { account: 'exact', others } })
+    await store.put([at(own, 1, place), of(shared, 'exact'), of(coarse, '1km'), of(hidden, 'none')])
+    const found = await near({})
+    expect(found.map((each) => each.location.nodeId).sort()).toEqual([own, shared, coarse].sort())
+    const told = snap('1km', place)!
+    expect(found.find((each) => each.location.nodeId === coarse)!.distance).toBeCloseTo(
+      distanceBetween(0, 0, told.longitude, told.latitude),
+      1,
+    )
+    expect((await near({ accountId: 'b' })).map((each) => each.location.nodeId).sort()).toEqual(
+      [shared, coarse, hidden].sort(),
+    )
+    expect(await near({ accountId: 'b', except: shared, limit: 1 })).toHaveLength(1)
+  })
+
+  it('a node that shares no more is gone at once, and one that is silent when it is', async () => {
+    const x = nodeId()
+    const shared = {
+      longitude: 0,
+      latitude: 0,
+      accountId: 'b',
+      sharing: { account: 'exact', others: 'exact' } as const,
+    }
+    await store.put([at(x, 0, shared)])
+    expect(await near({})).toHaveLength(1)
+    await store.put([
+      at(x, 0, { ...shared, heardAt: start + 1, sharing: { account: 'exact', others: 'none' } }),
+    ])
+    expect(await near({})).toEqual([])
+    await store.put([at(x, 0, { ...shared, heardAt: start + 2 })])
+    expect(await near({})).toHaveLength(1)
+    expect(await near({ heardSince: start + 3 })).toEqual([])
+  })
+
+  it('a node that moved on is found where it is, and not where it was', async () => {
+    const x = nodeId()
+    for (let step = 0; step <= 10; step++)
+      await store.put([at(x, step * 60_000, { longitude: step * 0.1, latitude: 0 })])
+    clock.set(start + 600_000)
+    const found = async (longitude: number) =>
+      (await near({ longitude, heardSince: start + 400_000 })).map((each) => each.location.longitude)
+    expect([await found(0), await found(0.9), await found(1)]).toEqual([[], [], [1]])
+  })
+
+  it('many in one place: the nearest of a thousand, in their order', async () => {
+    const all = Array.from({ length: 1000 }, (_, index) =>
+      at(nodeId(), 1, {
+        longitude: index * 1e-6,
+        latitude: 51,
+        accountId: index % 2 ? 'a' : 'b',
+        sharing: { account: 'exact', others: 'exact' },
+      }),
+    )
+    await store.put(all)
+    const found = await near({ latitude: 51, limit: 100 })
+    expect(found.map((each) => each.location.nodeId)).toEqual(all.slice(0, 100).map((each) => each.nodeId))
+  })
+
+  const corners: readonly (readonly [number, number])[] = [
+    [0, 0],
+    [180, 0],
+    [-180, 51.5],
+    [179.9999999, -33.3],
+    [0, 90],
+    [77, -90],
+    [12, 89.995],
+    [-120, -89.7],
+    [0.25, 0.25],
+    [10, 85.06],
+    [-0.0000001, 0.01],
+    [139.76, 35.68],
+  ]
+
+  it('finds what brute force on the sphere finds, to a metre, wherever one looks', async () => {
+    const offsets = fc.record({
+      bearing: fc.double({ min: 0, max: 359.9, noNaN: true }),
+      metres: fc.oneof(
+        fc.double({ min: 0, max: 700, noNaN: true }),
+        fc.double({ min: 0, max: 6000, noNaN: true }),
+        fc.double({ min: 0, max: 120_000, noNaN: true }),
+      ),
+      precision: fc.constantFrom(...precisions),
+      own: fc.boolean(),
+    })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...corners),
+        fc.array(offsets, { minLength: 1, maxLength: 40 }),
+        fc.constantFrom(300, 5000, 100_000),
+        fc.integer({ min: 1, max: 30 }),
+        async ([longitude, latitude], others, radius, limit) => {
+          const account = `p${nodeId()}`
+          const all = others.map(({ bearing, metres, precision, own }) => {
+            const place = destination({ longitude, latitude }, bearing, metres)
+            const rounded = {
+              longitude: Math.round(place.longitude * 1e7) / 1e7,
+              latitude: Math.round(place.latitude * 1e7) / 1e7,
+            }
+            return at(nodeId(), 1, {
+              ...rounded,
+              accountId: own ? account : `${account}-others`,
+              sharing: own ? { account: precision, others: 'none' } : { account: 'none', others: precision },
+            })
+          })
+          await store.put(all)
+          const mine = new Set(all.map((each) => each.nodeId))
+          const query = { accountId: account, longitude, latitude, radius }
+          const found = (await near({ ...query, limit: 100 })).filter((each) =>
+            mine.has(each.location.nodeId),
+          )
+          const expected = all
+            .flatMap((location) => {
+              const own = location.accountId === account
+              const place = snap(location.sharing[own ? 'account' : 'others'], location)
+              return place
+                ? [
+                    {
+                      id: location.nodeId,
+                      distance: distanceBetween(longitude, latitude, place.longitude, place.latitude),
+                    },
+                  ]
+                : []
+            })
+            .sort((a, b) => a.distance - b.distance || (a.id < b.id ? -1 : 1))
+          // On the edge of the radius a centimetre decides.
+          const surely = expected.filter((each) => each.distance <= radius - 1)
+          const perhaps = expected.filter((each) => each.distance <= radius + 1)
+          expect(found.length).toBeGreaterThanOrEqual(surely.length)
+          expect(found.length).toBeLessThanOrEqual(perhaps.length)
+          for (const [index, each] of found.entries())
+            expect(Math.abs(each.distance - perhaps[index]!.distance)).toBeLessThanOrEqual(1)
+          const cut = await near({ ...query, limit })
+          expect(cut.length).toBeLessThanOrEqual(limit)
+          for (const each of all) await store.forget(each.accountId, each.nodeId)
+        },
+      ),
+      { numRuns: name === 'cluster' ? 60 : 300 },
+    )
+  }, 120_000)
 })

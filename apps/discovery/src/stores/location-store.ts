@@ -1,25 +1,87 @@
-import type { Fix } from '@selvedge/protocol'
+import { type Fix, nodeLimits, type Sharing } from '@selvedge/protocol'
 
-/** Where a node was last, and whose it was then. */
+/** Where a node was last, whose it was then, and who may know. Places keep 1e-7 degrees (1 cm), speeds 1 mm/s, bearings 0.01 degrees. */
 export interface Location extends Fix {
   readonly nodeId: string
   readonly nodeName: string
   readonly accountId: string
-  /** When the service got it, Unix milliseconds. */
+  readonly sharing: Sharing
+  /** When the fix arrived first, Unix milliseconds. */
   readonly receivedAt: number
+  /** When the node was heard last, Unix milliseconds: it may have told the same fix again. */
+  readonly heardAt: number
+}
+
+/** `suspect`: the node can't have come there from the fix before. Such a fix is kept; whoever reads it is told. */
+export interface KnownLocation extends Location {
+  readonly suspect: boolean
+}
+
+export interface NearQuery {
+  /** The account that asks: its own nodes are shown at the precision for the account, all others at that for others. */
+  readonly accountId: string
+  readonly longitude: number
+  readonly latitude: number
+  /** Metres. */
+  readonly radius: number
+  readonly limit: number
+  /** Nodes that were not heard since are not there any more, Unix milliseconds. */
+  readonly heardSince: number
+  /** The node that asks. */
+  readonly except: string
+}
+
+/** A node nearby, and how far the place that is told of it is, in metres. */
+export interface Neighbour {
+  readonly location: KnownLocation
+  readonly distance: number
 }
 
 /** The port that every engine for locations stands behind; one suite holds all of them to it. */
 export interface LocationStore {
   /**
-   * Takes locations, of one node or several. For each node the one with the latest `fixedAt` wins; of two with the same time
-   * the first stays. When the promise is kept they outlive a restart.
+   * Takes the newest location of each of some nodes. The one with the latest `fixedAt` wins, however late it comes; of two
+   * with the same one the later `heardAt` says how the node is now, and the fix stays as it was.
+   *
+   * @returns for each, the `fixedAt` of what was known before; -1 where nothing was
    */
-  put(locations: readonly Location[]): Promise<void>
-  last(nodeId: string): Location | undefined
-  /** The last locations of the nodes that were an account's then. */
-  ofAccount(accountId: string): Location[]
-  /** Called with each location that is newer than what was known of its node, once it is durable. */
-  onNews(listener: (location: Location) => void): void
+  put(locations: readonly Location[]): Promise<number[]>
+  /** The last locations of nodes, as far as they were of this account then. */
+  last(accountId: string, nodeIds: readonly string[]): Promise<(KnownLocation | undefined)[]>
+  /** The last locations of all nodes of an account. */
+  ofAccount(accountId: string): Promise<KnownLocation[]>
+  /** Nodes within a radius of a place, nearest first; of two as far away, the one with the smaller id. */
+  near(query: NearQuery): Promise<Neighbour[]>
+  /** Forgets where a node was while it belonged to an account. */
+  forget(accountId: string, nodeId: string): Promise<void>
+  /** Calls with each newer location of an account's nodes, until it is stopped. */
+  watch(accountId: string, listener: (location: KnownLocation) => void): () => void
   close(): Promise<void>
 }
+
+/** Metres of the first look at what is near; the next ones are four times as wide, up to the radius that is asked for. */
+export const firstRadius = 600
+export const growth = 4
+
+/** Radii to look in, one after the other. */
+export function* growingRadii(radius: number): Generator<number> {
+  for (let next = firstRadius; next < radius; next *= growth) yield next
+  yield Math.min(radius, nodeLimits.radius.most)
+}
+
+/** Nearest first; of two as far away, the one with the smaller id. */
+export const byDistance = (a: Neighbour, b: Neighbour): number =>
+  a.distance - b.distance || (a.location.nodeId < b.location.nodeId ? -1 : 1)
+
+/** Integers of a location, as every engine keeps them. */
+export const scale = { degrees: 1e7, speed: 1000, bearing: 100, accuracy: 100 } as const
+/** The accuracy of a fix that has none, in centimetres. */
+export const noAccuracy = 0xffff_ffff
+
+export const toInteger = {
+  degrees: (value: number): number => Math.round(value * scale.degrees),
+  speed: (value: number): number => Math.min(0xffff_ffff, Math.round(value * scale.speed)),
+  bearing: (value: number): number => Math.round(value * scale.bearing) % 36_000,
+  accuracy: (value: number | undefined): number =>
+    value === undefined ? noAccuracy : Math.min(noAccuracy - 1, Math.round(value * scale.accuracy)),
+} as const

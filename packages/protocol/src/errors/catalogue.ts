@@ -200,6 +200,12 @@ export const catalogue = {
     meaning: 'The identity service did not answer in time, or refused this node.',
     hint: 'Try again later; "selvedge status" shows since when it is away.',
   },
+  discovery_unavailable: {
+    code: -32010,
+    retryable: true,
+    meaning: 'The discovery service did not answer in time, and there is no earlier answer to show.',
+    hint: 'Try again later; "selvedge status" shows since when it is away.',
+  },
   engine_unavailable: {
     code: -32010,
     retryable: true,

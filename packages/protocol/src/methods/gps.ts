@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { RpcError } from '../errors/rpc-error.ts'
+import { fixSources } from '../http/discovery.ts'
 import { method, param } from './method.ts'
 import { decimalValue, edgeAccessToken, isoTime } from './values.ts'
 
@@ -58,8 +59,9 @@ export const getGps = method({
     speed: decimalValue,
     bearing: decimalValue,
     fixedAt: isoTime.describe('When the location was taken'),
+    accuracy: z.number().nullable().describe('Metres, as the receiver says; null where it does not'),
     receivedAt: isoTime.describe('When the runtime got it'),
-    source: z.enum(['api']).describe('Where the location came from'),
+    source: z.enum(fixSources).describe('Where the location came from'),
     published: z.boolean().describe('Whether the discovery service has accepted it'),
   }),
   reasons: ['not_found'],

@@ -16,6 +16,13 @@ import { getMe } from './get-me.ts'
 import { getGps, updateGps } from './gps.ts'
 import { getEdgeHmacCode, verifyEdgeHmacCode } from './hmac.ts'
 import { deployImage, getImages, removeImage } from './images.ts'
+import {
+  getLocationSharing,
+  getLocationTrack,
+  getNodes,
+  setLocationSharing,
+  setLocationTrack,
+} from './nodes.ts'
 import { unassociateAccount } from './unassociate-account.ts'
 
 export const methods = {
@@ -25,6 +32,11 @@ export const methods = {
   unassociateAccount,
   updateGps,
   getGps,
+  getNodes,
+  setLocationSharing,
+  getLocationSharing,
+  setLocationTrack,
+  getLocationTrack,
   getEdgeHmacCode,
   verifyEdgeHmacCode,
   deployImage,

@@ -68,7 +68,13 @@ export type ParamsOf<M extends Method> = {
 
 /** The parameters of a method by name, as a caller gives them. */
 export type InputOf<M extends Method> = {
-  [P in M['params'][number] as P['name']]: z.input<P['schema']>
+  [P in M['params'][number] as undefined extends z.input<P['schema']> ? never : P['name']]: z.input<
+    P['schema']
+  >
+} & {
+  [P in M['params'][number] as undefined extends z.input<P['schema']> ? P['name'] : never]?: z.input<
+    P['schema']
+  >
 }
 
 export type ResultOf<M extends Method> = z.output<M['result']>

@@ -14,7 +14,7 @@ export function readParams(method: Method, raw: unknown): Readonly<Record<string
   const values: Record<string, unknown> = {}
   for (const { name, schema, expected } of method.params) {
     const value = given.get(name)
-    if (value === undefined) {
+    if (value === undefined && !isOptional(schema)) {
       throw new RpcError(
         'invalid_params',
         `${method.name}: parameter "${name}" is missing; expected ${expected}`,
@@ -31,6 +31,10 @@ export function readParams(method: Method, raw: unknown): Readonly<Record<string
   }
   return values
 }
+
+/** Schemas of the same few parameters come again and again. */
+const isOptional = (schema: Method['params'][number]['schema']): boolean =>
+  schema.safeParse(undefined).success
 
 const nothing: Readonly<Record<string, unknown>> = Object.freeze({})
 

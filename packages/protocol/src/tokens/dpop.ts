@@ -47,5 +47,7 @@ export interface DpopClaims {
   readonly nonce?: string
   /** Hash of the access token that the proof goes with (RFC 9449 § 4.2). */
   readonly ath?: string
+  /** Hash of the body of the request, where the proof covers it: a claim of ours. */
+  readonly bh?: string
   readonly node?: NodeStatement
 }

@@ -15,6 +15,7 @@ export interface ProofOptions {
  * Checks the DPoP proof of a request, and hands out the next nonce with the answer, good or bad (RFC 9449 § 8.2).
  *
  * @param accessToken the token that the proof must go with, where there is one
+ * @param body what the proof must cover, where it must
  * @throws OAuthError
  */
 export function requireProof(
@@ -22,6 +23,7 @@ export function requireProof(
   request: FastifyRequest,
   reply: FastifyReply,
   accessToken?: string,
+  body?: string,
 ): VerifiedProof {
   reply.header('DPoP-Nonce', dpop.nonce())
   const { dpop: proof } = request.headers
@@ -33,7 +35,12 @@ export function requireProof(
   }
   try {
     const htu = url + request.url.split('?', 1)[0]
-    return dpop.verify(proof, { htm: request.method, htu, ...(accessToken !== undefined && { accessToken }) })
+    return dpop.verify(proof, {
+      htm: request.method,
+      htu,
+      ...(accessToken !== undefined && { accessToken }),
+      ...(body !== undefined && { body }),
+    })
   } catch (cause) {
     if (cause instanceof DpopError) throw new OAuthError(cause.code, cause.message, { cause })
     throw cause
@@ -50,12 +57,13 @@ export async function requireNode(
   options: ProofOptions & { readonly verifier: TokenVerifier; readonly audience: string },
   request: FastifyRequest,
   reply: FastifyReply,
+  body?: string,
 ): Promise<EdgeIdClaims> {
   const [, token = ''] = /^DPoP +(\S+)$/i.exec(request.headers.authorization ?? '') ?? []
   if (token === '') {
     throw new OAuthError('invalid_token', 'send the edge ID token as "Authorization: DPoP <token>"')
   }
-  const proof = requireProof(options, request, reply, token)
+  const proof = requireProof(options, request, reply, token, body)
   const claims = await asOAuth(() => options.verifier.verify(token, edgeIdProfile, options.audience))
   if (claims.cnf.jkt !== proof.jkt)
     throw new OAuthError('invalid_token', 'the edge ID token is bound to another key')

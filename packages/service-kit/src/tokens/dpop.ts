@@ -25,19 +25,32 @@ export interface ProofInput {
   /** Token that the request shows. */
   readonly accessToken?: string
   readonly node?: NodeStatement
+  /** Body of the request, where the proof is to cover it. */
+  readonly body?: string
 }
 
-const accessTokenHash = (token: string): string => createHash('sha256').update(token).digest('base64url')
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-export function createProof({ key, jwk, htm, htu, clock, nonce, accessToken, node }: ProofInput): string {
+export function createProof({
+  key,
+  jwk,
+  htm,
+  htu,
+  clock,
+  nonce,
+  accessToken,
+  node,
+  body,
+}: ProofInput): string {
   const claims: DpopClaims = {
     jti: randomBytes(16).toString('base64url'),
     htm,
     htu,
     iat: seconds(clock),
     ...(nonce !== undefined && { nonce }),
-    ...(accessToken !== undefined && { ath: accessTokenHash(accessToken) }),
+    ...(accessToken !== undefined && { ath: hashOf(accessToken) }),
     ...(node && { node }),
+    ...(body !== undefined && { bh: hashOf(body) }),
   }
   return signJws({ typ: dpopType, jwk: { kty: jwk.kty, crv: jwk.crv, x: jwk.x, y: jwk.y } }, claims, key)
 }
@@ -69,9 +82,13 @@ export interface DpopVerifier {
   /**
    * Checks the proof of one request and uses it up.
    *
+   * @param request.body where the proof must cover it
    * @throws DpopError
    */
-  verify(proof: string, request: { htm: string; htu: string; accessToken?: string }): VerifiedProof
+  verify(
+    proof: string,
+    request: { htm: string; htu: string; accessToken?: string; body?: string },
+  ): VerifiedProof
 }
 
 /**
@@ -112,7 +129,7 @@ export function createDpopVerifier(secret: Uint8Array, clock: Clock): DpopVerifi
 
   return {
     nonce,
-    verify(proof, { htm, htu, accessToken }) {
+    verify(proof, { htm, htu, accessToken, body }) {
       const { header, payload, signingInput, signature } = parseProof(proof)
       const jwk = publicJwk.safeParse(header.jwk)
       if (header.typ !== dpopType)
@@ -127,7 +144,7 @@ export function createDpopVerifier(secret: Uint8Array, clock: Clock): DpopVerifi
       const { key, jkt } = importKey(findKey, jwk.data)
       if (!verifyEs256(key, signingInput, signature))
         throw new DpopError('invalid_dpop_proof', 'the signature of the proof is not of its key')
-      const { jti, nonce: shown, node, ath } = payload
+      const { jti, nonce: shown, node, ath, bh } = payload
       if (payload.htm !== htm || payload.htu !== htu) {
         throw new DpopError(
           'invalid_dpop_proof',
@@ -141,9 +158,11 @@ export function createDpopVerifier(secret: Uint8Array, clock: Clock): DpopVerifi
       if (typeof shown !== 'string' || !isFresh(shown)) {
         throw new DpopError('use_dpop_nonce', 'repeat the request with the nonce of the DPoP-Nonce header')
       }
-      if (accessToken !== undefined && ath !== accessTokenHash(accessToken)) {
+      if (accessToken !== undefined && ath !== hashOf(accessToken)) {
         throw new DpopError('invalid_dpop_proof', 'the proof is for another token')
       }
+      if (body !== undefined && bh !== hashOf(body))
+        throw new DpopError('invalid_dpop_proof', 'the proof is for another body')
       const statement = node === undefined ? undefined : nodeStatement.safeParse(node)
       if (statement && !statement.success) {
         const issue = statement.error.issues[0]

@@ -1,0 +1,165 @@
+import { distanceBetween } from '@selvedge/geo'
+import {
+  discoveryPaths,
+  type NodeList,
+  type NodeRecord,
+  nodeIdPattern,
+  nodeLimits,
+  OAuthError,
+  type Track,
+} from '@selvedge/protocol'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import { createLimiter, takeOrRefuse } from '@selvedge/service-kit/http'
+import { RecentMap } from '@selvedge/service-kit/tokens'
+import type { FastifyInstance } from 'fastify'
+import * as z from 'zod'
+import type { RegisteredNode, Registry } from '../registry/registry.ts'
+import type { Tracks } from '../registry/tracks.ts'
+import type { SessionNode, Sessions } from '../sessions/sessions.ts'
+import type { KnownLocation, LocationStore } from '../stores/location-store.ts'
+import { placeFor, showFix, showStranger } from './show.ts'
+
+export interface NodesParts {
+  readonly clock: Clock
+  readonly store: LocationStore
+  readonly registry: Registry
+  readonly tracks: Tracks
+  readonly sessions: Sessions
+  /** Milliseconds without a sign of life after which a node is offline. */
+  readonly silence: number
+}
+
+/** How often a node may ask, and from how many places: whoever moves from place to place to see more is slowed down. */
+const asks = { burst: 60, perSecond: 2 }
+const moves = { burst: 20, perSecond: 1 / 30 }
+/** Metres from one question to the next that count as a move. */
+const step = 1000
+
+const query = z.discriminatedUnion('cluster', [
+  z.strictObject({
+    cluster: z.literal('account'),
+    limit: z.coerce.number().int().min(1).max(nodeLimits.page.most).default(nodeLimits.page.usual),
+    after: z.string().regex(nodeIdPattern).optional(),
+  }),
+  z.strictObject({
+    cluster: z.literal('proximity'),
+    radius: z.coerce.number().positive().max(nodeLimits.radius.most).default(nodeLimits.radius.usual),
+    limit: z.coerce.number().int().min(1).max(nodeLimits.nearest.most).default(nodeLimits.nearest.usual),
+  }),
+])
+
+/** `GET /v1/nodes` and `GET /v1/nodes/<id>/track`, for nodes. */
+export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void {
+  const { clock, store, registry, tracks, sessions, silence } = parts
+  const asking = createLimiter(asks, clock)
+  const moving = createLimiter(moves, clock)
+  const centres = new RecentMap<string, KnownLocation>(100_000)
+
+  const stateOf = (heardAt: number) => (clock.now() - heardAt <= silence ? 'online' : 'offline')
+
+  function showOwn(
+    node: RegisteredNode | undefined,
+    location: KnownLocation | undefined,
+    distance: number | null,
+  ): NodeRecord {
+    const heardAt = Math.max(node?.heardAt ?? 0, location?.heardAt ?? 0)
+    return {
+      nodeId: (node ?? location)!.nodeId,
+      name: (location ?? node)!.nodeName,
+      accountId: (node ?? location)!.accountId,
+      state: stateOf(heardAt),
+      addresses: [...(node?.addresses ?? [])],
+      services: [...(node?.services ?? [])],
+      heardAt: isoTime(heardAt),
+      distance,
+      fix: showFix(location, 'account', clock.now()),
+    }
+  }
+
+  async function ofAccount(asker: SessionNode, limit: number, after: string): Promise<NodeList> {
+    const page = await registry.page(asker.accountId, after, limit)
+    const ids = page.map(({ nodeId }) => nodeId)
+    const [locations, [own]] = await Promise.all([
+      store.last(asker.accountId, ids),
+      store.last(asker.accountId, [asker.nodeId]),
+    ])
+    const data = page.map((node, index) => {
+      const location = locations[index]
+      const told = location && placeFor(location, 'account')
+      return showOwn(node, location, own && told ? metres(own, told.place) : null)
+    })
+    return { type: 'account', data, next: page.length === limit ? (ids.at(-1) ?? null) : null }
+  }
+
+  async function nearby(asker: SessionNode, radius: number, limit: number): Promise<NodeList> {
+    const [own] = await store.last(asker.accountId, [asker.nodeId])
+    if (!own) {
+      const hint = 'report where it is first: call updateGps, or set gps.source'
+      throw new OAuthError('not_found', `the place of this node is not known; ${hint}`)
+    }
+    const before = centres.get(asker.nodeId)
+    if (!before || metres(before, own) > step) {
+      takeOrRefuse(moving, asker.nodeId, 'this node from other places')
+      centres.set(asker.nodeId, own)
+    }
+    const { accountId, nodeId: except } = asker
+    const { longitude, latitude } = own
+    const heardSince = clock.now() - silence
+    const found = await store.near({ accountId, except, longitude, latitude, radius, limit, heardSince })
+    const mine = found.filter(({ location }) => location.accountId === accountId)
+    const registered = await registry.find(
+      accountId,
+      mine.map(({ location }) => location.nodeId),
+    )
+    const nodes = new Map(registered.map((node) => [node.nodeId, node]))
+    const data = found.map(({ location, distance }) => {
+      const rounded = Math.round(distance * 10) / 10
+      return location.accountId === accountId
+        ? showOwn(nodes.get(location.nodeId), location, rounded)
+        : showStranger(location, rounded, clock.now())
+    })
+    return { type: 'proximity', data, next: null }
+  }
+
+  app.get(discoveryPaths.nodes, async (request): Promise<NodeList> => {
+    const asker = sessions.nodeOf(request)
+    takeOrRefuse(asking, asker.nodeId, 'this node')
+    const asked = query.safeParse(request.query)
+    if (!asked.success) {
+      const [issue] = asked.error.issues
+      throw new OAuthError('invalid_request', `"${issue?.path.join('.') || 'cluster'}": ${issue?.message}`)
+    }
+    const { data } = asked
+    return data.cluster === 'account'
+      ? ofAccount(asker, data.limit, data.after ?? '')
+      : nearby(asker, data.radius, data.limit)
+  })
+
+  app.get<{ Params: { nodeId: string } }>(
+    discoveryPaths.trackOf(':nodeId'),
+    async (request): Promise<Track> => {
+      const { accountId, nodeId: asker } = sessions.nodeOf(request)
+      takeOrRefuse(asking, asker, 'this node')
+      const { nodeId } = request.params
+      const [[node], [last]] = await Promise.all([
+        registry.find(accountId, [nodeId]),
+        store.last(accountId, [nodeId]),
+      ])
+      // The track is as exact as the fixes were: for the node itself, or for an account that is told exactly.
+      const isTold = nodeId === asker || last?.sharing.account === 'exact'
+      if (!node || !isTold)
+        throw new OAuthError('not_found', 'the account has no node of this ID that shows its track')
+      const isKept = node.trackUntil > clock.now()
+      const points = isKept ? await tracks.of(nodeId) : []
+      return {
+        data: points.map(({ longitude, latitude, fixedAt }) => [longitude, latitude, fixedAt]),
+        until: isKept ? isoTime(node.trackUntil) : null,
+      }
+    },
+  )
+}
+
+const metres = (
+  a: { longitude: number; latitude: number },
+  b: { longitude: number; latitude: number },
+): number => Math.round(distanceBetween(a.longitude, a.latitude, b.longitude, b.latitude) * 10) / 10

@@ -1,0 +1,49 @@
+import {
+  discoveryPaths,
+  longestTrack,
+  OAuthError,
+  type SessionResponse,
+  sessionRequest,
+} from '@selvedge/protocol'
+import { discoveryAudience } from '@selvedge/protocol/tokens'
+import type { Clock } from '@selvedge/service-kit/clock'
+import { type ProofOptions, requireNode } from '@selvedge/service-kit/http-app'
+import type { TokenVerifier } from '@selvedge/service-kit/tokens'
+import type { FastifyInstance } from 'fastify'
+import type { Registry } from '../registry/registry.ts'
+import type { Sessions } from '../sessions/sessions.ts'
+import type { LocationStore } from '../stores/location-store.ts'
+import { readJson } from './read-json.ts'
+
+export interface SessionsParts {
+  readonly clock: Clock
+  readonly store: LocationStore
+  readonly registry: Registry
+  readonly sessions: Sessions
+  /** Believes the issuers of edge ID tokens. */
+  readonly verifier: TokenVerifier
+  readonly proof: () => ProofOptions
+}
+
+/** `POST /v1/sessions`: a node shows who it is, says how things are with it, and gets a ticket for what follows. */
+export function addSessionsEndpoint(app: FastifyInstance, parts: SessionsParts): void {
+  const { clock, store, registry, sessions, verifier, proof } = parts
+  app.post(discoveryPaths.sessions, async (request, reply): Promise<SessionResponse> => {
+    const body = (request.body as string | undefined) ?? ''
+    const options = { ...proof(), verifier, audience: discoveryAudience }
+    const node = await requireNode(options, request, reply, body)
+    if (node.sub === '') throw new OAuthError('access_denied', 'the node is associated with no account')
+    const said = sessionRequest.safeParse(readJson(body))
+    if (!said.success) {
+      const [issue] = said.error.issues
+      throw new OAuthError('invalid_request', `the field "${issue?.path.join('.')}": ${issue?.message}`)
+    }
+    const { addresses, services, trackUntil } = said.data
+    if (trackUntil > clock.now() + longestTrack + 60_000)
+      throw new OAuthError('invalid_request', `a track is kept for ${longestTrack / 86_400_000} days at most`)
+    const { node_id: nodeId, node_name: nodeName, sub: accountId } = node
+    const left = await registry.state({ nodeId, nodeName, accountId, addresses, services, trackUntil })
+    if (left !== undefined) await store.forget(left, nodeId)
+    return sessions.begin(node, said.data)
+  })
+}

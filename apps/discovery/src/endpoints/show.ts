@@ -1,0 +1,56 @@
+/** A location as somebody is told it: nothing that is not for them leaves by any other way. */
+import { type Place, snap } from '@selvedge/geo'
+import type { Audience, NodeFix, NodeRecord, Precision } from '@selvedge/protocol'
+import { isoTime } from '@selvedge/service-kit/clock'
+import type { KnownLocation } from '../stores/location-store.ts'
+
+const minute = 60_000
+
+/** The place that an audience is told of a location. */
+export function placeFor(
+  location: KnownLocation,
+  audience: Audience,
+): { place: Place; precision: Precision } | undefined {
+  const precision = location.sharing[audience]
+  const place = snap(precision, location)
+  return place && { place, precision }
+}
+
+/** The fix as an audience is told it; null where nothing is. Others learn the place and the minute, no more. */
+export function showFix(
+  location: KnownLocation | undefined,
+  audience: Audience,
+  now: number,
+): NodeFix | null {
+  const told = location && placeFor(location, audience)
+  if (!told) return null
+  const { place, precision } = told
+  const isOwn = audience === 'account'
+  const fixedAt = isOwn ? location.fixedAt : Math.floor(location.fixedAt / minute) * minute
+  return {
+    longitude: place.longitude,
+    latitude: place.latitude,
+    precision,
+    speed: isOwn && precision === 'exact' ? location.speed : null,
+    bearing: isOwn && precision === 'exact' ? location.bearing : null,
+    accuracy: isOwn && precision === 'exact' ? (location.accuracy ?? null) : null,
+    fixedAt: isoTime(fixedAt),
+    receivedAt: isOwn ? isoTime(location.receivedAt) : null,
+    ageSeconds: Math.max(0, Math.floor((now - fixedAt) / 1000)),
+    source: isOwn ? location.source : null,
+    suspect: location.suspect,
+  }
+}
+
+/** A node of somebody else, nearby. */
+export const showStranger = (location: KnownLocation, distance: number, now: number): NodeRecord => ({
+  nodeId: location.nodeId,
+  name: null,
+  accountId: null,
+  state: 'online',
+  addresses: [],
+  services: [],
+  heardAt: null,
+  distance,
+  fix: showFix(location, 'others', now),
+})

@@ -1,0 +1,84 @@
+/** Follows a receiver for as long as it is wanted, and comes back when it was away. */
+import { createReadStream } from 'node:fs'
+import { connect } from 'node:net'
+import type { Readable } from 'node:stream'
+import { createGpsdReader, watchCommand } from './gpsd.ts'
+import { createNmeaReader } from './nmea.ts'
+import type { Reading } from './reading.ts'
+
+export type ReceiverSource =
+  | { readonly kind: 'gpsd'; readonly host: string; readonly port: number }
+  | { readonly kind: 'nmea'; readonly path: string }
+
+/** Port that gpsd listens on by default. */
+const gpsdPort = 2947
+
+/** @param text `gpsd://host:port`, or `nmea:` and the path of a device or a file; undefined where it is neither */
+export function parseSource(text: string): ReceiverSource | undefined {
+  if (text.startsWith('nmea:') && text.length > 5) return { kind: 'nmea', path: text.slice(5) }
+  const url = text.startsWith('gpsd://') ? URL.parse(text.replace('gpsd:', 'http:')) : null
+  if (!url || url.hostname === '' || url.pathname !== '/') return undefined
+  return { kind: 'gpsd', host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? (text.endsWith(':80') ? 80 : gpsdPort) : Number(url.port) }
+}
+
+export interface Follow {
+  readonly onReading: (reading: Reading) => void
+  /** What keeps readings from coming; undefined when they come again. */
+  readonly onTrouble: (reason: string | undefined) => void
+  /** Milliseconds until the next attempt; undefined: a source that has ended is not opened again. */
+  readonly again?: number
+}
+
+/** @returns when the source has ended for good; `stop` ends it */
+export function follow(source: ReceiverSource, { onReading, onTrouble, again }: Follow): { stop(): void; ended: Promise<void> } {
+  const ended = Promise.withResolvers<void>()
+  let stream: Readable | undefined
+  let timer: NodeJS.Timeout | undefined
+  let isStopped = false
+
+  function open(): void {
+    const read = source.kind === 'gpsd' ? createGpsdReader() : createNmeaReader()
+    let trouble: string | undefined
+    let isWell = false
+    stream = openStream(source).setEncoding('utf8')
+    stream.on('data', (chunk: string) => {
+      for (const reading of read(chunk)) {
+        if (!isWell) onTrouble(undefined)
+        isWell = true
+        onReading(reading)
+      }
+    })
+    stream.on('error', (cause) => {
+      trouble = cause.message
+    })
+    stream.on('close', () => {
+      if (isStopped || again === undefined) {
+        if (trouble !== undefined && !isStopped) onTrouble(trouble)
+        return ended.resolve()
+      }
+      onTrouble(trouble ?? 'it ended')
+      timer = setTimeout(open, again)
+    })
+  }
+
+  open()
+  return {
+    stop() {
+      isStopped = true
+      clearTimeout(timer)
+      stream?.destroy()
+      ended.resolve()
+    },
+    ended: ended.promise,
+  }
+}
+
+/** Milliseconds without a word from gpsd, which tells every second, after which it is connected to anew. */
+const silence = 60_000
+
+function openStream(source: ReceiverSource): Readable {
+  if (source.kind === 'nmea') return createReadStream(source.path)
+  const socket = connect(source.port, source.host, () => socket.write(watchCommand))
+  socket.setTimeout(silence, () => socket.destroy(new Error(`gpsd said nothing for ${silence / 1000} s`)))
+  return socket
+}

@@ -1,0 +1,134 @@
+/** NMEA 0183: the sentences RMC, GGA, GNS, GLL, GSA and VTG of any talker. Others, and those with a wrong checksum, are passed over. */
+import { createLineSplitter, isPlace, type Reading, type ReceiverReader } from './reading.ts'
+
+/** The standard allows 82 characters; receivers send longer ones. */
+const longest = 256
+const knot = 1852 / 3600
+/** Metres of a dilution of precision of 1, in 95 of 100 cases: the figure of gpsd (H_UERE_NO_DGPS). */
+const error95 = 19
+
+/** What is known of one moment: the sentences with the same time of day. */
+interface Epoch {
+  time: string
+  place?: { longitude: number; latitude: number }
+  speed?: number
+  bearing?: number
+  date?: string
+  /** Said to be none by any of its sentences. */
+  isVoid: boolean
+  isTold: boolean
+}
+
+export function createNmeaReader(): ReceiverReader {
+  const split = createLineSplitter(longest)
+  let epoch = newEpoch('')
+  /** Of the last GSA, which carries no time. */
+  let mode: 1 | 2 | 3 | undefined
+  let dilution: number | undefined
+
+  /** Begins another moment where the time of a sentence is another one. */
+  function enter(time: string, out: Reading[]): void {
+    if (time === '' || time === epoch.time) return
+    // A receiver without RMC: its moment is told when the next one begins.
+    if (!epoch.isTold) tell(out)
+    epoch = newEpoch(time)
+  }
+
+  function tell(out: Reading[]): void {
+    if (mode === 1) epoch.isVoid = true
+    const { place, isVoid, isTold } = epoch
+    if (!place || isVoid || isTold) return
+    epoch.isTold = true
+    const time = timeOf(epoch.date, epoch.time)
+    out.push({
+      ...place,
+      speed: epoch.speed ?? 0,
+      bearing: epoch.bearing ?? 0,
+      ...(dilution !== undefined && { accuracy: dilution * error95 }),
+      mode: mode ?? 2,
+      ...(time !== undefined && { time }),
+    })
+  }
+
+  function read(line: string, out: Reading[]): void {
+    const fields = checked(line)
+    if (!fields) return
+    const kind = fields[0]!.slice(-3)
+    if (kind === 'RMC') {
+      enter(fields[1]!, out)
+      if (fields[2] !== 'A' || fields[12] === 'N') epoch.isVoid = true
+      Object.assign(epoch, placed(fields, 3))
+      if (fields[7]) epoch.speed = Number(fields[7]) * knot
+      if (fields[8]) epoch.bearing = wrap(Number(fields[8]))
+      if (fields[9]) epoch.date = fields[9]
+      tell(out)
+    } else if (kind === 'GGA' || kind === 'GNS') {
+      enter(fields[1]!, out)
+      // GNS tells a mode for each system: a letter other than N is a fix.
+      if (kind === 'GGA' ? fields[6] === '0' || fields[6] === '' : !/[^N]/.test(fields[6] ?? '')) epoch.isVoid = true
+      if (fields[8]) dilution = Number(fields[8])
+      Object.assign(epoch, placed(fields, 2))
+    } else if (kind === 'GLL') {
+      enter(fields[5]!, out)
+      if (fields[6] !== 'A') epoch.isVoid = true
+      Object.assign(epoch, placed(fields, 1))
+    } else if (kind === 'GSA') {
+      const told = Number(fields[2])
+      mode = told === 1 || told === 2 || told === 3 ? told : undefined
+      if (fields[16]) dilution = Number(fields[16])
+    } else if (kind === 'VTG') {
+      if (fields[1]) epoch.bearing = wrap(Number(fields[1]))
+      if (fields[5]) epoch.speed = Number(fields[5]) * knot
+    }
+  }
+
+  return (chunk) => {
+    const out: Reading[] = []
+    for (const line of split(chunk)) read(line, out)
+    return out.filter(isSound)
+  }
+}
+
+const newEpoch = (time: string): Epoch => ({ time, isVoid: false, isTold: false })
+
+const wrap = (degrees: number): number => (degrees < 360 ? degrees : degrees % 360)
+
+const isSound = ({ longitude, latitude, speed, bearing, accuracy = 0 }: Reading): boolean =>
+  isPlace(longitude, latitude) && speed >= 0 && bearing >= 0 && accuracy >= 0
+
+/** The fields of a sentence whose checksum is right: all between $ and *, exclusively ored. */
+function checked(line: string): string[] | undefined {
+  const [, body, sum] = /^\$([A-Z]{2}[A-Z]{3},[^*$]*)\*([0-9A-Fa-f]{2})\s*$/.exec(line) ?? []
+  if (body === undefined) return undefined
+  let xor = 0
+  for (let at = 0; at < body.length; at++) xor ^= body.charCodeAt(at)
+  return xor === Number.parseInt(sum!, 16) ? body.split(',') : undefined
+}
+
+/** Latitude, N or S, longitude, E or W, from one field on. */
+function placed(fields: readonly string[], from: number): Pick<Epoch, 'place'> {
+  const latitude = degreesOf(fields[from], 2, fields[from + 1], 'NS')
+  const longitude = degreesOf(fields[from + 2], 3, fields[from + 3], 'EW')
+  return latitude === undefined || longitude === undefined ? {} : { place: { longitude, latitude } }
+}
+
+/** `4807.038` is 48 degrees and 7.038 minutes. */
+function degreesOf(text = '', digits: number, side = '', sides: string): number | undefined {
+  if (!/^\d+(?:\.\d*)?$/.test(text) || text.split('.')[0]!.length !== digits + 2 || !sides.includes(side || '?'))
+    return undefined
+  const minutes = Number(text.slice(digits))
+  if (minutes >= 60) return undefined
+  const degrees = Number(text.slice(0, digits)) + minutes / 60
+  return side === sides[0] ? degrees : -degrees
+}
+
+/** `hhmmss.sss` of `ddmmyy`; years up to 79 are of this century (as gpsd has it). */
+function timeOf(date: string | undefined, time: string): number | undefined {
+  const [, day, month, year] = /^(\d\d)(\d\d)(\d\d)$/.exec(date ?? '') ?? []
+  const [, hour, minute, second] = /^(\d\d)(\d\d)(\d\d(?:\.\d*)?)$/.exec(time) ?? []
+  if (day === undefined || hour === undefined) return undefined
+  const century = Number(year) < 80 ? 2000 : 1900
+  return Math.round(
+    Date.UTC(century + Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute)) + Number(second) * 1000,
+  )
+}

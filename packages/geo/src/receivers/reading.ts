@@ -1,0 +1,41 @@
+/** What a receiver says of where it is. */
+export interface Reading {
+  /** Degrees, WGS 84. */
+  readonly longitude: number
+  readonly latitude: number
+  /** Metres a second; 0 where the receiver does not say. */
+  readonly speed: number
+  /** Degrees clockwise from true north, from 0 up to, but not including, 360; 0 where the receiver does not say. */
+  readonly bearing: number
+  /** Metres within which the place is right in 95 of 100 cases; left out where the receiver does not say. */
+  readonly accuracy?: number
+  /** 2: without height, 3: with it. */
+  readonly mode: 2 | 3
+  /** When it was so by the receiver's own clock, Unix milliseconds. */
+  readonly time?: number
+}
+
+/** Takes bytes as they come and gives the readings that they complete. What is damaged is passed over. */
+export type ReceiverReader = (chunk: string) => Reading[]
+
+/** Cuts a stream into lines, however its chunks fall; what is longer than any sane line is dropped up to its end. */
+export function createLineSplitter(longest: number): (chunk: string) => string[] {
+  let rest = ''
+  let isDropping = false
+  return (chunk) => {
+    const lines = (rest + chunk).split(/\r\n|\n|\r/)
+    rest = lines.pop()!
+    if (isDropping && lines.length > 0) {
+      lines.shift()
+      isDropping = false
+    }
+    if (rest.length > longest) {
+      rest = ''
+      isDropping = true
+    }
+    return lines.filter((line) => line.length <= longest)
+  }
+}
+
+export const isPlace = (longitude: number, latitude: number): boolean =>
+  Math.abs(longitude) <= 180 && Math.abs(latitude) <= 90

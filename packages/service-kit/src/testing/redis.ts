@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** A cluster of a test: three primaries with a replica each, on the loopback, in a folder that goes with it. */
+export interface RedisCluster {
+  readonly urls: readonly string[]
+  /** Kills one server as a power cut would. */
+  kill(port: number): void
+  /** Starts a killed one again, with what it had on its disk. */
+  revive(port: number): Promise<void>
+  /** Runs a command of the engine's own client. */
+  command(port: number, ...args: string[]): string
+  readonly ports: readonly number[]
+  stop(): Promise<void>
+}
+
+/** The programs of Valkey, or those of Redis. Undefined where neither is installed. */
+export function findRedis(): { server: string; cli: string } | undefined {
+  for (const name of ['valkey', 'redis']) {
+    const find = (program: string) =>
+      (process.env.PATH ?? '')
+        .split(':')
+        .map((each) => join(each, program))
+        .find(existsSync)
+    const server = find(`${name}-server`)
+    const cli = find(`${name}-cli`)
+    if (server && cli) return { server, cli }
+  }
+  return undefined
+}
+
+/** @param primaries how many of them; @param replicas of each */
+export async function startRedisCluster(primaries = 3, replicas = 1): Promise<RedisCluster> {
+  const programs = findRedis()
+  if (!programs) throw new Error('neither Valkey nor Redis is installed')
+  const folder = mkdtempSync(join(tmpdir(), 'redis-'))
+  const ports: number[] = []
+  while (ports.length < primaries * (1 + replicas)) {
+    const port = await freePairOfPorts()
+    if (port !== undefined && !ports.includes(port)) ports.push(port)
+  }
+  const servers = new Map<number, ChildProcess>()
+  const command = (port: number, ...args: string[]) =>
+    spawnSync(programs.cli, ['-p', String(port), ...args], { encoding: 'utf8' }).stdout
+  const start = async (port: number) => {
+    const own = join(folder, String(port))
+    mkdirSync(own, { recursive: true })
+    const settings = {
+      port,
+      bind: '127.0.0.1',
+      dir: own,
+      save: '',
+      appendonly: 'yes',
+      'cluster-enabled': 'yes',
+      'cluster-node-timeout': 1000,
+      'cluster-require-full-coverage': 'no',
+    }
+    const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)])
+    servers.set(port, spawn(programs.server, args, { stdio: 'ignore' }))
+    await until(() => command(port, 'ping').startsWith('PONG'), `port ${port}`)
+  }
+  await Promise.all(ports.map(start))
+  const addresses = ports.map((port) => `127.0.0.1:${port}`)
+  const made = spawnSync(
+    programs.cli,
+    ['--cluster', 'create', ...addresses, '--cluster-replicas', String(replicas), '--cluster-yes'],
+    { encoding: 'utf8' },
+  )
+  if (made.status !== 0) throw new Error(`the cluster could not be made: ${made.stdout}${made.stderr}`)
+  await until(
+    () => ports.every((port) => command(port, 'cluster', 'info').includes('cluster_state:ok')),
+    'the cluster',
+  )
+  return {
+    urls: addresses.map((address) => `redis://${address}`),
+    ports,
+    command,
+    kill: (port) => void servers.get(port)?.kill('SIGKILL'),
+    revive: start,
+    async stop() {
+      await Promise.all(
+        [...servers.values()].map(async (server) => {
+          if (server.exitCode !== null || server.signalCode !== null) return
+          server.kill('SIGKILL')
+          await once(server, 'exit')
+        }),
+      )
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A port below 55,536 that is free, and whose twin for the cluster's own traffic is free, too. */
+async function freePairOfPorts(): Promise<number | undefined> {
+  const port = 20_000 + Math.floor(Math.random() * 30_000)
+  for (const each of [port, port + 10_000]) {
+    const server = createServer()
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false))
+      server.listen(each, '127.0.0.1', () => server.close(() => resolve(true)))
+    })
+    if (!isFree) return undefined
+  }
+  return port
+}
+
+async function until(check: () => boolean, what: string): Promise<void> {
+  for (let tries = 0; !check(); tries++) {
+    if (tries > 200) throw new Error(`${what} did not come up`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
