@@ -8,6 +8,7 @@ const projects = [
   'packages/protocol',
   'packages/client',
   'packages/client/tsconfig.node.json',
+  'packages/geo',
   'packages/service-kit',
   'apps/runtime',
   'apps/runtime/tsconfig.function.json',

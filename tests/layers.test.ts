@@ -37,24 +37,25 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   'packages/protocol': [/^zod$/],
   // Runs in browsers: nothing of Node but in src/node.
   'packages/client': [/^@selvedge\/protocol(\/|$)/],
+  'packages/geo': [/^node:/, /^@selvedge\/protocol$/],
   'packages/service-kit': [/^node:/, /^@selvedge\/protocol(\/|$)/, /^(zod|fastify|postgres)$/],
   'apps/runtime': [
     /^node:/,
-    /^@selvedge\/(protocol|client|service-kit)(\/|$)/,
-    /^(zod|tar|@fastify\/busboy|@bjorn3\/browser_wasi_shim)$/,
+    /^@selvedge\/(protocol|client|geo|service-kit)(\/|$)/,
+    /^(zod|tar|@fastify\/busboy|@bjorn3\/browser_wasi_shim|@homebridge\/ciao|dns-packet)$/,
   ],
   'apps/identity': [
     /^node:/,
     /^@selvedge\/(protocol|service-kit)(\/|$)/,
     /^(fastify|@simplewebauthn\/server|@zxcvbn-ts\/language-common)$/,
   ],
-  'apps/discovery': [/^node:/, /^@selvedge\/(protocol|service-kit)(\/|$)/, /^fastify$/],
+  'apps/discovery': [/^node:/, /^@selvedge\/(protocol|geo|service-kit)(\/|$)/, /^(fastify|zod|ioredis)$/],
   // Pages: nothing of Node, nothing of the services but their contract.
   'apps/console': [
     /^@selvedge\/(protocol|client)(\/|$)/,
     /^(preact(\/hooks)?|@simplewebauthn\/browser|d3-geo|topojson-client|world-atlas\/.*)$/,
   ],
-  'apps/cli': [/^node:/, /^@selvedge\/(protocol|client)(\/|$)/, /^(commander|tar|uqr)$/],
+  'apps/cli': [/^node:/, /^@selvedge\/(protocol|client|geo)(\/|$)/, /^(commander|tar|uqr)$/],
   'apps/stack': [/^node:/, /^@selvedge\/service-kit(\/|$)/],
 }
 
@@ -73,7 +74,10 @@ const features: Readonly<Record<string, Readonly<Record<string, readonly string[
     engines: [],
     containers: ['deployments', 'engines'],
     gateway: ['engines'],
+    rest: ['gateway'],
     mcm: ['gateway'],
+    nodes: ['gateway'],
+    'link-local': [],
   },
   'apps/identity': {
     keys: [],
@@ -87,7 +91,7 @@ const features: Readonly<Record<string, Readonly<Record<string, readonly string[
     console: [],
     admin: ['registry'],
   },
-  'apps/discovery': { stores: [], endpoints: ['stores'] },
+  'apps/discovery': { index: [], stores: ['index'], registry: [], sessions: [], endpoints: [] },
 }
 
 const houseOf = (path: string): string => path.split('/').slice(0, 2).join('/')

@@ -31,7 +31,8 @@ export async function startProgram(
   args: readonly string[] = [],
 ): Promise<Program> {
   const child = spawn(process.execPath, [join(root, 'apps', name, 'dist/main.cjs'), ...args], {
-    env: { PATH: process.env.PATH, ...env },
+    // Hundreds of runtimes need not find each other on the network of whoever runs the tests.
+    env: { PATH: process.env.PATH, SELVEDGE_LINK_LOCAL: 'false', ...env },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
   let errors = ''
@@ -66,7 +67,12 @@ export interface Stack {
 
 /** The three programs on one state folder, told of each other like the stack tells them. */
 export async function startStack(
-  options: { runtime?: readonly string[]; identity?: readonly string[]; env?: Record<string, string> } = {},
+  options: {
+    runtime?: readonly string[]
+    identity?: readonly string[]
+    discovery?: readonly string[]
+    env?: Record<string, string>
+  } = {},
 ): Promise<Stack> {
   const folder = await temporaryFolder()
   const env = { SELVEDGE_STATE: folder.path, ...freePorts, ...options.env }
@@ -76,11 +82,11 @@ export async function startStack(
     { ...env, SELVEDGE_DISCOVERY_URL: `http://127.0.0.1:${discoveryPort}` },
     options.identity,
   )
-  const discovery = await startProgram('discovery', {
-    ...env,
-    SELVEDGE_DISCOVERY_PORT: String(discoveryPort),
-    SELVEDGE_IDENTITY_URL: identity.url,
-  })
+  const discovery = await startProgram(
+    'discovery',
+    { ...env, SELVEDGE_DISCOVERY_PORT: String(discoveryPort), SELVEDGE_IDENTITY_URL: identity.url },
+    options.discovery,
+  )
   const urls = { SELVEDGE_IDENTITY_URL: identity.url, SELVEDGE_DISCOVERY_URL: discovery.url }
   const runtime = await startProgram('runtime', { ...env, ...urls }, options.runtime)
   return {

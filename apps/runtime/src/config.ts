@@ -36,6 +36,27 @@ export const runtimeOptions = {
     'longitude-first',
     'Order of the first two positional values of updateGps.',
   ),
+  'gps.source': option.text(
+    '',
+    'Receiver that is followed: gpsd://host:port, or nmea: and the path of a device or a file. Empty: none.',
+    { env: 'SELVEDGE_GPS_SOURCE' },
+  ),
+  'gps.maxError': option.count(
+    50,
+    [1, 100_000],
+    'Metres. A fix of the receiver is sent where whoever goes by the last one, its speed and its bearing is off by more.',
+  ),
+  'gps.maxInterval': option.seconds(
+    120,
+    [1, 86_400],
+    'A fix of the receiver is sent after this time, however good the prediction is.',
+  ),
+  'linkLocal.enabled': option.boolean(
+    true,
+    'Whether the node announces itself on the local network (DNS-SD, _selvedge._tcp) and listens for others. Names and services are sealed for nodes of the account.',
+    { env: 'SELVEDGE_LINK_LOCAL' },
+  ),
+  'linkLocal.interfaces': option.list([], 'Network interfaces for that. Empty: every one but the loopback.'),
   'identity.url': option.url(
     'http://127.0.0.1:8084',
     'Identity service that this node belongs to (its cloud role).',

@@ -15,6 +15,8 @@ import type { Containers } from './containers/containers.ts'
 import type { Gps } from './gps/gps.ts'
 import type { Hmac } from './hmac/hmac.ts'
 import type { Images } from './images/images.ts'
+import type { Nodes } from './nodes/nodes.ts'
+import type { LocationSharing } from './nodes/sharing.ts'
 import type { Authorize } from './tokens/authorize.ts'
 
 export interface HandlerParts {
@@ -22,6 +24,8 @@ export interface HandlerParts {
   readonly tokens: EdgeTokens
   readonly account: Account
   readonly gps: Gps
+  readonly nodes: Nodes
+  readonly sharing: LocationSharing
   readonly hmac: Hmac
   readonly images: Images
   readonly containers: Containers
@@ -39,7 +43,7 @@ type Handlers = {
 
 /** One handler a method. Whatever a method asks of its caller is checked here, by its declaration, before it runs. */
 export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<CallContext>> {
-  const { tokens, account, gps, hmac, images, containers, authorize } = parts
+  const { tokens, account, gps, nodes, sharing, hmac, images, containers, authorize } = parts
   const caller = (name: MethodName, { edgeAccessToken }: { edgeAccessToken: string }, context: CallContext) =>
     authorize(edgeAccessToken, methods[name].access, context)
 
@@ -57,6 +61,26 @@ export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<
     getGps: async (params, context) => {
       await caller('getGps', params, context)
       return gps.last()
+    },
+    getNodes: async (params, context) => {
+      await caller('getNodes', params, context)
+      return nodes.list(params.cluster, params.options)
+    },
+    setLocationSharing: async (params, context) => {
+      await caller('setLocationSharing', params, context)
+      return sharing.set(params.audience, params.precision)
+    },
+    getLocationSharing: async (params, context) => {
+      await caller('getLocationSharing', params, context)
+      return sharing.get()
+    },
+    setLocationTrack: async (params, context) => {
+      await caller('setLocationTrack', params, context)
+      return sharing.setTrack(params.until)
+    },
+    getLocationTrack: async (params, context) => {
+      await caller('getLocationTrack', params, context)
+      return nodes.track()
     },
     getEdgeHmacCode: async (params, context) => {
       await caller('getEdgeHmacCode', params, context)

@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import type { Dispatcher } from '@selvedge/protocol/jsonrpc'
 import {
@@ -10,6 +11,19 @@ import {
 } from '@selvedge/service-kit/http'
 import type { RuntimeConfig } from './config.ts'
 import { limits } from './limits.ts'
+
+/** Where others reach this runtime: URLs where it listens for them, else the addresses of the device. */
+export function reachableAt(config: RuntimeConfig, url: string): string[] {
+  const all = Object.values(networkInterfaces()).flatMap((list = []) => list)
+  const outside = all.filter(({ internal, address }) => !internal && !address.startsWith('fe80:'))
+  const listens = (address: string) =>
+    config['listen.addresses'].some((each) => each === address || each === '0.0.0.0' || each === '::')
+  const { protocol, port } = new URL(url)
+  return outside.map(({ address, family }) => {
+    if (!listens(address)) return address
+    return `${protocol}//${family === 'IPv6' ? `[${address}]` : address}:${port}`
+  })
+}
 
 /**
  * Opens the Unix socket and the TCP listeners; all of them serve the same table.

@@ -13,6 +13,7 @@ import { openDocument } from '@selvedge/service-kit/store'
 import { createDpopVerifier, createTokenVerifier } from '@selvedge/service-kit/tokens'
 import { createAccount } from './account/account.ts'
 import { openApiKey } from './api-key.ts'
+import { createDiscoverySession } from './cloud/discovery-session.ts'
 import { createEdgeTokens } from './cloud/edge-tokens.ts'
 import { createLink } from './cloud/link.ts'
 import { createRetry } from './cloud/retry.ts'
@@ -20,13 +21,19 @@ import { statedServices } from './cloud/stated-services.ts'
 import { deviceName, type RuntimeConfig } from './config.ts'
 import { createGps } from './gps/gps.ts'
 import { createPublisher } from './gps/publisher.ts'
+import { followReceiver } from './gps/receiver.ts'
 import { createHandlers } from './handlers.ts'
 import { createHmac } from './hmac/hmac.ts'
 import { limits } from './limits.ts'
-import { openListeners } from './listeners.ts'
+import { startLinkLocal } from './link-local/start.ts'
+import { openListeners, reachableAt } from './listeners.ts'
 import { methodTable } from './method-table.ts'
 import { createGetMe } from './node/get-me.ts'
 import { openNodeKey } from './node/node-key.ts'
+import { createLastKnown } from './nodes/last-known.ts'
+import { createNodes } from './nodes/nodes.ts'
+import { nodesRoutes } from './nodes/routes.ts'
+import { createLocationSharing } from './nodes/sharing.ts'
 import { openServices } from './services.ts'
 import { initialState, readState } from './state.ts'
 import { createDeviceClock } from './time/device-clock.ts'
@@ -84,7 +91,41 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
         .catch((cause) => log.error('the account could not be removed', { cause }))
     },
   })
-  const publisher = createPublisher({ ...shared, ...discovery, tokens })
+  /** What serves here, by the path that leads to it. */
+  const ownServices = () =>
+    containers.routes().flatMap(({ container, prefixes }) => {
+      const [path] = prefixes
+      return path === undefined ? [] : [{ name: container.name, path }]
+    })
+  const session = createDiscoverySession({
+    ...shared,
+    ...discovery,
+    tokens,
+    addresses: () => reachableAt(config, listeners.url),
+    services: ownServices,
+  })
+  const publisher = createPublisher({ ...shared, ...discovery, session })
+  const linkLocal = startLinkLocal(config['linkLocal.enabled'], {
+    nodeId,
+    accountId: () => state.value.accountId,
+    accountKey: () => state.value.accountKey?.key,
+    statement: () => ({ name, services: ownServices() }),
+    interfaces: config['linkLocal.interfaces'],
+    port: () => Number(new URL(listeners.url).port),
+    now: clock.now,
+    isTimeTrusted: () => clock.state() === 'trusted',
+    log,
+  })
+  const lastKnown = createLastKnown(join(folder, 'nodes'))
+  const nodes = createNodes({
+    nodeId,
+    state,
+    clock,
+    client: discovery.client,
+    session,
+    lastKnown,
+    neighbours: linkLocal.neighbours,
+  })
   const issuers = config['identity.tenants'].length > 0 ? config['identity.tenants'] : [identity.url]
   const tenants = openTenants({
     ...shared,
@@ -118,7 +159,12 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
   const onAccountChange = () => {
     tokens.forget()
     contact.wake()
-    void state.settled().then(() => containers.followAccount())
+    // The registry has to know the account before the discovery service can be told.
+    void state.settled().then(() => {
+      session.restate()
+      linkLocal.restate()
+      return containers.followAccount()
+    })
   }
   const account = createAccount(state, clock, onAccountChange, () => tokens.notices().length > 0)
 
@@ -129,7 +175,11 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
   let telling: NodeJS.Timeout | undefined
   const tellServices = () => {
     clearTimeout(telling)
-    telling = setTimeout(() => void tokens.report().catch(() => undefined), tellAfter)
+    telling = setTimeout(() => {
+      void tokens.report().catch(() => undefined)
+      void publisher.restate()
+      linkLocal.restate()
+    }, tellAfter)
   }
   const services = await openServices({
     config,
@@ -141,11 +191,19 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
     nonce: dpop.nonce,
     onChange: tellServices,
     accountId: () => state.value.accountId,
+    routes: [nodesRoutes(nodes)],
     url: () => listeners.url,
   })
   const { images, containers } = services
 
   const table = methodTable(config)
+  const gps = createGps({
+    state,
+    clock,
+    publisher,
+    order: table.updateGps.params.map((each) => each.name),
+    limits: { maxError: config['gps.maxError'], maxInterval: config['gps.maxInterval'] * 1000 },
+  })
   const documentFor = (url: string) =>
     openRpcDocument(table.all, { title: 'Selvedge runtime', version, url: url + rpcPath })
   const dispatcher = createDispatcher<CallContext>({
@@ -163,12 +221,9 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
       }),
       tokens,
       account,
-      gps: createGps(
-        state,
-        clock,
-        publisher,
-        table.updateGps.params.map((each) => each.name),
-      ),
+      gps,
+      nodes,
+      sharing: createLocationSharing(state, clock, publisher.restate),
       hmac: createHmac({ ...shared, ...identity, tokens }),
       images,
       containers,
@@ -198,6 +253,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
   setTimeout(contact.wake, contactAfter)
   revocations.start()
   publisher.resume()
+  const unfollow = followReceiver(config['gps.source'], gps, log)
   void containers.resume()
   const lookForKeys = setInterval(() => contact.wake(), keysInterval)
 
@@ -206,12 +262,15 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
     async stop() {
       clearInterval(lookForKeys)
       clearTimeout(telling)
+      unfollow()
       await Promise.all([
         listeners.close(),
         services.close(),
         publisher.stop(),
         contact.stop(),
         revocations.stop(),
+        linkLocal.close(),
+        lastKnown.close(),
       ])
       await state.close()
       log.debug('stopped')

@@ -20,7 +20,8 @@ import { openHostSocket } from './gateway/host-socket.ts'
 import { createRoutes } from './gateway/routes.ts'
 import { createServiceIdentity } from './gateway/service-identity.ts'
 import { type Images, openImages } from './images/images.ts'
-import { createRest } from './mcm/rest.ts'
+import { mcmRoutes } from './mcm/routes.ts'
+import { createRest, type Routes } from './rest/rest.ts'
 import type { Authorize } from './tokens/authorize.ts'
 
 export interface Services {
@@ -47,6 +48,8 @@ export interface ServicesParts {
   /** Called when containers came, changed or went. */
   readonly onChange: () => void
   readonly accountId: () => string
+  /** What else is served beside images and containers. */
+  readonly routes: readonly Routes[]
   /** URL of the runtime, once it listens. */
   readonly url: () => string
 }
@@ -130,7 +133,10 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
     nonce: parts.nonce,
     onInternalError,
   })
-  const rest = createRest({ images, containers, authorize, nonce: parts.nonce, onInternalError })
+  const rest = createRest({ authorize, nonce: parts.nonce, onInternalError }, [
+    mcmRoutes({ images, containers }),
+    ...parts.routes,
+  ])
 
   return {
     images,

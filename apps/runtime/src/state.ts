@@ -1,4 +1,5 @@
 /** What the runtime keeps: one small document, so that every change is one write and one fsync. */
+import { defaultSharing, fixSources, sharing } from '@selvedge/protocol'
 import { publicJwk } from '@selvedge/protocol/tokens'
 import type { DocumentStore } from '@selvedge/service-kit/store'
 import * as z from 'zod'
@@ -11,7 +12,9 @@ const storedFix = z.object({
   /** Unix milliseconds. Later than that of every fix before it. */
   fixedAt: z.number(),
   receivedAt: z.number(),
-  source: z.literal('api'),
+  source: z.enum(fixSources),
+  /** Metres, as a receiver says. */
+  accuracy: z.number().nullable().default(null),
   /** Whether the discovery service has it. May lag behind: then the fix is sent once more, which does no harm. */
   published: z.boolean(),
 })
@@ -26,6 +29,12 @@ const runtimeState = z.object({
   /** Accounts that were removed, and the second up to which their tokens are refused. */
   revokedUntil: z.record(z.string(), z.number()),
   fix: storedFix.nullable(),
+  /** Who is told where this node is. */
+  sharing: sharing.default(defaultSharing),
+  /** Until when the discovery service keeps a track, Unix milliseconds; 0: it keeps none. */
+  trackUntil: z.number().default(0),
+  /** What the nodes of the account know each other by on a network, in base64url; of this account only. */
+  accountKey: z.object({ accountId: z.string(), key: z.string() }).nullable().default(null),
   /** The cloud's half of the HMAC agreement. */
   hmacCloudKey: publicJwk.nullable(),
   /** Published keys of the issuers, so that tokens are checked offline. */
@@ -46,6 +55,9 @@ export const initialState: RuntimeState = {
   report: null,
   revokedUntil: {},
   fix: null,
+  sharing: defaultSharing,
+  trackUntil: 0,
+  accountKey: null,
   hmacCloudKey: null,
   keySets: {},
   timeFloor: 0,

@@ -76,7 +76,9 @@ export function createDiscoveryClient(connection: Connection): DiscoveryClient {
     },
     async nodes(query, authorize, options) {
       const given = Object.entries(query).filter(([, value]) => value !== undefined)
-      const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]))
+      const search = new URLSearchParams(
+        given.map(([name, value]): [string, string] => [name, String(value)]),
+      )
       const path = `${discoveryPaths.nodes}?${search}`
       return read(url, nodeList, await get(path, authorize('GET', path, ''), options))
     },

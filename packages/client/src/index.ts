@@ -2,7 +2,12 @@
  * Typed callers of the three Selvedge services, for any modern JavaScript runtime and for browsers. It knows the contract and
  * nothing of how a service works.
  */
-export { createDiscoveryClient, type DiscoveryClient } from './discovery.ts'
+export {
+  type AuthorizeRequest,
+  createDiscoveryClient,
+  type DiscoveryClient,
+  type NodesQuery,
+} from './discovery.ts'
 export { ConnectionFailure, isSelvedgeError, OAuthFailure, RpcFailure, type SelvedgeError } from './errors.ts'
 export { createIdentityClient, type Exchange, type IdentityClient, type Prove } from './identity.ts'
 export { callRpc, createRpcClient, type MethodTable, type RpcClient, type RpcConnection } from './rpc.ts'

@@ -5,7 +5,7 @@ import { asOAuth, type EventStream, openEventStream } from '@selvedge/service-ki
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { KnownLocation, LocationStore } from '../stores/location-store.ts'
-import { placeFor } from './show.ts'
+import { placeFor, toldTo } from './show.ts'
 
 export interface AccountParts {
   readonly store: LocationStore
@@ -66,15 +66,7 @@ export function addAccountEndpoints(app: FastifyInstance, { store, verifier }: A
 /** What people of the account are told. */
 function toAccountFix(location: KnownLocation): AccountFix | undefined {
   const told = placeFor(location, 'account')
-  const isExact = told?.precision === 'exact'
-  return (
-    told && {
-      nodeId: location.nodeId,
-      longitude: told.place.longitude,
-      latitude: told.place.latitude,
-      speed: isExact ? location.speed : 0,
-      bearing: isExact ? location.bearing : 0,
-      fixedAt: isoTime(location.fixedAt),
-    }
-  )
+  if (!told) return undefined
+  const { longitude, latitude, speed, bearing } = toldTo(location, told)
+  return { nodeId: location.nodeId, longitude, latitude, speed, bearing, fixedAt: isoTime(location.fixedAt) }
 }

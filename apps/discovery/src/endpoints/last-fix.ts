@@ -5,7 +5,7 @@ import { asOAuth } from '@selvedge/service-kit/http-app'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { LocationStore } from '../stores/location-store.ts'
-import { placeFor } from './show.ts'
+import { placeFor, toldTo } from './show.ts'
 
 export interface LastFixParts {
   readonly clock: Clock
@@ -29,12 +29,14 @@ export function addLastFixEndpoint(app: FastifyInstance, { clock, store, verifie
       const told = last && placeFor(last, 'account')
       if (!told)
         throw new OAuthError('not_found', 'the account has no node of this ID that tells where it is')
-      const { fixedAt, receivedAt, sharing: _, heardAt: __, ...rest } = last
+      const { nodeId, nodeName, accountId, fixedAt, receivedAt, source, suspect } = last
       return {
-        ...rest,
-        longitude: told.place.longitude,
-        latitude: told.place.latitude,
-        precision: told.precision,
+        nodeId,
+        nodeName,
+        accountId,
+        ...toldTo(last, told),
+        source,
+        suspect,
         fixedAt: isoTime(fixedAt),
         receivedAt: isoTime(receivedAt),
         ageSeconds: Math.max(0, Math.floor((clock.now() - fixedAt) / 1000)),

@@ -16,6 +16,22 @@ export function placeFor(
   return place && { place, precision }
 }
 
+/** Place and movement, where a client expects numbers: without the movement of a node that is told coarsely. */
+export function toldTo(
+  location: KnownLocation,
+  { place, precision }: NonNullable<ReturnType<typeof placeFor>>,
+) {
+  const isExact = precision === 'exact'
+  return {
+    longitude: place.longitude,
+    latitude: place.latitude,
+    precision,
+    speed: isExact ? location.speed : 0,
+    bearing: isExact ? location.bearing : 0,
+    ...(isExact && location.accuracy !== undefined && { accuracy: location.accuracy }),
+  }
+}
+
 /** The fix as an audience is told it; null where nothing is. Others learn the place and the minute, no more. */
 export function showFix(
   location: KnownLocation | undefined,

@@ -45,7 +45,8 @@ const engines: Record<string, Engine> = {
     async open(folder) {
       const database: SqlStore = await openSqlite(join(folder, 'locations.db'), migrations)
       const store = await openEmbeddedStore(database, log)
-      return { store, close: async () => void (await store.close(), await database.close()) }
+      const close = () => store.close().then(() => database.close())
+      return { store, close }
     },
   },
   cluster: {

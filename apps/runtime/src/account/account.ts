@@ -1,4 +1,4 @@
-import { RpcError } from '@selvedge/protocol'
+import { defaultSharing, RpcError } from '@selvedge/protocol'
 import type { AccessClaims } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { StateStore } from '../state.ts'
@@ -65,6 +65,9 @@ export function createAccount(
       report: { id: '' },
       // Where the device was is the former account's business.
       fix: null,
+      trackUntil: 0,
+      accountKey: null,
+      sharing: defaultSharing,
       revokedUntil: Object.fromEntries([
         ...Object.entries(value.revokedUntil).slice(-maxRemoved),
         [id, until],

@@ -2,6 +2,8 @@
 export interface Retry {
   /** Does the work at once, a planned attempt or not. While it runs: once more after it, since what it saw may be old by then. */
   wake(): void
+  /** The same, unless it runs or waits for its next attempt. */
+  wakeIfIdle(): void
   stop(): Promise<void>
 }
 
@@ -35,12 +37,17 @@ export function createRetry(work: () => Promise<boolean>): Retry {
     running = run()
   }
 
+  function wake(): void {
+    isWanted = true
+    if (running || stopped) return
+    clearTimeout(timer)
+    start()
+  }
+
   return {
-    wake() {
-      isWanted = true
-      if (running || stopped) return
-      clearTimeout(timer)
-      start()
+    wake,
+    wakeIfIdle() {
+      if (!timer && !running) wake()
     },
     async stop() {
       stopped = true

@@ -1,4 +1,6 @@
-import { type GpsSignal, RpcError, readGpsSignal } from '@selvedge/protocol'
+import { isWorthSending, type Motion, type SendingLimits } from '@selvedge/geo'
+import type { Reading } from '@selvedge/geo/receivers'
+import { type FixSource, type GpsSignal, RpcError, readGpsSignal } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { StateStore, StoredFix } from '../state.ts'
 import type { Publisher } from './publisher.ts'
@@ -6,34 +8,72 @@ import type { Publisher } from './publisher.ts'
 export interface Gps {
   /** @throws RpcError `invalid_params` */
   update(signal: GpsSignal): Promise<{ status: 'ok' | 'queued' }>
+  /** Takes what a receiver says. It is kept and sent where whoever goes by the last one would be wrong. */
+  observe(reading: Reading, source: FixSource): Promise<void>
   /** @throws RpcError `not_found` */
   last(): object
 }
 
-/** @param order positional order of updateGps, for its refusals */
-export function createGps(
-  state: StateStore,
-  clock: Clock,
-  publisher: Publisher,
-  order: readonly string[],
-): Gps {
+export interface GpsParts {
+  readonly state: StateStore
+  readonly clock: Clock
+  readonly publisher: Publisher
+  /** Positional order of updateGps, for its refusals. */
+  readonly order: readonly string[]
+  /** How wrong others may be about a device that is followed. */
+  readonly limits: SendingLimits
+}
+
+export function createGps({ state, clock, publisher, order, limits }: GpsParts): Gps {
+  /** The newest word of a receiver; an idle disk matters more than the last second of it. */
+  let observed: StoredFix | undefined
+  let sent: Motion | undefined
+
+  async function keep(fix: StoredFix): Promise<boolean> {
+    const timeFloor = Math.max(state.value.timeFloor, fix.receivedAt)
+    await state.update((value) => ({ ...value, fix, timeFloor }))
+    return publisher.publish(fix.fixedAt)
+  }
+
+  const fixOf = (signal: GpsSignal, source: FixSource, accuracy: number | null): StoredFix => {
+    const receivedAt = clock.now()
+    const before = Math.max(state.value.fix?.fixedAt ?? 0, observed?.fixedAt ?? 0)
+    const fixedAt = nextFixTime(receivedAt, before === 0 ? undefined : before)
+    return { signal, fixedAt, receivedAt, source, accuracy, published: false }
+  }
+
   return {
     async update({ longitude, latitude, speed, bearing }) {
       const signal = { longitude, latitude, speed, bearing }
-      readGpsSignal(signal, order)
-      const receivedAt = clock.now()
-      const timeFloor = Math.max(state.value.timeFloor, receivedAt)
-      const fixedAt = nextFixTime(receivedAt, state.value.fix?.fixedAt)
-      const fix: StoredFix = { signal, fixedAt, receivedAt, source: 'api', published: false }
-      await state.update((value) => ({ ...value, fix, timeFloor }))
-      return { status: (await publisher.publish(fixedAt)) ? 'ok' : 'queued' }
+      const values = readGpsSignal(signal, order)
+      const fix = fixOf(signal, 'api', null)
+      observed = undefined
+      sent = { ...values, fixedAt: fix.fixedAt }
+      return { status: (await keep(fix)) ? 'ok' : 'queued' }
+    },
+    async observe({ longitude, latitude, speed, bearing, accuracy }, source) {
+      const fix = fixOf({ longitude, latitude, speed, bearing }, source, accuracy ?? null)
+      observed = fix
+      const now = { longitude, latitude, speed, bearing, fixedAt: fix.fixedAt }
+      if (state.value.accountId === '' || !isWorthSending(sent, now, limits)) return
+      sent = now
+      await keep(fix)
     },
     last() {
-      const { fix } = state.value
-      if (!fix)
+      const { fix: kept } = state.value
+      const fix = observed && observed.fixedAt > (kept?.fixedAt ?? 0) ? observed : kept
+      if (!fix || state.value.accountId === '') {
         throw new RpcError('not_found', 'no location was recorded yet', { hint: 'Call updateGps first.' })
-      const { signal, fixedAt, receivedAt, source, published } = fix
-      return { ...signal, fixedAt: isoTime(fixedAt), receivedAt: isoTime(receivedAt), source, published }
+      }
+      const { signal, fixedAt, receivedAt, source, accuracy, published } = fix
+      return {
+        ...signal,
+        fixedAt: isoTime(fixedAt),
+        receivedAt: isoTime(receivedAt),
+        accuracy,
+        source,
+        published,
+      }
     },
   }
 }

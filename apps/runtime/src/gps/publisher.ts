@@ -1,38 +1,38 @@
 /**
  * Sends the newest fix to the discovery service. One request at a time; fixes that come meanwhile replace each other, since
- * only the newest is worth sending. What could not be sent is sent when the service is back.
+ * only the newest is worth sending, unless a track is kept. What could not be sent is sent when the service is back; and when
+ * there was nothing to send for a while, the newest once more, as a sign of life.
  */
-import { type DiscoveryClient, isSelvedgeError, OAuthFailure } from '@selvedge/client'
-import { discoveryPaths, RpcError, readGpsSignal } from '@selvedge/protocol'
-import { discoveryAudience } from '@selvedge/protocol/tokens'
+import { type DiscoveryClient, isSelvedgeError } from '@selvedge/client'
+import { type FixInput, maxFixes, RpcError, readGpsSignal } from '@selvedge/protocol'
 import type { Log } from '@selvedge/service-kit/log'
-import { createProof } from '@selvedge/service-kit/tokens'
-import type { EdgeTokens } from '../cloud/edge-tokens.ts'
+import type { DiscoverySession } from '../cloud/discovery-session.ts'
 import type { Link } from '../cloud/link.ts'
 import { createRetry } from '../cloud/retry.ts'
-import type { NodeKey } from '../node/node-key.ts'
 import type { StateStore, StoredFix } from '../state.ts'
 import type { DeviceClock } from '../time/device-clock.ts'
 
 export interface Publisher {
   /** Gives whether the discovery service has this fix or a newer one, within two seconds. */
   publish(fixedAt: number): Promise<boolean>
-  /** Sends what is left from before. */
+  /** Tells the service that something that was stated has changed. Gives whether it knows, within two seconds. */
+  restate(): Promise<boolean>
+  /** Sends what is left from before, and signs of life from then on. */
   resume(): void
   stop(): Promise<void>
 }
 
-/** Milliseconds that updateGps waits for the discovery service. */
+/** Milliseconds that a caller waits for the discovery service. */
 const patience = 2000
 /** A failure that took this many milliseconds is not worth waiting for again for a second; a quick one is tried each time. */
 const slow = 500
 const cooling = 1000
+/** Milliseconds between two looks whether a sign of life is due. */
+const look = 5000
 
 export interface PublisherParts {
-  readonly url: string
   readonly client: DiscoveryClient
-  readonly key: NodeKey
-  readonly tokens: EdgeTokens
+  readonly session: DiscoverySession
   readonly state: StateStore
   readonly clock: DeviceClock
   readonly link: Link
@@ -40,82 +40,132 @@ export interface PublisherParts {
 }
 
 interface Waiter {
+  /** The fix, or the number of the statement, that the caller waits for. */
   readonly fixedAt: number
+  readonly statement: number
   readonly settle: (published: boolean) => void
 }
 
-export function createPublisher(parts: PublisherParts): Publisher {
-  const { state, clock, link, log, tokens } = parts
+export function createPublisher({ client, session, state, clock, link, log }: PublisherParts): Publisher {
   let waiters: Waiter[] = []
   let failedAt = Number.NEGATIVE_INFINITY
   /** The latest fix that the service has accepted since the start. */
   let acceptedUpTo = Number.NEGATIVE_INFINITY
+  /** Numbers of the newest statement, and of the newest that the service knows. */
+  let stated = 0
+  let known = 0
+  let heardAt = Number.NEGATIVE_INFINITY
+  /** Fixes that were replaced before they were sent, while a track is kept. */
+  let passed: StoredFix[] = []
+  let seen: StoredFix | null = null
+  let timer: NodeJS.Timeout | undefined
   const retry = createRetry(sendNewest)
 
-  function settle(published: boolean, upTo: number): void {
-    const served = waiters.filter(({ fixedAt }) => fixedAt <= upTo)
-    waiters = waiters.filter(({ fixedAt }) => fixedAt > upTo)
+  function settle(published: boolean, isServed: (waiter: Waiter) => boolean): void {
+    const served = waiters.filter(isServed)
+    waiters = waiters.filter((each) => !isServed(each))
     for (const each of served) each.settle(published)
   }
+
+  const isAssociated = () => state.value.accountId !== ''
+  const isOverdue = () => clock.monotonic() - heardAt >= session.reportWithin()
 
   /** Sends until nothing is left to send; gives false after a failure. */
   async function sendNewest(): Promise<boolean> {
     for (;;) {
       const { fix } = state.value
-      if (!fix || fix.published) return true
+      const isNew = fix !== null && !fix.published
+      if (!isAssociated() || (!isNew && known === stated && !isOverdue())) return true
       const begunAt = clock.monotonic()
+      const statement = stated
       try {
         await send(fix)
       } catch (cause) {
         if (!isSelvedgeError(cause) && !(cause instanceof RpcError))
           log.error('a fix could not be sent', { cause })
-        if (cause instanceof OAuthFailure && cause.reason === 'invalid_token') tokens.forget()
         if (!(cause instanceof RpcError)) link.failed((cause as Error).message)
         if (clock.monotonic() - begunAt > slow) failedAt = clock.monotonic()
-        settle(false, Number.POSITIVE_INFINITY)
+        settle(false, () => true)
         return false
       }
       link.succeeded()
       failedAt = Number.NEGATIVE_INFINITY
-      state.updateLazily((value) =>
-        value.fix?.fixedAt === fix.fixedAt ? { ...value, fix: { ...value.fix, published: true } } : value,
-      )
-      acceptedUpTo = fix.fixedAt
-      settle(true, fix.fixedAt)
+      heardAt = clock.monotonic()
+      known = Math.max(known, statement)
+      if (isNew) {
+        state.updateLazily((value) =>
+          value.fix?.fixedAt === fix.fixedAt ? { ...value, fix: { ...value.fix, published: true } } : value,
+        )
+        acceptedUpTo = fix.fixedAt
+      }
+      settle(true, (waiter) => waiter.fixedAt <= acceptedUpTo && waiter.statement <= known)
     }
   }
 
-  async function send({ signal, fixedAt }: StoredFix): Promise<void> {
-    const { client, key, url } = parts
-    const token = await tokens.get(discoveryAudience)
-    const { privateKey, jwk } = key.signing
-    const htu = url + discoveryPaths.fixes
-    const prove = (nonce: string | undefined) =>
-      createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, accessToken: token })
-    await client.report({ ...readGpsSignal(signal, []), fixedAt }, token, prove)
+  async function send(newest: StoredFix | null): Promise<void> {
+    const batch = passed.splice(0, maxFixes - 1)
+    const fixes = [...batch, ...(newest ? [newest] : [])].map(toReport)
+    await session
+      .use((authorize) => client.report(fixes, authorize))
+      .catch((cause: unknown) => {
+        passed.unshift(...batch)
+        throw cause
+      })
+  }
+
+  /** With a track, what is replaced unsent is kept for it, as far as one report goes. */
+  function keepForTrack(): void {
+    const { fix, trackUntil } = state.value
+    if (seen && !seen.published && seen.fixedAt !== fix?.fixedAt && trackUntil > clock.now())
+      passed = [...passed, seen].slice(1 - maxFixes)
+    seen = fix
+  }
+
+  function wait(fixedAt: number, statement: number): Promise<boolean> {
+    if (clock.monotonic() - failedAt < cooling) return Promise.resolve(false)
+    return new Promise<boolean>((resolve) => {
+      const late = setTimeout(() => resolve(false), patience)
+      waiters.push({
+        fixedAt,
+        statement,
+        settle(published) {
+          clearTimeout(late)
+          resolve(published)
+        },
+      })
+      retry.wake()
+    })
   }
 
   return {
     publish(fixedAt) {
+      keepForTrack()
       // A newer one may have gone out while this one was being written.
       if (fixedAt <= acceptedUpTo) return Promise.resolve(true)
-      if (clock.monotonic() - failedAt < cooling) return Promise.resolve(false)
-      return new Promise<boolean>((resolve) => {
-        const late = setTimeout(() => resolve(false), patience)
-        waiters.push({
-          fixedAt,
-          settle(published) {
-            clearTimeout(late)
-            resolve(published)
-          },
-        })
-        retry.wake()
-      })
+      return wait(fixedAt, 0)
     },
-    resume: () => retry.wake(),
+    restate() {
+      session.restate()
+      stated++
+      return isAssociated() ? wait(Number.NEGATIVE_INFINITY, stated) : Promise.resolve(false)
+    },
+    resume() {
+      retry.wake()
+      timer = setInterval(() => {
+        if (isAssociated() && isOverdue()) retry.wakeIfIdle()
+      }, look)
+    },
     async stop() {
-      settle(false, Number.POSITIVE_INFINITY)
+      clearInterval(timer)
+      settle(false, () => true)
       await retry.stop()
     },
   }
 }
+
+const toReport = ({ signal, fixedAt, source, accuracy }: StoredFix): FixInput => ({
+  ...readGpsSignal(signal, []),
+  fixedAt,
+  source,
+  ...(accuracy !== null && { accuracy }),
+})

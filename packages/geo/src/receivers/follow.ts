@@ -18,7 +18,11 @@ export function parseSource(text: string): ReceiverSource | undefined {
   if (text.startsWith('nmea:') && text.length > 5) return { kind: 'nmea', path: text.slice(5) }
   const url = text.startsWith('gpsd://') ? URL.parse(text.replace('gpsd:', 'http:')) : null
   if (!url || url.hostname === '' || url.pathname !== '/') return undefined
-  return { kind: 'gpsd', host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? (text.endsWith(':80') ? 80 : gpsdPort) : Number(url.port) }
+  return {
+    kind: 'gpsd',
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? (text.endsWith(':80') ? 80 : gpsdPort) : Number(url.port),
+  }
 }
 
 export interface Follow {
@@ -30,7 +34,10 @@ export interface Follow {
 }
 
 /** @returns when the source has ended for good; `stop` ends it */
-export function follow(source: ReceiverSource, { onReading, onTrouble, again }: Follow): { stop(): void; ended: Promise<void> } {
+export function follow(
+  source: ReceiverSource,
+  { onReading, onTrouble, again }: Follow,
+): { stop(): void; ended: Promise<void> } {
   const ended = Promise.withResolvers<void>()
   let stream: Readable | undefined
   let timer: NodeJS.Timeout | undefined

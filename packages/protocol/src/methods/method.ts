@@ -67,15 +67,20 @@ export type ParamsOf<M extends Method> = {
 }
 
 /** The parameters of a method by name, as a caller gives them. */
-export type InputOf<M extends Method> = {
-  [P in M['params'][number] as undefined extends z.input<P['schema']> ? never : P['name']]: z.input<
-    P['schema']
-  >
-} & {
-  [P in M['params'][number] as undefined extends z.input<P['schema']> ? P['name'] : never]?: z.input<
-    P['schema']
-  >
-}
+export type InputOf<M extends Method> = Flat<
+  {
+    [P in M['params'][number] as undefined extends z.input<P['schema']> ? never : P['name']]: z.input<
+      P['schema']
+    >
+  } & {
+    [P in M['params'][number] as undefined extends z.input<P['schema']> ? P['name'] : never]?: z.input<
+      P['schema']
+    >
+  }
+>
+
+/** The same members, as one type. */
+type Flat<T> = { [Name in keyof T]: T[Name] }
 
 export type ResultOf<M extends Method> = z.output<M['result']>
 

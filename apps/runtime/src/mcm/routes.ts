@@ -9,41 +9,23 @@ import {
   methods,
   RpcError,
 } from '@selvedge/protocol'
-import type { AccessClaims } from '@selvedge/protocol/tokens'
-import { readBody, sendJson } from '@selvedge/service-kit/http'
+import { readBody } from '@selvedge/service-kit/http'
 import type { Containers } from '../containers/containers.ts'
-import { provenRequest, readToken } from '../gateway/read-token.ts'
-import { sendError, sendRefusal } from '../gateway/refusal.ts'
 import type { Images } from '../images/images.ts'
-import type { Authorize } from '../tokens/authorize.ts'
+import type { Routes } from '../rest/rest.ts'
 import { receiveImage } from './receive-image.ts'
 
-export interface RestParts {
+export interface McmParts {
   readonly images: Images
   readonly containers: Containers
-  readonly authorize: Authorize
-  /** The next DPoP nonce, for callers whose proof was refused. */
-  readonly nonce: () => string
-  readonly onInternalError: (cause: unknown) => string
 }
 
 const maxBody = 256 * 1024
 const defaultTail = 100
 
-type Handle = (call: {
-  readonly owner: AccessClaims
-  readonly id: string
-  readonly query: URLSearchParams
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-}) => Promise<unknown>
-
-/** Method and path, with `{id}` for the id of a thing. What a handler gives is the answer; undefined where it has answered. */
-type Table = Readonly<Record<string, Handle>>
-
-function tableOf({ images, containers }: RestParts): Table {
+export function mcmRoutes({ images, containers }: McmParts): Routes {
   const { images: imagesPath, uploads, containers: containersPath } = mcmPaths
-  return {
+  const table: Routes['table'] = {
     [`GET ${imagesPath}`]: async ({ owner }) => ({ data: images.list(owner) }),
     [`POST ${imagesPath}`]: async ({ owner, request }) =>
       receiveImage(request, {
@@ -77,55 +59,7 @@ function tableOf({ images, containers }: RestParts): Table {
     },
     [`GET ${containersPath}/{id}/history`]: async ({ owner, id }) => containers.history(owner, id),
   }
-}
-
-/** Gives false where the path is not of this API. */
-export type Rest = (request: IncomingMessage, response: ServerResponse) => boolean
-
-export function createRest(parts: RestParts): Rest {
-  const table = tableOf(parts)
-  const patterns = Object.keys(table).map((key) => {
-    const [method = '', path = ''] = key.split(' ')
-    return { key, method, path: new RegExp(`^${path.replace('{id}', '([^/]+)')}$`) }
-  })
-
-  return (request, response) => {
-    const { url = '', method = '' } = request
-    if (!url.startsWith(`${mcmPaths.prefix}/`)) return false
-    const { pathname, searchParams: query } = new URL(url, 'http://localhost')
-    const matches = patterns.filter(({ path }) => path.test(pathname))
-    const match = matches.find((each) => each.method === method)
-    const fail = (cause: unknown) => {
-      if (request.headers.dpop !== undefined) response.setHeader('DPoP-Nonce', parts.nonce())
-      request.resume()
-      response.setHeader('Connection', 'close')
-      sendError(response, cause, parts.onInternalError)
-    }
-    if (matches.length === 0)
-      fail(new RpcError('not_found', `there is nothing at ${JSON.stringify(pathname.slice(0, 200))}`))
-    else if (!match) {
-      const allow = matches.map((each) => each.method).join(', ')
-      request.resume()
-      sendRefusal(response, {
-        status: 405,
-        reason: 'method_not_allowed',
-        message: `send ${allow}`,
-        headers: { Allow: allow },
-      })
-    } else {
-      const run = async () => {
-        const token = readToken(request.headers.authorization)
-        if (token === undefined)
-          throw new RpcError('token_missing', 'send "Authorization: Bearer <access token>"')
-        const owner = await parts.authorize(token, methods.getImages.access, provenRequest(request))
-        const id = decodeURIComponent(match.path.exec(pathname)![1] ?? '')
-        const result = await table[match.key]!({ owner, id, query, request, response })
-        if (result !== undefined) sendJson(response, 200, JSON.stringify(result))
-      }
-      run().catch(fail)
-    }
-    return true
-  }
+  return { prefix: mcmPaths.prefix, access: methods.getImages.access, table }
 }
 
 /** Lines as they come, one JSON object a line, until the client has enough. */

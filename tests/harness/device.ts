@@ -1,0 +1,115 @@
+/** A device without a runtime: its key, its tokens, its session with the discovery service. */
+import { generateKeyPairSync } from 'node:crypto'
+import { type AuthorizeRequest, createDiscoveryClient, createIdentityClient } from '@selvedge/client'
+import { createNodeFetch } from '@selvedge/client/node'
+import {
+  defaultSharing,
+  discoveryPaths,
+  type FixInput,
+  identityPaths,
+  type SessionRequest,
+} from '@selvedge/protocol'
+import { discoveryAudience, publicJwk } from '@selvedge/protocol/tokens'
+import { systemClock } from '@selvedge/service-kit/clock'
+import { createProof, nodeIdOf, offerSession } from '@selvedge/service-kit/tokens'
+import type { Developer } from './flow.ts'
+
+export type Device = Awaited<ReturnType<typeof createDevice>>
+
+/** @param discoveryUrl of the service that it reports to; `proofUrl` where that is known by another name */
+export async function createDevice(
+  {
+    identityUrl,
+    discoveryUrl,
+    proofUrl = discoveryUrl,
+  }: { identityUrl: string; discoveryUrl: string; proofUrl?: string },
+  developer: Pick<Developer, 'clientId' | 'idToken' | 'accountId'>,
+  name = 'device',
+) {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
+  const nodeId = nodeIdOf(jwk)
+  const fetch = createNodeFetch()
+  const identity = createIdentityClient({ url: identityUrl, fetch })
+  const discovery = createDiscoveryClient({ url: discoveryUrl, fetch })
+  const edgeToken = async (more: object = {}) =>
+    (
+      await identity.edgeToken((nonce) =>
+        createProof({
+          key: privateKey,
+          jwk,
+          htm: 'POST',
+          htu: identityUrl + identityPaths.edgeToken,
+          clock: systemClock,
+          nonce,
+          node: { name, hmac_key: jwk, ...more },
+        }),
+      )
+    ).id_token
+  const { access_token: accessToken } = await identity.exchange({
+    clientId: developer.clientId,
+    developerIdToken: developer.idToken,
+    edgeIdToken: await edgeToken(),
+    scope: 'openid edge:account:associate',
+  })
+  await edgeToken({ account: { id: developer.accountId, access_token: accessToken } })
+  const token = await edgeToken({ audience: discoveryAudience })
+  let session: AuthorizeRequest | undefined
+
+  async function begin(
+    more: Partial<SessionRequest> = {},
+    shown = token,
+    signedBody?: string,
+  ): Promise<AuthorizeRequest> {
+    const offer = offerSession()
+    const request = {
+      key: offer.jwk,
+      addresses: [],
+      services: [],
+      sharing: defaultSharing,
+      trackUntil: 0,
+      ...more,
+    }
+    const answer = await discovery.beginSession(request, shown, (nonce, body) =>
+      createProof({
+        key: privateKey,
+        jwk,
+        htm: 'POST',
+        htu: proofUrl + discoveryPaths.sessions,
+        clock: systemClock,
+        nonce,
+        accessToken: shown,
+        body: signedBody ?? body,
+      }),
+    )
+    session = offer.complete(answer, () => performance.now()).authorize
+    return session
+  }
+  const authorize = async () => session ?? begin()
+
+  return {
+    nodeId,
+    accountId: developer.accountId,
+    accessToken,
+    discovery,
+    begin,
+    authorize,
+    tenantToken: () => edgeToken(),
+    report: async (fixes: FixInput | readonly FixInput[], using?: AuthorizeRequest) =>
+      discovery.report(Array.isArray(fixes) ? fixes : [fixes as FixInput], using ?? (await authorize())),
+    near: async (options: { radius?: number; limit?: number } = {}) =>
+      (await discovery.nodes({ cluster: 'proximity', ...options }, await authorize())).data,
+    account: async (options: { limit?: number; after?: string } = {}) =>
+      discovery.nodes({ cluster: 'account', ...options }, await authorize()),
+    track: async (of = nodeId) => discovery.track(of, await authorize()),
+    last: () => discovery.lastFix(nodeId, accessToken),
+  }
+}
+
+let times = 0
+
+/** A fix of now; each later than the one before. */
+export const fixAt = (longitude: number, latitude: number, more: Partial<FixInput> = {}): FixInput => {
+  times = Math.max(times + 1, Date.now())
+  return { longitude, latitude, speed: 0, bearing: 0, fixedAt: times, ...more }
+}
