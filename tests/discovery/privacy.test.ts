@@ -82,7 +82,7 @@ describe('trilateration', () => {
       const [one] = await spies(1)
       await one!.report(fixAt(home.longitude, home.latitude + 0.1))
       const ask = async () =>
-        (await one!.near({ radius: 100_000 })).find((node) => node.nodeId === victim.nodeId)
+        (await one!.near({ radius: 100_000, limit: 100 })).find((node) => node.nodeId === victim.nodeId)
       const before = await ask()
       await victim.report(fixAt(home.longitude + 0.0005, home.latitude + 0.0005))
       const { fix, distance } = (await ask())!
