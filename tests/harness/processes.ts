@@ -29,8 +29,17 @@ export async function startProgram(
   name: 'runtime' | 'identity' | 'discovery',
   env: Record<string, string>,
   args: readonly string[] = [],
+  /** A network namespace to run it in. */
+  space?: string,
 ): Promise<Program> {
-  const child = spawn(process.execPath, [join(root, 'apps', name, 'dist/main.cjs'), ...args], {
+  const inSpace = space === undefined ? [] : ['ip', 'netns', 'exec', space]
+  const [command = '', ...rest] = [
+    ...inSpace,
+    process.execPath,
+    join(root, 'apps', name, 'dist/main.cjs'),
+    ...args,
+  ]
+  const child = spawn(command, rest, {
     // Hundreds of runtimes need not find each other on the network of whoever runs the tests.
     env: { PATH: process.env.PATH, SELVEDGE_LINK_LOCAL: 'false', ...env },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

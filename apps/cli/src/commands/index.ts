@@ -23,6 +23,7 @@ import { containerLogs } from './container/logs.ts'
 import { containerWait } from './container/wait.ts'
 import { dev } from './dev.ts'
 import { doctor } from './doctor.ts'
+import { gpsFollow } from './gps/follow.ts'
 import { gpsShow } from './gps/show.ts'
 import { gpsUpdate } from './gps/update.ts'
 import { hmacCreate } from './hmac/create.ts'
@@ -32,9 +33,12 @@ import { imageList } from './image/list.ts'
 import { imagePack } from './image/pack.ts'
 import { imageRemove } from './image/remove.ts'
 import { init } from './init.ts'
+import { locationShare, locationShow } from './location/share.ts'
+import { locationTrack } from './location/track.ts'
 import { login } from './login.ts'
 import { logout } from './logout.ts'
 import { me } from './me.ts'
+import { nodes } from './nodes.ts'
 import { status } from './status.ts'
 import { tokenAccess } from './token/access.ts'
 import { tokenEdge } from './token/edge.ts'
@@ -53,6 +57,11 @@ export const commands: readonly CommandDeclaration[] = [
   accountShow,
   gpsUpdate,
   gpsShow,
+  gpsFollow,
+  nodes,
+  locationShare,
+  locationShow,
+  locationTrack,
   hmacCreate,
   hmacVerify,
   imageDeploy,
@@ -93,6 +102,7 @@ export const groups: Readonly<Record<string, string>> = {
   token: 'Tokens of this node.',
   account: 'The account that this runtime is associated with.',
   gps: 'Where the device is.',
+  location: 'Who is told where the device is.',
   hmac: 'HMAC codes of this node.',
   image: 'Images on the device.',
   container: 'Services on the device.',

@@ -1,0 +1,92 @@
+import { RpcFailure } from '@selvedge/client'
+import { isWorthSending, type Motion } from '@selvedge/geo'
+import { follow, parseSource, type Reading } from '@selvedge/geo/receivers'
+import { command } from '../../command.ts'
+import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { describeFailure, UsageError } from '../../failure.ts'
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`)
+/** Milliseconds until a receiver that is away is tried again. */
+const again = 5000
+
+export const gpsFollow = command({
+  path: ['gps', 'follow'],
+  summary:
+    'Follow a receiver, and record where the device is as it moves. "gps.source" of the runtime does it without a command.',
+  options: [
+    { flags: '--gpsd <address>', description: 'host:port of gpsd, such as localhost:2947' },
+    { flags: '--nmea <path>', description: 'device or file that speaks NMEA 0183, such as /dev/ttyACM0' },
+    { flags: '--max-error <metres>', description: 'how wrong others may be about where it is; default 50' },
+    { flags: '--max-interval <seconds>', description: 'longest time without a fix; default 120' },
+    ...accessTokenOptions,
+  ],
+  run: async (context, { options }) => {
+    const { gpsd, nmea, maxError = '50', maxInterval = '120' } = options
+    const source = parseSource(
+      typeof gpsd === 'string' ? `gpsd://${gpsd}` : `nmea:${typeof nmea === 'string' ? nmea : ''}`,
+    )
+    if (!source || (gpsd !== undefined && nmea !== undefined))
+      throw new UsageError('there is no receiver to follow', 'Give either --gpsd host:port or --nmea path.')
+    const limits = { maxError: Number(maxError), maxInterval: Number(maxInterval) * 1000 }
+    if (!(limits.maxError > 0 && limits.maxInterval > 0))
+      throw new UsageError(
+        '--max-error and --max-interval are numbers above 0',
+        'Leave them out for the usual ones.',
+      )
+
+    let edgeAccessToken = await accessTokenOf(context, options, 'openid')
+    let sent: Motion | undefined
+    let turn = Promise.resolve()
+    let failure: unknown
+    const counts = { read: 0, recorded: 0 }
+    const record = async (reading: Reading): Promise<void> => {
+      counts.read++
+      // A file is read at once: what counts is when it was so.
+      const now = { ...reading, fixedAt: reading.time ?? context.now() * 1000 }
+      if (!isWorthSending(sent, now, limits)) return
+      const text = (value: number) => String(Math.round(value * 1e7) / 1e7)
+      const update = () =>
+        context.runtime.updateGps({
+          edgeAccessToken,
+          longitude: text(reading.longitude),
+          latitude: text(reading.latitude),
+          speed: text(reading.speed),
+          bearing: text(reading.bearing),
+        })
+      const { status } = await update().catch(async (cause: unknown) => {
+        if (!(cause instanceof RpcFailure) || cause.reason !== 'token_expired') throw cause
+        edgeAccessToken = await accessTokenOf(context, options, 'openid')
+        return update()
+      })
+      sent = now
+      counts.recorded++
+      say(
+        `${reading.latitude.toFixed(6)}, ${reading.longitude.toFixed(6)}  ${reading.speed.toFixed(1)} m/s  ${status}`,
+      )
+    }
+
+    const following = follow(source, {
+      // A device that ends is unplugged and may come back; so may gpsd. A file is over when it ends.
+      ...((source.kind === 'gpsd' || source.path.startsWith('/dev/')) && { again }),
+      onReading(reading) {
+        turn = turn
+          .then(() => record(reading))
+          .catch((cause: unknown) => {
+            // Without a runtime that takes it, there is nothing to follow for.
+            failure ??= cause
+            following.stop()
+          })
+      },
+      onTrouble: (reason) => reason !== undefined && say(`the receiver gives no fixes: ${reason}`),
+    })
+    const stop = () => following.stop()
+    process.once('SIGINT', stop)
+    process.once('SIGTERM', stop)
+    await following.ended
+    await turn
+    if (failure !== undefined)
+      throw failure instanceof Error ? failure : new Error(describeFailure(failure).message)
+    return counts
+  },
+  human: ({ read, recorded }) => `${recorded} of ${read} readings were worth recording`,
+})

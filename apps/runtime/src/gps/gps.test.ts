@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { destination, distanceBetween, predict } from '@selvedge/geo'
+import { openDocument } from '@selvedge/service-kit/store'
+import { createFakeClock } from '@selvedge/service-kit/testing'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { initialState, readState, type StateStore } from '../state.ts'
+import { createGps, type Gps } from './gps.ts'
+
+let folder: string
+let state: StateStore
+let gps: Gps
+let sent: number[]
+const clock = createFakeClock()
+const start = clock.now()
+
+beforeEach(async () => {
+  clock.set(start)
+  folder = mkdtempSync(join(tmpdir(), 'gps-'))
+  state = await openDocument(join(folder, 'state'), { ...initialState, accountId: 'a' }, readState)
+  sent = []
+  gps = createGps({
+    state,
+    clock,
+    publisher: {
+      publish: async () => void sent.push((clock.now() - start) / 1000) === undefined,
+      restate: async () => true,
+      resume: () => undefined,
+      stop: async () => undefined,
+    },
+    order: [],
+    limits: { maxError: 50, maxInterval: 120_000 },
+  })
+})
+afterEach(async () => {
+  await state.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** Drives for some seconds, with a reading a second. */
+async function drive(
+  seconds: number,
+  from: { longitude: number; latitude: number },
+  speed: number,
+  bearingAt: (second: number) => number,
+  told = speed,
+) {
+  let place = from
+  for (let second = 0; second < seconds; second++) {
+    const bearing = bearingAt(second)
+    await gps.observe({ ...place, speed: told, bearing, mode: 3, accuracy: 5 }, 'nmea')
+    place = destination(place, bearing, speed)
+    clock.advance(1000)
+  }
+  return place
+}
+
+describe('a receiver', () => {
+  it('that stands still or goes straight on is told of every two minutes', async () => {
+    await drive(601, { longitude: 10, latitude: 50 }, 30, () => 90)
+    expect(sent).toEqual([0, 120, 240, 360, 480, 600])
+    sent = []
+    clock.advance(1_000_000)
+    const from = (clock.now() - start) / 1000
+    await drive(300, { longitude: 10, latitude: 50 }, 0, () => 0)
+    expect(sent.map((each) => each - from)).toEqual([0, 120, 240])
+  })
+
+  it('that turns is told of when others are wrong by more than 50 m, and they never are by much more', async () => {
+    const end = await drive(60, { longitude: 10, latitude: 50 }, 20, (second) => second * 3)
+    expect(sent.length).toBeGreaterThan(4)
+    expect(sent.length).toBeLessThan(20)
+    const { fix } = state.value
+    const last = {
+      longitude: Number(fix!.signal.longitude),
+      latitude: Number(fix!.signal.latitude),
+      speed: 20,
+      bearing: Number(fix!.signal.bearing),
+      fixedAt: fix!.fixedAt,
+    }
+    const expected = predict(last, clock.now())
+    expect(distanceBetween(expected.longitude, expected.latitude, end.longitude, end.latitude)).toBeLessThan(
+      75,
+    )
+  })
+
+  it('that lies about its speed is told of all the same', async () => {
+    await drive(30, { longitude: 10, latitude: 50 }, 20, () => 0, 0)
+    expect(sent).toEqual([0, 3, 6, 9, 12, 15, 18, 21, 24, 27])
+  })
+
+  it('is shown as it is now, and what is not worth sending is not written', async () => {
+    await drive(10, { longitude: 10, latitude: 50 }, 10, () => 0)
+    const kept = state.value.fix!.fixedAt
+    expect(kept).toBe(start)
+    expect(gps.last()).toMatchObject({
+      source: 'nmea',
+      accuracy: 5,
+      fixedAt: new Date(start + 9000).toISOString(),
+      published: false,
+    })
+  })
+
+  it('and a client: whoever comes later counts, and what a client says is always sent', async () => {
+    await drive(2, { longitude: 10, latitude: 50 }, 0, () => 0)
+    await gps.update({ longitude: '11', latitude: '50', speed: '0', bearing: '0' })
+    expect(gps.last()).toMatchObject({ source: 'api', longitude: '11' })
+    await gps.update({ longitude: '11', latitude: '50', speed: '0', bearing: '0' })
+    expect(sent).toEqual([0, 2, 2])
+    await gps.observe({ longitude: 11, latitude: 50, speed: 0, bearing: 0, mode: 2 }, 'gpsd')
+    expect(gps.last()).toMatchObject({ source: 'gpsd', accuracy: null })
+  })
+
+  it('of a device with no account is shown to nobody, and sent nowhere', async () => {
+    await state.update((value) => ({ ...value, accountId: '' }))
+    await drive(2, { longitude: 10, latitude: 50 }, 0, () => 0)
+    expect(sent).toEqual([])
+    expect(() => gps.last()).toThrow('no location was recorded yet')
+  })
+})

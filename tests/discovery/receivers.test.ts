@@ -1,0 +1,171 @@
+/** Receivers as they are: gpsd with the recordings of its own project (gpsfake), and NMEA 0183 from a pipe. */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream, existsSync, readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { distanceBetween } from '@selvedge/geo'
+import { createGpsdReader, createNmeaReader, type Reading } from '@selvedge/geo/receivers'
+import { freePort } from '@selvedge/service-kit/testing'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { cliEnvOf, runCli } from '../harness/cli.ts'
+import { accessToken, createDeveloper, runtimeOf } from '../harness/flow.ts'
+import {
+  type Program,
+  root,
+  type Stack,
+  startProgram,
+  startStack,
+  temporaryFolder,
+} from '../harness/processes.ts'
+
+const vectors = join(process.env.SELVEDGE_VECTORS ?? join(root, '../shared/vectors'), 'nmea')
+const recordings = ['bt451', 'bu353s4', 'garmin-10x', 'gps-360']
+const hasGpsfake = spawnSync('gpsfake', ['-h']).error === undefined
+const missing = !existsSync(vectors)
+  ? 'the recordings are not there'
+  : hasGpsfake
+    ? ''
+    : 'gpsfake is not installed'
+const fakes: ChildProcess[] = []
+
+/** gpsd on a port, with a recording in place of a receiver, over and over. */
+async function fakeReceiver(name: string, port?: number): Promise<number> {
+  port ??= await freePort()
+  const fake = spawn('gpsfake', ['-P', String(port), '-c', '0.005', join(vectors, `${name}.log`)], {
+    stdio: 'ignore',
+    detached: true,
+  })
+  fakes.push(fake)
+  return port
+}
+async function endFakes(): Promise<void> {
+  for (const fake of fakes.splice(0)) {
+    if (fake.exitCode !== null || fake.signalCode !== null) continue
+    process.kill(-fake.pid!, 'SIGTERM')
+    await once(fake, 'exit')
+  }
+}
+
+/** What a gpsd reports for a while. */
+async function reportsOf(port: number, count: number): Promise<Reading[]> {
+  const read = createGpsdReader()
+  const found: Reading[] = []
+  for (let tries = 0; found.length < count && tries < 100; tries++) {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    socket.on('connect', () => socket.write('?WATCH={"enable":true,"json":true};\n'))
+    socket.on('data', (chunk) => found.push(...read(chunk.toString())))
+    for (let wait = 0; wait < 100 && !socket.destroyed && found.length < count; wait++)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    socket.destroy()
+  }
+  return found
+}
+
+describe.skipIf(missing !== '')(`recordings${missing && `: ${missing}`}`, () => {
+  let stack: Stack
+  let token: string
+  beforeAll(async () => {
+    stack = await startStack()
+    token = await accessToken(stack, await createDeveloper(stack.state))
+    await runtimeOf(stack).associateAccount({ edgeAccessToken: token })
+    await stack.runtime.stop()
+  })
+  let runtime: Program | undefined
+  afterEach(async () => {
+    await runtime?.stop()
+    runtime = undefined
+    await endFakes()
+  })
+  afterAll(() => stack.stop())
+
+  const start = async (source: string) => {
+    runtime = await startProgram(
+      'runtime',
+      {
+        SELVEDGE_STATE: stack.state,
+        SELVEDGE_RUNTIME_PORT: '0',
+        SELVEDGE_IDENTITY_URL: stack.identity.url,
+        SELVEDGE_DISCOVERY_URL: stack.discovery.url,
+      },
+      [`--gps.source=${source}`],
+    )
+    return runtime
+  }
+  const fix = () => runtimeOf({ runtime: runtime! }).getGps({ edgeAccessToken: token })
+
+  it.each(recordings)('%s: our reading of the sentences is what gpsd says of them', async (name) => {
+    const own = createNmeaReader()(readFileSync(join(vectors, `${name}.log`), 'latin1'))
+    const theirs = await reportsOf(await fakeReceiver(name), 12)
+    expect(theirs.length).toBeGreaterThanOrEqual(12)
+    for (const each of theirs) {
+      const same = own.find(
+        (mine) => distanceBetween(mine.longitude, mine.latitude, each.longitude, each.latitude) < 0.5,
+      )
+      // The first place after a stretch without a fix, gpsd believes before GSA confirms it.
+      if (!same && each.mode === 2) continue
+      expect(same, JSON.stringify(each)).toBeDefined()
+    }
+    const both = theirs.filter(
+      (each) => each.time !== undefined && own.some((mine) => mine.time === each.time),
+    )
+    for (const each of both) {
+      const mine = own.find(({ time }) => time === each.time)!
+      if (each.speed > 0) expect(mine.speed).toBeCloseTo(each.speed, 1)
+      if (each.bearing > 0) expect(mine.bearing).toBeCloseTo(each.bearing, 1)
+    }
+  })
+
+  it('the runtime follows gpsd without any client, and comes back when gpsd was away', async () => {
+    const port = await fakeReceiver('garmin-10x')
+    const program = await start(`gpsd://127.0.0.1:${port}`)
+    await expect
+      .poll(fix, { timeout: 20_000 })
+      .toMatchObject({ source: 'gpsd', accuracy: expect.any(Number) })
+    await expect.poll(async () => (await fix()).published, { timeout: 20_000 }).toBe(true)
+    await endFakes()
+    await expect.poll(() => program.errors(), { timeout: 20_000 }).toContain('the receiver gives no fixes')
+    await fakeReceiver('garmin-10x', port)
+    await expect.poll(() => program.errors(), { timeout: 20_000 }).toContain('the receiver gives fixes again')
+  })
+
+  it('a receiver on a pipe: partial lines, noise, then fixes', async () => {
+    const folder = await temporaryFolder()
+    const pipe = join(folder.path, 'receiver')
+    execFileSync('mkfifo', [pipe])
+    const output = createWriteStream(pipe)
+    const log = readFileSync(join(vectors, 'bu353s4.log'), 'latin1')
+    try {
+      await start(`nmea:${pipe}`)
+      output.write('\u0000\u00ff$GPRM')
+      for (let at = 0; at < log.length; at += 700) {
+        output.write(log.slice(at, at + 700))
+        await new Promise((resolve) => setTimeout(resolve, 5))
+      }
+      await expect.poll(fix, { timeout: 20_000 }).toMatchObject({ source: 'nmea' })
+      const { latitude, longitude, accuracy } = await fix()
+      expect(distanceBetween(Number(longitude), Number(latitude), 175.3149, -37.7848)).toBeLessThan(500)
+      expect(accuracy).toBeGreaterThan(5)
+    } finally {
+      output.destroy()
+      await runtime?.stop()
+      await folder.remove()
+    }
+  })
+
+  it('the command follows a file, and records what is worth it', async () => {
+    await start('')
+    const env = { ...cliEnvOf(stack), SELVEDGE_RUNTIME_URL: runtime!.url, SELVEDGE_ACCESS_TOKEN: token }
+    const { out, code } = await runCli(['gps', 'follow', '--nmea', join(vectors, 'bt451.log'), '--json'], env)
+    expect(code).toBe(0)
+    const { read, recorded } = JSON.parse(out) as { read: number; recorded: number }
+    expect(recorded).toBeGreaterThan(1)
+    expect(recorded).toBeLessThan(read / 2)
+    expect(await fix()).toMatchObject({ source: 'api' })
+  })
+
+  it('a source that is none is refused at the start', async () => {
+    await expect(start('/dev/ttyUSB0')).rejects.toThrow(/gps\.source is "\/dev\/ttyUSB0"; expected gpsd:/)
+  })
+})
