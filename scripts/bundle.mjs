@@ -28,6 +28,7 @@ const programs = {
   },
   discovery: { main: 'src/main.ts', 'sqlite-worker': sqliteWorker },
   stack: { main: 'src/main.ts' },
+  simulator: { main: 'src/main.ts' },
   cli: { main: 'src/main.ts' },
 }
 

@@ -17,6 +17,7 @@ const projects = [
   'apps/cli',
   'apps/console',
   'apps/stack',
+  'apps/simulator',
   'examples/backend',
   '.',
 ]

@@ -57,6 +57,7 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   ],
   'apps/cli': [/^node:/, /^@selvedge\/(protocol|client|geo)(\/|$)/, /^(commander|tar|uqr)$/],
   'apps/stack': [/^node:/, /^@selvedge\/service-kit(\/|$)/],
+  'apps/simulator': [/^node:/, /^@selvedge\/(protocol|client|geo|service-kit)(\/|$)/],
 }
 
 /** Inside an app: what a folder may use of its neighbours. `main` is the composition root. */

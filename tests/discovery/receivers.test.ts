@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createWriteStream, existsSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { createDiscoveryClient } from '@selvedge/client'
 import { distanceBetween } from '@selvedge/geo'
 import { createGpsdReader, createNmeaReader, type Reading } from '@selvedge/geo/receivers'
 import { freePort } from '@selvedge/service-kit/testing'
@@ -123,7 +124,11 @@ describe.skipIf(missing !== '')(`recordings${missing && `: ${missing}`}`, () => 
     await expect
       .poll(fix, { timeout: 20_000 })
       .toMatchObject({ source: 'gpsd', accuracy: expect.any(Number) })
-    await expect.poll(async () => (await fix()).published, { timeout: 20_000 }).toBe(true)
+    const { nodeId } = await runtimeOf({ runtime: program }).getMe()
+    const discovery = createDiscoveryClient({ url: stack.discovery.url })
+    await expect
+      .poll(() => discovery.lastFix(nodeId, token).catch(() => undefined), { timeout: 20_000 })
+      .toMatchObject({ source: 'gpsd' })
     await endFakes()
     await expect.poll(() => program.errors(), { timeout: 20_000 }).toContain('the receiver gives no fixes')
     await fakeReceiver('garmin-10x', port)

@@ -99,7 +99,7 @@ describe('one identity service', () => {
     const { id_token: stolen } = await runtimeOf(stack).getEdgeIdToken()
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
-    for (const url of [`${stack.identity.url}/edge/hmac/verify`, `${stack.discovery.url}/v1/fixes`]) {
+    for (const url of [`${stack.identity.url}/edge/hmac/verify`, `${stack.discovery.url}/v1/sessions`]) {
       const send = (headers: Record<string, string>) =>
         fetch(url, {
           method: 'POST',

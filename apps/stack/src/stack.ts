@@ -8,8 +8,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ConfigError, readConfigFile } from '@selvedge/service-kit/config'
-import type { Service } from '@selvedge/service-kit/lifecycle'
-import { type Child, startChild } from './child.ts'
+import { type Child, type Service, startChild } from '@selvedge/service-kit/lifecycle'
 
 type Env = Readonly<Record<string, string | undefined>>
 

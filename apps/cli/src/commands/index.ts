@@ -39,6 +39,7 @@ import { login } from './login.ts'
 import { logout } from './logout.ts'
 import { me } from './me.ts'
 import { nodes } from './nodes.ts'
+import { simulate } from './simulate.ts'
 import { status } from './status.ts'
 import { tokenAccess } from './token/access.ts'
 import { tokenEdge } from './token/edge.ts'
@@ -76,6 +77,7 @@ export const commands: readonly CommandDeclaration[] = [
   why,
   init,
   dev,
+  simulate,
   call,
   adminAccountCreate,
   adminAccountList,

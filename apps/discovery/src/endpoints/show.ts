@@ -25,9 +25,9 @@ export function toldTo(
   return {
     longitude: place.longitude,
     latitude: place.latitude,
-    precision,
     speed: isExact ? location.speed : 0,
     bearing: isExact ? location.bearing : 0,
+    precision,
     ...(isExact && location.accuracy !== undefined && { accuracy: location.accuracy }),
   }
 }

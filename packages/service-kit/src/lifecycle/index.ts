@@ -1,2 +1,4 @@
 /** How a program starts and ends. */
+
+export { type Child, startChild } from './child.ts'
 export { runService, type Service } from './run-service.ts'

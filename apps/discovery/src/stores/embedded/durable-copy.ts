@@ -1,13 +1,13 @@
 /**
  * The durable copy of the live index: a table in SQLite, written behind by the database's worker. What a power cut takes is
- * what came in the last second; nodes tell it again with their next report.
+ * what came in the last moment; nodes tell it again with their next report.
  */
 import type { Log } from '@selvedge/service-kit/log'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import type { KnownLocation } from '../location-store.ts'
 
 /** Milliseconds between a change and the write; nodes of one write. */
-const pause = 1000
+const pause = 250
 const most = 5000
 
 export interface DurableCopy {

@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { ListenError } from '@selvedge/service-kit/http'
+import { ListenError } from '../http/listen.ts'
 
 /** A program that was started and is ready. */
 export interface Child {
   readonly url: string
+  readonly pid: number | undefined
   /** What else it said when it was ready. */
   readonly ready: Readonly<Record<string, string>>
   /** How it ended, in words, once it did. */
@@ -24,8 +25,9 @@ export async function startChild(
   name: string,
   program: string,
   env: Record<string, string | undefined>,
+  args: readonly string[] = [],
 ): Promise<Child> {
-  const child = fork(program, [], {
+  const child = fork(program, [...args], {
     env,
     execArgv: [],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -42,7 +44,7 @@ export async function startChild(
   const ready = await Promise.race([said, ended.then(() => undefined)])
   clearTimeout(late)
   if (!ready) throw new ListenError(`${name} did not start`)
-  return { url: ready.url, ready, ended, stop: () => stopChild(child, ended) }
+  return { url: ready.url, pid: child.pid, ready, ended, stop: () => stopChild(child, ended) }
 }
 
 async function stopChild(child: ChildProcess, ended: Promise<string>): Promise<void> {

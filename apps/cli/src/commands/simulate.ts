@@ -1,0 +1,101 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { command } from '../command.ts'
+import { UsageError } from '../failure.ts'
+
+/** A program of its own, beside this one: nobody who only wants a command should load it. */
+const program = fileURLToPath(
+  new URL(
+    import.meta.url.endsWith('.ts') ? '../../../simulator/dist/main.cjs' : '../../simulator/dist/main.cjs',
+    import.meta.url,
+  ),
+)
+
+interface Figures {
+  readonly ok: number
+  readonly errors: number
+  readonly reasons: Readonly<Record<string, number>>
+  readonly perSecond: number
+  readonly p50: number
+  readonly p99: number
+  readonly max: number
+}
+
+/** What the simulator reports; `--json` prints all of it. */
+interface Report {
+  readonly nodes: number
+  readonly seconds: number
+  readonly seed: string
+  readonly fleet: string
+  readonly setup: { readonly seconds: number; readonly perSecond: number }
+  readonly updates: Figures
+  readonly queries: Figures
+  readonly memory: { readonly before: number; readonly after: number; readonly perNode: number } | null
+}
+
+export const simulate = command({
+  path: ['simulate'],
+  summary: 'Run a fleet of virtual devices, to see how much an installation can take.',
+  options: [
+    {
+      flags: '--nodes <count>',
+      description: 'virtual devices, each with a key, tokens and a session; default 1000',
+    },
+    {
+      flags: '--rate <perSecond>',
+      description: 'reports a second of all of them; default a tenth of the devices',
+    },
+    {
+      flags: '--queries <perSecond>',
+      description: 'questions for what is nearby; default a hundredth of the rate',
+    },
+    { flags: '--seconds <count>', description: 'for how long; default 30, at most 3000' },
+    { flags: '--map <place>', description: '"world" (default), or <longitude>,<latitude>,<radius in km>' },
+    { flags: '--seed <text>', description: 'the same seed is the same fleet; default selvedge' },
+    {
+      flags: '--running',
+      description:
+        'report to the stack that runs, within its limits; left out: to one of its own that goes with it',
+    },
+  ],
+  run: async (_, { options }) => {
+    const child = spawn(process.execPath, [program, JSON.stringify(options)], {
+      stdio: ['ignore', 'pipe', process.stderr.isTTY ? 'inherit' : 'pipe'],
+    })
+    // The terminal sends its interrupt to both; what is counted until then is reported.
+    process.on('SIGINT', () => undefined)
+    process.once('SIGTERM', () => child.kill('SIGTERM'))
+    let out = ''
+    let errors = ''
+    child.stdout?.on('data', (chunk) => {
+      out += chunk
+    })
+    child.stderr?.on('data', (chunk) => {
+      errors += chunk
+    })
+    const [code] = (await once(child, 'close')) as [number | null]
+    if (code === 2)
+      throw new UsageError(errors.trim() || 'the options do not fit', 'See selvedge simulate --help.')
+    if (code !== 0) throw new Error(errors.trim() || 'the simulation failed')
+    return JSON.parse(out) as Report
+  },
+  human: ({ nodes, seconds, setup, updates, queries, memory, seed, fleet }) => {
+    const line = (name: string, { ok, perSecond, p50, p99, max, errors }: Figures) =>
+      `${name}  ${ok} in ${seconds} s, ${perSecond} a second; p50 ${p50} ms, p99 ${p99} ms, longest ${max} ms; errors ${errors}`
+    const mebibytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`
+    const wrong = Object.entries({ ...updates.reasons, ...queries.reasons })
+    return [
+      `fleet    ${nodes} devices, seed ${JSON.stringify(seed)}, digest ${fleet}`,
+      `setup    ${setup.seconds} s, ${setup.perSecond} devices a second: key, tokens, account, session`,
+      line('updates', updates),
+      line('queries', queries),
+      ...(memory
+        ? [
+            `memory   discovery service ${mebibytes(memory.before)} before, ${mebibytes(memory.after)} after: ${memory.perNode} bytes a device`,
+          ]
+        : []),
+      ...wrong.map(([reason, count]) => `  ${count} × ${reason}`),
+    ].join('\n')
+  },
+})

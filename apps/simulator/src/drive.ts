@@ -1,0 +1,141 @@
+/** Devices report in turn at a steady rate, however long the answers take: a time counts from when its report was due. */
+import type { AuthorizeRequest } from '@selvedge/client'
+import { discoveryPaths } from '@selvedge/protocol'
+import type { Clock } from '@selvedge/service-kit/clock'
+import type { Fleet } from './fleet.ts'
+import { Histogram } from './histogram.ts'
+import type { Random } from './random.ts'
+import type { Wire } from './wire.ts'
+
+export interface Figures {
+  readonly sent: number
+  readonly ok: number
+  readonly errors: number
+  /** What went wrong, how often. */
+  readonly reasons: Readonly<Record<string, number>>
+  readonly perSecond: number
+  /** Milliseconds. */
+  readonly p50: number
+  readonly p99: number
+  readonly max: number
+}
+
+export interface DriveParts {
+  readonly fleet: Fleet
+  readonly sessions: readonly AuthorizeRequest[]
+  readonly wire: Wire
+  readonly clock: Clock
+  readonly random: Random
+  /** Reports and questions a second. */
+  readonly rate: number
+  readonly queries: number
+  readonly seconds: number
+  /** Called twice a second with what the last half second was like. */
+  readonly onTick: (recent: Figures, totals: { updates: Figures; queries: Figures }, elapsed: number) => void
+  readonly signal: AbortSignal
+}
+
+/** Milliseconds between two looks at what is due. */
+const beat = 2
+const tick = 500
+
+class Counter {
+  sent = 0
+  ok = 0
+  errors = 0
+  readonly reasons: Record<string, number> = {}
+  readonly times = new Histogram()
+  figures(seconds: number): Figures {
+    const { sent, ok, errors, reasons, times } = this
+    const round = (value: number) => Math.round(value * 100) / 100
+    return {
+      sent,
+      ok,
+      errors,
+      reasons: { ...reasons },
+      perSecond: Math.round(ok / Math.max(seconds, 0.001)),
+      p50: round(times.percentile(0.5)),
+      p99: round(times.percentile(0.99)),
+      max: round(times.max),
+    }
+  }
+}
+
+export async function drive(parts: DriveParts): Promise<{ updates: Figures; queries: Figures }> {
+  const { fleet, sessions, wire, clock, rate, queries, seconds, signal } = parts
+  const updates = new Counter()
+  const asks = new Counter()
+  let recent = new Counter()
+  /** Seconds of a device's life between two of its reports. */
+  const interval = fleet.size / rate
+  const begunAt = performance.now()
+  let due = 0
+  let dueQueries = 0
+  let under = 0
+
+  function done(counters: readonly Counter[], since: number, problem: string | undefined): void {
+    under--
+    for (const counter of counters) {
+      counter.times.add(performance.now() - since)
+      if (problem === undefined) counter.ok++
+      else {
+        counter.errors++
+        counter.reasons[problem] = (counter.reasons[problem] ?? 0) + 1
+      }
+    }
+  }
+  const problemOf = ({ status, body }: { status: number; body: string }) =>
+    status === 200 ? undefined : `HTTP ${status} ${body.slice(0, 80)}`
+
+  function request(
+    method: string,
+    path: string,
+    device: number,
+    body: string,
+    since: number,
+    counters: readonly Counter[],
+  ) {
+    for (const counter of counters) counter.sent++
+    under++
+    const head = `${method} ${path} HTTP/1.1\r\nAuthorization: ${sessions[device]!(method, path, body)}\r\n`
+    wire.send(head, body).then(
+      (answer) => done(counters, since, problemOf(answer)),
+      (cause: Error) => done(counters, since, cause.message),
+    )
+  }
+
+  function report(number: number, since: number): void {
+    const device = number % fleet.size
+    const fix = { ...fleet.move(device, number < fleet.size ? 0 : interval), fixedAt: clock.now() }
+    request('POST', discoveryPaths.fixes, device, JSON.stringify([fix]), since, [updates, recent])
+  }
+  function ask(since: number): void {
+    // Only devices that have reported know where they are.
+    const device = Math.floor(parts.random.next() * Math.min(due, fleet.size))
+    request('GET', `${discoveryPaths.nodes}?cluster=proximity&limit=20`, device, '', since, [asks])
+  }
+
+  await new Promise<void>((resolve) => {
+    let tickedAt = begunAt
+    const timer = setInterval(() => {
+      const now = performance.now()
+      const elapsed = (now - begunAt) / 1000
+      const until = Math.min(elapsed, seconds)
+      for (; due < until * rate; due++) report(due, begunAt + (due / rate) * 1000)
+      for (; dueQueries < until * queries && due > 0; dueQueries++)
+        ask(begunAt + (dueQueries / queries) * 1000)
+      if (now - tickedAt >= tick) {
+        const totals = { updates: updates.figures(until), queries: asks.figures(until) }
+        parts.onTick(recent.figures((now - tickedAt) / 1000), totals, until)
+        tickedAt = now
+        recent = new Counter()
+      }
+      if (elapsed < seconds && !signal.aborted) return
+      clearInterval(timer)
+      resolve()
+    }, beat)
+  })
+  const over = Math.min(seconds, (performance.now() - begunAt) / 1000)
+  for (let wait = 0; under > 0 && wait < 1000; wait++) await new Promise((resolve) => setTimeout(resolve, 10))
+  return { updates: updates.figures(over), queries: asks.figures(over) }
+}
