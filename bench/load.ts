@@ -11,6 +11,8 @@ export interface Plan {
   readonly type: string
   /** File with one body a line; they are sent in turn. */
   readonly bodies: string
+  /** File with the Authorization header of each body, a line each. */
+  readonly authorizations?: string
   readonly connections: number
   /** More header lines, such as a token. */
   readonly headers?: Readonly<Record<string, string>>
@@ -35,14 +37,14 @@ const host = 'port' in plan.target ? `${plan.target.host}:${plan.target.port}` :
 const more = Object.entries(plan.headers ?? {})
   .map(([name, value]) => `${name}: ${value}\r\n`)
   .join('')
-const requests = readFileSync(plan.bodies, 'utf8')
-  .trimEnd()
-  .split('\n')
-  .map((body) =>
-    Buffer.from(
-      `POST ${plan.path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: ${plan.type}\r\n${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-    ),
+const linesOf = (file: string) => readFileSync(file, 'utf8').trimEnd().split('\n')
+const authorizations = plan.authorizations === undefined ? [] : linesOf(plan.authorizations)
+const requests = linesOf(plan.bodies).map((body, at) => {
+  const own = authorizations[at] === undefined ? '' : `Authorization: ${authorizations[at]}\r\n`
+  return Buffer.from(
+    `POST ${plan.path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: ${plan.type}\r\n${own}${more}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
+})
 let next = 0
 let answers = 0
 let failures = 0

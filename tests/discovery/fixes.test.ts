@@ -146,13 +146,7 @@ describe('a session', () => {
         /^401 the request is not signed with the key of its session/,
       )
     }
-    for (const authorization of [
-      '',
-      'Bearer x',
-      'Session ',
-      `Session x.${at}.${mac}`,
-      `${signed.slice(0, 60)}A${signed.slice(61)}`,
-    ])
+    for (const authorization of ['', 'Bearer x', 'Session ', `Session x.${at}.${mac}`, 'Session x.1.'])
       expect(await send(authorization, good)).toMatch(/^401 send "Authorization: Session …"/)
   })
 

@@ -15,7 +15,7 @@ import {
 } from '@selvedge/service-kit/tokens'
 import type { DiscoveryConfig } from './config.ts'
 import { addAccountEndpoints } from './endpoints/account.ts'
-import { addFixesEndpoint } from './endpoints/fixes.ts'
+import { fixesEndpoint } from './endpoints/fixes.ts'
 import { addLastFixEndpoint } from './endpoints/last-fix.ts'
 import { addNodesEndpoints } from './endpoints/nodes.ts'
 import { addSessionsEndpoint } from './endpoints/sessions.ts'
@@ -58,15 +58,14 @@ export async function startDiscovery(
   const dpop = createDpopVerifier(deriveKey(secret, 'nonces'), clock)
   let { url } = config
 
-  const app = createHttpApp(log, maxBody)
-  app.get(discoveryPaths.health, async () => ({ status: 'ok' }))
   const shared = { clock, store, registry, tracks, sessions }
+  const app = createHttpApp(log, maxBody, fixesEndpoint(shared))
+  app.get(discoveryPaths.health, async () => ({ status: 'ok' }))
   addSessionsEndpoint(app, {
     ...shared,
     verifier: verifierOf(config.trustedEdgeIssuers),
     proof: () => ({ dpop, url }),
   })
-  addFixesEndpoint(app, shared)
   addNodesEndpoints(app, { ...shared, silence })
   const tenantVerifier = verifierOf(config.trustedTenants)
   addLastFixEndpoint(app, { clock, store, verifier: tenantVerifier })

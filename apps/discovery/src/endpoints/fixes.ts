@@ -1,6 +1,6 @@
-import { discoveryPaths, type Fix, type FixReceipt, fixReport, OAuthError } from '@selvedge/protocol'
+import { discoveryPaths, type Fix, type FixReceipt, OAuthError, readFixes } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
-import type { FastifyInstance } from 'fastify'
+import type { HotPath } from '@selvedge/service-kit/http-app'
 import type { Registry } from '../registry/registry.ts'
 import type { Tracks } from '../registry/tracks.ts'
 import type { Sessions } from '../sessions/sessions.ts'
@@ -19,12 +19,15 @@ export interface FixesParts {
 }
 
 /** `POST /v1/fixes`: a node reports where it is, or that it is well. A fix is of the node of the session, whatever the body says. */
-export function addFixesEndpoint(app: FastifyInstance, parts: FixesParts): void {
-  const { clock, store, registry, tracks, sessions } = parts
-  app.post(discoveryPaths.fixes, async (request): Promise<FixReceipt> => {
+export const fixesEndpoint = ({ clock, store, registry, tracks, sessions }: FixesParts): HotPath => ({
+  path: discoveryPaths.fixes,
+  takes: 'json',
+  trustedProxies: [],
+  async answer({ authorization, body }): Promise<FixReceipt> {
+    const request = { authorization, method: 'POST', path: discoveryPaths.fixes, body }
     const { nodeId, nodeName, accountId, sharing, trackUntil, sentAt } = sessions.nodeOf(request)
     const receivedAt = clock.now()
-    const fixes = readReport((request.body as string | undefined) ?? '')
+    const fixes = readReport(body)
     let newest: Fix | undefined
     for (const fix of fixes) {
       if (fix.fixedAt > receivedAt + tolerance) {
@@ -41,12 +44,12 @@ export function addFixesEndpoint(app: FastifyInstance, parts: FixesParts): void 
     const accepted = fixes.length === 1 ? Number(isNew(newest)) : fixes.filter(isNew).length
     if (trackUntil > receivedAt && accepted > 0) await tracks.add(nodeId, fixes.filter(isNew))
     return { accepted, newest: Math.max(before, newest.fixedAt) }
-  })
-}
+  },
+})
 
 function readReport(body: string): readonly Fix[] {
-  const report = fixReport.safeParse(readJson(body))
-  if (report.success) return Array.isArray(report.data) ? report.data : [report.data]
+  const fixes = readFixes(readJson(body))
+  if (fixes) return fixes
   throw new OAuthError(
     'invalid_request',
     'the body is neither a fix {"longitude":…,"latitude":…,"speed":…,"bearing":…,"fixedAt":…} nor a list of at most 100 of them, in their ranges',

@@ -11,7 +11,7 @@ import {
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { createLimiter, takeOrRefuse } from '@selvedge/service-kit/http'
 import { RecentMap } from '@selvedge/service-kit/tokens'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import * as z from 'zod'
 import type { RegisteredNode, Registry } from '../registry/registry.ts'
 import type { Tracks } from '../registry/tracks.ts'
@@ -76,6 +76,9 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
     }
   }
 
+  const askerOf = ({ headers: { authorization }, url }: FastifyRequest): SessionNode =>
+    sessions.nodeOf({ authorization, method: 'GET', path: url, body: '' })
+
   async function ofAccount(asker: SessionNode, limit: number, after: string): Promise<NodeList> {
     const page = await registry.page(asker.accountId, after, limit)
     const ids = page.map(({ nodeId }) => nodeId)
@@ -122,7 +125,7 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
   }
 
   app.get(discoveryPaths.nodes, async (request): Promise<NodeList> => {
-    const asker = sessions.nodeOf(request)
+    const asker = askerOf(request)
     takeOrRefuse(asking, asker.nodeId, 'this node')
     const asked = query.safeParse(request.query)
     if (!asked.success) {
@@ -138,7 +141,7 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
   app.get<{ Params: { nodeId: string } }>(
     discoveryPaths.trackOf(':nodeId'),
     async (request): Promise<Track> => {
-      const { accountId, nodeId: asker } = sessions.nodeOf(request)
+      const { accountId, nodeId: asker } = askerOf(request)
       takeOrRefuse(asking, asker, 'this node')
       const { nodeId } = request.params
       const [[node], [last]] = await Promise.all([

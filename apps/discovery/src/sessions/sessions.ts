@@ -4,8 +4,7 @@ import { precisions, type SessionRequest, type SessionResponse, type Sharing } f
 import type { EdgeIdClaims } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
-import { createSessionKeeper, deriveKey } from '@selvedge/service-kit/tokens'
-import type { FastifyRequest } from 'fastify'
+import { createSessionKeeper, deriveKey, type SessionRequestParts } from '@selvedge/service-kit/tokens'
 
 /** The node that sends a request, as it was when its session began. */
 export interface SessionNode {
@@ -22,7 +21,7 @@ export interface SessionNode {
 export interface Sessions {
   begin(node: EdgeIdClaims, request: SessionRequest): SessionResponse
   /** @throws OAuthError `invalid_token` */
-  nodeOf(request: Pick<FastifyRequest, 'headers' | 'method' | 'url' | 'body'>): SessionNode
+  nodeOf(request: SessionRequestParts): SessionNode
 }
 
 /** The secret that the replicas of the service share; made by the first of them. */
@@ -45,18 +44,18 @@ export function createSessions(
   return {
     begin({ node_id, node_name, sub }, { key, sharing, trackUntil }) {
       const content = write({ nodeId: node_id, nodeName: node_name, accountId: sub, sharing, trackUntil })
-      const { ticket, seal } = keeper.begin(key, content, times.life)
+      const { ticket, sessionKey, seal } = keeper.begin(key, content, times.life)
       return {
         ticket,
         key: keeper.jwk,
+        session_key: sessionKey,
         expires_in: times.life,
         report_within: times.reportWithin,
         account_key: seal(createHmac('sha256', accountsKey).update(sub).digest()),
       }
     },
-    nodeOf({ headers: { authorization }, method, url, body }) {
-      const text = typeof body === 'string' ? body : ''
-      const { content, sentAt } = keeper.check({ authorization, method, path: url, body: text })
+    nodeOf(request) {
+      const { content, sentAt } = keeper.check(request)
       return { ...read(content), sentAt }
     },
   }

@@ -27,7 +27,8 @@ export function createTokenEndpoint({
     path: identityPaths.token,
     nonce: dpop.nonce,
     trustedProxies,
-    async answer({ form: body, authorization, dpop: proof, address }) {
+    takes: 'form',
+    async answer({ body, authorization, dpop: proof, address }) {
       limits.takeAddress(address)
       refuseSecret(authorization)
       const form = parseForm(body)

@@ -101,6 +101,9 @@ export type SessionRequest = z.infer<typeof sessionRequest>
 export const sessionResponse = z.object({
   ticket: z.string().describe('Names the session; good together with its key only'),
   key: publicJwk.describe('The key of the service for the agreement'),
+  session_key: z
+    .string()
+    .describe('What requests of the session are signed with, sealed with the agreed key'),
   expires_in: z.number().int().describe('Seconds'),
   report_within: z.number().int().describe('Seconds within which a node that is well is heard again'),
   account_key: z

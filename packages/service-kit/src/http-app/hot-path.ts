@@ -10,8 +10,16 @@ import { describeError } from './oauth-answer.ts'
 /** A form, in UTF-8 if it says anything of it. */
 export const formType = /^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/i
 
-export interface FormRequest {
-  readonly form: string
+/** JSON, in UTF-8 if it says anything of it. */
+export const jsonType = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i
+
+const bodies = {
+  form: { type: formType, name: 'application/x-www-form-urlencoded' },
+  json: { type: jsonType, name: 'application/json' },
+} as const
+
+export interface HotRequest {
+  readonly body: string
   readonly authorization: string | undefined
   /** The DPoP header; two of them are joined by a comma, and no proof. */
   readonly dpop: string | undefined
@@ -19,34 +27,36 @@ export interface FormRequest {
   readonly address: string
 }
 
-/** One endpoint that takes a form and answers JSON, served below the router because everything waits for it. */
+/** One endpoint that answers JSON, served below the router because everything waits for it. */
 export interface HotPath {
   readonly path: string
+  readonly takes: keyof typeof bodies
   /** @throws OAuthError */
-  readonly answer: (request: FormRequest) => Promise<object>
-  /** The next nonce, for callers that send proofs (RFC 9449 § 8.2). */
-  readonly nonce: () => string
+  readonly answer: (request: HotRequest) => Promise<object>
+  /** The next nonce, for callers that send proofs (RFC 9449 § 8.2); absent where none do. */
+  readonly nonce?: () => string
   readonly trustedProxies: readonly string[]
 }
 
 /** Serves `POST <path>` itself and leaves everything else to `others`. */
 export function withHotPath(
-  { path, answer, nonce, trustedProxies }: HotPath,
+  { path, takes, answer, nonce, trustedProxies }: HotPath,
   limits: { readonly maxBody: number; readonly log: Log },
   others: RequestListener,
 ): RequestListener {
   const { maxBody, log } = limits
   const fail = (response: ServerResponse, cause: unknown, proof?: string) => {
     const { status, body, headers } = describeError(cause, path, log)
-    const wantsNonce = proof !== undefined || body.error === 'use_dpop_nonce'
+    const wantsNonce = nonce && (proof !== undefined || body.error === 'use_dpop_nonce')
     send(response, status, body, { ...headers, ...(wantsNonce && { 'DPoP-Nonce': nonce() }) })
   }
   const serve = (request: IncomingMessage, response: ServerResponse) => {
     const { 'content-type': type = '', authorization } = request.headers
     const dpop = request.headers.dpop as string | undefined
-    if (!formType.test(type)) {
+    const { type: expected, name } = bodies[takes]
+    if (!expected.test(type)) {
       request.resume()
-      const message = `the content type is ${JSON.stringify(type)}; send application/x-www-form-urlencoded`
+      const message = `the content type is ${JSON.stringify(type)}; send ${name}`
       return fail(response, Object.assign(new Error(message), { statusCode: 415 }))
     }
     readBody(request, maxBody, (body) => {
@@ -57,8 +67,9 @@ export function withHotPath(
       if (!isUtf8(body))
         return fail(response, new OAuthError('invalid_request', 'the body is not valid UTF-8'))
       const address = addressOf(request, trustedProxies)
-      answer({ form: body.toString(), authorization, dpop, address }).then(
-        (result) => send(response, 200, result, dpop === undefined ? undefined : { 'DPoP-Nonce': nonce() }),
+      answer({ body: body.toString(), authorization, dpop, address }).then(
+        (result) =>
+          send(response, 200, result, dpop === undefined || !nonce ? undefined : { 'DPoP-Nonce': nonce() }),
         (cause: unknown) => fail(response, cause, dpop),
       )
     })

@@ -4,7 +4,7 @@ import type { OAuthError } from '@selvedge/protocol'
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import { ListenError } from '../http/listen.ts'
 import type { Log } from '../log/log.ts'
-import { type HotPath, withHotPath } from './hot-path.ts'
+import { type HotPath, jsonType, withHotPath } from './hot-path.ts'
 import { describeError } from './oauth-answer.ts'
 
 /** Milliseconds in which a whole request must have arrived. */
@@ -28,11 +28,7 @@ export function createHttpApp(log: Log, maxBody: number, hotPath?: HotPath): Fas
       ),
   })
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser(
-    /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i,
-    { parseAs: 'string' },
-    (_request, body, done) => done(null, body),
-  )
+  app.addContentTypeParser(jsonType, { parseAs: 'string' }, (_request, body, done) => done(null, body))
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', 'no-store')
     reply.header('X-Content-Type-Options', 'nosniff')

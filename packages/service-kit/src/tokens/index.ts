@@ -6,14 +6,13 @@ export { readKeySet } from './key-cache.ts'
 export { RecentMap } from './recent-map.ts'
 export { createRemoteIssuer, type RemoteIssuer } from './remote-issuer.ts'
 export { findRevocation, type RevocableClaims, type RevocationKind, revocationEntry } from './revocation.ts'
+export { deriveKey, openBytes, sealBytes } from './sealed-bytes.ts'
 export {
   createSessionKeeper,
-  deriveKey,
   type NodeSession,
   offerSession,
-  openBytes,
   type SessionKeeper,
-  sealBytes,
+  type SessionRequestParts,
 } from './session.ts'
 export { createJwsSigner, signJws } from './sign.ts'
 export { createTokenVerifier, type Issuer, type TokenVerifier } from './verifier.ts'
