@@ -58,6 +58,7 @@ export async function startRedisCluster(primaries = 3, replicas = 1): Promise<Re
       'cluster-enabled': 'yes',
       'cluster-node-timeout': 1000,
       'cluster-require-full-coverage': 'no',
+      'repl-diskless-sync-delay': 0,
     }
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)])
     servers.set(port, spawn(programs.server, args, { stdio: 'ignore' }))
@@ -75,6 +76,10 @@ export async function startRedisCluster(primaries = 3, replicas = 1): Promise<Re
     () => ports.every((port) => command(port, 'cluster', 'info').includes('cluster_state:ok')),
     'the cluster',
   )
+  // A replica that has nothing yet takes nobody's place.
+  const isFollowing = (port: number) =>
+    !/role:slave[\s\S]*master_link_status:down/.test(command(port, 'info', 'replication'))
+  await until(() => ports.every(isFollowing), 'the replicas')
   return {
     urls: addresses.map((address) => `redis://${address}`),
     ports,

@@ -2,27 +2,33 @@
 import { StoreError } from '@selvedge/service-kit/store'
 import type { Cluster } from 'ioredis'
 
-/** Milliseconds for which a primary is waited for. */
-const patience = 400
+/** Milliseconds for which a primary is waited for; and for which, after one was late, replicas are asked at the same time. */
+const patience = 300
+const wary = 2000
 
 export type Read = <T>(command: (on: Cluster) => Promise<T>) => Promise<T>
 
-/** @param replicas a connection that reads from replicas; made when it is needed for the first time */
-export function createReader(primaries: Cluster, replicas: () => Cluster): Read {
+/**
+ * @param replicas a connection that reads from replicas; made when it is needed for the first time
+ * @param now milliseconds since any moment
+ */
+export function createReader(primaries: Cluster, replicas: () => Cluster, now: () => number): Read {
+  let waryUntil = Number.NEGATIVE_INFINITY
   return async (command) => {
+    const asked = command(primaries)
+    const late = Symbol('late')
     let timer: NodeJS.Timeout | undefined
-    const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), patience)
+    const waiting = new Promise<typeof late>((resolve) => {
+      timer = setTimeout(resolve, now() < waryUntil ? 0 : patience, late)
     })
-    const asked = command(primaries).then(
-      (value) => ({ value }),
-      () => undefined,
-    )
-    const answer = await Promise.race([asked, late])
+    const first = await Promise.race([asked, waiting]).catch(() => late)
     clearTimeout(timer)
-    if (answer) return answer.value
-    return command(replicas()).catch((cause: Error) => {
-      throw new StoreError(`the cluster does not answer: ${cause.message}`, { cause })
+    if (first !== late) return first as Awaited<typeof asked>
+    // Wary for a while, and then patient again: a replica is a moment behind.
+    if (now() >= waryUntil) waryUntil = now() + wary
+    return Promise.any([asked, command(replicas())]).catch((cause: AggregateError) => {
+      const [, reason] = cause.errors as Error[]
+      throw new StoreError(`the cluster does not answer: ${reason?.message}`, { cause })
     })
   }
 }
