@@ -151,8 +151,51 @@ describe.skipIf(!hasBrowser)('the console', () => {
       bearing: '90',
     })
     await page.getByText('52.5000, 13.4000').waitFor({ timeout: 15_000 })
-    expect(await pinAt()).not.toBe(before)
+    await expect.poll(pinAt).not.toBe(before)
     expect(await page.evaluate(() => (globalThis as unknown as { untouched?: boolean }).untouched)).toBe(true)
+  })
+
+  it('a fleet of 100,000 is a few hundred crowds on the map, and comes apart where one comes closer', async () => {
+    const fleet = Array.from({ length: 100_000 }, (_, index) => {
+      const angle = index * 2.399963
+      const place = [Math.sin(angle) * 170, Math.sin(index * 0.7853) * 70]
+      return [index.toString(16).padStart(56, '0'), ...place, Math.floor(Date.now() / 1000)]
+    })
+    await page.route('**/console/places', (route) => route.fulfill({ json: fleet }))
+    await page.evaluate(() => {
+      const longest = { ms: 0 }
+      Object.assign(globalThis, { longest })
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) longest.ms = Math.max(longest.ms, duration)
+      }).observe({ type: 'longtask' })
+    })
+    const longest = () =>
+      page.evaluate(() => (globalThis as unknown as { longest: { ms: number } }).longest.ms)
+    await page.getByRole('link', { name: 'Projects' }).first().click()
+    await page.getByRole('link', { name: 'Devices' }).first().click()
+    const shown = () =>
+      page.evaluate(() => {
+        const crowds = [...document.querySelectorAll('g.crowd')].map((each) =>
+          Number((each as SVGElement).dataset.count),
+        )
+        const pins = document.querySelectorAll('g.pin').length
+        return { marks: crowds.length + pins, devices: crowds.reduce((sum, each) => sum + each, pins) }
+      })
+    await expect.poll(async () => (await shown()).devices, { timeout: 15_000 }).toBe(100_000)
+    const world = await shown()
+    expect(world.marks).toBeLessThan(900)
+    await takePictures(page, 'fleet')
+    await page.locator('g.crowd circle').nth(40).dispatchEvent('click')
+    await expect.poll(async () => (await shown()).devices).toBeLessThan(100_000)
+    const closer = await shown()
+    expect(closer.marks).toBeLessThan(900)
+    for (let step = 0; step < 3; step++) await page.getByRole('button', { name: 'Closer' }).click()
+    await expect.poll(async () => (await shown()).devices).toBeLessThan(closer.devices)
+    console.info(
+      `100,000 devices: ${world.marks} marks on the world; longest task of the page ${Math.round(await longest())} ms`,
+    )
+    await page.unroute('**/console/places')
+    await settled('/devices', 'Devices')
   })
 
   it('shows a device with its last place and its services', async () => {

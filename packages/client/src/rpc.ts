@@ -6,7 +6,9 @@ export type MethodTable = Readonly<Record<string, Method>>
 
 type Arguments<M extends Method> = M['params'] extends readonly []
   ? [params?: Record<string, never>, options?: CallOptions]
-  : [params: InputOf<M>, options?: CallOptions]
+  : Record<never, never> extends InputOf<M>
+    ? [params?: InputOf<M>, options?: CallOptions]
+    : [params: InputOf<M>, options?: CallOptions]
 
 /** One function a method: parameters by name in, the result out. */
 export type RpcClient<Table extends MethodTable> = {

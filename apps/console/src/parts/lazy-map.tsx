@@ -1,10 +1,10 @@
-import type { Device } from '@selvedge/protocol/console'
 import { useEffect, useState } from 'preact/hooks'
+import type { WorldMapProps } from './map.tsx'
 
 type WorldMap = typeof import('./map.tsx').default
 
 /** The map, once its code is there: no other view waits for it. */
-export function LazyMap(props: { devices: readonly Device[]; focus?: boolean }) {
+export function LazyMap(props: WorldMapProps) {
   const [loaded, setLoaded] = useState<{ WorldMap: WorldMap }>()
   useEffect(() => {
     import('./map.tsx').then(

@@ -46,3 +46,6 @@ export function duration(seconds: number): string {
   }
   return `${seconds} seconds`
 }
+
+/** @param milliseconds Unix time */
+export const secondsSince = (milliseconds: number): number => (Date.now() - milliseconds) / 1000

@@ -1,61 +1,55 @@
 import type { Device } from '@selvedge/protocol/console'
-import { useEffect, useState } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import { api } from '../api.ts'
 import { useCall } from './use-call.ts'
+import { type News, useNews } from './use-news.ts'
+import { usePlaces } from './use-places.ts'
 
-type Fix = NonNullable<Device['fix']>
-
-/** What the service tells as it happens: something new of a device, or where it is now. */
-interface News {
-  readonly device?: Omit<Device, 'fix'>
-  readonly isOwn?: boolean
-  readonly fix?: Fix & { nodeId: string }
+/** A device with what was told of it. */
+export function withNews(device: Device, { device: news, fixes = [] }: News): Device {
+  if (news?.nodeId === device.nodeId) return { ...device, ...news }
+  const fix = fixes.find(({ nodeId }) => nodeId === device.nodeId)
+  if (!fix) return device
+  return { ...device, fix, lastSeenAt: fix.fixedAt, state: device.state === 'away' ? 'online' : device.state }
 }
 
-/** Milliseconds between two full looks: what nobody tells, such as that a device fell silent, shows then. */
-const lookInterval = 30_000
+/** A page of the devices of the account, and the places of all of them, kept true while the view is open. */
+export function useDevices(page: number, search: string) {
+  const { data, error, reload, set } = useCall(() => api['device.list']({ page, search }), [page, search])
+  const places = usePlaces()
+  const asking = useRef(0)
 
-/** The devices of the account, kept true while the view is open. `isLive`: news come as they happen. */
-export function useDevices() {
-  const { data, error, reload, set } = useCall(() => api['device.list']())
-  const [isLive, setLive] = useState(false)
+  const take = (news: News) => {
+    places.take(news)
+    const nodeId = news.device?.nodeId
+    const known = data?.devices.some((each) => each.nodeId === nodeId)
+    // A device that came or went: the list is asked for anew, but not for each of a thousand.
+    if (nodeId !== undefined && (news.isOwn === false || !known)) {
+      clearTimeout(asking.current)
+      asking.current = setTimeout(reload, 300) as unknown as number
+    }
+    set((before) => ({
+      ...before,
+      devices: before.devices.map((each) => withNews(each, news)),
+      hasPlaces: before.hasPlaces || (news.fixes?.length ?? 0) > 0,
+    }))
+  }
+  const isLive = useNews(take, () => {
+    void reload()
+    places.look()
+  })
+  return { ...data, places: places.all, error, isLive }
+}
 
-  useEffect(() => {
-    const take = ({ device, isOwn, fix }: News) => {
-      if (device && isOwn === false) void reload()
-      set(({ devices, hasPlaces }) => {
-        const nodeId = device?.nodeId ?? fix?.nodeId
-        const known = devices.some((each) => each.nodeId === nodeId)
-        // A device that came to the account: the list is asked for anew, place and all.
-        if (!known) void reload()
-        const changed = devices.map((each) => {
-          if (each.nodeId !== nodeId) return each
-          if (fix)
-            return {
-              ...each,
-              fix,
-              lastSeenAt: fix.fixedAt,
-              state: each.state === 'away' ? ('online' as const) : each.state,
-            }
-          return { ...each, ...device }
-        })
-        return { devices: changed, hasPlaces: hasPlaces || fix !== undefined }
-      })
-    }
-    const source = new EventSource('/console/events')
-    source.onopen = () => {
-      setLive(true)
-      // What happened while the line was down.
-      void reload()
-    }
-    source.onerror = () => setLive(false)
-    source.onmessage = ({ data: text }) => take(JSON.parse(text))
-    const timer = setInterval(reload, lookInterval)
-    return () => {
-      source.close()
-      clearInterval(timer)
-    }
-  }, [reload, set])
-
-  return { ...data, error, reload, isLive }
+/** One device, kept true while the view is open. */
+export function useDevice(nodeId: string) {
+  const { data, error, reload, set } = useCall(() => api['device.get']({ nodeId }), [nodeId])
+  useNews(
+    (news) => {
+      if (news.device?.nodeId === nodeId && news.isOwn === false) void reload()
+      else set((before) => ({ ...before, device: withNews(before.device, news) }))
+    },
+    () => void reload(),
+  )
+  return { device: data?.device, error, reload }
 }

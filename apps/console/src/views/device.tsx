@@ -1,3 +1,4 @@
+import type { Device } from '@selvedge/protocol/console'
 import { api } from '../api.ts'
 import { Action } from '../parts/action.tsx'
 import { Copy } from '../parts/copy.tsx'
@@ -6,16 +7,16 @@ import { Link } from '../parts/link.tsx'
 import { Time } from '../parts/time.tsx'
 import { Card, Empty, View } from '../parts/view.tsx'
 import { navigate } from '../state/route.ts'
-import { useDevices } from '../state/use-devices.ts'
+import { useDevice } from '../state/use-devices.ts'
+import type { MapPlace } from '../state/use-places.ts'
 import { useHome } from '../state/viewer.ts'
 
 export function DeviceView({ nodeId }: { nodeId: string }) {
   const { viewer } = useHome()
-  const { devices, error, reload } = useDevices()
-  const device = devices?.find((each) => each.nodeId === nodeId)
+  const { device, error, reload } = useDevice(nodeId)
   if (!device)
     return (
-      <View title="Device" error={error ?? (devices && 'The account has no such device.')}>
+      <View title="Device" error={error}>
         <Link to="/devices">All devices</Link>
       </View>
     )
@@ -45,7 +46,7 @@ export function DeviceView({ nodeId }: { nodeId: string }) {
       <Card title="Last place">
         {fix ? (
           <>
-            <LazyMap devices={[device]} focus />
+            <LazyMap devices={[device]} places={placesOf(device)} focus />
             <dl>
               <dt>Latitude, longitude</dt>
               <dd>
@@ -159,3 +160,6 @@ export function DeviceView({ nodeId }: { nodeId: string }) {
     </View>
   )
 }
+
+const placesOf = ({ nodeId, fix }: Device): MapPlace[] =>
+  fix ? [{ nodeId, longitude: fix.longitude, latitude: fix.latitude, heardAt: Date.parse(fix.fixedAt) }] : []

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import { Copy } from '../parts/copy.tsx'
 import { LazyMap } from '../parts/lazy-map.tsx'
 import { Link } from '../parts/link.tsx'
@@ -6,10 +7,13 @@ import { Empty, Scroll, View } from '../parts/view.tsx'
 import { useDevices } from '../state/use-devices.ts'
 
 export function DevicesView() {
-  const { devices, hasPlaces, error, isLive } = useDevices()
+  const [page, setPage] = useState(0)
+  const [search, setSearch] = useState('')
+  const { devices, places, total = 0, pageSize = 1, hasPlaces, error, isLive } = useDevices(page, search)
+  const pages = Math.ceil(total / pageSize)
   return (
     <View title="Devices" error={error}>
-      {devices?.length === 0 && (
+      {devices?.length === 0 && search === '' && (
         <Empty>
           <p>
             No device belongs to this account yet. On a device that runs Selvedge, sign in and associate it;
@@ -24,7 +28,7 @@ export function DevicesView() {
           </p>
         </Empty>
       )}
-      {devices && devices.length > 0 && (
+      {devices && (devices.length > 0 || search !== '') && (
         <>
           {hasPlaces === false && (
             <p class="notice">
@@ -32,11 +36,38 @@ export function DevicesView() {
               <code>selvedge status</code>
             </p>
           )}
-          <LazyMap devices={devices} />
+          <LazyMap devices={devices} places={places ?? []} />
           <p class="live" role="status">
             <span class={`chip ${isLive ? 'online' : 'away'}`}>{isLive ? 'live' : 'connecting …'}</span>
           </p>
           <div class="card">
+            {(total > pageSize || search !== '') && (
+              <div class="find">
+                <label>
+                  Find a device{' '}
+                  <input
+                    type="search"
+                    placeholder="name or node ID"
+                    maxLength={64}
+                    value={search}
+                    onInput={({ currentTarget }) => {
+                      setSearch(currentTarget.value)
+                      setPage(0)
+                    }}
+                  />
+                </label>
+                <span role="status">{total === 1 ? '1 device' : `${total} devices`}</span>
+                <button type="button" disabled={page === 0} onClick={() => setPage(page - 1)}>
+                  Before
+                </button>
+                <span>
+                  page {page + 1} of {Math.max(1, pages)}
+                </span>
+                <button type="button" disabled={page + 1 >= pages} onClick={() => setPage(page + 1)}>
+                  After
+                </button>
+              </div>
+            )}
             <Scroll label="Devices of the account">
               <table>
                 <thead>

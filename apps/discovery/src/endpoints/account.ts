@@ -1,4 +1,10 @@
-import { type AccountFix, discoveryPaths, OAuthError } from '@selvedge/protocol'
+import {
+  type AccountFix,
+  type AccountPlace,
+  discoveryPaths,
+  nodeIdPattern,
+  OAuthError,
+} from '@selvedge/protocol'
 import { discoveryAudience, personProfile } from '@selvedge/protocol/tokens'
 import { isoTime } from '@selvedge/service-kit/clock'
 import { asOAuth, type EventStream, openEventStream } from '@selvedge/service-kit/http-app'
@@ -7,6 +13,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { KnownLocation, LocationStore } from '../stores/location-store.ts'
 import { placeFor, toldTo } from './show.ts'
 
+/** Most nodes of one question. */
+const mostAsked = 500
+const isNodeId = (text: string): boolean => nodeIdPattern.test(text)
+
 export interface AccountParts {
   readonly store: LocationStore
   /** Believes the tenants. */
@@ -14,7 +24,7 @@ export interface AccountParts {
 }
 
 /**
- * `GET /v1/account/fixes` and `…/stream`: where the nodes of an account are, and each new fix. For the console of the tenant,
+ * `GET /v1/account/fixes`, `/v1/account/places` and `…/fixes/stream`: where the nodes of an account are, and each new fix. For the console of the tenant,
  * with the tenant's own word of which account is looked at.
  */
 export function addAccountEndpoints(app: FastifyInstance, { store, verifier }: AccountParts): void {
@@ -47,7 +57,24 @@ export function addAccountEndpoints(app: FastifyInstance, { store, verifier }: A
 
   app.get(discoveryPaths.accountFixes, async (request): Promise<AccountFix[]> => {
     const accountId = await accountOf(request)
-    return (await store.ofAccount(accountId)).map(toAccountFix).filter((fix) => fix !== undefined)
+    const { nodes } = request.query as { nodes?: string }
+    const locations =
+      nodes === undefined
+        ? await store.ofAccount(accountId)
+        : await store.last(accountId, nodes.split(',').slice(0, mostAsked).filter(isNodeId))
+    return locations.map((each) => each && toAccountFix(each)).filter((fix) => fix !== undefined)
+  })
+
+  app.get(discoveryPaths.accountPlaces, async (request): Promise<AccountPlace[]> => {
+    const locations = await store.ofAccount(await accountOf(request))
+    return locations.flatMap((location): AccountPlace[] => {
+      const place = placeFor(location, 'account')?.place
+      if (!place) return []
+      const round = (degrees: number) => Math.round(degrees * 1e5) / 1e5
+      return [
+        [location.nodeId, round(place.longitude), round(place.latitude), Math.floor(location.heardAt / 1000)],
+      ]
+    })
   })
 
   app.get(discoveryPaths.accountStream, async (request, reply) => {

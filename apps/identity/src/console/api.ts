@@ -12,6 +12,7 @@ import type { People } from '../registry/people.ts'
 import { admit, type ConsoleContext, type Viewer } from './context.ts'
 import { createSessionCookie, type SessionCookie } from './cookie.ts'
 import type { Events } from './events.ts'
+import type { Places } from './places.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface ConsoleApiParts {
@@ -19,6 +20,7 @@ export interface ConsoleApiParts {
   readonly people: People
   readonly sessions: Sessions
   readonly events: Events
+  readonly places: Places
   readonly audit: Audit
   readonly clock: Clock
   readonly log: Log
@@ -101,6 +103,13 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
     }
     if (context.retryAfter !== undefined) reply.code(429).header('Retry-After', String(context.retryAfter))
     return answer === undefined ? reply.code(204).send() : reply.type('application/json').send(answer)
+  })
+
+  app.get(identityPaths.consolePlaces, async (request, reply) => {
+    const { membership } = await requireViewer(request)
+    const all = await parts.places.all(membership.accountId)
+    if (!all) return reply.code(503).header('Retry-After', '5').send({ error: 'temporarily_unavailable' })
+    return reply.type('application/json').send(Readable.fromWeb(all as never))
   })
 
   app.get(identityPaths.consoleEvents, async (request, reply) => {

@@ -20,6 +20,9 @@ export interface Events {
 
 /** Milliseconds between two looks whether the session still lives. */
 const lookInterval = 30_000
+/** Milliseconds between two events with fixes, and most fixes of one. */
+const tellInterval = 500
+const fixesOfEvent = 500
 /** Most streams of one account: tabs that were forgotten must not pile up. */
 const maxStreams = 50
 
@@ -53,9 +56,20 @@ export function createEvents({
         if (!(await isStillAllowed().catch(() => true))) stream.end()
       }, lookInterval)
       look.unref()
-      const unwatch = places.watch(accountId, (fix: AccountFix) => stream.send({ fix }))
+      // A fleet of thousands is told a few times a second, the newest of each.
+      let news = new Map<string, AccountFix>()
+      const tell = setInterval(() => {
+        if (news.size === 0) return
+        const all = [...news.values()]
+        news = new Map()
+        for (let at = 0; at < all.length; at += fixesOfEvent)
+          stream.send({ fixes: all.slice(at, at + fixesOfEvent) })
+      }, tellInterval)
+      tell.unref()
+      const unwatch = places.watch(accountId, (fix: AccountFix) => news.set(fix.nodeId, fix))
       const stream = openEventStream(request, reply, () => {
         clearInterval(look)
+        clearInterval(tell)
         unwatch()
         own.delete(stream)
         if (own.size === 0) streams.delete(accountId)

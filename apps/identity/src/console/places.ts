@@ -7,8 +7,10 @@ import type { Log } from '@selvedge/service-kit/log'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 
 export interface Places {
-  /** Last fix of each node of an account; undefined where the discovery service does not answer. */
-  list(accountId: string): Promise<ReadonlyMap<string, AccountFix> | undefined>
+  /** Last fixes of some nodes of an account; undefined where the discovery service does not answer. */
+  find(accountId: string, nodeIds: readonly string[]): Promise<ReadonlyMap<string, AccountFix> | undefined>
+  /** Where all nodes of an account are, as the discovery service sends it; undefined where it does not. */
+  all(accountId: string): Promise<ReadableStream<Uint8Array> | undefined>
   /** Tells every new fix of an account until it is stopped. */
   watch(accountId: string, listener: (fix: AccountFix) => void): () => void
   stop(): void
@@ -24,7 +26,7 @@ export interface PlacesParts {
 }
 
 /** Milliseconds for an answer, and between two attempts to follow. */
-const times = { answer: 3000, pause: 2000 }
+const times = { answer: 10_000, pause: 2000 }
 /** Seconds for which the word of this service to the discovery service is good. */
 const tokenLife = 120
 /** Largest event in characters. */
@@ -52,6 +54,13 @@ export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Pl
     }
     return { Authorization: `Bearer ${keys.sign(personProfile.typ, claims)}` }
   }
+
+  const ask = (accountId: string, path: string) =>
+    fetch(url + path, {
+      headers: authorization(accountId),
+      redirect: 'error',
+      signal: AbortSignal.timeout(times.answer),
+    })
 
   async function follow(
     accountId: string,
@@ -86,18 +95,18 @@ export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Pl
   }
 
   return {
-    async list(accountId) {
+    async find(accountId, nodeIds) {
       try {
-        const response = await fetch(url + discoveryPaths.accountFixes, {
-          headers: authorization(accountId),
-          redirect: 'error',
-          signal: AbortSignal.timeout(times.answer),
-        })
+        const response = await ask(accountId, `${discoveryPaths.accountFixes}?nodes=${nodeIds.join(',')}`)
         const fixes = accountFixes.parse(await response.json())
         return new Map(fixes.map((fix) => [fix.nodeId, fix]))
       } catch {
         return undefined
       }
+    },
+    async all(accountId) {
+      const response = await ask(accountId, discoveryPaths.accountPlaces).catch(() => undefined)
+      return response?.ok && response.body ? response.body : undefined
     },
     watch(accountId, listener) {
       let entry = watched.get(accountId)

@@ -31,6 +31,16 @@ export interface Nodes {
   save(node: Node, isNews: boolean): Promise<void>
   /** All of them, or those of an account. */
   list(accountId?: string): Promise<Node[]>
+  /**
+   * Some of an account's nodes, in the order in which they enrolled.
+   *
+   * @param search part of a name, or the beginning of a node ID; "" for all
+   */
+  page(
+    accountId: string,
+    search: string,
+    page: { size: number; number: number },
+  ): Promise<{ nodes: Node[]; total: number }>
   /** Blocks a node, and with that every token for it; or takes the block away. @throws RpcError `not_found` */
   setBlocked(nodeId: string, blocked: boolean): Promise<Node>
   /** Removes the account from a node, and revokes every token for it. */
@@ -126,6 +136,19 @@ export function createNodes({ store, clock, changes, seal, revocations }: NodesO
           : sql`SELECT * FROM nodes WHERE account_id = ${accountId} ORDER BY enrolled_at`,
       )
       return rows.map(toNode)
+    },
+    async page(accountId, search, { size, number }) {
+      const escaped = search.toLowerCase().replace(/[!%_]/g, (special) => `!${special}`)
+      const name = `%${escaped}%`
+      const id = `${escaped}%`
+      const [rows, [count]] = await Promise.all([
+        store.run(sql`SELECT * FROM nodes WHERE account_id = ${accountId} AND (LOWER(name) LIKE ${name} ESCAPE '!' OR node_id LIKE ${id} ESCAPE '!')
+          ORDER BY enrolled_at, node_id LIMIT ${size} OFFSET ${size * number}`),
+        store.run(
+          sql`SELECT COUNT(*) AS total FROM nodes WHERE account_id = ${accountId} AND (LOWER(name) LIKE ${name} ESCAPE '!' OR node_id LIKE ${id} ESCAPE '!')`,
+        ),
+      ])
+      return { nodes: rows.map(toNode), total: Number(count?.total ?? 0) }
     },
     async setBlocked(nodeId, blocked) {
       await found(nodeId)

@@ -88,8 +88,7 @@ export function createNodes(parts: NodesParts): Nodes {
         if (cause.reason === 'not_found') throw new RpcError('not_found', cause.message, { cause })
         if (cause.reason === 'invalid_request')
           throw new RpcError('invalid_params', `getNodes: ${cause.message}`, { cause })
-        if (cause.status === 429)
-          throw new RpcError('busy', cause.message, { cause })
+        if (cause.status === 429) throw new RpcError('busy', cause.message, { cause })
       }
       if (!isSelvedgeError(cause) && !(cause instanceof RpcError)) throw cause
       const known = await lastKnown.find(accountId, question)

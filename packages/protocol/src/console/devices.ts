@@ -6,17 +6,40 @@ import { any, done, owner } from './params.ts'
 import * as records from './records.ts'
 
 const nodeId = param('nodeId', z.string().regex(nodeIdPattern), 'a node ID', 'Device.')
+const page = param(
+  'page',
+  z.number().int().min(0).max(100_000).optional(),
+  'a whole number from 0',
+  'Which page; left out: the first.',
+)
+const search = param(
+  'search',
+  z.string().max(64).optional(),
+  'a text of at most 64 characters',
+  'Part of a name, or the beginning of a node ID; left out: all.',
+)
+
 export const devicesMethods = {
   'device.list': method({
     name: 'device.list',
-    summary: 'Devices of the account, and where they are.',
-    params: [],
+    summary: 'Devices of the account, a page of them, and where they are.',
+    params: [page, search],
     result: z.object({
       devices: z.array(records.device),
+      total: z.number().int().describe('How many devices fit'),
+      pageSize: z.number().int(),
       /** Whether the discovery service answered; where not, no device has a place. */
       hasPlaces: z.boolean(),
     }),
     reasons: [],
+    access: any,
+  }),
+  'device.get': method({
+    name: 'device.get',
+    summary: 'One device of the account, and where it is.',
+    params: [nodeId],
+    result: z.object({ device: records.device, hasPlaces: z.boolean() }),
+    reasons: ['not_found'],
     access: any,
   }),
   'device.block': method({

@@ -17,6 +17,8 @@ export const discoveryPaths = {
   /** Last fixes of an account's nodes, and each new one as a server-sent event: for the console of its identity service. */
   accountFixes: '/v1/account/fixes',
   accountStream: '/v1/account/fixes/stream',
+  /** Where all of them are, as little as a map needs. */
+  accountPlaces: '/v1/account/places',
   health: '/healthz',
 } as const
 
@@ -134,6 +136,11 @@ export const accountFixes = z.array(
 )
 
 export type AccountFix = z.infer<typeof accountFixes>[number]
+
+/** Node id, longitude, latitude, and the Unix second in which it was heard. */
+export const accountPlaces = z.array(z.tuple([z.string(), z.number(), z.number(), z.number()]))
+
+export type AccountPlace = z.infer<typeof accountPlaces>[number]
 
 /** Where a node went, oldest first. */
 export const track = z.object({

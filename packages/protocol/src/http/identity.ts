@@ -26,6 +26,8 @@ export const identityPaths = {
   consoleApi: '/console/api',
   /** What changes on the devices of the account, as server-sent events. */
   consoleEvents: '/console/events',
+  /** Where the devices of the account are, for the map: `accountPlaces` of the discovery service. */
+  consolePlaces: '/console/places',
   /** The audit log of the account as JSON lines. */
   consoleAudit: '/console/audit.jsonl',
   /** Page of the console on which a person approves a sign-in from a terminal. */

@@ -18,6 +18,9 @@ export interface DeviceParts {
 /** Milliseconds after which a device that was not seen counts as away: a runtime comes at least every ten minutes. */
 const away = 720_000
 
+/** Devices of one page. */
+const pageSize = 100
+
 /** A device as the console shows it, without its place. */
 export function describeDevice(node: Node, now: number): Omit<Device, 'fix'> {
   const { nodeId, name, version, enrolledAt, lastSeenAt, blockedAt, services } = node
@@ -34,10 +37,28 @@ export function describeDevice(node: Node, now: number): Omit<Device, 'fix'> {
 }
 
 export function deviceHandlers({ clock, nodes, revocations, places, audit }: DeviceParts) {
-  async function own(nodeId: string, context: ConsoleContext): Promise<void> {
+  async function own(nodeId: string, context: ConsoleContext): Promise<Node> {
     const node = await nodes.find(nodeId)
     if (node?.accountId !== viewerOf(context).membership.accountId)
       throw new RpcError('not_found', `the account has no device ${nodeId}`)
+    return node
+  }
+
+  async function withPlaces(
+    accountId: string,
+    some: readonly Node[],
+  ): Promise<{ devices: Device[]; hasPlaces: boolean }> {
+    const fixes = await places.find(
+      accountId,
+      some.map(({ nodeId }) => nodeId),
+    )
+    const now = clock.now()
+    const devices = some.map((node) => {
+      const { nodeId: _, ...fix } = fixes?.get(node.nodeId) ?? { nodeId: '' }
+      const seen = 'fixedAt' in fix ? Math.max(node.lastSeenAt, Date.parse(fix.fixedAt)) : node.lastSeenAt
+      return { ...describeDevice({ ...node, lastSeenAt: seen }, now), fix: 'fixedAt' in fix ? fix : null }
+    })
+    return { devices, hasPlaces: fixes !== undefined }
   }
 
   /** A change of one device of the account, with its entry in the audit log. */
@@ -51,16 +72,18 @@ export function deviceHandlers({ clock, nodes, revocations, places, audit }: Dev
     }
 
   return {
-    'device.list': async (_: unknown, context: ConsoleContext) => {
+    'device.list': async (
+      { page = 0, search = '' }: ConsoleInput<'device.list'>,
+      context: ConsoleContext,
+    ) => {
       const { accountId } = viewerOf(context).membership
-      const [all, fixes] = await Promise.all([nodes.list(accountId), places.list(accountId)])
-      const now = clock.now()
-      const devices = all.map((node) => {
-        const { nodeId: _node, ...fix } = fixes?.get(node.nodeId) ?? { nodeId: '' }
-        const seen = 'fixedAt' in fix ? Math.max(node.lastSeenAt, Date.parse(fix.fixedAt)) : node.lastSeenAt
-        return { ...describeDevice({ ...node, lastSeenAt: seen }, now), fix: 'fixedAt' in fix ? fix : null }
-      })
-      return { devices, hasPlaces: fixes !== undefined }
+      const { nodes: some, total } = await nodes.page(accountId, search, { size: pageSize, number: page })
+      return { ...(await withPlaces(accountId, some)), total, pageSize }
+    },
+    'device.get': async ({ nodeId }: ConsoleInput<'device.get'>, context: ConsoleContext) => {
+      const node = await own(nodeId, context)
+      const { devices, hasPlaces } = await withPlaces(node.accountId, [node])
+      return { device: devices[0]!, hasPlaces }
     },
     'device.block': change('device.block', (nodeId) => nodes.setBlocked(nodeId, true)),
     'device.unblock': change('device.unblock', (nodeId) => nodes.setBlocked(nodeId, false)),

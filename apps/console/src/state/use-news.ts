@@ -1,0 +1,40 @@
+import type { Device } from '@selvedge/protocol/console'
+import { useEffect, useRef, useState } from 'preact/hooks'
+
+type Fix = NonNullable<Device['fix']> & { readonly nodeId: string }
+
+/** What the service tells as it happens: something new of a device, or where some of them are now. */
+export interface News {
+  readonly device?: Omit<Device, 'fix'>
+  readonly isOwn?: boolean
+  readonly fixes?: readonly Fix[]
+}
+
+/** Milliseconds between two full looks: what nobody tells, such as that a device fell silent, shows then. */
+const lookInterval = 30_000
+
+/**
+ * Listens while the view is open. Gives whether news come as they happen.
+ *
+ * @param look called when the line is up, since something may have happened while it was down; and now and then
+ */
+export function useNews(take: (news: News) => void, look: () => void): boolean {
+  const [isLive, setLive] = useState(false)
+  const current = useRef({ take, look })
+  current.current = { take, look }
+  useEffect(() => {
+    const source = new EventSource('/console/events')
+    source.onopen = () => {
+      setLive(true)
+      current.current.look()
+    }
+    source.onerror = () => setLive(false)
+    source.onmessage = ({ data }) => current.current.take(JSON.parse(data))
+    const timer = setInterval(() => current.current.look(), lookInterval)
+    return () => {
+      source.close()
+      clearInterval(timer)
+    }
+  }, [])
+  return isLive
+}
