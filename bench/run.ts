@@ -6,7 +6,9 @@ import { containerRows } from './rows/containers.ts'
 import { footprintRows } from './rows/footprint.ts'
 import { gatewayRows } from './rows/gateway.ts'
 import { gpsRows } from './rows/gps.ts'
+import { locationRows } from './rows/locations.ts'
 import { peopleRows } from './rows/people.ts'
+import { reportRows } from './rows/reports.ts'
 import { rpcRows } from './rows/rpc.ts'
 import { tokenRows } from './rows/token.ts'
 
@@ -15,6 +17,8 @@ const groups = {
   token: tokenRows,
   people: peopleRows,
   gps: gpsRows,
+  reports: reportRows,
+  locations: locationRows,
   gateway: gatewayRows,
   containers: containerRows,
   footprint: footprintRows,

@@ -1,7 +1,7 @@
 /** The world in outline, from packaged data, and the devices on it. Loaded when a view needs it. */
 import type { Device } from '@selvedge/protocol/console'
 import { type GeoPermissibleObjects, geoEqualEarth, geoGraticule10, geoPath } from 'd3-geo'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { feature } from 'topojson-client'
 import countriesUrl from 'world-atlas/countries-110m.json?url'
 import { navigate } from '../state/route.ts'
@@ -12,7 +12,7 @@ import { secondsSince } from './time.tsx'
 const width = 960
 const height = 480
 const zooms = [1, 2, 4, 8, 16, 32, 64, 256, 1024, 4096]
-/** Units of the picture that a cluster takes. */
+/** Pixels of the screen that a cluster takes. */
 const raster = 26
 /** Seconds after which a device that was not heard counts as away. */
 const away = 720
@@ -48,6 +48,16 @@ export default function WorldMap({ places, devices, focus = false }: WorldMapPro
   const [land, setLand] = useState<GeoPermissibleObjects>()
   const [zoom, setZoom] = useState(focus ? 4 : 0)
   const [chosen, setChosen] = useState<Point>()
+  /** Units of the picture in a pixel: what is written must be readable on a small screen, too. */
+  const [unit, setUnit] = useState(1)
+  const figure = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const observer = new ResizeObserver(
+      ([entry]) => entry && setUnit(width / Math.max(1, entry.contentRect.width)),
+    )
+    if (figure.current) observer.observe(figure.current)
+    return () => observer.disconnect()
+  }, [])
   useEffect(() => {
     fetch(countriesUrl)
       .then((response) => response.json())
@@ -72,8 +82,8 @@ export default function WorldMap({ places, devices, focus = false }: WorldMapPro
       width: width / scale,
       height: height / scale,
     }
-    return { box: seen, clusters: clusterPoints(places, pointOf, seen, raster / scale) }
-  }, [places, scale, chosen])
+    return { box: seen, clusters: clusterPoints(places, pointOf, seen, (raster * unit) / scale) }
+  }, [places, scale, chosen, unit])
   const names = useMemo(() => new Map(devices.map((each) => [each.nodeId, each])), [devices])
 
   const closer = (to?: Point) => {
@@ -85,7 +95,7 @@ export default function WorldMap({ places, devices, focus = false }: WorldMapPro
       ? `${places.length} devices in ${clusters.length} places that are seen`
       : places.map((place) => describe(place, names.get(place.nodeId))).join('; ')
   return (
-    <figure class="map">
+    <figure class="map" ref={figure}>
       <svg
         viewBox={`${box.x} ${box.y} ${box.width} ${box.height}`}
         role="img"
@@ -101,7 +111,7 @@ export default function WorldMap({ places, devices, focus = false }: WorldMapPro
             <Crowd
               key={`crowd ${cluster.first.nodeId}`}
               cluster={cluster}
-              scale={scale}
+              size={unit / scale}
               onChoose={() => closer(cluster)}
             />
           ),
@@ -146,11 +156,11 @@ function Pin({ place, device }: { place: MapPlace; device: Device | undefined })
 /** Several devices in one place; the more, the larger. */
 function Crowd({
   cluster,
-  scale,
+  size,
   onChoose,
 }: {
   cluster: Cluster<MapPlace>
-  scale: number
+  size: number
   onChoose: () => void
 }) {
   const { x, y, count } = cluster
@@ -160,7 +170,7 @@ function Crowd({
     <g
       class="crowd"
       data-count={count}
-      style={{ transform: `translate(${x}px, ${y}px) scale(${1 / scale})` }}
+      style={{ transform: `translate(${x}px, ${y}px) scale(${size})` }}
       onClick={onChoose}
     >
       <circle r={radius} />

@@ -33,7 +33,7 @@ export function findRedis(): { server: string; cli: string } | undefined {
   return undefined
 }
 
-/** @param primaries how many of them; @param replicas of each */
+/** @param primaries one, or three and more; @param replicas of each */
 export async function startRedisCluster(primaries = 3, replicas = 1): Promise<RedisCluster> {
   const programs = findRedis()
   if (!programs) throw new Error('neither Valkey nor Redis is installed')
@@ -56,6 +56,7 @@ export async function startRedisCluster(primaries = 3, replicas = 1): Promise<Re
       save: '',
       appendonly: 'yes',
       'cluster-enabled': 'yes',
+      'cluster-announce-ip': '127.0.0.1',
       'cluster-node-timeout': 1000,
       'cluster-require-full-coverage': 'no',
       'repl-diskless-sync-delay': 0,
@@ -66,12 +67,17 @@ export async function startRedisCluster(primaries = 3, replicas = 1): Promise<Re
   }
   await Promise.all(ports.map(start))
   const addresses = ports.map((port) => `127.0.0.1:${port}`)
-  const made = spawnSync(
-    programs.cli,
-    ['--cluster', 'create', ...addresses, '--cluster-replicas', String(replicas), '--cluster-yes'],
-    { encoding: 'utf8' },
-  )
-  if (made.status !== 0) throw new Error(`the cluster could not be made: ${made.stdout}${made.stderr}`)
+  if (primaries < 3) {
+    // The tool insists on three; of one, the slots are given by hand.
+    command(ports[0]!, 'cluster', 'addslotsrange', '0', '16383')
+  } else {
+    const made = spawnSync(
+      programs.cli,
+      ['--cluster', 'create', ...addresses, '--cluster-replicas', String(replicas), '--cluster-yes'],
+      { encoding: 'utf8' },
+    )
+    if (made.status !== 0) throw new Error(`the cluster could not be made: ${made.stdout}${made.stderr}`)
+  }
   await until(
     () => ports.every((port) => command(port, 'cluster', 'info').includes('cluster_state:ok')),
     'the cluster',

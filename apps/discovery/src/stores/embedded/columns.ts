@@ -14,6 +14,7 @@ export class Columns {
   readonly #accountNumbers = new Map<string, number>()
   /** First node of each account; the others follow by `next`. */
   readonly #heads: number[] = []
+  readonly #sizes: number[] = []
   account = new Uint32Array(0)
   #next = new Uint32Array(0)
   #previous = new Uint32Array(0)
@@ -87,6 +88,11 @@ export class Columns {
     }
   }
 
+  /** How many nodes an account has. */
+  sizeOf(accountId: string): number {
+    return this.#sizes[this.#accountNumbers.get(accountId) ?? -1] ?? 0
+  }
+
   *ofAccount(accountId: string): Generator<number> {
     const number = this.#accountNumbers.get(accountId)
     if (number === undefined) return
@@ -102,6 +108,7 @@ export class Columns {
     if (next !== none) this.#previous[next] = previous
     if (previous !== none) this.#next[previous] = next
     else this.#heads[number] = next
+    this.#sizes[number]!--
     this.account[slot] = none
     // Whatever the node reports under its next account is news.
     this.fixedAt[slot] = -1
@@ -128,8 +135,10 @@ export class Columns {
       number = this.#accounts.push(accountId) - 1
       this.#accountNumbers.set(accountId, number)
       this.#heads[number] = none
+      this.#sizes[number] = 0
     }
     const head = this.#heads[number]!
+    this.#sizes[number]!++
     this.account[slot] = number
     this.#previous[slot] = none
     this.#next[slot] = head

@@ -72,7 +72,8 @@ export async function openEmbeddedStore(database: SqlStore, log: Log): Promise<L
   function look(query: NearQuery, audience: 'account' | 'others', radius: number): Neighbour[] {
     const own = nodes.accountNumber(query.accountId)
     const isOwn = audience === 'account'
-    const few = isOwn ? firstOf(nodes.ofAccount(query.accountId), fewNodes) : undefined
+    const isFew = isOwn && nodes.sizeOf(query.accountId) <= fewNodes
+    const few = isFew ? [...nodes.ofAccount(query.accountId)] : undefined
     return grids[audience]
       .within(
         query,
@@ -126,11 +127,4 @@ export async function openEmbeddedStore(database: SqlStore, log: Log): Promise<L
     },
     close: () => copy.close(),
   }
-}
-
-/** All of them, where there are no more than so many. */
-function firstOf(slots: Iterable<number>, most: number): number[] | undefined {
-  const few: number[] = []
-  for (const slot of slots) if (few.push(slot) > most) return undefined
-  return few
 }
