@@ -219,6 +219,37 @@ describe.skipIf(!isPossible)(
       expect(seen.join()).not.toContain('trust me')
     })
 
+    it('broken packets do no harm', async () => {
+      play(
+        'eve',
+        `import { createSocket } from 'node:dgram'
+      import { encode } from 'dns-packet'
+      const type = '_selvedge._tcp.local'
+      const good = encode({ type: 'response', answers: [
+        { type: 'PTR', name: type, data: 'x.' + type, ttl: 60 },
+        { type: 'SRV', name: 'x.' + type, data: { port: 1, target: 'x.local' }, ttl: 60 },
+        { type: 'TXT', name: 'x.' + type, data: ['v=1', 'id=${'c'.repeat(56)}'], ttl: 60 },
+      ] })
+      const question = encode({ type: 'query', questions: [{ type: 'ANY', name: type }] })
+      let seed = 1
+      const random = (below) => (seed = (seed * 48271) % 2147483647) % below
+      const socket = createSocket({ type: 'udp4', reuseAddr: true })
+      socket.bind(5353, async () => {
+        socket.setMulticastInterface('10.77.1.4')
+        for (let count = 0; count < 3000; count++) {
+          const packet = Buffer.from(count % 2 ? good : question)
+          for (let change = 0; change <= random(6); change++) packet[random(packet.length)] = random(256)
+          socket.send(packet.subarray(0, random(4) ? packet.length : random(packet.length)), 5353, '224.0.0.251')
+          if (count % 100 === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+        }
+        setTimeout(() => process.exit(), 500)
+      })`,
+      )
+      for (const { runtime } of Object.values(devices)) expect(runtime.process.exitCode).toBeNull()
+      expect(await picture('ann')).toContain(bobLeft)
+      expect(devices.ann.runtime.errors()).not.toContain('Error')
+    }, 60_000)
+
     it('a name that is taken: both are found, the newcomer under another one', async () => {
       await devices.ann.runtime.stop()
       play(

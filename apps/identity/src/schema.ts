@@ -101,6 +101,8 @@ export const migrations: Migrations = [
   ALTER TABLE nodes ADD COLUMN services TEXT NOT NULL DEFAULT '[]';
   ALTER TABLE nodes ADD COLUMN removed_account TEXT NOT NULL DEFAULT '';
   `,
+  // Every change deletes those that are old: a fleet that enrols makes thousands, and must not look through them each time.
+  `CREATE INDEX changes_at ON changes (at);`,
 ]
 
 /** Every table, in an order in which rows can be copied: what is referred to comes first. */

@@ -24,8 +24,10 @@ export interface EnrolmentParts {
   readonly owner: Owner
   readonly seed: string
   readonly clock: Clock
-  /** Share of the devices that others see, to a kilometre. */
+  /** So many of the devices are seen by others, to a kilometre. */
   readonly shared: number
+  /** Whether none of the devices can be known yet. */
+  readonly isNew: boolean
 }
 
 export function createEnrolment({
@@ -35,6 +37,7 @@ export function createEnrolment({
   seed,
   clock,
   shared,
+  isNew,
 }: EnrolmentParts): Enrolment {
   const fetch = createNodeFetch()
   const identity = createIdentityClient({ url: identityUrl, fetch, timeoutMs: 60_000 })
@@ -49,8 +52,8 @@ export function createEnrolment({
         identity.edgeToken((nonce) =>
           createProof({ key, jwk, htm: 'POST', htu: htu.edge, clock, nonce, node: { ...node, ...more } }),
         )
-      let answer = await edgeToken({ audience: discoveryAudience })
-      if (answer.account_id !== owner.accountId) {
+      let answer = isNew ? undefined : await edgeToken({ audience: discoveryAudience })
+      if (answer?.account_id !== owner.accountId) {
         const { id_token: edgeIdToken } = await edgeToken({})
         const { access_token } = await identity.exchange({
           clientId: owner.clientId,
@@ -61,11 +64,12 @@ export function createEnrolment({
         const account = { id: owner.accountId, access_token }
         answer = await edgeToken({ account, audience: discoveryAudience })
       }
+      const { id_token } = answer
       const offer = offerSession()
       const isShared = device < shared
       const sharing: Sharing = isShared ? { ...defaultSharing, others: '1km' } : defaultSharing
       const request = { key: offer.jwk, addresses: [], services: [], sharing, trackUntil: 0 }
-      const session = await discovery.beginSession(request, answer.id_token, (nonce, body) =>
+      const session = await discovery.beginSession(request, id_token, (nonce, body) =>
         createProof({
           key,
           jwk,
@@ -73,7 +77,7 @@ export function createEnrolment({
           htu: htu.session,
           clock,
           nonce,
-          accessToken: answer.id_token,
+          accessToken: id_token,
           body,
         }),
       )

@@ -14,6 +14,8 @@ export interface Installation {
   readonly identityUrl: string
   readonly discoveryUrl: string
   readonly owner: Owner
+  /** Whether it was made for this fleet. */
+  readonly isNew: boolean
   /** Bytes of memory that the discovery service holds; undefined where it is not ours to look at. */
   memory(): number | undefined
   stop(): Promise<void>
@@ -45,6 +47,7 @@ export async function startOwn(seed: string): Promise<Installation> {
     identityUrl: identity.url,
     discoveryUrl: discovery.url,
     owner: await ownerOf(state, seed),
+    isNew: true,
     memory: () => residentMemory(discovery.pid),
     async stop() {
       await discovery.stop()
@@ -67,6 +70,7 @@ export async function findRunning(env: Env, seed: string): Promise<Installation>
     identityUrl: urls.identity!,
     discoveryUrl: urls.discovery!,
     owner: await ownerOf(state, seed),
+    isNew: false,
     memory: () => undefined,
     stop: async () => undefined,
   }
