@@ -25,8 +25,8 @@ import { migrations } from './schema.ts'
 import { createSessions, openSecret } from './sessions/sessions.ts'
 import { openStore } from './stores/open-store.ts'
 
-/** Most tokens that are remembered as good, for each kind. */
-const remembered = 100_000
+/** Most access tokens that are remembered as good; an edge ID token is shown once a session. */
+const remembered = 10_000
 /** Largest body in bytes: a hundred fixes. */
 const maxBody = 64 * 1024
 
@@ -50,7 +50,7 @@ export async function startDiscovery(
     life: config['sessions.lifetime'],
     reportWithin: config['presence.interval'],
   })
-  const verifierOf = (list: readonly string[]) => {
+  const verifierOf = (list: readonly string[], remembered: number) => {
     const trusted = list.length === 0 ? [config['identity.url']] : list
     const issuers = trusted.map((issuer) => createRemoteIssuer({ issuer, clock, getJson }))
     return createTokenVerifier({ issuers: () => issuers, clock, remembered })
@@ -63,11 +63,11 @@ export async function startDiscovery(
   app.get(discoveryPaths.health, async () => ({ status: 'ok' }))
   addSessionsEndpoint(app, {
     ...shared,
-    verifier: verifierOf(config.trustedEdgeIssuers),
+    verifier: verifierOf(config.trustedEdgeIssuers, 0),
     proof: () => ({ dpop, url }),
   })
   addNodesEndpoints(app, { ...shared, silence })
-  const tenantVerifier = verifierOf(config.trustedTenants)
+  const tenantVerifier = verifierOf(config.trustedTenants, remembered)
   addLastFixEndpoint(app, { clock, store, verifier: tenantVerifier })
   addAccountEndpoints(app, { store, verifier: tenantVerifier })
   const close = async () => {

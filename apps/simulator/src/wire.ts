@@ -1,7 +1,7 @@
 /** Kept-alive HTTP/1.1 connections, one request at a time on each: what thousands of devices send passes through a few dozen. */
 import { connect, type Socket } from 'node:net'
 
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly body: string
 }

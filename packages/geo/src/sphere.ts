@@ -39,4 +39,4 @@ export function destination(
 }
 
 /** The same meridian from -180 up to, but not including, 180 degrees. */
-export const wrapLongitude = (longitude: number): number => ((((longitude + 180) % 360) + 360) % 360) - 180
+const wrapLongitude = (longitude: number): number => ((((longitude + 180) % 360) + 360) % 360) - 180

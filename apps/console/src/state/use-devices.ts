@@ -6,7 +6,7 @@ import { type News, useNews } from './use-news.ts'
 import { usePlaces } from './use-places.ts'
 
 /** A device with what was told of it. */
-export function withNews(device: Device, { device: news, fixes = [] }: News): Device {
+function withNews(device: Device, { device: news, fixes = [] }: News): Device {
   if (news?.nodeId === device.nodeId) return { ...device, ...news }
   const fix = fixes.find(({ nodeId }) => nodeId === device.nodeId)
   if (!fix) return device

@@ -3,7 +3,7 @@ import type { Clock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 
-export interface TrackPoint {
+interface TrackPoint {
   readonly longitude: number
   readonly latitude: number
   readonly fixedAt: number
@@ -13,24 +13,28 @@ export interface Tracks {
   add(nodeId: string, points: readonly TrackPoint[]): Promise<void>
   /** The last points, oldest first. */
   of(nodeId: string): Promise<TrackPoint[]>
+  /** Deletes the tracks that have ended; it is done every minute. */
+  sweep(): Promise<void>
   close(): void
 }
 
 /** Most points of an answer. */
 const most = 10_000
 /** Milliseconds between two looks for tracks that have ended. */
-const sweep = 60_000
+const sweepInterval = 60_000
 
 export function createTracks(database: SqlStore, clock: Clock, log: Log): Tracks {
-  const timer = setInterval(() => {
+  async function sweep(): Promise<void> {
     const now = clock.now()
-    database
-      .transaction([
-        sql`DELETE FROM tracks WHERE node_id IN (SELECT node_id FROM nodes WHERE track_until > 0 AND track_until <= ${now})`,
-        sql`UPDATE nodes SET track_until = 0 WHERE track_until > 0 AND track_until <= ${now}`,
-      ])
-      .catch((cause) => log.error('ended tracks can not be deleted', { cause }))
-  }, sweep)
+    await database.transaction([
+      sql`DELETE FROM tracks WHERE node_id IN (SELECT node_id FROM nodes WHERE track_until > 0 AND track_until <= ${now})`,
+      sql`UPDATE nodes SET track_until = 0 WHERE track_until > 0 AND track_until <= ${now}`,
+    ])
+  }
+  const timer = setInterval(
+    () => void sweep().catch((cause) => log.error('ended tracks can not be deleted', { cause })),
+    sweepInterval,
+  )
   timer.unref()
 
   return {
@@ -49,6 +53,7 @@ export function createTracks(database: SqlStore, clock: Clock, log: Log): Tracks
         fixedAt: row.fixed_at as number,
       }))
     },
+    sweep,
     close: () => clearInterval(timer),
   }
 }

@@ -60,8 +60,8 @@ export interface LocationStore {
 }
 
 /** Metres of the first look at what is near; the next ones are four times as wide, up to the radius that is asked for. */
-export const firstRadius = 600
-export const growth = 4
+const firstRadius = 600
+const growth = 4
 
 /** Radii to look in, one after the other. */
 export function* growingRadii(radius: number): Generator<number> {

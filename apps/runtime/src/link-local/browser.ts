@@ -14,7 +14,7 @@ const groups = { udp4: '224.0.0.251', udp6: 'ff02::fb' } as const
 const limits = { packet: 9000, services: 1000, records: 200 } as const
 
 /** A service that was heard. */
-export interface Heard {
+interface Heard {
   readonly txt: ReadonlyMap<string, string>
   /** Address that it was heard from, without zone. */
   readonly from: string

@@ -1,0 +1,133 @@
+/** What is registered of nodes, on SQLite and on PostgreSQL. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openSql } from '@selvedge/service-kit/sql'
+import type { SqlStore } from '@selvedge/service-kit/store'
+import {
+  createFakeClock,
+  createMemoryLog,
+  findPostgres,
+  type PostgresServer,
+  startPostgres,
+} from '@selvedge/service-kit/testing'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { migrations } from '../schema.ts'
+import { openSecret } from '../sessions/sessions.ts'
+import { createRegistry, type Registry } from './registry.ts'
+import { createTracks, type Tracks } from './tracks.ts'
+
+const log = createMemoryLog()
+const clock = createFakeClock()
+const start = clock.now()
+let postgres: PostgresServer | undefined
+let folder: string
+
+const databases = {
+  sqlite: async () => `sqlite:${join(folder, 'registry.db')}`,
+  postgres: () => postgres!.createDatabase(),
+}
+
+describe.each(Object.entries(databases))('%s', (name, urlOf) => {
+  if (name === 'postgres' && !findPostgres()) {
+    it.skip('postgres: PostgreSQL is not installed', () => undefined)
+    return
+  }
+  let database: SqlStore
+  let registry: Registry
+  let tracks: Tracks
+  beforeAll(async () => {
+    if (name === 'postgres') postgres = await startPostgres()
+  })
+  afterAll(async () => {
+    if (name === 'postgres') await postgres?.stop()
+  })
+  beforeEach(async () => {
+    clock.set(start)
+    folder = mkdtempSync(join(tmpdir(), 'registry-'))
+    database = await openSql(await urlOf(), migrations)
+    registry = createRegistry(database, clock, log, 60_000)
+    tracks = createTracks(database, clock, log)
+  })
+  afterEach(async () => {
+    tracks.close()
+    await registry.close()
+    await database.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const node = (nodeId: string, more: object = {}) => ({
+    nodeId,
+    nodeName: `node ${nodeId}`,
+    accountId: 'a',
+    addresses: ['10.0.0.1'],
+    services: [{ name: 's', path: '/c/s' }],
+    trackUntil: 0,
+    ...more,
+  })
+
+  it('gives what a node said last, to its account alone', async () => {
+    expect(await registry.state(node('x'))).toBeUndefined()
+    expect(await registry.state(node('x', { addresses: [], nodeName: 'new' }))).toBeUndefined()
+    expect(await registry.find('a', ['x', 'y'])).toEqual([
+      { ...node('x', { addresses: [], nodeName: 'new' }), heardAt: start },
+    ])
+    expect(await registry.find('b', ['x'])).toEqual([])
+    expect(await registry.find('a', [])).toEqual([])
+  })
+
+  it('tells which account a node has left', async () => {
+    await registry.state(node('x'))
+    expect(await registry.state(node('x', { accountId: 'b' }))).toBe('a')
+    expect(await registry.page('a', '', 9)).toEqual([])
+  })
+
+  it('gives the nodes of an account page by page', async () => {
+    for (const id of ['c', 'a', 'd', 'b']) await registry.state(node(id))
+    const pageOf = async (after: string) => (await registry.page('a', after, 3)).map((each) => each.nodeId)
+    expect([await pageOf(''), await pageOf('c'), await pageOf('d')]).toEqual([['a', 'b', 'c'], ['d'], []])
+  })
+
+  it('writes signs of life now and then, and never an older one', async () => {
+    await registry.state(node('x'))
+    await registry.state(node('y'))
+    const heardAt = async () => (await registry.find('a', ['x', 'y'])).map((each) => each.heardAt - start)
+    clock.advance(59_000)
+    registry.heard('x')
+    clock.advance(2000)
+    registry.heard('x')
+    await registry.close()
+    expect((await heardAt()).sort((a, b) => a - b)).toEqual([0, 61_000])
+    clock.set(start)
+    await registry.state(node('x'))
+    expect(await heardAt()).toEqual([0, 0])
+  })
+
+  it('keeps the points of a track once each, and deletes them with its end, its account or its owner’s word', async () => {
+    const points = [3, 1, 2, 1].map((fixedAt) => ({ longitude: fixedAt, latitude: 0, fixedAt }))
+    const kept = async () => (await tracks.of('x')).map((each) => each.fixedAt)
+    await registry.state(node('x', { trackUntil: start + 1000 }))
+    await tracks.add('x', points)
+    await tracks.add('x', [])
+    expect(await kept()).toEqual([1, 2, 3])
+    await registry.state(node('x', { trackUntil: start + 5000 }))
+    expect(await kept()).toEqual([1, 2, 3])
+    await tracks.sweep()
+    expect(await kept()).toEqual([1, 2, 3])
+    clock.advance(5000)
+    await tracks.sweep()
+    expect([await kept(), (await registry.find('a', ['x']))[0]!.trackUntil]).toEqual([[], 0])
+    for (const ending of [{ trackUntil: 0 }, { trackUntil: start + 99_000, accountId: 'b' }]) {
+      await registry.state(node('x', { trackUntil: start + 99_000 }))
+      await tracks.add('x', points)
+      await registry.state(node('x', ending))
+      expect(await kept()).toEqual([])
+    }
+  })
+
+  it('has one secret, whoever asks for it first', async () => {
+    const all = await Promise.all(Array.from({ length: 5 }, () => openSecret(database)))
+    expect(new Set(all.map((each) => each.toString('hex'))).size).toBe(1)
+    expect(all[0]).toHaveLength(32)
+  })
+})
