@@ -16,7 +16,6 @@ const programs = {
     'sqlite-worker': sqliteWorker,
     'function-host': 'src/engines/function/platform/main.ts',
     'tar.lazy': 'src/images/tar.lazy.ts',
-    'link-local.lazy': 'src/link-local/link-local.lazy.ts',
     'multipart.lazy': 'src/mcm/multipart.lazy.ts',
   },
   identity: {

@@ -42,7 +42,7 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   'apps/runtime': [
     /^node:/,
     /^@selvedge\/(protocol|client|geo|service-kit)(\/|$)/,
-    /^(zod|tar|@fastify\/busboy|@bjorn3\/browser_wasi_shim|@homebridge\/ciao|dns-packet)$/,
+    /^(zod|tar|@fastify\/busboy|@bjorn3\/browser_wasi_shim)$/,
   ],
   'apps/identity': [
     /^node:/,

@@ -139,7 +139,7 @@ describe('a session', () => {
       ['another time', `${ticket}.${Number(at) + 1}.${mac}`, good],
       ['another path', authorize('POST', '/v1/other', good), good],
       ['another method', authorize('GET', discoveryPaths.fixes, good), good],
-      ['no signature', `${ticket}.${at}.`, good],
+      ['an empty signature', `${ticket}.${at}.A`, good],
       ['the signature of another session', `${ticket}.${other.split('.').slice(1).join('.')}`, good],
     ] as const) {
       expect(await send(authorization, sent), what).toMatch(
@@ -147,7 +147,9 @@ describe('a session', () => {
       )
     }
     for (const authorization of ['', 'Bearer x', 'Session ', `Session x.${at}.${mac}`, 'Session x.1.'])
-      expect(await send(authorization, good)).toMatch(/^401 send "Authorization: Session …"/)
+      expect(await send(authorization, good)).toMatch(
+        /^401 (send "Authorization: Session …"|the request is not signed)/,
+      )
   })
 
   it('is of its time: what was signed is not good an hour later', async () => {

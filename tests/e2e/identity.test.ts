@@ -119,6 +119,7 @@ describe('one identity service', () => {
         clock: systemClock,
         nonce,
         accessToken: stolen,
+        body: '{}',
       })
       expect(await (await send({ Authorization: `DPoP ${stolen}`, DPoP: proof })).json()).toMatchObject({
         error: 'invalid_token',

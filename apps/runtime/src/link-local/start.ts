@@ -1,6 +1,6 @@
 /** The local network, once the runtime has started and nobody waits. */
 import { type NodeRecord, RpcError } from '@selvedge/protocol'
-import type { LinkLocal, LinkLocalParts } from './link-local.lazy.ts'
+import { type LinkLocal, type LinkLocalParts, openLinkLocal } from './link-local.ts'
 
 /** Milliseconds from the start: announcing is not what anybody starts a runtime for. */
 const after = 1000
@@ -13,23 +13,23 @@ export interface LateLinkLocal {
 }
 
 export function startLinkLocal(enabled: boolean, parts: LinkLocalParts): LateLinkLocal {
-  let opened: Promise<LinkLocal> | undefined
+  let opened: LinkLocal | undefined
   const open = () => {
-    opened ??= import('./link-local.lazy.ts').then(({ openLinkLocal }) => openLinkLocal(parts))
+    opened ??= openLinkLocal(parts)
     return opened
   }
   const timer = enabled ? setTimeout(open, after) : undefined
   return {
     async neighbours() {
-      if (enabled) return (await open()).neighbours()
+      if (enabled) return open().neighbours()
       throw new RpcError('not_found', 'this runtime does not listen on the local network', {
         hint: 'Set "linkLocal.enabled" in its configuration.',
       })
     },
-    restate: () => void opened?.then((linkLocal) => linkLocal.restate()),
+    restate: () => opened?.restate(),
     async close() {
       clearTimeout(timer)
-      await (await opened)?.close()
+      await opened?.close()
     },
   }
 }

@@ -1,11 +1,14 @@
-/** Announcing and listening on the local networks. Loaded after the start: the first callers do not wait for it. */
-import { type CiaoService, getResponder, type Responder } from '@homebridge/ciao'
+/** Announcing and listening on the local networks. */
 import type { NodeRecord } from '@selvedge/protocol'
 import { isoTime } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import { readTxt, type Statement, serviceType, writeTxt } from './announcement.ts'
-import { type Browser, openBrowser } from './browser.ts'
+import { type Browser, createBrowser } from './browser.ts'
+import { type Multicast, openMulticast } from './multicast.ts'
 import { currentNetworks, isSame, type Network } from './networks.ts'
+import { createResponder, type Responder } from './responder.ts'
+
+const type = `_${serviceType}._tcp.local`
 
 export interface LinkLocalParts {
   readonly nodeId: string
@@ -30,21 +33,30 @@ export interface LinkLocal {
   close(): Promise<void>
 }
 
-/** Milliseconds: between two looks at the networks, two questions, two fresh seals; and for answers to come. */
-const times = { networks: 3000, questions: 60_000, seals: 240_000, answers: 400, recent: 2000 } as const
+/** Milliseconds: between two looks at the networks, two questions, two fresh seals; for answers to come, a goodbye to go, sockets to open. */
+const times = {
+  networks: 3000,
+  questions: 60_000,
+  seals: 240_000,
+  answers: 400,
+  recent: 2000,
+  goodbye: 50,
+  sockets: 100,
+} as const
 
 export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
   const { nodeId, now, log } = parts
   let networks: readonly Network[] = []
-  let browser: Browser | undefined
-  let responder: Responder | undefined
-  let service: CiaoService | undefined
+  /** What there is while there are networks. */
+  let own:
+    | { readonly multicast: Multicast; readonly browser: Browser; readonly responder: Responder }
+    | undefined
   let askedAt = Number.NEGATIVE_INFINITY
   let turn = Promise.resolve()
   let isClosed = false
 
-  const txt = () =>
-    writeTxt(
+  const txt = (): string[] => {
+    const entries = writeTxt(
       {
         nodeId,
         ...parts.statement(),
@@ -53,6 +65,8 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
       },
       parts.accountKey(),
     )
+    return Object.entries(entries).map(([name, value]) => `${name}=${value}`)
+  }
 
   /** One after the other: an interface may come and go within a second. */
   function inTurn(work: () => Promise<void>): void {
@@ -61,13 +75,18 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
       .catch((cause) => log.warn('the local network', { reason: (cause as Error).message }))
   }
 
+  function ask(): void {
+    askedAt = now()
+    own?.multicast.send({ isResponse: false, questions: [{ name: type, type: 'PTR' }] })
+  }
+
   async function leave(): Promise<void> {
-    browser?.close()
-    browser = undefined
-    const leaving = responder
-    responder = undefined
-    service = undefined
-    await leaving?.shutdown()
+    const leaving = own
+    own = undefined
+    leaving?.responder.close()
+    // The goodbye has to leave before the sockets are closed.
+    if (leaving) await new Promise((resolve) => setTimeout(resolve, times.goodbye))
+    leaving?.multicast.close()
   }
 
   async function join(): Promise<void> {
@@ -77,31 +96,34 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
     networks = current
     if (networks.length === 0) return
     log.debug('the local networks', { names: networks.map(({ name }) => name) })
-    browser = openBrowser({
-      type: `_${serviceType}._tcp.local`,
+    const browser = createBrowser(type, now)
+    const id = nodeId.slice(0, 12)
+    const multicast = openMulticast({
       networks,
-      now,
+      onMessage(message, origin) {
+        browser.receive(message, origin)
+        responder.receive(message, origin)
+      },
+      onReady: ask,
       onTrouble: (network, cause) => log.debug('the local network', { network, reason: cause.message }),
     })
-    askedAt = now()
-    responder = getResponder({ interface: networks.map(({ name }) => name) })
-    const name = `selvedge ${nodeId.slice(0, 12)}`
-    const made = responder.createService({
-      name,
-      type: serviceType,
+    const responder = createResponder({
+      multicast,
+      networks,
+      type,
+      instance: `selvedge ${id}`,
+      host: `selvedge-${id}`,
       port: parts.port(),
-      hostname: `selvedge-${nodeId.slice(0, 12)}`,
-      txt: txt(),
     })
-    service = made
-    // It goes on by itself; with a link that comes late it may take a while.
-    made.advertise().catch((cause: Error) => log.warn('the local network', { reason: cause.message }))
+    own = { multicast, browser, responder }
+    await new Promise((resolve) => setTimeout(resolve, times.sockets))
+    responder.announce(txt())
   }
 
-  const restate = () => inTurn(async () => service?.updateTxt(txt()))
+  const restate = () => inTurn(async () => own?.responder.announce(txt()))
   const timers = [
     setInterval(() => inTurn(join), times.networks),
-    setInterval(() => browser?.ask(), times.questions),
+    setInterval(ask, times.questions),
     setInterval(restate, times.seals),
   ]
   inTurn(join)
@@ -110,7 +132,7 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
     const accountKey = parts.accountKey()
     const accountId = parts.accountId()
     const byNode = new Map<string, NodeRecord>()
-    for (const heard of browser?.services() ?? []) {
+    for (const heard of own?.browser.services() ?? []) {
       const trusted = parts.isTimeTrusted() ? now() : 0
       const announced = readTxt(heard.txt, { accountKey, from: heard.from, now: trusted })
       if (!announced || announced.nodeId === nodeId) continue
@@ -135,9 +157,8 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
 
   return {
     async neighbours() {
-      if (browser && now() - askedAt > times.recent) {
-        askedAt = now()
-        browser.ask()
+      if (own && now() - askedAt > times.recent) {
+        ask()
         await new Promise((resolve) => setTimeout(resolve, times.answers))
       }
       return show()
