@@ -19,10 +19,7 @@ export function currentNetworks(wanted: readonly string[]): Network[] {
     const ipv4 = all.filter(({ family }) => family === 'IPv4')
     const holds = (address: string) => {
       if (address.includes(':')) return address.startsWith('fe80:') && address.endsWith(`%${name}`)
-      return ipv4.some((own) => {
-        const mask = toNumber(own.netmask)
-        return (toNumber(own.address) & mask) === (toNumber(address) & mask)
-      })
+      return ipv4.some((own) => sharesSubnet(own.address, own.netmask, address))
     }
     return {
       name,
@@ -32,6 +29,12 @@ export function currentNetworks(wanted: readonly string[]): Network[] {
       holds,
     }
   })
+}
+
+/** Whether an IPv4 address is on the network of another one. */
+export function sharesSubnet(own: string, netmask: string, address: string): boolean {
+  const mask = toNumber(netmask)
+  return (toNumber(own) & mask) === (toNumber(address) & mask)
 }
 
 /** Whether two lists are of the same networks with the same addresses. */
