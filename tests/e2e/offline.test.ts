@@ -92,6 +92,23 @@ describe('without the network', () => {
     await again.stop()
   })
 
+  it('with a track, what was recorded while the discovery service was away is told when it is back, once', async () => {
+    const token = await accessToken(stack, await createDeveloper(stack.state))
+    await client().associateAccount({ edgeAccessToken: token })
+    const update = (latitude: string) =>
+      client().updateGps({ ...somewhere, latitude, edgeAccessToken: token })
+    const until = new Date(Date.now() + 86_400_000).toISOString()
+    expect(await client().setLocationTrack({ edgeAccessToken: token, until })).toMatchObject({ status: 'ok' })
+    expect(await update('1')).toEqual({ status: 'ok' })
+    await stack.discovery.stop()
+    for (const latitude of ['2', '3', '4']) expect(await update(latitude)).toEqual({ status: 'queued' })
+    const discovery = await restart('discovery')
+    expect(await update('5')).toEqual({ status: 'ok' })
+    const { data } = await client().getLocationTrack({ edgeAccessToken: token })
+    expect(data.map(([, latitude]) => latitude)).toEqual([1, 2, 3, 4, 5])
+    await discovery.stop()
+  })
+
   it('a fix is published at once when the discovery service is back, however long it was away', async () => {
     const token = await accessToken(stack, await createDeveloper(stack.state))
     await client().associateAccount({ edgeAccessToken: token })

@@ -1,24 +1,11 @@
 /** Devices report in turn at a steady rate, however long the answers take: a time counts from when its report was due. */
 import type { AuthorizeRequest } from '@selvedge/client'
-import { discoveryPaths } from '@selvedge/protocol'
+import { discoveryPaths, type SimulationFigures as Figures } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { Fleet } from './fleet.ts'
 import { Histogram } from './histogram.ts'
 import type { Random } from './random.ts'
 import type { Wire } from './wire.ts'
-
-export interface Figures {
-  readonly sent: number
-  readonly ok: number
-  readonly errors: number
-  /** What went wrong, how often. */
-  readonly reasons: Readonly<Record<string, number>>
-  readonly perSecond: number
-  /** Milliseconds. */
-  readonly p50: number
-  readonly p99: number
-  readonly max: number
-}
 
 export interface DriveParts {
   readonly fleet: Fleet

@@ -1,29 +1,16 @@
 /** A fleet from nothing to a report: devices enrol, report and ask for a while, and all that is to be known is counted. */
 import { createHash } from 'node:crypto'
 import type { AuthorizeRequest } from '@selvedge/client'
+import type { SimulationFigures as Figures, SimulationReport } from '@selvedge/protocol'
 import { systemClock } from '@selvedge/service-kit/clock'
 import { createEnrolment } from './devices.ts'
-import { drive, type Figures } from './drive.ts'
+import { drive } from './drive.ts'
 import { createFleet } from './fleet.ts'
 import { findRunning, type Installation, startOwn } from './installation.ts'
 import type { Options } from './options.ts'
 import { createRandom } from './random.ts'
 import { bar, type Screen } from './screen.ts'
 import { createWire } from './wire.ts'
-
-export interface Report {
-  readonly nodes: number
-  readonly rate: number
-  readonly seconds: number
-  readonly seed: string
-  /** The same for the same fleet: a digest of where its devices are. */
-  readonly fleet: string
-  readonly setup: { readonly seconds: number; readonly perSecond: number }
-  readonly updates: Figures
-  readonly queries: Figures
-  /** Of the discovery service, bytes; null where it is not ours to look at. */
-  readonly memory: { readonly before: number; readonly after: number; readonly perNode: number } | null
-}
 
 /** Devices that enrol at the same time, and connections that the fleet shares. */
 const parallel = 48
@@ -36,7 +23,7 @@ export async function simulate(
   env: Readonly<Record<string, string | undefined>>,
   screen: Screen,
   signal: AbortSignal,
-): Promise<Report> {
+): Promise<SimulationReport> {
   const installation = options.running ? await findRunning(env, options.seed) : await startOwn(options.seed)
   try {
     return await run(options, installation, screen, signal)
@@ -50,7 +37,7 @@ async function run(
   installation: Installation,
   screen: Screen,
   signal: AbortSignal,
-): Promise<Report> {
+): Promise<SimulationReport> {
   const { nodes, rate, seconds, seed } = options
   const fleet = createFleet(nodes, options.map, seed)
   const digest = createHash('sha256')

@@ -27,6 +27,7 @@ export {
 export { type NodeOptions, nodeOptions, nodesResult } from './methods/nodes.ts'
 export { nodeIdPattern } from './methods/values.ts'
 export { commonReasons, openRpcDocument, reasonsOf } from './openrpc.ts'
+export type { SimulationFigures, SimulationReport } from './simulation.ts'
 /** Version of the software, as getMe shows it. */
 export const version = '0.1.0'
 /** Path of the local JSON-RPC endpoint. */

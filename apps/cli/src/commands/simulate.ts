@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import type { SimulationFigures, SimulationReport } from '@selvedge/protocol'
 import { command } from '../command.ts'
 import { UsageError } from '../failure.ts'
 
@@ -11,28 +12,6 @@ const program = fileURLToPath(
     import.meta.url,
   ),
 )
-
-interface Figures {
-  readonly ok: number
-  readonly errors: number
-  readonly reasons: Readonly<Record<string, number>>
-  readonly perSecond: number
-  readonly p50: number
-  readonly p99: number
-  readonly max: number
-}
-
-/** What the simulator reports; `--json` prints all of it. */
-interface Report {
-  readonly nodes: number
-  readonly seconds: number
-  readonly seed: string
-  readonly fleet: string
-  readonly setup: { readonly seconds: number; readonly perSecond: number }
-  readonly updates: Figures
-  readonly queries: Figures
-  readonly memory: { readonly before: number; readonly after: number; readonly perNode: number } | null
-}
 
 export const simulate = command({
   path: ['simulate'],
@@ -78,10 +57,10 @@ export const simulate = command({
     if (code === 2)
       throw new UsageError(errors.trim() || 'the options do not fit', 'See selvedge simulate --help.')
     if (code !== 0) throw new Error(errors.trim() || 'the simulation failed')
-    return JSON.parse(out) as Report
+    return JSON.parse(out) as SimulationReport
   },
   human: ({ nodes, seconds, setup, updates, queries, memory, seed, fleet }) => {
-    const line = (name: string, { ok, perSecond, p50, p99, max, errors }: Figures) =>
+    const line = (name: string, { ok, perSecond, p50, p99, max, errors }: SimulationFigures) =>
       `${name}  ${ok} in ${seconds} s, ${perSecond} a second; p50 ${p50} ms, p99 ${p99} ms, longest ${max} ms; errors ${errors}`
     const mebibytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`
     const wrong = Object.entries({ ...updates.reasons, ...queries.reasons })

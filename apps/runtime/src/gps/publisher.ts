@@ -116,8 +116,8 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
   /** With a track, what is replaced unsent is kept for it, as far as one report goes. */
   function keepForTrack(): void {
     const { fix, trackUntil } = state.value
-    if (seen && !seen.published && seen.fixedAt !== fix?.fixedAt && trackUntil > clock.now())
-      passed = [...passed, seen].slice(1 - maxFixes)
+    const isReplaced = seen && seen.fixedAt > acceptedUpTo && seen.fixedAt !== fix?.fixedAt
+    if (isReplaced && trackUntil > clock.now()) passed = [...passed, seen!].slice(1 - maxFixes)
     seen = fix
   }
 

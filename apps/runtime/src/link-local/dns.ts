@@ -9,7 +9,7 @@ const nameOfType = new Map<number, TypeName>(
   Object.entries(types).map(([name, number]) => [number, name as TypeName]),
 )
 
-export interface Question {
+interface Question {
   readonly name: string
   readonly type: TypeName
 }
