@@ -3,8 +3,14 @@
  * another one begins.
  */
 import { type AuthorizeRequest, type DiscoveryClient, OAuthFailure } from '@selvedge/client'
-import { discoveryPaths, maxStated, type NodeService, type SessionRequest } from '@selvedge/protocol'
-import { discoveryAudience } from '@selvedge/protocol/tokens'
+import {
+  discoveryPaths,
+  maxStated,
+  type NodeService,
+  RpcError,
+  type SessionRequest,
+} from '@selvedge/protocol'
+import { discoveryAudience, parseJws } from '@selvedge/protocol/tokens'
 import { createProof, offerSession } from '@selvedge/service-kit/tokens'
 import type { NodeKey } from '../node/node-key.ts'
 import type { StateStore } from '../state.ts'
@@ -42,7 +48,9 @@ const usualReport = 120_000
 
 export function createDiscoverySession(parts: DiscoverySessionParts): DiscoverySession {
   const { client, key, tokens, state, clock, url } = parts
-  let current: { readonly authorize: AuthorizeRequest; readonly endsAt: number } | undefined
+  let current:
+    | { readonly authorize: AuthorizeRequest; readonly endsAt: number; readonly accountId: string }
+    | undefined
   let beginning: Promise<AuthorizeRequest> | undefined
   let reportWithin = usualReport
   /** Counts statements: a session that was being begun while things changed is not kept. */
@@ -51,6 +59,8 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
   async function begin(): Promise<AuthorizeRequest> {
     const token = await tokens.get(discoveryAudience)
     const { sharing, trackUntil, accountId } = state.value
+    if (parseJws(token).payload.sub !== accountId)
+      throw new RpcError('discovery_unavailable', 'the identity service knows this node with another account')
     const offer = offerSession()
     const own = statement
     const request: SessionRequest = {
@@ -70,7 +80,7 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
     )
     const { authorize, open } = offer.complete(answer, clock.monotonic)
     if (own === statement)
-      current = { authorize, endsAt: clock.monotonic() + answer.expires_in * 1000 - margin }
+      current = { authorize, endsAt: clock.monotonic() + answer.expires_in * 1000 - margin, accountId }
     reportWithin = answer.report_within * 1000
     const secret = open(answer.account_key)?.toString('base64url')
     if (secret !== undefined && secret !== state.value.accountKey?.key && state.value.accountId === accountId)
@@ -79,7 +89,9 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
   }
 
   function authorizer(): Promise<AuthorizeRequest> | AuthorizeRequest {
-    if (current && current.endsAt > clock.monotonic()) return current.authorize
+    // What is of one account is never said in the session of another.
+    const isGood = current?.accountId === state.value.accountId && current.endsAt > clock.monotonic()
+    if (current && isGood) return current.authorize
     if (!beginning) {
       const mine = begin().finally(() => {
         if (beginning === mine) beginning = undefined

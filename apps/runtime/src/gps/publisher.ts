@@ -58,6 +58,7 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
   /** Fixes that were replaced before they were sent, while a track is kept. */
   let passed: StoredFix[] = []
   let seen: StoredFix | null = null
+  let owner = ''
   let timer: NodeJS.Timeout | undefined
   const retry = createRetry(sendNewest)
 
@@ -102,7 +103,17 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
     }
   }
 
+  /** Where the device was under a former account is that account's business. */
+  function forgetFormer(): void {
+    const { accountId } = state.value
+    if (owner === accountId) return
+    owner = accountId
+    passed = []
+    seen = null
+  }
+
   async function send(newest: StoredFix | null): Promise<void> {
+    forgetFormer()
     const batch = passed.splice(0, maxFixes - 1)
     const fixes = [...batch, ...(newest ? [newest] : [])].map(toReport)
     await session
@@ -115,6 +126,7 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
 
   /** With a track, what is replaced unsent is kept for it, as far as one report goes. */
   function keepForTrack(): void {
+    forgetFormer()
     const { fix, trackUntil } = state.value
     const isReplaced = seen && seen.fixedAt > acceptedUpTo && seen.fixedAt !== fix?.fixedAt
     if (isReplaced && trackUntil > clock.now()) passed = [...passed, seen!].slice(1 - maxFixes)
