@@ -10,7 +10,7 @@ let device: Device
 const urls = () => ({ identityUrl: stack.identity.url, discoveryUrl: stack.discovery.url })
 
 beforeAll(async () => {
-  stack = await startStack()
+  stack = await startStack({ discovery: ['--limits.address=200'] })
   device = await createDevice(urls(), await createDeveloper(stack.state))
 })
 afterAll(() => stack.stop())
@@ -160,6 +160,24 @@ describe('a session', () => {
     const signed = authorize('POST', discoveryPaths.fixes, good)
     performance.now = now
     expect(await send(signed, good)).toMatch(/^401 the request is of another time/)
+  })
+
+  it('is begun so often from one address, and no more: a proof costs more to check than to make up', async () => {
+    const begin = () =>
+      fetch(`${stack.discovery.url}/v1/sessions`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: '{}',
+      })
+    const answers = await Promise.all(Array.from({ length: 210 }, begin))
+    const refused = answers.filter(({ status }) => status === 429)
+    expect(refused.length).toBeGreaterThan(0)
+    expect(Number(refused[0]!.headers.get('retry-after'))).toBeGreaterThan(0)
+    // What goes by a session goes on.
+    await new Promise((resolve) => setTimeout(resolve, 1100))
+    expect(await device.report(fix({ fixedAt: Date.now() }), await device.begin())).toMatchObject({
+      accepted: 1,
+    })
   })
 
   it('goes on after a restart of the service, which keeps none', async () => {

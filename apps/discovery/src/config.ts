@@ -39,6 +39,15 @@ export const discoveryOptions = {
   ),
   trustedEdgeIssuers: option.list([], 'Issuers of edge ID tokens that are believed. Empty: identity.url.'),
   trustedTenants: option.list([], 'Issuers of access tokens that are believed. Empty: identity.url.'),
+  trustedProxies: option.list(
+    [],
+    'IP addresses of proxies whose X-Forwarded-For is believed; limits go by it.',
+  ),
+  'limits.address': option.count(
+    12_000,
+    [1, 1_000_000_000],
+    'Sessions that one network address begins in a minute, in one burst at most; of IPv6, of a /64.',
+  ),
   'log.level': option.choice(
     ['debug', 'info', 'warn', 'error'],
     'info',

@@ -65,6 +65,7 @@ export async function startDiscovery(
     ...shared,
     verifier: verifierOf(config.trustedEdgeIssuers, 0),
     proof: () => ({ dpop, url }),
+    limits: { trustedProxies: config.trustedProxies, address: config['limits.address'] },
   })
   addNodesEndpoints(app, { ...shared, silence })
   const tenantVerifier = verifierOf(config.trustedTenants, remembered)

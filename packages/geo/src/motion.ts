@@ -14,6 +14,9 @@ export interface Motion {
 export const predict = (fix: Motion, at: number): { longitude: number; latitude: number } =>
   fix.speed === 0 ? fix : destination(fix, fix.bearing, (fix.speed * Math.max(0, at - fix.fixedAt)) / 1000)
 
+/** Where something was, and when. */
+export type Moment = Pick<Motion, 'longitude' | 'latitude' | 'fixedAt'>
+
 export interface SendingLimits {
   /** Metres by which the prediction may be off. */
   readonly maxError: number
@@ -38,7 +41,7 @@ export const fastest = 350
 export const restless = 200
 
 /** Whether a device can't have come from one fix to the next: the receiver, the clock or the sender is wrong. */
-export function isJump(before: Motion, now: Motion): boolean {
+export function isJump(before: Moment, now: Moment): boolean {
   const seconds = Math.max(0, now.fixedAt - before.fixedAt) / 1000
   const metres = distanceBetween(before.longitude, before.latitude, now.longitude, now.latitude)
   return metres > restless + fastest * seconds

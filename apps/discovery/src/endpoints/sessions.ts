@@ -7,6 +7,7 @@ import {
 } from '@selvedge/protocol'
 import { discoveryAudience } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
+import { addressOf, createLimiter, limitKeyOf, takeOrRefuse } from '@selvedge/service-kit/http'
 import { type ProofOptions, requireNode } from '@selvedge/service-kit/http-app'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
@@ -23,12 +24,17 @@ export interface SessionsParts {
   /** Believes the issuers of edge ID tokens. */
   readonly verifier: TokenVerifier
   readonly proof: () => ProofOptions
+  /** Addresses of proxies that are believed, and sessions a minute that one address may begin. */
+  readonly limits: { readonly trustedProxies: readonly string[]; readonly address: number }
 }
 
 /** `POST /v1/sessions`: a node shows who it is, says how things are with it, and gets a ticket for what follows. */
 export function addSessionsEndpoint(app: FastifyInstance, parts: SessionsParts): void {
-  const { clock, store, registry, sessions, verifier, proof } = parts
+  const { clock, store, registry, sessions, verifier, proof, limits } = parts
+  // A proof takes two signatures to check, and anybody can send one.
+  const limiter = createLimiter({ burst: limits.address, perSecond: limits.address / 60 }, clock)
   app.post(discoveryPaths.sessions, async (request, reply): Promise<SessionResponse> => {
+    takeOrRefuse(limiter, limitKeyOf(addressOf(request.raw, limits.trustedProxies)), 'this address')
     const body = (request.body as string | undefined) ?? ''
     const options = { ...proof(), verifier, audience: discoveryAudience }
     const node = await requireNode(options, request, reply, body)

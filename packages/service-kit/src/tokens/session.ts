@@ -22,25 +22,31 @@ const agreedKey = (privateKey: KeyObject, publicKey: KeyObject): Buffer =>
 const block = 64
 const size = 32
 
-/** Signs with one key: HMAC-SHA-256 (RFC 2104) as two one-shot digests, which take a tenth of the time of `createHmac`. */
-class Mac {
-  readonly #inner = Buffer.alloc(block, 0x36)
-  readonly #outer = Buffer.alloc(block + size, 0x5c)
+/**
+ * HMAC-SHA-256 (RFC 2104) as two one-shot digests, which take a tenth of the time of `createHmac`, in memory that is used
+ * again: a service does it twice a report.
+ */
+function createSigner(): (key: Uint8Array, text: string) => Buffer {
+  let inner = Buffer.alloc(block + 4096)
+  const outer = Buffer.alloc(block + size)
   /** @param key of at most 64 bytes */
-  constructor(key: Uint8Array) {
+  return (key, text) => {
+    // A character takes three bytes at most.
+    if (inner.length < block + 3 * text.length) inner = Buffer.alloc(block + 3 * text.length)
+    inner.fill(0x36, 0, block)
+    outer.fill(0x5c, 0, block)
     for (let at = 0; at < key.length; at++) {
-      this.#inner[at]! ^= key[at]!
-      this.#outer[at]! ^= key[at]!
+      inner[at]! ^= key[at]!
+      outer[at]! ^= key[at]!
     }
-  }
-  sign(text: string): Buffer {
-    const message = Buffer.allocUnsafe(block + Buffer.byteLength(text))
-    this.#inner.copy(message)
-    message.write(text, block)
-    hash('sha256', message, 'buffer').copy(this.#outer, block)
-    return hash('sha256', this.#outer, 'buffer')
+    const end = block + inner.write(text, block)
+    hash('sha256', inner.subarray(0, end), 'buffer').copy(outer, block)
+    return hash('sha256', outer, 'buffer')
   }
 }
+
+/** One for all: it is done before anybody else can begin. */
+const sign = createSigner()
 
 const signed = (method: string, path: string, at: string, body: string): string =>
   `${method} ${path} ${at}\n${body}`
@@ -74,12 +80,11 @@ export function offerSession(): {
       const open = (sealed: string) => openBytes(agreed, Buffer.from(sealed, 'base64url'))
       const key = open(session_key)
       if (!key) throw new Error('the key of the session is not sealed for this node')
-      const mac = new Mac(key)
       const begunAt = monotonic()
       return {
         authorize(method, path, body) {
           const at = String(Math.max(0, Math.round(monotonic() - begunAt)))
-          return `${scheme}${ticket}.${at}.${mac.sign(signed(method, path, at, body)).toString('base64url')}`
+          return `${scheme}${ticket}.${at}.${sign(key, signed(method, path, at, body)).toString('base64url')}`
         },
         open,
       }
@@ -119,7 +124,7 @@ export interface SessionKeeper {
 
 /** @param secret shared by the replicas of a service */
 export function createSessionKeeper(secret: Uint8Array, clock: Clock): SessionKeeper {
-  const tickets = new Mac(deriveKey(secret, 'session tickets'))
+  const ticketsKey = deriveKey(secret, 'session tickets')
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 
   return {
@@ -132,13 +137,13 @@ export function createSessionKeeper(secret: Uint8Array, clock: Clock): SessionKe
       times.writeUIntBE(now, 0, 6)
       times.writeUIntBE(now + seconds * 1000, 6, 6)
       const ticket = Buffer.concat([times, content]).toString('base64url')
-      return { ticket, sessionKey: seal(tickets.sign(ticket)), seal }
+      return { ticket, sessionKey: seal(sign(ticketsKey, ticket)), seal }
     },
     check({ authorization = '', method, path, body }) {
       const [ticket = '', at = '', shown = ''] = authorization.slice(scheme.length).split('.', 3)
       if (!authorization.startsWith(scheme) || shown === '')
         throw refused('send "Authorization: Session …" with a ticket of this service')
-      const expected = new Mac(tickets.sign(ticket)).sign(signed(method, path, at, body))
+      const expected = sign(sign(ticketsKey, ticket), signed(method, path, at, body))
       const mac = Buffer.from(shown, 'base64url')
       if (mac.length !== size || !timingSafeEqual(mac, expected))
         throw refused('the request is not signed with the key of its session')

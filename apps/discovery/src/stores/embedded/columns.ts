@@ -93,6 +93,14 @@ export class Columns {
     return this.#sizes[this.#accountNumbers.get(accountId) ?? -1] ?? 0
   }
 
+  momentOf(slot: number): { longitude: number; latitude: number; fixedAt: number } {
+    return {
+      longitude: this.longitude[slot]! / scale.degrees,
+      latitude: this.latitude[slot]! / scale.degrees,
+      fixedAt: this.fixedAt[slot]!,
+    }
+  }
+
   *ofAccount(accountId: string): Generator<number> {
     const number = this.#accountNumbers.get(accountId)
     if (number === undefined) return

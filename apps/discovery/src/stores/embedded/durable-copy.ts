@@ -6,9 +6,9 @@ import type { Log } from '@selvedge/service-kit/log'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import type { KnownLocation } from '../location-store.ts'
 
-/** Milliseconds between a change and the write; nodes of one write. */
+/** Milliseconds between a change and the write; nodes of one write, few enough that nobody waits while they are put into words. */
 const pause = 250
-const most = 5000
+const most = 500
 
 export interface DurableCopy {
   load(): Promise<KnownLocation[]>

@@ -57,7 +57,7 @@ export async function openEmbeddedStore(database: SqlStore, log: Log): Promise<L
     if (location.fixedAt < fixedAt) return fixedAt
     const keepsFix = location.fixedAt === fixedAt
     if (keepsFix && location.heardAt <= nodes.heardAt[slot!]!) return fixedAt
-    const suspect = !keepsFix && fixedAt >= 0 && isJump(nodes.read(slot!), location)
+    const suspect = !keepsFix && fixedAt >= 0 && isJump(nodes.momentOf(slot!), location)
     const taken = take(location, suspect, keepsFix)
     copy.changed(taken)
     const own = watchers.get(location.accountId)
