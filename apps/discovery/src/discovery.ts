@@ -50,10 +50,10 @@ export async function startDiscovery(
     life: config['sessions.lifetime'],
     reportWithin: config['presence.interval'],
   })
-  const verifierOf = (list: readonly string[], remembered: number) => {
+  const verifierOf = (list: readonly string[], most: number) => {
     const trusted = list.length === 0 ? [config['identity.url']] : list
     const issuers = trusted.map((issuer) => createRemoteIssuer({ issuer, clock, getJson }))
-    return createTokenVerifier({ issuers: () => issuers, clock, remembered })
+    return createTokenVerifier({ issuers: () => issuers, clock, remembered: most })
   }
   const dpop = createDpopVerifier(deriveKey(secret, 'nonces'), clock)
   let { url } = config

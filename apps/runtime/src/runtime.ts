@@ -108,7 +108,10 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
   const linkLocal = startLinkLocal(config['linkLocal.enabled'], {
     nodeId,
     accountId: () => state.value.accountId,
-    accountKey: () => state.value.accountKey?.key,
+    accountKey: () => {
+      const { accountId, accountKey } = state.value
+      return accountKey?.accountId === accountId ? accountKey.key : undefined
+    },
     statement: () => ({ name, services: ownServices() }),
     interfaces: config['linkLocal.interfaces'],
     port: () => Number(new URL(listeners.url).port),

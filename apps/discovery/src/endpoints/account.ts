@@ -24,8 +24,8 @@ export interface AccountParts {
 }
 
 /**
- * `GET /v1/account/fixes`, `/v1/account/places` and `…/fixes/stream`: where the nodes of an account are, and each new fix. For the console of the tenant,
- * with the tenant's own word of which account is looked at.
+ * `GET /v1/account/fixes`, `/v1/account/places` and `/v1/account/fixes/stream`: where the nodes of an account are, and each new
+ * fix. For the console of the tenant, with the tenant's own word of which account is looked at.
  */
 export function addAccountEndpoints(app: FastifyInstance, { store, verifier }: AccountParts): void {
   const streams = new Map<string, { readonly readers: Set<EventStream>; readonly stop: () => void }>()

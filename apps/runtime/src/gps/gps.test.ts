@@ -112,6 +112,16 @@ describe('a receiver', () => {
     expect(gps.last()).toMatchObject({ source: 'gpsd', accuracy: null })
   })
 
+  it('is told of at once to an account that is new, which learns nothing of before', async () => {
+    await drive(5, { longitude: 10, latitude: 50 }, 0, () => 0)
+    await state.update((value) => ({ ...value, accountId: '', fix: null }))
+    await state.update((value) => ({ ...value, accountId: 'b' }))
+    expect(() => gps.last()).toThrow('no location was recorded yet')
+    await drive(5, { longitude: 10, latitude: 50 }, 0, () => 0)
+    expect(sent).toEqual([0, 5])
+    expect(gps.last()).toMatchObject({ source: 'nmea' })
+  })
+
   it('of a device with no account is shown to nobody, and sent nowhere', async () => {
     await state.update((value) => ({ ...value, accountId: '' }))
     await drive(2, { longitude: 10, latitude: 50 }, 0, () => 0)

@@ -25,8 +25,8 @@ export interface GpsParts {
 }
 
 export function createGps({ state, clock, publisher, order, limits }: GpsParts): Gps {
-  /** The newest word of a receiver; an idle disk matters more than the last second of it. */
-  let observed: StoredFix | undefined
+  /** The newest word of a receiver, and whose the device was then; an idle disk matters more than the last second of it. */
+  let observed: { readonly fix: StoredFix; readonly accountId: string } | undefined
   let sent: Motion | undefined
 
   async function keep(fix: StoredFix): Promise<boolean> {
@@ -37,7 +37,7 @@ export function createGps({ state, clock, publisher, order, limits }: GpsParts):
 
   const fixOf = (signal: GpsSignal, source: FixSource, accuracy: number | null): StoredFix => {
     const receivedAt = clock.now()
-    const before = Math.max(state.value.fix?.fixedAt ?? 0, observed?.fixedAt ?? 0)
+    const before = Math.max(state.value.fix?.fixedAt ?? 0, observed?.fix.fixedAt ?? 0)
     const fixedAt = nextFixTime(receivedAt, before === 0 ? undefined : before)
     return { signal, fixedAt, receivedAt, source, accuracy, published: false }
   }
@@ -53,16 +53,19 @@ export function createGps({ state, clock, publisher, order, limits }: GpsParts):
     },
     async observe({ longitude, latitude, speed, bearing, accuracy }, source) {
       const fix = fixOf({ longitude, latitude, speed, bearing }, source, accuracy ?? null)
-      observed = fix
+      const { accountId, fix: kept } = state.value
+      observed = { fix, accountId }
       const now = { longitude, latitude, speed, bearing, fixedAt: fix.fixedAt }
-      if (state.value.accountId === '' || !isWorthSending(sent, now, limits)) return
+      // With nothing kept, the account was told nothing: what a former one knows is of no use to it.
+      if (accountId === '' || !isWorthSending(kept ? sent : undefined, now, limits)) return
       sent = now
       await keep(fix)
     },
     last() {
-      const { fix: kept } = state.value
-      const fix = observed && observed.fixedAt > (kept?.fixedAt ?? 0) ? observed : kept
-      if (!fix || state.value.accountId === '') {
+      const { fix: kept, accountId } = state.value
+      const own = observed?.accountId === accountId ? observed.fix : undefined
+      const fix = own && own.fixedAt > (kept?.fixedAt ?? 0) ? own : kept
+      if (!fix || accountId === '') {
         throw new RpcError('not_found', 'no location was recorded yet', { hint: 'Call updateGps first.' })
       }
       const { signal, fixedAt, receivedAt, source, accuracy, published } = fix

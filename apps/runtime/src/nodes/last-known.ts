@@ -44,8 +44,7 @@ export function createLastKnown(path: string): LastKnown {
         const recent = Object.entries(others).slice(1 - most)
         return { accountId, answers: { ...Object.fromEntries(recent), [question]: { at, list } } }
       }
-      const isDue = at - writtenAt >= pause || store.value.answers[question] === undefined
-      if (!isDue) return store.updateLazily(change)
+      if (at - writtenAt < pause) return store.updateLazily(change)
       writtenAt = at
       // An answer that could not be kept is still an answer.
       await store.update(change).catch(() => undefined)

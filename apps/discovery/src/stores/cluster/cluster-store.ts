@@ -19,7 +19,7 @@ export interface ClusterParts {
   readonly log: Log
 }
 
-/** Milliseconds between two looks at an account that somebody watches. */
+/** Milliseconds between two looks at an account that somebody watches; a look that takes long is not taken often. */
 const watchInterval = 1000
 
 /** @throws StoreError where no node of the cluster answers */
@@ -76,6 +76,7 @@ export async function openClusterStore({ urls, silence, clock, log }: ClusterPar
       let timer: NodeJS.Timeout | undefined
       let stopped = false
       const look = async () => {
+        const begun = performance.now()
         const locations = await ofAccount(accountId).catch(() => [])
         const before = known
         if (locations.length > 0 || !known)
@@ -83,7 +84,7 @@ export async function openClusterStore({ urls, silence, clock, log }: ClusterPar
         for (const each of locations) {
           if (before && !stopped && each.fixedAt > (before.get(each.nodeId) ?? -1)) listener(each)
         }
-        if (!stopped) timer = setTimeout(look, watchInterval)
+        if (!stopped) timer = setTimeout(look, Math.max(watchInterval, 10 * (performance.now() - begun)))
       }
       void look()
       return () => {

@@ -89,7 +89,7 @@ export function createWriter(cluster: Cluster, slotLength: number): Writer {
 
   /** Says in which cells to find nodes from now on. */
   async function placeAll(locations: readonly Location[]): Promise<void> {
-    const members = new Map<string, { slot: number; values: (string | number | Buffer)[] }>()
+    const members = new Map<string, (number | Buffer)[]>()
     const add = (
       space: string,
       location: Location,
@@ -102,9 +102,9 @@ export function createWriter(cluster: Cluster, slotLength: number): Writer {
       const slot = Math.floor(location.heardAt / slotLength)
       const key = cellKey(space, cell, slot)
       const seen = seenFrom(cell, place)
-      let entry = members.get(key)
-      if (!entry) members.set(key, (entry = { slot, values: [] }))
-      entry.values.push(seen.longitude, seen.latitude, member)
+      let values = members.get(key)
+      if (!values) members.set(key, (values = []))
+      values.push(seen.longitude, seen.latitude, member)
     }
     for (const location of locations) {
       const field = toField(location.nodeId)
@@ -114,7 +114,7 @@ export function createWriter(cluster: Cluster, slotLength: number): Writer {
         add(everybody, location, others, Buffer.concat([field, Buffer.from(location.accountId)]))
     }
     await Promise.all(
-      [...members].flatMap(([key, { values }]) => [
+      [...members].flatMap(([key, values]) => [
         cluster.geoadd(key, ...(values as [number, number, Buffer])),
         cluster.pexpire(key, 3 * slotLength),
       ]),
