@@ -53,12 +53,17 @@ export async function startProgram(
     once(child, 'exit').then(() => undefined),
   ])
   if (!said) throw new Error(`${name} did not start: ${errors}`)
+  let isStopped = false
+  child.once('exit', (code, by) => {
+    if (!isStopped) console.error(`${name} ended by itself, ${by ?? `with code ${code}`}: ${errors}`)
+  })
   return {
     url: said.ready.url!,
     ready: said.ready,
     process: child,
     errors: () => errors,
     async stop(signal = 'SIGTERM') {
+      isStopped = true
       if (child.exitCode !== null || child.signalCode !== null) return
       child.kill(signal)
       await once(child, 'exit')
