@@ -1,12 +1,12 @@
 /** Makes the `docker save` archive of a function image. The same files make the same archive, byte for byte. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { Header } from 'tar'
 import { UsageError } from '../failure.ts'
 
 const block = 512
-const sha256 = (content: string | Buffer): string => createHash('sha256').update(content).digest('hex')
+const sha256 = (content: string | Buffer): string => hash('sha256', content, 'hex')
 
 /** A ustar archive: no times, no owners, files in the order they are given. */
 function tar(files: readonly (readonly [path: string, content: Buffer])[]): Buffer {

@@ -1,5 +1,5 @@
 /** The pages of the console: a handful of files, read once and kept in memory, so that no request leads to the disk. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -103,7 +103,7 @@ function readFiles(folder: string): Map<string, File> {
     if (!entry.isFile() || type === undefined) continue
     const path = join(entry.parentPath, entry.name)
     const body = readFileSync(path)
-    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
+    const etag = `"${hash('sha256', body, 'base64url').slice(0, 22)}"`
     files.set(`/${relative(folder, path).split(sep).join('/')}`, {
       type,
       body,

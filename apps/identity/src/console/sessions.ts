@@ -1,5 +1,5 @@
 /** Sessions of people in browsers. The cookie holds a secret of 256 bits; only its hash is kept. */
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 
@@ -103,7 +103,7 @@ export function createSessions(store: SqlStore, clock: Clock): Sessions {
   }
 }
 
-const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url')
+const hashOf = (secret: string): string => hash('sha256', secret, 'base64url')
 
 const toSession = (row: Row): Session => ({
   sessionId: row.session_id as string,

@@ -1,5 +1,5 @@
 /** Sign-ins from a terminal that wait for somebody to approve them (RFC 8628). */
-import { createHash, randomBytes, randomInt } from 'node:crypto'
+import { hash, randomBytes, randomInt } from 'node:crypto'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import type { DeveloperSubject } from '../registry/developer-tokens.ts'
@@ -109,7 +109,7 @@ export function createDeviceRequests(store: SqlStore, clock: Clock, grace: numbe
   }
 }
 
-const hashOf = (code: string): string => createHash('sha256').update(code).digest('base64url')
+const hashOf = (code: string): string => hash('sha256', code, 'base64url')
 
 /** As a person types it: any case, with or without hyphen and spaces. */
 const normal = (userCode: string): string => userCode.toUpperCase().replaceAll(/[^A-Z]/g, '')

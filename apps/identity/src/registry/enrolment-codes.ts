@@ -1,4 +1,4 @@
-import { createHash, randomInt } from 'node:crypto'
+import { hash, randomInt } from 'node:crypto'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 
@@ -18,13 +18,13 @@ export function createEnrolmentCodes(store: SqlStore, clock: Clock): EnrolmentCo
     async create() {
       const letters = Array.from({ length: 12 }, () => alphabet[randomInt(alphabet.length)]).join('')
       const expiresAt = clock.now() + life
-      await store.run(sql`INSERT INTO enrolment_codes VALUES (${hash(letters)}, ${expiresAt}, '')`)
+      await store.run(sql`INSERT INTO enrolment_codes VALUES (${hashOf(letters)}, ${expiresAt}, '')`)
       return { code: letters.replace(/(.{4})(?=.)/g, '$1-'), expiresAt: isoTime(expiresAt) }
     },
     async redeem(code, nodeId) {
       const rows = await store.run(
         sql`UPDATE enrolment_codes SET node_id = ${nodeId}
-          WHERE hash = ${hash(code)} AND expires_at > ${clock.now()} AND (node_id = '' OR node_id = ${nodeId})
+          WHERE hash = ${hashOf(code)} AND expires_at > ${clock.now()} AND (node_id = '' OR node_id = ${nodeId})
           RETURNING hash`,
       )
       return rows.length === 1
@@ -32,5 +32,4 @@ export function createEnrolmentCodes(store: SqlStore, clock: Clock): EnrolmentCo
   }
 }
 
-const hash = (code: string): string =>
-  createHash('sha256').update(code.toUpperCase().replaceAll('-', '')).digest('base64url')
+const hashOf = (code: string): string => hash('sha256', code.toUpperCase().replaceAll('-', ''), 'base64url')

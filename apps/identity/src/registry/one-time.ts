@@ -1,5 +1,5 @@
 /** Secrets that are good once: links to set up or join an account, challenges of passkeys. Only their hashes are kept. */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 
@@ -48,4 +48,4 @@ export function createOneTime(store: SqlStore, clock: Clock): OneTime {
   }
 }
 
-const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url')
+const hashOf = (secret: string): string => hash('sha256', secret, 'base64url')

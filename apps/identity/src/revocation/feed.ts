@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { identityPaths } from '@selvedge/protocol'
 import { type RevocationsClaims, revocationsAudience, revocationsProfile } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
@@ -49,7 +49,7 @@ export function addRevocationsEndpoint(
       seq: await revocations.seq(),
       ...content,
     }
-    const digest = createHash('sha256').update(JSON.stringify(content)).digest('base64url')
+    const digest = hash('sha256', JSON.stringify(content), 'base64url')
     made = { of, token: keys.sign(revocationsProfile.typ, claims), etag: `"${digest}"`, at: now }
     return made
   }

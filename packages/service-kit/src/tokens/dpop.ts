@@ -1,5 +1,5 @@
 /** DPoP (RFC 9449): proofs that the sender of a request holds a key. Made by nodes, checked by the services. */
-import { createHash, createHmac, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, hash, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import {
   type DpopClaims,
   dpopType,
@@ -29,7 +29,7 @@ export interface ProofInput {
   readonly body?: string
 }
 
-const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
+const hashOf = (text: string): string => hash('sha256', text, 'base64url')
 
 export function createProof({
   key,

@@ -5,7 +5,7 @@
  * `g:{<space>:<cell>}:<slot>` is a set of the nodes that were heard in a cell of 0.25 degrees during a slot of time, which
  * expires; a space is an account's own, or the one that everybody may look into. It only says whom to ask the truth about.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { createCells, type Place } from '@selvedge/geo'
 
 const cells = createCells(720)
@@ -24,8 +24,7 @@ export const fromField = (field: Buffer): string => field.toString('hex', 0, 28)
 
 export const everybody = 'others'
 /** Ids of accounts end in the braces of a key: their digest can hold none. */
-export const spaceOf = (accountId: string): string =>
-  createHash('sha256').update(accountId).digest('base64url').slice(0, 16)
+export const spaceOf = (accountId: string): string => hash('sha256', accountId, 'base64url').slice(0, 16)
 
 export const cellKey = (space: string, cell: number, slot: number): string => `g:{${space}:${cell}}:${slot}`
 

@@ -1,5 +1,5 @@
 /** Writing to the cluster: what comes in together goes out together, one command a key. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { fastest, restless, snap } from '@selvedge/geo'
 import { StoreError } from '@selvedge/service-kit/store'
 import type { Cluster } from 'ioredis'
@@ -41,7 +41,7 @@ end
 return out`
 
 /** What `EVALSHA` calls it. */
-const digest = createHash('sha1').update(newest).digest('hex')
+const digest = hash('sha1', newest, 'hex')
 
 interface Waiting {
   readonly location: Location

@@ -1,5 +1,5 @@
 /** Runs function images: one Deno process an instance, with nothing allowed but its own sockets, in every layer that the host has. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ export interface FunctionEngineParts {
 }
 
 export function createFunctionEngine({ state, program, blobs }: FunctionEngineParts): Engine {
-  const name = `selvedge-${createHash('sha256').update(state).digest('hex').slice(0, 12)}`
+  const name = `selvedge-${hash('sha256', state, 'hex').slice(0, 12)}`
   const folder = join(tmpdir(), name)
   let found: Promise<Sandbox> | undefined
   let instances = 0

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Blobs } from '../../images/blobs.ts'
 import type { ImageConfig } from '../../images/manifest.ts'
@@ -18,8 +18,7 @@ export const labels = {
   revision: 'dev.selvedge.revision',
 } as const
 
-export const shortHash = (text: string): string =>
-  createHash('sha256').update(text).digest('hex').slice(0, 12)
+export const shortHash = (text: string): string => hash('sha256', text, 'hex').slice(0, 12)
 
 /** The volumes of a container, with their names in the engine. */
 export const volumesOf = ({ id, settings }: Plan, owner: string): { name: string; target: string }[] =>

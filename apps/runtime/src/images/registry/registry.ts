@@ -1,5 +1,5 @@
 /** A reader of OCI registries (OCI distribution specification 1.1 § 3, bearer and basic authentication). */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { RpcError } from '@selvedge/protocol'
@@ -40,7 +40,7 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   ): Promise<{ text: string; type: string }> {
     const response = await get(`${base}/manifests/${version}`, { Accept: manifestTypes })
     const text = await readText(response)
-    const digest = `sha256:${createHash('sha256').update(text).digest('hex')}`
+    const digest = `sha256:${hash('sha256', text, 'hex')}`
     if (expected !== undefined && digest !== expected)
       throw new RpcError(
         'digest_mismatch',
