@@ -145,10 +145,21 @@ const cliPage = [
   note,
   '# Command line',
   'Every command takes `--json` (one JSON value on standard output), `-v` (the calls that are made, as curl lines, secrets left out), `--state`, `--url`, `--identity-url` and `--discovery-url`. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not running, 4 not authorised. Errors go to standard error.',
-  ...commands.map(({ path, args, summary, options = [] }) =>
+  ...commands.map(({ path, args = [], summary, options = [] }) =>
     [
-      `## selvedge ${path.join(' ')}${args ? ` ${args}` : ''}`,
+      `## selvedge ${[...path, ...args.map(({ name }) => name)].join(' ')}`,
       summary,
+      ...(args.length > 0
+        ? [
+            table(
+              ['Argument', 'Meaning'],
+              args.map(({ name, description, choices }) => [
+                `\`${name}\``,
+                choices ? `${description}: ${choices.map((each) => `\`${each}\``).join(', ')}` : description,
+              ]),
+            ),
+          ]
+        : []),
       ...(options.length > 0
         ? [
             table(

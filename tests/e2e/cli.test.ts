@@ -137,9 +137,14 @@ describe('selvedge', () => {
 
 describe('a mistake', () => {
   it.each([
-    [['nonsense'], 2, /unknown command/],
+    [['nonsense'], 2, /unknown command[\s\S]*hint: Run "selvedge --help"/],
     [['me', '--nonsense'], 2, /unknown option/],
-    [['gps', 'update', '--latitude', '1'], 2, /--longitude/],
+    [['gps', 'update', '--latitude', '1'], 2, /--longitude[\s\S]*hint: Run "selvedge gps update --help"/],
+    [
+      ['location', 'share', 'everyone', '1km'],
+      2,
+      /'everyone' is invalid[\s\S]*account, others[\s\S]*hint: Run/,
+    ],
     [
       ['account', 'associate'],
       2,

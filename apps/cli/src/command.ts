@@ -8,6 +8,14 @@ export interface OptionDeclaration {
   readonly required?: true
 }
 
+export interface ArgumentDeclaration {
+  /** As commander spells it: `<method>`, or `[params...]` for any number of them. */
+  readonly name: string
+  readonly description: string
+  /** What it may be; left out: anything. */
+  readonly choices?: readonly string[]
+}
+
 export interface Input {
   readonly args: readonly string[]
   /** Values by the camel-cased name of their option; true for one without a value, a list for one that may come again. */
@@ -18,8 +26,7 @@ export interface CommandDeclaration {
   /** Words after `selvedge`. */
   readonly path: readonly string[]
   readonly summary: string
-  /** As commander spells it: `<method> [params...]`. */
-  readonly args?: string
+  readonly args?: readonly ArgumentDeclaration[]
   readonly options?: readonly OptionDeclaration[]
   /** Gives what `--json` prints. */
   readonly run: (context: Context, input: Input) => Promise<unknown>

@@ -17,12 +17,12 @@ const globalOptions = [
 function candidates(commands: readonly CommandDeclaration[]): Map<string, string[]> {
   const next = new Map<string, Set<string>>()
   const add = (prefix: string, word: string) => next.set(prefix, (next.get(prefix) ?? new Set()).add(word))
-  for (const { path, options = [] } of commands) {
+  for (const { path, args = [], options = [] } of commands) {
     for (let depth = 0; depth < path.length; depth++) add(path.slice(0, depth).join(' '), path[depth]!)
+    for (const choice of args[0]?.choices ?? []) add(path.join(' '), choice)
     for (const { flags } of options) add(path.join(' '), flags.split(' ')[0]!)
     for (const word of globalOptions) add(path.join(' '), word)
   }
-  for (const shell of Object.keys(completionScripts)) add('completion', shell)
   return new Map([...next].map(([prefix, words]) => [prefix, [...words]]))
 }
 

@@ -1,5 +1,5 @@
 import { version } from '@selvedge/protocol'
-import { Command, CommanderError } from 'commander'
+import { Argument, Command, CommanderError } from 'commander'
 import type { CommandDeclaration, Input } from './command.ts'
 import { groups } from './commands/index.ts'
 import { type ContextFlags, createContext } from './context/context.ts'
@@ -19,22 +19,28 @@ function buildProgram(commands: readonly CommandDeclaration[], { out, error }: S
     .version(version)
     .exitOverride()
     .configureOutput({ writeOut: out, writeErr: error })
+    .showHelpAfterError('hint: Run "selvedge --help".')
   const byPath = new Map<string, Command>([['', program]])
   const parentOf = (path: readonly string[]): Command => {
     const key = path.join(' ')
     let group = byPath.get(key)
     if (!group) {
-      group = parentOf(path.slice(0, -1))
-        .command(path.at(-1)!)
-        .description(groups[key] ?? '')
+      group = makeCommand(path).description(groups[key] ?? '')
       byPath.set(key, group)
     }
     return group
   }
+  const makeCommand = (path: readonly string[]): Command =>
+    parentOf(path.slice(0, -1))
+      .command(path.at(-1)!)
+      .showHelpAfterError(`hint: Run "selvedge ${path.join(' ')} --help".`)
   for (const each of commands) {
-    const made = parentOf(each.path.slice(0, -1)).command(each.path.at(-1)!).description(each.summary)
+    const made = makeCommand(each.path).description(each.summary)
     byPath.set(each.path.join(' '), made)
-    if (each.args !== undefined) made.arguments(each.args)
+    for (const { name, description, choices } of each.args ?? []) {
+      const argument = new Argument(name, description)
+      made.addArgument(choices ? argument.choices(choices) : argument)
+    }
     for (const { flags, description, required } of each.options ?? []) {
       if (required) made.requiredOption(flags, description)
       else made.option(flags, description)

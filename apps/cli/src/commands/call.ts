@@ -20,7 +20,10 @@ function readParams(args: readonly string[]): object {
 export const call = command({
   path: ['call'],
   summary: 'Call any method: parameters as strings, or all of them as one JSON array or object.',
-  args: '<method> [params...]',
+  args: [
+    { name: '<method>', description: 'name of the method, such as getMe' },
+    { name: '[params...]', description: 'its parameters, in their order' },
+  ],
   run: async ({ runtimeConnection }, { args: [method = '', ...params] }) =>
     callRpc(runtimeConnection, method, readParams(params)),
   human: formatJson,

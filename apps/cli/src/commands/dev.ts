@@ -18,7 +18,7 @@ const say = (text: string): void => void process.stderr.write(`${text}\n`)
 export const dev = command({
   path: ['dev'],
   summary: 'Build and deploy a folder, follow its log, and do it again whenever a file changes.',
-  args: '<dir>',
+  args: [{ name: '<dir>', description: 'folder of a function, or with a Containerfile' }],
   options: [
     { flags: '--name <name>', description: 'name of the container; default: of the folder' },
     { flags: '--env <pair...>', description: 'KEY=value, as often as needed' },

@@ -11,12 +11,12 @@ const templates = fileURLToPath(
 
 export const init = command({
   path: ['init'],
-  summary: 'Make a working example in a new folder: function, worker, wasm or oci.',
-  args: '<kind> <dir>',
+  summary: 'Make a working example in a new folder.',
+  args: [
+    { name: '<kind>', description: 'what to make', choices: ['function', 'oci', 'wasm', 'worker'] },
+    { name: '<dir>', description: 'folder that is not there yet' },
+  ],
   run: async (_, { args: [kind = '', folder = ''] }) => {
-    const kinds = readdirSync(templates)
-    if (!kinds.includes(kind))
-      throw new UsageError(`there is no kind ${JSON.stringify(kind)}`, `It is one of ${kinds.join(', ')}.`)
     if (existsSync(folder) && readdirSync(folder).length > 0)
       throw new UsageError(`${folder} is not empty`, 'Name a folder that is not there yet.')
     mkdirSync(folder, { recursive: true })

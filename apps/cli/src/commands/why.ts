@@ -4,7 +4,7 @@ import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
 export const why = command({
   path: ['why'],
   summary: 'Tell what happened to a container: when, by whom, by which rule. Of one that was removed, too.',
-  args: '<container>',
+  args: [{ name: '<container>', description: 'id or name of the container' }],
   options: accessTokenOptions,
   run: async (context, { args: [id = ''], options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')

@@ -9,14 +9,14 @@ export const adminNodeList = command({
 export const adminNodeBlock = command({
   path: ['admin', 'node', 'block'],
   summary: 'Block a node: it gets no more tokens.',
-  args: '<node-id>',
+  args: [{ name: '<node-id>', description: 'the node' }],
   run: async ({ admin }, { args: [nodeId = ''] }) => admin['node.block']({ nodeId }),
 })
 
 export const adminNodeUnblock = command({
   path: ['admin', 'node', 'unblock'],
   summary: 'Take the block of a node away.',
-  args: '<node-id>',
+  args: [{ name: '<node-id>', description: 'the node' }],
   run: async ({ admin }, { args: [nodeId = ''] }) => admin['node.unblock']({ nodeId }),
 })
 

@@ -43,6 +43,6 @@ export const adminProjectList = command({
 export const adminProjectDisable = command({
   path: ['admin', 'project', 'disable'],
   summary: 'Turn a project off: its client ID gets no more tokens.',
-  args: '<client-id>',
+  args: [{ name: '<client-id>', description: 'client ID of the project' }],
   run: async ({ admin }, { args: [clientId = ''] }) => admin['project.disable']({ clientId }),
 })

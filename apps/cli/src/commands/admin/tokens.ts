@@ -42,6 +42,6 @@ export const adminTokenList = command({
 export const adminTokenRevoke = command({
   path: ['admin', 'token', 'revoke'],
   summary: 'Revoke a developer ID token by its jti.',
-  args: '<jti>',
+  args: [{ name: '<jti>', description: '"jti" of the token' }],
   run: async ({ admin }, { args: [jti = ''] }) => admin['token.developer.revoke']({ jti }),
 })

@@ -10,7 +10,7 @@ const change = (
   command<unknown>({
     path: ['container', verb],
     summary,
-    args: '<id>',
+    args: [{ name: '<id>', description: 'id or name of the container' }],
     options: accessTokenOptions,
     run: async (context, { args: [id = ''], options }) => {
       const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')

@@ -24,7 +24,7 @@ export const containerLogs = command({
   path: ['container', 'logs'],
   summary:
     'Show what a container wrote; with --follow as it writes. "!" marks standard error, "#" the runtime itself.',
-  args: '<id>',
+  args: [{ name: '<id>', description: 'id or name of the container' }],
   options: [
     { flags: '--tail <count>', description: 'how many lines at most; default 100' },
     { flags: '--since <time>', description: 'only lines from then on: 10m, 2h, or an ISO 8601 time' },

@@ -9,7 +9,7 @@ const goals = ['running', 'healthy', 'stopped', 'failed'] as const
 export const containerWait = command({
   path: ['container', 'wait'],
   summary: 'Wait until a container is in a state: running, healthy, stopped or failed.',
-  args: '<id>',
+  args: [{ name: '<id>', description: 'id or name of the container' }],
   options: [
     { flags: '--for <state>', description: `${goals.join(', ')}; default running` },
     { flags: '--timeout <seconds>', description: 'give up after so long; default 60' },

@@ -3,7 +3,7 @@ import { command } from '../../command.ts'
 export const hmacVerify = command({
   path: ['hmac', 'verify'],
   summary: 'Check an HMAC code.',
-  args: '<code>',
+  args: [{ name: '<code>', description: 'the code to check' }],
   options: [
     { flags: '--uri <uri>', description: 'what the code must be for', required: true },
     { flags: '--node <id>', description: 'node that the code must be for; default this one' },

@@ -7,7 +7,12 @@ import { createProgress } from '../../output/progress.ts'
 export const imageDeploy = command({
   path: ['image', 'deploy'],
   summary: 'Put an image on the device: an archive of this machine, or a reference to a registry.',
-  args: '<file-or-reference>',
+  args: [
+    {
+      name: '<file-or-reference>',
+      description: 'archive on this machine, or a reference such as docker.io/library/nginx:1.27',
+    },
+  ],
   options: accessTokenOptions,
   run: async (context, { args: [source = ''], options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')

@@ -6,7 +6,7 @@ export const imagePack = command({
   path: ['image', 'pack'],
   summary:
     'Make the archive of a function image from a folder with index.js or index.wasm; the same files make the same archive.',
-  args: '<dir>',
+  args: [{ name: '<dir>', description: 'folder with index.js or index.wasm' }],
   options: [
     {
       flags: '--name <name>',
