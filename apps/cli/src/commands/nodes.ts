@@ -43,13 +43,13 @@ export const nodes = command({
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:clusters')
     return context.runtime.getNodes({ edgeAccessToken, cluster, options: asked })
   },
-  human: ({ data, stale, ageSeconds, next, source }: Result) => {
+  human: ({ type, data, stale, ageSeconds, next }: Result) => {
     const rows = data.map((node) => ({
       node: node.nodeId.slice(0, 12),
       name: node.name,
       state: node.state,
       distance: node.distance === null ? null : metres(node.distance),
-      place: node.fix && `${node.fix.latitude.toFixed(5)}, ${node.fix.longitude.toFixed(5)}`,
+      place: node.fix && placeOf(node.fix),
       age: node.fix && `${node.fix.ageSeconds} s`,
       addresses: node.addresses,
       services: node.services.map(({ path }) => path),
@@ -58,10 +58,23 @@ export const nodes = command({
       ...(stale ? [`last known ${ageSeconds} s ago: the discovery service can not be reached`] : []),
       ...(next === null ? [] : [`there are more: --after ${next}`]),
     ]
-    const nobody = source === 'network' ? 'nobody is heard on the local network' : 'none'
-    return [rows.length === 0 ? nobody : formatHuman(rows), ...notes].join('\n')
+    return [rows.length === 0 ? nobody[type] : formatHuman(rows), ...notes].join('\n')
   },
 })
+
+const nobody = {
+  account: 'the account has no nodes',
+  proximity: 'nobody is known to be so near',
+  linkLocal: 'nobody is heard on the local network',
+} as const
+
+/** No more digits than are meant. */
+const digits = { exact: 5, '1km': 2, city: 1 } as const
+
+function placeOf({ latitude, longitude, precision }: NonNullable<Result['data'][number]['fix']>): string {
+  const place = `${latitude.toFixed(digits[precision])}, ${longitude.toFixed(digits[precision])}`
+  return precision === 'exact' ? place : `about ${place}`
+}
 
 const metres = (distance: number): string =>
   distance < 1000 ? `${Math.round(distance)} m` : `${(distance / 1000).toFixed(1)} km`

@@ -80,7 +80,9 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
     sessions.nodeOf({ authorization, method: 'GET', path: url, body: '' })
 
   async function ofAccount(asker: SessionNode, limit: number, after: string): Promise<NodeList> {
-    const page = await registry.page(asker.accountId, after, limit)
+    // One more than is shown tells whether there are more.
+    const found = await registry.page(asker.accountId, after, limit + 1)
+    const page = found.slice(0, limit)
     const ids = page.map(({ nodeId }) => nodeId)
     const [locations, [own]] = await Promise.all([
       store.last(asker.accountId, ids),
@@ -91,7 +93,7 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
       const told = location && placeFor(location, 'account')
       return showOwn(node, location, own && told ? metres(own, told.place) : null)
     })
-    return { type: 'account', data, next: page.length === limit ? (ids.at(-1) ?? null) : null }
+    return { type: 'account', data, next: found.length > limit ? ids.at(-1)! : null }
   }
 
   async function nearby(asker: SessionNode, radius: number, limit: number): Promise<NodeList> {

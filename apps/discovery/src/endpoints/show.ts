@@ -1,6 +1,6 @@
 /** A location as somebody is told it: nothing that is not for them leaves by any other way. */
 import { type Place, snap } from '@selvedge/geo'
-import type { Audience, NodeFix, NodeRecord, Precision } from '@selvedge/protocol'
+import type { Audience, NodeFix, NodeRecord, ToldPrecision } from '@selvedge/protocol'
 import { isoTime } from '@selvedge/service-kit/clock'
 import type { KnownLocation } from '../stores/location-store.ts'
 
@@ -10,8 +10,9 @@ const minute = 60_000
 export function placeFor(
   location: KnownLocation,
   audience: Audience,
-): { place: Place; precision: Precision } | undefined {
+): { place: Place; precision: ToldPrecision } | undefined {
   const precision = location.sharing[audience]
+  if (precision === 'none') return undefined
   const place = snap(precision, location)
   return place && { place, precision }
 }

@@ -65,6 +65,10 @@ export type FixReceipt = z.infer<typeof fixReceipt>
 export const precisions = ['exact', '1km', 'city', 'none'] as const
 export type Precision = (typeof precisions)[number]
 
+/** Of a place that is told. */
+const toldPrecision = z.enum(precisions).exclude(['none'])
+export type ToldPrecision = z.infer<typeof toldPrecision>
+
 /** Who is told: nodes and people of the same account, or everybody else. */
 export const audiences = ['account', 'others'] as const
 export type Audience = (typeof audiences)[number]
@@ -122,7 +126,7 @@ export const lastFix = fix.omit({ fixedAt: true }).extend({
   fixedAt: z.iso.datetime(),
   receivedAt: z.iso.datetime(),
   ageSeconds: z.number().int().describe('Whole seconds since the fix was taken'),
-  precision: z.enum(precisions),
+  precision: toldPrecision,
   suspect: z.boolean().describe('Whether the node can not have come there from the fix before'),
 })
 
@@ -165,7 +169,7 @@ export const nodeLimits = {
 export const nodeFix = z.object({
   longitude: z.number(),
   latitude: z.number(),
-  precision: z.enum(precisions).describe('exact, or the middle of a cell of this size'),
+  precision: toldPrecision.describe('exact, or the middle of a cell of this size'),
   speed: z.number().nullable(),
   bearing: z.number().nullable(),
   accuracy: z.number().nullable(),
