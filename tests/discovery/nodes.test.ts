@@ -227,7 +227,7 @@ describe('sharing and track', () => {
       })
     const track = () => runtime().getLocationTrack({ edgeAccessToken: token })
     await updates(1)
-    expect(await track()).toEqual({ data: [], until: null })
+    expect(await track()).toEqual({ data: [], next: null, until: null })
     const until = new Date(Date.now() + 86_400_000).toISOString()
     expect(await runtime().setLocationTrack({ edgeAccessToken: token, until })).toEqual({
       until,
@@ -238,11 +238,20 @@ describe('sharing and track', () => {
     const kept = await track()
     expect(kept.until).toBe(until)
     expect(kept.data.map(([, latitude]) => latitude)).toEqual([1.0001, 1.0002])
+    expect(kept.next).toBeNull()
+    const newest = await runtime().getLocationTrack({ edgeAccessToken: token, options: { limit: 1 } })
+    expect([newest.data, newest.next]).toEqual([[kept.data[1]], kept.data[1]![2]])
+    const before = await runtime().getLocationTrack({
+      edgeAccessToken: token,
+      options: { limit: 1, before: newest.next! },
+    })
+    expect([before.data, before.next]).toEqual([[kept.data[0]], null])
     const { nodeId } = await runtime().getMe()
     expect((await fleet[0]!.track(nodeId)).data).toHaveLength(2)
+    expect(await refusal(fleet[0]!.track(nodeId, { limit: 0 }))).toMatch(/^invalid_request: "limit"/)
     expect(await refusal(strangers[0]!.track(nodeId))).toMatch(/^not_found: /)
     await runtime().setLocationTrack({ edgeAccessToken: token, until: '' })
-    expect(await track()).toEqual({ data: [], until: null })
+    expect(await track()).toEqual({ data: [], next: null, until: null })
     for (const wrong of ['tomorrow', new Date(Date.now() - 1000).toISOString(), '2199-01-01T00:00:00Z'])
       expect(await refusal(runtime().setLocationTrack({ edgeAccessToken: token, until: wrong }))).toMatch(
         /^invalid_params/,

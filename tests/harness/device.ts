@@ -101,7 +101,7 @@ export async function createDevice(
       (await discovery.nodes({ cluster: 'proximity', ...options }, await authorize())).data,
     account: async (options: { limit?: number; after?: string } = {}) =>
       discovery.nodes({ cluster: 'account', ...options }, await authorize()),
-    track: async (of = nodeId) => discovery.track(of, await authorize()),
+    track: async (of = nodeId, query = {}) => discovery.track(of, query, await authorize()),
     last: () => discovery.lastFix(nodeId, accessToken),
   }
 }

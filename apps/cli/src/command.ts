@@ -8,7 +8,7 @@ export interface OptionDeclaration {
   readonly required?: true
 }
 
-export interface ArgumentDeclaration {
+interface ArgumentDeclaration {
   /** As commander spells it: `<method>`, or `[params...]` for any number of them. */
   readonly name: string
   readonly description: string

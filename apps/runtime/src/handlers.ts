@@ -80,7 +80,7 @@ export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<
     },
     getLocationTrack: async (params, context) => {
       await caller('getLocationTrack', params, context)
-      return nodes.track()
+      return nodes.track(params.options)
     },
     getEdgeHmacCode: async (params, context) => {
       await caller('getEdgeHmacCode', params, context)

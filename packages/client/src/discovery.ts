@@ -11,6 +11,7 @@ import {
   type SessionResponse,
   sessionResponse,
   type Track,
+  type TrackOptions,
   track,
 } from '@selvedge/protocol'
 import { type Prove, read } from './identity.ts'
@@ -40,8 +41,13 @@ export interface DiscoveryClient {
   report(fixes: readonly FixInput[], authorize: AuthorizeRequest, options?: CallOptions): Promise<FixReceipt>
   /** Nodes of the account, or nearby. @throws OAuthFailure | ConnectionFailure */
   nodes(query: NodesQuery, authorize: AuthorizeRequest, options?: CallOptions): Promise<NodeList>
-  /** Where a node of the account went. @throws OAuthFailure | ConnectionFailure */
-  track(nodeId: string, authorize: AuthorizeRequest, options?: CallOptions): Promise<Track>
+  /** Where a node of the account went, a page. @throws OAuthFailure | ConnectionFailure */
+  track(
+    nodeId: string,
+    query: TrackOptions,
+    authorize: AuthorizeRequest,
+    options?: CallOptions,
+  ): Promise<Track>
   /** The last fix of a node of the token's account. @throws OAuthFailure | ConnectionFailure */
   lastFix(nodeId: string, accessToken: string, options?: CallOptions): Promise<LastFix>
 }
@@ -75,18 +81,21 @@ export function createDiscoveryClient(connection: Connection): DiscoveryClient {
       return read(url, fixReceipt, successOf(url, reply))
     },
     async nodes(query, authorize, options) {
-      const given = Object.entries(query).filter(([, value]) => value !== undefined)
-      const search = new URLSearchParams(
-        given.map(([name, value]): [string, string] => [name, String(value)]),
-      )
-      const path = `${discoveryPaths.nodes}?${search}`
+      const path = discoveryPaths.nodes + searchOf(query)
       return read(url, nodeList, await get(path, authorize('GET', path, ''), options))
     },
-    async track(nodeId, authorize, options) {
-      const path = discoveryPaths.trackOf(nodeId)
+    async track(nodeId, query, authorize, options) {
+      const path = discoveryPaths.trackOf(nodeId) + searchOf(query)
       return read(url, track, await get(path, authorize('GET', path, ''), options))
     },
     lastFix: async (nodeId, accessToken, options) =>
       read(url, lastFix, await get(discoveryPaths.fixOf(nodeId), `Bearer ${accessToken}`, options)),
   }
+}
+
+/** The query of a URL from what is given; "" for nothing. */
+function searchOf(query: NodesQuery | TrackOptions): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined)
+  if (given.length === 0) return ''
+  return `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`
 }

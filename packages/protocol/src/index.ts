@@ -24,7 +24,7 @@ export {
   type ResultOf,
   withParamOrder,
 } from './methods/method.ts'
-export { type NodeOptions, nodeOptions, nodesResult } from './methods/nodes.ts'
+export { type NodeOptions, nodeOptions, nodesResult, type TrackOptions } from './methods/nodes.ts'
 export { nodeIdPattern } from './methods/values.ts'
 export { commonReasons, openRpcDocument, reasonsOf } from './openrpc.ts'
 export type { SimulationFigures, SimulationReport } from './simulation.ts'

@@ -7,6 +7,7 @@ import {
   nodeLimits,
   OAuthError,
   type Track,
+  trackLimits,
 } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { createLimiter, takeOrRefuse } from '@selvedge/service-kit/http'
@@ -47,6 +48,19 @@ const query = z.discriminatedUnion('cluster', [
     limit: z.coerce.number().int().min(1).max(nodeLimits.nearest.most).default(nodeLimits.nearest.usual),
   }),
 ])
+
+const trackQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(trackLimits.page).default(trackLimits.page),
+  before: z.coerce.number().int().min(0).optional(),
+})
+
+/** What a query asks for. @throws OAuthError `invalid_request` */
+function readQuery<T extends z.ZodType>(type: T, given: unknown): z.infer<T> {
+  const asked = type.safeParse(given)
+  if (asked.success) return asked.data
+  const [issue] = asked.error.issues
+  throw new OAuthError('invalid_request', `"${issue?.path.join('.') || 'cluster'}": ${issue?.message}`)
+}
 
 /** `GET /v1/nodes` and `GET /v1/nodes/<id>/track`, for nodes. */
 export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void {
@@ -129,15 +143,10 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
   app.get(discoveryPaths.nodes, async (request): Promise<NodeList> => {
     const asker = askerOf(request)
     takeOrRefuse(asking, asker.nodeId, 'this node')
-    const asked = query.safeParse(request.query)
-    if (!asked.success) {
-      const [issue] = asked.error.issues
-      throw new OAuthError('invalid_request', `"${issue?.path.join('.') || 'cluster'}": ${issue?.message}`)
-    }
-    const { data } = asked
-    return data.cluster === 'account'
-      ? ofAccount(asker, data.limit, data.after ?? '')
-      : nearby(asker, data.radius, data.limit)
+    const asked = readQuery(query, request.query)
+    return asked.cluster === 'account'
+      ? ofAccount(asker, asked.limit, asked.after ?? '')
+      : nearby(asker, asked.radius, asked.limit)
   })
 
   app.get<{ Params: { nodeId: string } }>(
@@ -146,6 +155,7 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
       const { accountId, nodeId: asker } = askerOf(request)
       takeOrRefuse(asking, asker, 'this node')
       const { nodeId } = request.params
+      const { limit, before } = readQuery(trackQuery, request.query)
       const [[node], [last]] = await Promise.all([
         registry.find(accountId, [nodeId]),
         store.last(accountId, [nodeId]),
@@ -155,9 +165,11 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
       if (!node || !isTold)
         throw new OAuthError('not_found', 'the account has no node of this ID that shows its track')
       const isKept = node.trackUntil > clock.now()
-      const points = isKept ? await tracks.of(nodeId) : []
+      const found = isKept ? await tracks.of(nodeId, limit + 1, before) : []
+      const points = found.slice(-limit)
       return {
         data: points.map(({ longitude, latitude, fixedAt }) => [longitude, latitude, fixedAt]),
+        next: found.length > limit ? points[0]!.fixedAt : null,
         until: isKept ? isoTime(node.trackUntil) : null,
       }
     },

@@ -56,6 +56,9 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
     rmSync(folder, { recursive: true, force: true })
   })
 
+  const track = (count: number, after = 0) =>
+    Array.from({ length: count }, (_, at) => ({ longitude: 0, latitude: 0, fixedAt: after + at + 1 }))
+
   const node = (nodeId: string, more: object = {}) => ({
     nodeId,
     nodeName: `node ${nodeId}`,
@@ -105,7 +108,7 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
 
   it('keeps the points of a track once each, and deletes them with its end, its account or its owner’s word', async () => {
     const points = [3, 1, 2, 1].map((fixedAt) => ({ longitude: fixedAt, latitude: 0, fixedAt }))
-    const kept = async () => (await tracks.of('x')).map((each) => each.fixedAt)
+    const kept = async () => (await tracks.of('x', 9)).map((each) => each.fixedAt)
     await registry.state(node('x', { trackUntil: start + 1000 }))
     await tracks.add('x', points)
     await tracks.add('x', [])
@@ -123,6 +126,26 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
       await registry.state(node('x', ending))
       expect(await kept()).toEqual([])
     }
+  })
+
+  it('gives a track page by page, from its end', async () => {
+    await registry.state(node('x', { trackUntil: start + 1000 }))
+    await tracks.add('x', track(5))
+    const page = async (before?: number) => (await tracks.of('x', 2, before)).map((each) => each.fixedAt)
+    expect([await page(), await page(4), await page(2), await page(1)]).toEqual([[4, 5], [2, 3], [1], []])
+  })
+
+  it('keeps no more of a track than its last points, however many are told', async () => {
+    const small = createTracks(database, clock, log, 10)
+    await registry.state(node('x', { trackUntil: start + 1000 }))
+    await registry.state(node('y', { trackUntil: start + 1000 }))
+    await small.add('y', track(3))
+    for (let at = 0; at < 10; at++) await small.add('x', track(10, at * 10))
+    small.close()
+    expect((await tracks.of('x', 99)).map((each) => each.fixedAt)).toEqual(
+      track(10, 90).map((each) => each.fixedAt),
+    )
+    expect(await tracks.of('y', 99)).toHaveLength(3)
   })
 
   it('has one secret, whoever asks for it first', async () => {

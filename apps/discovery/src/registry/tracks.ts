@@ -1,7 +1,9 @@
 /** Where nodes went, for as long as their owners asked for it. */
+import { trackLimits } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
+import { RecentMap } from '@selvedge/service-kit/tokens'
 
 interface TrackPoint {
   readonly longitude: number
@@ -11,19 +13,29 @@ interface TrackPoint {
 
 export interface Tracks {
   add(nodeId: string, points: readonly TrackPoint[]): Promise<void>
-  /** The last points, oldest first. */
-  of(nodeId: string): Promise<TrackPoint[]>
+  /** The last points before a time in Unix milliseconds, oldest first. */
+  of(nodeId: string, limit: number, before?: number): Promise<TrackPoint[]>
   /** Deletes the tracks that have ended; it is done every minute. */
   sweep(): Promise<void>
   close(): void
 }
 
-/** Most points of an answer. */
-const most = 10_000
+/** Points after which a look is due whether a node has too many: a device that tells without end fills no disk. */
+const lookAfter = 5000
+/** Most nodes of which it is known how many were added since the last look. */
+const remembered = 100_000
 /** Milliseconds between two looks for tracks that have ended. */
 const sweepInterval = 60_000
 
-export function createTracks(database: SqlStore, clock: Clock, log: Log): Tracks {
+/** @param kept most points of a node */
+export function createTracks(
+  database: SqlStore,
+  clock: Clock,
+  log: Log,
+  kept: number = trackLimits.kept,
+): Tracks {
+  const added = new RecentMap<string, number>(remembered)
+
   async function sweep(): Promise<void> {
     const now = clock.now()
     await database.transaction([
@@ -41,11 +53,15 @@ export function createTracks(database: SqlStore, clock: Clock, log: Log): Tracks
     async add(nodeId, points) {
       const insert = ({ fixedAt, longitude, latitude }: TrackPoint): Statement =>
         sql`INSERT INTO tracks VALUES (${nodeId}, ${fixedAt}, ${longitude}, ${latitude}) ON CONFLICT DO NOTHING`
-      if (points.length > 0) await database.transaction(points.map(insert))
+      if (points.length === 0) return
+      const count = (added.get(nodeId) ?? 0) + points.length
+      const isDue = count >= Math.min(lookAfter, kept)
+      added.set(nodeId, isDue ? 0 : count)
+      await database.transaction([...points.map(insert), ...(isDue ? [deleteOldest(nodeId, kept)] : [])])
     },
-    async of(nodeId) {
+    async of(nodeId, limit, before = Number.MAX_SAFE_INTEGER) {
       const rows = await database.run(
-        sql`SELECT * FROM tracks WHERE node_id = ${nodeId} ORDER BY fixed_at DESC LIMIT ${most}`,
+        sql`SELECT * FROM tracks WHERE node_id = ${nodeId} AND fixed_at < ${before} ORDER BY fixed_at DESC LIMIT ${limit}`,
       )
       return rows.reverse().map((row) => ({
         longitude: row.longitude as number,
@@ -57,3 +73,7 @@ export function createTracks(database: SqlStore, clock: Clock, log: Log): Tracks
     close: () => clearInterval(timer),
   }
 }
+
+const deleteOldest = (nodeId: string, kept: number): Statement =>
+  sql`DELETE FROM tracks WHERE node_id = ${nodeId} AND fixed_at < (SELECT MIN(fixed_at) FROM
+    (SELECT fixed_at FROM tracks WHERE node_id = ${nodeId} ORDER BY fixed_at DESC LIMIT ${kept}) AS newest)`

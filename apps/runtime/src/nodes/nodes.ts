@@ -10,6 +10,7 @@ import {
   type nodesResult,
   RpcError,
   type Track,
+  type TrackOptions,
 } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { z } from 'zod'
@@ -23,7 +24,7 @@ export interface Nodes {
   /** @throws RpcError */
   list(cluster: Cluster, options?: NodeOptions): Promise<NodesResult>
   /** @throws RpcError */
-  track(): Promise<Track>
+  track(options?: TrackOptions): Promise<Track>
 }
 
 export interface NodesParts {
@@ -105,11 +106,12 @@ export function createNodes(parts: NodesParts): Nodes {
       const data = heard.slice(0, options.limit ?? nodeLimits.page.usual)
       return answer({ type: cluster, data, next: null }, 'network', clock.now(), false)
     },
-    async track() {
+    async track(options = {}) {
       try {
-        return await session.use((authorize) => client.track(nodeId, authorize))
+        return await session.use((authorize) => client.track(nodeId, options, authorize))
       } catch (cause) {
-        if (cause instanceof OAuthFailure && cause.reason === 'not_found') return { data: [], until: null }
+        if (cause instanceof OAuthFailure && cause.reason === 'not_found')
+          return { data: [], next: null, until: null }
         if (!isSelvedgeError(cause) && !(cause instanceof RpcError)) throw cause
         throw new RpcError('discovery_unavailable', (cause as Error).message, { cause })
       }

@@ -146,11 +146,18 @@ export const accountPlaces = z.array(z.tuple([z.string(), z.number(), z.number()
 
 export type AccountPlace = z.infer<typeof accountPlaces>[number]
 
-/** Where a node went, oldest first. */
+/** Most points of a track that are kept, and of a page of it. */
+export const trackLimits = { kept: 100_000, page: 10_000 } as const
+
+/** A page of where a node went, oldest first; the last page comes first. */
 export const track = z.object({
   data: z
     .array(z.tuple([z.number(), z.number(), z.number()]))
     .describe('Longitude, latitude, Unix milliseconds'),
+  next: z
+    .number()
+    .nullable()
+    .describe('"before" of the page with the points before these; null: there are none'),
   until: z.iso.datetime().nullable().describe('When it ends, and is deleted; null where no track is kept'),
 })
 

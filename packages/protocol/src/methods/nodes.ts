@@ -8,6 +8,7 @@ import {
   nodeList,
   precisions,
   track,
+  trackLimits,
 } from '../http/discovery.ts'
 import { method, param } from './method.ts'
 import { edgeAccessToken, isoTime } from './values.ts'
@@ -105,10 +106,26 @@ export const getLocationSharing = method({
   access: { token: 'associated' },
 })
 
+const trackOptions = z.strictObject({
+  limit: z.number().int().min(1).max(trackLimits.page).optional().describe('Most points of the answer'),
+  before: z.number().int().min(0).optional().describe('Unix milliseconds: "next" of the page before'),
+})
+
+export type TrackOptions = z.infer<typeof trackOptions>
+
 export const getLocationTrack = method({
   name: 'getLocationTrack',
   summary: 'Where this node went, oldest first, while its track is kept.',
-  params: [edgeAccessToken],
+  description: `The last ${trackLimits.page} points; with "before" the ones before. Of a track the last ${trackLimits.kept} points are kept.`,
+  params: [
+    edgeAccessToken,
+    param(
+      'options',
+      trackOptions.optional(),
+      `an object with "limit" (1 to ${trackLimits.page}) and "before" (Unix milliseconds)`,
+      'Left out: the last points.',
+    ),
+  ],
   result: track,
   reasons: ['discovery_unavailable'],
   access: { token: 'associated' },

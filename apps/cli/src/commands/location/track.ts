@@ -1,7 +1,17 @@
-import { command } from '../../command.ts'
+import type { TrackOptions } from '@selvedge/protocol'
+import { command, type Input } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { UsageError } from '../../failure.ts'
 import { told } from './share.ts'
+
+const isoTime = (at: number): string => new Date(at).toISOString()
+
+function readPage({ limit, before }: Input['options']): TrackOptions {
+  const at = before === undefined ? undefined : Date.parse(String(before))
+  if (Number.isNaN(at))
+    throw new UsageError(`--before is ${String(before)}`, 'Give a time such as 2026-01-31T12:00:00Z.')
+  return { ...(limit !== undefined && { limit: Number(limit) }), ...(at !== undefined && { before: at }) }
+}
 
 export const locationTrack = command({
   path: ['location', 'track'],
@@ -9,12 +19,14 @@ export const locationTrack = command({
   options: [
     { flags: '--days <count>', description: 'keep a track for so many days, 31 at most; then it is deleted' },
     { flags: '--off', description: 'keep no track, and delete what is kept' },
+    { flags: '--limit <count>', description: 'show so many points at most; default 10000' },
+    { flags: '--before <time>', description: 'show points before an ISO 8601 time' },
     ...accessTokenOptions,
   ],
   run: async (context, { options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid')
     if (options.days === undefined && options.off === undefined)
-      return context.runtime.getLocationTrack({ edgeAccessToken })
+      return context.runtime.getLocationTrack({ edgeAccessToken, options: readPage(options) })
     const days = Number(options.days)
     if (options.off === undefined && !(days > 0 && days <= 31))
       throw new UsageError(`--days is ${String(options.days)}`, 'Give a number from above 0 to 31.')
@@ -27,9 +39,9 @@ export const locationTrack = command({
       return `${result.until === null ? 'no track is kept' : `a track is kept until ${result.until}`}; ${told(result.status)}`
     if (result.until === null) return 'no track is kept; begin one with --days'
     const lines = result.data.map(
-      ([longitude, latitude, at]) =>
-        `${new Date(at).toISOString()}  ${latitude.toFixed(6)}, ${longitude.toFixed(6)}`,
+      ([longitude, latitude, at]) => `${isoTime(at)}  ${latitude.toFixed(6)}, ${longitude.toFixed(6)}`,
     )
-    return [...lines, `kept until ${result.until}`].join('\n')
+    const earlier = result.next === null ? [] : [`there are earlier ones: --before ${isoTime(result.next)}`]
+    return [...earlier, ...lines, `kept until ${result.until}`].join('\n')
   },
 })
