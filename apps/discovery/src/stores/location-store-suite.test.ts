@@ -17,7 +17,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { migrations } from '../schema.ts'
 import { openClusterStore } from './cluster/cluster-store.ts'
 import { openEmbeddedStore } from './embedded/embedded-store.ts'
-import type { KnownLocation, Location, LocationStore } from './location-store.ts'
+import type { KnownLocation, Location, LocationStore, Neighbour } from './location-store.ts'
 
 const start = Date.parse('2026-01-01T00:00:00Z')
 const silence = 300_000
@@ -229,6 +229,9 @@ describe.each(Object.entries(engines))('%s', (name, engine) => {
       [shared, coarse, hidden].sort(),
     )
     expect(await near({ accountId: 'b', except: shared, limit: 1 })).toHaveLength(1)
+    expect(
+      (await near({ accountId: 'b', except: shared })).map((each) => each.location.nodeId),
+    ).not.toContain(shared)
   })
 
   it('a node that shares no more is gone at once, and one that is silent when it is', async () => {
@@ -258,6 +261,18 @@ describe.each(Object.entries(engines))('%s', (name, engine) => {
     const found = async (longitude: number) =>
       (await near({ longitude, heardSince: start + 400_000 })).map((each) => each.location.longitude)
     expect([await found(0), await found(0.9), await found(1)]).toEqual([[], [], [1]])
+  })
+
+  it('a node that was heard a while ago, or by a service whose clock is ahead, is found', async () => {
+    const [x, y] = [nodeId(), nodeId()]
+    await store.put([at(x, 200_000, { longitude: 0, latitude: 0 })])
+    clock.set(start + 499_000)
+    await store.put([at(y, 540_000, { longitude: 0, latitude: 0 })])
+    const found = await near({ heardSince: start + 199_000 })
+    expect(found.map((each) => each.location.nodeId)).toEqual([x, y])
+    clock.set(start + 599_000)
+    await store.put([at(y, 601_000, { longitude: 1, latitude: 0 })])
+    expect(await near({ longitude: 1, heardSince: start + 299_000 })).toHaveLength(1)
   })
 
   it('many in one place: the nearest of a thousand, in their order', async () => {
@@ -320,12 +335,12 @@ describe.each(Object.entries(engines))('%s', (name, engine) => {
               sharing: own ? { account: precision, others: 'none' } : { account: 'none', others: precision },
             })
           })
+          const ids = (list: readonly Neighbour[]) => list.map((each) => each.location.nodeId)
           await store.put(all)
           const mine = new Set(all.map((each) => each.nodeId))
           const query = { accountId: account, longitude, latitude, radius }
-          const found = (await near({ ...query, limit: 100 })).filter((each) =>
-            mine.has(each.location.nodeId),
-          )
+          const found = await near({ ...query, limit: 100 })
+          expect(ids(found).every((id) => mine.has(id))).toBe(true)
           const expected = all
             .flatMap((location) => {
               const own = location.accountId === account
@@ -347,12 +362,24 @@ describe.each(Object.entries(engines))('%s', (name, engine) => {
           expect(found.length).toBeLessThanOrEqual(perhaps.length)
           for (const [index, each] of found.entries())
             expect(Math.abs(each.distance - perhaps[index]!.distance)).toBeLessThanOrEqual(1)
-          const cut = await near({ ...query, limit })
-          expect(cut.length).toBeLessThanOrEqual(limit)
+          expect(ids(await near({ ...query, limit }))).toEqual(ids(found).slice(0, limit))
           for (const each of all) await store.forget(each.accountId, each.nodeId)
         },
       ),
       { numRuns: name === 'cluster' ? 60 : 300 },
     )
   }, 120_000)
+
+  if (name === 'cluster')
+    it('leaves nothing behind that does not expire, but the last location of each node', async () => {
+      await store.put([at(nodeId(), 1, { sharing: { account: 'city', others: '1km' } })])
+      const lasting = cluster.ports.flatMap((port) =>
+        cluster
+          .command(port, 'keys', '*')
+          .split('\n')
+          .filter((key) => key !== '' && Number(cluster.command(port, 'pttl', key)) < 0),
+      )
+      expect([...new Set(lasting)].every((key) => key.startsWith('a:'))).toBe(true)
+      expect(lasting.length).toBeGreaterThan(0)
+    })
 })

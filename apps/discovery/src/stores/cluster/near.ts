@@ -15,6 +15,8 @@ const margin = 5
 /** Most members that one cell is asked for at first; four times as many where they do not do. */
 const firstCount = 500
 const mostCount = 128_000
+/** Milliseconds by which another service's clock may be ahead, and with it the slot of what it has heard. */
+const skew = 60_000
 
 export interface NearParts {
   readonly read: Read
@@ -30,25 +32,42 @@ interface GeoSearch {
   geosearchBuffer(...args: (string | number)[]): Promise<unknown>
 }
 
+interface Candidate {
+  readonly accountId: string
+  readonly nodeId: string
+  /** Metres, as the cell has it. */
+  readonly distance: number
+}
+
 interface Candidates {
-  /** By account. */
-  readonly nodes: Map<string, Set<string>>
+  /** By node. */
+  readonly nodes: ReadonlyMap<string, Candidate>
   /** Metres within which none is missing. */
   readonly complete: number
 }
 
+/** The records that were looked at for one question, by node; undefined for one that may not be seen. */
+type Confirmed = Map<string, Neighbour | undefined>
+
 export async function findNear(query: NearQuery, parts: NearParts): Promise<Neighbour[]> {
+  const { limit } = query
+  const confirmed: Confirmed = new Map()
   let found: Neighbour[] = []
+  let before = 0
   for (const radius of growingRadii(query.radius)) {
+    // Where few were found, a little further there are few as well.
+    const promised = Math.max(found.length, 0.5) * (radius / before) ** 2
+    if (promised < limit && radius < query.radius) continue
+    before = radius
     for (let count = firstCount; ; count *= 4) {
       const { nodes, complete } = await candidatesOf(query, radius, count, parts)
-      found = await confirm(query, nodes, Math.min(radius, complete), parts)
+      found = await confirm(query, nodes, Math.min(radius, complete), confirmed, parts)
       // With a cell cut off, only what is nearer than the cut is sure.
-      if (complete >= radius || found.length >= query.limit || count >= mostCount) break
+      if (complete >= radius || found.length >= limit || count >= mostCount) break
     }
-    if (found.length >= query.limit) break
+    if (found.length >= limit) break
   }
-  return found.sort(byDistance).slice(0, query.limit)
+  return found
 }
 
 async function candidatesOf(
@@ -57,8 +76,9 @@ async function candidatesOf(
   count: number,
   { read, slotLength, now }: NearParts,
 ): Promise<Candidates> {
-  const newest = Math.floor(now() / slotLength)
-  const nodes = new Map<string, Set<string>>()
+  const oldest = Math.floor((now() - slotLength) / slotLength)
+  const newest = Math.floor((now() + skew) / slotLength)
+  const nodes = new Map<string, Candidate>()
   let complete = Number.POSITIVE_INFINITY
   const own = spaceOf(query.accountId)
   const look = async (space: string, cell: number, slot: number) => {
@@ -79,42 +99,72 @@ async function candidatesOf(
         'WITHDIST',
       ),
     )) as [Buffer, Buffer][]
-    for (const [member] of members) {
+    for (const [member, metres] of members) {
       const accountId = space === own ? query.accountId : member.toString('utf8', 28)
-      if (space !== own && accountId === query.accountId) continue
-      const known = nodes.get(accountId) ?? new Set()
-      nodes.set(accountId, known.add(fromField(member)))
+      const nodeId = fromField(member)
+      if (nodeId === query.except || (space !== own && accountId === query.accountId)) continue
+      const distance = Number(metres.toString())
+      // Of a node that has moved from one cell to another both know; its record says where it is.
+      if (!((nodes.get(nodeId)?.distance ?? Number.POSITIVE_INFINITY) <= distance))
+        nodes.set(nodeId, { accountId, nodeId, distance })
     }
     const last = members.at(-1)
     if (last && members.length === count) complete = Math.min(complete, Number(last[1].toString()) - margin)
   }
   const looks: Promise<void>[] = []
-  // The slot that is ahead is that of a device whose report is dated by a service with a faster clock.
   for (const cell of cellsWithin(query, radius)) {
     for (const space of [own, everybody]) {
-      for (const slot of [newest + 1, newest, newest - 1]) looks.push(look(space, cell, slot))
+      for (let slot = oldest; slot <= newest; slot++) looks.push(look(space, cell, slot))
     }
   }
   await Promise.all(looks)
   return { nodes, complete }
 }
 
-/** Those that are where their cell says, and that the one who asks may see. */
+/**
+ * The nearest that the one who asks may see, of those that are where their cell says. Records are looked at from the nearest
+ * on, and no more of them than it takes.
+ */
 async function confirm(
   query: NearQuery,
   candidates: Candidates['nodes'],
   radius: number,
+  confirmed: Confirmed,
   { last }: NearParts,
 ): Promise<Neighbour[]> {
-  const lists = await Promise.all([...candidates].map(([accountId, ids]) => last(accountId, [...ids])))
-  const found: Neighbour[] = []
-  for (const location of lists.flat()) {
-    if (!location || location.nodeId === query.except || location.heardAt < query.heardSince) continue
-    const audience = location.accountId === query.accountId ? 'account' : 'others'
-    const place = snap(location.sharing[audience], location)
-    if (!place) continue
-    const distance = distanceBetween(query.longitude, query.latitude, place.longitude, place.latitude)
-    if (distance <= radius) found.push({ location, distance })
+  const waiting = [...candidates.values()].sort((a, b) => a.distance - b.distance)
+  let found: Neighbour[] = []
+  for (let at = 0; at < waiting.length; ) {
+    const farthest = found[query.limit - 1]?.distance ?? radius
+    if (waiting[at]!.distance > farthest + margin) break
+    const some = waiting.slice(at, at + query.limit)
+    at += some.length
+    const unknown = Map.groupBy(
+      some.filter(({ nodeId }) => !confirmed.has(nodeId)),
+      ({ accountId }) => accountId,
+    )
+    await Promise.all(
+      [...unknown].map(async ([accountId, nodes]) => {
+        const ids = nodes.map(({ nodeId }) => nodeId)
+        for (const [index, location] of (await last(accountId, ids)).entries())
+          confirmed.set(ids[index]!, location && seenBy(query, location))
+      }),
+    )
+    const seen = some.flatMap(({ nodeId }) => confirmed.get(nodeId) ?? [])
+    const within = seen.filter(({ distance }) => distance <= radius)
+    found = [...found, ...within].sort(byDistance).slice(0, query.limit)
   }
   return found
+}
+
+/** Where the one who asks sees a node; undefined where it may not be seen. */
+function seenBy(query: NearQuery, location: KnownLocation): Neighbour | undefined {
+  if (location.heardAt < query.heardSince) return undefined
+  const audience = location.accountId === query.accountId ? 'account' : 'others'
+  const place = snap(location.sharing[audience], location)
+  if (!place) return undefined
+  return {
+    location,
+    distance: distanceBetween(query.longitude, query.latitude, place.longitude, place.latitude),
+  }
 }

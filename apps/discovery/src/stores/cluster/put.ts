@@ -11,7 +11,7 @@ import { writeRecord } from './record.ts'
  * Keeps the newer of two records, as one step: fields and records in, the time of the fix that was known out. A fix that the
  * node can't have come to is marked; see motion.ts of @selvedge/geo, whose rule this is.
  */
-const newest = `
+const newest = script(`
 local out = {}
 local rad = math.pi / 180
 for i = 1, #ARGV, 2 do
@@ -38,10 +38,22 @@ for i = 1, #ARGV, 2 do
   if new then redis.call('HSET', KEYS[1], field, new) end
   out[#out + 1] = tostring(known)
 end
-return out`
+return out`)
 
-/** What `EVALSHA` calls it. */
-const digest = hash('sha1', newest, 'hex')
+/** Puts nodes into a cell that expires: milliseconds, then longitude, latitude and member of each. */
+const place = script(`
+redis.call('GEOADD', KEYS[1], unpack(ARGV, 2))
+return redis.call('PEXPIRE', KEYS[1], ARGV[1])`)
+
+interface Script {
+  readonly text: string
+  /** What `EVALSHA` calls it. */
+  readonly digest: string
+}
+
+function script(text: string): Script {
+  return { text, digest: hash('sha1', text, 'hex') }
+}
 
 interface Waiting {
   readonly location: Location
@@ -60,14 +72,22 @@ export interface Writer {
 export function createWriter(cluster: Cluster, slotLength: number): Writer {
   let waiting: Waiting[] = []
 
-  async function keepNewest(key: string, all: readonly Waiting[]): Promise<number[]> {
-    const values = all.flatMap(({ location }) => [toField(location.nodeId), writeRecord(location)])
+  async function run(
+    { text, digest }: Script,
+    key: string,
+    values: readonly (number | Buffer)[],
+  ): Promise<unknown> {
     try {
-      return ((await cluster.evalsha(digest, 1, key, ...values)) as string[]).map(Number)
+      return await cluster.evalsha(digest, 1, key, ...values)
     } catch (cause) {
       if (!(cause as Error).message.startsWith('NOSCRIPT')) throw cause
-      return ((await cluster.eval(newest, 1, key, ...values)) as string[]).map(Number)
+      return cluster.eval(text, 1, key, ...values)
     }
+  }
+
+  async function keepNewest(key: string, all: readonly Waiting[]): Promise<number[]> {
+    const values = all.flatMap(({ location }) => [toField(location.nodeId), writeRecord(location)])
+    return ((await run(newest, key, values)) as string[]).map(Number)
   }
 
   async function writeBucket(key: string, all: readonly Waiting[]): Promise<void> {
@@ -96,12 +116,12 @@ export function createWriter(cluster: Cluster, slotLength: number): Writer {
       precision: Location['sharing']['account'],
       member: Buffer,
     ) => {
-      const place = snap(precision, location)
-      if (!place) return
-      const cell = cellOf(place)
+      const told = snap(precision, location)
+      if (!told) return
+      const cell = cellOf(told)
       const slot = Math.floor(location.heardAt / slotLength)
       const key = cellKey(space, cell, slot)
-      const seen = seenFrom(cell, place)
+      const seen = seenFrom(cell, told)
       let values = members.get(key)
       if (!values) members.set(key, (values = []))
       values.push(seen.longitude, seen.latitude, member)
@@ -113,12 +133,7 @@ export function createWriter(cluster: Cluster, slotLength: number): Writer {
       if (others !== 'none')
         add(everybody, location, others, Buffer.concat([field, Buffer.from(location.accountId)]))
     }
-    await Promise.all(
-      [...members].flatMap(([key, values]) => [
-        cluster.geoadd(key, ...(values as [number, number, Buffer])),
-        cluster.pexpire(key, 3 * slotLength),
-      ]),
-    )
+    await Promise.all([...members].map(([key, values]) => run(place, key, [3 * slotLength, ...values])))
   }
 
   function flush(): void {
