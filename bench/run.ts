@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Row, root } from './measure.ts'
+import { clusterRows } from './rows/cluster.ts'
 import { containerRows } from './rows/containers.ts'
 import { footprintRows } from './rows/footprint.ts'
 import { gatewayRows } from './rows/gateway.ts'
@@ -19,6 +20,7 @@ const groups = {
   gps: gpsRows,
   reports: reportRows,
   locations: locationRows,
+  cluster: clusterRows,
   gateway: gatewayRows,
   containers: containerRows,
   footprint: footprintRows,

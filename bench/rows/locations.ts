@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { destination } from '@selvedge/geo'
 import { openSqlite } from '@selvedge/service-kit/store'
 import {
   createMemoryLog,
@@ -19,9 +18,8 @@ import { migrations } from '../../apps/discovery/src/schema.ts'
 import { openClusterStore } from '../../apps/discovery/src/stores/cluster/cluster-store.ts'
 import { openEmbeddedStore } from '../../apps/discovery/src/stores/embedded/embedded-store.ts'
 import type { Location, LocationStore } from '../../apps/discovery/src/stores/location-store.ts'
-import { createFleet } from '../../apps/simulator/src/fleet.ts'
-import { createRandom } from '../../apps/simulator/src/random.ts'
 import { limitRow, type Row, rounds } from '../measure.ts'
+import { batch, clock, createMoves } from '../moves.ts'
 
 /** A contestant: takes a thousand moves, and answers who is within five kilometres, twenty at most. */
 interface Engine {
@@ -30,43 +28,9 @@ interface Engine {
   close(): Promise<void>
 }
 
-const batch = 1000
 const radius = 5000
 const limit = 20
 const seconds = Number(process.env.SELVEDGE_BENCH_SECONDS ?? 2)
-const clock = { now: Date.now }
-
-/** Where everybody is, and the next moves: each goes on for ten seconds, and has all of one account as its audience. */
-function createData(size: number) {
-  const fleet = createFleet(size, 'world', 'bench')
-  const random = createRandom('bench')
-  let next = 0
-  const at = (index: number, elapsed: number): Location => {
-    const now = clock.now()
-    const { accuracy: _, ...fix } = fleet.move(index, elapsed)
-    return {
-      ...fix,
-      fixedAt: now,
-      source: 'api',
-      nodeId: Buffer.from(index.toString(16).padStart(56, '0')).toString('latin1'),
-      nodeName: 'node',
-      accountId: 'account',
-      sharing: { account: 'exact', others: 'none' },
-      receivedAt: now,
-      heardAt: now,
-    }
-  }
-  return {
-    first: (from: number) =>
-      Array.from({ length: Math.min(batch, size - from) }, (_, index) => at(from + index, 0)),
-    moves: () => Array.from({ length: batch }, () => at(next++ % size, 10)),
-    /** Where somebody is who asks: near devices, since devices ask. */
-    somewhere: () => {
-      const { longitude, latitude } = fleet.move(Math.floor(random.next() * size), 0)
-      return destination({ longitude, latitude }, random.next() * 360, random.next() * 500)
-    },
-  }
-}
 
 const ofStore = (store: LocationStore, close: () => Promise<void>): Engine => ({
   put: async (moves) => void (await store.put(moves)),
@@ -242,7 +206,7 @@ const heldMemory = () => {
 }
 
 async function measure(open: () => Promise<Engine>, size: number): Promise<Figures> {
-  const data = createData(size)
+  const data = createMoves(size)
   const engine = await open()
   try {
     const before = heldMemory()
@@ -343,76 +307,5 @@ export async function locationRows(): Promise<Row[]> {
       ),
     )
   }
-  rows.push(...(await scalingRows()))
   return rows
-}
-
-/**
- * What a cluster can take is what its busiest primary can. Two cores can't show three primaries at work, so what counts is how
- * many commands the busiest one has to do for the same updates: on one primary, and on three.
- */
-async function scalingRows(): Promise<Row[]> {
-  const measureCluster = async (primaries: number) => {
-    const cluster = await startRedisCluster(primaries, 0)
-    const store = await openClusterStore({
-      urls: cluster.urls,
-      silence: 300_000,
-      clock,
-      log: createMemoryLog(),
-    })
-    const sumOf = (port: number, section: string, pattern: RegExp) =>
-      [...cluster.command(port, 'info', section).matchAll(pattern)].reduce(
-        (sum, [, value]) => sum + Number(value),
-        0,
-      )
-    const memory = () =>
-      cluster.ports.reduce((sum, port) => sum + sumOf(port, 'memory', /^used_memory:(\d+)/gm), 0)
-    try {
-      const data = createData(100_000)
-      const before = memory()
-      for (let round = 0; round < 100; round++) {
-        const moves = data.moves().map((each, index) => ({ ...each, accountId: `account ${index % 200}` }))
-        await store.put(moves)
-      }
-      const spent = cluster.ports.map((port) =>
-        sumOf(port, 'commandstats', /cmdstat_(?:evalsha|eval|geoadd|pexpire):calls=\d+,usec=(\d+)/g),
-      )
-      const commands = cluster.ports.map((port) =>
-        sumOf(port, 'commandstats', /cmdstat_(?:hget|hset|geoadd|pexpire|evalsha|eval):calls=(\d+)/g),
-      )
-      const perNode = Math.round((memory() - before) / 100_000)
-      process.stderr.write(
-        `  ${primaries} primaries, 100,000 nodes: ${commands.join(', ')} commands, ${spent.map((usec) => `${Math.round(usec / 1000)} ms`).join(', ')}, ${perNode} B a node\n`,
-      )
-      return { commands: Math.max(...commands), perNode }
-    } finally {
-      await store.close()
-      await cluster.stop()
-    }
-  }
-  const one = await measureCluster(1)
-  const three = await measureCluster(3)
-  const ratio = one.commands / three.commands
-  return [
-    {
-      name: 'locations, three primaries in place of one',
-      ours: three.commands,
-      peer: one.commands,
-      ratio,
-      unit: 'commands of the busiest primary for 100,000 updates',
-      against: 'one primary',
-      reach: 'a 2.2th of them, or less',
-      reached: ratio >= 2.2,
-    },
-    {
-      name: 'locations, memory of the cluster',
-      ours: three.perNode,
-      peer: three.perNode,
-      ratio: 1,
-      unit: 'bytes a node, without replicas',
-      against: 'nobody',
-      reach: 'reported',
-      reached: null,
-    },
-  ]
 }
