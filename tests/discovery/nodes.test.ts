@@ -288,7 +288,20 @@ describe('without the discovery service', () => {
         })
         expect(known.data.map((node) => node.nodeId)).toEqual(fresh[cluster].data.map((node) => node.nodeId))
       }
-      expect(await refusal(ask('proximity', { radius: 77 }))).toMatch(/^discovery_unavailable: /)
+      const near = await ask('proximity', { radius: 3000, limit: 2 })
+      const within = fresh.proximity.data.filter((node) => node.distance! <= 3000)
+      expect([near.stale, near.data.map((node) => node.nodeId)]).toEqual([
+        true,
+        within.slice(0, 2).map((node) => node.nodeId),
+      ])
+      const page = await ask('account', { limit: 2 })
+      expect(page.data.map((node) => node.nodeId)).toEqual(
+        fresh.account.data.slice(0, 2).map((node) => node.nodeId),
+      )
+      expect(page.next).toBe(page.data[1]!.nodeId)
+      expect(await refusal(ask('proximity', { radius: 10_001 }))).toMatch(/^discovery_unavailable: /)
+      expect(await refusal(ask('account', { limit: 101 }))).toMatch(/^discovery_unavailable: /)
+      expect(await refusal(ask('account', { after: page.next! }))).toMatch(/^discovery_unavailable: /)
     }
     const set = await runtimeOf({ runtime: again! }).setLocationSharing({
       edgeAccessToken: token,

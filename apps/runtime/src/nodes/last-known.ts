@@ -1,5 +1,5 @@
 /** The last answers of the discovery service, for when it can't be reached: on the disk, since a device may start offline. */
-import { type NodeList, nodeList } from '@selvedge/protocol'
+import { type NodeList, type NodeOptions, nodeLimits, nodeList } from '@selvedge/protocol'
 import { type DocumentStore, openDocument } from '@selvedge/service-kit/store'
 import * as z from 'zod'
 
@@ -10,12 +10,21 @@ const known = z.object({
 
 type Known = z.infer<typeof known>
 
+/** What the discovery service can be asked. */
+export interface Question extends NodeOptions {
+  readonly cluster: 'account' | 'proximity'
+}
+
+interface Answer {
+  /** When it was given, Unix milliseconds. */
+  readonly at: number
+  readonly list: NodeList
+}
+
 export interface LastKnown {
-  find(
-    accountId: string,
-    question: string,
-  ): Promise<{ readonly at: number; readonly list: NodeList } | undefined>
-  keep(accountId: string, question: string, at: number, list: NodeList): Promise<void>
+  /** What the newest answer says that holds this question: its own, or that of a wider one. */
+  find(accountId: string, question: Question): Promise<Answer | undefined>
+  keep(accountId: string, question: Question, at: number, list: NodeList): Promise<void>
   close(): Promise<void>
 }
 
@@ -35,14 +44,17 @@ export function createLastKnown(path: string): LastKnown {
   return {
     async find(accountId, question) {
       const { value } = await open()
-      return value.accountId === accountId ? value.answers[question] : undefined
+      if (value.accountId !== accountId) return undefined
+      const wider = Object.entries(value.answers).filter(([text]) => isWithin(question, read(text)))
+      const [newest] = wider.map(([, answer]) => answer).sort((a, b) => b.at - a.at)
+      return newest && { at: newest.at, list: cut(newest.list, question) }
     },
     async keep(accountId, question, at, list) {
       const store = await open()
       const change = (value: Known): Known => {
-        const { [question]: _, ...others } = value.accountId === accountId ? value.answers : {}
+        const { [write(question)]: _, ...others } = value.accountId === accountId ? value.answers : {}
         const recent = Object.entries(others).slice(1 - most)
-        return { accountId, answers: { ...Object.fromEntries(recent), [question]: { at, list } } }
+        return { accountId, answers: { ...Object.fromEntries(recent), [write(question)]: { at, list } } }
       }
       if (at - writtenAt < pause) return store.updateLazily(change)
       writtenAt = at
@@ -56,4 +68,34 @@ export function createLastKnown(path: string): LastKnown {
       await store?.close()
     },
   }
+}
+
+const write = ({ cluster, radius, limit, after }: Question): string =>
+  JSON.stringify([cluster, radius, limit, after])
+
+function read(text: string): Question {
+  const [cluster, radius, limit, after] = JSON.parse(text)
+  return { cluster, radius: radius ?? undefined, limit: limit ?? undefined, after: after ?? undefined }
+}
+
+const radiusOf = ({ radius = nodeLimits.radius.usual }: Question): number => radius
+const limitOf = ({
+  cluster,
+  limit = nodeLimits[cluster === 'account' ? 'page' : 'nearest'].usual,
+}: Question) => limit
+
+/** Whether what is asked is a part of what another question asked. */
+const isWithin = (asked: Question, other: Question): boolean =>
+  asked.cluster === other.cluster &&
+  asked.after === other.after &&
+  radiusOf(asked) <= radiusOf(other) &&
+  limitOf(asked) <= limitOf(other)
+
+/** The part of a wider answer that was asked for. */
+function cut(list: NodeList, asked: Question): NodeList {
+  const isPage = asked.cluster === 'account'
+  const all = isPage ? list.data : list.data.filter(({ distance }) => (distance ?? 0) <= radiusOf(asked))
+  const data = all.slice(0, limitOf(asked))
+  const isCut = isPage && data.length < all.length
+  return { ...list, data, next: isCut ? data.at(-1)!.nodeId : list.next }
 }

@@ -78,7 +78,7 @@ export function createNodes(parts: NodesParts): Nodes {
 
   async function ask(cluster: 'account' | 'proximity', options: NodeOptions): Promise<NodesResult> {
     const { accountId } = state.value
-    const question = JSON.stringify([cluster, options.radius, options.limit, options.after])
+    const question = { cluster, ...options }
     try {
       const list = await session.use((authorize) => client.nodes({ cluster, ...options }, authorize))
       const at = clock.now()
