@@ -11,7 +11,7 @@ const known = z.object({
 type Known = z.infer<typeof known>
 
 /** What the discovery service can be asked. */
-export interface Question extends NodeOptions {
+interface Question extends NodeOptions {
   readonly cluster: 'account' | 'proximity'
 }
 
