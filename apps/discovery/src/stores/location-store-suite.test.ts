@@ -234,6 +234,17 @@ describe.each(Object.entries(engines))('%s', (name, engine) => {
     ).not.toContain(shared)
   })
 
+  it('a node that went to another account is found as that one’s, however near it was before', async () => {
+    const x = nodeId()
+    const of = (accountId: string, longitude: number, fixedAt: number) =>
+      at(x, fixedAt, { accountId, longitude, latitude: 0, sharing: { account: 'exact', others: 'exact' } })
+    await store.put([of('b', 0, 1)])
+    await store.forget('b', x)
+    await store.put([of('c', 0.001, 2)])
+    const found = await near({})
+    expect(found.map(({ location }) => [location.accountId, location.longitude])).toEqual([['c', 0.001]])
+  })
+
   it('a node that shares no more is gone at once, and one that is silent when it is', async () => {
     const x = nodeId()
     const shared = {

@@ -33,6 +33,8 @@ interface GeoSearch {
 }
 
 interface Candidate {
+  /** Account and node: of a node that went to another account, cells still know the former one. */
+  readonly key: string
   readonly accountId: string
   readonly nodeId: string
   /** Metres, as the cell has it. */
@@ -40,13 +42,13 @@ interface Candidate {
 }
 
 interface Candidates {
-  /** By node. */
+  /** By their keys. */
   readonly nodes: ReadonlyMap<string, Candidate>
   /** Metres within which none is missing. */
   readonly complete: number
 }
 
-/** The records that were looked at for one question, by node; undefined for one that may not be seen. */
+/** The records that were looked at for one question, by the key of the candidate; undefined for one that may not be seen. */
 type Confirmed = Map<string, Neighbour | undefined>
 
 export async function findNear(query: NearQuery, parts: NearParts): Promise<Neighbour[]> {
@@ -54,10 +56,11 @@ export async function findNear(query: NearQuery, parts: NearParts): Promise<Neig
   const confirmed: Confirmed = new Map()
   let found: Neighbour[] = []
   let before = 0
-  for (const radius of growingRadii(query.radius)) {
+  const radii = [...growingRadii(query.radius)]
+  for (const radius of radii) {
     // Where few were found, a little further there are few as well.
     const promised = Math.max(found.length, 0.5) * (radius / before) ** 2
-    if (promised < limit && radius < query.radius) continue
+    if (promised < limit && radius !== radii.at(-1)) continue
     before = radius
     for (let count = firstCount; ; count *= 4) {
       const { nodes, complete } = await candidatesOf(query, radius, count, parts)
@@ -83,10 +86,9 @@ async function candidatesOf(
   const own = spaceOf(query.accountId)
   const look = async (space: string, cell: number, slot: number) => {
     const { longitude, latitude } = seenFrom(cell, query)
-    const key = cellKey(space, cell, slot)
     const members = (await read((on) =>
       (on as unknown as GeoSearch).geosearchBuffer(
-        key,
+        cellKey(space, cell, slot),
         'FROMLONLAT',
         longitude,
         latitude,
@@ -103,10 +105,11 @@ async function candidatesOf(
       const accountId = space === own ? query.accountId : member.toString('utf8', 28)
       const nodeId = fromField(member)
       if (nodeId === query.except || (space !== own && accountId === query.accountId)) continue
+      const key = accountId + nodeId
       const distance = Number(metres.toString())
       // Of a node that has moved from one cell to another both know; its record says where it is.
-      if (!((nodes.get(nodeId)?.distance ?? Number.POSITIVE_INFINITY) <= distance))
-        nodes.set(nodeId, { accountId, nodeId, distance })
+      const known = nodes.get(key)
+      if (!known || distance < known.distance) nodes.set(key, { key, accountId, nodeId, distance })
     }
     const last = members.at(-1)
     if (last && members.length === count) complete = Math.min(complete, Number(last[1].toString()) - margin)
@@ -140,17 +143,20 @@ async function confirm(
     const some = waiting.slice(at, at + query.limit)
     at += some.length
     const unknown = Map.groupBy(
-      some.filter(({ nodeId }) => !confirmed.has(nodeId)),
+      some.filter(({ key }) => !confirmed.has(key)),
       ({ accountId }) => accountId,
     )
     await Promise.all(
       [...unknown].map(async ([accountId, nodes]) => {
-        const ids = nodes.map(({ nodeId }) => nodeId)
-        for (const [index, location] of (await last(accountId, ids)).entries())
-          confirmed.set(ids[index]!, location && seenBy(query, location))
+        const locations = await last(
+          accountId,
+          nodes.map(({ nodeId }) => nodeId),
+        )
+        for (const [index, location] of locations.entries())
+          confirmed.set(nodes[index]!.key, location && seenBy(query, location))
       }),
     )
-    const seen = some.flatMap(({ nodeId }) => confirmed.get(nodeId) ?? [])
+    const seen = some.flatMap(({ key }) => confirmed.get(key) ?? [])
     const within = seen.filter(({ distance }) => distance <= radius)
     found = [...found, ...within].sort(byDistance).slice(0, query.limit)
   }
