@@ -141,6 +141,10 @@ const configurationPage = [
   ),
 ].join('\n\n')
 
+/** A table, or nothing where it has no rows. */
+const tableOfAny = (...[head, rows]: Parameters<typeof table>): string[] =>
+  rows.length > 0 ? [table(head, rows)] : []
+
 const cliPage = [
   note,
   '# Command line',
@@ -149,28 +153,20 @@ const cliPage = [
     [
       `## selvedge ${[...path, ...args.map(({ name }) => name)].join(' ')}`,
       summary,
-      ...(args.length > 0
-        ? [
-            table(
-              ['Argument', 'Meaning'],
-              args.map(({ name, description, choices }) => [
-                `\`${name}\``,
-                choices ? `${description}: ${choices.map((each) => `\`${each}\``).join(', ')}` : description,
-              ]),
-            ),
-          ]
-        : []),
-      ...(options.length > 0
-        ? [
-            table(
-              ['Option', 'Meaning'],
-              options.map(({ flags, description, required }) => [
-                `\`${flags}\``,
-                `${description}${required ? ' (required)' : ''}`,
-              ]),
-            ),
-          ]
-        : []),
+      ...tableOfAny(
+        ['Argument', 'Meaning'],
+        args.map(({ name, description, choices }) => [
+          `\`${name}\``,
+          choices ? `${description}: ${choices.map((each) => `\`${each}\``).join(', ')}` : description,
+        ]),
+      ),
+      ...tableOfAny(
+        ['Option', 'Meaning'],
+        options.map(({ flags, description, required }) => [
+          `\`${flags}\``,
+          `${description}${required ? ' (required)' : ''}`,
+        ]),
+      ),
     ].join('\n\n'),
   ),
 ].join('\n\n')
