@@ -1,0 +1,65 @@
+/**
+ * The entry into every callback that handles foreign data: events, timers, streams, workers, promises that nothing awaits.
+ * An exception in one of these would end the process. Here it ends the request, the stream or the instance that caused it.
+ */
+import { channel } from 'node:diagnostics_channel'
+
+/** A failure that was caught: the callback that failed, as `feature.event`, and what it threw. */
+export interface CaughtFailure {
+  readonly where: string
+  readonly cause: unknown
+}
+
+/** Every caught failure is published here as a {@link CaughtFailure}; the life cycle logs and counts them. */
+export const caughtFailures = channel('selvedge:caught-failure')
+
+/**
+ * Wraps a callback so that it never throws and leaves no rejected promise.
+ *
+ * @param where names the callback in the log, as `feature.event`: `gateway.data`
+ * @param callback may throw, or return a promise that rejects
+ * @param refuse ends what the callback served (destroys the socket, refuses the request); gets the cause and the arguments.
+ *   It may throw as well: that is caught, too.
+ */
+export function safely<A extends readonly unknown[]>(
+  where: string,
+  callback: (...args: A) => unknown,
+  refuse?: (cause: unknown, ...args: A) => void,
+): (...args: A) => void {
+  return (...args) => {
+    try {
+      const result = callback(...args)
+      if (result instanceof Promise) result.catch((cause) => endWith(where, cause, refuse, args))
+    } catch (cause) {
+      endWith(where, cause, refuse, args)
+    }
+  }
+}
+
+/**
+ * Lets a promise run that nothing awaits; its rejection is reported.
+ *
+ * @param where names the work in the log, as `feature.work`: `containers.resume`
+ */
+export function inBackground(where: string, work: PromiseLike<unknown>): void {
+  work.then(undefined, (cause) => report(where, cause))
+}
+
+function endWith<A extends readonly unknown[]>(
+  where: string,
+  cause: unknown,
+  refuse: ((cause: unknown, ...args: A) => void) | undefined,
+  args: A,
+): void {
+  report(where, cause)
+  try {
+    refuse?.(cause, ...args)
+  } catch (second) {
+    report(`${where}.refuse`, second)
+  }
+}
+
+// A subscriber that throws does not throw here: Node reports it as an uncaught exception of its own.
+function report(where: string, cause: unknown): void {
+  caughtFailures.publish({ where, cause } satisfies CaughtFailure)
+}
