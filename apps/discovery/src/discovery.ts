@@ -7,6 +7,7 @@ import { createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { openSql } from '@selvedge/service-kit/sql'
+import { openStateFolder } from '@selvedge/service-kit/store'
 import {
   createDpopVerifier,
   createRemoteIssuer,
@@ -34,10 +35,8 @@ export async function startDiscovery(
   config: DiscoveryConfig,
   { clock, log }: { clock: Clock; log: Log },
 ): Promise<Service> {
-  const database = await openSql(
-    config.store || `sqlite:${join(config.state, 'discovery', 'locations.db')}`,
-    migrations,
-  )
+  const folder = openStateFolder(config.state, 'discovery', log.warn)
+  const database = await openSql(config.store || `sqlite:${join(folder, 'locations.db')}`, migrations)
   const silence = config['presence.interval'] * 2500
   const store = await openStore(config, database, { clock, log, silence }).catch(async (cause) => {
     await database.close()

@@ -1,6 +1,5 @@
 /** The edge daemon. This is the composition root, where the features meet. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createDiscoveryClient, createIdentityClient } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
@@ -9,7 +8,7 @@ import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import type { CallContext } from '@selvedge/service-kit/http'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
-import { openDocument } from '@selvedge/service-kit/store'
+import { openDocument, openStateFolder } from '@selvedge/service-kit/store'
 import { createDpopVerifier, createTokenVerifier } from '@selvedge/service-kit/tokens'
 import { createAccount } from './account/account.ts'
 import { openApiKey } from './api-key.ts'
@@ -52,9 +51,7 @@ const tellAfter = 1000
 const contactAfter = 25
 
 export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Service> {
-  const folder = join(config.state, 'runtime')
-  await mkdir(config.state, { recursive: true, mode: 0o750 })
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const folder = openStateFolder(config.state, 'runtime', log.warn)
   // Both are read at the same time; the second is waited for where it is needed.
   const lists = openLists(folder)
   const state = await openDocument(join(folder, 'state'), initialState, readState)

@@ -3,12 +3,13 @@
  * are. They end with this process, however it ends.
  */
 import { once } from 'node:events'
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ConfigError, readConfigFile } from '@selvedge/service-kit/config'
 import { type Child, type Service, startChild } from '@selvedge/service-kit/lifecycle'
+import { openStateFolder } from '@selvedge/service-kit/store'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -49,7 +50,7 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
       `unknown argument "${argv[0]}"; the stack is set up by environment variables and the configuration file`,
     )
   const state = resolve(stateFolder(env))
-  await mkdir(state, { recursive: true, mode: 0o750 })
+  openStateFolder(state, undefined, (message) => process.stderr.write(`${message}\n`))
   const addresses = join(state, 'stack.json')
 
   const children: Child[] = []

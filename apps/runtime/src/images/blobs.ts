@@ -57,8 +57,7 @@ export async function openBlobs(folder: string): Promise<Blobs> {
         }
       }
       try {
-        // Readable by the sandboxes, which run as another user; the folder above is not.
-        await pipeline(content, measure, createWriteStream(path, { flags: 'wx', mode: 0o644 }))
+        await pipeline(content, measure, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
         const digest = `sha256:${hash.digest('hex')}`
         if (expected !== undefined && digest !== expected) {
           throw new RpcError('digest_mismatch', `content that should be ${expected} is ${digest}`)

@@ -111,19 +111,15 @@ export async function listenUnix(
       `the path of the Unix socket is longer than 107 bytes: ${path}; choose a shorter state folder`,
     )
   }
-  mkdirSync(dirname(path), { recursive: true, mode: 0o750 })
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   if (statSync(path, { throwIfNoEntry: false })) {
     if (await answers(path))
       throw new ListenError(`another process answers at ${path}; stop it or choose another state folder`)
     rmSync(path)
   }
   const server = makeServer(limits)
-  const before = process.umask(0o777 & ~mode)
-  try {
-    await open(server, { path })
-  } finally {
-    process.umask(before)
-  }
+  // Nobody else gets in between: the folder is private, and so is the socket until it has its mode.
+  await open(server, { path })
   chmodSync(path, mode)
   attach(server, listener)
   return { close: () => closeAll([server]) }
@@ -164,7 +160,10 @@ function answers(path: string): Promise<boolean> {
       socket.destroy()
       resolve(true)
     })
-    socket.once('error', () => resolve(false))
+    // Any other failure, such as a full queue of connections, comes from a socket that somebody listens on.
+    socket.once('error', ({ code }: NodeJS.ErrnoException) =>
+      resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT' && code !== 'ENOTSOCK'),
+    )
   })
 }
 

@@ -17,6 +17,8 @@ const patience = 8000
  * Exit code 0 after an orderly end, 1 when it could not start or did not end in time.
  */
 export async function runService(start: () => Promise<Service>): Promise<void> {
+  // Every file that a daemon makes is its owner's alone, whatever mode the code asks for.
+  process.umask(0o077)
   let service: Service
   let stopping = false
   const ending = Promise.withResolvers<void>()
