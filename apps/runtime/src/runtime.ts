@@ -24,7 +24,7 @@ import { followReceiver } from './gps/receiver.ts'
 import { createHandlers } from './handlers.ts'
 import { createHmac } from './hmac/hmac.ts'
 import { limits } from './limits.ts'
-import { startLinkLocal } from './link-local/start.ts'
+import { createLinkLocal } from './link-local/start.ts'
 import { openListeners, reachableAt } from './listeners.ts'
 import { methodTable } from './method-table.ts'
 import { createGetMe } from './node/get-me.ts'
@@ -102,7 +102,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
     services: ownServices,
   })
   const publisher = createPublisher({ ...shared, ...discovery, session })
-  const linkLocal = startLinkLocal(config['linkLocal.enabled'], {
+  const linkLocal = createLinkLocal(config['linkLocal.enabled'], {
     nodeId,
     accountId: () => state.value.accountId,
     accountKey: () => {
@@ -253,6 +253,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
   setTimeout(contact.wake, contactAfter)
   revocations.start()
   publisher.resume()
+  linkLocal.start()
   const unfollow = followReceiver(config['gps.source'], gps, log)
   void containers.resume()
   const lookForKeys = setInterval(() => contact.wake(), keysInterval)

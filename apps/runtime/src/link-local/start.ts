@@ -1,33 +1,48 @@
-/** The local network, once the runtime has started and nobody waits. */
+/** When link-local discovery runs: never before the runtime has its listeners, and not while it starts. */
 import { type NodeRecord, RpcError } from '@selvedge/protocol'
+import { safely } from '@selvedge/service-kit/safely'
 import { type LinkLocal, type LinkLocalParts, openLinkLocal } from './link-local.ts'
 
-/** Milliseconds from the start: announcing is not what anybody starts a runtime for. */
-const after = 1000
+/** Milliseconds from {@link LinkLocalService.start} until the sockets open: the first callers come first. */
+const openAfterMs = 1000
 
-export interface LateLinkLocal {
-  /** @throws RpcError `not_found` where it is switched off */
+export interface LinkLocalService {
+  /** Starts announcing and listening. Call it once, when everything that `parts` reads exists; nothing is read before. */
+  start(): void
+  /**
+   * The nodes on the local networks; empty before the start and after the end.
+   *
+   * @throws RpcError `not_found` if link-local discovery is disabled
+   */
   neighbours(): Promise<readonly NodeRecord[]>
+  /** Announces the present statement. */
   restate(): void
   close(): Promise<void>
 }
 
-export function startLinkLocal(enabled: boolean, parts: LinkLocalParts): LateLinkLocal {
+export function createLinkLocal(enabled: boolean, parts: LinkLocalParts): LinkLocalService {
+  let state: 'created' | 'started' | 'closed' = 'created'
+  let timer: NodeJS.Timeout | undefined
   let opened: LinkLocal | undefined
   const open = () => {
-    opened ??= openLinkLocal(parts)
+    if (state === 'started') opened ??= openLinkLocal(parts)
     return opened
   }
-  const timer = enabled ? setTimeout(open, after) : undefined
   return {
+    start() {
+      if (!enabled || state !== 'created') return
+      state = 'started'
+      timer = setTimeout(safely('link-local.open', open), openAfterMs)
+    },
     async neighbours() {
-      if (enabled) return open().neighbours()
+      if (enabled) return (await open()?.neighbours()) ?? []
       throw new RpcError('not_found', 'this runtime does not listen on the local network', {
         hint: 'Set "linkLocal.enabled" in its configuration.',
       })
     },
     restate: () => opened?.restate(),
     async close() {
+      state = 'closed'
       clearTimeout(timer)
       await opened?.close()
     },
