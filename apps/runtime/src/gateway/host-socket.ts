@@ -1,14 +1,16 @@
 /** The socket of an instance: what it asks there is asked by its container, and by nobody else. */
 import { rmSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
-import { hostPaths, type RpcError } from '@selvedge/protocol'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { hostPaths, RpcError } from '@selvedge/protocol'
 import { sendJson } from '@selvedge/service-kit/http'
+import { safely } from '@selvedge/service-kit/safely'
+import * as z from 'zod'
 import { targetHeader } from '../engines/function/control.ts'
 import { passOut } from './egress.ts'
 import type { Gateway } from './gateway.ts'
 import { refusalOf, sendRefusal } from './refusal.ts'
 
-/** Most bytes that an instance may send in a question to the runtime itself. */
+/** Characters that an instance may send in a request to the runtime itself. */
 const maxBody = 4096
 
 export interface HostSocketParts {
@@ -19,54 +21,43 @@ export interface HostSocketParts {
   readonly isOwnUrl: (url: URL) => boolean
 }
 
+/** Connections that one instance may have open. */
+const maxConnections = 128
+
+const identityRequest = z.object({ audience: z.string() })
+
 /** @param path of the Unix socket; it is removed when it is closed */
 export async function openHostSocket(
   path: string,
-  { identityToken, outbound, gateway, isOwnUrl }: HostSocketParts,
+  parts: HostSocketParts,
 ): Promise<{ close(): Promise<void> }> {
+  const { outbound, gateway, isOwnUrl } = parts
   const server = createServer(
     { requestTimeout: 0, headersTimeout: 15_000, maxHeaderSize: 16 * 1024 },
-    (request, response) => {
-      const target = request.headers[targetHeader]
-      if (typeof target === 'string') {
-        const url = URL.parse(target)
-        if (!url || !isOwnUrl(url)) return void passOut(request, response, target, outbound)
-        request.url = url.pathname + url.search
-      }
-      if (request.url === hostPaths.identityToken) return answerIdentity(request, response)
-      gateway.handle(request, response)
-    },
+    safely(
+      'host-socket.request',
+      (request: IncomingMessage, response: ServerResponse) => {
+        const target = request.headers[targetHeader]
+        if (typeof target === 'string') {
+          const url = URL.parse(target)
+          if (!url || !isOwnUrl(url)) return passOut(request, response, target, outbound)
+          request.url = url.pathname + url.search
+        }
+        if (request.url === hostPaths.identityToken) return answerIdentity(request, response, parts)
+        gateway.handle(request, response)
+      },
+      (_, request) => request.destroy(),
+    ),
   )
-  server.on('upgrade', (request, socket, head) => gateway.handleUpgrade(request, socket, head))
-
-  const answerIdentity: RequestListener = (request, response) => {
-    if (request.method !== 'POST')
-      return sendRefusal(response, {
-        status: 405,
-        reason: 'method_not_allowed',
-        message: 'send POST',
-        headers: { Allow: 'POST' },
-      })
-    let text = ''
-    request.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk
-      if (text.length > maxBody) request.destroy()
-    })
-    request.on('end', () => {
-      try {
-        const { audience } = JSON.parse(text) as { audience?: unknown }
-        if (typeof audience !== 'string') throw new SyntaxError('no audience')
-        sendJson(response, 200, JSON.stringify(identityToken(audience)))
-      } catch (cause) {
-        if (!(cause instanceof SyntaxError)) return sendRefusal(response, refusalOf(cause as RpcError))
-        sendRefusal(response, {
-          status: 400,
-          reason: 'invalid_params',
-          message: 'send { "audience": "<id of a container>" }',
-        })
-      }
-    })
-  }
+  server.maxConnections = maxConnections
+  server.on(
+    'upgrade',
+    safely(
+      'host-socket.upgrade',
+      (request, socket, head) => gateway.handleUpgrade(request, socket, head),
+      (_, request) => request.destroy(),
+    ),
+  )
 
   // An earlier run of the runtime may have left it. By umask, since chmod would follow what is put in its place.
   rmSync(path, { force: true })
@@ -81,5 +72,49 @@ export async function openHostSocket(
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     },
+  }
+}
+
+/** Answers `{ "audience": "<id of a container>" }` with a token that names the asking container. */
+async function answerIdentity(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { identityToken }: HostSocketParts,
+): Promise<void> {
+  if (request.method !== 'POST') {
+    const headers = { Allow: 'POST' }
+    sendRefusal(response, { status: 405, reason: 'method_not_allowed', message: 'send POST', headers })
+    return
+  }
+  const text = await readText(request)
+  const asked = text === undefined ? undefined : identityRequest.safeParse(parseJson(text)).data
+  if (!asked) {
+    const message = 'send { "audience": "<id of a container>" }'
+    sendRefusal(response, { status: 400, reason: 'invalid_params', message })
+    return
+  }
+  try {
+    sendJson(response, 200, JSON.stringify(identityToken(asked.audience)))
+  } catch (cause) {
+    if (!(cause instanceof RpcError)) throw cause
+    sendRefusal(response, refusalOf(cause))
+  }
+}
+
+/** The body as text, or undefined if it is longer than {@link maxBody} characters. Reads no more than that. */
+async function readText(request: IncomingMessage): Promise<string | undefined> {
+  let text = ''
+  for await (const chunk of request.setEncoding('utf8')) {
+    text += chunk
+    if (text.length > maxBody) return undefined
+  }
+  return text
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
   }
 }
