@@ -1,19 +1,19 @@
 /** Every example, and every template of `selvedge init`, deployed as its README says and called. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packFunction } from '../apps/cli/src/archive/pack.ts'
-import { isInstalled } from '../tests/harness/installed.ts'
-import { hasPodman, type Podman, startPodman } from '../tests/harness/podman.ts'
+import { has, needs } from '../tests/harness/installed.ts'
+import { type Podman, podmanNeeds, startPodman } from '../tests/harness/podman.ts'
 import { root } from '../tests/harness/processes.ts'
 import { type Services, startServices } from '../tests/harness/services.ts'
 
 let services: Services
 let podman: Podman | undefined
 beforeAll(async () => {
-  podman = hasPodman ? await startPodman() : undefined
+  podman = has(...podmanNeeds) ? await startPodman() : undefined
   services = await startServices({ args: podman ? [`--oci.socket=${podman.socket}`] : [] })
 })
 afterAll(async () => {
@@ -75,8 +75,7 @@ describe('the templates of "selvedge init"', () => {
     expect((await services.call(`${basePath}/x`)).text).toMatch(/hello from wasm[\s\S]*PATH_INFO=\/x/)
   })
 
-  const canBuild = podman !== undefined || (hasPodman && isInstalled('buildah') && existsSync('/bin/busybox'))
-  it.skipIf(!canBuild)('oci', async () => {
+  it('oci', needs(...podmanNeeds, 'buildah', 'busybox'), async () => {
     const folder = mkdtempSync(join(tmpdir(), 'oci-'))
     const env = {
       ...process.env,

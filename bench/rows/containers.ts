@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { functionImage, savedImage, tarOf } from '../../tests/harness/archives.ts'
-import { hasPodman, startPodman } from '../../tests/harness/podman.ts'
+import { has } from '../../tests/harness/installed.ts'
+import { podmanNeeds, startPodman } from '../../tests/harness/podman.ts'
 import { type Services, startServices } from '../../tests/harness/services.ts'
 import { costRow, limitRow, median, type Row, rounds } from '../measure.ts'
 
@@ -109,7 +110,7 @@ export async function containerRows(): Promise<Row[]> {
   } finally {
     await services.stop()
   }
-  if (hasPodman && existsSync('/bin/busybox')) rows.push(await ociRow())
+  if (has(...podmanNeeds, 'busybox')) rows.push(await ociRow())
   else process.stderr.write('skipped: OCI container start, which needs Podman and busybox-static\n')
   return rows
 }

@@ -7,10 +7,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { findPostgres } from '@selvedge/service-kit/testing'
-import { hasBrowser, launchBrowser } from '../../tests/harness/browser.ts'
+import { launchBrowser } from '../../tests/harness/browser.ts'
 import { enterByLink, openConsole } from '../../tests/harness/console.ts'
 import { createDeveloper, type Developer, runtimeOf } from '../../tests/harness/flow.ts'
+import { has } from '../../tests/harness/installed.ts'
 import { type Program, type Stack, startProgram, startStack } from '../../tests/harness/processes.ts'
 import { type Replicas, startReplicas } from '../../tests/harness/replicas.ts'
 import { cpuSeconds, median, type Row, roundSeconds, rounds, runLoad } from '../measure.ts'
@@ -103,7 +103,7 @@ async function lastingRows(stack: Stack): Promise<Row[]> {
   const developer = await createDeveloper(stack.state, { scopes })
   const form = await exchangeForm(stack.runtime, developer, scopes.join(' '))
   const sqlite = await refreshRate(stack.identity.url, form)
-  if (!findPostgres()) return [reported('refresh', 'per second', 'itself', sqlite, sqlite)]
+  if (!has('postgres')) return [reported('refresh', 'per second', 'itself', sqlite, sqlite)]
 
   const replicas: Replicas = await startReplicas(unlimited)
   const state = mkdtempSync(join(tmpdir(), 'bench-'))
@@ -222,7 +222,7 @@ async function pollRow(stack: Stack): Promise<Row> {
 
 /** From nothing to the first thing to read, against a page of one line. */
 async function paintRow(stack: Stack): Promise<Row | undefined> {
-  if (!hasBrowser) return undefined
+  if (!has('chromium')) return undefined
   const bare = createServer((_, response) => {
     response
       .writeHead(200, { 'Content-Type': 'text/html' })

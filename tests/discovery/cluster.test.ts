@@ -3,8 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createDiscoveryClient } from '@selvedge/client'
 import type { FixInput, NodeRecord } from '@selvedge/protocol'
 import {
-  findPostgres,
-  findRedis,
   freePort,
   type PostgresServer,
   type RedisCluster,
@@ -14,17 +12,14 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDevice, type Device } from '../harness/device.ts'
 import { createDeveloper } from '../harness/flow.ts'
+import { needs } from '../harness/installed.ts'
 import { freePorts, type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
 
-const missing = [
-  ...(findRedis() ? [] : ['neither Valkey nor Redis is installed']),
-  ...(findPostgres() ? [] : ['PostgreSQL is not installed']),
-].join(', ')
 /** Milliseconds between two reports of a device. */
 const interval = 500
 const size = 60
 
-describe.skipIf(missing !== '')(`a cluster${missing && `: ${missing}`}`, () => {
+describe('a cluster', needs('redis-server', 'postgres'), () => {
   let postgres: PostgresServer
   let cluster: RedisCluster
   let identity: Program

@@ -6,7 +6,8 @@ import { createNodeFetch } from '@selvedge/client/node'
 import type { NodeRecord } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accessToken, createDeveloper, type Developer } from '../harness/flow.ts'
-import { canMakeNetworks, makeNetworks, type Networks } from '../harness/networks.ts'
+import { needs } from '../harness/installed.ts'
+import { makeNetworks, type Networks } from '../harness/networks.ts'
 import {
   type Program,
   root,
@@ -33,10 +34,9 @@ interface Device {
   runtime: Program
 }
 
-const isPossible = canMakeNetworks()
-
-describe.skipIf(!isPossible)(
-  `link-local${isPossible ? '' : ': this machine lets nobody make networks'}`,
+describe(
+  'link-local discovery between hosts on networks that the kernel makes for the test',
+  needs('ip', 'networks'),
   () => {
     let stack: Stack
     let networks: Networks

@@ -5,11 +5,12 @@ import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, launchBrowser } from '../harness/browser.ts'
+import { launchBrowser } from '../harness/browser.ts'
 import { accessToken, createDeveloper, runtimeOf } from '../harness/flow.ts'
+import { needs } from '../harness/installed.ts'
 import { root, type Stack, startStack } from '../harness/processes.ts'
 
-describe.skipIf(!hasBrowser)('a web page in Chromium', () => {
+describe('a web page in Chromium', needs('chromium'), () => {
   let stack: Stack
   let browser: Browser
   let site: Server

@@ -1,14 +1,10 @@
-import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
-
-const executablePath = process.env.SELVEDGE_CHROMIUM ?? '/usr/bin/chromium'
-
-export const hasBrowser = existsSync(executablePath)
+import { findProgram } from './installed.ts'
 
 /** A Chromium that speaks to nobody but who the test says. */
 export const launchBrowser = (...more: readonly string[]): Promise<Browser> =>
   chromium.launch({
-    executablePath,
+    executablePath: process.env.SELVEDGE_CHROMIUM ?? findProgram('chromium')!,
     args: [
       '--no-sandbox',
       '--disable-quic',

@@ -1,21 +1,50 @@
-import type { Reporter, TestModule } from 'vitest/node'
+import type { Reporter, TestCase, TestModule } from 'vitest/node'
+import programs from './programs.json' with { type: 'json' }
 
-/** Ends the output with one plain line of real counts, and names what was skipped. */
+/** Ends the output with what was skipped, by what was missing, and one plain line of real counts. */
 export default class CountReporter implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[]): void {
-    const counts = { passed: 0, failed: 0, skipped: 0 }
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
+    // An error outside of any test fails the run.
+    const counts = { passed: 0, failed: unhandled.length, skipped: 0 }
+    const skipped: TestCase[] = []
     for (const module of modules) {
       // A file that could not be loaded, or whose preparations failed, has no failed tests to count.
       if (module.state() === 'failed' && [...module.children.allTests('failed')].length === 0) counts.failed++
       for (const test of module.children.allTests()) {
         const { state } = test.result()
         if (state === 'passed' || state === 'failed') counts[state]++
-        else {
-          counts.skipped++
-          process.stdout.write(`skipped: ${test.fullName}\n`)
-        }
+        else skipped.push(test)
       }
     }
+    counts.skipped = skipped.length
+    for (const line of describeSkipped(skipped)) process.stdout.write(`${line}\n`)
     process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
   }
+}
+
+/** How many tests without a stated need are named. */
+const maxNamed = 10
+
+/** One line for each set of missing programs, with what installs them; then the tests that name no need. */
+function describeSkipped(tests: readonly TestCase[]): string[] {
+  const byNeed = new Map<string, number>()
+  const others: string[] = []
+  for (const test of tests) {
+    const { missing } = test.meta()
+    if (missing) byNeed.set(missing.join(', '), (byNeed.get(missing.join(', ')) ?? 0) + 1)
+    else others.push(test.fullName)
+  }
+  const lines = [...byNeed]
+    .sort(([, one], [, two]) => two - one)
+    .map(([missing, count]) => `skipped ${count}, missing ${missing}: ${remedyOf(missing.split(', '))}`)
+  const named = others.slice(0, maxNamed).map((name) => `skipped: ${name}`)
+  const more = others.length > maxNamed ? [`skipped: ${others.length - maxNamed} more`] : []
+  return [...lines, ...named, ...more]
+}
+
+/** What to do about needs that are not met: the line that installs the programs, and how to get the rights. */
+function remedyOf(missing: readonly string[]): string {
+  const packages = missing.flatMap((each) => programs[each as keyof typeof programs] ?? [])
+  const rights = missing.some((each) => !(each in programs)) ? ['run as root'] : []
+  return [...(packages.length > 0 ? [`apt-get install ${packages.join(' ')}`] : []), ...rights].join('; ')
 }

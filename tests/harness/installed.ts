@@ -1,11 +1,78 @@
-import { execFileSync } from 'node:child_process'
+/**
+ * What a test needs beside Node. A test names its needs; where one is missing the test is skipped, and the end of the run says
+ * which program was missing and which package has it.
+ */
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, mkdtempSync, rmdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { findPostgres, findRedis } from '@selvedge/service-kit/testing'
+import type { TestOptions } from 'vitest'
+import { canMakeNetworks } from './networks.ts'
+import programs from './programs.json' with { type: 'json' }
 
-/** Whether a program of the machine is there; a suite that needs one that lacks is skipped by name. */
-export function isInstalled(program: string): boolean {
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Needs that are not met on this machine: the reason why a test is skipped. */
+    missing?: readonly string[]
+  }
+}
+
+/** A program of `programs.json`, or a right that no package gives. */
+export type Need = keyof typeof programs | 'root' | 'networks' | 'mounts'
+
+const isExecutable = (path: string): boolean => {
   try {
-    execFileSync('sh', ['-c', `command -v ${program}`], { stdio: 'ignore' })
+    accessSync(path, constants.X_OK)
     return true
   } catch {
     return false
   }
+}
+
+/** @returns the absolute path of a program on `PATH`, or undefined */
+export const findProgram = (name: string): string | undefined =>
+  (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find(isExecutable)
+
+export const isInstalled = (program: string): boolean => findProgram(program) !== undefined
+
+/** Only root may mount, and not everywhere. */
+function canMount(): boolean {
+  const path = mkdtempSync(join(tmpdir(), 'mount-'))
+  const isMounted = spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', path]).status === 0
+  if (isMounted) spawnSync('umount', [path])
+  rmdirSync(path)
+  return isMounted
+}
+
+/** How needs are looked up that are more than one program on `PATH`. */
+const lookUps: Partial<Record<Need, () => boolean>> = {
+  chromium: () => isInstalled(process.env.SELVEDGE_CHROMIUM ?? 'chromium'),
+  mounts: canMount,
+  networks: canMakeNetworks,
+  postgres: () => findPostgres() !== undefined,
+  'redis-server': () => findRedis() !== undefined,
+  root: () => process.getuid?.() === 0,
+}
+
+const known = new Map<Need, boolean>()
+const isMet = (need: Need): boolean => {
+  const met = known.get(need) ?? lookUps[need]?.() ?? isInstalled(need)
+  known.set(need, met)
+  return met
+}
+
+/** Whether the machine has all of it. */
+export const has = (...needed: readonly Need[]): boolean => needed.every(isMet)
+
+/**
+ * Options of a test or a suite that needs programs or rights: `describe('…', needs('podman', 'root'), () => …)`.
+ * It is skipped where one of them is missing.
+ */
+export function needs(...needed: readonly Need[]): TestOptions {
+  const missing = needed.filter((each) => !isMet(each))
+  return missing.length === 0 ? {} : { skip: true, meta: { missing } }
 }

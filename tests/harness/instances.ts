@@ -1,5 +1,5 @@
 /** What the runtime of a state folder has running as functions, as the system shows it. */
-import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sha256 } from './archives.ts'
@@ -8,12 +8,32 @@ import { sha256 } from './archives.ts'
 export const instanceFolder = (state: string): string =>
   join(tmpdir(), `selvedge-${sha256(join(state, 'runtime')).slice(0, 12)}`)
 
-/** Process ids of everything that was started on a folder in it. */
-export function instanceProcesses(state: string): string[] {
-  try {
-    const found = execFileSync('pgrep', ['-f', '--', `${instanceFolder(state)}/`], { encoding: 'utf8' })
-    return found.trim().split('\n')
-  } catch {
-    return []
+/** What a file of `/proc` says of each process that has not ended meanwhile. */
+function* readProcesses(file: 'cmdline' | 'stat'): Generator<readonly [pid: number, text: string]> {
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue
+    try {
+      yield [Number(entry), readFileSync(`/proc/${entry}/${file}`, 'latin1')]
+    } catch {
+      // It ended since the folder was read.
+    }
   }
+}
+
+/** Processes whose command line names the instance folder of a runtime: with bubblewrap, each of its instances. */
+export const instanceProcesses = (state: string): number[] =>
+  [...readProcesses('cmdline')]
+    .filter(([, text]) => text.includes(`${instanceFolder(state)}/`))
+    .map(([pid]) => pid)
+
+/** Everything that a process started, and what that started in turn. */
+export function descendantsOf(ancestor: number): number[] {
+  const children = new Map<number, number[]>()
+  for (const [pid, text] of readProcesses('stat')) {
+    // The name in parentheses may have anything in it; after it come the state and the parent.
+    const parent = Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1])
+    children.set(parent, [...(children.get(parent) ?? []), pid])
+  }
+  const below = (pid: number): number[] => (children.get(pid) ?? []).flatMap((each) => [each, ...below(each)])
+  return below(ancestor)
 }

@@ -1,8 +1,7 @@
 /** Networks of a test: namespaces of the kernel, joined by bridges, with no way to anywhere else. Needs root. */
 import { spawnSync } from 'node:child_process'
 
-const ip = (...args: string[]) =>
-  spawnSync('ip', args, { encoding: 'utf8', env: { PATH: `${process.env.PATH}:/usr/sbin:/sbin` } })
+const ip = (...args: string[]) => spawnSync('ip', args, { encoding: 'utf8' })
 
 function run(...args: string[]): void {
   const { status, stderr, error } = ip(...args)

@@ -4,9 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isInstalled } from './installed.ts'
 
-export const hasPodman = isInstalled('podman') && isInstalled('runc') && process.getuid?.() === 0
+/** What a test needs that runs containers. */
+export const podmanNeeds = ['podman', 'runc', 'root'] as const
 
 export interface Podman {
   readonly socket: string

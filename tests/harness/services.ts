@@ -25,6 +25,8 @@ export interface Services {
   readonly token: string
   runtime(): RuntimeClient
   url(): string
+  /** Process id of the runtime as it was last started. */
+  runtimePid(): number
   /** Calls a path of the runtime's listener with the developer's access token. */
   call(path: string, init?: CallInit): Promise<Answer>
   /** Deploys a function image and a container of it, under its own name. */
@@ -60,6 +62,7 @@ export async function startServices(
     token,
     runtime,
     url: () => url,
+    runtimePid: () => program.process.pid!,
     call: (path, init) => callUrl(url + path, { token, ...init }),
     async deployImage(archive) {
       const source = writeFile(`${stack.state}/archives`, `${++files}.tar`, archive)

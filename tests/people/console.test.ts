@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser } from '../harness/browser.ts'
 import { runtimeOf } from '../harness/flow.ts'
+import { needs } from '../harness/installed.ts'
 import {
   becomeOwner,
   findObstacles,
@@ -39,7 +39,7 @@ function findOverflow(): string[] {
     .map(({ tagName, className }) => `${tagName}.${String(className)}`)
 }
 
-describe.skipIf(!hasBrowser)('the console', () => {
+describe('the console', needs('chromium'), () => {
   let stack: Stack
   let person: PersonAtBrowser
   let page: Page

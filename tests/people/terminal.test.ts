@@ -4,14 +4,13 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser } from '../harness/browser.ts'
 import { cliEnvOf, cliPath, runCli } from '../harness/cli.ts'
 import { runtimeOf } from '../harness/flow.ts'
-import { isInstalled } from '../harness/installed.ts'
+import { needs } from '../harness/installed.ts'
 import { becomeOwner, openBrowser, type PersonAtBrowser, takePictures } from '../harness/person.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
 
-describe.skipIf(!hasBrowser || !isInstalled('tmux'))('selvedge login', () => {
+describe('selvedge login', needs('chromium', 'tmux'), () => {
   let stack: Stack
   let person: PersonAtBrowser
   const server = `selvedge-${process.pid}`

@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { functionImage, savedImage, tarOf, writeFile } from '../harness/archives.ts'
-import { isInstalled } from '../harness/installed.ts'
+import { needs } from '../harness/installed.ts'
 import { instanceFolder, instanceProcesses } from '../harness/instances.ts'
-import { hasPodman, startPodman } from '../harness/podman.ts'
+import { podmanNeeds, startPodman } from '../harness/podman.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 const rounds = 240
@@ -136,70 +136,68 @@ function leftoverBlobs(state: string): string[] {
   ]
 }
 
-it.skipIf(!isInstalled('bwrap'))(
-  `${rounds} kills while functions are deployed, redeployed and removed`,
-  async () => {
-    const services = await startServices()
-    const { state } = services.stack
-    const folder = instanceFolder(state)
-    const leftovers = (version: string | undefined): string[] => {
-      const instances = existsSync(folder) ? readdirSync(folder) : []
-      const processes = instanceProcesses(state)
-      const most = version === undefined ? 0 : 1
-      // The sandbox is two processes of the same command line: the one outside and the one within.
-      return [
-        ...leftoverBlobs(state),
-        ...leftoverItems(state, version),
-        ...instances.slice(most),
-        ...processes.slice(most * 2),
-      ]
-    }
-    const outcomes = await runTrial(
-      { services, image: (version) => functionImage(functionSource(version), 'trial'), leftovers },
-      rounds,
-    )
-    console.info(`${rounds} kills:`, outcomes)
-    for (const what of ['deploy', 'redeploy']) {
-      expect(outcomes[`${what}: old`], what).toBeGreaterThan(0)
-      expect(outcomes[`${what}: new`], what).toBeGreaterThan(0)
-    }
-    await services.stop()
-  },
-  rounds * 3000,
-)
+it(`${rounds} kills of the runtime while functions are deployed, redeployed and removed`, {
+  ...needs('bwrap'),
+  timeout: rounds * 3000,
+}, async () => {
+  const services = await startServices()
+  const { state } = services.stack
+  const folder = instanceFolder(state)
+  const leftovers = (version: string | undefined): string[] => {
+    const instances = existsSync(folder) ? readdirSync(folder) : []
+    const processes = instanceProcesses(state)
+    const most = version === undefined ? 0 : 1
+    // The sandbox is two processes of the same command line: the one outside and the one within.
+    return [
+      ...leftoverBlobs(state),
+      ...leftoverItems(state, version),
+      ...instances.slice(most),
+      ...processes.slice(most * 2).map(String),
+    ]
+  }
+  const outcomes = await runTrial(
+    { services, image: (version) => functionImage(functionSource(version), 'trial'), leftovers },
+    rounds,
+  )
+  console.info(`${rounds} kills:`, outcomes)
+  for (const what of ['deploy', 'redeploy']) {
+    expect(outcomes[`${what}: old`], what).toBeGreaterThan(0)
+    expect(outcomes[`${what}: new`], what).toBeGreaterThan(0)
+  }
+  await services.stop()
+})
 
-it.skipIf(!hasPodman || !existsSync('/bin/busybox'))(
-  `${ociRounds} kills while OCI containers are deployed, redeployed and removed`,
-  async () => {
-    const podman = await startPodman()
-    const services = await startServices({ args: [`--oci.socket=${podman.socket}`] })
-    const image = (version: string) =>
-      savedImage({
-        name: 'trial',
-        config: {
-          Cmd: [
-            '/bin/sh',
-            '-c',
-            `/bin/busybox mkdir /tmp/w; printf '%s' "$VERSION ${version}" > /tmp/w/index.html; exec /bin/busybox httpd -f -p 8080 -h /tmp/w`,
-          ],
-        },
-        layers: [
-          tarOf([
-            { path: 'bin', type: 'Directory' },
-            { path: 'bin/busybox', content: readFileSync('/bin/busybox') },
-            { path: 'bin/sh', type: 'SymbolicLink', linkpath: 'busybox' },
-            { path: 'tmp', type: 'Directory' },
-          ]),
+it(`${ociRounds} kills of the runtime while OCI containers are deployed, redeployed and removed`, {
+  ...needs(...podmanNeeds, 'busybox'),
+  timeout: ociRounds * 20_000,
+}, async () => {
+  const podman = await startPodman()
+  const services = await startServices({ args: [`--oci.socket=${podman.socket}`] })
+  const image = (version: string) =>
+    savedImage({
+      name: 'trial',
+      config: {
+        Cmd: [
+          '/bin/sh',
+          '-c',
+          `/bin/busybox mkdir /tmp/w; printf '%s' "$VERSION ${version}" > /tmp/w/index.html; exec /bin/busybox httpd -f -p 8080 -h /tmp/w`,
         ],
-      })
-    const leftovers = (version: string | undefined): string[] => {
-      const containers = podman.run('ps', '-aq').trim().split('\n').filter(Boolean)
-      return [...leftoverBlobs(services.stack.state), ...containers.slice(version === undefined ? 0 : 1)]
-    }
-    const outcomes = await runTrial({ services, image, leftovers }, ociRounds)
-    console.info(`${ociRounds} kills:`, outcomes)
-    await services.stop()
-    await podman.stop()
-  },
-  ociRounds * 20_000,
-)
+      },
+      layers: [
+        tarOf([
+          { path: 'bin', type: 'Directory' },
+          { path: 'bin/busybox', content: readFileSync('/bin/busybox') },
+          { path: 'bin/sh', type: 'SymbolicLink', linkpath: 'busybox' },
+          { path: 'tmp', type: 'Directory' },
+        ]),
+      ],
+    })
+  const leftovers = (version: string | undefined): string[] => {
+    const containers = podman.run('ps', '-aq').trim().split('\n').filter(Boolean)
+    return [...leftoverBlobs(services.stack.state), ...containers.slice(version === undefined ? 0 : 1)]
+  }
+  const outcomes = await runTrial({ services, image, leftovers }, ociRounds)
+  console.info(`${ociRounds} kills:`, outcomes)
+  await services.stop()
+  await podman.stop()
+})

@@ -1,15 +1,15 @@
 /** Two identity services on one PostgreSQL: what is made on one is good on the other, and one may die. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { findPostgres } from '@selvedge/service-kit/testing'
 import * as jose from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleSession, enterByLink, projectWith } from '../harness/console.ts'
 import { adminOf, runtimeOf } from '../harness/flow.ts'
+import { needs } from '../harness/installed.ts'
 import { post } from '../harness/oauth.ts'
 import { type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
 import { type Replicas, startReplicas } from '../harness/replicas.ts'
 
-describe.skipIf(!findPostgres())('two replicas', () => {
+describe('two replicas', needs('postgres'), () => {
   let replicas: Replicas
   let runtime: Program
   let folder: Awaited<ReturnType<typeof temporaryFolder>>

@@ -1,14 +1,15 @@
 /** An installation moves from one machine's SQLite to PostgreSQL, with everything that was given out before. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findPostgres, type PostgresServer, startPostgres } from '@selvedge/service-kit/testing'
+import { type PostgresServer, startPostgres } from '@selvedge/service-kit/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCli } from '../harness/cli.ts'
 import { enterByLink } from '../harness/console.ts'
 import { accessToken, adminOf, createDeveloper, runtimeOf } from '../harness/flow.ts'
+import { needs } from '../harness/installed.ts'
 import { startProgram, startStack } from '../harness/processes.ts'
 
-describe.skipIf(!findPostgres())('selvedge admin store copy', () => {
+describe('selvedge admin store copy', needs('postgres'), () => {
   let postgres: PostgresServer
   beforeAll(async () => {
     postgres = await startPostgres()

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { instanceProcesses } from '../harness/instances.ts'
+import { descendantsOf } from '../harness/instances.ts'
 import { temporaryFolder } from '../harness/processes.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
@@ -65,7 +65,7 @@ it('memory is limited', async () => {
 })
 
 it('they end with the runtime, killed as it may be', async () => {
-  const own = instanceProcesses(services.stack.state)
+  const own = descendantsOf(services.runtimePid())
   expect(own.length).toBeGreaterThan(0)
   await services.restart('SIGKILL')
   await expect.poll(() => own.filter((pid) => existsSync(`/proc/${pid}`)), { timeout: 5000 }).toEqual([])

@@ -1,7 +1,7 @@
 /** Each hostile function is deployed and asked to try. Afterwards the runtime and a bystander are as they were. */
 import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isInstalled } from '../harness/installed.ts'
+import { needs } from '../harness/installed.ts'
 import { instanceFolder } from '../harness/instances.ts'
 import { type Services, startServices } from '../harness/services.ts'
 import { attackerSource, escapes } from './escapes.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => services.stop())
 
-describe.skipIf(!isInstalled('bwrap'))('a hostile function can’t', () => {
+describe('a hostile function can’t', needs('bwrap'), () => {
   it.each(escapes)('$name', async (attack) => {
     const source = attackerSource(attack, {
       STATE: services.stack.state,

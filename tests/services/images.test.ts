@@ -18,7 +18,7 @@ import {
   tarOf,
   writeFile,
 } from '../harness/archives.ts'
-import { isInstalled } from '../harness/installed.ts'
+import { needs } from '../harness/installed.ts'
 import { temporaryFolder } from '../harness/processes.ts'
 import { callUrl, type Services, startServices } from '../harness/services.ts'
 
@@ -512,9 +512,7 @@ describe('the disk', () => {
   })
 })
 
-const tools = ['skopeo', 'buildah', 'umoci', 'docker-registry'].filter((each) => !isInstalled(each))
-
-describe.skipIf(tools.length > 0)('archives and registries of others', () => {
+describe('archives and registries of others', needs('skopeo', 'buildah', 'umoci', 'docker-registry'), () => {
   const sh = (script: string) =>
     execFileSync('sh', ['-ec', script], {
       cwd: folder,

@@ -1,12 +1,12 @@
 /** OCI containers through the whole runtime, on a real Podman. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { savedImage, type TarEntry, tarOf } from '../harness/archives.ts'
-import { isInstalled } from '../harness/installed.ts'
-import { hasPodman, type Podman, startPodman } from '../harness/podman.ts'
+import { needs } from '../harness/installed.ts'
+import { type Podman, podmanNeeds, startPodman } from '../harness/podman.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 const busybox = '/bin/busybox'
@@ -34,7 +34,7 @@ int main(int n, char **v) {
   return readFileSync(join(folder, 'unixcat'))
 }
 
-describe.skipIf(!hasPodman || !existsSync(busybox))('an OCI container', () => {
+describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
   let podman: Podman
   let services: Services
   beforeAll(async () => {
@@ -169,8 +169,9 @@ describe.skipIf(!hasPodman || !existsSync(busybox))('an OCI container', () => {
     await services.runtime().removeContainer({ edgeAccessToken: services.token, id: good.id })
   })
 
-  it.skipIf(!isInstalled('gcc'))(
-    'calls another service over its socket, with an identity it asks for there',
+  it(
+    'calls another service over its own socket, with an identity that it asks for there',
+    needs('gcc'),
     async () => {
       const back = await services.deploy(
         'back',

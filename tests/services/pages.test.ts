@@ -1,7 +1,8 @@
 /** A service's own page in a real browser: it works, and is a stranger to the API of the runtime that it came from. */
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hasBrowser, launchBrowser } from '../harness/browser.ts'
+import { launchBrowser } from '../harness/browser.ts'
+import { needs } from '../harness/installed.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 const page = `<!doctype html><title>loading</title><h1>a page of a service</h1><script>
@@ -19,7 +20,7 @@ const page = `<!doctype html><title>loading</title><h1>a page of a service</h1><
 </script>`
 const source = `export default { fetch: () => new Response(${JSON.stringify(page)}, { headers: { 'Content-Type': 'text/html' } }) }`
 
-describe.skipIf(!hasBrowser)('a page of a service in Chromium', () => {
+describe('a page of a service in Chromium', needs('chromium'), () => {
   let services: Services
   let browser: Browser
   beforeAll(async () => {

@@ -1,30 +1,17 @@
 /** A disk of 64 MiB: what is removed when room is needed, what never is, and what happens when there is none. */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmdirSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { functionImage } from '../harness/archives.ts'
+import { needs } from '../harness/installed.ts'
 import { temporaryFolder } from '../harness/processes.ts'
 import { callUrl, type Services, startServices } from '../harness/services.ts'
 
-/** Only root may mount, and not everywhere. */
-function canMount(): boolean {
-  const path = mkdtempSync(join(tmpdir(), 'mount-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', path], { stdio: 'ignore' })
-    execFileSync('umount', [path])
-    return true
-  } catch {
-    return false
-  } finally {
-    rmdirSync(path)
-  }
-}
 const megabyte = 1024 * 1024
 
-describe.skipIf(!canMount())('on a small disk', () => {
+describe('on a small disk', needs('mounts'), () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let services: Services
   beforeAll(async () => {

@@ -7,11 +7,11 @@ import type { SqlStore } from '@selvedge/service-kit/store'
 import {
   createFakeClock,
   createMemoryLog,
-  findPostgres,
   type PostgresServer,
   startPostgres,
 } from '@selvedge/service-kit/testing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { has, needs } from '../../../../tests/harness/installed.ts'
 import { migrations } from '../schema.ts'
 import { openSecret } from '../sessions/sessions.ts'
 import { createRegistry, type Registry } from './registry.ts'
@@ -29,8 +29,8 @@ const databases = {
 }
 
 describe.each(Object.entries(databases))('%s', (name, urlOf) => {
-  if (name === 'postgres' && !findPostgres()) {
-    it.skip('postgres: PostgreSQL is not installed', () => undefined)
+  if (name === 'postgres' && !has('postgres')) {
+    it('passes the suite', needs('postgres'), () => undefined)
     return
   }
   let database: SqlStore

@@ -8,12 +8,12 @@ import { openSqlite, type SqlStore } from '@selvedge/service-kit/store'
 import {
   createFakeClock,
   createMemoryLog,
-  findRedis,
   type RedisCluster,
   startRedisCluster,
 } from '@selvedge/service-kit/testing'
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { has, needs } from '../../../../tests/harness/installed.ts'
 import { migrations } from '../schema.ts'
 import { openClusterStore } from './cluster/cluster-store.ts'
 import { openEmbeddedStore } from './embedded/embedded-store.ts'
@@ -30,8 +30,6 @@ interface Opened {
 }
 
 interface Engine {
-  /** Why it can't be tested here. */
-  readonly missing?: string
   before(): Promise<void>
   after(): Promise<void>
   open(folder: string): Promise<Opened>
@@ -50,7 +48,6 @@ const engines: Record<string, Engine> = {
     },
   },
   cluster: {
-    ...(!findRedis() && { missing: 'neither Valkey nor Redis is installed' }),
     async before() {
       cluster = await startRedisCluster()
     },
@@ -84,8 +81,8 @@ const at = (id: string, fixedAt: number, more: Partial<Location> = {}): Location
 const known = (location: Location, suspect = false): KnownLocation => ({ ...location, suspect })
 
 describe.each(Object.entries(engines))('%s', (name, engine) => {
-  if (engine.missing !== undefined) {
-    it.skip(`${name}: ${engine.missing}`, () => undefined)
+  if (name === 'cluster' && !has('redis-server')) {
+    it('passes the suite', needs('redis-server'), () => undefined)
     return
   }
   let folder: string

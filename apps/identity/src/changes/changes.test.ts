@@ -5,15 +5,15 @@ import type { SqlStore } from '@selvedge/service-kit/store'
 import {
   createFakeClock,
   createMemoryLog,
-  findPostgres,
   type PostgresServer,
   startPostgres,
 } from '@selvedge/service-kit/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { needs } from '../../../../tests/harness/installed.ts'
 import { migrations } from '../schema.ts'
 import { type Changes, openChanges } from './changes.ts'
 
-describe.skipIf(!findPostgres())('changes', () => {
+describe('changes', needs('postgres'), () => {
   let server: PostgresServer
   const opened: { store: SqlStore; changes: Changes }[] = []
   let url: string

@@ -1,13 +1,13 @@
 /** What every engine must do, tried on both: functions on Deno, and OCI containers on a real Podman. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { readSettings } from '@selvedge/protocol'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { functionImage, savedImage, sha256, tarOf } from '../../../../tests/harness/archives.ts'
-import { isInstalled } from '../../../../tests/harness/installed.ts'
-import { hasPodman, type Podman, startPodman } from '../../../../tests/harness/podman.ts'
+import { needs } from '../../../../tests/harness/installed.ts'
+import { type Podman, podmanNeeds, startPodman } from '../../../../tests/harness/podman.ts'
 import { root, temporaryFolder } from '../../../../tests/harness/processes.ts'
 import type { Content } from '../deployments/deployments.ts'
 import { admitImage } from '../images/admit.ts'
@@ -31,7 +31,6 @@ interface Subject {
 const greeter = `console.log('started')
 export default { fetch: (request, env) => new Response(env.GREETING) }`
 const busybox = '/bin/busybox'
-const hasOci = hasPodman && existsSync(busybox)
 
 async function contentOf(blobs: Blobs, archive: Buffer): Promise<Content> {
   const chunks = (async function* () {
@@ -40,9 +39,9 @@ async function contentOf(blobs: Blobs, archive: Buffer): Promise<Content> {
   return admitImage(blobs, await readArchive(blobs, chunks, () => undefined), () => undefined)
 }
 
-const subjects: Record<string, { skip: boolean; create: () => Promise<Subject> }> = {
+const subjects: Record<string, { needed: ReturnType<typeof needs>; create: () => Promise<Subject> }> = {
   function: {
-    skip: !isInstalled('bwrap'),
+    needed: needs('bwrap'),
     async create() {
       const folder = await temporaryFolder()
       const blobs = await openBlobs(join(folder.path, 'images'))
@@ -57,7 +56,7 @@ const subjects: Record<string, { skip: boolean; create: () => Promise<Subject> }
     },
   },
   oci: {
-    skip: !hasOci,
+    needed: needs(...podmanNeeds, 'busybox'),
     async create() {
       const folder = await temporaryFolder()
       const podman: Podman = await startPodman()
@@ -90,8 +89,8 @@ const subjects: Record<string, { skip: boolean; create: () => Promise<Subject> }
   },
 }
 
-describe.each(Object.entries(subjects))('the %s engine', (kind, { skip, create }) => {
-  describe.skipIf(skip)('keeps the promises of an engine', () => {
+describe.each(Object.entries(subjects))('the %s engine', (kind, { needed, create }) => {
+  describe('keeps the promises of an engine', needed, () => {
     let subject: Subject
     const running: Instance[] = []
     beforeAll(async () => {

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { findPostgres, type PostgresServer, startPostgres } from '../testing/index.ts'
+import { has, needs } from '../../../../tests/harness/installed.ts'
+import { type PostgresServer, startPostgres } from '../testing/index.ts'
 import { openSql } from './open-sql.ts'
 import { type Migrations, type SqlStore, sql } from './sql.ts'
 import { StoreError } from './store-error.ts'
@@ -15,7 +16,7 @@ let folder: string
 let files = 0
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'sql-'))
-  if (findPostgres()) server = await startPostgres(['fsync=off', 'deadlock_timeout=10ms'])
+  if (has('postgres')) server = await startPostgres(['fsync=off', 'deadlock_timeout=10ms'])
 })
 afterAll(async () => {
   await server?.stop()
@@ -27,13 +28,15 @@ const implementations: Record<string, () => Promise<string>> = {
   sqlite: async () => `sqlite:${join(folder, `${++files}.db`)}`,
   postgres: () => server.createDatabase(),
 }
-const isMissing = (name: string) => name === 'postgres' && !findPostgres()
 
 describe.each(Object.entries(implementations))('%s', (name, createDatabase) => {
+  if (name === 'postgres' && !has('postgres')) {
+    it('passes the suite', needs('postgres'), () => undefined)
+    return
+  }
   let url: string
   let store: SqlStore
-  beforeEach(async ({ skip }) => {
-    skip(isMissing(name), 'PostgreSQL is not installed')
+  beforeEach(async () => {
     url = await createDatabase()
     store = await openSql(url, migrations)
   })
@@ -126,7 +129,7 @@ it('a URL of another kind is refused, with the two that are known', async () => 
   await expect(openSql('mysql://x', migrations)).rejects.toThrow('neither sqlite:<file> nor postgres://')
 })
 
-describe.skipIf(!findPostgres())('postgres, opened by several', () => {
+describe('postgres, opened by several', needs('postgres'), () => {
   it('makes its tables once when many start at the same time', async () => {
     const url = await server.createDatabase()
     const stores = await Promise.all(Array.from({ length: 8 }, () => openSql(url, migrations)))

@@ -14,14 +14,16 @@ export interface PostgresServer {
   stop(): Promise<void>
 }
 
-/** Folder of the server's programs: Debian keeps them off the PATH. Undefined where PostgreSQL is not installed. */
+/**
+ * Folder of the server's programs, or undefined where PostgreSQL is not installed. Debian keeps them off `PATH` and puts a command
+ * there that finds them, `pg_ctlcluster`.
+ */
 export function findPostgres(): string | undefined {
+  const path = (process.env.PATH ?? '').split(':')
   const debian = '/usr/lib/postgresql'
-  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
-  const folders = [
-    ...versions.map((each) => join(debian, each, 'bin')),
-    ...(process.env.PATH ?? '').split(':'),
-  ]
+  const isDebian = path.some((each) => existsSync(join(each, 'pg_ctlcluster'))) && existsSync(debian)
+  const versions = isDebian ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
+  const folders = [...versions.map((each) => join(debian, each, 'bin')), ...path]
   return folders.find((each) => existsSync(join(each, 'initdb')) && existsSync(join(each, 'postgres')))
 }
 
