@@ -1,7 +1,7 @@
 /** The content-addressed store: immutable files named by their SHA-256, whole under their name or not there. */
 import { createHash, randomUUID } from 'node:crypto'
-import { createReadStream, createWriteStream, type ReadStream } from 'node:fs'
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { RpcError } from '@selvedge/protocol'
@@ -19,13 +19,18 @@ export interface Draft extends Blob {
 export interface Blobs {
   /** Writes content aside, and hashes it on the way. @throws RpcError `digest_mismatch` where it is not what was expected */
   draft(content: AsyncIterable<Uint8Array>, expected?: string): Promise<Draft>
-  /** Puts a draft into the store, where it survives a power cut. What is there already is kept once. */
+  /** Puts a draft into the store, where it survives a power cut. It replaces a stored copy. */
   commit(draft: Draft): Promise<Blob>
   discard(drafts: Iterable<Draft>): Promise<void>
   has(digest: string): Promise<boolean>
   pathOf(digest: string): string
-  read(digest: string): ReadStream
-  text(digest: string): Promise<string>
+  /**
+   * Reads content in chunks and hashes it on the way. The last chunk comes after the digest was verified, so that damaged
+   * content never arrives whole.
+   *
+   * @throws RpcError `digest_mismatch` if it is damaged or missing; deploying the image again repairs it
+   */
+  read(digest: string): AsyncGenerator<Buffer>
   /** Removes every blob that is not in the set; gives the bytes that this freed. */
   keepOnly(used: ReadonlySet<string>): Promise<number>
 }
@@ -69,12 +74,10 @@ export async function openBlobs(folder: string): Promise<Blobs> {
       }
     },
     async commit({ path, digest, size }) {
-      if (await has(digest)) await rm(path, { force: true })
-      else {
-        await sync(path)
-        await rename(path, pathOf(digest))
-        await sync(store)
-      }
+      // Also where it is stored already: a copy that was damaged on the disk is repaired by this.
+      await sync(path)
+      await rename(path, pathOf(digest))
+      await sync(store)
       return { digest, size }
     },
     async discard(drafts) {
@@ -82,8 +85,7 @@ export async function openBlobs(folder: string): Promise<Blobs> {
     },
     has,
     pathOf,
-    read: (digest) => createReadStream(pathOf(digest)),
-    text: (digest) => readFile(pathOf(digest), 'utf8'),
+    read: (digest) => readVerified(pathOf(digest), digest),
     async keepOnly(used) {
       let freed = 0
       for (const name of await readdir(store)) {
@@ -95,6 +97,30 @@ export async function openBlobs(folder: string): Promise<Blobs> {
       return freed
     },
   }
+}
+
+async function* readVerified(path: string, digest: string): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256')
+  let held: Buffer | undefined
+  try {
+    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+      hash.update(chunk)
+      if (held) yield held
+      held = chunk
+    }
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') throw damaged(digest, 'missing')
+    throw cause
+  }
+  const found = `sha256:${hash.digest('hex')}`
+  if (found !== digest) throw damaged(digest, `damaged: it is ${found}`)
+  if (held) yield held
+}
+
+function damaged(digest: string, what: string): RpcError {
+  return new RpcError('digest_mismatch', `the stored content ${digest} is ${what}; deploy the image again`, {
+    hint: 'Deploy the image again from its source (selvedge image deploy), then check the disk of the device.',
+  })
 }
 
 async function sync(path: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chownSync, mkdirSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { Readable } from 'node:stream'
 import { RpcError } from '@selvedge/protocol'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Instance, Plan, StorageSession } from '../engine.ts'
@@ -37,7 +38,7 @@ export async function startInstance(
   const socketOf = (name: keyof typeof sockets) => join(folder, sockets[name])
   mkdirSync(folder, { mode: 0o700 })
 
-  const source = blobs.read(entry.digest).toArray()
+  const source = Readable.from(blobs.read(entry.digest)).toArray()
   const started = Promise.withResolvers<void>()
   started.promise.catch(() => undefined)
   const fail = (why: string) => started.reject(new RpcError('container_failed', why))

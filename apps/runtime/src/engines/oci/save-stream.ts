@@ -40,7 +40,7 @@ export async function* saveStream(
     if (written.has(name)) continue
     written.add(name)
     yield await header(name, size)
-    yield* blobs.read(digest) as AsyncIterable<Uint8Array>
+    yield* blobs.read(digest)
     yield padding(size)
   }
   yield Buffer.alloc(2 * block)

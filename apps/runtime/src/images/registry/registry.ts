@@ -63,10 +63,12 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   const drafts: Draft[] = []
   try {
     const fetch = async (digest: string): Promise<Draft> => {
-      const content = (await blobs.has(digest))
-        ? blobs.read(digest)
-        : await get(`${base}/blobs/${digest}`, {})
-      const draft = await blobs.draft(options.watch(content), digest)
+      const draftOf = (content: AsyncIterable<Uint8Array>) => blobs.draft(options.watch(content), digest)
+      const stored = (await blobs.has(digest))
+        ? // What is damaged on the disk is downloaded again.
+          await draftOf(blobs.read(digest)).catch(() => undefined)
+        : undefined
+      const draft = stored ?? (await draftOf(await get(`${base}/blobs/${digest}`, {})))
       drafts.push(draft)
       return draft
     }
