@@ -1,4 +1,8 @@
-/** One JSON line an event, on standard error. Secrets never go in: callers log ids, not tokens. */
+/**
+ * One JSON line an event, on standard error. Secrets never go in: callers log ids, not tokens. A log never ends or stalls its
+ * program: what cannot be written is dropped and counted, and what cannot be shown as JSON is shown as text.
+ */
+import { createLineWriter } from './line-writer.ts'
 
 export type Level = 'debug' | 'info' | 'warn' | 'error'
 
@@ -11,34 +15,89 @@ export interface Log {
 
 const rank: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
 
-/** @param write gets each line, without its end */
+/** The message of the line that follows lines that could not be written. */
+export const droppedMessage = 'log lines were dropped'
+
+interface LogOptions {
+  readonly service: string
+  readonly level: Level
+  readonly now: () => number
+}
+
+/** @param write gets each line, without its end; standard error by default */
 export function createLog(
-  options: { service: string; level: Level; now: () => number },
-  write: (line: string) => void = (line) => process.stderr.write(`${line}\n`),
+  options: LogOptions,
+  write: (line: string) => void = toStandardError(options),
 ): Log {
   const at =
     (level: Level) =>
     (message: string, fields: object = {}) => {
       if (rank[level] < rank[options.level]) return
-      const line = {
-        time: new Date(options.now()).toISOString(),
-        level,
-        service: options.service,
-        message,
-        ...fields,
-      }
-      write(JSON.stringify(line, showCause))
+      write(lineOf(options, level, message, fields))
     }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-/** Errors have no enumerable members: without this a cause would be logged as {}. */
-function showCause(_key: string, value: unknown): unknown {
-  if (!(value instanceof Error)) return value
+function toStandardError(options: LogOptions): (line: string) => void {
+  const recovered = (dropped: number) => lineOf(options, 'warn', droppedMessage, { dropped })
+  return createLineWriter(process.stderr, recovered).write
+}
+
+/** Levels of objects and causes that are shown. */
+const maxDepth = 32
+/** Longest line in characters; the details of a longer one are cut. */
+const maxLine = 32 * 1024
+
+function lineOf({ now, service }: LogOptions, level: Level, message: string, fields: object): string {
+  const head = { time: timeOf(now), level, service, message }
+  try {
+    const line = JSON.stringify({ ...head, ...fields }, createReplacer())
+    return line.length <= maxLine ? line : JSON.stringify({ ...head, cut: line.slice(0, maxLine) })
+  } catch {
+    // A getter that throws, a toJSON that throws: the event is worth more than its details.
+    return JSON.stringify({ ...head, unreadable: true })
+  }
+}
+
+/** The time in ISO 8601; of a clock beyond what dates can show, its number. */
+function timeOf(now: () => number): string {
+  const time = now()
+  return Math.abs(time) <= 8.64e15 ? new Date(time).toISOString() : String(time)
+}
+
+/**
+ * Errors have no enumerable members: without this a cause would be logged as {}. JSON has neither cycles nor BigInt; the first
+ * are shown as "[circular]", the second as text.
+ */
+function createReplacer(): (this: unknown, key: string, value: unknown) => unknown {
+  /** What encloses the present value, outermost first, and what each is shown as. */
+  const enclosing: { readonly value: object; readonly shown: object }[] = []
+  return function (_key, value) {
+    if (typeof value === 'bigint') return `${value}n`
+    if (typeof value !== 'object' || value === null) return value
+    while (enclosing.length > 0 && enclosing.at(-1)?.shown !== this) enclosing.pop()
+    if (enclosing.length === maxDepth) return '[deep]'
+    if (enclosing.some((each) => each.value === value)) return '[circular]'
+    const shown = value instanceof Error ? showError(value) : value
+    enclosing.push({ value, shown })
+    return shown
+  }
+}
+
+function showError(error: Error): object {
+  const read = (name: 'name' | 'message' | 'stack' | 'cause' | 'code') => {
+    try {
+      return (error as unknown as Record<string, unknown>)[name]
+    } catch {
+      return '[unreadable]'
+    }
+  }
+  const [cause, code] = [read('cause'), read('code')]
   return {
-    name: value.name,
-    message: value.message,
-    stack: value.stack,
-    ...(value.cause ? { cause: value.cause } : {}),
+    name: read('name'),
+    message: read('message'),
+    ...(code !== undefined && { code }),
+    stack: read('stack'),
+    ...(cause ? { cause } : {}),
   }
 }

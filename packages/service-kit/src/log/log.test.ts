@@ -1,0 +1,143 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Writable } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import { createLineWriter } from './line-writer.ts'
+import { createLog, droppedMessage } from './log.ts'
+
+function collect() {
+  const lines: string[] = []
+  const log = createLog({ service: 'test', level: 'info', now: () => 0 }, (line) => lines.push(line))
+  return { log, read: () => lines.map((line) => JSON.parse(line)) }
+}
+
+describe('a log', () => {
+  it('shows an error with its causes', () => {
+    const { log, read } = collect()
+    log.error('failed', { cause: new Error('outer', { cause: new TypeError('inner') }) })
+    expect(read()).toMatchObject([
+      { message: 'failed', cause: { message: 'outer', cause: { name: 'TypeError', message: 'inner' } } },
+    ])
+  })
+
+  const cyclic = new Error('cyclic')
+  cyclic.cause = { again: cyclic }
+  const deep = Array.from({ length: 20_000 }).reduce((cause) => new Error('deep', { cause }), undefined)
+  const hostile = Object.defineProperty(new Error('hostile'), 'cause', {
+    get() {
+      throw new Error('getter')
+    },
+  })
+  const revoked = Proxy.revocable({}, {})
+  revoked.revoke()
+  const toJSON = () => {
+    throw new Error('toJSON')
+  }
+  it.each([
+    ['an error that is its own cause', { cause: cyclic }],
+    [
+      'an object that holds itself',
+      {
+        own: (() => {
+          const own: { own?: object } = {}
+          own.own = own
+          return own
+        })(),
+      },
+    ],
+    ['a BigInt', { value: 1n }],
+    ['a cause whose getter throws', { cause: hostile }],
+    ['20,000 nested causes', { cause: deep }],
+    ['a revoked proxy', { value: revoked.proxy }],
+    ['a toJSON that throws', { value: { toJSON } }],
+    ['a message of a megabyte', { cause: new Error('x'.repeat(1e6)) }],
+  ])('writes a line of at most 40 kB and does not throw for %s', (_, fields) => {
+    const { log, read } = collect()
+    log.error('failed', fields)
+    expect(read()).toMatchObject([{ level: 'error', message: 'failed' }])
+    expect(JSON.stringify(read()[0]).length).toBeLessThan(80_000)
+  })
+
+  it('names an object twice that stands twice beside itself', () => {
+    const { log, read } = collect()
+    const twice = { id: 1 }
+    log.info('seen', { first: twice, second: twice })
+    expect(read()).toMatchObject([{ first: { id: 1 }, second: { id: 1 } }])
+  })
+})
+
+describe('a line writer', () => {
+  it('counts what a failing stream refuses, and reports it once when writing works again', async () => {
+    let isFull = true
+    const written: string[] = []
+    const stream = new Writable({
+      // As Node's own standard streams do: an error does not close them.
+      destroy(cause, done) {
+        done(cause)
+        ;(this as unknown as { _undestroy(): void })._undestroy()
+      },
+      write: (chunk, _, done) => {
+        if (isFull) return done(Object.assign(new Error('full'), { code: 'ENOSPC' }))
+        written.push(String(chunk))
+        done()
+      },
+    })
+    const writer = createLineWriter(stream, (dropped) => `dropped ${dropped}`)
+    for (const line of ['a', 'b', 'c']) {
+      writer.write(line)
+      await new Promise(setImmediate)
+    }
+    expect(writer.dropped()).toBe(3)
+    isFull = false
+    for (const line of ['d', 'e']) {
+      writer.write(line)
+      await new Promise(setImmediate)
+    }
+    expect(written).toEqual(['d\n', 'dropped 3\n', 'e\n'])
+  })
+
+  it('drops lines while a reader does not read, instead of storing them', async () => {
+    const waiting: (() => void)[] = []
+    const stream = new Writable({ write: (_chunk, _encoding, done) => void waiting.push(done) })
+    const writer = createLineWriter(stream, (dropped) => `dropped ${dropped}`)
+    for (let count = 0; count < 10_000; count++) writer.write('x'.repeat(100))
+    expect(stream.writableLength).toBeLessThan(100_000)
+    expect(writer.dropped()).toBeGreaterThan(9000)
+  })
+})
+
+describe('standard error that cannot be written', () => {
+  const program = `
+    import { createLog } from ${JSON.stringify(new URL('./log.ts', import.meta.url).href)}
+    const log = createLog({ service: 'child', level: 'info', now: () => 0 })
+    for (let round = 0; round < 2000; round++) {
+      log.info('line', { text: 'x'.repeat(1000) })
+      if (round % 100 === 0) await new Promise(setImmediate)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    process.stdout.write('alive', () => process.exit(7))`
+  const run = (stderr: 'pipe' | string): ChildProcess => {
+    const node = [process.execPath, '--input-type=module', '-e', program]
+    return stderr === 'pipe'
+      ? spawn(node[0]!, node.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] })
+      : spawn('sh', ['-c', `exec "$@" 2>${stderr}`, 'sh', ...node], { stdio: ['ignore', 'pipe', 'ignore'] })
+  }
+
+  it.each(['/dev/full', '&-'])('neither ends nor stalls a program (%s)', async (target) => {
+    const [code] = await once(run(target), 'exit')
+    expect(code).toBe(7)
+  })
+
+  it('neither ends nor stalls a program when its reader goes away, or never reads', async () => {
+    const left = run('pipe')
+    left.stderr!.destroy()
+    const silent = run('pipe')
+    silent.stderr!.pause()
+    const codes = await Promise.all([once(left, 'exit'), once(silent, 'exit')])
+    expect(codes.map(([code]) => code)).toEqual([7, 7])
+  })
+})
+
+it('reports dropped lines with a message of its own', () => {
+  expect(droppedMessage).toBe('log lines were dropped')
+})
