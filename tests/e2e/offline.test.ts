@@ -188,7 +188,7 @@ describe('an identity service that lost its data', () => {
       return client().getMe()
     })()
     expect(accountId).toBe(developer.accountId)
-    expect(notices).toEqual([expect.stringContaining('the identity service knows this node with no account')])
+    expect(notices).toMatchObject([{ reason: 'account_differs' }])
     expect(await adminOf(stack.state)['node.list']()).toMatchObject([{ nodeId, accountId: '' }])
     await identity.stop()
   })
@@ -274,14 +274,16 @@ describe('the state of a node', () => {
       writeFileSync(join(stack.state, `runtime/state.${slot}`), 'selvedge 7 rubbish')
     runtime = await restart('runtime')
     const me = await client().getMe()
-    expect(me).toMatchObject({ nodeId, notices: [expect.stringContaining('is set aside as')] })
+    expect(me).toMatchObject({ nodeId, notices: [{ reason: 'state_damaged' }] })
     expect(readdirSync(join(stack.state, 'runtime')).filter((name) => name.includes('damaged'))).toHaveLength(
       2,
     )
   })
 
   it('is used by one runtime at a time', async () => {
-    expect(await startError()).toMatch(/another process answers at .*runtime\.sock/)
+    expect(await startError()).toMatch(
+      /another runtime uses the state folder .*; stop it or choose another state folder/,
+    )
     expect((await client().getMe()).nodeId).toMatch(/^[0-9a-f]{56}$/)
   })
 })

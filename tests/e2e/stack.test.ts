@@ -72,7 +72,7 @@ it('a second one on the same folder, or on the same ports, says so and leaves th
   const addresses = readFileSync(join(folder.path, 'stack.json'), 'utf8')
   const port = new URL(JSON.parse(addresses).identity).port
   for (const [state, env, message] of [
-    [folder.path, {}, /another process answers at .*admin\.sock; stop it or choose another state folder/],
+    [folder.path, {}, /another identity uses the state folder .*; stop it or choose another state folder/],
     [
       other.path,
       { SELVEDGE_IDENTITY_PORT: port },

@@ -300,7 +300,7 @@ describe('a damaged document', () => {
     for (const slot of ['a', 'b']) writeFileSync(path(slot), 'selvedge 7 damaged')
     await own.restart()
     const { notices } = await own.runtime().getMe()
-    expect(notices).toEqual([expect.stringContaining('was damaged and is set aside')])
+    expect(notices).toMatchObject([{ reason: 'deployments_damaged' }])
     expect((await own.call(basePath)).status).toBe(404)
     await own.stopRuntime()
     for (const [at, slot] of ['a', 'b'].entries()) writeFileSync(path(slot), backup[at]!)

@@ -7,7 +7,6 @@ import { createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { openSql } from '@selvedge/service-kit/sql'
-import { openStateFolder } from '@selvedge/service-kit/store'
 import {
   createDpopVerifier,
   createRemoteIssuer,
@@ -35,8 +34,8 @@ export async function startDiscovery(
   config: DiscoveryConfig,
   { clock, log }: { clock: Clock; log: Log },
 ): Promise<Service> {
-  const folder = openStateFolder(config.state, 'discovery', log.warn)
-  const database = await openSql(config.store || `sqlite:${join(folder, 'locations.db')}`, migrations)
+  const own = join(config.state, 'discovery', 'locations.db')
+  const database = await openSql(config.store || `sqlite:${own}`, migrations)
   const silence = config['presence.interval'] * 2500
   const store = await openStore(config, database, { clock, log, silence }).catch(async (cause) => {
     await database.close()
@@ -76,11 +75,13 @@ export async function startDiscovery(
     await store.close()
     await database.close()
   }
-  const own = await listenApp(app, config['listen.address'], config['listen.port']).catch(async (cause) => {
-    await close()
-    throw cause
-  })
-  url ||= own
+  const listening = await listenApp(app, config['listen.address'], config['listen.port']).catch(
+    async (cause) => {
+      await close()
+      throw cause
+    },
+  )
+  url ||= listening
   log.debug('ready', { url })
 
   return {

@@ -11,7 +11,6 @@ import { addFormRoutes, createHttpApp, listenApp } from '@selvedge/service-kit/h
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { openSql } from '@selvedge/service-kit/sql'
-import { openStateFolder } from '@selvedge/service-kit/store'
 import {
   createDpopVerifier,
   createRemoteIssuer,
@@ -69,7 +68,7 @@ export async function startIdentity(
   config: IdentityConfig,
   { clock, log, env }: { clock: Clock; log: Log; env: Readonly<Record<string, string | undefined>> },
 ): Promise<Service> {
-  const folder = openStateFolder(config.state, 'identity', log.warn)
+  const folder = join(config.state, 'identity')
   const seal = createSeal(
     readSealKeys(config['secrets.keyFile'] || join(folder, 'secret-keys'), env, config.store === ''),
   )

@@ -6,9 +6,9 @@ import { createNodeFetch } from '@selvedge/client/node'
 import { openRpcDocument, rpcPath, version } from '@selvedge/protocol'
 import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import type { CallContext } from '@selvedge/service-kit/http'
-import type { Service } from '@selvedge/service-kit/lifecycle'
+import type { Alarms, Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
-import { openDocument, openStateFolder } from '@selvedge/service-kit/store'
+import { openDocument } from '@selvedge/service-kit/store'
 import { createDpopVerifier, createTokenVerifier } from '@selvedge/service-kit/tokens'
 import { createAccount } from './account/account.ts'
 import { openApiKey } from './api-key.ts'
@@ -29,6 +29,7 @@ import { openListeners, reachableAt } from './listeners.ts'
 import { methodTable } from './method-table.ts'
 import { createGetMe } from './node/get-me.ts'
 import { openNodeKey } from './node/node-key.ts'
+import { createNotices } from './node/notices.ts'
 import { createLastKnown } from './nodes/last-known.ts'
 import { createNodes } from './nodes/nodes.ts'
 import { nodesRoutes } from './nodes/routes.ts'
@@ -49,19 +50,27 @@ const keysInterval = 600_000
 const tellAfter = 1000
 /** Milliseconds from the start to the first contact with the cloud. */
 const contactAfter = 25
+/** Milliseconds for which a crash is shown as a notice. */
+const crashShownMs = 86_400_000
 
-export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Service> {
-  const folder = openStateFolder(config.state, 'runtime', log.warn)
-  // Both are read at the same time; the second is waited for where it is needed.
-  const lists = openLists(folder)
-  const state = await openDocument(join(folder, 'state'), initialState, readState)
-  for (const notice of state.notices) log.warn(notice)
+/** @param alarms of the process; the runtime shows them as notices */
+export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alarms): Promise<Service> {
+  const folder = join(config.state, 'runtime')
+  const [lists, state] = await Promise.all([
+    openLists(folder),
+    openDocument(join(folder, 'state'), initialState, readState),
+  ])
   const key = await openNodeKey(join(folder, 'node-key.json'), state.value.nodeId)
   const { nodeId } = key
   if (state.value.nodeId === '') await state.update((value) => ({ ...value, nodeId }))
   const clock = createDeviceClock(state.value.timeFloor)
   const admit = config.apiKey ? await openApiKey(join(config.state, 'api-key')) : undefined
   const name = deviceName(config)
+  const notices = createNotices(clock, log)
+  for (const detail of state.notices) notices.raise('state_damaged', { detail })
+  const crash = alarms.lastCrash()
+  if (crash && clock.now() - crash.at < crashShownMs) notices.show('crashed', crash.errorId, crash.at)
+  alarms.onUnhandled(({ errorId, at }) => notices.show('internal_failure', errorId, at))
   const shared = { key, name, state, clock, log }
 
   const fetch = createNodeFetch()
@@ -78,6 +87,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
   }
   const tokens = createEdgeTokens({
     ...shared,
+    notices,
     ...identity,
     enrolmentCode: config['identity.enrolmentCode'],
     services: () => statedServices(containers.summary()),
@@ -137,7 +147,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
 
   const revocations = createRevocations({
     ...shared,
-    store: await lists,
+    store: lists,
     nodeId,
     issuers: issuers.map((issuer) => ({ issuer, client: identityTo(issuer) })),
     verifier,
@@ -166,7 +176,12 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
       return containers.followAccount()
     })
   }
-  const account = createAccount(state, clock, onAccountChange, () => tokens.notices().length > 0)
+  const account = createAccount(
+    state,
+    clock,
+    onAccountChange,
+    () => notices.has('account_differs') || notices.has('account_not_confirmed'),
+  )
 
   const scheme = config['listen.tlsCert'] === '' ? 'http' : 'https'
   const checkProof = createCheckProof(dpop, scheme)
@@ -195,6 +210,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
     url: () => listeners.url,
   })
   const { images, containers } = services
+  for (const detail of services.damage) notices.raise('deployments_damaged', { detail })
 
   const table = methodTable(config)
   const gps = createGps({
@@ -214,8 +230,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log): Promise<Ser
         nodeId,
         identity: identity.link,
         discovery: discovery.link,
-        notices:
-          services.notices.length === 0 ? tokens.notices : () => [...services.notices, ...tokens.notices()],
+        notices: notices.list,
         supports: table.all.map((each) => each.name),
         revocations: revocations.status,
       }),

@@ -27,8 +27,8 @@ import type { Authorize } from './tokens/authorize.ts'
 export interface Services {
   readonly images: Images
   readonly containers: Containers
-  /** What the document of the deployments has to say to a person. */
-  readonly notices: readonly string[]
+  /** What became of a damaged document of the deployments, in words for the log. */
+  readonly damage: readonly string[]
   /** Answers `/mcm/v1/…` and requests for services. */
   readonly listener: Listener
   describeEngines(): Promise<Record<'function' | 'oci', EngineReport>>
@@ -65,7 +65,6 @@ const functionProgram = fileURLToPath(
 export async function openServices(parts: ServicesParts): Promise<Services> {
   const { config, folder, nodeId, clock, log, authorize } = parts
   const store = await openDocument(join(folder, 'deployments'), noDeployments, readDeployments)
-  for (const notice of store.notices) log.warn(notice)
   const onInternalError = (cause: unknown): string => {
     const errorId = randomUUID()
     log.error('a request failed', { errorId, cause })
@@ -141,7 +140,7 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
   return {
     images,
     containers,
-    notices: store.notices,
+    damage: store.notices,
     listener: {
       request: (request, response) => {
         if (!rest(request, response)) gateway.handle(request, response)

@@ -36,12 +36,12 @@ export async function startOwn(seed: string): Promise<Installation> {
     SELVEDGE_IDENTITY_PORT: '0',
     SELVEDGE_DISCOVERY_PORT: '0',
   }
-  const identity = await startChild('identity', programOf('identity'), env, unlimited)
+  const identity = await startChild('identity', programOf('identity'), env, { args: unlimited })
   const discovery = await startChild(
     'discovery',
     programOf('discovery'),
     { ...env, SELVEDGE_IDENTITY_URL: identity.url },
-    patient,
+    { args: patient },
   )
   return {
     identityUrl: identity.url,

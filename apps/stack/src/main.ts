@@ -1,4 +1,9 @@
-import { runService } from '@selvedge/service-kit/lifecycle'
+import { exitCodes, runService } from '@selvedge/service-kit/lifecycle'
 import { startStack } from './stack.ts'
 
-void runService(() => startStack(process.env, process.argv.slice(2)))
+// Started by a person and not by a supervisor: every failure is 1.
+void runService(
+  'stack',
+  (_alarms, stopped) => startStack(process.env, process.argv.slice(2), stopped),
+  exitCodes.failed,
+)

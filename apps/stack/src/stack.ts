@@ -1,6 +1,6 @@
 /**
- * The whole local stack: identity, discovery and runtime as processes of their own, in that order, each told where the others
- * are. They end with this process, however it ends.
+ * The whole local stack: identity, discovery and runtime as processes of their own, in that order, each with the addresses of
+ * the others. One that ends is started again. They end with this process, however it ends.
  */
 import { once } from 'node:events'
 import { rename, rm, writeFile } from 'node:fs/promises'
@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { ConfigError, readConfigFile } from '@selvedge/service-kit/config'
 import { type Child, type Service, startChild } from '@selvedge/service-kit/lifecycle'
 import { openStateFolder } from '@selvedge/service-kit/store'
+import { type Supervised, supervise } from './supervise.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -40,11 +41,20 @@ async function discoveryPortFor(env: Env): Promise<string> {
   return String(free)
 }
 
+type Name = 'identity' | 'discovery' | 'runtime'
+
+/** The environment of one program. The secrets of the identity service are for that service alone. */
+function environmentOf(name: Name, env: Env, own: Record<string, string>): Env {
+  const { SELVEDGE_IDENTITY_KEYS: _keys, SELVEDGE_IDENTITY_STORE: _store, ...others } = env
+  return { ...(name === 'identity' ? env : others), ...own }
+}
+
 /**
  * @param env takes the variables of the three programs; see docs/reference/configuration.md
- * @throws Error when one of them does not start
+ * @param stopped ends what has been started so far
+ * @throws ConfigError | StoreError | ChildFailure when one of them does not start
  */
-export async function startStack(env: Env, argv: readonly string[]): Promise<Service> {
+export async function startStack(env: Env, argv: readonly string[], stopped: AbortSignal): Promise<Service> {
   if (argv.length > 0)
     throw new ConfigError(
       `unknown argument "${argv[0]}"; the stack is set up by environment variables and the configuration file`,
@@ -53,36 +63,35 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
   openStateFolder(state, undefined, (message) => process.stderr.write(`${message}\n`))
   const addresses = join(state, 'stack.json')
 
-  const children: Child[] = []
-  let stopping = false
-  const start = async (
-    name: string,
-    more: Record<string, string> = {},
-  ): Promise<{ url: string; setup?: string }> => {
-    // The secrets of the identity service are nobody else's business.
-    const { SELVEDGE_IDENTITY_KEYS: _keys, SELVEDGE_IDENTITY_STORE: _store, ...others } = env
-    const own = name === 'identity' ? env : others
-    const child = await startChild(name, programOf(name), { ...own, SELVEDGE_STATE: state, ...more })
-    children.push(child)
-    void child.ended.then((how) => {
-      if (stopping) return
-      process.stderr.write(`error: ${name} ended ${how}; stopping the stack\n`)
-      process.kill(process.pid, 'SIGTERM')
-    })
-    return { ...child.ready, url: child.url }
+  const parts: Supervised[] = []
+  const start = async (name: Name, more: Record<string, string> = {}): Promise<Child> => {
+    const own = environmentOf(name, env, { ...more, SELVEDGE_STATE: state })
+    const child = await startChild(name, programOf(name), own, { stopped })
+    const portVariable = `SELVEDGE_${name.toUpperCase()}_PORT`
+    parts.push(
+      supervise(child, {
+        name,
+        restart: (port, signal) =>
+          startChild(name, programOf(name), { ...own, [portVariable]: port }, { stopped: signal }),
+        say: (sentence) => void process.stderr.write(`error: ${sentence}\n`),
+        onRestarted: ({ ready }) =>
+          void process.stderr.write(`${name} runs again at ${ready.url}\n${ownerLine(ready.setup)}`),
+        now: () => performance.now(),
+      }),
+    )
+    return child
   }
   const stop = async () => {
-    stopping = true
-    // Another stack may run on this folder: what it wrote down is not ours to remove.
-    if (children.length > 0) await rm(addresses, { force: true })
-    for (const child of children.toReversed()) await child.stop()
+    // Another stack may run on this folder: its file is not ours to remove.
+    if (parts.length > 0) await rm(addresses, { force: true })
+    for (const part of parts.toReversed()) await part.stop()
   }
 
   try {
     const discoveryPort = await discoveryPortFor(env)
     // Anything else than a number is for the discovery service to refuse.
     const isNumber = /^\d+$/.test(discoveryPort)
-    const { url: identity, setup } = await start(
+    const identity = await start(
       'identity',
       isNumber && !env.SELVEDGE_DISCOVERY_URL
         ? { SELVEDGE_DISCOVERY_URL: `http://127.0.0.1:${discoveryPort}` }
@@ -90,19 +99,14 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
     )
     // The folder is ours now; addresses in it are of a stack that was killed.
     await rm(addresses, { force: true })
-    const { url: discovery } = await start('discovery', {
-      SELVEDGE_IDENTITY_URL: identity,
-      SELVEDGE_DISCOVERY_PORT: discoveryPort,
-    })
-    const { url: runtime } = await start('runtime', {
-      SELVEDGE_IDENTITY_URL: identity,
-      SELVEDGE_DISCOVERY_URL: discovery,
-    })
-    const urls = { runtime, identity, discovery }
+    const urlOfIdentity = { SELVEDGE_IDENTITY_URL: identity.url }
+    const discovery = await start('discovery', { ...urlOfIdentity, SELVEDGE_DISCOVERY_PORT: discoveryPort })
+    const runtime = await start('runtime', { ...urlOfIdentity, SELVEDGE_DISCOVERY_URL: discovery.url })
+    const urls = { runtime: runtime.url, identity: identity.url, discovery: discovery.url }
     await writeFile(`${addresses}.new`, `${JSON.stringify(urls)}\n`)
     await rename(`${addresses}.new`, addresses)
     process.stdout.write(
-      `selvedge is ready\n  runtime    ${runtime}\n  identity   ${identity}\n  discovery  ${discovery}\n  state      ${state}\n  console    ${consoleOf(identity)}\n${setup ? `  owner      ${setup}\n             Open this link once: it makes the owner's account.\n` : ''}`,
+      `selvedge is ready\n  runtime    ${urls.runtime}\n  identity   ${urls.identity}\n  discovery  ${urls.discovery}\n  state      ${state}\n  console    ${consoleOf(urls.identity)}\n${ownerLine(identity.ready.setup)}`,
     )
     return { ready: urls, stop }
   } catch (cause) {
@@ -110,3 +114,8 @@ export async function startStack(env: Env, argv: readonly string[]): Promise<Ser
     throw cause
   }
 }
+
+const ownerLine = (setup: string | undefined): string =>
+  setup === undefined
+    ? ''
+    : `  owner      ${setup}\n             Open this link once: it makes the owner's account.\n`

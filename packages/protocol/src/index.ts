@@ -25,6 +25,7 @@ export {
   withParamOrder,
 } from './methods/method.ts'
 export { type NodeOptions, nodeOptions, nodesResult, type TrackOptions } from './methods/nodes.ts'
+export { describeNotice, type Notice, type NoticeReason, noticeReasons } from './methods/notices.ts'
 export { nodeIdPattern } from './methods/values.ts'
 export { commonReasons, openRpcDocument, reasonsOf } from './openrpc.ts'
 export type { SimulationFigures, SimulationReport } from './simulation.ts'

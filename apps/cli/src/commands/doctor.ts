@@ -1,4 +1,4 @@
-import { discoveryPaths, identityPaths } from '@selvedge/protocol'
+import { describeNotice, discoveryPaths, identityPaths } from '@selvedge/protocol'
 import { command } from '../command.ts'
 
 interface Check {
@@ -52,7 +52,12 @@ export const doctor = command({
       service('discovery', discoveryUrl, discovery),
       engine('functions', engines.function),
       engine('oci', engines.oci),
-      ...me.notices.map((notice) => ({ name: 'notice', ok: false, detail: notice, hints: [] })),
+      ...me.notices.map((notice) => ({
+        name: 'notice',
+        ok: false,
+        detail: describeNotice(notice),
+        hints: [],
+      })),
     ]
     return { checks }
   },

@@ -1,4 +1,4 @@
-import { discoveryPaths, identityPaths } from '@selvedge/protocol'
+import { describeNotice, discoveryPaths, identityPaths } from '@selvedge/protocol'
 import { command } from '../command.ts'
 
 type Remote = { reachable: boolean | null; since: string | null; lastError?: string | undefined }
@@ -54,6 +54,6 @@ export const status = command({
       `discovery  from the runtime: ${describe(runtime.network.discovery)}; from here: ${services.discovery.answers ? 'answers' : 'no answer'} at ${services.discovery.url}`,
       `revoked    ${describeList(runtime.revocations)}`,
       `login      ${login ? `at ${login.identityUrl}, as ${login.clientId}` : 'none; "selvedge login" signs in'}`,
-      ...runtime.notices.map((notice) => `notice     ${notice}`),
+      ...runtime.notices.map((notice) => `notice     ${describeNotice(notice)}`),
     ].join('\n'),
 })

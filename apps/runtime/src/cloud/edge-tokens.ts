@@ -8,6 +8,7 @@ import type { NodeStatement } from '@selvedge/protocol/tokens'
 import type { Log } from '@selvedge/service-kit/log'
 import { createProof } from '@selvedge/service-kit/tokens'
 import type { NodeKey } from '../node/node-key.ts'
+import type { Notices } from '../node/notices.ts'
 import type { StateStore } from '../state.ts'
 import type { DeviceClock } from '../time/device-clock.ts'
 import type { Link } from './link.ts'
@@ -23,8 +24,6 @@ export interface EdgeTokens {
   report(): Promise<void>
   /** Forgets tokens that show an account that is not the present one. */
   forget(): void
-  /** What the cloud refuses, for a person to know; the same list until something changes. */
-  notices(): readonly string[]
 }
 
 /** Milliseconds before its end at which a token is not given out any more. */
@@ -42,6 +41,7 @@ export interface EdgeTokenParts {
   readonly clock: DeviceClock
   readonly link: Link
   readonly log: Log
+  readonly notices: Notices
   /** What runs here, for the owner to see. */
   readonly services: () => NonNullable<NodeStatement['services']>
   /** Called when the owner removed the account from this node at the registry. */
@@ -49,10 +49,9 @@ export interface EdgeTokenParts {
 }
 
 export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
-  const { key, url, client, state, clock, link, log } = parts
+  const { key, url, client, state, clock, link, log, notices } = parts
   const tokens = new Map<string, { token: string; endsAt: number }>()
   const running = new Map<string, Promise<string>>()
-  let refusals: readonly string[] = []
 
   function statement(audience: string): NodeStatement {
     const { report } = state.value
@@ -88,10 +87,8 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     } catch (cause) {
       const refused = cause instanceof OAuthFailure && cause.reason === 'invalid_grant' && stated.account
       if (!refused) throw cause
-      refusals = [
-        `the identity service does not confirm the account ${stated.account?.id}: ${cause.message}; associate it again with a new token`,
-      ]
-      log.warn('the account is not confirmed', { reason: cause.message })
+      notices.clear('account_differs')
+      notices.raise('account_not_confirmed', { accountId: stated.account?.id, cause })
       await state.update((value) => (value.report === stated.account ? { ...value, report: null } : value))
       const { account: _, ...rest } = stated
       return request(rest)
@@ -127,14 +124,11 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
   /** A registry that lost its data, or an operator, may know another account than this node does: a person has to decide. */
   function compareAccounts(registered: string): void {
     const { accountId } = state.value
-    if (registered === accountId) refusals = []
-    else if (refusals.length === 0) {
-      const there = registered === '' ? 'no account' : `account ${registered}`
-      const here = accountId === '' ? 'no account' : `account ${accountId}`
-      refusals = [
-        `the identity service knows this node with ${there}, the node itself with ${here}; associate it again with a new token, or remove the account`,
-      ]
-    }
+    if (registered === accountId) {
+      notices.clear('account_differs')
+      notices.clear('account_not_confirmed')
+    } else if (!notices.has('account_not_confirmed'))
+      notices.raise('account_differs', { registered, accountId })
   }
 
   function explain(cause: unknown): RpcError {
@@ -180,6 +174,5 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
       tokens.clear()
       running.clear()
     },
-    notices: () => refusals,
   }
 }

@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os'
-import { version } from '@selvedge/protocol'
+import { type Notice, version } from '@selvedge/protocol'
 import { isoTime } from '@selvedge/service-kit/clock'
 import type { Link } from '../cloud/link.ts'
 import type { StateStore } from '../state.ts'
@@ -15,8 +15,8 @@ export interface GetMeParts {
   readonly clock: DeviceClock
   readonly identity: Link
   readonly discovery: Link
-  /** What is to be known beside the notices of the state; the same list until something changes. */
-  readonly notices: () => readonly string[]
+  /** What a person should attend to; the same list until something changes. */
+  readonly notices: () => readonly Notice[]
   readonly supports: readonly string[]
   readonly revocations: () => object
 }
@@ -71,7 +71,7 @@ export function createGetMe({
       time: { state: time, now: isoTime(now) },
       network: { identity: links[0], discovery: links[1] },
       revocations: links[2],
-      notices: [...state.notices, ...notices()],
+      notices: notices(),
       supports,
     })
     last = { now, state: state.value, time, links, notices: notices(), result }

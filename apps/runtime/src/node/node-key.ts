@@ -37,10 +37,10 @@ export async function openNodeKey(path: string, expected: string): Promise<NodeK
   if (!key) {
     const aside = `${path}.damaged-${randomUUID().slice(0, 8)}`
     await rename(path, aside)
-    throw new StoreError(`the key of the node is damaged and is set aside as ${aside}. ${whatToDo(path)}`)
+    throw unrepairable(`the key of the node is damaged and is set aside as ${aside}. ${whatToDo(path)}`)
   }
   if (expected !== '' && key.nodeId !== expected) {
-    throw new StoreError(
+    throw unrepairable(
       `the key in ${path} is of node ${key.nodeId}, the state beside it of node ${expected}. ${whatToDo(path)}`,
     )
   }
@@ -52,7 +52,7 @@ async function createNodeKey(path: string, expected: string): Promise<NodeKey> {
   if (expected !== '' || damaged) {
     const which =
       expected === '' ? `was set aside as ${join(dirname(path), damaged!)}` : `of node ${expected} is missing`
-    throw new StoreError(`the key ${which}. ${whatToDo(path)}`)
+    throw unrepairable(`the key ${which}. ${whatToDo(path)}`)
   }
   const make = () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
   const content = JSON.stringify({ signing: make(), agreement: make() })
@@ -61,6 +61,8 @@ async function createNodeKey(path: string, expected: string): Promise<NodeKey> {
   })
   return parse(content)!
 }
+
+const unrepairable = (message: string): StoreError => new StoreError(message, { isUnrepairable: true })
 
 const whatToDo = (path: string): string =>
   `Restore ${path} from a backup to stay the same node; to become a new one, start with an empty state folder.`

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { method } from './method.ts'
+import { notice } from './notices.ts'
 import { isoTime } from './values.ts'
 
 const remoteState = z.object({
@@ -35,7 +36,7 @@ export const getMe = method({
         issuedAt: isoTime.nullable().describe('When the oldest of the lists that are held was signed'),
       })
       .describe('How old the knowledge of revoked tokens is; null where there is none yet'),
-    notices: z.array(z.string()).describe('What a person should know, with what to do about it'),
+    notices: z.array(notice).describe('What a person should attend to'),
     supports: z.array(z.string()).describe('Methods that this runtime has'),
   }),
   reasons: [],

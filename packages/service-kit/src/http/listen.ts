@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
+import { ConfigError } from '../config/index.ts'
 
 /** A listener that could not be opened. The message says which, why, and what to do. */
 export class ListenError extends Error {
@@ -50,13 +51,13 @@ export interface TcpOptions {
 /**
  * Opens one TCP listener an address. An address that this machine does not have (no IPv6, say) is left out, except the first.
  *
- * @throws ListenError
+ * @throws ListenError, ConfigError for an address that needs TLS and a key
  */
 export async function listenTcp(options: TcpOptions): Promise<Listening & { port: number }> {
   const { addresses, tls, authenticated, limits } = options
   for (const address of addresses) {
     if (!isLoopback(address) && !(tls && authenticated)) {
-      throw new ListenError(
+      throw new ConfigError(
         `address ${address} is not of the loopback: anyone on the network could call. ` +
           'Set listen.tlsCert, listen.tlsKey and apiKey, or listen on 127.0.0.1 and ::1',
       )
@@ -107,7 +108,7 @@ export async function listenUnix(
   listener: Listener,
 ): Promise<Listening> {
   if (Buffer.byteLength(path) > 107) {
-    throw new ListenError(
+    throw new ConfigError(
       `the path of the Unix socket is longer than 107 bytes: ${path}; choose a shorter state folder`,
     )
   }

@@ -1,49 +1,81 @@
+import { once } from 'node:events'
+import { systemClock } from '../clock/clock.ts'
 import { ConfigError } from '../config/index.ts'
 import { ListenError } from '../http/listen.ts'
+import { createLog } from '../log/log.ts'
 import { StoreError } from '../store/store-error.ts'
+import { type Alarms, raiseAlarms } from './alarms.ts'
+import { ChildFailure } from './child.ts'
+import { exitCodes } from './exit-codes.ts'
 
-/** A started program: what it tells its parent, and how it ends. */
+/** A started program: what it sends to its parent, and how it ends. */
 export interface Service {
-  /** Told to the parent process and printed once it is ready. */
+  /** Sent to the parent process once the program is ready. */
   readonly ready: object
   stop(): Promise<void>
 }
 
-/** Milliseconds in which a program must have ended by itself. */
-const patience = 8000
+/** Milliseconds: to finish a start that is not wanted any more, and to stop in order. */
+const timeouts = { start: 2000, stop: 8000 }
 
 /**
- * Runs a program until a signal, or the end of the process that started it, asks it to stop.
- * Exit code 0 after an orderly end, 1 when it could not start or did not end in time.
+ * Runs a program until a signal, or the end of the process that started it, asks it to stop. Signal handlers and alarms are set
+ * before `start` is called. A program that does not end in time is killed.
+ *
+ * Exit codes: {@link exitCodes}. When a program cannot start, its last line on standard error is one sentence with the reason.
+ *
+ * @param name of the program, for its log
+ * @param start gets the alarms of the process, and a signal that aborts when a start is not wanted any more
+ * @param unrepairable exit code when a person has to repair configuration or state
  */
-export async function runService(start: () => Promise<Service>): Promise<void> {
-  // Every file that a daemon makes is its owner's alone, whatever mode the code asks for.
-  process.umask(0o077)
-  let service: Service
-  let stopping = false
-  const ending = Promise.withResolvers<void>()
+export async function runService(
+  name: string,
+  start: (alarms: Alarms, stopped: AbortSignal) => Promise<Service>,
+  unrepairable: number = exitCodes.unrepairable,
+): Promise<void> {
+  const stopping = new AbortController()
+  let isReady = false
   const stop = () => {
-    if (stopping) return
-    stopping = true
-    ending.resolve()
+    setTimeout(kill, isReady ? timeouts.stop : timeouts.start).unref()
+    stopping.abort()
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, stop)
   if (process.send) process.on('disconnect', stop)
+  if (process.send && !process.connected) stop()
+  const log = createLog({ service: name, level: 'error', now: systemClock.now })
+  const alarms = raiseAlarms(log, systemClock.now)
+  // A closed standard output is no reason to end.
+  process.stdout.on('error', () => undefined)
+  // What a daemon writes is for its user alone; sockets for others set their mode themselves.
+  process.umask(0o077)
   try {
-    service = await start()
+    const service = await start(alarms, stopping.signal)
+    isReady = true
+    process.send?.({ ready: service.ready }, undefined, undefined, () => undefined)
+    if (!stopping.signal.aborted) await once(stopping.signal, 'abort')
+    await service.stop()
   } catch (cause) {
-    process.stderr.write(`${explain(cause)}\n`)
-    process.exit(1)
+    if (!isReady && stopping.signal.aborted) process.exit(exitCodes.stopped)
+    // A child has said itself why it did not start.
+    if (!(cause instanceof ChildFailure))
+      process.stderr.write(`error: ${isReady ? '' : `${name} did not start: `}${explain(cause)}\n`)
+    process.exit(isUnrepairable(cause) ? unrepairable : exitCodes.failed)
   }
-  process.send?.({ ready: service.ready })
-  await ending.promise
-  setTimeout(() => process.exit(1), patience).unref()
-  await service.stop()
-  process.exit(0)
+  process.exit(exitCodes.stopped)
 }
 
-/** Mistakes of a person are told in one line; anything else is ours, with its stack. */
+/** `process.exit` waits for the threads of the file system, which a hanging disk or network share may hold for ever. */
+function kill(): void {
+  process.kill(process.pid, 'SIGKILL')
+}
+
+const isUnrepairable = (cause: unknown): boolean =>
+  cause instanceof ConfigError || (cause instanceof StoreError && cause.isUnrepairable)
+
+/** One sentence for mistakes of a person and refusals of the system; anything else is a defect, shown with its stack. */
 function explain(cause: unknown): string {
-  const foreseen = cause instanceof ConfigError || cause instanceof ListenError || cause instanceof StoreError
-  return foreseen ? `error: ${cause.message}` : `error: ${(cause as Error)?.stack ?? cause}`
+  const isForeseen =
+    cause instanceof ConfigError || cause instanceof ListenError || cause instanceof StoreError
+  const isOfSystem = cause instanceof Error && 'syscall' in cause
+  return isForeseen || isOfSystem ? (cause as Error).message : String((cause as Error)?.stack ?? cause)
 }

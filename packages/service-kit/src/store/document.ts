@@ -45,7 +45,7 @@ const slots = ['a', 'b'] as const
 /**
  * @param path of the document; the files are `<path>.a` and `<path>.b`
  * @param read turns parsed JSON into a document and throws where it is none
- * @throws StoreError when the folder can't be used
+ * @throws StoreError when the folder can't be used, or what it holds is of another version's format
  */
 export async function openDocument<T>(
   path: string,
@@ -61,7 +61,7 @@ export async function openDocument<T>(
       if (cause.code === 'ENOENT') return undefined
       throw new StoreError(`can't read ${file}: ${cause.message}`, { cause })
     })
-    const generation = content?.length ? parseGeneration(content, read) : undefined
+    const generation = content?.length ? parseGeneration(file, content, read) : undefined
     if (content?.length && !generation) damaged++
     found.push(generation)
   }
@@ -154,7 +154,11 @@ async function writeGeneration(handle: FileHandle, generation: number, value: un
 }
 
 /** Bytes after the given length are of a longer, older generation. */
-function parseGeneration<T>(content: Buffer, read: (json: unknown) => T): Generation<T> | undefined {
+function parseGeneration<T>(
+  file: string,
+  content: Buffer,
+  read: (json: unknown) => T,
+): Generation<T> | undefined {
   const end = content.indexOf(0x0a)
   const match = /^selvedge (\d{1,15}) (\d{1,9}) ([0-9a-f]{64})$/.exec(
     content.toString('latin1', 0, Math.max(end, 0)),
@@ -165,8 +169,12 @@ function parseGeneration<T>(content: Buffer, read: (json: unknown) => T): Genera
   if (body.length !== Number(length) || digestOf(Number(number), body) !== digest) return undefined
   try {
     return { number: Number(number), value: read(JSON.parse(body.toString())) }
-  } catch {
-    return undefined
+  } catch (cause) {
+    // What was written is whole: another version wrote it, and setting it aside would lose it.
+    throw new StoreError(
+      `the state in ${file} is of a format that this version does not know. Start the newer version again, or restore a backup`,
+      { cause, isUnrepairable: true },
+    )
   }
 }
 

@@ -2,5 +2,5 @@
 export { type DocumentStore, openDocument, writeOnce } from './document.ts'
 export { type Migrations, type Row, type SqlStore, type SqlValue, type Statement, sql } from './sql.ts'
 export { openSqlite } from './sqlite.ts'
-export { openStateFolder } from './state-folder.ts'
+export { lockStateFolder, openStateFolder } from './state-folder.ts'
 export { StoreError } from './store-error.ts'

@@ -1,6 +1,6 @@
 /** The SQL store of many machines: PostgreSQL, with the same statements as SQLite. */
 import postgres from 'postgres'
-import type { Migrations, Row, SqlStore, Statement } from './sql.ts'
+import { type Migrations, newerVersion, type Row, type SqlStore, type Statement } from './sql.ts'
 import { StoreError } from './store-error.ts'
 
 /** Channel on which replicas wake each other. */
@@ -55,7 +55,10 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
     })
   } catch (cause) {
     await database.end({ timeout: 1 })
-    throw new StoreError(`can't open the database ${where}: ${(cause as Error).message}`, { cause })
+    throw new StoreError(`can't open the database ${where}: ${(cause as Error).message}`, {
+      cause,
+      isUnrepairable: (cause as NodeJS.ErrnoException).code === 'NEWER_VERSION',
+    })
   }
 
   return {
@@ -80,8 +83,7 @@ async function migrate(tx: postgres.TransactionSql, migrations: Migrations): Pro
   await tx`CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)`
   const [row] = await tx<{ version: number }[]>`SELECT version FROM schema_version`
   const done = row?.version ?? 0
-  if (done > migrations.length)
-    throw new Error(`it is of version ${done}; this program knows ${migrations.length}`)
+  if (done > migrations.length) throw newerVersion(done, migrations.length)
   if (done === migrations.length) return
   for (const step of migrations.slice(done)) await tx.unsafe(step)
   if (row) await tx`UPDATE schema_version SET version = ${migrations.length}`

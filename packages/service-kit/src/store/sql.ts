@@ -31,3 +31,12 @@ export interface SqlStore {
 
 /** Steps that make the tables, oldest first. A step that was released is never changed; a new one is added. */
 export type Migrations = readonly string[]
+
+/** The refusal of a database that a newer program has used. */
+export const newerVersion = (found: number, known: number): Error =>
+  Object.assign(
+    new Error(
+      `it is of version ${found}; this program knows ${known}. Start the newer program again, or restore a backup`,
+    ),
+    { code: 'NEWER_VERSION' },
+  )

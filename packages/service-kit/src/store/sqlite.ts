@@ -1,7 +1,7 @@
 /** The embedded SQL store: SQLite in a worker thread, so that no fsync ever stands on the event loop. */
-import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { makeFolder } from './make-folder.ts'
 import type { Migrations, Row, SqlStore, Statement } from './sql.ts'
 import { StoreError } from './store-error.ts'
 
@@ -25,12 +25,20 @@ const workerUrl = new URL(
   import.meta.url,
 )
 
+/** SQLITE_CORRUPT and SQLITE_NOTADB. */
+const damaged = new Set([11, 26])
+
+const isUnrepairable = (cause: unknown): boolean => {
+  const { code, errcode } = cause as { code?: string; errcode?: number }
+  return code === 'NEWER_VERSION' || (errcode !== undefined && damaged.has(errcode))
+}
+
 /**
  * @param path file of the database
  * @throws StoreError when it can't be opened, is damaged or of a newer version
  */
 export async function openSqlite(path: string, migrations: Migrations): Promise<SqlStore> {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(path))
   const worker = new Worker(workerUrl, {
     workerData: { path, migrations } satisfies WorkerSettings,
     execArgv: [],
@@ -42,7 +50,12 @@ export async function openSqlite(path: string, migrations: Migrations): Promise<
   await new Promise<void>((resolve, reject) => {
     worker.once('message', resolve)
     worker.once('error', (cause) =>
-      reject(new StoreError(`can't open the database ${path}: ${cause.message}`, { cause })),
+      reject(
+        new StoreError(`can't open the database ${path}: ${(cause as Error).message}`, {
+          cause,
+          isUnrepairable: isUnrepairable(cause),
+        }),
+      ),
     )
   })
   worker.on('error', (cause) => {

@@ -7,7 +7,6 @@ import {
   constants,
   fchmodSync,
   fstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   type Stats,
@@ -15,6 +14,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '../config/index.ts'
+import { takeLock } from './folder-lock.ts'
+import { makeFolder } from './make-folder.ts'
 import { StoreError } from './store-error.ts'
 
 /** Names by which a folder is known to be a state folder. */
@@ -41,14 +42,15 @@ const sticky = 0o1000
  * @param warn logs that a folder was narrowed
  * @returns the path of the program's folder, or of the state folder where no name is given
  * @throws ConfigError when the folder can't be created, is another user's, or is open to other users and holds other files
- * @throws StoreError when the disk is full
+ * @throws StoreError when the disk is full, or the like
  */
 export function openStateFolder(
   state: string,
   name: string | undefined,
   warn: (message: string) => void,
 ): string {
-  makeFolder(state)
+  expectShortEnough(state)
+  expectUsable(state, () => makeFolder(state))
   // Not lstat: a person may have chosen a symbolic link as the state folder.
   const found = statSync(state)
   const uid = process.getuid?.() ?? found.uid
@@ -66,20 +68,59 @@ export function openStateFolder(
   }
   if (name === undefined) return state
   const folder = join(state, name)
-  makeFolder(folder)
+  expectUsable(state, () => makeFolder(folder))
   return folder
+}
+
+/**
+ * Takes the folder of a program for this process alone.
+ *
+ * @returns releases it; the kernel does so as well when the process ends, however it ends
+ * @throws StoreError when another process has it
+ * @throws ConfigError when it cannot be written
+ */
+export function lockStateFolder(state: string, name: string): () => void {
+  const taken = `another ${name} uses the state folder ${state}; stop it or choose another state folder`
+  return expectUsable(state, () => takeLock(join(state, name, 'lock'), taken))
 }
 
 const modeOf = ({ mode }: Stats): string => `0${(mode & 0o7777).toString(8)}`
 
-function makeFolder(path: string): void {
+/** Longest path of a Unix socket in bytes, and the longest name of one in the state folder. */
+const longestSocket = 107
+const socketName = 'runtime.sock'
+
+function expectShortEnough(state: string): void {
+  const socket = join(state, socketName)
+  if (Buffer.byteLength(socket) <= longestSocket) return
+  throw new ConfigError(
+    `the path of the state folder ${state} is too long: a Unix socket in it, ${socket}, has more than ${longestSocket} bytes. ${whatToDo}`,
+  )
+}
+
+/** Refusals of the system in words. */
+const whys: Readonly<Record<string, string>> = {
+  ENOENT: 'no folder can be created there',
+  EEXIST: 'it is a file, or a link to nothing',
+  ENOTDIR: 'a part of the path is a file',
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'the file system is read-only',
+  ENAMETOOLONG: 'the path is too long',
+  ELOOP: 'the path is a loop of links',
+}
+const whatToDo = 'Choose another folder: SELVEDGE_STATE, or "state" in the configuration'
+
+/** Runs what the system may refuse: for good, or because of a full disk and the like, which pass. */
+function expectUsable<T>(state: string, use: () => T): T {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    return use()
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException
-    const words = `can't create the state folder ${path}: ${message}`
-    if (code === 'ENOSPC' || code === 'EDQUOT') throw new StoreError(words, { cause })
-    throw new ConfigError(`${words}. Choose another folder: SELVEDGE_STATE, or state in the configuration`)
+    if (cause instanceof StoreError) throw cause
+    const { code = '', message } = cause as NodeJS.ErrnoException
+    const why = whys[code]
+    if (why) throw new ConfigError(`can't use the state folder ${state}: ${why}. ${whatToDo}`, { cause })
+    throw new StoreError(`can't use the state folder ${state}: ${message}`, { cause })
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import type { Row } from '../sql.ts'
+import { newerVersion, type Row } from '../sql.ts'
 import type { Job, JobResult, WorkerSettings } from '../sqlite.ts'
 
 /** Most jobs in one commit: bounds how long the first of them waits. */
@@ -34,8 +34,7 @@ port.postMessage('ready')
 
 function migrate(): void {
   const { user_version: done } = database.prepare('PRAGMA user_version').get() as { user_version: number }
-  if (done > migrations.length)
-    throw new Error(`it is of version ${done}; this program knows ${migrations.length}`)
+  if (done > migrations.length) throw newerVersion(done, migrations.length)
   for (let step = done; step < migrations.length; step++) {
     database.exec(`BEGIN IMMEDIATE; ${migrations[step]}; PRAGMA user_version = ${step + 1}; COMMIT`)
   }

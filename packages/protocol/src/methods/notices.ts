@@ -1,0 +1,39 @@
+import * as z from 'zod'
+import { isoTime } from './values.ts'
+
+/** Every reason of a notice, and what it asks of a person. The list is closed: a notice carries nothing from the inside. */
+export const noticeReasons = {
+  account_not_confirmed:
+    'The identity service does not confirm the account of this node. Associate it again with a new token: selvedge account associate',
+  account_differs:
+    'The identity service knows this node with another account, or with none. Associate it again with a new token, or remove the account: selvedge account unassociate',
+  state_damaged:
+    'The state of this runtime was damaged and was set aside; account and location are gone until it is restored from a backup. The log has the names of the files.',
+  deployments_damaged:
+    'The list of images and containers was damaged and was set aside; they are gone until it is restored from a backup. The log has the names of the files.',
+  crashed:
+    'An exception ended this runtime and it was started again. Please report the log line with this error ID.',
+  internal_failure:
+    'A part of this runtime failed and the rest goes on. Please report the log line with this error ID.',
+} as const satisfies Record<string, string>
+
+export type NoticeReason = keyof typeof noticeReasons
+
+const reasons = Object.keys(noticeReasons) as [NoticeReason, ...NoticeReason[]]
+
+export const notice = z.object({
+  reason: z.enum(reasons).describe('What needs attention'),
+  errorId: z.string().describe('Stands in the log line that has the details'),
+  time: isoTime.describe('When it happened'),
+})
+
+/** Something that a person should attend to, as a reason word; the details are in the log of the device only. */
+export type Notice = z.infer<typeof notice>
+
+/** A notice as a sentence for a person, also when a newer runtime has reasons that this version does not know. */
+export function describeNotice({ reason, errorId, time }: Notice): string {
+  const text = Object.hasOwn(noticeReasons, reason)
+    ? noticeReasons[reason]
+    : 'This version does not know the reason.'
+  return `${reason}: ${text} (error ID ${errorId}, ${time})`
+}

@@ -1,0 +1,92 @@
+/**
+ * The alarms of a process: failures that were caught at the entry of a callback (`safely`), rejections that nothing handled,
+ * exceptions that nothing caught. Each is logged with an error ID and counted; only the last kind ends the process.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Log } from '../log/log.ts'
+import { type CaughtFailure, caughtFailures } from '../safely/safely.ts'
+import { type CrashRecord, countCrash, readCrashRecord } from './crash-record.ts'
+import { exitCodes } from './exit-codes.ts'
+
+/** Messages of the log lines. Tests and monitors look for them: they are fixed. */
+export const alarmMessages = {
+  caught: 'a failure was caught',
+  unhandled: 'a rejected promise was not handled',
+  uncaught: 'an exception was not caught',
+} as const
+
+export interface Alarm {
+  /** Stands in the log line as well. */
+  readonly errorId: string
+  /** Unix milliseconds. */
+  readonly at: number
+}
+
+export interface Alarms {
+  /** The crash that the last run recorded, if this folder was given to `recordCrashesIn`. */
+  lastCrash(): CrashRecord | undefined
+  /** Counts of the present run. */
+  counts(): { readonly caught: number; readonly unhandled: number }
+  /** Called for each rejection that nothing handled. */
+  onUnhandled(listener: (alarm: Alarm) => void): void
+  /** Stores the crash count in this folder from now on. */
+  recordCrashesIn(folder: string): void
+}
+
+/** Lines about caught failures of one callback in this many milliseconds; more are counted, and the next line has the count. */
+const quietMs = 10_000
+/** Callbacks whose last line is known at the same time; their names are fixed words of the code. */
+const maxCallbacks = 500
+
+/** Listens to all three kinds. To be called once in a process, before anything can fail. */
+export function raiseAlarms(log: Log, now: () => number): Alarms {
+  let folder: string | undefined
+  let lastCrash: CrashRecord | undefined
+  let unhandled = 0
+  const listeners: ((alarm: Alarm) => void)[] = []
+
+  process.on('unhandledRejection', (cause) => {
+    unhandled++
+    const alarm = { errorId: randomUUID(), at: now() }
+    log.error(alarmMessages.unhandled, { errorId: alarm.errorId, count: unhandled, cause })
+    for (const listener of listeners) listener(alarm)
+  })
+  process.on('uncaughtException', (cause) => {
+    const errorId = randomUUID()
+    log.error(alarmMessages.uncaught, { errorId, cause })
+    if (folder !== undefined) countCrash(folder, errorId, now())
+    process.exit(exitCodes.crashed)
+  })
+  const caught = reportCaught(log, now)
+
+  return {
+    lastCrash: () => lastCrash,
+    counts: () => ({ caught: caught(), unhandled }),
+    onUnhandled: (listener) => void listeners.push(listener),
+    recordCrashesIn(path) {
+      folder = path
+      lastCrash = readCrashRecord(path)
+    },
+  }
+}
+
+/** Logs the failures that `safely` caught. Gives their number. */
+function reportCaught(log: Log, now: () => number): () => number {
+  let count = 0
+  const known = new Map<string, { at: number; silent: number }>()
+  caughtFailures.subscribe((message) => {
+    const { where, cause } = message as CaughtFailure
+    count++
+    const at = now()
+    const last = known.get(where)
+    if (last && Math.abs(at - last.at) < quietMs) {
+      last.silent++
+      return
+    }
+    if (known.size >= maxCallbacks) known.clear()
+    known.set(where, { at, silent: 0 })
+    const more = last && last.silent > 0 ? { notLogged: last.silent } : {}
+    log.error(alarmMessages.caught, { errorId: randomUUID(), where, count, ...more, cause })
+  })
+  return () => count
+}
