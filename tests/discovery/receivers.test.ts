@@ -1,7 +1,8 @@
 /** Receivers as they are: gpsd with the recordings of its own project (gpsfake), and NMEA 0183 from a pipe. */
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createWriteStream, existsSync, readFileSync } from 'node:fs'
+import { createWriteStream } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { createDiscoveryClient } from '@selvedge/client'
@@ -11,29 +12,28 @@ import { freePort } from '@selvedge/service-kit/testing'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { cliEnvOf, runCli } from '../harness/cli.ts'
 import { accessToken, createDeveloper, runtimeOf } from '../harness/flow.ts'
-import {
-  type Program,
-  root,
-  type Stack,
-  startProgram,
-  startStack,
-  temporaryFolder,
-} from '../harness/processes.ts'
+import { needs } from '../harness/installed.ts'
+import { type Program, type Stack, startProgram, startStack, temporaryFolder } from '../harness/processes.ts'
+import { readRecording, recordings } from '../harness/recordings.ts'
 
-const vectors = join(process.env.SELVEDGE_VECTORS ?? join(root, '../shared/vectors'), 'nmea')
-const recordings = ['bt451', 'bu353s4', 'garmin-10x', 'gps-360']
-const hasGpsfake = spawnSync('gpsfake', ['-h']).error === undefined
-const missing = !existsSync(vectors)
-  ? 'the recordings are not there'
-  : hasGpsfake
-    ? ''
-    : 'gpsfake is not installed'
 const fakes: ChildProcess[] = []
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+beforeAll(async () => {
+  folder = await temporaryFolder()
+})
+afterAll(() => folder.remove())
+
+/** A file of a recording's sentences alone, which is removed at the end. */
+async function writeSentences(name: (typeof recordings)[number]): Promise<string> {
+  const path = join(folder.path, `${name}.nmea`)
+  await writeFile(path, readRecording(name).sentences)
+  return path
+}
 
 /** gpsd on a port, with a recording in place of a receiver, over and over. */
-async function fakeReceiver(name: string, port?: number): Promise<number> {
+async function fakeReceiver(name: (typeof recordings)[number], port?: number): Promise<number> {
   port ??= await freePort()
-  const fake = spawn('gpsfake', ['-P', String(port), '-c', '0.005', join(vectors, `${name}.log`)], {
+  const fake = spawn('gpsfake', ['-P', String(port), '-c', '0.005', await writeSentences(name)], {
     stdio: 'ignore',
     detached: true,
   })
@@ -64,7 +64,7 @@ async function reportsOf(port: number, count: number): Promise<Reading[]> {
   return found
 }
 
-describe.skipIf(missing !== '')(`recordings${missing && `: ${missing}`}`, () => {
+describe('recorded receivers', () => {
   let stack: Stack
   let token: string
   beforeAll(async () => {
@@ -96,51 +96,60 @@ describe.skipIf(missing !== '')(`recordings${missing && `: ${missing}`}`, () => 
   }
   const fix = () => runtimeOf({ runtime: runtime! }).getGps({ edgeAccessToken: token })
 
-  it.each(recordings)('%s: our reading of the sentences is what gpsd says of them', async (name) => {
-    const own = createNmeaReader()(readFileSync(join(vectors, `${name}.log`), 'latin1'))
-    const theirs = await reportsOf(await fakeReceiver(name), 12)
-    expect(theirs.length).toBeGreaterThanOrEqual(12)
-    for (const each of theirs) {
-      const same = own.find(
-        (mine) => distanceBetween(mine.longitude, mine.latitude, each.longitude, each.latitude) < 0.5,
+  it.each(recordings)(
+    '%s: our reading of the sentences is what gpsd says of them',
+    needs('gpsd', 'gpsfake'),
+    async (name) => {
+      const own = createNmeaReader()(readRecording(name).sentences)
+      const theirs = await reportsOf(await fakeReceiver(name), 12)
+      expect(theirs.length).toBeGreaterThanOrEqual(12)
+      for (const each of theirs) {
+        const same = own.find(
+          (mine) => distanceBetween(mine.longitude, mine.latitude, each.longitude, each.latitude) < 0.5,
+        )
+        // The first place after a stretch without a fix, gpsd believes before GSA confirms it.
+        if (!same && each.mode === 2) continue
+        expect(same, JSON.stringify(each)).toBeDefined()
+      }
+      const both = theirs.filter(
+        (each) => each.time !== undefined && own.some((mine) => mine.time === each.time),
       )
-      // The first place after a stretch without a fix, gpsd believes before GSA confirms it.
-      if (!same && each.mode === 2) continue
-      expect(same, JSON.stringify(each)).toBeDefined()
-    }
-    const both = theirs.filter(
-      (each) => each.time !== undefined && own.some((mine) => mine.time === each.time),
-    )
-    for (const each of both) {
-      const mine = own.find(({ time }) => time === each.time)!
-      if (each.speed > 0) expect(mine.speed).toBeCloseTo(each.speed, 1)
-      if (each.bearing > 0) expect(mine.bearing).toBeCloseTo(each.bearing, 1)
-    }
-  })
+      for (const each of both) {
+        const mine = own.find(({ time }) => time === each.time)!
+        if (each.speed > 0) expect(mine.speed).toBeCloseTo(each.speed, 1)
+        if (each.bearing > 0) expect(mine.bearing).toBeCloseTo(each.bearing, 1)
+      }
+    },
+  )
 
-  it('the runtime follows gpsd without any client, and comes back when gpsd was away', async () => {
-    const port = await fakeReceiver('garmin-10x')
-    const program = await start(`gpsd://127.0.0.1:${port}`)
-    await expect
-      .poll(fix, { timeout: 20_000 })
-      .toMatchObject({ source: 'gpsd', accuracy: expect.any(Number) })
-    const { nodeId } = await runtimeOf({ runtime: program }).getMe()
-    const discovery = createDiscoveryClient({ url: stack.discovery.url })
-    await expect
-      .poll(() => discovery.lastFix(nodeId, token).catch(() => undefined), { timeout: 20_000 })
-      .toMatchObject({ source: 'gpsd' })
-    await endFakes()
-    await expect.poll(() => program.errors(), { timeout: 20_000 }).toContain('the receiver gives no fixes')
-    await fakeReceiver('garmin-10x', port)
-    await expect.poll(() => program.errors(), { timeout: 20_000 }).toContain('the receiver gives fixes again')
-  })
+  it(
+    'the runtime follows gpsd without any client, and comes back when gpsd was away',
+    needs('gpsd', 'gpsfake'),
+    async () => {
+      const port = await fakeReceiver('garmin-10x')
+      const program = await start(`gpsd://127.0.0.1:${port}`)
+      await expect
+        .poll(fix, { timeout: 20_000 })
+        .toMatchObject({ source: 'gpsd', accuracy: expect.any(Number) })
+      const { nodeId } = await runtimeOf({ runtime: program }).getMe()
+      const discovery = createDiscoveryClient({ url: stack.discovery.url })
+      await expect
+        .poll(() => discovery.lastFix(nodeId, token).catch(() => undefined), { timeout: 20_000 })
+        .toMatchObject({ source: 'gpsd' })
+      await endFakes()
+      await expect.poll(() => program.errors(), { timeout: 20_000 }).toContain('the receiver gives no fixes')
+      await fakeReceiver('garmin-10x', port)
+      await expect
+        .poll(() => program.errors(), { timeout: 20_000 })
+        .toContain('the receiver gives fixes again')
+    },
+  )
 
   it('a receiver on a pipe: partial lines, noise, then fixes', async () => {
-    const folder = await temporaryFolder()
     const pipe = join(folder.path, 'receiver')
     execFileSync('mkfifo', [pipe])
     const output = createWriteStream(pipe)
-    const log = readFileSync(join(vectors, 'bu353s4.log'), 'latin1')
+    const log = readRecording('bu353s4').sentences
     try {
       await start(`nmea:${pipe}`)
       output.write('\u0000\u00ff$GPRM')
@@ -155,15 +164,17 @@ describe.skipIf(missing !== '')(`recordings${missing && `: ${missing}`}`, () => 
     } finally {
       output.destroy()
       await runtime?.stop()
-      await folder.remove()
     }
   })
 
   it('the command follows a file, and records what is worth it', async () => {
     await start('')
     const env = { ...cliEnvOf(stack), SELVEDGE_RUNTIME_URL: runtime!.url, SELVEDGE_ACCESS_TOKEN: token }
-    const { out, code } = await runCli(['gps', 'follow', '--nmea', join(vectors, 'bt451.log'), '--json'], env)
-    expect(code).toBe(0)
+    const { out, code, errors } = await runCli(
+      ['gps', 'follow', '--nmea', await writeSentences('bt451'), '--json'],
+      env,
+    )
+    expect(code, errors).toBe(0)
     const { read, recorded } = JSON.parse(out) as { read: number; recorded: number }
     expect(recorded).toBeGreaterThan(1)
     expect(recorded).toBeLessThan(read / 2)

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createDiscoveryClient, type RpcFailure } from '@selvedge/client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { accessToken, adminOf, createDeveloper, runtimeOf } from '../harness/flow.ts'
+import { needs } from '../harness/installed.ts'
 import { type Program, type Stack, startProgram, startStack } from '../harness/processes.ts'
 
 let stack: Stack
@@ -289,7 +290,7 @@ describe('the state of a node', () => {
 })
 
 describe('TLS', () => {
-  it('with a key is served like the plain listener', async () => {
+  it('with a key is served like the plain listener', needs('openssl'), async () => {
     await runtime.stop()
     const files = { key: join(stack.state, 'tls.key'), cert: join(stack.state, 'tls.crt') }
     execFileSync(

@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { needs } from '../harness/installed.ts'
 import { root, temporaryFolder } from '../harness/processes.ts'
 
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
@@ -51,7 +52,7 @@ it('npm start prints that it is ready, with the three URLs, and writes them down
   })
 })
 
-it("the README's lines do what it says", async () => {
+it("the README's lines do what it says", needs('curl'), async () => {
   expect(lines).toContain('getEdgeIdToken')
   const script = `set -euo pipefail\n${lines}`
   const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd: root, env: env() })

@@ -405,7 +405,7 @@ describe('the REST twin', () => {
   const post = (headers: Record<string, string>, body: Buffer, token: string | null = services.token) =>
     callUrl(`${services.url()}/mcm/v1/images`, { method: 'POST', headers, body, token })
 
-  it('takes an archive as the multipart field "image", from curl as it is', async () => {
+  it('takes an archive as the multipart field "image", from curl as it is', needs('curl'), async () => {
     const path = writeFile(folder, 'rest.tar', functionImage(handler, 'rest'))
     const answer = JSON.parse(
       execFileSync(

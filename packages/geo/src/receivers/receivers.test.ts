@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { readRecording, recordings } from '../../../../tests/harness/recordings.ts'
 import { distanceBetween } from '../sphere.ts'
 import { parseSource } from './follow.ts'
 import { createGpsdReader } from './gpsd.ts'
@@ -95,26 +95,18 @@ it.each([
   ['gpsd://x/y', undefined],
 ])('source %s', (text, expected) => expect(parseSource(text)).toEqual(expected))
 
-/** What the gpsd project recorded of receivers, and the places that gpsd makes of them. */
-const vectors = process.env.SELVEDGE_VECTORS
-  ? new URL(`file://${process.env.SELVEDGE_VECTORS}/nmea/`)
-  : new URL('../../../../../shared/vectors/nmea/', import.meta.url)
-
-describe.skipIf(!existsSync(vectors))('recorded receivers', () => {
-  it.each(['bt451', 'bu353s4', 'garmin-10x', 'gps-360'])(
-    '%s: the places that gpsd reports, and no other',
-    (name) => {
-      const own = createNmeaReader()(readFileSync(new URL(`${name}.log`, vectors), 'latin1'))
-      const theirs = createGpsdReader()(readFileSync(new URL(`${name}.log.chk`, vectors), 'latin1'))
-      expect(own.length).toBeGreaterThan(3)
-      const isAt = (a: Reading) => (b: Reading) =>
-        distanceBetween(a.longitude, a.latitude, b.longitude, b.latitude) < 0.2
-      // gpsd waits for the rest of a moment, which the end of a recording may cut off.
-      expect(own.slice(0, -1).filter((each) => !theirs.some(isAt(each)))).toEqual([])
-      // After a stretch without a fix gpsd believes the first place, and ours the first one that GSA confirms.
-      const missed = theirs.filter((each) => !own.some(isAt(each)))
-      expect(missed.length).toBeLessThanOrEqual(1)
-      expect(missed.every((each) => each.mode === 2 && each.accuracy === undefined)).toBe(true)
-    },
-  )
+describe('recorded receivers', () => {
+  it.each(recordings)('%s: the positions that gpsd reports, and no other', (name) => {
+    const { sentences, positions: theirs } = readRecording(name)
+    const own = createNmeaReader()(sentences)
+    expect(own.length).toBeGreaterThan(3)
+    const isAt = (a: Reading) => (b: Reading) =>
+      distanceBetween(a.longitude, a.latitude, b.longitude, b.latitude) < 0.2
+    // gpsd waits for the rest of a moment, which the end of a recording may cut off.
+    expect(own.slice(0, -1).filter((each) => !theirs.some(isAt(each)))).toEqual([])
+    // After a stretch without a fix gpsd accepts the first position, our reader the first one that a GSA sentence confirms.
+    const missed = theirs.filter((each) => !own.some(isAt(each)))
+    expect(missed.length).toBeLessThanOrEqual(1)
+    expect(missed.every((each) => each.mode === 2 && each.accuracy === undefined)).toBe(true)
+  })
 })
