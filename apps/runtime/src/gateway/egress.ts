@@ -1,41 +1,19 @@
-/** The way out for functions: HTTP to the hosts that `MCM.OUTBOUND` lists, asked over the instance's own socket. */
-import { lookup } from 'node:dns/promises'
-import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
-import { BlockList, isIP } from 'node:net'
+/** The way out for services: HTTP to the hosts that `MCM.OUTBOUND` lists, asked over the instance's own socket. */
+import {
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http'
+import { isIP } from 'node:net'
+import { guardedLookup, kindOf, type Resolve, resolveName } from '@selvedge/service-kit/addresses'
+import { safely } from '@selvedge/service-kit/safely'
 import { responseHeaders, withoutHopByHop } from './headers.ts'
 
 /** Milliseconds without a byte after which a call counts as lost. */
-const patience = 60_000
-
-/**
- * Addresses that a host *name* may not lead to: this device, its link, and what only its own network should see
- * (RFC 6890). Whoever wants one of them lists the address itself, so that no name server decides it.
- */
-const inner = new BlockList()
-for (const [net, bits] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-  ['224.0.0.0', 3],
-] as const)
-  inner.addSubnet(net, bits, 'ipv4')
-for (const [net, bits] of [
-  ['::', 127],
-  ['fc00::', 7],
-  ['fe80::', 10],
-  ['ff00::', 8],
-] as const)
-  inner.addSubnet(net, bits, 'ipv6')
-
-const isInner = (address: string): boolean => {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  const plain = mapped ?? address
-  return inner.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4')
-}
+const idleMs = 60_000
+/** Statuses that an answer may have. Node passes others on as well, and refuses to send them. */
+const statuses = { min: 200, max: 599 }
 
 /** Whether a list such as `api.example.com`, `10.0.0.5:8080` holds the host and port of a URL. */
 export function isListed(outbound: readonly string[], { hostname, port, protocol }: URL): boolean {
@@ -47,62 +25,92 @@ export function isListed(outbound: readonly string[], { hostname, port, protocol
 }
 
 const refuse = (response: ServerResponse, why: string): void => {
+  if (response.headersSent || response.destroyed) return
   // What the function's fetch throws.
   response.writeHead(403, { 'x-selvedge-refused': why.replaceAll(/[^\x20-\x7e]/g, '?') }).end()
 }
 
-/** Passes one request on to where it wants to go, if that is listed. */
-export async function passOut(
+/**
+ * Passes one request on to where it wants to go, if that is listed. A host *name* leads to public addresses only, whatever a
+ * name server says; an address that is not public has to be listed itself.
+ *
+ * @param target URL of the call
+ * @param outbound the hosts that are listed
+ * @param resolve for tests
+ */
+export function passOut(
   request: IncomingMessage,
   response: ServerResponse,
   target: string,
   outbound: readonly string[],
-): Promise<void> {
+  resolve: Resolve = resolveName,
+): void {
   request.on('error', () => undefined)
   const url = URL.parse(target)
-  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '')
-    return refuse(response, `${target.slice(0, 200)} is not an http or https URL`)
-  if (!isListed(outbound, url))
-    return refuse(
-      response,
-      `${url.host} is not listed in MCM.OUTBOUND; deploy the container with "MCM.OUTBOUND": "${[...outbound, url.host].join(',')}"`,
-    )
-  const { hostname } = url
-  const literal = hostname.replace(/^\[|\]$/g, '')
-  let address = literal
-  if (isIP(literal) === 0) {
-    const found = await lookup(literal).catch(() => undefined)
-    if (!found) return refuse(response, `${hostname} can't be resolved`)
-    if (isInner(found.address))
-      return refuse(
-        response,
-        `${hostname} resolves to ${found.address}, which is not public; list the address itself if it is meant`,
-      )
-    address = found.address
-  }
-  const send = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
-  const outgoing = send(
-    {
-      host: address,
-      ...(isIP(literal) === 0 && { servername: hostname }),
-      port: url.port || (url.protocol === 'https:' ? 443 : 80),
-      path: url.pathname + url.search,
-      method: request.method,
-      headers: [...withoutHopByHop(request.rawHeaders), 'Host', url.host],
-      timeout: patience,
-      agent: false,
-    },
-    (incoming) => {
-      response.writeHead(incoming.statusCode!, responseHeaders(incoming.rawHeaders, false))
-      incoming.on('error', () => response.destroy())
-      incoming.pipe(response)
-    },
-  )
-  outgoing.on('timeout', () => outgoing.destroy(new Error(`nothing came for ${patience / 1000} s`)))
-  outgoing.on('error', (cause) => {
+  const problem = problemWith(url, target, outbound)
+  if (url && problem === undefined) passOn(request, response, url, resolve)
+  else refuse(response, problem ?? '')
+}
+
+function problemWith(url: URL | null, target: string, outbound: readonly string[]): string | undefined {
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username + url.password !== '')
+    return `${target.slice(0, 200)} is not an http or https URL without a user name`
+  if (isListed(outbound, url)) return undefined
+  return `${url.host} is not listed in MCM.OUTBOUND; deploy the container with "MCM.OUTBOUND": "${[...outbound, url.host].join(',')}"`
+}
+
+function passOn(request: IncomingMessage, response: ServerResponse, url: URL, resolve: Resolve): void {
+  let outgoing: ClientRequest | undefined
+  const refuseCall = safely('egress.refuse', (cause: unknown) => {
+    outgoing?.destroy()
     if (response.headersSent) response.destroy()
-    else refuse(response, `${url.host}: ${cause.message}`)
+    else refuse(response, `${url.host}: ${(cause as Error).message}`)
   })
-  response.on('close', () => outgoing.destroy())
-  request.pipe(outgoing)
+  const pass = () => {
+    outgoing = send(request, url, resolve)
+    outgoing.on(
+      'response',
+      safely('egress.response', (incoming: IncomingMessage) => answer(incoming, response), refuseCall),
+    )
+    outgoing.on('error', refuseCall)
+    // An answer that asks for another protocol has neither a response nor an error.
+    outgoing.on('close', () => {
+      if (!response.headersSent) refuseCall(new Error('the connection was closed without an answer'))
+    })
+    response.on('close', () => outgoing?.destroy())
+    request.pipe(outgoing)
+  }
+  safely('egress.request', pass, refuseCall)()
+}
+
+/** @throws TypeError for a method or header that Node does not send */
+function send(request: IncomingMessage, url: URL, resolve: Resolve): ClientRequest {
+  const start = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const outgoing = start({
+    host,
+    ...(isIP(host) === 0 && { servername: host }),
+    lookup: guardedLookup(
+      (address) => kindOf(address) === 'public',
+      resolve,
+      'list the address itself if it is meant',
+    ),
+    port: url.port || (url.protocol === 'https:' ? 443 : 80),
+    path: url.pathname + url.search,
+    method: request.method,
+    headers: [...withoutHopByHop(request.rawHeaders), 'Host', url.host],
+    timeout: idleMs,
+    agent: false,
+  })
+  outgoing.on('timeout', () => outgoing.destroy(new Error(`no data for ${idleMs / 1000} s`)))
+  return outgoing
+}
+
+function answer(incoming: IncomingMessage, response: ServerResponse): void {
+  const { statusCode = 0, rawHeaders } = incoming
+  if (statusCode < statuses.min || statusCode > statuses.max)
+    throw new Error(`it answered with the status ${statusCode}`)
+  response.writeHead(statusCode, responseHeaders(rawHeaders, false))
+  incoming.on('error', () => response.destroy())
+  incoming.pipe(response)
 }

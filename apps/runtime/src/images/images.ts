@@ -212,7 +212,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
             .replace(/\.(tar|tgz|gz)+$/, ''),
         )
       const { claim, watch } = guard
-      const packed = await pullImage(blobs, source, { authFile: parts.authFile, claim, watch })
+      const packed = await pullImage(blobs, source, { authFile: parts.authFile, claim, watch, maxSize })
       return admit(owner, packed, source)
     },
     async receive(owner, content, length = 0) {

@@ -1,12 +1,21 @@
 /** A reader of OCI registries (OCI distribution specification 1.1 § 3, bearer and basic authentication). */
 import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { IncomingMessage } from 'node:http'
 import { RpcError } from '@selvedge/protocol'
+import * as z from 'zod'
 import { type Packed, parseDocument } from '../archive.ts'
 import type { Blobs, Draft } from '../blobs.ts'
 import { chooseManifest, indexDocument, manifestDocument } from '../manifest.ts'
-import { httpGet, readText, unavailable } from './http-get.ts'
+import {
+  type Answer,
+  type HttpGet,
+  type HttpGetOptions,
+  isLoopbackHost,
+  openHttpGet,
+  readText,
+  readUrl,
+  unavailable,
+} from './http-get.ts'
 import { type Reference, readReference } from './reference.ts'
 
 const manifestTypes = [
@@ -16,8 +25,11 @@ const manifestTypes = [
   'application/vnd.docker.distribution.manifest.v2+json',
 ].join(', ')
 
-/** Only the loopback may be spoken to without TLS, as with Docker and Podman. */
-const isLoopback = (registry: string) => /^(localhost|127(\.\d{1,3}){3})(:\d+)?$/.test(registry)
+/** Largest documents in bytes: manifests as registries themselves limit them, and answers of token services. */
+const maxManifest = 4 * 1024 * 1024
+const maxTokenAnswer = 64 * 1024
+/** More layers than an engine can stack. */
+const maxLayers = 200
 
 export interface PullOptions {
   /** File in the form of Docker's config.json: `{ "auths": { "<registry>": { "auth": base64("user:password") } } }`. Empty: none. */
@@ -25,28 +37,35 @@ export interface PullOptions {
   /** Called with the bytes that are to come, before the first of them does. @throws to refuse */
   readonly claim: (bytes: number) => Promise<void>
   readonly watch: (content: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>
+  /** Limit in bytes of all layers as they are transferred. */
+  readonly maxSize: number
+  /** For tests. */
+  readonly http?: HttpGetOptions
 }
 
 /** @throws RpcError `registry_unavailable`, `not_found`, `digest_mismatch`, `invalid_image`; then nothing is left of it */
 export async function pullImage(blobs: Blobs, source: string, options: PullOptions): Promise<Packed> {
   const reference = readReference(source)
   const { registry, repository } = reference
-  const base = `${isLoopback(registry) ? 'http' : 'https'}://${registry}/v2/${repository}`
-  const get = authenticated(reference, await readCredentials(options.authFile, registry))
+  const base = `${isLoopbackHost(registry) ? 'http' : 'https'}://${registry}/v2/${repository}`
+  const credentials = await readCredentials(options.authFile, registry)
+  const get = authenticated(reference, credentials, await openHttpGet(registry, options.http))
 
   async function document(
     version: string,
     expected: string | undefined,
   ): Promise<{ text: string; type: string }> {
-    const response = await get(`${base}/manifests/${version}`, { Accept: manifestTypes })
-    const text = await readText(response)
+    const answer = await get(`${base}/manifests/${version}`, { Accept: manifestTypes })
+    const text = await readText(answer, maxManifest).catch((cause) => {
+      throw cause instanceof RpcError ? cause : unavailable(base, (cause as Error).message, cause)
+    })
     const digest = `sha256:${hash('sha256', text, 'hex')}`
     if (expected !== undefined && digest !== expected)
       throw new RpcError(
         'digest_mismatch',
         `the manifest of ${source} should be ${expected} and is ${digest}`,
       )
-    return { text, type: response.headers['content-type'] ?? '' }
+    return { text, type: answer.headers['content-type'] ?? '' }
   }
 
   let { text, type } = await document(reference.version, reference.digest)
@@ -55,6 +74,7 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
     text = (await document(digest, digest)).text
   }
   const manifest = parseDocument(text, manifestDocument, 'the manifest of the registry')
+  expectSmall(manifest, options.maxSize)
   const missing = []
   for (const each of [manifest.config, ...manifest.layers])
     if (!(await blobs.has(each.digest))) missing.push(each)
@@ -62,19 +82,20 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
 
   const drafts: Draft[] = []
   try {
-    const fetch = async (digest: string): Promise<Draft> => {
+    const fetch = async ({ digest, size }: Blob): Promise<Draft> => {
       const draftOf = (content: AsyncIterable<Uint8Array>) => blobs.draft(options.watch(content), digest)
+      const download = async () => limited((await get(`${base}/blobs/${digest}`, {})).body, size, digest)
       const stored = (await blobs.has(digest))
         ? // What is damaged on the disk is downloaded again.
           await draftOf(blobs.read(digest)).catch(() => undefined)
         : undefined
-      const draft = stored ?? (await draftOf(await get(`${base}/blobs/${digest}`, {})))
+      const draft = stored ?? (await draftOf(await download()))
       drafts.push(draft)
       return draft
     }
-    const config = await fetch(manifest.config.digest)
+    const config = await fetch(manifest.config)
     const layers: Draft[] = []
-    for (const { digest } of manifest.layers) layers.push(await fetch(digest))
+    for (const each of manifest.layers) layers.push(await fetch(each))
     return { config, layers, repoTags: [reference.text], drafts }
   } catch (cause) {
     await blobs.discard(drafts)
@@ -83,28 +104,58 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   }
 }
 
-type Get = (url: string, headers: Readonly<Record<string, string>>) => Promise<IncomingMessage>
+interface Blob {
+  readonly digest: string
+  readonly size: number
+}
 
-/** Answers the challenge of a registry once, and keeps what came of it for the requests that follow (RFC 6750 § 3, RFC 7617). */
-function authenticated({ registry, repository, text }: Reference, credentials: string | undefined): Get {
+/** @throws RpcError `invalid_image` */
+function expectSmall({ config, layers }: { config: Blob; layers: readonly Blob[] }, maxSize: number): void {
+  if (layers.length > maxLayers)
+    throw new RpcError('invalid_image', `the image has ${layers.length} layers; the limit is ${maxLayers}`)
+  const size = layers.reduce((sum, each) => sum + each.size, 0)
+  if (size > maxSize || config.size > maxManifest)
+    throw new RpcError(
+      'invalid_image',
+      `the image has ${size} bytes; the limit is ${maxSize} (images.maxSize)`,
+    )
+}
+
+/** The chunks of a blob, which is as long as its manifest says. @throws RpcError `digest_mismatch` */
+async function* limited(
+  content: AsyncIterable<Uint8Array>,
+  size: number,
+  digest: string,
+): AsyncGenerator<Uint8Array> {
+  let left = size
+  for await (const chunk of content) {
+    left -= chunk.length
+    if (left < 0)
+      throw new RpcError('digest_mismatch', `${digest} should have ${size} bytes, and more were sent`)
+    yield chunk
+  }
+}
+
+const tokenAnswer = z.object({ token: z.string().optional(), access_token: z.string().optional() })
+
+/** Answers the challenge of a registry once, and uses the outcome for the requests that follow (RFC 6750 § 3, RFC 7617). */
+function authenticated(
+  { registry, repository, text }: Reference,
+  credentials: string | undefined,
+  httpGet: HttpGet,
+): HttpGet {
   let authorization: string | undefined
 
-  async function answer(challenge: string): Promise<string | undefined> {
+  async function answer(challenge: string, from: string): Promise<string | undefined> {
     if (/^basic/i.test(challenge)) return credentials && `Basic ${credentials}`
     const value = (name: string) => new RegExp(`${name}="([^"]*)"`).exec(challenge)?.[1]
     const realm = value('realm')
     if (!/^bearer/i.test(challenge) || realm === undefined) return undefined
-    const url = new URL(realm)
-    if (url.protocol !== 'https:' && !isLoopback(url.host))
-      throw unavailable(realm, 'it asks for credentials without TLS')
+    const url = readUrl(realm, from)
     url.searchParams.set('service', value('service') ?? registry)
     url.searchParams.set('scope', value('scope') ?? `repository:${repository}:pull`)
-    const response = await httpGet(url.href, credentials ? { Authorization: `Basic ${credentials}` } : {})
-    const body = await readText(response)
-    if (response.statusCode !== 200)
-      throw unavailable(realm, `it refused a token with ${response.statusCode}`)
-    const { token, access_token } = JSON.parse(body) as { token?: string; access_token?: string }
-    return `Bearer ${token ?? access_token}`
+    const answered = await httpGet(url.href, credentials ? { Authorization: `Basic ${credentials}` } : {})
+    return `Bearer ${await readToken(answered, url)}`
   }
 
   return async (url, headers) => {
@@ -112,21 +163,34 @@ function authenticated({ registry, repository, text }: Reference, credentials: s
       httpGet(url, authorization === undefined ? headers : { ...headers, Authorization: authorization })
     let response = await ask()
     const challenge = response.headers['www-authenticate']
-    if (response.statusCode === 401 && challenge !== undefined) {
-      response.resume()
-      authorization = await answer(challenge)
+    if (response.status === 401 && challenge !== undefined) {
+      response.discard()
+      authorization = await answer(challenge, url)
       if (authorization !== undefined) response = await ask()
     }
-    const { statusCode = 0 } = response
-    if (statusCode === 200) return response
-    response.resume()
-    if (statusCode === 404) throw new RpcError('not_found', `${registry} has no ${text}`)
-    const refused = statusCode === 401 || statusCode === 403
-    throw unavailable(
-      url,
-      refused ? `it refused the credentials (${statusCode})` : `it answered ${statusCode}`,
-    )
+    const { status } = response
+    if (status === 200) return response
+    response.discard()
+    if (status === 404) throw new RpcError('not_found', `${registry} has no ${text}`)
+    const refused = status === 401 || status === 403
+    throw unavailable(url, refused ? `it refused the credentials (${status})` : `it answered ${status}`)
   }
+}
+
+/** @throws RpcError `registry_unavailable` */
+async function readToken(answered: Answer, { href }: URL): Promise<string> {
+  if (answered.status !== 200) {
+    answered.discard()
+    throw unavailable(href, `it refused a token with ${answered.status}`)
+  }
+  try {
+    const { token, access_token } = tokenAnswer.parse(JSON.parse(await readText(answered, maxTokenAnswer)))
+    const found = token ?? access_token
+    if (found !== undefined && /^[\x21-\x7e]+$/.test(found)) return found
+  } catch (cause) {
+    throw unavailable(href, 'it sent an answer that is no token', cause)
+  }
+  throw unavailable(href, 'it sent an answer without a token')
 }
 
 async function readCredentials(file: string, registry: string): Promise<string | undefined> {
