@@ -1,5 +1,5 @@
 /** The JSON protocol of gpsd (gpsd_json(5)): reports of the class TPV. */
-import { createLineSplitter, isPlace, type Reading, type ReceiverReader } from './reading.ts'
+import { createLineSplitter, isSound, type Reading, type ReceiverReader } from './reading.ts'
 
 /** Asks for reports; sent once a connection. */
 export const watchCommand = '?WATCH={"enable":true,"json":true};\n'
@@ -21,11 +21,11 @@ function readReport(line: string): Reading | undefined {
   }
   const { class: kind, mode, lon, lat, speed = 0, track = 0, time } = json ?? {}
   if (kind !== 'TPV' || (mode !== 2 && mode !== 3)) return undefined
-  if (typeof lon !== 'number' || typeof lat !== 'number' || !isPlace(lon, lat)) return undefined
-  if (typeof speed !== 'number' || typeof track !== 'number' || speed < 0 || track < 0) return undefined
+  if (typeof lon !== 'number' || typeof lat !== 'number') return undefined
+  if (typeof speed !== 'number' || typeof track !== 'number') return undefined
   const accuracy = accuracyOf(json)
   const at = typeof time === 'string' ? Date.parse(time) : Number.NaN
-  return {
+  const reading: Reading = {
     longitude: lon,
     latitude: lat,
     speed,
@@ -34,6 +34,7 @@ function readReport(line: string): Reading | undefined {
     mode,
     ...(!Number.isNaN(at) && { time: at }),
   }
+  return isSound(reading) ? reading : undefined
 }
 
 /** The error of the place; older versions tell it for each axis. */

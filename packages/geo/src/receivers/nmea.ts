@@ -1,5 +1,5 @@
 /** NMEA 0183: the sentences RMC, GGA, GNS, GLL, GSA and VTG of any talker. Others, and those with a wrong checksum, are passed over. */
-import { createLineSplitter, isPlace, type Reading, type ReceiverReader } from './reading.ts'
+import { createLineSplitter, isSound, type Reading, type ReceiverReader } from './reading.ts'
 
 /** The standard allows 82 characters; receivers send longer ones. */
 const longest = 256
@@ -67,7 +67,7 @@ export function createNmeaReader(): ReceiverReader {
       // GNS tells a mode for each system: a letter other than N is a fix.
       if (kind === 'GGA' ? fields[6] === '0' || fields[6] === '' : !/[^N]/.test(fields[6] ?? ''))
         epoch.isVoid = true
-      if (fields[8]) dilution = Number(fields[8])
+      if (fields[8]) dilution = dilutionOf(fields[8])
       Object.assign(epoch, placed(fields, 2))
     } else if (kind === 'GLL') {
       enter(fields[5]!, out)
@@ -76,7 +76,7 @@ export function createNmeaReader(): ReceiverReader {
     } else if (kind === 'GSA') {
       const told = Number(fields[2])
       mode = told === 1 || told === 2 || told === 3 ? told : undefined
-      if (fields[16]) dilution = Number(fields[16])
+      if (fields[16]) dilution = dilutionOf(fields[16])
     } else if (kind === 'VTG') {
       if (fields[1]) epoch.bearing = wrap(Number(fields[1]))
       if (fields[5]) epoch.speed = Number(fields[5]) * knot
@@ -94,9 +94,6 @@ const newEpoch = (time: string): Epoch => ({ time, isVoid: false, isTold: false 
 
 const wrap = (degrees: number): number => (degrees < 360 ? degrees : degrees % 360)
 
-const isSound = ({ longitude, latitude, speed, bearing, accuracy = 0 }: Reading): boolean =>
-  isPlace(longitude, latitude) && speed >= 0 && bearing >= 0 && accuracy >= 0
-
 /** The fields of a sentence whose checksum is right: all between $ and *, exclusively ored. */
 function checked(line: string): string[] | undefined {
   const [, body, sum] = /^\$([A-Z]{2}[A-Z]{3},[^*$]*)\*([0-9A-Fa-f]{2})\s*$/.exec(line) ?? []
@@ -104,6 +101,12 @@ function checked(line: string): string[] | undefined {
   let xor = 0
   for (let at = 0; at < body.length; at++) xor ^= body.charCodeAt(at)
   return xor === Number.parseInt(sum!, 16) ? body.split(',') : undefined
+}
+
+/** Receivers write 99.99 where they know of none; what is far beyond it is no dilution. */
+function dilutionOf(text: string): number | undefined {
+  const value = Number(text)
+  return value >= 0 && value < 10_000 ? value : undefined
 }
 
 /** Latitude, N or S, longitude, E or W, from one field on. */

@@ -39,3 +39,9 @@ export function createLineSplitter(longest: number): (chunk: string) => string[]
 
 export const isPlace = (longitude: number, latitude: number): boolean =>
   Math.abs(longitude) <= 180 && Math.abs(latitude) <= 90
+
+/** Whether every number of a reading is finite and in its range: `1e999` is a number in JSON, and infinite. */
+export const isSound = ({ longitude, latitude, speed, bearing, accuracy = 0 }: Reading): boolean =>
+  isPlace(longitude, latitude) && isLength(speed) && isLength(accuracy) && bearing >= 0 && bearing < 360
+
+const isLength = (value: number): boolean => value >= 0 && value <= Number.MAX_VALUE

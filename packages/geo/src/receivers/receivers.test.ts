@@ -42,6 +42,7 @@ describe('NMEA 0183', () => {
     ['a latitude beyond the pole', rmc({ place: '9107.038,N,01131.000,E' })],
     ['minutes of sixty and more', rmc({ place: '4860.000,N,01131.000,E' })],
     ['no place', rmc({ place: ',,,' })],
+    ['a speed beyond all numbers', sum('GPRMC,123519.00,A,4807.038,N,01131.000,E,1e999,084.4,230394,,,A')],
     ['a line without end', `$GPRMC,${'1'.repeat(5000)}`],
     ['half a line', rmc().slice(0, 30)],
     ['nothing of NMEA', 'hello\r\n{"class":"TPV"}\r\n\r\n'],
@@ -50,6 +51,14 @@ describe('NMEA 0183', () => {
     expect(read(text)).toEqual([])
     const next = sum('GPGSA,A,2,,,,,,,,,,,,,,,') + rmc({ time: '130000.00' })
     expect(read(`\r\n${next}`)).toMatchObject([{ mode: 2 }])
+  })
+
+  it('leaves out an accuracy that is no number, or none that a receiver can mean', () => {
+    for (const dilution of ['1e308', 'x', '-1', '10000']) {
+      const [reading] = createNmeaReader()(sum(`GPGSA,A,3,04,05,,,,,,,,,,,2.5,${dilution},2.1`) + rmc())
+      expect(reading).toMatchObject({ mode: 3 })
+      expect(reading).not.toHaveProperty('accuracy')
+    }
   })
 
   it('tells a moment without RMC when the next one begins', () => {
@@ -74,6 +83,11 @@ describe('gpsd', () => {
     for (const text of [
       tpv({ mode: 1 }),
       tpv({ lat: 91 }),
+      tpv({}).replace('"lon":1', '"lon":1,"track":1e999'),
+      tpv({}).replace('"lon":1', '"lon":1,"speed":1e999'),
+      tpv({}).replace('"lon":1', '"lon":1,"eph":1e999'),
+      tpv({ eph: -1 }),
+      tpv({ track: -1 }),
       tpv({ lon: 'x' }),
       '{"class":"SKY"}\n',
       'null\n',

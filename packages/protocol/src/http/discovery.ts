@@ -29,13 +29,16 @@ export const maxFixes = 100
 export const fixSources = ['api', 'gpsd', 'nmea'] as const
 export type FixSource = (typeof fixSources)[number]
 
+/** The latest moment that a date can be, in Unix milliseconds (ECMA-262 § 21.4.1.1): a later one cannot be written as text. */
+export const maxTime = 8.64e15
+
 /** A fix as a node reports it. Degrees (WGS 84), metres a second, and the time it was taken in Unix milliseconds. */
 export const fix = z.strictObject({
   longitude: z.number().min(-180).max(180),
   latitude: z.number().min(-90).max(90),
   speed: z.number().min(0),
   bearing: z.number().min(0).lt(360),
-  fixedAt: z.number().int().min(0),
+  fixedAt: z.number().int().min(0).max(maxTime),
   accuracy: z
     .number()
     .min(0)

@@ -11,7 +11,7 @@ const almostFix = fc.record(
     latitude: edges(-90, 90, -90.1),
     speed: edges(0, -1, 3),
     bearing: edges(0, 360, 359.9),
-    fixedAt: edges(0, 1, 1.5, 2 ** 53, -1),
+    fixedAt: edges(0, 1, 1.5, 8.64e15, 8.64e15 + 1, 2 ** 53, -1),
     accuracy: edges(0, 5, -1),
     source: fc.constantFrom('api', 'gpsd', 'nmea', 'guess', 1),
     other: fc.constant(1),

@@ -1,4 +1,4 @@
-import { type Fix, fixSources, maxFixes } from './discovery.ts'
+import { type Fix, fixSources, maxFixes, maxTime } from './discovery.ts'
 
 const members: ReadonlySet<string> = new Set([
   'longitude',
@@ -41,7 +41,7 @@ function readFix(json: unknown): Fix | undefined {
   const { longitude, latitude, speed, bearing, fixedAt, accuracy, source = 'api' } = given
   if (!within(longitude, -180, 180) || !within(latitude, -90, 90)) return undefined
   if (!within(speed, 0, Number.MAX_VALUE) || !within(bearing, 0, 360) || bearing === 360) return undefined
-  if (!within(fixedAt, 0, Number.MAX_SAFE_INTEGER) || !Number.isInteger(fixedAt)) return undefined
+  if (!within(fixedAt, 0, maxTime) || !Number.isInteger(fixedAt)) return undefined
   if (accuracy !== undefined && !within(accuracy, 0, Number.MAX_VALUE)) return undefined
   if (!(fixSources as readonly unknown[]).includes(source)) return undefined
   const fix = { longitude, latitude, speed, bearing, fixedAt, source: source as Fix['source'] }

@@ -106,7 +106,7 @@ export const accessProfile: TokenProfile<AccessClaims> = {
     }
     if (typeof payload.node_id !== 'string' || !nodeIdPattern.test(payload.node_id))
       return 'claim "node_id" is not a node ID'
-    if (payload.cnf !== undefined && !nonEmpty((payload.cnf as JsonObject).jkt))
+    if (payload.cnf !== undefined && !nonEmpty((payload.cnf as JsonObject | null)?.jkt))
       return 'claim "cnf.jkt" is not a thumbprint'
     return typeof payload.scope === 'string' ? undefined : 'claim "scope" is not a string'
   },

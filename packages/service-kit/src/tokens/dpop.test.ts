@@ -55,6 +55,16 @@ describe('a DPoP proof', () => {
     expect(check(proof)).toBe('use_dpop_nonce')
   })
 
+  it('with a forged nonce in characters of several bytes is to be repeated, like any other', () => {
+    const [time = '', mac = ''] = verifier.nonce().split('.')
+    expect(check(prove({ nonce: `${time}.${'é'.repeat(mac.length)}` }))).toBe('use_dpop_nonce')
+  })
+
+  it('whose claims are objects that cannot become a text is refused', async () => {
+    for (const claim of [{ toString: 1, valueOf: 1 }, ['x'], null])
+      expect(check(await altered({}, { htm: claim, htu: claim }))).toBe('invalid_dpop_proof')
+  })
+
   it('with a nonce of the service is good whatever the clock of the device says', () => {
     expect(check(prove({ clock: { now: () => 0 } }))).toBe('accepted')
     expect(check(prove({ clock: { now: () => 4e12 } }))).toBe('accepted')

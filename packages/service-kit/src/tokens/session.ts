@@ -150,7 +150,8 @@ export function createSessionKeeper(secret: Uint8Array, clock: Clock): SessionKe
       // From here on the ticket is known to be one of ours.
       const plain = Buffer.from(ticket, 'base64url')
       const now = clock.now()
-      if (plain.readUIntBE(6, 6) <= now) throw refused('the session has ended; begin another one')
+      if (plain.length < 12 || plain.readUIntBE(6, 6) <= now)
+        throw refused('the session has ended; begin another one')
       const sentAt = plain.readUIntBE(0, 6) + Number(at)
       if (!(Math.abs(now - sentAt) <= tolerance))
         throw refused('the request is of another time; begin another session')

@@ -56,6 +56,14 @@ describe('a verified token', () => {
     expect(findKey).toHaveBeenCalledTimes(1)
   })
 
+  it('is malformed where its key confirmation is none, whatever stands there', () => {
+    const { verifier, claims } = make()
+    for (const cnf of [null, 1, 'x', [], {}, { jkt: '' }, { jkt: null }]) {
+      const token = signJws({ typ: 'at+jwt', kid: 'k1' }, { ...claims, cnf }, privateKey)
+      expect(reasonOf(() => verifier.verify(token, accessProfile, edgeAudience))).toBe('token_malformed')
+    }
+  })
+
   it('is refused when it ends, remembered or not', () => {
     const { verifier, token, clock } = make()
     verifier.verify(token, accessProfile, edgeAudience)
