@@ -25,7 +25,7 @@ const { port } = await listenTcp({
   addresses: ['127.0.0.1'],
   port: 0,
   authenticated: false,
-  limits: { requestSeconds: 30 },
+  limits: {},
   listener: (own) =>
     createRpcListener({ dispatcher, guard: { port: own, allowedOrigins: [] }, maxBody: 1024 * 1024 }),
 })

@@ -46,6 +46,7 @@ export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<
   const { tokens, account, gps, nodes, sharing, hmac, images, containers, authorize } = parts
   const caller = (name: MethodName, { edgeAccessToken }: { edgeAccessToken: string }, context: CallContext) =>
     authorize(edgeAccessToken, methods[name].access, context)
+  const describeEngines = shareCalls(parts.describeEngines)
 
   const handlers: Handlers = {
     getMe: parts.getMe,
@@ -86,7 +87,7 @@ export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<
       await caller('getEdgeHmacCode', params, context)
       return hmac.create(params)
     },
-    verifyEdgeHmacCode: (params) => hmac.verify(params),
+    verifyEdgeHmacCode: (params, context) => hmac.verify(params, context),
     deployImage: async (params, context) =>
       images.deploy(await caller('deployImage', params, context), params.source),
     getImages: async (params, context) => images.list(await caller('getImages', params, context)),
@@ -107,12 +108,23 @@ export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<
     },
     getContainerHistory: async (params, context) =>
       containers.history(await caller('getContainerHistory', params, context), params.id),
-    getEngines: () => parts.describeEngines(),
+    getEngines: describeEngines,
     'rpc.discover': parts.document,
   }
   return Object.fromEntries(
     Object.entries(handlers).map(([name, handler]) => [name, withStorage(handler as Handler<CallContext>)]),
   ) as Record<MethodName, Handler<CallContext>>
+}
+
+/** Calls that come while one is under way get its result: any caller may ask, and a batch holds a hundred. */
+function shareCalls<T>(work: () => Promise<T>): () => Promise<T> {
+  let underWay: Promise<T> | undefined
+  return () => {
+    underWay ??= work().finally(() => {
+      underWay = undefined
+    })
+    return underWay
+  }
 }
 
 /** A full disk is a refusal that a caller can understand; other failures of the storage are ours. */

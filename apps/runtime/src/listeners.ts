@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Dispatcher } from '@selvedge/protocol/jsonrpc'
 import {
   type CallContext,
+  createOneATurn,
   createRpcListener,
   type Listener,
   type Listening,
@@ -45,12 +46,13 @@ export async function openListeners(
       ? undefined
       : { cert: config['listen.tlsCert'], key: config['listen.tlsKey'] }
   const urlOf = (port: number) => `${tls ? 'https' : 'http'}://127.0.0.1:${port}`
+  const oneATurn = createOneATurn()
   const listenerFor = (port: number | undefined, url: () => string) =>
     createRpcListener({
       dispatcher,
       guard: { port, hosts: config['listen.hosts'], allowedOrigins: config.allowedOrigins },
       maxBody: limits.body,
-      bodySeconds: limits.bodySeconds,
+      oneATurn,
       nonce,
       others,
       openRpc: () => openRpc(url()),

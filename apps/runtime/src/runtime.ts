@@ -3,7 +3,6 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createDiscoveryClient, createIdentityClient } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
-import { openRpcDocument, rpcPath, version } from '@selvedge/protocol'
 import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import type { CallContext } from '@selvedge/service-kit/http'
 import type { Alarms, Service } from '@selvedge/service-kit/lifecycle'
@@ -34,6 +33,7 @@ import { createLastKnown } from './nodes/last-known.ts'
 import { createNodes } from './nodes/nodes.ts'
 import { nodesRoutes } from './nodes/routes.ts'
 import { createLocationSharing } from './nodes/sharing.ts'
+import { createOpenRpcDocuments } from './openrpc-documents.ts'
 import { openServices } from './services.ts'
 import { initialState, readState } from './state.ts'
 import { createDeviceClock } from './time/device-clock.ts'
@@ -220,8 +220,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     order: table.updateGps.params.map((each) => each.name),
     limits: { maxError: config['gps.maxError'], maxInterval: config['gps.maxInterval'] * 1000 },
   })
-  const documentFor = (url: string) =>
-    openRpcDocument(table.all, { title: 'Selvedge runtime', version, url: url + rpcPath })
+  const documentFor = createOpenRpcDocuments(table.all)
   const dispatcher = createDispatcher<CallContext>({
     methods: table.all,
     handlers: createHandlers({
@@ -244,7 +243,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
       containers,
       describeEngines: services.describeEngines,
       authorize,
-      document: () => documentFor(listeners.url),
+      document: () => documentFor(listeners.url).value,
     }),
     mirror: config['compat.flatGetMe'],
     limits,
@@ -258,7 +257,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   const listeners = await openListeners(
     config,
     dispatcher,
-    (url) => JSON.stringify(documentFor(url)),
+    (url) => documentFor(url).text,
     services.listener,
     dpop.nonce,
   )

@@ -23,5 +23,5 @@ export function openAdmin(
   })
   const guard = { port: undefined, allowedOrigins: [] }
   const listener = createRpcListener({ dispatcher, guard, maxBody: 65_536 })
-  return listenUnix(path, 0o600, { requestSeconds: 30 }, listener)
+  return listenUnix(path, 0o600, {}, listener)
 }

@@ -1,5 +1,6 @@
 /** Passes requests on to instances, as they come: nothing is held back, nothing is kept. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { allowLargeBody } from '@selvedge/service-kit/http'
 import type { Running } from '../containers/service.ts'
 import { type Connection, createConnections } from './connections.ts'
 import { linesOf, responseHeaders } from './headers.ts'
@@ -49,6 +50,7 @@ export function createProxy(now: () => number): Proxy {
     const { method = 'GET' } = request
     const length = request.headers['content-length']
     const hasBody = length !== undefined || request.headers['transfer-encoding'] !== undefined
+    if (hasBody) allowLargeBody(request)
     const finish = countRequest(running, now)
     const connection = connections.take(running)
     const { socket } = connection

@@ -12,14 +12,21 @@ import {
 } from '@selvedge/service-kit/tokens'
 import type { EdgeTokens } from '../cloud/edge-tokens.ts'
 import type { NodeKey } from '../node/node-key.ts'
+import { createRequestBudget } from '../request-budget.ts'
 import type { StateStore } from '../state.ts'
 
 export interface Hmac {
   /** @throws RpcError `invalid_params` | `identity_unavailable` */
   create(params: { expiry: string; nodeId: string; uri: string }): { edgeHmacCode: string }
-  /** @throws RpcError `identity_unavailable`, only for codes of other nodes */
-  verify(params: { edgeHmacCode: string; nodeId: string; uri: string }): Promise<HmacVerdict>
+  /**
+   * @param request the request of the call: it may carry a few codes of other nodes, each of which asks the identity service
+   * @throws RpcError `identity_unavailable` or `limit_exceeded`, only for codes of other nodes
+   */
+  verify(params: { edgeHmacCode: string; nodeId: string; uri: string }, request: object): Promise<HmacVerdict>
 }
+
+/** Codes of other nodes in one request: a signature and a call of the identity service each, for any caller. */
+const maxForeignCodes = 4
 
 export interface HmacParts {
   readonly key: NodeKey
@@ -31,6 +38,7 @@ export interface HmacParts {
 }
 
 export function createHmac({ key, state, clock, url, client, tokens }: HmacParts): Hmac {
+  const takeForeign = createRequestBudget(maxForeignCodes, 'HMAC codes of other nodes')
   let agreed: { readonly with: object; readonly secret: Buffer } | undefined
 
   /** The secret of this node, once it is agreed with the cloud; computed anew at each start and never stored. */
@@ -79,10 +87,13 @@ export function createHmac({ key, state, clock, url, client, tokens }: HmacParts
       }
       return { edgeHmacCode: createHmacCode(own, key.nodeId, Number(expiry), { nodeId, uri }) }
     },
-    async verify(params) {
+    async verify(params, request) {
       const issuer = hmacIssuer(params.edgeHmacCode)
       if (issuer === undefined) return { valid: false, reason: 'invalid' }
-      if (issuer !== key.nodeId) return ask(params)
+      if (issuer !== key.nodeId) {
+        takeForeign(request)
+        return ask(params)
+      }
       const own = secret()
       return own
         ? verifyHmacCode(own, params.edgeHmacCode, params, seconds(clock))

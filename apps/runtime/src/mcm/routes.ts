@@ -9,7 +9,7 @@ import {
   methods,
   RpcError,
 } from '@selvedge/protocol'
-import { readBody } from '@selvedge/service-kit/http'
+import { allowLargeBody, readBody } from '@selvedge/service-kit/http'
 import type { Containers } from '../containers/containers.ts'
 import type { Images } from '../images/images.ts'
 import type { Routes } from '../rest/rest.ts'
@@ -27,19 +27,25 @@ export function mcmRoutes({ images, containers }: McmParts): Routes {
   const { images: imagesPath, uploads, containers: containersPath } = mcmPaths
   const table: Routes['table'] = {
     [`GET ${imagesPath}`]: async ({ owner }) => ({ data: images.list(owner) }),
-    [`POST ${imagesPath}`]: async ({ owner, request }) =>
-      receiveImage(request, {
+    [`POST ${imagesPath}`]: async ({ owner, request }) => {
+      allowLargeBody(request)
+      return receiveImage(request, {
         archive: (content, length) => images.receive(owner, content, length),
         source: (source) => images.deploy(owner, source),
-      }),
+      })
+    },
     [`GET ${imagesPath}/{id}`]: async ({ owner, id }) => {
       const image = images.list(owner).find((each) => each.id === id)
       if (!image) throw new RpcError('not_found', `there is no image ${JSON.stringify(id)}`)
       return image
     },
     [`DELETE ${imagesPath}/{id}`]: ({ owner, id }) => images.remove(owner, id),
-    [`POST ${uploads}`]: async ({ request }) =>
-      images.upload(request, Number(request.headers['content-length'] ?? 0)),
+    [`POST ${uploads}`]: async ({ request }) => {
+      allowLargeBody(request)
+      // What is left of a refused upload is for the answer to drain: an iterator that ends would destroy the connection.
+      const content = request.iterator({ destroyOnReturn: false })
+      return images.upload(content, Number(request.headers['content-length'] ?? 0))
+    },
     [`GET ${containersPath}`]: async ({ owner }) => ({ data: await containers.list(owner) }),
     [`POST ${containersPath}`]: async ({ owner, request }) =>
       containers.deploy(owner, await readSpec(request)),

@@ -29,8 +29,9 @@ export interface AuthorizeParts {
 
 export function createAuthorize(parts: AuthorizeParts): Authorize {
   const { nodeId, state, verifier, revocations, checkProof } = parts
+  const verify = createVerify(verifier)
   return async (token, access, request) => {
-    const claims = await verify(verifier, token)
+    const claims = await verify(token, request)
     const { accountId, revokedUntil } = state.value
     if (claims.node_id !== nodeId) {
       throw new RpcError('wrong_node', `the token is for node ${claims.node_id}; this is node ${nodeId}`)
@@ -64,11 +65,40 @@ export function createAuthorize(parts: AuthorizeParts): Authorize {
   }
 }
 
-async function verify(verifier: TokenVerifier, token: string): Promise<AccessClaims> {
-  try {
-    return await verifier.verify(token, accessProfile, edgeAudience)
-  } catch (cause) {
-    if (cause instanceof TokenError) throw new RpcError(cause.reason, cause.message, { cause })
-    throw cause
+/** Different tokens of one request that may be refused: each costs its caller nothing, and the runtime a signature. */
+const maxRefused = 8
+
+/**
+ * Verifies tokens. What was refused, or waits for the keys of its issuer, is remembered for its request: a batch repeats its
+ * token, and may not make the runtime verify a hundred different ones.
+ */
+function createVerify(verifier: TokenVerifier) {
+  const outcomes = new WeakMap<object, Map<string, Promise<AccessClaims>>>()
+
+  function remember(request: object, token: string, outcome: Promise<AccessClaims>): Promise<AccessClaims> {
+    const of = outcomes.get(request) ?? new Map<string, Promise<AccessClaims>>()
+    outcomes.set(request, of.set(token, outcome))
+    return outcome
   }
+
+  return (token: string, request: object): AccessClaims | Promise<AccessClaims> => {
+    const earlier = outcomes.get(request)
+    const known = earlier?.get(token)
+    if (known) return known
+    if (earlier && earlier.size >= maxRefused)
+      throw new RpcError('limit_exceeded', `${maxRefused} tokens of this request were refused already`, {
+        hint: 'Send the remaining calls in another request.',
+      })
+    try {
+      const verified = verifier.verify(token, accessProfile, edgeAudience)
+      return verified instanceof Promise ? remember(request, token, verified.catch(refuse)) : verified
+    } catch (cause) {
+      return remember(request, token, Promise.reject(cause).catch(refuse))
+    }
+  }
+}
+
+function refuse(cause: unknown): never {
+  if (cause instanceof TokenError) throw new RpcError(cause.reason, cause.message, { cause })
+  throw cause
 }

@@ -1,5 +1,5 @@
 import { RpcError, type RpcErrorObject } from '../errors/rpc-error.ts'
-import type { Method } from '../methods/method.ts'
+import { type Method, maxBodyBytesOf, defaultMaxBodyBytes as smallestLimit } from '../methods/method.ts'
 import { readParams } from '../methods/read-params.ts'
 import { type JsonError, parseJson } from './json.ts'
 
@@ -19,8 +19,24 @@ export interface DispatcherOptions<Context> {
   readonly onInternalError: (method: string, cause: unknown) => string
   /** Repeat the members that a method names in `mirrored` beside `id` and `jsonrpc`. */
   readonly mirror: boolean
-  readonly limits: { readonly depth: number; readonly batch: number }
+  readonly limits: DispatcherLimits
 }
+
+export interface DispatcherLimits {
+  /** Levels of nested objects and arrays. */
+  readonly depth: number
+  /** Calls in a batch. */
+  readonly batch: number
+  /**
+   * Characters that all answers of a batch may have together. Answers beyond it are replaced by `limit_exceeded`; those of up
+   * to {@link smallAnswer} characters always go out. Default: 524,288.
+   */
+  readonly batchAnswer?: number
+}
+
+/** Characters of an answer that a batch always carries: what a call changed must be confirmed. */
+const smallAnswer = 1024
+const defaultBatchAnswer = 512 * 1024
 
 interface Entry<Context> {
   readonly method: Method
@@ -32,8 +48,12 @@ interface Entry<Context> {
 export type Answer = string | undefined
 
 export interface Dispatcher<Context> {
-  /** Answers the text of one request or batch. It never throws. */
-  dispatch(text: string, context: Context): Answer | Promise<Answer>
+  /**
+   * Answers the text of one request or batch. It never throws, and its promises never reject.
+   *
+   * @param bytes size of the request's body; each method declares how large it may be (`maxBodyBytes`)
+   */
+  dispatch(text: string, context: Context, bytes?: number): Answer | Promise<Answer>
   /** Answers something that went wrong before there was a text. */
   refuse(error: RpcError): string
 }
@@ -54,24 +74,41 @@ export function createDispatcher<Context>(options: DispatcherOptions<Context>): 
     if (!table.has(name)) throw new Error(`handler ${name} has no method`)
   }
 
+  /** Limit of the largest body that any method accepts: a larger one is not even parsed. */
+  const maxBodyBytes = Math.max(...options.methods.map(maxBodyBytesOf))
+  const batchAnswer = options.limits.batchAnswer ?? defaultBatchAnswer
+
   function failure(id: Id, cause: unknown, method = ''): string {
     const known = cause instanceof RpcError && cause.reason !== 'internal_error'
     const error: RpcErrorObject = known
       ? cause.toObject()
       : new RpcError('internal_error', 'the runtime failed while it ran this call').toObject(
-          options.onInternalError(method, cause),
+          report(method, cause),
         )
     return JSON.stringify({ id, jsonrpc: '2.0', error })
   }
 
-  /** A handler that gives the very same frozen object again is not asked for its text again. */
+  /** A report that fails must not take the answer with it. */
+  function report(method: string, cause: unknown): string {
+    try {
+      return options.onInternalError(method, cause)
+    } catch {
+      return 'not-logged'
+    }
+  }
+
+  /** The text of a frozen result is cached: a handler that returns the same object again costs no serialization. */
   function success(id: Id, entry: Entry<Context>, result: unknown): string {
-    const text =
-      entry.last !== undefined && entry.last.result === result
-        ? entry.last.text
-        : textOf(entry.method, result)
-    if (Object.isFrozen(result) && typeof result === 'object') entry.last = { result, text }
-    return `{"id":${typeof id === 'string' ? JSON.stringify(id) : id},"jsonrpc":"2.0",${text}}`
+    try {
+      const text =
+        entry.last !== undefined && entry.last.result === result
+          ? entry.last.text
+          : textOf(entry.method, result)
+      if (Object.isFrozen(result) && typeof result === 'object') entry.last = { result, text }
+      return `{"id":${typeof id === 'string' ? JSON.stringify(id) : id},"jsonrpc":"2.0",${text}}`
+    } catch (cause) {
+      return failure(id, cause, entry.method.name)
+    }
   }
 
   function textOf({ mirrored }: Method, result: unknown): string {
@@ -106,21 +143,59 @@ export function createDispatcher<Context>(options: DispatcherOptions<Context>): 
     }
   }
 
-  /** Answers that are there at once are put together at once: a batch of a hundred small calls waits for nothing. */
+  /** Answers that are ready are joined without waiting: a batch of a hundred small calls costs no turn of the event loop. */
   function runBatch(batch: readonly unknown[], context: Context): Answer | Promise<Answer> {
     const answers: (string | Promise<string>)[] = []
+    const ids: Id[] = []
     let isWaiting = false
     for (const element of batch) {
       const answer = run(element, context)
       if (isNotification(element)) continue
       isWaiting ||= answer instanceof Promise
       answers.push(answer)
+      ids.push(idOf(element))
     }
-    return isWaiting ? Promise.all(answers).then(joinAnswers) : joinAnswers(answers as string[])
+    const join = (ready: readonly string[]) => joinAnswers(fitting(ready, ids))
+    return isWaiting ? Promise.all(answers).then(join) : join(answers as string[])
+  }
+
+  /** Replaces the answers that would make the answer of a batch too large. */
+  function fitting(answers: readonly string[], ids: readonly Id[]): readonly string[] {
+    let left = batchAnswer
+    return answers.map((answer, at) => {
+      if (answer.length <= smallAnswer) return answer
+      left -= answer.length
+      if (left >= 0) return answer
+      left += answer.length
+      const detail = `the call ran, and its answer of ${answer.length} characters is left out: the answers of a batch may have ${batchAnswer} together`
+      return failure(
+        ids[at]!,
+        new RpcError('limit_exceeded', detail, { hint: 'Send the call in a request of its own.' }),
+      )
+    })
+  }
+
+  /** Refuses a body that is larger than a method of it declares. */
+  function oversized(value: unknown, bytes: number): string | undefined {
+    if (bytes <= smallestLimit) return undefined
+    for (const element of Array.isArray(value) ? value : [value]) {
+      const name = (element as { method?: unknown } | null)?.method
+      const method = typeof name === 'string' ? table.get(name)?.method : undefined
+      const limit = method ? maxBodyBytesOf(method) : smallestLimit
+      if (bytes > limit) return tooLarge(bytes, limit, method?.name)
+    }
+    return undefined
+  }
+
+  function tooLarge(bytes: number, limit: number, name?: string): string {
+    const what = name === undefined ? 'a body' : `a body with a call of ${name}`
+    const detail = `the body has ${bytes} bytes; ${what} may have at most ${limit}`
+    return failure(null, new RpcError('limit_exceeded', detail))
   }
 
   return {
-    dispatch(text, context) {
+    dispatch(text, context, bytes = text.length) {
+      if (bytes > maxBodyBytes) return tooLarge(bytes, maxBodyBytes)
       let value: unknown
       try {
         value = parseJson(text, options.limits.depth)
@@ -131,13 +206,15 @@ export function createDispatcher<Context>(options: DispatcherOptions<Context>): 
           new RpcError(problem.problem === 'depth' ? 'limit_exceeded' : 'parse_error', problem.message),
         )
       }
-      if (!Array.isArray(value)) return run(value, context)
-      if (value.length === 0) return failure(null, new RpcError('invalid_request', 'the batch is empty'))
-      if (value.length > options.limits.batch) {
+      if (Array.isArray(value) && value.length === 0)
+        return failure(null, new RpcError('invalid_request', 'the batch is empty'))
+      if (Array.isArray(value) && value.length > options.limits.batch) {
         const detail = `the batch holds ${value.length} calls; at most ${options.limits.batch} are accepted`
         return failure(null, new RpcError('limit_exceeded', detail))
       }
-      return runBatch(value, context)
+      return (
+        oversized(value, bytes) ?? (Array.isArray(value) ? runBatch(value, context) : run(value, context))
+      )
     },
     refuse: (error) => failure(null, error),
   }
@@ -170,6 +247,12 @@ function readCall(element: unknown): Call {
     throw new RpcError('invalid_request', 'member "params" is neither an array nor an object')
   }
   return { id: id ?? null, method, params }
+}
+
+/** The id that the answer of a call carries. */
+function idOf(element: unknown): Id {
+  const id = (element as { readonly id?: unknown } | null)?.id
+  return typeof id === 'string' || typeof id === 'number' ? id : null
 }
 
 /** A call in a batch that is well formed and carries no id: it runs, and nothing is answered. */

@@ -33,43 +33,51 @@ export function parseJson(text: string, maxDepth = 32): unknown {
   return value
 }
 
-/** Members as written: outside strings a colon stands once for each. Checks the depth before anything is built. */
+/** What a character outside strings means here; 0 for everything that neither nests nor names. */
+const kinds = new Uint8Array(128)
+const [quote, opening, closing, colon] = [1, 2, 3, 4]
+for (const [kind, characters] of [
+  [quote, '"'],
+  [opening, '{['],
+  [closing, '}]'],
+  [colon, ':'],
+] as const)
+  for (const each of characters) kinds[each.charCodeAt(0)] = kind
+
+/**
+ * Members as written: outside strings a colon stands once for each. Checks the depth before anything is built. Linear in the
+ * text, whatever its strings and numbers hold: any caller can make the runtime do this work.
+ */
 function countMembersInText(text: string, maxDepth: number): number {
   let depth = 0
   let members = 0
   for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
-      case 0x22:
-        at = endOfString(text, at)
-        break
-      case 0x7b:
-      case 0x5b:
-        if (++depth > maxDepth) throw new JsonError('depth', `nested deeper than ${maxDepth} levels`)
-        break
-      case 0x7d:
-      case 0x5d:
-        depth--
-        break
-      case 0x3a:
-        members++
-        break
-    }
+    const code = text.charCodeAt(at)
+    const kind = code < 128 ? kinds[code] : 0
+    if (kind === 0) continue
+    if (kind === quote) at = endOfString(text, at)
+    else if (kind === colon) members++
+    else if (kind === closing) depth--
+    else if (++depth > maxDepth) throw new JsonError('depth', `nested deeper than ${maxDepth} levels`)
   }
   return members
 }
 
+/** Index of the quote that ends a string; the length of the text if there is none. */
 function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1)
-  while (end !== -1) {
-    let before = end - 1
-    while (text.charCodeAt(before) === 0x5c) before--
-    if ((end - before) % 2 === 1) return end
-    end = text.indexOf('"', end + 1)
+  const quote = text.indexOf('"', start + 1)
+  if (quote === -1) return text.length
+  if (text.charCodeAt(quote - 1) !== 0x5c) return quote
+  // Read in pairs from here on: an escape is a backslash and what follows it.
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === 0x5c) at++
+    else if (code === 0x22) return at
   }
   return text.length
 }
 
-/** Members as understood: fewer than written where a later one replaced an earlier one. */
+/** Members as understood: fewer than written if a later one replaced an earlier one. */
 function countMembers(value: unknown): number {
   if (typeof value === 'number') {
     if (!Number.isFinite(value)) throw new JsonError('syntax', 'a number is too large for a double')
@@ -78,11 +86,15 @@ function countMembers(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   let members = 0
   if (Array.isArray(value)) {
-    for (const element of value) members += countMembers(element)
+    for (const element of value) if (isCounted(element)) members += countMembers(element)
     return members
   }
   for (const name in value) {
-    members += 1 + countMembers((value as Record<string, unknown>)[name])
+    members++
+    const member = (value as Record<string, unknown>)[name]
+    if (isCounted(member)) members += countMembers(member)
   }
   return members
 }
+
+const isCounted = (value: unknown): boolean => typeof value === 'object' || typeof value === 'number'

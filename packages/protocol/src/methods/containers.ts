@@ -45,6 +45,8 @@ export const deployContainer = method({
   reasons: [...reasons, 'conflict', 'busy'],
   access,
   patienceMs: 660_000,
+  // Every character of `env` may be written as an escape of six.
+  maxBodyBytes: 256 * 1024,
 })
 
 export const getContainers = method({

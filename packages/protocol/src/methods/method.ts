@@ -40,9 +40,23 @@ export interface Method<
   readonly access: Access
   /** Milliseconds for which a caller should wait, where the usual ten seconds are too few. */
   readonly patienceMs?: number
+  /** Largest body of a request with a call of this method, in bytes. Default: {@link maxBodyBytesOf}. */
+  readonly maxBodyBytes?: number
   /** Members of the result that the answer repeats beside `id` and `jsonrpc`, for clients that look there. */
   readonly mirrored?: readonly string[]
 }
+
+/** Bytes of a request's body that every method accepts. */
+export const defaultMaxBodyBytes = 64 * 1024
+/** Bytes for a batch of a hundred calls, each with an access token of its own in its parameters. */
+const batchOfTokensBytes = 256 * 1024
+
+/**
+ * Largest body of a request with a call of a method, in bytes: what it declares, else 262,144 if its calls carry an access
+ * token, else 65,536. What any caller may make the runtime parse depends on it.
+ */
+export const maxBodyBytesOf = ({ maxBodyBytes, access }: Method): number =>
+  maxBodyBytes ?? (access.token ? batchOfTokensBytes : defaultMaxBodyBytes)
 
 export function param<const Name extends string, Schema extends z.ZodType>(
   name: Name,

@@ -1,14 +1,11 @@
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { OAuthError } from '@selvedge/protocol'
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import { ListenError } from '../http/listen.ts'
+import { attach, createHttpServer, type Limits } from '../http/server.ts'
 import type { Log } from '../log/log.ts'
 import { type HotPath, jsonType, withHotPath } from './hot-path.ts'
 import { describeError } from './oauth-answer.ts'
-
-/** Milliseconds in which a whole request must have arrived. */
-const requestTimeout = 30_000
 
 /**
  * The HTTP shell: JSON bodies as text, since endpoints parse strictly for themselves; every refusal in OAuth's words. What is
@@ -16,16 +13,22 @@ const requestTimeout = 30_000
  *
  * @param maxBody largest body in bytes
  * @param hotPath an endpoint that is served below the router
+ * @param limits time for bodies; for tests
  */
-export function createHttpApp(log: Log, maxBody: number, hotPath?: HotPath): FastifyInstance {
+export function createHttpApp(
+  log: Log,
+  maxBody: number,
+  hotPath?: HotPath,
+  limits: Limits = {},
+): FastifyInstance {
   const app = fastify({
     bodyLimit: maxBody,
     logger: false,
-    serverFactory: (router) =>
-      createServer(
-        { requestTimeout, headersTimeout: 15_000, connectionsCheckingInterval: 5000 },
-        hotPath ? withHotPath(hotPath, { maxBody, log }, router) : router,
-      ),
+    serverFactory: (router) => {
+      const server = createHttpServer(limits)
+      attach(server, { request: hotPath ? withHotPath(hotPath, { maxBody, log }, router) : router })
+      return server
+    },
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(jsonType, { parseAs: 'string' }, (_request, body, done) => done(null, body))

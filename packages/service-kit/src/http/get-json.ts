@@ -1,10 +1,24 @@
+/** Bytes of a document; a key set has one or two thousand. */
+const maxBytes = 1024 * 1024
+
 /**
  * Gets a small JSON document, such as another service's key set, within three seconds and without following redirects.
  *
- * @throws where there is no good answer
+ * @throws when the answer is not 2xx, not JSON, larger than 1 MiB, or late
  */
 export async function getJson(url: string): Promise<unknown> {
   const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(3000) })
-  if (!response.ok) throw new Error(`${url} answered HTTP ${response.status}`)
-  return response.json()
+  if (!response.ok) {
+    // Left unread, the body would hold its connection.
+    await response.body?.cancel()
+    throw new Error(`${url} answered HTTP ${response.status}`)
+  }
+  const parts: Uint8Array[] = []
+  let size = 0
+  for await (const part of response.body ?? []) {
+    size += part.length
+    if (size > maxBytes) throw new Error(`${url} answered with more than ${maxBytes} bytes`)
+    parts.push(part)
+  }
+  return JSON.parse(Buffer.concat(parts).toString())
 }

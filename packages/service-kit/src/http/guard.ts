@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { isUtf8Type } from './content-type.ts'
 
 /** A refusal below JSON-RPC: HTTP status, stable word, and what to do. */
 export interface Refusal {
@@ -136,8 +137,6 @@ const refusal = (status: number, reason: string, message: string): Refusal => ({
 const show = (text: string | undefined): string =>
   text === undefined ? 'missing' : JSON.stringify(text.slice(0, 100))
 
-const jsonType = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-?8"?[ \t]*;?[ \t]*)?$/i
-
-/** `application/json`, in UTF-8. A page can't send it without asking first, which is why nothing else is taken. */
+/** `application/json` in UTF-8. A page cannot send it without asking first, so nothing else is accepted. */
 export const isJsonType = (contentType: string | undefined): boolean =>
-  contentType === 'application/json' || (contentType !== undefined && jsonType.test(contentType))
+  isUtf8Type(contentType, 'application/json')

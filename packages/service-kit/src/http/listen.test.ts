@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { listenTcp, listenUnix } from './listen.ts'
 
-const limits = { requestSeconds: 1 }
+const limits = { bodySeconds: 1, drainSeconds: 1 }
 const hello = () => ({
   request: (_: unknown, response: { end(text: string): void }) => response.end('hello'),
 })

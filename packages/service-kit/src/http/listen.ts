@@ -1,32 +1,13 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
-import type { Duplex } from 'node:stream'
 import { ConfigError } from '../config/index.ts'
+import { attach, createHttpServer, type Limits, type Listener } from './server.ts'
 
 /** A listener that could not be opened. The message says which, why, and what to do. */
 export class ListenError extends Error {
   override readonly name = 'ListenError'
-}
-
-export interface Limits {
-  /**
-   * Seconds in which a whole request must have arrived. 0: the listener sees to that itself, since some of its requests are
-   * streams; headers have their limit all the same.
-   */
-  readonly requestSeconds: number
-}
-
-/** What answers requests, and requests to speak another protocol; without `upgrade` those are refused. */
-export interface Listener {
-  readonly request: RequestListener
-  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
-}
-
-function attach(server: Server, { request, upgrade }: Listener): void {
-  server.on('request', request)
-  if (upgrade) server.on('upgrade', upgrade)
 }
 
 /** Something that listens. `close` stops accepting, lets running requests end for two seconds, then ends them. */
@@ -127,20 +108,10 @@ export async function listenUnix(
 }
 
 function makeServer(limits: Limits, tls?: TcpOptions['tls']): Server {
-  const settings = {
-    requestTimeout: limits.requestSeconds * 1000,
-    headersTimeout: Math.min(limits.requestSeconds || 15, 15) * 1000,
-    connectionsCheckingInterval: 5000,
-    keepAliveTimeout: 30_000,
-    maxHeaderSize: 16 * 1024,
-  }
-  if (!tls) return createServer(settings)
-  // Loaded when it is needed: that takes 6 ms, and most listeners are on the loopback.
-  return process.getBuiltinModule('node:https').createServer({
-    ...settings,
-    minVersion: 'TLSv1.2',
-    cert: readFileSync(tls.cert),
-    key: readFileSync(tls.key),
+  if (!tls) return createHttpServer(limits)
+  return createHttpServer(limits, {
+    cert: readFileSync(tls.cert, 'utf8'),
+    key: readFileSync(tls.key, 'utf8'),
   })
 }
 

@@ -1,11 +1,20 @@
 import { isUtf8 } from 'node:buffer'
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { RequestListener, ServerResponse } from 'node:http'
 import { openRpcPath, RpcError, rpcPath } from '@selvedge/protocol'
 import type { Answer, Dispatcher } from '@selvedge/protocol/jsonrpc'
+import { safely } from '../safely/safely.ts'
 import { readBody } from './body.ts'
-import { createGuard, type GuardOptions, isJsonType, type Refusal, readGuardedHeaders } from './guard.ts'
-import type { Listener } from './listen.ts'
+import {
+  createGuard,
+  type GuardedHeaders,
+  type GuardOptions,
+  isJsonType,
+  type Refusal,
+  readGuardedHeaders,
+} from './guard.ts'
+import { createOneATurn } from './one-a-turn.ts'
 import { sendJson } from './send-json.ts'
+import type { Listener } from './server.ts'
 
 /** What the transport tells a handler of the caller. */
 export interface CallContext {
@@ -24,8 +33,8 @@ export interface RpcListenerOptions {
   readonly guard: GuardOptions
   /** Largest body in bytes. */
   readonly maxBody: number
-  /** Seconds in which a body must have arrived. Default 30. */
-  readonly bodySeconds?: number
+  /** Runs the parsing of large bodies; listeners of one process share it. */
+  readonly oneATurn?: (work: () => void) => void
   /** The next DPoP nonce, for callers that send proofs (RFC 9449 § 9). */
   readonly nonce?: () => string
   /** The OpenRPC document as JSON text; absent: the path is not served. */
@@ -34,8 +43,8 @@ export interface RpcListenerOptions {
   readonly others?: Listener
 }
 
-/** Milliseconds between two looks for bodies that take too long. */
-const sweepInterval = 5000
+/** Bytes of a body that is parsed at once; a larger one waits for a turn of the event loop of its own. */
+const smallBody = 64 * 1024
 
 /**
  * JSON-RPC over HTTP at `/jsonrpc/v1`. Below Fastify on purpose: two exact paths need no router, and this is the path whose
@@ -45,7 +54,7 @@ export function createRpcListener({
   dispatcher,
   guard,
   maxBody,
-  bodySeconds = 30,
+  oneATurn = createOneATurn(),
   nonce,
   openRpc,
   others,
@@ -53,52 +62,47 @@ export function createRpcListener({
   const check = createGuard(guard)
   const allowedOrigins = new Set(guard.allowedOrigins)
 
-  // One sweep for all bodies: a timer a request would cost each call what a slow one deserves.
-  const arriving = new Map<IncomingMessage, number>()
-  setInterval(() => {
-    const oldest = performance.now() - bodySeconds * 1000
-    for (const [request, begun] of arriving) {
-      if (begun < oldest) request.destroy()
-      if (request.destroyed) arriving.delete(request)
-    }
-  }, sweepInterval).unref()
-
   const handle: RequestListener = (request, response) => {
     const headers = readGuardedHeaders(request)
     const refused = request.httpVersionMajor === 1 ? check(headers) : oldHttp
-    if (refused) return refuse(request, response, refused)
+    if (refused) return refuse(response, refused)
     if (headers.origin !== undefined && allowedOrigins.has(headers.origin)) {
       allowPage(response, headers.origin)
       if (request.method === 'OPTIONS') return void response.writeHead(204).end()
     }
     const { url, method } = request
     if (url !== rpcPath) return other(request, response)
-    if (method !== 'POST') return notAllowed(request, response, 'POST')
+    if (method !== 'POST') return notAllowed(response, 'POST')
     if (!isJsonType(headers.contentType)) {
       const message = `the content type is ${JSON.stringify(headers.contentType ?? '')}; send application/json in UTF-8`
-      return refuse(request, response, { status: 415, reason: 'unsupported_media_type', message })
+      return refuse(response, { status: 415, reason: 'unsupported_media_type', message })
     }
-    arriving.set(request, performance.now())
     readBody(request, maxBody, (body) => {
-      arriving.delete(request)
       if (!body) {
         const message = `the body is larger than ${maxBody} bytes; send a smaller one`
-        return refuse(request, response, { status: 413, reason: 'limit_exceeded', message })
+        return refuse(response, { status: 413, reason: 'limit_exceeded', message })
       }
-      if (!isUtf8(body)) {
-        return answer(response, dispatcher.refuse(new RpcError('parse_error', 'the body is not valid UTF-8')))
-      }
-      if (headers.dpop !== undefined && nonce) response.setHeader('DPoP-Nonce', nonce())
-      const text = dispatcher.dispatch(body.toString(), {
-        authorization: headers.authorization,
-        dpop: headers.dpop,
-        host: headers.host!,
-        method: 'POST',
-        path: rpcPath,
-      })
-      if (text instanceof Promise) text.then((late) => answer(response, late))
-      else answer(response, text)
+      if (body.length <= smallBody) answerCall(response, headers, body)
+      else oneATurn(() => answerCall(response, headers, body))
     })
+  }
+
+  function answerCall(response: ServerResponse, headers: GuardedHeaders, body: Buffer): void {
+    if (!isUtf8(body)) {
+      answer(response, dispatcher.refuse(new RpcError('parse_error', 'the body is not valid UTF-8')))
+      return
+    }
+    if (headers.dpop !== undefined && nonce) response.setHeader('DPoP-Nonce', nonce())
+    const context: CallContext = {
+      authorization: headers.authorization,
+      dpop: headers.dpop,
+      host: headers.host!,
+      method: 'POST',
+      path: rpcPath,
+    }
+    const text = dispatcher.dispatch(body.toString(), context, body.length)
+    if (text instanceof Promise) text.then(safely('http.answer', (late) => answer(response, late)))
+    else answer(response, text)
   }
 
   const upgrade: Listener['upgrade'] = (request, socket, head) => {
@@ -112,11 +116,10 @@ export function createRpcListener({
     if (request.url !== openRpcPath || !openRpc) {
       if (others) return others.request(request, response)
       const message = `there is nothing at ${JSON.stringify(request.url?.slice(0, 200))}; the API is at POST ${rpcPath}`
-      refuse(request, response, { status: 404, reason: 'not_found', message })
+      refuse(response, { status: 404, reason: 'not_found', message })
     } else if (request.method !== 'GET') {
-      notAllowed(request, response, 'GET')
+      notAllowed(response, 'GET')
     } else {
-      request.resume()
       answer(response, openRpc())
     }
   }
@@ -135,18 +138,13 @@ function allowPage(response: ServerResponse, origin: string): void {
 
 const oldHttp: Refusal = { status: 400, reason: 'bad_request', message: 'the request is not of HTTP/1.1' }
 
-function notAllowed(request: IncomingMessage, response: ServerResponse, allow: string): void {
+function notAllowed(response: ServerResponse, allow: string): void {
   response.setHeader('Allow', allow)
-  refuse(request, response, { status: 405, reason: 'method_not_allowed', message: `send ${allow}` })
+  refuse(response, { status: 405, reason: 'method_not_allowed', message: `send ${allow}` })
 }
 
-function refuse(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { status, reason, message }: Refusal,
-): void {
+function refuse(response: ServerResponse, { status, reason, message }: Refusal): void {
   const text = JSON.stringify({ error: { code: status, message, reason } })
-  request.resume()
   response.setHeader('Connection', 'close')
   sendJson(response, status, text)
 }

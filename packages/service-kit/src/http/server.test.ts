@@ -1,0 +1,248 @@
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { caughtFailures } from '../safely/safely.ts'
+import { readBody } from './body.ts'
+import { isUtf8Type } from './content-type.ts'
+import { createOneATurn } from './one-a-turn.ts'
+import { attach, createHttpServer, type Limits } from './server.ts'
+import { allowLargeBody } from './slow-bodies.ts'
+
+const ending: (() => unknown)[] = []
+afterEach(() => {
+  for (const end of ending.splice(0)) end()
+})
+
+async function serve(limits: Limits, request: RequestListener): Promise<{ port: number; server: Server }> {
+  const server = createHttpServer(limits)
+  attach(server, { request })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  ending.push(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { port: (server.address() as AddressInfo).port, server }
+}
+
+/** A connection that sends raw bytes, and what came back on it until it closed. */
+function open(port: number, text: string) {
+  const socket: Socket = connect(port, '127.0.0.1')
+  socket.on('error', () => undefined)
+  ending.push(() => socket.destroy())
+  let answer = ''
+  socket.setEncoding('latin1').on('data', (chunk) => {
+    answer += chunk
+  })
+  socket.write(text)
+  const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(answer)))
+  const saw = (part: string) =>
+    new Promise<void>((resolve) => {
+      const look = () => answer.includes(part) && resolve()
+      socket.on('data', look)
+      look()
+    })
+  return { socket, closed, saw, answer: () => answer }
+}
+
+const head = (headers: string) => `POST /x HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n`
+const collect: RequestListener = (request, response) =>
+  readBody(request, 1000, (body) => response.writeHead(body ? 200 : 413).end(String(body?.length)))
+
+describe('a body that comes too slowly', () => {
+  it('ends with its connection, on a path that reads bodies and on one that never does', async () => {
+    const { port } = await serve({ bodySeconds: 0.3, drainSeconds: 60 }, (request, response) => {
+      if (request.url === '/x') collect(request, response)
+    })
+    for (const path of ['/x', '/y']) {
+      const { socket, closed, answer } = open(port, head('Content-Length: 100').replace('/x', path))
+      const drip = setInterval(() => socket.write('a'), 20)
+      ending.push(() => clearInterval(drip))
+      await closed
+      expect(answer()).toBe('')
+    }
+  })
+
+  it('does not count the time between two requests of a connection', async () => {
+    const { port } = await serve({ bodySeconds: 0.3 }, collect)
+    const { socket, saw } = open(port, `${head('Content-Length: 1')}a`)
+    await saw('200')
+    await new Promise((resolve) => setTimeout(resolve, 600))
+    socket.write(`${head('Content-Length: 2')}ab`)
+    await saw('\r\n2\r\n')
+    expect(socket.destroyed).toBe(false)
+  })
+
+  it('may take longer where it is declared large, as long as it brings enough', async () => {
+    const received = new Map<string, number>()
+    const { port } = await serve({ bodySeconds: 0.3 }, (request: IncomingMessage, response) => {
+      allowLargeBody(request)
+      request.on('data', (chunk: Buffer) =>
+        received.set(request.url!, (received.get(request.url!) ?? 0) + chunk.length),
+      )
+      request.on('end', () => response.end('complete'))
+    })
+    const drip = (path: string, bytes: number) => {
+      const connection = open(port, head('Content-Length: 4000').replace('/x', path))
+      const timer = setInterval(() => connection.socket.write('a'.repeat(bytes)), 20)
+      ending.push(() => clearInterval(timer))
+      return connection
+    }
+    const slow = drip('/slow', 1)
+    // 100 bytes each 20 ms: 40 times, in almost three times the limit.
+    const fast = drip('/fast', 100)
+    await fast.saw('complete')
+    await slow.closed
+    expect(received.get('/fast')).toBe(4000)
+    expect(received.get('/slow')).toBeLessThan(4000)
+  })
+})
+
+describe('an answer before the body is complete', () => {
+  it('goes out at once, and the rest of the body is read for a bounded time only', async () => {
+    const { port } = await serve({ drainSeconds: 0.3 }, (_request, response) =>
+      response.writeHead(401).end('who are you'),
+    )
+    const { saw, closed, answer } = open(port, head('Content-Length: 100000'))
+    await saw('who are you')
+    expect(answer()).toMatch(/^HTTP\/1\.1 401 /)
+    await closed
+  })
+
+  it('is read whole by a client that first sends all it has, up to a bound of bytes', async () => {
+    const { port, server } = await serve({ drainBytes: 1_000_000, drainSeconds: 60 }, (_request, response) =>
+      response.end('no'),
+    )
+    const small = open(port, head('Content-Length: 500000') + 'a'.repeat(500_000))
+    expect(await small.closed).toMatch(/Connection: close.*no$/s)
+    let read = 0
+    server.on('connection', (socket: Socket) =>
+      socket.on('close', () => {
+        read = socket.bytesRead
+      }),
+    )
+    const large = open(port, head('Content-Length: 500000000'))
+    const piece = Buffer.alloc(100_000)
+    const fill = () => {
+      while (!large.socket.destroyed && large.socket.write(piece));
+    }
+    large.socket.on('drain', fill)
+    fill()
+    await large.closed
+    expect(large.answer()).toMatch(/no$/)
+    await expect.poll(() => read).toBeGreaterThan(0)
+    expect(read).toBeLessThan(3_000_000)
+  })
+
+  it('of a body that is too large comes with the first byte over the limit', async () => {
+    const { port } = await serve({ drainSeconds: 60 }, collect)
+    const { saw } = open(port, head('Content-Length: 100000') + 'a'.repeat(1001))
+    await saw('413')
+  })
+
+  it('leaves a connection without a body open for the next request', async () => {
+    const { port } = await serve({}, (_request, response) => response.writeHead(404).end('no'))
+    const { socket, saw, answer } = open(port, 'GET /a HTTP/1.1\r\nHost: x\r\n\r\n')
+    await saw('no')
+    expect(answer()).toMatch(/keep-alive/i)
+    socket.write('GET /b HTTP/1.1\r\nHost: x\r\n\r\n')
+    await expect.poll(() => answer().split('404').length).toBe(3)
+  })
+})
+
+describe('a listener', () => {
+  it('that throws refuses its own request, and the failure is reported', async () => {
+    const failures: unknown[] = []
+    const note = (message: unknown) => failures.push(message)
+    caughtFailures.subscribe(note)
+    ending.push(() => caughtFailures.unsubscribe(note))
+    const { port } = await serve({}, (request) => {
+      if (request.url === '/x') throw new Error('unforeseen')
+    })
+    const { closed } = open(port, head('Content-Length: 0'))
+    expect(await closed).toMatch(/^HTTP\/1\.1 500 /)
+    expect(failures).toMatchObject([{ where: 'http.request' }])
+  })
+
+  it.each([
+    ['POST', 'Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 5\r\n'],
+    ['GET', 'Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 5\r\n'],
+    ['GET', 'Upgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 5\r\n'],
+    ['CONNECT', 'Upgrade: websocket\r\nConnection: Upgrade\r\n'],
+  ])('takes no %s with "%s" for an upgrade', async (method, headers) => {
+    let upgrades = 0
+    let body = ''
+    const server = createHttpServer({})
+    attach(server, {
+      request: (request, response) =>
+        readBody(request, 100, (content) => {
+          body += content
+          response.end('answered')
+        }),
+      upgrade: (_request, socket) => {
+        upgrades++
+        socket.destroy()
+      },
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    ending.push(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const { socket, saw, closed } = open(port, `${method} /x HTTP/1.1\r\nHost: x\r\n${headers}\r\nhello`)
+    if (method === 'CONNECT') await closed
+    else {
+      await saw('answered')
+      expect(body).toBe('hello')
+    }
+    socket.destroy()
+    expect(upgrades).toBe(0)
+  })
+})
+
+describe('a content type', () => {
+  it.each([
+    ['application/json', true],
+    ['Application/JSON', true],
+    ['application/json; charset=utf-8', true],
+    ['application/json ;charset = "UTF-8" ;', true],
+    ['application/json;charset=utf8', true],
+    ['application/json;', true],
+    ['application/json; charset=utf-8; charset=utf-8', false],
+    ['application/json; charset=latin1', false],
+    ['application/json; version=1', false],
+    ['application/jsonp', false],
+    ['text/json', false],
+    ['', false],
+    [undefined, false],
+  ])('%j is JSON in UTF-8: %s', (header, expected) => {
+    expect(isUtf8Type(header, 'application/json')).toBe(expected)
+  })
+
+  it('costs time linear in its length', () => {
+    const cost = (spaces: number) => {
+      const header = `application/json;charset=utf-8${' '.repeat(spaces)}x`
+      const begun = process.cpuUsage()
+      for (let at = 0; at < 50; at++) isUtf8Type(header, 'application/json')
+      const { user, system } = process.cpuUsage(begun)
+      return user + system
+    }
+    cost(15_000)
+    // Quadratic it took 169 ms each.
+    expect(cost(15_000)).toBeLessThan(200_000)
+  })
+})
+
+it('at most one large body is handled in a turn of the event loop', async () => {
+  const oneATurn = createOneATurn()
+  const order: string[] = []
+  const note = (what: string) => () => order.push(what)
+  oneATurn(note('large 1'))
+  oneATurn(() => {
+    order.push('large 2')
+    throw new Error('unforeseen')
+  })
+  oneATurn(note('large 3'))
+  for (let turn = 1; turn <= 3; turn++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    order.push('others')
+  }
+  expect(order).toEqual(['large 1', 'others', 'large 2', 'others', 'large 3', 'others'])
+})

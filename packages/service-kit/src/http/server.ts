@@ -1,0 +1,76 @@
+/** The HTTP server of every daemon: what holds for all requests on all paths is decided here. */
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import type { Duplex } from 'node:stream'
+import { safely } from '../safely/safely.ts'
+import { createEarlyResponse, type DrainLimits, drainDefaults } from './early-response.ts'
+import { endSlowBodies } from './slow-bodies.ts'
+
+export interface Limits extends Partial<DrainLimits> {
+  /**
+   * Seconds in which the body of a request must have arrived; its headers have 15, or as many as the body if that is fewer.
+   * Bodies that are declared large (`allowLargeBody`) need a minimum rate instead. Default: 30.
+   */
+  readonly bodySeconds?: number
+}
+
+/** What answers requests, and requests to speak WebSocket; without `upgrade` those are ordinary requests. */
+export interface Listener {
+  readonly request: RequestListener
+  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+}
+
+/**
+ * Creates an HTTP/1.1 server. Slow bodies end, early answers close, a handler that throws refuses its request alone, and only
+ * a GET for a WebSocket is an upgrade: any other request that asks for one is answered as if it did not (RFC 9110 § 7.8).
+ *
+ * @param tls PEM texts; without them the server speaks plain HTTP
+ */
+export function createHttpServer(
+  { bodySeconds = 30, ...drain }: Limits,
+  tls?: { readonly cert: string; readonly key: string },
+): Server {
+  const settings = {
+    // Ours, since large bodies have another limit: Node's would end them.
+    requestTimeout: 0,
+    headersTimeout: Math.min(bodySeconds, 15) * 1000,
+    connectionsCheckingInterval: Math.round(Math.min(bodySeconds / 6, 5) * 1000),
+    keepAliveTimeout: 30_000,
+    maxHeaderSize: 16 * 1024,
+    ServerResponse: createEarlyResponse({ ...drainDefaults, ...drain }),
+    shouldUpgradeCallback: (request: IncomingMessage): boolean =>
+      server.listenerCount('upgrade') > 0 && isWebSocket(request),
+  }
+  const server: Server = tls
+    ? // Loaded when it is needed: that takes 6 ms, and most listeners are on the loopback.
+      process.getBuiltinModule('node:https').createServer({ ...settings, minVersion: 'TLSv1.2', ...tls })
+    : createServer(settings)
+  endSlowBodies(server, bodySeconds)
+  return server
+}
+
+/** Serves a listener. Whatever it throws ends its own request. */
+export function attach(server: Server, { request, upgrade }: Listener): void {
+  server.on('request', safely('http.request', request, failRequest))
+  if (upgrade)
+    server.on(
+      'upgrade',
+      safely('http.upgrade', upgrade, (_cause, _request, socket) => socket.destroy()),
+    )
+}
+
+function failRequest(_cause: unknown, _request: IncomingMessage, response: ServerResponse): void {
+  if (response.headersSent) response.destroy()
+  else response.writeHead(500, { 'Content-Length': 0, Connection: 'close' }).end()
+}
+
+const isWebSocket = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'GET' &&
+  headers.upgrade?.toLowerCase() === 'websocket' &&
+  headers['transfer-encoding'] === undefined &&
+  Number(headers['content-length'] ?? 0) === 0
