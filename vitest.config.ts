@@ -5,6 +5,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['source'] } },
   test: {
     include: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'tests/**/*.test.ts', 'examples/**/*.test.ts'],
+    setupFiles: ['./tests/harness/gate-setup.ts'],
     reporters: ['default', './tests/harness/count-reporter.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -42,9 +42,15 @@ function describeSkipped(tests: readonly TestCase[]): string[] {
   return [...lines, ...named, ...more]
 }
 
+const rights: Readonly<Record<string, string>> = {
+  root: 'run as root',
+  networks: 'run as root where network namespaces can be made',
+  mounts: 'run as root where file systems can be mounted',
+}
+
 /** What to do about needs that are not met: the line that installs the programs, and how to get the rights. */
 function remedyOf(missing: readonly string[]): string {
   const packages = missing.flatMap((each) => programs[each as keyof typeof programs] ?? [])
-  const rights = missing.some((each) => !(each in programs)) ? ['run as root'] : []
-  return [...(packages.length > 0 ? [`apt-get install ${packages.join(' ')}`] : []), ...rights].join('; ')
+  const needed = missing.flatMap((each) => rights[each] ?? [])
+  return [...(packages.length > 0 ? [`apt-get install ${packages.join(' ')}`] : []), ...needed].join('; ')
 }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '@selvedge/service-kit/testing'
+import { raiseAlarm, watch } from './gate.ts'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -16,6 +17,10 @@ export interface Program {
   readonly process: ChildProcess
   /** What it wrote on standard error. */
   errors(): string
+  /** To be called before a test ends the program in another way than with `stop`. */
+  expectEnd(): void
+  /** To be called before a test brings about an unhandled rejection or a crash of the program. */
+  expectAlarm(): void
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
@@ -44,29 +49,28 @@ export async function startProgram(
     env: { PATH: process.env.PATH, SELVEDGE_LINK_LOCAL: 'false', ...env },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
-  let errors = ''
-  child.stderr?.on('data', (chunk) => {
-    errors += chunk
-  })
+  const watched = watch(name, child)
   const said = await Promise.race([
     once(child, 'message').then(([message]) => message as { ready: Record<string, string> }),
     once(child, 'exit').then(() => undefined),
   ])
-  if (!said) throw new Error(`${name} did not start: ${errors}`)
-  let isStopped = false
-  child.once('exit', (code, by) => {
-    if (!isStopped) console.error(`${name} ended by itself, ${by ?? `with code ${code}`}: ${errors}`)
-  })
+  if (!said) throw new Error(`${name} did not start: ${watched.errors()}`)
+  watched.mustRun()
   return {
     url: said.ready.url!,
     ready: said.ready,
     process: child,
-    errors: () => errors,
+    errors: watched.errors,
+    expectEnd: watched.expectEnd,
+    expectAlarm: watched.expectAlarm,
     async stop(signal = 'SIGTERM') {
-      isStopped = true
+      watched.expectEnd()
       if (child.exitCode !== null || child.signalCode !== null) return
       child.kill(signal)
       await once(child, 'exit')
+      // Killed by itself is how it ends what does not end in time.
+      if (signal === 'SIGTERM' && child.exitCode !== 0 && child.signalCode !== 'SIGKILL')
+        raiseAlarm(`${name} did not stop in order, exit code ${child.exitCode}: ${watched.errors()}`)
     },
   }
 }

@@ -140,6 +140,7 @@ function killOnAnswer(runtime: Program, body: string): Promise<void> {
       )
     })
     socket.once('data', (chunk) => {
+      runtime.expectEnd()
       runtime.process.kill('SIGKILL')
       if (chunk.includes('"accountId"')) runtime.process.once('exit', () => resolve())
       else reject(new Error(chunk.toString()))
