@@ -20,7 +20,7 @@ import type { LocationSharing } from './nodes/sharing.ts'
 import type { Authorize } from './tokens/authorize.ts'
 
 export interface HandlerParts {
-  readonly getMe: () => unknown
+  readonly getMe: (params: unknown, context: CallContext) => unknown
   readonly tokens: EdgeTokens
   readonly account: Account
   readonly gps: Gps

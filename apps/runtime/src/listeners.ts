@@ -50,6 +50,7 @@ export async function openListeners(
   const listenerFor = (port: number | undefined, url: () => string) =>
     createRpcListener({
       dispatcher,
+      overTls: tls !== undefined && port !== undefined,
       guard: { port, hosts: config['listen.hosts'], allowedOrigins: config.allowedOrigins },
       maxBody: limits.body,
       oneATurn,

@@ -227,8 +227,8 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
       getMe: createGetMe({
         ...shared,
         nodeId,
-        identity: identity.link,
-        discovery: discovery.link,
+        identity,
+        discovery,
         notices: notices.list,
         supports: table.all.map((each) => each.name),
         revocations: revocations.status,

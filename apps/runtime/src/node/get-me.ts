@@ -13,12 +13,18 @@ export interface GetMeParts {
   readonly name: string
   readonly state: StateStore
   readonly clock: DeviceClock
-  readonly identity: Link
-  readonly discovery: Link
+  readonly identity: { readonly link: Link; readonly url: string }
+  readonly discovery: { readonly link: Link; readonly url: string }
   /** What a person should attend to; the same list until something changes. */
   readonly notices: () => readonly Notice[]
   readonly supports: readonly string[]
   readonly revocations: () => object
+}
+
+interface Results {
+  readonly local: object
+  /** Without the URLs of the services. */
+  readonly remote: object
 }
 
 export function createGetMe({
@@ -45,13 +51,21 @@ export function createGetMe({
   }
 
   let last:
-    | { now: number; state: object; time: string; links: readonly object[]; notices: object; result: object }
+    | {
+        now: number
+        state: object
+        time: string
+        links: readonly object[]
+        notices: object
+        results: Results
+      }
     | undefined
 
-  return (): object => {
+  /** Other machines come over TLS: where a device gets its tokens from is nothing for them. */
+  return (_: unknown, { overTls }: { readonly overTls?: boolean }): object => {
     const now = clock.now()
     const time = clock.state()
-    const links = [identity.status(), discovery.status(), revocations()] as const
+    const links = [identity.link.status(), discovery.link.status(), revocations()] as const
     // As long as all that it is made of is the same, so is the answer, down to its text.
     const isSame =
       last?.now === now &&
@@ -61,20 +75,30 @@ export function createGetMe({
       last.links[1] === links[1] &&
       last.links[2] === links[2] &&
       last.notices === notices()
-    if (last && isSame) return last.result
-    const result = Object.freeze({
+    if (last && isSame) return overTls ? last.results.remote : last.results.local
+    const shared = {
       nodeId,
       accountId: state.value.accountId,
       name,
       version,
       linkLocalIp: linkLocalIp(now),
       time: { state: time, now: isoTime(now) },
-      network: { identity: links[0], discovery: links[1] },
       revocations: links[2],
       notices: notices(),
       supports,
-    })
-    last = { now, state: state.value, time, links, notices: notices(), result }
-    return result
+    }
+    const network = { identity: links[0], discovery: links[1] }
+    const results: Results = {
+      local: Object.freeze({
+        ...shared,
+        network: {
+          identity: { url: identity.url, ...links[0] },
+          discovery: { url: discovery.url, ...links[1] },
+        },
+      }),
+      remote: Object.freeze({ ...shared, network }),
+    }
+    last = { now, state: state.value, time, links, notices: notices(), results }
+    return overTls ? results.remote : results.local
   }
 }

@@ -4,6 +4,10 @@ import { notice } from './notices.ts'
 import { isoTime } from './values.ts'
 
 const remoteState = z.object({
+  url: z
+    .string()
+    .optional()
+    .describe('URL of the service; given on the Unix socket and on the loopback, left out over TLS'),
   reachable: z.boolean().nullable().describe('null until it was tried for the first time'),
   since: isoTime.nullable().describe('When it got into this state'),
   lastError: z.string().optional().describe('Why the last attempt failed'),

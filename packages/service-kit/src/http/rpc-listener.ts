@@ -26,11 +26,15 @@ export interface CallContext {
   readonly host: string
   readonly method: 'POST'
   readonly path: string
+  /** Whether the call came over TLS, so from another machine. */
+  readonly overTls: boolean
 }
 
 export interface RpcListenerOptions {
   readonly dispatcher: Dispatcher<CallContext>
   readonly guard: GuardOptions
+  /** Whether the listener speaks TLS. Default false. */
+  readonly overTls?: boolean
   /** Largest body in bytes. */
   readonly maxBody: number
   /** Runs the parsing of large bodies; listeners of one process share it. */
@@ -55,6 +59,7 @@ export function createRpcListener({
   guard,
   maxBody,
   oneATurn = createOneATurn(),
+  overTls = false,
   nonce,
   openRpc,
   others,
@@ -99,6 +104,7 @@ export function createRpcListener({
       host: headers.host!,
       method: 'POST',
       path: rpcPath,
+      overTls,
     }
     const text = dispatcher.dispatch(body.toString(), context, body.length)
     if (text instanceof Promise) text.then(safely('http.answer', (late) => answer(response, late)))
