@@ -123,7 +123,11 @@ const configurationPage = [
   table(
     ['Path', 'Mode', 'What it is'],
     [
-      ['`stack.json`', '', 'URLs of a running stack'],
+      [
+        '`stack.json`',
+        '0600',
+        'URLs of a running stack, for people and scripts; no program of the project reads it',
+      ],
       ['`runtime.sock`', '0660', 'the local API'],
       ['`admin.sock`', '0600', "the operator's API"],
       ['`api-key`', '0600', 'the API key, where one is asked for'],
@@ -134,9 +138,21 @@ const configurationPage = [
       ['`runtime/storage.db`', '0700 folder', 'storage of functions; made by the first that uses it'],
       ['`identity/identity.db`', '0700 folder', 'registry, accounts, projects, people, signing keys'],
       ['`identity/secret-keys`', '0600', 'the key that encrypts the secrets in it; back it up apart'],
-      ['`login.json`', '0600', 'the sign-in of `selvedge login`'],
       ['`runtime/revocations.a`, `.b`', '0600', 'the lists of revoked tokens'],
       ['`discovery/locations.db`', '0700 folder', 'last locations'],
+    ],
+  ),
+  "## The user's configuration folder",
+  'What the command line keeps for a user, in `$XDG_CONFIG_HOME/selvedge`, or `~/.config/selvedge`. A state folder or a repository never decides what is in it.',
+  table(
+    ['Path', 'Mode', 'What it is'],
+    [
+      [
+        '`sign-ins/<hash>.json`',
+        '0600',
+        'the sign-in of `selvedge login` at one identity service; its tokens are sent to that service only',
+      ],
+      ['`confirmed.json`', '0600', 'addresses that the user confirmed; remove it to be asked again'],
     ],
   ),
 ].join('\n\n')

@@ -37,15 +37,8 @@ describe('selvedge simulate', () => {
 
   it('joins the stack that runs, under an account of its own, and takes up its devices again', async () => {
     const { startStack } = await import('../harness/processes.ts')
-    const { writeFileSync } = await import('node:fs')
     const stack = await startStack()
     try {
-      const urls = {
-        runtime: stack.runtime.url,
-        identity: stack.identity.url,
-        discovery: stack.discovery.url,
-      }
-      writeFileSync(`${stack.state}/stack.json`, JSON.stringify(urls))
       for (let run = 0; run < 2; run++) {
         const { report } = await simulate(['--nodes', '20', '--rate', '20', '--seconds', '1', '--running'], {
           SELVEDGE_STATE: stack.state,

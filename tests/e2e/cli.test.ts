@@ -52,7 +52,7 @@ describe('selvedge', () => {
       code: 0,
       out: expect.stringMatching(/^associated with account [0-9a-f-]{36}\n$/),
     })
-    expect(errors.match(/^curl /gm)).toHaveLength(3)
+    expect(errors.match(/^curl /gm)).toHaveLength(4)
     expect(errors).toContain('getEdgeIdToken')
     expect(errors).toContain('grant_type=id_token_signin')
     expect(errors).toContain('associateAccount')

@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createDiscoveryClient, type RpcFailure } from '@selvedge/client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { cliEnvOf, runCli } from '../harness/cli.ts'
 import { accessToken, adminOf, createDeveloper, runtimeOf } from '../harness/flow.ts'
 import { needs } from '../harness/installed.ts'
 import { type Program, type Stack, startProgram, startStack } from '../harness/processes.ts'
@@ -339,6 +340,14 @@ describe('TLS', () => {
       request.end('{"jsonrpc":"2.0","method":"getMe","id":1}')
     })
     expect(answer).toMatchObject({ status: 200, text: expect.stringContaining('"nodeId"') })
+    // Which services a device uses is told to programs on the device alone.
+    expect(answer.text).not.toContain(stack.identity.url)
+    expect(answer.text).not.toContain(stack.discovery.url)
+    const me = await runCli(['call', 'getMe'], cliEnvOf(stack))
+    expect(JSON.parse(me.out).network).toMatchObject({
+      identity: { url: stack.identity.url },
+      discovery: { url: stack.discovery.url },
+    })
   })
 })
 

@@ -1,10 +1,9 @@
 /** Sign-in from a real terminal, approved on a real page. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cliEnvOf, cliPath, runCli } from '../harness/cli.ts'
+import { cliEnvOf, cliPath, runCli, signInFile } from '../harness/cli.ts'
 import { runtimeOf } from '../harness/flow.ts'
 import { needs } from '../harness/installed.ts'
 import { becomeOwner, openBrowser, type PersonAtBrowser, takePictures } from '../harness/person.ts'
@@ -80,7 +79,7 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
     await page.getByRole('heading', { name: 'The terminal is signed in' }).waitFor()
 
     await seen(/signed in at http/)
-    const file = join(stack.state, 'login.json')
+    const file = signInFile(cliEnvOf(stack))
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({
       clientId: 'selvedge-cli',
@@ -105,7 +104,7 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
   })
 
   it('lasts: commands at the same time refresh without losing the sign-in', async () => {
-    const file = join(stack.state, 'login.json')
+    const file = signInFile(cliEnvOf(stack))
     for (let round = 0; round < 3; round++) {
       // As if the ID token at hand had ended.
       writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), idTokenEndsAt: 0 }), {
@@ -119,7 +118,7 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
   }, 60_000)
 
   it('logout ends it, here and at the service', async () => {
-    const { refreshToken } = JSON.parse(readFileSync(join(stack.state, 'login.json'), 'utf8'))
+    const { refreshToken } = JSON.parse(readFileSync(signInFile(cliEnvOf(stack)), 'utf8'))
     type('clear; selvedge logout')
     await seen(/signed out/)
     expect((await runCli(['image', 'list'], cliEnvOf(stack))).code).toBe(2)

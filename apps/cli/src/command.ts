@@ -30,8 +30,10 @@ export interface CommandDeclaration {
   readonly options?: readonly OptionDeclaration[]
   /** Gives what `--json` prints. */
   readonly run: (context: Context, input: Input) => Promise<unknown>
-  /** The result for people; left out: its members, one a line. */
+  /** The result for people; left out: its members, one a line. Every text in the result is on one line, without control sequences. */
   readonly human?: (result: never) => string
+  /** `json`: the result is printed as JSON, always. `script`: it is a text made here, with nothing foreign in it. */
+  readonly prints?: 'json' | 'script'
 }
 
 export const command = <Result>(

@@ -22,6 +22,8 @@ export interface Failure {
 /** What a person is told of anything that went wrong, and the exit code. */
 export function describeFailure(cause: unknown): Failure {
   if (cause instanceof UsageError) return { code: exitCodes.usage, message: cause.message, hint: cause.hint }
+  // The address of a service was refused inside the call.
+  if (cause instanceof Error && cause.cause instanceof UsageError) return describeFailure(cause.cause)
   if (isSelvedgeError(cause)) return describe(cause)
   return { code: exitCodes.failed, message: (cause as Error).message ?? String(cause) }
 }

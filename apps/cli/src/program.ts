@@ -4,21 +4,21 @@ import type { CommandDeclaration, Input } from './command.ts'
 import { groups } from './commands/index.ts'
 import { type ContextFlags, createContext } from './context/context.ts'
 import { describeFailure, exitCodes } from './failure.ts'
+import { cleanResult, indented } from './output/clean.ts'
 import { formatHuman } from './output/human.ts'
 import { formatJson } from './output/json.ts'
-
-export interface Streams {
-  out(text: string): void
-  error(text: string): void
-}
+import type { Terminal } from './output/terminal.ts'
 
 /** The program that a table of commands makes. Parsing it runs a command. */
-function buildProgram(commands: readonly CommandDeclaration[], { out, error }: Streams): Command {
+function buildProgram(commands: readonly CommandDeclaration[], terminal: Terminal): Command {
   const program = new Command('selvedge')
     .description('The command line of the Selvedge edge runtime.')
     .version(version)
     .exitOverride()
-    .configureOutput({ writeOut: out, writeErr: error })
+    .configureOutput({
+      writeOut: (text) => terminal.out(text.replace(/\n$/, '')),
+      writeErr: (text) => terminal.note(text.replace(/\n$/, '')),
+    })
     .showHelpAfterError('hint: Run "selvedge --help".')
   const byPath = new Map<string, Command>([['', program]])
   const parentOf = (path: readonly string[]): Command => {
@@ -49,12 +49,18 @@ function buildProgram(commands: readonly CommandDeclaration[], { out, error }: S
     made.action(async () => {
       const flags = made.opts() as ContextFlags & { json?: boolean }
       const input: Input = { args: made.args, options: made.opts() }
-      const result = await each.run(createContext(flags, process.env), input)
-      if (result !== undefined)
-        out(`${flags.json ? formatJson(result) : (each.human ?? formatHuman)(result as never)}\n`)
+      const result = await each.run(createContext(flags, process.env, terminal), input)
+      if (result !== undefined) terminal.out(format(each, result, flags.json === true))
     })
   }
   return program
+}
+
+/** The text of a result. Foreign text in it stays on its line and loses its control sequences, whatever the command does. */
+function format({ human, prints }: CommandDeclaration, result: unknown, asJson: boolean): string {
+  if (asJson || prints === 'json') return formatJson(result)
+  if (prints === 'script') return String(result)
+  return (human ?? formatHuman)(cleanResult(result) as never)
 }
 
 const addGlobalOptions = (command: Command): Command =>
@@ -63,23 +69,29 @@ const addGlobalOptions = (command: Command): Command =>
     .option('-v, --verbose', 'print the calls that are made, as curl lines, on standard error')
     .option('--state <folder>', 'state folder of the runtime; default $SELVEDGE_STATE or ./.selvedge')
     .option('--url <url>', 'URL of the runtime; default its socket in the state folder')
-    .option('--identity-url <url>', 'URL of the identity service')
-    .option('--discovery-url <url>', 'URL of the discovery service')
+    .option(
+      '--identity-url <url>',
+      'URL of the identity service; default $SELVEDGE_IDENTITY_URL or that of the runtime',
+    )
+    .option(
+      '--discovery-url <url>',
+      'URL of the discovery service; default $SELVEDGE_DISCOVERY_URL or that of the runtime',
+    )
 
-/** Runs the command line. Gives the exit code; errors are told on standard error, with what to do. */
+/** Runs the command line and returns the exit code. Errors go to standard error, with what to do next. */
 export async function runCli(
   argv: readonly string[],
   commands: readonly CommandDeclaration[],
-  streams: Streams,
+  terminal: Terminal,
 ): Promise<number> {
   try {
-    await buildProgram(commands, streams).parseAsync([...argv], { from: 'user' })
+    await buildProgram(commands, terminal).parseAsync([...argv], { from: 'user' })
     return exitCodes.ok
   } catch (cause) {
-    // Commander has told its own mistakes by now; help and version are no mistakes.
+    // Commander has printed its own errors by now; help and version are no errors.
     if (cause instanceof CommanderError) return cause.exitCode === 0 ? exitCodes.ok : exitCodes.usage
     const { code, message, hint } = describeFailure(cause)
-    streams.error(`error: ${message}\n${hint === undefined ? '' : `hint: ${hint}\n`}`)
+    terminal.note(`error: ${indented(message)}${hint === undefined ? '' : `\nhint: ${indented(hint)}`}`)
     return code
   }
 }

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createRpcClient } from '@selvedge/client'
-import { createNodeFetch } from '@selvedge/client/node'
+import { createRpcClient, createRuntimeClient } from '@selvedge/client'
+import { createNodeFetch, findSocket } from '@selvedge/client/node'
 import { adminMethods } from '@selvedge/protocol/admin'
 import { ConfigError } from '@selvedge/service-kit/config'
 import { startChild } from '@selvedge/service-kit/lifecycle'
@@ -46,7 +46,7 @@ export async function startOwn(seed: string): Promise<Installation> {
   return {
     identityUrl: identity.url,
     discoveryUrl: discovery.url,
-    owner: await ownerOf(state, seed),
+    owner: await ownerOf(socketIn(state, 'admin.sock', true), seed),
     isNew: true,
     memory: () => residentMemory(discovery.pid),
     async stop() {
@@ -57,30 +57,48 @@ export async function startOwn(seed: string): Promise<Installation> {
   }
 }
 
-/** @throws ConfigError where nothing runs */
+/**
+ * The services that the runtime of the state folder uses. Developer tokens are sent to them, so only a runtime of this user or
+ * root is asked, over its socket.
+ *
+ * @throws ConfigError where nothing runs
+ */
 export async function findRunning(env: Env, seed: string): Promise<Installation> {
+  const isNamed = Boolean(env.SELVEDGE_STATE)
   const state = env.SELVEDGE_STATE || './.selvedge'
-  let urls: Record<string, string>
-  try {
-    urls = JSON.parse(readFileSync(join(state, 'stack.json'), 'utf8'))
-  } catch {
-    throw new ConfigError(`no stack runs on ${state}; start one with "npm start", or leave --running out`)
-  }
+  const socketPath = socketIn(state, 'runtime.sock', isNamed)
+  const runtime = createRuntimeClient({ url: 'http://localhost', fetch: createNodeFetch({ socketPath }) })
+  const { identity, discovery } = (await runtime.getMe()).network
   return {
-    identityUrl: urls.identity!,
-    discoveryUrl: urls.discovery!,
-    owner: await ownerOf(state, seed),
+    identityUrl: identity.url!,
+    discoveryUrl: discovery.url!,
+    owner: await ownerOf(socketIn(state, 'admin.sock', isNamed), seed),
     isNew: false,
     memory: () => undefined,
     stop: async () => undefined,
   }
 }
 
+/** Path of a socket that belongs to this user or root. @throws ConfigError */
+function socketIn(state: string, name: string, named: boolean): string {
+  const found = findSocket(state, name, { named })
+  if (found.state === 'own') return found.path
+  const problem =
+    found.state === 'refused'
+      ? found.reason
+      : found.state === 'absent'
+        ? `it has no ${name}`
+        : `its ${name} belongs to user ${found.uid}`
+  throw new ConfigError(
+    `no stack runs on ${state}: ${problem}. Start one with "npm start", or leave --running out`,
+  )
+}
+
 /** The account of the fleet: made the first time that a seed is used. */
-async function ownerOf(state: string, seed: string): Promise<Owner> {
+async function ownerOf(adminSocket: string, seed: string): Promise<Owner> {
   const admin = createRpcClient(adminMethods, {
     url: 'http://localhost',
-    fetch: createNodeFetch({ socketPath: join(state, 'admin.sock') }),
+    fetch: createNodeFetch({ socketPath: adminSocket }),
   })
   const email = `simulator-${Buffer.from(seed).toString('hex').slice(0, 32)}@selvedge.invalid`
   const known = (await admin['account.list']()).find((each) => each.email === email)

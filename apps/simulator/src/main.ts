@@ -11,7 +11,9 @@ void (async () => {
     const report = await simulate(options, process.env, createScreen(process.stderr), interrupted.signal)
     process.stdout.write(`${JSON.stringify(report)}\n`, () => process.exit(0))
   } catch (cause) {
-    process.stderr.write(`${(cause as Error).message}\n`)
+    // Services elsewhere have a say in it: no control sequences of theirs reach the terminal.
+    const message = (cause as Error).message.replaceAll(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ')
+    process.stderr.write(`${message}\n`)
     process.exit((cause as Error).name === 'ConfigError' ? 2 : 1)
   }
 })()

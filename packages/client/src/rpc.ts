@@ -61,8 +61,9 @@ export function createRpcClient<Table extends MethodTable>(
   const client: Record<string, unknown> = {}
   for (const name of Object.keys(table)) {
     const { name: method, patienceMs } = table[name]!
-    const patient = { ...(patienceMs !== undefined && { timeoutMs: patienceMs }), ...connection }
-    client[name] = (params?: object, options?: CallOptions) => callRpc(patient, method, params, options)
+    const patience = patienceMs !== undefined && { timeoutMs: patienceMs }
+    client[name] = async (params?: object, options?: CallOptions) =>
+      callRpc({ ...patience, ...connection }, method, params, options)
   }
   return client as RpcClient<Table>
 }

@@ -1,8 +1,11 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
 import { UsageError } from '../failure.ts'
+import type { Terminal } from '../output/terminal.ts'
 import { packFunction } from './pack.ts'
 
 export interface Built {
@@ -19,9 +22,10 @@ const builders = ['podman', 'docker', 'buildah']
 /**
  * The archive of a folder: of the function in it, or of what its Containerfile builds with the Podman or Docker of this machine.
  *
+ * @param terminal shows what the builder prints on standard error
  * @throws UsageError
  */
-export function buildFolder(folder: string): Built {
+export async function buildFolder(folder: string, terminal: Terminal): Promise<Built> {
   const target = mkdtempSync(join(tmpdir(), 'selvedge-build-'))
   const path = join(target, 'image.tar')
   const remove = () => rmSync(target, { recursive: true, force: true })
@@ -38,16 +42,28 @@ export function buildFolder(folder: string): Built {
         'a Containerfile needs Podman or Docker to be built',
         'Install one of them on this machine.',
       )
-    const run = (...args: string[]) =>
-      execFileSync(builder, args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
-    run('build', '-t', `localhost/${name}:dev`, '.')
-    if (builder === 'buildah') run('push', `localhost/${name}:dev`, `docker-archive:${path}:${name}:dev`)
-    else run('save', '-o', path, `localhost/${name}:dev`)
+    const run = (...args: string[]) => runBuilder(builder, args, folder, terminal)
+    await run('build', '-t', `localhost/${name}:dev`, '.')
+    if (builder === 'buildah')
+      await run('push', `localhost/${name}:dev`, `docker-archive:${path}:${name}:dev`)
+    else await run('save', '-o', path, `localhost/${name}:dev`)
     return { name, path, remove }
   } catch (cause) {
     remove()
     throw cause
   }
+}
+
+async function runBuilder(
+  builder: string,
+  args: readonly string[],
+  cwd: string,
+  terminal: Terminal,
+): Promise<void> {
+  const child = spawn(builder, args, { cwd, stdio: ['ignore', 'ignore', 'pipe'] })
+  createInterface({ input: child.stderr }).on('line', (line) => terminal.note(line))
+  const [code] = (await once(child, 'close')) as [number | null]
+  if (code !== 0) throw new Error(`"${builder} ${args[0]}" failed with exit code ${code}`)
 }
 
 function isInstalled(program: string): boolean {

@@ -1,7 +1,7 @@
 /** Makes the `docker save` archive of a function image. The same files make the same archive, byte for byte. */
 import { hash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { basename, join, resolve } from 'node:path'
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { basename, join, resolve, sep } from 'node:path'
 import { Header } from 'tar'
 import { UsageError } from '../failure.ts'
 
@@ -50,11 +50,21 @@ export function packFunction(
       'A function image is one file: bundle the others into it. "selvedge init function <dir>" makes an example.',
     )
   }
-  const { name = options.name ?? cleanName(basename(resolve(folder))), version = '1.0.0' } = {
+  const { name = cleanName(basename(resolve(folder))), version = '1.0.0' } = {
     ...readPackage(folder),
     ...options,
   }
-  const layer = tar([[entry, readFileSync(join(folder, entry))]])
+  if (!/^[a-z0-9][a-z0-9._-]*(?:\/[a-z0-9][a-z0-9._-]*)*$/.test(name))
+    throw new UsageError(
+      `the name of the image is ${JSON.stringify(name)}`,
+      'Use lower-case letters, digits, ".", "_" and "-", such as --name hello',
+    )
+  if (!/^\w[\w.-]{0,127}$/.test(version))
+    throw new UsageError(
+      `the version of the image is ${JSON.stringify(version)}`,
+      'Use up to 128 letters, digits, ".", "_" and "-", such as --image-version 1.0.0',
+    )
+  const layer = tar([[entry, readOwnFile(folder, entry)]])
   const layerId = sha256(layer)
   const config = JSON.stringify({
     // Runs anywhere; a constant, so that every machine makes the same archive.
@@ -85,8 +95,30 @@ export function packFunction(
 function readPackage(folder: string): { name?: string; version?: string } {
   const path = join(folder, 'package.json')
   if (!existsSync(path)) return {}
-  const { name, version } = JSON.parse(readFileSync(path, 'utf8')) as { name?: string; version?: string }
-  return { ...(name && { name: cleanName(name) }), ...(version && { version }) }
+  let json: { name?: unknown; version?: unknown }
+  try {
+    json = Object(JSON.parse(readOwnFile(folder, 'package.json').toString()))
+  } catch (cause) {
+    if (cause instanceof UsageError) throw cause
+    throw new UsageError(`${path} is not JSON: ${(cause as Error).message}`, 'Correct the file.')
+  }
+  const { name, version } = json
+  return {
+    ...(typeof name === 'string' && name !== '' && { name: cleanName(name) }),
+    // Build metadata (SemVer § 10) has no place in a tag.
+    ...(typeof version === 'string' && version !== '' && { version: version.replaceAll('+', '-') }),
+  }
+}
+
+/** A file of the folder itself: a link that leads out of it would pack a file of the user. @throws UsageError */
+function readOwnFile(folder: string, name: string): Buffer {
+  const path = realpathSync(join(folder, name))
+  if (!path.startsWith(realpathSync(folder) + sep) || !statSync(path).isFile())
+    throw new UsageError(
+      `${join(folder, name)} leads to ${path}, which is no file of the folder`,
+      'Copy the file into the folder.',
+    )
+  return readFileSync(path)
 }
 
 const cleanName = (name: string): string =>

@@ -1,7 +1,6 @@
 import { callRpc } from '@selvedge/client'
 import { command } from '../command.ts'
 import { UsageError } from '../failure.ts'
-import { formatJson } from '../output/json.ts'
 
 /** One argument that is a JSON object or array is all the parameters; else each argument is one string. */
 function readParams(args: readonly string[]): object {
@@ -26,5 +25,5 @@ export const call = command({
   ],
   run: async ({ runtimeConnection }, { args: [method = '', ...params] }) =>
     callRpc(runtimeConnection, method, readParams(params)),
-  human: formatJson,
+  prints: 'json',
 })

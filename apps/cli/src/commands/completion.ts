@@ -13,5 +13,6 @@ export const completion = (commands: () => readonly CommandDeclaration[]) =>
         choices: Object.keys(completionScripts),
       },
     ],
+    prints: 'script',
     run: async (_, { args: [shell] }) => completionScripts[shell as Shell](commands()),
   })

@@ -7,12 +7,11 @@ import { command } from '../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
 import type { Context } from '../context/context.ts'
 import { describeFailure } from '../failure.ts'
+import { indented, onOneLine } from '../output/clean.ts'
 import { readSpec } from './container/spec.ts'
 
 /** Milliseconds without a change after which a folder counts as saved. */
 const settling = 150
-
-const say = (text: string): void => void process.stderr.write(`${text}\n`)
 
 /** Builds a folder, deploys it, and shows its log; again on every change, until interrupted. */
 export const dev = command({
@@ -26,25 +25,28 @@ export const dev = command({
     ...accessTokenOptions,
   ],
   run: async (context, { args: [folder = '.'], options }) => {
+    const { terminal } = context
     const name = typeof options.name === 'string' ? options.name : basename(resolve(folder)).toLowerCase()
     const token = () => accessTokenOf(context, options, 'openid edge:mcm')
 
     async function deploy(): Promise<string | undefined> {
       try {
-        const built = buildFolder(folder)
+        const built = await buildFolder(folder, terminal)
         const edgeAccessToken = await token()
         try {
-          const image = await uploadImage(context.streams(edgeAccessToken), built.path)
+          const image = await uploadImage(await context.streams(edgeAccessToken), built.path)
           const spec = readSpec({ ...options, name, image: image.id })
           const { id, basePath, kind } = await context.runtime.deployContainer({ edgeAccessToken, spec })
-          say(`deployed ${id} (${kind}) at ${await urlOf(context, basePath)}`)
+          terminal.note(onOneLine(`deployed ${id} (${kind}) at ${await urlOf(context, basePath)}`))
           return id
         } finally {
           built.remove()
         }
       } catch (cause) {
         const { message, hint } = describeFailure(cause)
-        say(`not deployed: ${message}${hint === undefined ? '' : `\n  ${hint}`}`)
+        terminal.note(
+          `not deployed: ${indented(message)}${hint === undefined ? '' : `\n  ${indented(hint)}`}`,
+        )
         return undefined
       }
     }
@@ -61,9 +63,9 @@ export const dev = command({
         if (id === undefined || following) return
         following = new AbortController()
         const show = ({ stream, text }: LogLine) =>
-          void process.stdout.write(`${stream === 'stdout' ? ' ' : '!'} ${text}\n`)
+          terminal.out(`${stream === 'stdout' ? ' ' : '!'} ${onOneLine(text)}`)
         const { signal } = following
-        followLogs(context.streams(await token()), id, { tail: 20, signal }, show)
+        followLogs(await context.streams(await token()), id, { tail: 20, signal }, show)
           .catch(() => undefined)
           .finally(() => {
             following = undefined
@@ -86,7 +88,6 @@ export const dev = command({
   },
 })
 
-async function urlOf({ runtime, runtimeConnection }: Context, basePath: string): Promise<string> {
-  const { url } = runtimeConnection
-  return url === 'http://localhost' ? `${basePath} (${(await runtime.getMe()).name})` : url + basePath
+async function urlOf({ runtime, runtimeConnection, isLocal }: Context, basePath: string): Promise<string> {
+  return isLocal() ? `${basePath} (${(await runtime.getMe()).name})` : runtimeConnection.url + basePath
 }

@@ -1,5 +1,6 @@
-import { describeNotice, discoveryPaths, identityPaths } from '@selvedge/protocol'
+import { describeNotice } from '@selvedge/protocol'
 import { command } from '../command.ts'
+import { checkService, type ServiceCheck } from '../context/check-service.ts'
 
 interface Check {
   readonly name: string
@@ -12,17 +13,18 @@ export const doctor = command({
   path: ['doctor'],
   summary:
     'Check what the runtime needs: services, clock, engines, layers of isolation; with what to do where something lacks.',
-  run: async ({ runtime, answers, identityUrl, discoveryUrl }) => {
+  run: async (context) => {
+    const { runtime } = context
     const me = await runtime.getMe()
     const [engines, identity, discovery] = await Promise.all([
       runtime.getEngines(),
-      answers(identityUrl + identityPaths.health),
-      answers(discoveryUrl + discoveryPaths.health),
+      checkService(context, 'identity'),
+      checkService(context, 'discovery'),
     ])
-    const service = (name: string, url: string, ok: boolean): Check => ({
+    const service = (name: string, { url, answers: ok, problem }: ServiceCheck): Check => ({
       name,
       ok,
-      detail: ok ? `answers at ${url}` : `no answer at ${url}`,
+      detail: url === null ? problem : ok ? `answers at ${url}` : `no answer at ${url}`,
       hints: ok
         ? []
         : ['Local functions go on without it. Check the network and the URL in the configuration.'],
@@ -48,8 +50,8 @@ export const doctor = command({
         hints:
           me.time.state === 'unknown' ? ['The clock is wrong and no service has told the time yet.'] : [],
       },
-      service('identity', identityUrl, identity),
-      service('discovery', discoveryUrl, discovery),
+      service('identity', identity),
+      service('discovery', discovery),
       engine('functions', engines.function),
       engine('oci', engines.oci),
       ...me.notices.map((notice) => ({

@@ -2,34 +2,39 @@ import { isSelvedgeError } from '@selvedge/client'
 import { cliClientId } from '@selvedge/protocol'
 import { renderUnicodeCompact } from 'uqr'
 import { command } from '../command.ts'
-import type { Context } from '../context/context.ts'
+import type { Identity } from '../context/context.ts'
+import { readServiceUrl } from '../context/service-url.ts'
 import { loginOf } from '../login/developer-token.ts'
+import { onOneLine } from '../output/clean.ts'
+import type { Terminal } from '../output/terminal.ts'
 
 const usualScope =
   'openid edge:mcm edge:clusters edge:account:associate edge:account:unassociate offline_access'
 
-type Begun = Awaited<ReturnType<Context['identity']['authorizeDevice']>>
+type Begun = Awaited<ReturnType<Identity['client']['authorizeDevice']>>
 
 /** What a person has to do; on standard error, since the result alone is for standard output. */
-function show({ user_code, verification_uri, verification_uri_complete, expires_in }: Begun): void {
-  const { stderr } = process
+function show(
+  terminal: Terminal,
+  { user_code, verification_uri, verification_uri_complete, expires_in }: Begun,
+): void {
   const lines = [
     '',
-    `Open    ${verification_uri}`,
-    `Code    ${user_code}`,
+    `Open    ${onOneLine(verification_uri)}`,
+    `Code    ${onOneLine(user_code)}`,
     '',
     `Sign in there and compare the code. It ends in ${Math.round(expires_in / 60)} minutes.`,
     '',
   ]
-  // A picture for the camera of a phone, where there is somebody to see it.
-  if (stderr.isTTY) lines.push(renderUnicodeCompact(verification_uri_complete, { border: 2 }), '')
-  stderr.write(lines.join('\n'))
+  // A QR code for the camera of a phone.
+  if (terminal.isWatched) lines.push(renderUnicodeCompact(verification_uri_complete, { border: 2 }), '')
+  terminal.note(lines.slice(0, -1).join('\n'))
 }
 
 const wait = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000))
 
-/** Polls as told (RFC 8628 § 3.5), until somebody has decided. */
-async function poll({ identity }: Context, clientId: string, { device_code, interval }: Begun) {
+/** Polls (RFC 8628 § 3.5) until the person has approved or refused. */
+async function poll(identity: Identity['client'], clientId: string, { device_code, interval }: Begun) {
   let pause = interval
   for (;;) {
     await wait(pause)
@@ -53,26 +58,32 @@ export const login = command({
     { flags: '--scope <list>', description: `scopes, separated by spaces; default "${usualScope}"` },
   ],
   run: async (context, { options }) => {
-    const { identity, identityUrl, loginFile } = context
+    const { signIns, terminal } = context
+    const { url: identityUrl, client: identity } = await context.identity()
     const clientId = typeof options.clientId === 'string' ? options.clientId : cliClientId
     const scope = typeof options.scope === 'string' ? options.scope : usualScope
     const begun = await identity.authorizeDevice({ clientId, scope: withNeeded(scope) })
-    show(begun)
-    const made = loginOf({ identityUrl, clientId }, await poll(context, clientId, begun))
-    const before = loginFile.read()
-    loginFile.write(made)
-    // The sign-in that this one replaces has no further use; that it can't be told is no reason to fail.
+    for (const name of ['verification_uri', 'verification_uri_complete'] as const)
+      readPageUrl(begun[name], `"${name}" of ${identityUrl}`)
+    show(terminal, begun)
+    const made = loginOf({ identityUrl, clientId }, await poll(identity, clientId, begun))
+    const before = signIns.read(identityUrl)
+    signIns.write(made)
+    // The sign-in that this one replaces has no further use. A failure to revoke it is no reason to fail.
     if (before) {
       const { clientId: client, refreshToken: token } = before
-      await context
-        .identityAt(before.identityUrl)
-        .revoke({ clientId: client, token })
-        .catch(() => undefined)
+      await identity.revoke({ clientId: client, token }).catch(() => undefined)
     }
     return { identityUrl, clientId, scope: made.scope }
   },
   human: ({ identityUrl }) => `signed in at ${identityUrl}; try "selvedge account associate"`,
 })
+
+/** The page of a sign-in is where a password is typed: HTTPS, or this machine. @throws UsageError */
+const readPageUrl = (text: string, what: string): string => {
+  const url = URL.parse(text)
+  return readServiceUrl(url ? url.origin : text, what)
+}
 
 /** A sign-in that lasts, with a token that says whose it is, needs two scopes whatever else is asked for. */
 const withNeeded = (scope: string): string =>

@@ -1,12 +1,14 @@
 import { command } from '../command.ts'
+import type { Context } from '../context/context.ts'
 import { UsageError } from '../failure.ts'
 
 export const logout = command({
   path: ['logout'],
-  summary: 'End the sign-in of this machine: its tokens are revoked and its file is removed.',
-  run: async ({ loginFile, identityAt }) => {
-    const login = loginFile.read()
-    if (!login) throw new UsageError('nobody is signed in here', 'Sign in with "selvedge login".')
+  summary: 'End the sign-in of this user: its tokens are revoked and its file is removed.',
+  run: async (context) => {
+    const { signIns, identityAt } = context
+    const login = signIns.read(await urlOf(context))
+    if (!login) throw new UsageError('you are not signed in', 'Sign in with "selvedge login".')
     const { identityUrl, clientId, refreshToken: token } = login
     const revoked = await identityAt(identityUrl)
       .revoke({ clientId, token })
@@ -14,11 +16,18 @@ export const logout = command({
         () => true,
         () => false,
       )
-    loginFile.remove()
+    signIns.remove(identityUrl)
     return { identityUrl, revoked }
   },
   human: ({ identityUrl, revoked }) =>
     revoked
       ? 'signed out'
-      : `signed out here; ${identityUrl} could not be told: revoke the sign-in on the account page of its console`,
+      : `signed out here; ${identityUrl} did not answer: revoke the sign-in on its account page`,
 })
+
+/** The service to sign out of: the only one there is, or with several the one in use. */
+async function urlOf({ signIns, findService }: Context): Promise<string> {
+  const all = signIns.list()
+  if (all.length === 0) throw new UsageError('you are not signed in', 'Sign in with "selvedge login".')
+  return all.length === 1 ? all[0]! : (await findService('identity')).url
+}

@@ -38,9 +38,11 @@ export const simulate = command({
         'report to the stack that runs, within its limits; left out: to one of its own that goes with it',
     },
   ],
-  run: async (_, { options }) => {
+  run: async ({ terminal, env, state }, { options }) => {
     const child = spawn(process.execPath, [program, JSON.stringify(options)], {
-      stdio: ['ignore', 'pipe', process.stderr.isTTY ? 'inherit' : 'pipe'],
+      env: { ...env, ...(state.isNamed && { SELVEDGE_STATE: state.path }) },
+      // The simulator draws its own screen, and cleans the foreign text in its errors itself.
+      stdio: ['ignore', 'pipe', terminal.isWatched ? 'inherit' : 'pipe'],
     })
     // The terminal sends its interrupt to both; what is counted until then is reported.
     process.on('SIGINT', () => undefined)

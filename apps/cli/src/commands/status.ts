@@ -1,5 +1,6 @@
-import { describeNotice, discoveryPaths, identityPaths } from '@selvedge/protocol'
+import { describeNotice } from '@selvedge/protocol'
 import { command } from '../command.ts'
+import { checkService, type ServiceCheck } from '../context/check-service.ts'
 
 type Remote = { reachable: boolean | null; since: string | null; lastError?: string | undefined }
 
@@ -7,6 +8,9 @@ const describe = ({ reachable, since, lastError }: Remote): string => {
   if (reachable === null) return 'not needed so far'
   return reachable ? `reachable since ${since}` : `away since ${since}: ${lastError}`
 }
+
+const describeCheck = ({ url, answers, problem }: ServiceCheck): string =>
+  url === null ? problem : `${answers ? 'answers' : 'no answer'} at ${url}`
 
 const describeList = ({
   ageSeconds,
@@ -23,25 +27,22 @@ export const status = command({
   path: ['status'],
   summary:
     'Show which parts run, which services the runtime reaches and since when, and what needs attention.',
-  run: async ({ runtime, answers, identityUrl, discoveryUrl, loginFile }) => {
+  run: async (context) => {
+    const { runtime, signIns } = context
     const { nodeId, accountId, name, version, time, network, revocations, notices } = await runtime.getMe()
     const [identity, discovery] = await Promise.all([
-      answers(identityUrl + identityPaths.health),
-      answers(discoveryUrl + discoveryPaths.health),
+      checkService(context, 'identity'),
+      checkService(context, 'discovery'),
     ])
-    const services = {
-      identity: { url: identityUrl, answers: identity },
-      discovery: { url: discoveryUrl, answers: discovery },
-    }
     const { checkedAt } = revocations
     const age = checkedAt === null ? null : Math.round((Date.parse(time.now) - Date.parse(checkedAt)) / 1000)
-    const login = loginFile.read()
+    const login = identity.url === null ? undefined : signIns.read(identity.url)
     return {
       runtime: {
         ...{ nodeId, accountId, name, version, time, network, notices },
         revocations: { ...revocations, ageSeconds: age },
       },
-      services,
+      services: { identity, discovery },
       login: login ? { identityUrl: login.identityUrl, clientId: login.clientId } : null,
     }
   },
@@ -50,8 +51,8 @@ export const status = command({
       `runtime    ${runtime.version} on ${runtime.name}, node ${runtime.nodeId}`,
       `account    ${runtime.accountId || 'none'}`,
       `time       ${runtime.time.state}, ${runtime.time.now}`,
-      `identity   from the runtime: ${describe(runtime.network.identity)}; from here: ${services.identity.answers ? 'answers' : 'no answer'} at ${services.identity.url}`,
-      `discovery  from the runtime: ${describe(runtime.network.discovery)}; from here: ${services.discovery.answers ? 'answers' : 'no answer'} at ${services.discovery.url}`,
+      `identity   from the runtime: ${describe(runtime.network.identity)}; from here: ${describeCheck(services.identity)}`,
+      `discovery  from the runtime: ${describe(runtime.network.discovery)}; from here: ${describeCheck(services.discovery)}`,
       `revoked    ${describeList(runtime.revocations)}`,
       `login      ${login ? `at ${login.identityUrl}, as ${login.clientId}` : 'none; "selvedge login" signs in'}`,
       ...runtime.notices.map((notice) => `notice     ${describeNotice(notice)}`),

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import type { Input, OptionDeclaration } from '../command.ts'
 import { UsageError } from '../failure.ts'
 import { developerTokenOf } from '../login/developer-token.ts'
-import type { Context } from './context.ts'
+import type { Context, Identity } from './context.ts'
 
-/** Options of every command that needs an access token. Secrets come from files: arguments are seen by every user. */
+/** Options of every command that needs an access token. Secrets come from files: every user can read arguments. */
 export const accessTokenOptions: readonly OptionDeclaration[] = [
   { flags: '--token-file <file>', description: 'file with an edge access token; - for standard input' },
   ...exchangeOptions(),
@@ -26,30 +26,47 @@ type Options = Input['options']
 export async function accessTokenOf(context: Context, options: Options, scope: string): Promise<string> {
   const { tokenFile } = options
   if (typeof tokenFile === 'string') return readSecret(tokenFile)
-  const fromEnv = process.env.SELVEDGE_ACCESS_TOKEN
+  const { SELVEDGE_ACCESS_TOKEN: fromEnv } = context.env
   if (fromEnv && options.developerTokenFile === undefined) return fromEnv
   return (await exchange(context, options, scope)).access_token
 }
 
 export async function exchange(context: Context, options: Options, scope: string) {
-  const { clientId, developerIdToken, identity } = await developerOf(context, options)
+  const read = readDeveloper(options)
+  const identity = await identityFor(context, read !== undefined)
+  const { clientId, developerIdToken } = read ?? (await signedIn(context, identity))
   const { id_token: edgeIdToken } = await context.runtime.getEdgeIdToken()
-  return identity.exchange({ clientId, developerIdToken, edgeIdToken, scope })
+  return identity.client.exchange({ clientId, developerIdToken, edgeIdToken, scope })
 }
 
-/** Who asks: the token of a file for its project, or the sign-in of this machine. */
-async function developerOf(context: Context, { developerTokenFile, clientId }: Options) {
-  if (typeof developerTokenFile === 'string' && typeof clientId === 'string')
-    return { clientId, developerIdToken: readSecret(developerTokenFile), identity: context.identity }
-  const login = developerTokenFile === undefined ? context.loginFile.read() : undefined
-  if (!login) {
+/** The developer ID token of a file, for its project; undefined where the options name none. */
+function readDeveloper({ developerTokenFile, clientId }: Options) {
+  if (typeof developerTokenFile !== 'string') return undefined
+  if (typeof clientId !== 'string')
+    throw new UsageError('--developer-token-file needs --client-id', 'Give the client ID of the project.')
+  return { clientId, developerIdToken: readSecret(developerTokenFile) }
+}
+
+const needed = [
+  'an access token is needed',
+  'Sign in with "selvedge login", or give --token-file, or --developer-token-file with --client-id, or set SELVEDGE_ACCESS_TOKEN.',
+] as const
+
+/** A person who never signed in needs no identity service to learn that. */
+async function identityFor({ identity, signIns }: Context, hasToken: boolean): Promise<Identity> {
+  if (!hasToken && signIns.list().length === 0) throw new UsageError(...needed)
+  return identity()
+}
+
+/** The sign-in at the identity service in use: its tokens go to no other one. */
+async function signedIn(context: Context, { url }: Identity) {
+  const login = context.signIns.read(url)
+  if (!login)
     throw new UsageError(
-      'an access token is needed',
-      'Sign in with "selvedge login", or give --token-file, or --developer-token-file with --client-id, or set SELVEDGE_ACCESS_TOKEN.',
+      `${needed[0]}, and you are not signed in at ${url}, only at ${context.signIns.list().join(', ')}`,
+      needed[1],
     )
-  }
-  const developerIdToken = await developerTokenOf(context, login)
-  return { clientId: login.clientId, developerIdToken, identity: context.identityAt(login.identityUrl) }
+  return { clientId: login.clientId, developerIdToken: await developerTokenOf(context, login) }
 }
 
 function readSecret(path: string): string {

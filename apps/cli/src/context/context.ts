@@ -1,13 +1,9 @@
-/** What every command works with: the callers of the services, found from flags, environment and state folder. */
-import { existsSync, readFileSync } from 'node:fs'
+/** What every command works with: callers of the services, found from options, environment and state folder. */
 import { hostname } from 'node:os'
-import { join } from 'node:path'
 import {
-  createDiscoveryClient,
   createIdentityClient,
   createRpcClient,
   createRuntimeClient,
-  type DiscoveryClient,
   type Fetch,
   type IdentityClient,
   type RpcClient,
@@ -17,92 +13,115 @@ import {
 import { createNodeFetch, type StreamConnection } from '@selvedge/client/node'
 import { version } from '@selvedge/protocol'
 import { type AdminMethods, adminMethods } from '@selvedge/protocol/admin'
-import { UsageError } from '../failure.ts'
-import { createLoginFile, type LoginFile } from '../login/login-file.ts'
+import { createSignIns, type SignIns } from '../login/sign-ins.ts'
+import type { Terminal } from '../output/terminal.ts'
+import { configFolder } from './config-folder.ts'
+import { confirming, createConfirm, type Unconfirmed } from './confirm.ts'
+import {
+  type Address,
+  type Env,
+  findAdmin,
+  findRuntime,
+  readStateFolder,
+  type StateFolder,
+} from './runtime-address.ts'
+import { readServiceUrl } from './service-url.ts'
+import { createFindService, type FindService, type ServiceFlags } from './services.ts'
 import { traced } from './trace.ts'
 
+/** The identity service in use, and its URL. */
+export interface Identity {
+  readonly url: string
+  readonly client: IdentityClient
+}
+
 export interface Context {
+  readonly terminal: Terminal
+  readonly env: Env
+  readonly state: StateFolder
   readonly runtime: RuntimeClient
-  /** The way to the runtime, for methods that the table does not know. */
+  /** The connection to the runtime, for methods that the table does not know. */
   readonly runtimeConnection: RpcConnection
-  /** The way to the runtime for streams. */
-  readonly streams: (edgeAccessToken: string) => StreamConnection
-  readonly identity: IdentityClient
-  readonly identityUrl: string
-  /** The identity service at another URL, such as that of a sign-in. */
+  /** Whether the runtime is reached over its Unix socket. */
+  readonly isLocal: () => boolean
+  /** The connection to the runtime for streams. @throws UsageError when the user has not confirmed the address */
+  readonly streams: (edgeAccessToken: string) => Promise<StreamConnection>
+  /** The identity service that was named, else that of the runtime. */
+  readonly identity: () => Promise<Identity>
+  /** The identity service that issued a sign-in. */
   readonly identityAt: (url: string) => IdentityClient
-  readonly loginFile: LoginFile
-  readonly discovery: DiscoveryClient
-  readonly discoveryUrl: string
+  readonly findService: FindService
+  readonly signIns: SignIns
   readonly admin: RpcClient<AdminMethods>
   /** Unix seconds. */
   readonly now: () => number
-  /** Whether something answers at a URL with a good status. */
+  /** Whether something answers 200 at a URL. */
   readonly answers: (url: string) => Promise<boolean>
 }
 
-export interface ContextFlags {
+export interface ContextFlags extends ServiceFlags {
   readonly state?: string
   readonly url?: string
-  readonly identityUrl?: string
-  readonly discoveryUrl?: string
   readonly verbose?: boolean
 }
 
-type Env = Readonly<Record<string, string | undefined>>
-
-export function createContext(flags: ContextFlags, env: Env): Context {
-  const state = flags.state ?? (env.SELVEDGE_STATE || './.selvedge')
-  const stack = readStack(state)
-  const trace = (fetch: Fetch, socketPath?: string): Fetch =>
-    flags.verbose ? traced(fetch, socketPath) : fetch
-  const overSocket = (socketPath: string) => trace(createNodeFetch({ socketPath }), socketPath)
-  // Whoever approves a sign-in sees from which machine it came.
+/** @throws UsageError; what is wrong with an address is thrown when it is first used */
+export function createContext(flags: ContextFlags, env: Env, terminal: Terminal): Context {
+  const state = readStateFolder(flags.state, env)
+  const folder = configFolder(env)
+  const confirm = createConfirm(folder, terminal)
+  // The person who approves a sign-in sees from which machine it came.
   const userAgent = `selvedge/${version} on ${hostname()}`
+  const trace = (fetch: Fetch, socketPath?: string): Fetch =>
+    flags.verbose ? traced(fetch, terminal, socketPath) : fetch
   const overTcp = trace(createNodeFetch({ userAgent }))
+  const guarded = (fetch: Fetch, unconfirmed: Unconfirmed | undefined): Fetch =>
+    unconfirmed ? confirming(fetch, () => confirm(unconfirmed)) : fetch
 
-  const identityUrl = trim(
-    flags.identityUrl ?? env.SELVEDGE_IDENTITY_URL ?? stack.identity ?? 'http://127.0.0.1:8084',
-  )
-  const discoveryUrl = trim(
-    flags.discoveryUrl ?? env.SELVEDGE_DISCOVERY_URL ?? stack.discovery ?? 'http://127.0.0.1:8085',
-  )
-  const runtimeUrl = flags.url ?? env.SELVEDGE_RUNTIME_URL
-  const socket = join(state, 'runtime.sock')
-  const apiKey = readApiKey(state, env)
-  const isLocal = runtimeUrl === undefined && existsSync(socket)
-  const runtimeConnection: RpcConnection = {
-    ...(isLocal
-      ? { url: 'http://localhost', fetch: overSocket(socket) }
-      : { url: trim(runtimeUrl ?? stack.runtime ?? 'http://127.0.0.1:8083'), fetch: overTcp }),
-    ...(apiKey !== undefined && { apiKey }),
-  }
+  const fetchOf = ({ socketPath, shownPath, unconfirmed }: Address): Fetch =>
+    guarded(
+      socketPath === undefined ? overTcp : trace(createNodeFetch({ socketPath }), shownPath),
+      unconfirmed,
+    )
+  const findRuntimeOnce = once(() => findRuntime(flags, env, state))
+  const runtimeConnection = connectionTo(findRuntimeOnce, fetchOf, env)
+  const runtime = createRuntimeClient(runtimeConnection)
+  const findService = createFindService(flags, env, { client: runtime, address: findRuntimeOnce })
+  const identityAt = (url: string, unconfirmed?: Unconfirmed) =>
+    createIdentityClient({
+      url: readServiceUrl(url, 'the identity service'),
+      fetch: guarded(overTcp, unconfirmed),
+    })
   return {
-    runtime: createRuntimeClient(runtimeConnection),
+    terminal,
+    env,
+    state,
+    runtime,
     runtimeConnection,
-    streams: (edgeAccessToken) => ({
-      url: runtimeConnection.url,
-      ...(isLocal && { socketPath: socket }),
-      edgeAccessToken,
-    }),
-    identity: createIdentityClient({ url: identityUrl, fetch: overTcp }),
-    identityUrl,
-    identityAt: (url) => createIdentityClient({ url, fetch: overTcp }),
-    loginFile: createLoginFile(state),
-    discovery: createDiscoveryClient({ url: discoveryUrl, fetch: overTcp }),
-    discoveryUrl,
-    admin: createRpcClient(adminMethods, {
-      url: 'http://localhost',
-      fetch: overSocket(join(state, 'admin.sock')),
-    }),
+    isLocal: () => findRuntimeOnce().socketPath !== undefined,
+    async streams(edgeAccessToken) {
+      const { url, socketPath, unconfirmed } = findRuntimeOnce()
+      if (unconfirmed) await confirm(unconfirmed)
+      return { url, edgeAccessToken, ...(socketPath !== undefined && { socketPath }) }
+    },
+    async identity() {
+      const { url, unconfirmed } = await findService('identity')
+      return { url, client: identityAt(url, unconfirmed) }
+    },
+    identityAt: (url) => identityAt(url),
+    findService,
+    signIns: createSignIns(folder),
+    admin: createRpcClient(
+      adminMethods,
+      connectionTo(
+        once(() => findAdmin(state)),
+        fetchOf,
+      ),
+    ),
     now: () => Math.floor(Date.now() / 1000),
-    answers: async (url) => {
-      const init = {
-        method: 'GET',
-        headers: {},
-        signal: AbortSignal.timeout(2000),
-        redirect: 'error',
-      } as const
+    async answers(url) {
+      const signal = AbortSignal.timeout(2000)
+      const init = { method: 'GET', headers: {}, signal, redirect: 'error' } as const
       return overTcp(url, init).then(
         ({ status }) => status === 200,
         () => false,
@@ -111,27 +130,25 @@ export function createContext(flags: ContextFlags, env: Env): Context {
   }
 }
 
-const trim = (url: string): string => url.replace(/\/+$/, '')
-
-/** Addresses that a running stack wrote down. */
-function readStack(state: string): Partial<Record<string, string>> {
-  try {
-    return JSON.parse(readFileSync(join(state, 'stack.json'), 'utf8'))
-  } catch {
-    return {}
-  }
+/** A connection whose address is looked for when it is first used: many commands need none. */
+function connectionTo(
+  find: () => Address,
+  fetchOf: (address: Address) => Fetch,
+  env: Env = {},
+): RpcConnection {
+  const fetch = once(() => fetchOf(find()))
+  return {
+    get url() {
+      return find().url
+    },
+    get apiKey() {
+      return env.SELVEDGE_API_KEY || find().apiKey
+    },
+    fetch: async (url, init) => fetch()(url, init),
+  } as RpcConnection
 }
 
-function readApiKey(state: string, env: Env): string | undefined {
-  if (env.SELVEDGE_API_KEY) return env.SELVEDGE_API_KEY
-  const path = join(state, 'api-key')
-  if (!existsSync(path)) return undefined
-  try {
-    return readFileSync(path, 'utf8').trim()
-  } catch (cause) {
-    throw new UsageError(
-      `can't read the API key in ${path}: ${(cause as Error).message}`,
-      'Run as the user of the runtime, or set SELVEDGE_API_KEY.',
-    )
-  }
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: make() }).value
 }

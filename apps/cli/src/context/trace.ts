@@ -1,23 +1,22 @@
 import type { Fetch } from '@selvedge/client'
+import { onOneLine } from '../output/clean.ts'
+import type { Terminal } from '../output/terminal.ts'
+import { redactBody, redactHeader, redactShapes } from './redact.ts'
 
 const quote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 
-/** Tokens and keys end up in scroll-back buffers and bug reports: each is shown as the kind of secret that it is. */
-const withoutSecrets = (text: string): string =>
-  text
-    .replaceAll(/\beyJ[\w-]+\.[\w-]+\.[\w-]+/g, '<token>')
-    .replaceAll(/(Bearer|DPoP) [^\s'"<]+/g, '$1 <key>')
-
-/** Prints each call as the curl line that makes it, on standard error. */
-export function traced(fetch: Fetch, socketPath?: string): Fetch {
+/** Prints each call on standard error as the curl line that makes it; secrets are replaced by what they are. */
+export function traced(fetch: Fetch, terminal: Terminal, socketPath?: string): Fetch {
   return (url, init) => {
     const words = ['curl', '-sS', '-X', init.method]
     if (socketPath !== undefined) words.push('--unix-socket', quote(socketPath))
-    for (const [name, value] of Object.entries(init.headers)) words.push('-H', quote(`${name}: ${value}`))
-    if (init.body !== undefined) words.push('-d', quote(init.body))
-    words.push(quote(url))
-    process.stderr.write(`${withoutSecrets(words.join(' '))}\n`)
+    for (const [name, value] of Object.entries(init.headers))
+      words.push('-H', quote(`${name}: ${redactHeader(name, value)}`))
+    const contentType = init.headers['Content-Type'] ?? ''
+    if (init.body !== undefined) words.push('-d', quote(redactBody(init.body, contentType)))
+    words.push(quote(redactShapes(url)))
+    terminal.note(onOneLine(words.join(' ')))
     return fetch(url, init)
   }
 }

@@ -1,10 +1,10 @@
 import type { TokenResponse } from '@selvedge/protocol'
 import { parseJws } from '@selvedge/protocol/tokens'
 import type { Context } from '../context/context.ts'
-import type { Login } from './login-file.ts'
+import type { Login } from './sign-ins.ts'
 
-/** Seconds before its end at which a token is not used any more. */
-const margin = 60
+/** A token that expires within this many seconds is refreshed first. */
+const marginSeconds = 60
 
 /** What an answer of the token endpoint adds to a sign-in. */
 export function loginOf(
@@ -15,15 +15,12 @@ export function loginOf(
   return { identityUrl, clientId, scope, refreshToken, idToken, idTokenEndsAt }
 }
 
-/** A developer ID token of the sign-in: the one at hand while it is good, else a fresh one. */
-export async function developerTokenOf(
-  { loginFile, identityAt, now }: Context,
-  login: Login,
-): Promise<string> {
-  if (login.idTokenEndsAt - margin > now()) return login.idToken
+/** A developer ID token of the sign-in: the stored one while it is valid, else a new one of the service that issued it. */
+export async function developerTokenOf({ signIns, identityAt, now }: Context, login: Login): Promise<string> {
+  if (login.idTokenEndsAt - marginSeconds > now()) return login.idToken
   const { clientId, refreshToken, identityUrl } = login
   const answer = await identityAt(identityUrl).refresh({ clientId, refreshToken })
   const fresh = loginOf(login, answer)
-  loginFile.write(fresh)
+  signIns.write(fresh)
   return fresh.idToken
 }

@@ -1,4 +1,5 @@
-/** Results for people: members one a line, aligned; lists as tables. */
+/** Results for people: members one a line, aligned; lists as tables. A cell is always on one line. */
+import { onOneLine } from './clean.ts'
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -10,7 +11,7 @@ function cell(value: unknown): string {
     return Object.entries(value)
       .map(([name, inner]) => `${name} ${cell(inner)}`)
       .join(', ')
-  return String(value)
+  return onOneLine(String(value)).replaceAll('\t', ' ')
 }
 
 export function formatHuman(value: unknown): string {

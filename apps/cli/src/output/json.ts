@@ -1,2 +1,7 @@
+import { escapeControls } from './clean.ts'
+
 /** Results for programs: one JSON value. */
-export const formatJson = (value: unknown): string => JSON.stringify(value, undefined, 2)
+export const formatJson = (value: unknown): string => escapeControls(JSON.stringify(value, undefined, 2))
+
+/** One JSON value on one line, for streams. */
+export const formatJsonLine = (value: unknown): string => escapeControls(JSON.stringify(value))

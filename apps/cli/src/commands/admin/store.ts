@@ -21,10 +21,10 @@ export const adminStoreCopy = command({
       required: true,
     },
   ],
-  run: async (_, { options }) => {
-    // In the environment: arguments are seen by every user, and a URL may hold a password.
+  run: async (context, { options }) => {
+    // In the environment: every user can read arguments, and a URL may hold a password.
     const env = {
-      ...process.env,
+      ...context.env,
       SELVEDGE_COPY_FROM: String(options.from),
       SELVEDGE_COPY_TO: String(options.to),
     }

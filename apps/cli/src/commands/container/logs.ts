@@ -3,6 +3,8 @@ import type { LogLine } from '@selvedge/protocol'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { UsageError } from '../../failure.ts'
+import { onOneLine } from '../../output/clean.ts'
+import { formatJsonLine } from '../../output/json.ts'
 
 const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
@@ -40,9 +42,9 @@ export const containerLogs = command({
     const since = typeof options.since === 'string' ? readSince(options.since, now) : undefined
     if (options.follow) {
       const show = (line: LogLine) =>
-        void process.stdout.write(`${options.json ? JSON.stringify(line) : format(line)}\n`)
+        context.terminal.out(options.json ? formatJsonLine(line) : onOneLine(format(line)))
       await followLogs(
-        context.streams(edgeAccessToken),
+        await context.streams(edgeAccessToken),
         id,
         { tail, ...(since !== undefined && { since }) },
         show,

@@ -4,8 +4,8 @@ import { follow, parseSource, type Reading } from '@selvedge/geo/receivers'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { describeFailure, UsageError } from '../../failure.ts'
+import { onOneLine } from '../../output/clean.ts'
 
-const say = (text: string): void => void process.stderr.write(`${text}\n`)
 /** Milliseconds until a receiver that is away is tried again. */
 const again = 5000
 
@@ -34,6 +34,7 @@ export const gpsFollow = command({
         'Leave them out for the usual ones.',
       )
 
+    const say = (text: string) => context.terminal.note(onOneLine(text))
     let edgeAccessToken = await accessTokenOf(context, options, 'openid')
     let sent: Motion | undefined
     let turn = Promise.resolve()

@@ -17,7 +17,7 @@ export const imageDeploy = command({
   run: async (context, { args: [source = ''], options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
     if (!existsSync(source)) return context.runtime.deployImage({ edgeAccessToken, source })
-    const progress = createProgress('sending')
-    return uploadImage(context.streams(edgeAccessToken), source, progress.show).finally(progress.end)
+    const progress = createProgress(context.terminal, 'sending')
+    return uploadImage(await context.streams(edgeAccessToken), source, progress.show).finally(progress.end)
   },
 })

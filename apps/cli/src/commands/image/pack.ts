@@ -1,5 +1,5 @@
-import { writeFileSync } from 'node:fs'
 import { packFunction } from '../../archive/pack.ts'
+import { writeArchive } from '../../archive/write.ts'
 import { command } from '../../command.ts'
 
 export const imagePack = command({
@@ -20,8 +20,9 @@ export const imagePack = command({
       ...(typeof name === 'string' && { name }),
       ...(typeof imageVersion === 'string' && { version: imageVersion }),
     })
-    const file = typeof output === 'string' ? output : `${packed.name}-${packed.version}.tar`
-    writeFileSync(file, packed.archive)
+    const file =
+      typeof output === 'string' ? output : `${packed.name.replaceAll('/', '-')}-${packed.version}.tar`
+    writeArchive(file, packed.archive)
     return {
       file,
       name: packed.name,

@@ -1,0 +1,70 @@
+/** Addresses that the user did not name: nothing secret is sent to one before the user said yes to it, once. */
+import { join } from 'node:path'
+import type { Fetch } from '@selvedge/client'
+import { UsageError } from '../failure.ts'
+import type { Terminal } from '../output/terminal.ts'
+import { readPrivateFile, writePrivateFile } from './config-folder.ts'
+
+/** An address that something else than the user named. */
+export interface Unconfirmed {
+  /** Names the address in the list of confirmed ones; the role is part of it: `identity https://id.example.com`. */
+  readonly key: string
+  /** One sentence: which address, who named it. */
+  readonly shown: string
+  /** The option that names the address. */
+  readonly hint: string
+}
+
+/** Resolves when the user has confirmed the address, now or earlier. @throws UsageError otherwise */
+export type Confirm = (address: Unconfirmed) => Promise<void>
+
+/** @param folder the user's configuration folder */
+export function createConfirm(folder: string, terminal: Terminal): Confirm {
+  const path = join(folder, 'confirmed.json')
+  return async ({ key, shown, hint }) => {
+    if (readKeys(path).includes(key)) return
+    const answer = await terminal.ask(`${shown}\nSend credentials there from now on?`)
+    if (answer) return writePrivateFile(path, `${JSON.stringify([...new Set([...readKeys(path), key])])}\n`)
+    const refusal = answer === undefined ? ', and there is no terminal to confirm it on' : ''
+    throw new UsageError(`${shown} No credential was sent: the address is not confirmed${refusal}.`, hint)
+  }
+}
+
+function readKeys(path: string): string[] {
+  const text = readPrivateFile(path)
+  if (text === undefined) return []
+  try {
+    const keys: unknown = JSON.parse(text)
+    if (Array.isArray(keys) && keys.every((each) => typeof each === 'string')) return keys
+  } catch {}
+  throw new UsageError(`${path} is damaged`, 'Remove it; the addresses are asked for again.')
+}
+
+/** Milliseconds for a request whose own time went by while the user was asked. */
+const timeoutMs = 10_000
+
+/**
+ * The same `fetch`, which confirms the address before the first request that may carry a secret: any request but a bare question,
+ * which has neither parameters nor a header of authorization.
+ */
+export function confirming(fetch: Fetch, confirm: () => Promise<void>): Fetch {
+  return async (url, init) => {
+    if (isBareQuestion(init)) return fetch(url, init)
+    const asked = performance.now()
+    await confirm()
+    const isLate = performance.now() - asked > 1000
+    return fetch(url, isLate ? { ...init, signal: AbortSignal.timeout(timeoutMs) } : init)
+  }
+}
+
+function isBareQuestion({ headers, body }: Parameters<Fetch>[1]): boolean {
+  if (Object.keys(headers).some((name) => !/^(content-type|accept)$/i.test(name))) return false
+  if (body === undefined) return true
+  try {
+    const { params, ...rest } = JSON.parse(body) as Record<string, unknown>
+    const isEmpty = params === undefined || Object.keys(params as object).length === 0
+    return isEmpty && Object.keys(rest).every((name) => ['jsonrpc', 'id', 'method'].includes(name))
+  } catch {
+    return false
+  }
+}

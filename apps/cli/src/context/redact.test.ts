@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest'
+import { redactBody, redactHeader, redactShapes } from './redact.ts'
+
+const form = 'application/x-www-form-urlencoded'
+const json = 'application/json'
+const refreshToken = `11111111-2222-3333-4444-555555555555.7.${'s'.repeat(43)}`
+const jwt = `eyJhbGciOiJFUzI1NiJ9.eyJqdGkiOiJ4In0.${'s'.repeat(86)}`
+
+describe('a call as --verbose shows it', () => {
+  it.each([
+    ['refresh_token', refreshToken],
+    ['device_code', 'DC-SECRET'],
+    ['id_token', jwt],
+    ['edge_id_token', 'opaque'],
+    ['subject_token', 'opaque'],
+    ['actor_token', 'opaque'],
+    ['token', refreshToken],
+    ['client_secret', 'opaque'],
+    ['user_code', 'BCDF-GHJK'],
+  ])('hides the field %s of a form', (name, value) => {
+    const shown = redactBody(`grant_type=x&${name}=${encodeURIComponent(value)}&scope=openid`, form)
+    expect(shown).toBe(`grant_type=x&${name}=<${name}>&scope=openid`)
+  })
+
+  it('hides a secret by its shape, whatever the field is called', () => {
+    for (const value of [refreshToken, jwt, `v1.${'a'.repeat(56)}.1.b.c.d`]) {
+      expect(redactBody(`note=${encodeURIComponent(value)}`, form)).not.toContain(value.slice(-20))
+      expect(redactBody(JSON.stringify({ note: [value] }), json)).not.toContain(value.slice(-20))
+      expect(redactShapes(`https://host/x?y=${value}`)).not.toContain(value.slice(-20))
+    }
+  })
+
+  it.each([
+    ['Authorization', 'Bearer abc.def'],
+    ['Authorization', 'Session abc'],
+    ['Authorization', 'DPoP abc'],
+    ['Authorization', 'abc'],
+    ['DPoP', 'abc'],
+    ['Cookie', 'session=abc'],
+    ['X-Api-Key', 'abc'],
+  ])('hides the header %s: %s', (name, value) => {
+    expect(redactHeader(name, value)).not.toContain('abc')
+  })
+
+  it('shows what is no secret', () => {
+    const call = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'updateGps',
+      params: { edgeAccessToken: 'x', longitude: '1', latitude: '2', speed: '3', bearing: '4' },
+    }
+    expect(JSON.parse(redactBody(JSON.stringify(call), json))).toEqual({
+      ...call,
+      params: { ...call.params, edgeAccessToken: '<edgeAccessToken>' },
+    })
+    expect(redactHeader('Content-Type', json)).toBe(json)
+    expect(redactShapes('https://user:pass@host/token')).toBe('https://<redacted>@host/token')
+  })
+
+  it('shows nothing of a body that it cannot read', () => {
+    expect(redactBody('not json', json)).toBe('<8 characters>')
+  })
+})

@@ -1,0 +1,136 @@
+/** Where the runtime is, who named it, and whether the user has to confirm it. */
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { ConnectionFailure } from '@selvedge/client'
+import { findSocket, isOwn, type SocketFinding } from '@selvedge/client/node'
+import { UsageError } from '../failure.ts'
+import type { Unconfirmed } from './confirm.ts'
+import { readServiceUrl } from './service-url.ts'
+
+export interface Env {
+  readonly [name: string]: string | undefined
+}
+
+/** The state folder: the one that the user named, or the one of the current folder. */
+export interface StateFolder {
+  readonly path: string
+  readonly isNamed: boolean
+}
+
+export interface Address {
+  readonly url: string
+  /** Unix socket to use in place of the host of the URL, and the path that a person knows it by. */
+  readonly socketPath?: string
+  readonly shownPath?: string
+  /** Whether this is a socket of this user or root: what answers there is trusted to name its services. */
+  readonly isOwnSocket: boolean
+  /** Set where the user did not name the address. */
+  readonly unconfirmed?: Unconfirmed
+  /** API key of the runtime, from the file beside its socket. */
+  readonly apiKey?: string | undefined
+}
+
+/** The URL that a runtime has by default, where nothing else is named and no socket is found. */
+const usualUrl = 'http://127.0.0.1:8083'
+
+/** @throws UsageError for an empty `--state` */
+export function readStateFolder(flag: string | undefined, env: Env): StateFolder {
+  if (flag === '')
+    throw new UsageError('--state is empty', 'Name a folder, such as --state /var/lib/selvedge')
+  const named = flag ?? (env.SELVEDGE_STATE || undefined)
+  return { path: named ?? './.selvedge', isNamed: named !== undefined }
+}
+
+/**
+ * Where the runtime is: the URL that was named, the socket of the state folder, or, where neither was named, the usual URL. What
+ * was named is used or fails: there is never another runtime in its place.
+ *
+ * @throws UsageError | ConnectionFailure
+ */
+export function findRuntime(
+  { url, state: stateFlag }: { url?: string; state?: string },
+  env: Env,
+  state: StateFolder,
+): Address {
+  if (url !== undefined) return { url: readServiceUrl(url, '--url'), isOwnSocket: false }
+  const { SELVEDGE_RUNTIME_URL: fromEnv } = env
+  if (fromEnv && stateFlag === undefined)
+    return { url: readServiceUrl(fromEnv, 'SELVEDGE_RUNTIME_URL'), isOwnSocket: false }
+  const found = findIn(state, 'runtime.sock')
+  if (found.state !== 'absent') return addressOf('runtime', found, state)
+  if (state.isNamed)
+    throw new ConnectionFailure('not_running', `no runtime runs on ${state.path}: it has no runtime.sock`)
+  return {
+    url: usualUrl,
+    isOwnSocket: false,
+    unconfirmed: {
+      key: `runtime ${usualUrl}`,
+      shown: `There is no runtime in ${state.path}; what answers at ${usualUrl} may be of another user.`,
+      hint: `Name the runtime with --state or SELVEDGE_STATE, or give --url ${usualUrl}`,
+    },
+  }
+}
+
+/** The operator's socket of the identity service. @throws UsageError | ConnectionFailure */
+export function findAdmin(state: StateFolder): Address {
+  const found = findIn(state, 'admin.sock')
+  if (found.state !== 'absent') return addressOf('admin', found, state)
+  throw new ConnectionFailure(
+    'not_running',
+    `no identity service runs on ${state.path}: it has no admin.sock`,
+  )
+}
+
+const findIn = ({ path, isNamed }: StateFolder, name: string) => findSocket(path, name, { named: isNamed })
+
+function addressOf(
+  role: 'runtime' | 'admin',
+  found: Exclude<SocketFinding, { state: 'absent' }>,
+  { path }: StateFolder,
+): Address {
+  if (found.state === 'refused')
+    throw new UsageError(
+      `the socket in ${path} is not used: ${found.reason}`,
+      'Name the state folder with --state, or the runtime with --url.',
+    )
+  const { path: socketPath, uid, beside } = found
+  const socket = join(resolve(path), `${role}.sock`)
+  const address = { url: 'http://localhost', socketPath, shownPath: socket }
+  if (found.state === 'own')
+    return {
+      ...address,
+      isOwnSocket: true,
+      apiKey: role === 'runtime' ? readKey(beside('api-key')) : undefined,
+    }
+  return {
+    ...address,
+    isOwnSocket: false,
+    unconfirmed: {
+      key: `${role} unix:${socket} of user ${uid}`,
+      shown: `The socket ${socket} belongs to user ${uid}, who is neither you nor root.`,
+      hint: 'Run the command as that user, or name the runtime with --url.',
+    },
+  }
+}
+
+/** The API key in a file of the runtime; undefined where there is none. @throws UsageError */
+function readKey(path: string): string | undefined {
+  let file: number
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException
+    if (code === 'ENOENT') return undefined
+    throw new UsageError(
+      `can't read the API key of the runtime: ${message}`,
+      'Run as the user of the runtime, or set SELVEDGE_API_KEY.',
+    )
+  }
+  try {
+    const stat = fstatSync(file)
+    if (stat.isFile() && isOwn(stat.uid)) return readFileSync(file, 'utf8').trim()
+    throw new UsageError('the file api-key beside the socket is of another user', 'Set SELVEDGE_API_KEY.')
+  } finally {
+    closeSync(file)
+  }
+}

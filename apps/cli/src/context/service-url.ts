@@ -1,0 +1,31 @@
+import { UsageError } from '../failure.ts'
+
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
+
+/**
+ * The URL of a service that credentials may travel to: HTTPS, or HTTP to this machine, without user, query or fragment.
+ *
+ * @param what names the URL in the refusal, such as `--identity-url`
+ * @returns the URL without a slash at its end
+ * @throws UsageError
+ */
+export function readServiceUrl(text: string, what: string): string {
+  const url = URL.parse(text)
+  const shown = JSON.stringify(text.replace(/\/\/[^/@]*@/, '//…@'))
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new UsageError(
+      `${what} is ${shown}, which is not an HTTP URL`,
+      'For example https://id.example.com',
+    )
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
+    throw new UsageError(
+      `${what} is ${shown}; user, password, query and fragment are not allowed in it`,
+      'Give scheme, host and port, such as https://id.example.com:8443',
+    )
+  if (url.protocol === 'http:' && !loopback.test(url.hostname))
+    throw new UsageError(
+      `${what} is ${shown}: tokens are sent to another machine over HTTPS only`,
+      `Use https://${url.host}`,
+    )
+  return url.href.replace(/\/+$/, '')
+}

@@ -1,0 +1,50 @@
+/**
+ * The only way to standard output and standard error. Whatever is written here loses its control sequences: no command can
+ * forget it.
+ */
+import { createInterface } from 'node:readline/promises'
+import { onOneLine, withoutControls } from './clean.ts'
+
+export interface Terminal {
+  /** Writes lines to standard output: the result. */
+  out(text: string): void
+  /** Writes lines to standard error: everything else. */
+  note(text: string): void
+  /** Shows one line in place of the one before, on a terminal only; "" removes it. */
+  redraw(line: string): void
+  /** Whether a person watches standard error. */
+  readonly isWatched: boolean
+  /** Asks a question that is answered with yes or no; undefined where nobody can answer. */
+  ask(question: string): Promise<boolean | undefined>
+}
+
+/** As much of a process as a terminal needs. */
+export type TerminalStreams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
+
+export function createTerminal({ stdin, stdout, stderr }: TerminalStreams): Terminal {
+  // `selvedge … | head` closes the pipe: nothing more is wanted, and that is no failure.
+  for (const stream of [stdout, stderr])
+    stream.on('error', (cause: NodeJS.ErrnoException) => {
+      if (cause.code !== 'EPIPE') process.exitCode = 1
+      process.exit()
+    })
+  const isWatched = stderr.isTTY === true
+  return {
+    out: (text) => void stdout.write(`${withoutControls(text)}\n`),
+    note: (text) => void stderr.write(`${withoutControls(text)}\n`),
+    redraw(line) {
+      if (isWatched) stderr.write(`\r${onOneLine(line)}\u001b[K`)
+    },
+    isWatched,
+    async ask(question) {
+      if (!isWatched || !stdin.isTTY) return undefined
+      const lines = createInterface({ input: stdin, output: stderr })
+      try {
+        const answer = await lines.question(`${withoutControls(question)} [y/N] `)
+        return /^y(es)?$/i.test(answer.trim())
+      } finally {
+        lines.close()
+      }
+    },
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Whose program listens on a Unix socket. Node does not give the credentials of a peer (SO_PEERCRED), so this reads who owns the
+ * socket and its folder: only the owner of a folder, or root, can put a socket into one that others cannot write to. A repository
+ * or an archive can bring files and links, but no socket that something listens on.
+ */
+import { constants, fstatSync, lstatSync, openSync, type Stats } from 'node:fs'
+import { join } from 'node:path'
+
+export type SocketFinding =
+  | { readonly state: 'absent' }
+  /** Something that must not be used: a link, or a place that others can write to. */
+  | { readonly state: 'refused'; readonly reason: string }
+  | {
+      /** `own`: of this user or root. `foreign`: of another user. */
+      readonly state: 'own' | 'foreign'
+      readonly path: string
+      /** Numeric id of the user whose socket it is. */
+      readonly uid: number
+      /** Path of another file of the same folder. */
+      readonly beside: (name: string) => string
+    }
+
+/**
+ * Looks at a socket in a state folder, without connecting to it. The folder is held open, and the returned path leads
+ * through it: who replaces the folder later changes nothing.
+ *
+ * @param named whether the user named the folder; one that was merely found must not be a symbolic link
+ */
+export function findSocket(folder: string, name: string, { named }: { named: boolean }): SocketFinding {
+  const opened = openFolder(folder, named)
+  if (typeof opened !== 'number') return opened
+  // Linux leads through the open folder; elsewhere the folder is looked up again.
+  const base = process.platform === 'linux' ? `/proc/self/fd/${opened}` : folder
+  const problem = problemOf(fstatSync(opened), folder)
+  let socket: Stats
+  try {
+    socket = lstatSync(join(base, name))
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return { state: 'absent' }
+    return { state: 'refused', reason: (cause as Error).message }
+  }
+  if (problem !== undefined) return { state: 'refused', reason: problem }
+  if (!socket.isSocket())
+    return {
+      state: 'refused',
+      reason: `${join(folder, name)} is ${socket.isSymbolicLink() ? 'a symbolic link' : 'no socket'}`,
+    }
+  const users = [fstatSync(opened).uid, socket.uid]
+  const foreign = users.find((uid) => !isOwn(uid))
+  return {
+    state: foreign === undefined ? 'own' : 'foreign',
+    path: join(base, name),
+    uid: foreign ?? socket.uid,
+    beside: (other) => join(base, other),
+  }
+}
+
+/** Whether a file of that owner is of this user or root. */
+export const isOwn = (uid: number): boolean => uid === 0 || uid === process.getuid?.()
+
+function openFolder(folder: string, named: boolean): number | SocketFinding {
+  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
+  try {
+    return openSync(folder, O_RDONLY | O_DIRECTORY | (named ? 0 : O_NOFOLLOW))
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException
+    if (code === 'ENOENT') return { state: 'absent' }
+    const isLink = code === 'ENOTDIR' || code === 'ELOOP'
+    const reason = isLink && !named ? `${folder} is a symbolic link, or no folder` : message
+    return { state: 'refused', reason }
+  }
+}
+
+const problemOf = ({ mode }: Stats, folder: string): string | undefined =>
+  (mode & 0o022) === 0
+    ? undefined
+    : `other users can write to ${folder} (mode ${(mode & 0o777).toString(8)}): chmod go-w ${folder}`
