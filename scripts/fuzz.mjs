@@ -1,0 +1,5 @@
+/** `npm run fuzz [seconds]`: installs where needed, then fuzzes every parser of foreign bytes. */
+import { ensureInstalled, root, runOnProjectNode } from './install.mjs'
+
+ensureInstalled()
+runOnProjectNode(['--conditions=source', `${root}/tests/fuzz/run.ts`, ...process.argv.slice(2)])

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDocument } from '@selvedge/service-kit/store'
+import { mutateJson } from '../engine/mutate-json.ts'
+import { expectThat, type Mutator, type Target } from '../engine/target.ts'
+
+const between = '\n=====\n'
+
+function generation(number: number, body: string): string {
+  const digest = createHash('sha256').update(`${number} `).update(body).digest('hex')
+  return `selvedge ${number} ${Buffer.byteLength(body)} ${digest}\n${body}`
+}
+
+/** Makes header, length and digest of both files right again. */
+const reseal: Mutator = (input) =>
+  Buffer.from(
+    input
+      .toString('latin1')
+      .split(between)
+      .map((slot, at) => {
+        const end = slot.indexOf('\n')
+        const number = Number(/^selvedge (\d{1,15}) /.exec(slot)?.[1] ?? at)
+        return generation(number, slot.slice(end + 1))
+      })
+      .join(between),
+    'latin1',
+  )
+
+const small = '{"name":"device","list":[1,2]}'
+const large = JSON.stringify({ name: 'device', list: Array.from({ length: 2000 }, (_, at) => at) })
+
+/** State documents: the two files of one, with a line of five = between them. */
+export const document: Target = {
+  name: 'document',
+  covers: ['packages/service-kit/src/store/document.ts'],
+  seeds: () =>
+    [
+      generation(1, small) + between + generation(2, large),
+      generation(7, large) + between + generation(6, `${small}`),
+      generation(1, small) + between,
+      `${generation(3, small)}rest of a longer one${between}${generation(2, small)}`,
+    ].map((each) => Buffer.from(each)),
+  mutators: [mutateJson, reseal],
+  words: ['selvedge ', between, '\n', ' 0 ', '999999999999999', '\0'],
+  open: () => {
+    const folder = mkdtempSync(join(tmpdir(), 'selvedge-fuzz-'))
+    const path = join(folder, 'state')
+    const read = (json: unknown) => {
+      if (typeof json !== 'object' || json === null || !('name' in json)) throw new Error('it is no document')
+      return json as { name: unknown }
+    }
+    return {
+      async parse(input) {
+        const [a = '', b = ''] = input.toString('latin1').split(between)
+        writeFileSync(`${path}.a`, a, 'latin1')
+        writeFileSync(`${path}.b`, b, 'latin1')
+        const opened = await openDocument(path, { name: 'initial' }, read)
+        const { name } = opened.value
+        await opened.close()
+        for (const each of readdirSync(folder)) rmSync(join(folder, each))
+        expectThat(name !== undefined, 'the document has no name')
+        return `${name === 'initial' ? 'initial' : 'read'} ${opened.notices.length}`
+      },
+      close: async () => rmSync(folder, { recursive: true, force: true }),
+    }
+  },
+}

@@ -1,0 +1,53 @@
+/** Every parser of foreign bytes. A new parser gets a row here. */
+import type { Target } from '../engine/target.ts'
+import { announcement } from './announcement.ts'
+import { callers } from './callers.ts'
+import { dns } from './dns.ts'
+import { document } from './document.ts'
+import { dpop } from './dpop.ts'
+import { fixes } from './fixes.ts'
+import { form } from './form.ts'
+import { guard } from './guard.ts'
+import { headers } from './headers.ts'
+import { hmacCode } from './hmac-code.ts'
+import { archive, documents, layer } from './images.ts'
+import { json } from './json.ts'
+import { jsonrpc } from './jsonrpc.ts'
+import { multipart } from './multipart.ts'
+import { ociLog } from './oci-log.ts'
+import { path } from './path.ts'
+import { gpsd, nmea } from './receivers.ts'
+import { reference } from './reference.ts'
+import { response } from './response.ts'
+import { session } from './session.ts'
+import { settings } from './spec.ts'
+import { claims, jws } from './tokens.ts'
+
+export const targets: readonly Target[] = [
+  guard,
+  callers,
+  path,
+  headers,
+  response,
+  json,
+  jsonrpc,
+  settings,
+  fixes,
+  form,
+  jws,
+  claims,
+  dpop,
+  session,
+  hmacCode,
+  dns,
+  announcement,
+  nmea,
+  gpsd,
+  layer,
+  archive,
+  documents,
+  reference,
+  multipart,
+  ociLog,
+  document,
+]
