@@ -9,21 +9,35 @@ const longest = 32_768
 
 export function createGpsdReader(): ReceiverReader {
   const split = createLineSplitter(longest)
-  return (chunk) => split(chunk).flatMap((line) => readReport(line) ?? [])
+  return (chunk) => {
+    const readings: Reading[] = []
+    for (const line of split(chunk)) {
+      if (!line.includes('"TPV"')) continue
+      const json = parseLine(line)
+      // An exception costs as much as a hundred lines: what came together with a damaged line is passed over with it.
+      if (json === undefined) break
+      const reading = readReport(json)
+      if (reading) readings.push(reading)
+    }
+    return readings
+  }
 }
 
-function readReport(line: string): Reading | undefined {
-  let json: Record<string, unknown>
+function parseLine(line: string): unknown {
   try {
-    json = JSON.parse(line) as Record<string, unknown>
+    return JSON.parse(line)
   } catch {
     return undefined
   }
-  const { class: kind, mode, lon, lat, speed = 0, track = 0, time } = json ?? {}
+}
+
+function readReport(json: unknown): Reading | undefined {
+  const report = (json ?? {}) as Record<string, unknown>
+  const { class: kind, mode, lon, lat, speed = 0, track = 0, time } = report
   if (kind !== 'TPV' || (mode !== 2 && mode !== 3)) return undefined
   if (typeof lon !== 'number' || typeof lat !== 'number') return undefined
   if (typeof speed !== 'number' || typeof track !== 'number') return undefined
-  const accuracy = accuracyOf(json)
+  const accuracy = accuracyOf(report)
   const at = typeof time === 'string' ? Date.parse(time) : Number.NaN
   const reading: Reading = {
     longitude: lon,

@@ -92,6 +92,8 @@ describe('gpsd', () => {
       '{"class":"SKY"}\n',
       'null\n',
       '{broken\n',
+      '{"class":"TPV" broken\n',
+      '"TPV"\n',
     ])
       expect(read(text)).toEqual([])
     const half = tpv({})
