@@ -121,9 +121,12 @@ const reports = [
 export const gpsd = receiver('gpsd', createGpsdReader, {
   covers: ['packages/geo/src/receivers/gpsd.ts'],
   seeds: () =>
-    [reports, ...reports.map((each) => [each]), Array(8).fill(reports).flat()].map((list) =>
-      Buffer.from(list.map((each) => `${JSON.stringify(each)}\n`).join('')),
-    ),
+    [
+      reports,
+      ...reports.map((each) => [each]),
+      Array(8).fill(reports).flat(),
+      Array(50).fill(reports[1]),
+    ].map((list) => Buffer.from(list.map((each) => `${JSON.stringify(each)}\n`).join(''))),
   mutators: [mutateJson],
   words: ['"class":"TPV"', '"mode":3', '"lon":', '"time":"', '\n', 'null\n', '1e309'],
 })
