@@ -2,4 +2,5 @@
 import { ensureInstalled, root, runOnProjectNode } from './install.mjs'
 
 ensureInstalled()
+runOnProjectNode([`${root}/scripts/libraries.mjs`])
 runOnProjectNode([`${root}/scripts/bundle.mjs`])

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { ensureInstalled, projectNode, root, runOnProjectNode } from './install.mjs'
 
 ensureInstalled()
+runOnProjectNode([`${root}/scripts/libraries.mjs`])
 runOnProjectNode([`${root}/scripts/bundle.mjs`])
 
 // The channel lets the stack notice the end of this process, however it ends.

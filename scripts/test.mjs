@@ -2,5 +2,6 @@
 import { ensureInstalled, root, runOnProjectNode } from './install.mjs'
 
 ensureInstalled()
+runOnProjectNode([`${root}/scripts/libraries.mjs`])
 runOnProjectNode([`${root}/scripts/bundle.mjs`])
 runOnProjectNode([`${root}/node_modules/vitest/vitest.mjs`, 'run', ...process.argv.slice(2)])

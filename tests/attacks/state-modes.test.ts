@@ -16,6 +16,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { functionImage, writeFile } from '../harness/archives.ts'
 import { accessToken, createDeveloper, runtimeOf } from '../harness/flow.ts'
+import { watch } from '../harness/gate.ts'
 import { freePorts, root, temporaryFolder } from '../harness/processes.ts'
 import { callUrl } from '../harness/services.ts'
 
@@ -59,15 +60,12 @@ async function startWhole(at = state) {
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let errors = ''
-  child.stderr.on('data', (chunk) => {
-    errors += chunk
-  })
+  const watched = watch('the stack', child)
   const ended = once(child, 'exit')
   await Promise.race([once(child.stdout, 'data'), ended])
   const stack = {
     child,
-    errors: () => errors,
+    errors: watched.errors,
     async stop() {
       child.kill('SIGTERM')
       await ended

@@ -4,23 +4,37 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { watch } from '../harness/gate.ts'
 import { freePorts, root, temporaryFolder } from '../harness/processes.ts'
 
-async function startWhole(
-  state: string,
-  env: Record<string, string> = {},
-): Promise<{ child: ChildProcess; errors: () => string }> {
+interface Whole {
+  readonly child: ChildProcess
+  errors(): string
+  /** Ends it, and waits until it has ended. */
+  end(signal?: NodeJS.Signals): Promise<void>
+}
+
+async function startWhole(state: string, env: Record<string, string> = {}): Promise<Whole> {
   const child = spawn(process.execPath, [join(root, 'scripts/start.mjs')], {
     cwd: root,
     env: { PATH: process.env.PATH, SELVEDGE_STATE: state, ...freePorts, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let errors = ''
-  child.stderr!.on('data', (chunk) => {
-    errors += chunk
-  })
-  await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')])
-  return { child, errors: () => errors }
+  const watched = watch('the stack', child)
+  const isReady = await Promise.race([
+    once(child.stdout!, 'data').then(() => true),
+    once(child, 'exit').then(() => false),
+  ])
+  if (isReady) watched.mustRun()
+  return {
+    child,
+    errors: watched.errors,
+    async end(signal = 'SIGTERM') {
+      watched.expectEnd()
+      child.kill(signal)
+      await once(child, 'exit')
+    },
+  }
 }
 
 const answers = (url: string) =>
@@ -39,11 +53,10 @@ const eventually = async (check: () => Promise<boolean>): Promise<boolean> => {
 
 it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)('after %s nothing of it is left', async (signal) => {
   const folder = await temporaryFolder()
-  const { child } = await startWhole(folder.path)
+  const { child, end } = await startWhole(folder.path)
   const urls = Object.values(JSON.parse(readFileSync(join(folder.path, 'stack.json'), 'utf8'))) as string[]
   expect(await Promise.all(urls.map(answers))).toEqual([true, true, true])
-  child.kill(signal)
-  await once(child, 'exit')
+  await end(signal)
   expect(await eventually(async () => !(await Promise.all(urls.map(answers))).includes(true))).toBe(true)
   if (signal !== 'SIGKILL') {
     expect(child.exitCode).toBe(0)
@@ -68,7 +81,7 @@ it('when one part can’t start, says which and why, and leaves nothing running'
 it('a second one on the same folder, or on the same ports, says so and leaves the first alone', async () => {
   const folder = await temporaryFolder()
   const other = await temporaryFolder()
-  const { child } = await startWhole(folder.path)
+  const { end } = await startWhole(folder.path)
   const addresses = readFileSync(join(folder.path, 'stack.json'), 'utf8')
   const port = new URL(JSON.parse(addresses).identity).port
   for (const [state, env, message] of [
@@ -91,8 +104,7 @@ it('a second one on the same folder, or on the same ports, says so and leaves th
     true,
     true,
   ])
-  child.kill('SIGTERM')
-  await once(child, 'exit')
+  await end()
   await folder.remove()
   await other.remove()
 })
@@ -106,7 +118,7 @@ it('takes its folder and the options of each part from the configuration file', 
     file,
     JSON.stringify({ state, runtime: { name: 'boat', listen }, identity: { listen }, discovery: { listen } }),
   )
-  const { child } = await startWhole('', { SELVEDGE_CONFIG: file, ...noPorts })
+  const { end } = await startWhole('', { SELVEDGE_CONFIG: file, ...noPorts })
   const { runtime } = JSON.parse(readFileSync(join(state, 'stack.json'), 'utf8'))
   const init = {
     method: 'POST',
@@ -116,8 +128,7 @@ it('takes its folder and the options of each part from the configuration file', 
   expect(await (await fetch(`${runtime}/jsonrpc/v1`, init)).json()).toMatchObject({
     result: { name: 'boat' },
   })
-  child.kill('SIGTERM')
-  await once(child, 'exit')
+  await end()
   await folder.remove()
 })
 
@@ -126,7 +137,7 @@ const noPorts = { SELVEDGE_RUNTIME_PORT: '', SELVEDGE_IDENTITY_PORT: '', SELVEDG
 it('gives the secrets of the identity service to nobody else', async () => {
   const folder = await temporaryFolder()
   const secret = Buffer.alloc(32, 5).toString('base64url')
-  const { child } = await startWhole(folder.path, { SELVEDGE_IDENTITY_KEYS: secret })
+  const { end } = await startWhole(folder.path, { SELVEDGE_IDENTITY_KEYS: secret })
   const holders = readdirSync('/proc')
     .filter((pid) => /^\d+$/.test(pid))
     .flatMap((pid) => {
@@ -138,7 +149,6 @@ it('gives the secrets of the identity service to nobody else', async () => {
       }
     })
   expect([...new Set(holders)].sort()).toEqual(['identity', 'stack'])
-  child.kill('SIGTERM')
-  await once(child, 'exit')
+  await end()
   await folder.remove()
 })
