@@ -75,13 +75,14 @@ export async function startDiscovery(
     await store.close()
     await database.close()
   }
-  const listening = await listenApp(app, config['listen.address'], config['listen.port']).catch(
-    async (cause) => {
-      await close()
-      throw cause
-    },
-  )
-  url ||= listening
+  try {
+    await listenApp(app, config['listen.address'], config['listen.port'], (own) => {
+      url ||= own
+    })
+  } catch (cause) {
+    await close()
+    throw cause
+  }
   log.debug('ready', { url })
 
   return {

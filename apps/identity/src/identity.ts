@@ -10,6 +10,7 @@ import { addressOf, getJson } from '@selvedge/service-kit/http'
 import { addFormRoutes, createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
+import { safely } from '@selvedge/service-kit/safely'
 import { openSql } from '@selvedge/service-kit/sql'
 import {
   createDpopVerifier,
@@ -214,6 +215,9 @@ export async function startIdentity(
     )
   }
 
+  await listenApp(app, config['listen.address'], config['listen.port'], (url) => {
+    issuer ||= url
+  })
   const admin = await openAdmin(
     join(config.state, 'admin.sock'),
     createAdminHandlers({
@@ -225,15 +229,9 @@ export async function startIdentity(
     }),
     log,
   )
-  const own = await listenApp(app, config['listen.address'], config['listen.port'])
-  issuer ||= own
   const schedule = [
-    setInterval(() => {
-      keys.rotateIfDue().catch((cause) => log.error('the signing keys could not be rotated', { cause }))
-    }, keysInterval),
-    setInterval(() => {
-      signIns.forgetEnded().catch((cause) => log.warn('ended sign-ins could not be removed', { cause }))
-    }, cleaningInterval),
+    setInterval(safely('keys.rotate', keys.rotateIfDue), keysInterval),
+    setInterval(safely('signIns.forgetEnded', signIns.forgetEnded), cleaningInterval),
   ]
   log.debug('ready', { issuer, role: config.role })
 

@@ -26,21 +26,27 @@ export function reachableAt(config: RuntimeConfig, url: string): string[] {
   })
 }
 
+export interface ListenerParts {
+  readonly dispatcher: Dispatcher<CallContext>
+  /** The OpenRPC document as JSON text, for a URL of the API. */
+  readonly openRpc: (url: string) => string
+  /** Answers what is for no path of the API. */
+  readonly others: Listener
+  /** The next DPoP nonce. */
+  readonly nonce: () => string
+  /** Called with the URL of the API before the first request is served. */
+  readonly onUrl: (url: string) => void
+}
+
 /**
- * Opens the Unix socket and the TCP listeners; all of them serve the same table.
+ * Opens the TCP listeners and the Unix socket; all of them serve the same table.
  *
- * @param others answers what is for no path of the API
- * @param nonce the next DPoP nonce
- * @param openRpc the OpenRPC document as JSON text, for a URL of the API
  * @throws ListenError
  */
 export async function openListeners(
   config: RuntimeConfig,
-  dispatcher: Dispatcher<CallContext>,
-  openRpc: (url: string) => string,
-  others: Listener,
-  nonce: () => string,
-): Promise<Listening & { readonly url: string }> {
+  { dispatcher, openRpc, others, nonce, onUrl }: ListenerParts,
+): Promise<Listening> {
   const tls =
     config['listen.tlsCert'] === ''
       ? undefined
@@ -60,21 +66,24 @@ export async function openListeners(
     })
 
   let url = ''
-  const socketListener = listenerFor(undefined, () => url)
-  const unix = await listenUnix(join(config.state, 'runtime.sock'), 0o660, limits, socketListener)
+  const tcp = await listenTcp({
+    addresses: config['listen.addresses'],
+    port: config['listen.port'],
+    ...(tls && { tls }),
+    authenticated: config.apiKey,
+    limits,
+    listener: (port) => {
+      url = urlOf(port)
+      onUrl(url)
+      return listenerFor(port, () => url)
+    },
+  })
   try {
-    const tcp = await listenTcp({
-      addresses: config['listen.addresses'],
-      port: config['listen.port'],
-      ...(tls && { tls }),
-      authenticated: config.apiKey,
-      limits,
-      listener: (port) => listenerFor(port, () => urlOf(port)),
-    })
-    url = urlOf(tcp.port)
-    return { url, close: async () => void (await Promise.all([tcp.close(), unix.close()])) }
+    const socketListener = listenerFor(undefined, () => url)
+    const unix = await listenUnix(join(config.state, 'runtime.sock'), 0o660, limits, socketListener)
+    return { close: async () => void (await Promise.all([tcp.close(), unix.close()])) }
   } catch (cause) {
-    await unix.close()
+    await tcp.close()
     throw cause
   }
 }

@@ -7,6 +7,7 @@ import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import type { CallContext } from '@selvedge/service-kit/http'
 import type { Alarms, Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
+import { inBackground, safely } from '@selvedge/service-kit/safely'
 import { openDocument } from '@selvedge/service-kit/store'
 import { createDpopVerifier, createTokenVerifier } from '@selvedge/service-kit/tokens'
 import { createAccount } from './account/account.ts'
@@ -53,7 +54,11 @@ const contactAfter = 25
 /** Milliseconds for which a crash is shown as a notice. */
 const crashShownMs = 86_400_000
 
-/** @param alarms of the process; the runtime shows them as notices */
+/**
+ * Makes all parts first; what runs by itself (timers, sockets, discovery) starts after the last of them exists.
+ *
+ * @param alarms of the process; the runtime shows them as notices
+ */
 export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alarms): Promise<Service> {
   const folder = join(config.state, 'runtime')
   const [lists, state] = await Promise.all([
@@ -72,6 +77,8 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   if (crash && clock.now() - crash.at < crashShownMs) notices.show('crashed', crash.errorId, crash.at)
   alarms.onUnhandled(({ errorId, at }) => notices.show('internal_failure', errorId, at))
   const shared = { key, name, state, clock, log }
+  /** What is known once the listeners are open, before the first request comes in. */
+  const own = { url: '' }
 
   const fetch = createNodeFetch()
   const identityTo = (url: string) => createIdentityClient({ url, fetch, timeoutMs: 3000 })
@@ -108,7 +115,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     ...shared,
     ...discovery,
     tokens,
-    addresses: () => reachableAt(config, listeners.url),
+    addresses: () => reachableAt(config, own.url),
     services: ownServices,
   })
   const publisher = createPublisher({ ...shared, ...discovery, session })
@@ -121,7 +128,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     },
     statement: () => ({ name, services: ownServices() }),
     interfaces: config['linkLocal.interfaces'],
-    port: () => Number(new URL(listeners.url).port),
+    port: () => Number(new URL(own.url).port),
     now: clock.now,
     isTimeTrusted: () => clock.state() === 'trusted',
     log,
@@ -161,7 +168,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   const dpop = createDpopVerifier(randomBytes(32), clock)
 
   /** Enrols, reports the account and fetches keys, until all of it is done. */
-  const contact = createRetry(async () => {
+  const contact = createRetry('cloud.contact', async () => {
     const results = await Promise.allSettled([tokens.get(), ...tenants.map((each) => each.refresh())])
     const isDone = results.every((each) => each.status === 'fulfilled' && each.value !== false)
     return isDone && state.value.report === null
@@ -170,11 +177,13 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     tokens.forget()
     contact.wake()
     // The registry has to know the account before the discovery service can be told.
-    void state.settled().then(() => {
-      session.restate()
-      linkLocal.restate()
-      return containers.followAccount()
-    })
+    inBackground('account.follow', followAccount())
+  }
+  async function followAccount(): Promise<void> {
+    await state.settled()
+    session.restate()
+    linkLocal.restate()
+    await containers.followAccount()
   }
   const account = createAccount(
     state,
@@ -190,11 +199,13 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   let telling: NodeJS.Timeout | undefined
   const tellServices = () => {
     clearTimeout(telling)
-    telling = setTimeout(() => {
-      void tokens.report().catch(() => undefined)
-      void publisher.restate()
-      linkLocal.restate()
-    }, tellAfter)
+    telling = setTimeout(safely('runtime.tellServices', sendServices), tellAfter)
+  }
+  function sendServices(): void {
+    // A cloud that is away is told with the next contact.
+    tokens.report().catch(() => undefined)
+    inBackground('publisher.restate', publisher.restate())
+    linkLocal.restate()
   }
   const services = await openServices({
     config,
@@ -207,7 +218,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     onChange: tellServices,
     accountId: () => state.value.accountId,
     routes: [nodesRoutes(nodes)],
-    url: () => listeners.url,
+    url: () => own.url,
   })
   const { images, containers } = services
   for (const detail of services.damage) notices.raise('deployments_damaged', { detail })
@@ -243,7 +254,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
       containers,
       describeEngines: services.describeEngines,
       authorize,
-      document: () => documentFor(listeners.url).value,
+      document: () => documentFor(own.url).value,
     }),
     mirror: config['compat.flatGetMe'],
     limits,
@@ -254,26 +265,28 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
       return errorId
     },
   })
-  const listeners = await openListeners(
-    config,
+  const listeners = await openListeners(config, {
     dispatcher,
-    (url) => documentFor(url).text,
-    services.listener,
-    dpop.nonce,
-  )
-  log.debug('ready', { url: listeners.url, nodeId })
+    openRpc: (url) => documentFor(url).text,
+    others: services.listener,
+    nonce: dpop.nonce,
+    onUrl: (url) => {
+      own.url = url
+    },
+  })
+  log.debug('ready', { url: own.url, nodeId })
 
   // The first callers come before the first words to the cloud, whose signature and connection take 8 ms.
-  setTimeout(contact.wake, contactAfter)
+  setTimeout(safely('cloud.contact', contact.wake), contactAfter)
   revocations.start()
   publisher.resume()
   linkLocal.start()
   const unfollow = followReceiver(config['gps.source'], gps, log)
-  void containers.resume()
-  const lookForKeys = setInterval(() => contact.wake(), keysInterval)
+  inBackground('containers.resume', containers.resume())
+  const lookForKeys = setInterval(safely('cloud.contact', contact.wake), keysInterval)
 
   return {
-    ready: { url: listeners.url },
+    ready: { url: own.url },
     async stop() {
       clearInterval(lookForKeys)
       clearTimeout(telling)

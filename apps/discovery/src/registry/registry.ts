@@ -2,6 +2,7 @@
 import { maxStated, type NodeService } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
+import { safely } from '@selvedge/service-kit/safely'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import { RecentMap } from '@selvedge/service-kit/tokens'
 
@@ -56,7 +57,7 @@ export function createRegistry(database: SqlStore, clock: Clock, log: Log, inter
     })
     return writing
   }
-  const timer = setInterval(flush, Math.min(interval, 5000))
+  const timer = setInterval(safely('registry.flush', flush), Math.min(interval, 5000))
 
   return {
     async state({ nodeId, nodeName, accountId, addresses, services, trackUntil }) {

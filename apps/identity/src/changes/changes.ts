@@ -4,6 +4,7 @@
  */
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
+import { safely } from '@selvedge/service-kit/safely'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 
 export type Topic = 'keys' | 'revocation' | 'project' | 'node'
@@ -58,8 +59,8 @@ export async function openChanges(store: SqlStore, clock: Clock, log: Log): Prom
     return running
   }
 
-  store.onWake(() => void look())
-  const timer = store.isShared ? setInterval(() => void look(), times.look) : undefined
+  store.onWake(safely('changes.wake', look))
+  const timer = store.isShared ? setInterval(safely('changes.look', look), times.look) : undefined
   timer?.unref()
 
   return {

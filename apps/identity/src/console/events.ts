@@ -2,6 +2,7 @@
 import type { AccountFix } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { type EventStream, openEventStream } from '@selvedge/service-kit/http-app'
+import { safely } from '@selvedge/service-kit/safely'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Nodes } from '../registry/nodes.ts'
 import { describeDevice } from './handlers/devices.ts'
@@ -51,20 +52,30 @@ export function createEvents({
     open(accountId, request, reply, isStillAllowed) {
       const own = streams.get(accountId) ?? new Set()
       streams.set(accountId, own)
+      // The end takes it out of the set at once, whether or not its reader reads.
       if (own.size >= maxStreams) [...own][0]?.end()
-      const look = setInterval(async () => {
-        if (!(await isStillAllowed().catch(() => true))) stream.end()
-      }, lookInterval)
+      const check = async () => {
+        if (!(await isStillAllowed())) stream.end()
+      }
+      // What cannot be checked is not allowed: the page connects again, and is asked to sign in if it must.
+      const look = setInterval(
+        safely('consoleEvents.check', check, () => stream.end()),
+        lookInterval,
+      )
       look.unref()
       // A fleet of thousands is told a few times a second, the newest of each.
       let news = new Map<string, AccountFix>()
-      const tell = setInterval(() => {
+      const sendNews = () => {
         if (news.size === 0) return
         const all = [...news.values()]
         news = new Map()
         for (let at = 0; at < all.length; at += fixesOfEvent)
           stream.send({ fixes: all.slice(at, at + fixesOfEvent) })
-      }, tellInterval)
+      }
+      const tell = setInterval(
+        safely('consoleEvents.send', sendNews, () => stream.end()),
+        tellInterval,
+      )
       tell.unref()
       const unwatch = places.watch(accountId, (fix: AccountFix) => news.set(fix.nodeId, fix))
       const stream = openEventStream(request, reply, () => {
@@ -72,12 +83,12 @@ export function createEvents({
         clearInterval(tell)
         unwatch()
         own.delete(stream)
-        if (own.size === 0) streams.delete(accountId)
+        if (own.size === 0 && streams.get(accountId) === own) streams.delete(accountId)
       })
       own.add(stream)
     },
     stop() {
-      for (const each of streams.values()) for (const stream of each) stream.end()
+      for (const each of [...streams.values()].flatMap((own) => [...own])) each.end()
     },
   }
 }

@@ -4,6 +4,7 @@ import { type AccountFix, accountFixes, discoveryPaths } from '@selvedge/protoco
 import { discoveryAudience, type PersonClaims, personProfile } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
+import { inBackground } from '@selvedge/service-kit/safely'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 
 export interface Places {
@@ -116,7 +117,7 @@ export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Pl
         const tell = (fix: AccountFix) => {
           for (const each of listeners) each(fix)
         }
-        void keepFollowing(accountId, tell, abort.signal)
+        inBackground('places.follow', keepFollowing(accountId, tell, abort.signal))
       }
       const { listeners, abort } = entry
       listeners.add(listener)

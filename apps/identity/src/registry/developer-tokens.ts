@@ -3,6 +3,7 @@ import { RpcError } from '@selvedge/protocol'
 import { type DeveloperIdClaims, developerIdProfile } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime, seconds } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
+import { safely } from '@selvedge/service-kit/safely'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import { RecentMap } from '@selvedge/service-kit/tokens'
 import type { SigningKeys } from '../keys/signing-keys.ts'
@@ -121,7 +122,8 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
       if (now - (noted.get(jti) ?? 0) < useTimes.step) return
       noted.set(jti, now)
       unwritten.set(jti, now)
-      if (unwritten.size === 1) setTimeout(writeUses, useTimes.write).unref()
+      if (unwritten.size === 1)
+        setTimeout(safely('developerTokens.writeUses', writeUses), useTimes.write).unref()
     },
     async revoke(jti) {
       const rows = await store.run(

@@ -10,6 +10,7 @@ import {
 import type { AccessClaims } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
+import { inBackground, reportFailure, safely } from '@selvedge/service-kit/safely'
 import {
   type Content,
   type DeploymentStore,
@@ -106,13 +107,16 @@ export function createContainers(parts: ContainerParts): Containers {
 
   /** Changes of one container come one after the other, and none before what was running is taken up. */
   const turns = createTurns(maxQueue)
+  async function inside<T>(id: string, work: (entry: Entry, id: string) => Promise<T>): Promise<T> {
+    await resuming
+    try {
+      return await work(entryOf(id), id)
+    } finally {
+      if (!store.value.containers[id]) entries.delete(id)
+    }
+  }
   const inTurn = <T>(id: string, work: (entry: Entry, id: string) => Promise<T>): Promise<T> =>
-    turns.take(id, async () => {
-      await resuming
-      return work(entryOf(id), id).finally(() => {
-        if (!store.value.containers[id]) entries.delete(id)
-      })
-    })
+    turns.take(id, () => inside(id, work))
 
   function planOf(id: string, container: StoredContainer): Plan {
     const settings = readSettings(container.env)
@@ -141,9 +145,13 @@ export function createContainers(parts: ContainerParts): Containers {
 
   function makeService(id: string, container: StoredContainer): Service {
     // A runtime without containers has nothing to look after.
-    ticking ??= setInterval(() => {
-      for (const { service } of entries.values()) service?.tick()
-    }, tickInterval).unref()
+    const tick = safely('containers.tick', (service: Service | undefined) => service?.tick())
+    ticking ??= setInterval(
+      safely('containers.tick', () => {
+        for (const { service } of entries.values()) tick(service)
+      }),
+      tickInterval,
+    ).unref()
     return createService(planOf(id, container), {
       engine: engines[store.value.contents[container.digest]!.kind],
       now,
@@ -169,6 +177,14 @@ export function createContainers(parts: ContainerParts): Containers {
 
   /** A device that changes hands does not go on with what its former owner put there. */
   const isOfAccount = ({ accountId }: StoredContainer): boolean => accountId === parts.accountId()
+  /** A change that waited for its turn may come after the account has gone. */
+  function expectOfAccount(container: StoredContainer): void {
+    if (isOfAccount(container)) return
+    throw new RpcError(
+      'wrong_account',
+      'this runtime is not associated with the account of the token any more',
+    )
+  }
   const mayRun = (container: StoredContainer): boolean =>
     container.wanted === 'running' && container.failed === null && isOfAccount(container)
 
@@ -202,6 +218,7 @@ export function createContainers(parts: ContainerParts): Containers {
         revision: (before?.revision ?? 0) + 1,
         restarts: 0,
       }
+      expectOfAccount(next)
       readSettings(env)
       expectFreePaths(store.value, id, next)
       const kindBefore = before && store.value.contents[before.digest]?.kind
@@ -230,6 +247,7 @@ export function createContainers(parts: ContainerParts): Containers {
       })
       const event = before ? 'redeployed' : 'deployed'
       try {
+        expectOfAccount(next)
         if (!store.value.contents[found.digest])
           throw new RpcError('conflict', `the image ${found.imageId} was removed meanwhile`)
         await change(
@@ -243,13 +261,13 @@ export function createContainers(parts: ContainerParts): Containers {
           ),
         )
       } catch (cause) {
-        await running.instance.stop(0)
+        await service.discard(running)
         throw cause
       }
       const old = entry.service
       entry.service = service
       service.switchTo(running)
-      if (old && old !== service) void old.stop()
+      if (old && old !== service) inBackground('containers.stopFormer', old.stop())
       store.updateLazily((value) => withImageUsed(value, found.imageId, clock.now()))
       parts.onChange()
       return record(id)
@@ -261,6 +279,13 @@ export function createContainers(parts: ContainerParts): Containers {
     await engines[kind].removeData(id)
     if (kind === 'function') await storage.remove(id)
     store.updateLazily((value) => ({ ...value, leaving: without(value.leaving, id) }))
+  }
+
+  /** Runs a container of the present account, stops one of another account. */
+  async function followWith(id: string, service: Service | undefined): Promise<void> {
+    const container = store.value.containers[id]
+    if (!container || !isOfAccount(container)) await service?.stop()
+    else if (mayRun(container) && !service?.running()) serviceOf(id, container).resume()
   }
 
   return {
@@ -281,16 +306,16 @@ export function createContainers(parts: ContainerParts): Containers {
         const container = find(owner, id)
         const service = serviceOf(id, container)
         if (service.running()) return record(id)
+        expectOfAccount(container)
         const running = await service.prepare(planOf(id, container))
         const next: StoredContainer = { ...container, wanted: 'running', failed: null }
-        await change(
-          id,
-          next,
-          item('started', 'startContainer', `revision ${container.revision}`, owner),
-        ).catch(async (cause) => {
-          await running.instance.stop(0)
+        try {
+          expectOfAccount(container)
+          await change(id, next, item('started', 'startContainer', `revision ${container.revision}`, owner))
+        } catch (cause) {
+          await service.discard(running)
           throw cause
-        })
+        }
         service.switchTo(running)
         parts.onChange()
         return record(id)
@@ -379,14 +404,15 @@ export function createContainers(parts: ContainerParts): Containers {
     },
     async followAccount() {
       await resuming
-      for (const id of Object.keys(store.value.containers)) {
-        await inTurn(id, async ({ service }) => {
-          const container = store.value.containers[id]
-          if (container && isOfAccount(container)) {
-            if (mayRun(container) && !service?.running()) serviceOf(id, container).resume()
-          } else await service?.stop()
-        })
-      }
+      // Each on its own: one that fails or hangs must not keep another one running.
+      const ids = new Set([...Object.keys(store.value.containers), ...entries.keys()])
+      await Promise.all(
+        [...ids].map((id) =>
+          turns
+            .takeAnyway(id, () => inside(id, ({ service }) => followWith(id, service)))
+            .catch((cause) => reportFailure('containers.followAccount', cause)),
+        ),
+      )
     },
     async close() {
       isClosing = true

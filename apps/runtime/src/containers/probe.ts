@@ -1,4 +1,5 @@
-import { request } from 'node:http'
+import { type IncomingMessage, request } from 'node:http'
+import { safely } from '@selvedge/service-kit/safely'
 import { awaitWell } from '../engines/await-well.ts'
 import type { Upstream } from '../engines/engine.ts'
 
@@ -12,12 +13,18 @@ export function probe(upstream: Upstream, path: string, patienceMs: number): Pro
       timeout: patienceMs,
       headers: { Host: 'localhost', 'User-Agent': 'selvedge-health' },
     }
-    const asked = request(options, (response) => {
-      response.resume()
+    const asked = request(options)
+    const read = (response: IncomingMessage) => {
       response.on('error', () => undefined)
+      response.resume()
       resolve(response.statusCode === 200 ? undefined : `${path} answered ${response.statusCode}`)
       asked.destroy()
-    })
+    }
+    const refuse = () => {
+      resolve(`${path} answered with something else than HTTP`)
+      asked.destroy()
+    }
+    asked.on('response', safely('containers.probe', read, refuse))
     asked.on('timeout', () => {
       resolve(`${path} did not answer within ${patienceMs} ms`)
       asked.destroy()

@@ -6,7 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ContainerRecord } from '@selvedge/protocol'
 import { RpcError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
+import { inBackground, reportFailure } from '@selvedge/service-kit/safely'
 import type { Engine, Instance, Plan } from '../engines/engine.ts'
+import { isOfDevice } from './device-failure.ts'
 import { awaitHealth, probe } from './probe.ts'
 
 /** Seconds between two starts of a container that ends by itself: doubled each time, up to the last. */
@@ -25,6 +27,8 @@ const defaultIdle = { function: 300, oci: 0 } as const
 export interface Running {
   readonly plan: Plan
   readonly instance: Instance
+  /** Resolves with the reason in words when the instance has ended. Never rejects. */
+  readonly ended: Promise<string>
   /** Unix milliseconds. */
   readonly since: number
   /** On the clock that only goes forward. */
@@ -59,6 +63,8 @@ export interface Service {
   overran(running: Running): Promise<void>
   /** Brings up an instance of another plan and checks it; the one that runs goes on. @throws RpcError `container_failed` */
   prepare(plan: Plan): Promise<Running>
+  /** Ends a prepared instance that is not taken. */
+  discard(running: Running): Promise<void>
   /** Takes requests to a prepared instance from now on, and ends the one before when it has answered. */
   switchTo(running: Running): void
   /** Takes up what an earlier run was at: what is to run at once starts, the rest with its first request. */
@@ -81,6 +87,7 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
   let isWanted = false
   let mayAdopt = false
   let ends = 0
+  let deviceFailures = 0
   let notBefore = 0
   let timer: NodeJS.Timeout | undefined
   let health: ContainerRecord['health'] = 'unknown'
@@ -92,28 +99,38 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
   const idleSeconds = () => plan.settings['MCM.IDLE_SEC'] ?? defaultIdle[plan.content.kind]
 
   async function bringUp(next: Plan): Promise<Running> {
-    const instance = await engine.start(next)
-    await expectHealthy(next, instance)
-    return runningOf(next, instance)
+    const running = runningOf(next, await engine.start(next))
+    try {
+      await expectHealthy(running)
+    } catch (cause) {
+      await end(running, 0)
+      throw cause
+    }
+    return running
   }
 
   const runningOf = (own: Plan, instance: Instance): Running => ({
     plan: own,
     instance,
+    ended: instance.ended.catch((cause: unknown) => {
+      reportFailure('containers.ended', cause)
+      return 'how it ended is not known'
+    }),
     since: clock.now(),
     startedAt: now(),
     requests: 0,
     lastUsed: now(),
   })
 
-  async function expectHealthy(next: Plan, instance: Instance): Promise<void> {
-    const path = next.settings['MCM.HEALTH_PATH']
+  /** Ends an instance. An engine that fails at it is reported: nothing else can be done. */
+  const end = ({ instance }: Running, graceSeconds: number): Promise<void> =>
+    instance.stop(graceSeconds).catch((cause: unknown) => reportFailure('containers.stop', cause))
+
+  async function expectHealthy({ plan: { settings }, instance, ended }: Running): Promise<void> {
+    const path = settings['MCM.HEALTH_PATH']
     if (path === undefined) return
-    const seconds = next.settings['MCM.HEALTH_SEC']
-    const problem = await awaitHealth(instance.upstream, path, seconds, instance.ended)
-    if (problem === undefined) return
-    await instance.stop(0)
-    throw new RpcError('container_failed', `it is not healthy: ${problem}`)
+    const problem = await awaitHealth(instance.upstream, path, settings['MCM.HEALTH_SEC'], ended)
+    if (problem !== undefined) throw new RpcError('container_failed', `it is not healthy: ${problem}`)
   }
 
   function install(running: Running): void {
@@ -123,12 +140,13 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
     health = plan.settings['MCM.HEALTH_PATH'] === undefined ? 'unknown' : 'healthy'
     badHealth = 0
     lastProbe = now()
-    running.instance.ended.then((why) => {
+    const forget = (why: string) => {
       if (current !== running) return
       current = undefined
       health = 'unknown'
       if (isWanted) onEnded(why, now() - running.startedAt)
-    })
+    }
+    inBackground('containers.ended', running.ended.then(forget))
   }
 
   function onEnded(why: string, ranFor: number): void {
@@ -159,8 +177,23 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
     if (!onRequest) startIn(seconds)
   }
 
+  /** A start that failed for a reason of the device: tried again ever more rarely, and never given up. */
+  function onDeviceFailure(cause: Error): void {
+    deviceFailures++
+    const seconds = Math.min(backoff.first * 2 ** (deviceFailures - 1), backoff.last)
+    notBefore = now() + seconds * 1000
+    plan.log('runtime', `it could not be started: ${cause.message}; it is tried again in ${seconds} s`)
+    if (deviceFailures === 1)
+      report({
+        event: 'postponed',
+        rule: 'it could not be started for a reason of the device; it is tried again',
+        detail: cause.message,
+      })
+    if (idleSeconds() === 0) startIn(seconds)
+  }
+
   function startIn(seconds: number): void {
-    timer = setTimeout(() => void start().catch(() => undefined), seconds * 1000)
+    timer = setTimeout(() => start().catch(() => undefined), seconds * 1000)
     timer.unref()
   }
 
@@ -175,17 +208,17 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
     starting ??= (mayAdopt ? adopt() : bringUp(plan))
       .then(async (running) => {
         if (current || !isWanted) {
-          await running.instance.stop(0)
+          await end(running, 0)
           if (current) return current
           throw new RpcError('container_failed', `${plan.id} was stopped while it started`)
         }
         install(running)
+        deviceFailures = 0
         return running
       })
       .catch((cause: Error) => {
-        const isAway = cause instanceof RpcError && cause.reason === 'engine_unavailable'
-        if (isWanted && !isAway) onEnded(cause.message, 0)
-        else if (isWanted && idleSeconds() === 0) startIn(backoff.last)
+        if (isWanted && !isOfDevice(cause)) onEnded(cause.message, 0)
+        else if (isWanted) onDeviceFailure(cause)
         throw cause
       })
       .finally(() => {
@@ -194,13 +227,24 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
     return starting
   }
 
+  async function checkHealth(running: Running, path: string): Promise<void> {
+    const problem = await probe(running.instance.upstream, path, 5000)
+    if (current !== running) return
+    health = problem === undefined ? 'healthy' : 'unhealthy'
+    badHealth = problem === undefined ? 0 : badHealth + 1
+    if (badHealth < maxBadHealth) return
+    plan.log('runtime', `it was not healthy ${maxBadHealth} times in a row, and is ended: ${problem}`)
+    await end(running, grace)
+  }
+
   function drain(running: Running, seconds = grace): void {
-    const end = async () => {
+    const endIdle = async () => {
       const deadline = now() + seconds * 1000
       while (running.requests > 0 && now() < deadline) await sleep(20)
-      await running.instance.stop(Math.max(1, (deadline - now()) / 1000))
+      await end(running, Math.max(1, (deadline - now()) / 1000))
+      draining.delete(done)
     }
-    const done = end().finally(() => draining.delete(done))
+    const done = endIdle()
     draining.add(done)
   }
 
@@ -220,8 +264,9 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
         'runtime',
         'it does not react within its time limit (MCM.MAX_EXECUTION_TIME_SEC), and is ended',
       )
-      await running.instance.stop(0)
+      await end(running, 0)
     },
+    discard: (running) => end(running, 0),
     prepare: bringUp,
     switchTo(running) {
       const before = current
@@ -265,14 +310,7 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
       const path = plan.settings['MCM.HEALTH_PATH']
       if (path === undefined || now() - lastProbe < healthInterval) return
       lastProbe = now()
-      void probe(running.instance.upstream, path, 5000).then(async (problem) => {
-        if (current !== running) return
-        health = problem === undefined ? 'healthy' : 'unhealthy'
-        badHealth = problem === undefined ? 0 : badHealth + 1
-        if (badHealth < maxBadHealth) return
-        plan.log('runtime', `it was not healthy ${maxBadHealth} times in a row, and is ended: ${problem}`)
-        await running.instance.stop(grace)
-      })
+      inBackground('containers.health', checkHealth(running, path))
     },
     running: () => current,
     health: () => health,

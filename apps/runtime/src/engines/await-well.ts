@@ -19,9 +19,14 @@ export async function awaitWell(
   { seconds, pauseMs, gone }: AwaitOptions,
 ): Promise<string | undefined> {
   let ended: string | undefined
-  void gone.then((why) => {
-    ended = why
-  })
+  gone.then(
+    (why) => {
+      ended = why
+    },
+    (cause) => {
+      ended = `it ended, and how is not known: ${cause}`
+    },
+  )
   const started = performance.now()
   for (;;) {
     const leftMs = seconds * 1000 - (performance.now() - started)

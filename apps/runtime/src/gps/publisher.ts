@@ -6,6 +6,7 @@
 import { type DiscoveryClient, isSelvedgeError } from '@selvedge/client'
 import { type FixInput, maxFixes, RpcError, readGpsSignal } from '@selvedge/protocol'
 import type { Log } from '@selvedge/service-kit/log'
+import { safely } from '@selvedge/service-kit/safely'
 import type { DiscoverySession } from '../cloud/discovery-session.ts'
 import type { Link } from '../cloud/link.ts'
 import { createRetry } from '../cloud/retry.ts'
@@ -60,7 +61,7 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
   let seen: StoredFix | null = null
   let owner = ''
   let timer: NodeJS.Timeout | undefined
-  const retry = createRetry(sendNewest)
+  const retry = createRetry('publisher.send', sendNewest)
 
   function settle(published: boolean, isServed: (waiter: Waiter) => boolean): void {
     const served = waiters.filter(isServed)
@@ -163,9 +164,10 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
     },
     resume() {
       retry.wake()
-      timer = setInterval(() => {
+      const wakeIfOverdue = () => {
         if (isAssociated() && isOverdue()) retry.wakeIfIdle()
-      }, look)
+      }
+      timer = setInterval(safely('publisher.look', wakeIfOverdue), look)
     },
     async stop() {
       clearInterval(timer)

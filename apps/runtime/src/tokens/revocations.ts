@@ -12,6 +12,7 @@ import {
 } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
+import { safely } from '@selvedge/service-kit/safely'
 import { type DocumentStore, openDocument } from '@selvedge/service-kit/store'
 import { findRevocation, revocationEntry, type TokenVerifier } from '@selvedge/service-kit/tokens'
 import * as z from 'zod'
@@ -128,16 +129,20 @@ export function createRevocations(parts: RevocationsParts): Revocations {
   }
 
   async function run(): Promise<void> {
-    const results = await Promise.all(issuers.map(look))
-    if (results.every(Boolean)) checkedAt = isoTime(clock.now())
-    status = describe()
-    running = undefined
-    if (!stopped) timer = setTimeout(begin, parts.interval * 1000 * (0.9 + Math.random() / 10))
+    try {
+      const results = await Promise.all(issuers.map(look))
+      if (results.every(Boolean)) checkedAt = isoTime(clock.now())
+      status = describe()
+    } finally {
+      running = undefined
+      if (!stopped) timer = setTimeout(begin, parts.interval * 1000 * (0.9 + Math.random() / 10))
+    }
   }
 
-  function begin(): void {
+  const begin = safely('revocations.look', () => {
     running = run()
-  }
+    return running
+  })
 
   return {
     reasonFor(claims) {
@@ -164,7 +169,7 @@ export function createRevocations(parts: RevocationsParts): Revocations {
     async stop() {
       stopped = true
       clearTimeout(timer)
-      await running
+      await running?.catch(() => undefined)
       await store.close()
     },
   }

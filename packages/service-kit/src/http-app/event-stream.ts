@@ -1,18 +1,26 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { safely } from '../safely/safely.ts'
 
 /** Server-sent events to one reader (HTML Standard § 9.2). */
 export interface EventStream {
+  /** Sends an event. Nothing happens after the end. */
   send(data: object): void
-  /** Ends the stream from this side. */
+  /** Ends the stream from this side; `onEnd` has been called when this returns. */
   end(): void
 }
 
 /** Milliseconds between two signs of life, which also find out that a reader is gone. */
 const heartbeat = 15_000
-/** Bytes that may wait for a reader; beyond it the reader is let go, and comes back when it can. */
+/** Bytes that may wait for a reader; beyond it the connection is closed, and the reader connects again when it can. */
 const maxWaiting = 256 * 1024
+/** Milliseconds for a reader to take the last bytes after the end. */
+const lastBytes = 5000
 
-/** Turns a request into a stream of events. @param onEnd called once, when the reader is gone or the stream was ended */
+/**
+ * Turns a request into a stream of events.
+ *
+ * @param onEnd called once, when the reader is gone or the stream was ended
+ */
 export function openEventStream(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -20,23 +28,42 @@ export function openEventStream(
 ): EventStream {
   reply.hijack()
   const { raw } = reply
+  let isOver = false
+  const finish = safely('eventStream.end', () => {
+    if (isOver) return
+    isOver = true
+    clearInterval(beat)
+    onEnd()
+  })
+  const write = (text: string) => {
+    if (isOver || raw.writableEnded || raw.destroyed) return
+    if (raw.writableLength > maxWaiting) raw.destroy()
+    else raw.write(text)
+  }
+  const beat = setInterval(
+    safely('eventStream.beat', () => write(': still here\n\n')),
+    heartbeat,
+  )
+  beat.unref()
+  raw.once('close', finish)
+  raw.on('error', () => raw.destroy())
   raw.writeHead(200, {
     'Content-Type': 'text/event-stream',
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     'X-Accel-Buffering': 'no',
   })
-  raw.write(': welcome\n\n')
+  write(': welcome\n\n')
+  // A reader that left before: its "close" has been.
+  if (raw.destroyed) setImmediate(finish)
   request.raw.setTimeout(0)
-  const write = (text: string) => {
-    if (raw.writableLength > maxWaiting) raw.destroy()
-    else raw.write(text)
+  return {
+    send: (data) => write(`data: ${JSON.stringify(data)}\n\n`),
+    end() {
+      finish()
+      raw.end()
+      // A reader that does not read would hold the connection for ever.
+      setTimeout(() => raw.destroy(), lastBytes).unref()
+    },
   }
-  const beat = setInterval(() => write(': still here\n\n'), heartbeat)
-  beat.unref()
-  raw.once('close', () => {
-    clearInterval(beat)
-    onEnd()
-  })
-  return { send: (data) => write(`data: ${JSON.stringify(data)}\n\n`), end: () => raw.end() }
 }

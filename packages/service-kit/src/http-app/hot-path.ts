@@ -55,7 +55,7 @@ export function withHotPath(
       const message = `the content type is ${JSON.stringify(type.slice(0, 200))}; send ${expected} in UTF-8`
       return fail(response, Object.assign(new Error(message), { statusCode: 415 }))
     }
-    readBody(request, maxBody, (body) => {
+    const serveBody = async (body: Buffer | undefined) => {
       if (!body) {
         const message = `the body is larger than ${maxBody} bytes; send a smaller one`
         return fail(response, Object.assign(new Error(message), { statusCode: 413 }))
@@ -63,12 +63,18 @@ export function withHotPath(
       if (!isUtf8(body))
         return fail(response, new OAuthError('invalid_request', 'the body is not valid UTF-8'))
       const address = addressOf(request, trustedProxies)
-      answer({ body: body.toString(), authorization, dpop, address })
-        .then((result) =>
-          send(response, 200, result, dpop === undefined || !nonce ? undefined : { 'DPoP-Nonce': nonce() }),
-        )
-        .catch(safely('http.hot-path', (cause: unknown) => fail(response, cause, dpop)))
-    })
+      try {
+        const result = await answer({ body: body.toString(), authorization, dpop, address })
+        send(response, 200, result, dpop === undefined || !nonce ? undefined : { 'DPoP-Nonce': nonce() })
+      } catch (cause) {
+        fail(response, cause, dpop)
+      }
+    }
+    readBody(
+      request,
+      maxBody,
+      safely('hotPath.answer', serveBody, () => response.destroy()),
+    )
   }
   return (request, response) => {
     if (request.url === path && request.method === 'POST') serve(request, response)

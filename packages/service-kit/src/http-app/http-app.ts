@@ -4,6 +4,7 @@ import fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import { ListenError } from '../http/listen.ts'
 import { attach, createHttpServer, type Limits } from '../http/server.ts'
 import type { Log } from '../log/log.ts'
+import { safely } from '../safely/safely.ts'
 import { type HotPath, jsonType, withHotPath } from './hot-path.ts'
 import { describeError } from './oauth-answer.ts'
 
@@ -53,10 +54,17 @@ export function createHttpApp(
 /**
  * Opens the listener of an app.
  *
- * @returns URL without a path
+ * @param onUrl called with the URL, without a path, before the first request is served
  * @throws ListenError
  */
-export async function listenApp(app: FastifyInstance, host: string, port: number): Promise<string> {
+export async function listenApp(
+  app: FastifyInstance,
+  host: string,
+  port: number,
+  onUrl: (url: string) => void,
+): Promise<void> {
+  const report = () => onUrl(`http://${host}:${(app.server.address() as AddressInfo).port}`)
+  app.server.once('listening', safely('http.listening', report))
   await app.listen({ host, port }).catch((cause) => {
     const why =
       cause.code === 'EADDRINUSE'
@@ -64,5 +72,4 @@ export async function listenApp(app: FastifyInstance, host: string, port: number
         : cause.message
     throw new ListenError(`can't listen on port ${port} of ${host}: ${why}`, { cause })
   })
-  return `http://${host}:${(app.server.address() as AddressInfo).port}`
 }

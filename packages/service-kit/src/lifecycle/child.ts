@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import * as z from 'zod'
+import { safely } from '../safely/safely.ts'
 
 /** How a program ended: its exit code, or null and how in words. */
 export interface Ending {
@@ -56,7 +57,7 @@ export async function startChild(
   const ended = endOf(child)
   const stop = () => stopChild(child, ended)
   const late = setTimeout(() => child.kill('SIGKILL'), timeouts.start)
-  const abort = () => void stop()
+  const abort = safely('child.stop', stop)
   stopped?.addEventListener('abort', abort, { once: true })
   if (stopped?.aborted) abort()
   const ready = await Promise.race([readyOf(child), ended.then(() => undefined)])
@@ -76,10 +77,11 @@ const endOf = (child: ChildProcess): Promise<Ending> =>
 
 const readyOf = (child: ChildProcess): Promise<z.infer<typeof readyMessage>['ready']> =>
   new Promise((resolve) => {
-    child.on('message', (message) => {
+    const read = (message: unknown) => {
       const { success, data } = readyMessage.safeParse(message)
       if (success) resolve(data.ready)
-    })
+    }
+    child.on('message', safely('child.message', read))
   })
 
 async function stopChild(child: ChildProcess, ended: Promise<Ending>): Promise<void> {

@@ -21,7 +21,7 @@ export function createLineWriter(stream: Writable, recovered: (dropped: number) 
   // The callback of each write learns of a failure as well; without a listener the stream would throw.
   stream.on('error', () => undefined)
 
-  const send = (line: string, written: (error: unknown) => void) => {
+  const attempt = (line: string, written: (error: unknown) => void) => {
     if (stream.destroyed || stream.writableLength > maxWaitingBytes) return drop()
     try {
       stream.write(`${line}\n`, written)
@@ -34,12 +34,12 @@ export function createLineWriter(stream: Writable, recovered: (dropped: number) 
     if (upTo === reported) return
     const before = reported
     reported = upTo
-    send(recovered(upTo - before), (error) => {
+    attempt(recovered(upTo - before), (error) => {
       if (error) reported = before
     })
   }
   return {
-    write: (line) => send(line, (error) => (error ? drop() : report())),
+    write: (line) => attempt(line, (error) => (error ? drop() : report())),
     dropped: () => dropped,
   }
 }

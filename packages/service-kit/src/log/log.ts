@@ -2,6 +2,7 @@
  * One JSON line an event, on standard error. Secrets never go in: callers log ids, not tokens. A log never ends or stalls its
  * program: what cannot be written is dropped and counted, and what cannot be shown as JSON is shown as text.
  */
+import { isoTime } from '../clock/clock.ts'
 import { createLineWriter } from './line-writer.ts'
 
 export type Level = 'debug' | 'info' | 'warn' | 'error'
@@ -49,7 +50,7 @@ const maxDepth = 32
 const maxLine = 32 * 1024
 
 function lineOf({ now, service }: LogOptions, level: Level, message: string, fields: object): string {
-  const head = { time: timeOf(now), level, service, message }
+  const head = { time: isoTime(now()), level, service, message }
   try {
     const line = JSON.stringify({ ...head, ...fields }, createReplacer())
     return line.length <= maxLine ? line : JSON.stringify({ ...head, cut: line.slice(0, maxLine) })
@@ -57,12 +58,6 @@ function lineOf({ now, service }: LogOptions, level: Level, message: string, fie
     // A getter that throws, a toJSON that throws: the event is worth more than its details.
     return JSON.stringify({ ...head, unreadable: true })
   }
-}
-
-/** The time in ISO 8601; of a clock beyond what dates can show, its number. */
-function timeOf(now: () => number): string {
-  const time = now()
-  return Math.abs(time) <= 8.64e15 ? new Date(time).toISOString() : String(time)
 }
 
 /**

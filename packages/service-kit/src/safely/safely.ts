@@ -42,7 +42,7 @@ export function safely<A extends readonly unknown[]>(
  * @param where names the work in the log, as `feature.work`: `containers.resume`
  */
 export function inBackground(where: string, work: PromiseLike<unknown>): void {
-  work.then(undefined, (cause) => report(where, cause))
+  work.then(undefined, (cause) => reportFailure(where, cause))
 }
 
 function endWith<A extends readonly unknown[]>(
@@ -51,15 +51,20 @@ function endWith<A extends readonly unknown[]>(
   refuse: ((cause: unknown, ...args: A) => void) | undefined,
   args: A,
 ): void {
-  report(where, cause)
+  reportFailure(where, cause)
   try {
     refuse?.(cause, ...args)
   } catch (second) {
-    report(`${where}.refuse`, second)
+    reportFailure(`${where}.refuse`, second)
   }
 }
 
-// A subscriber that throws does not throw here: Node reports it as an uncaught exception of its own.
-function report(where: string, cause: unknown): void {
+/**
+ * Reports a failure that a `catch` clause took care of.
+ *
+ * @param where as in {@link safely}
+ */
+export function reportFailure(where: string, cause: unknown): void {
+  // A subscriber that throws does not throw here: Node reports it as an uncaught exception of its own.
   caughtFailures.publish({ where, cause } satisfies CaughtFailure)
 }

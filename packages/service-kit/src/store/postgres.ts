@@ -1,5 +1,6 @@
 /** The SQL store of many machines: PostgreSQL, with the same statements as SQLite. */
 import postgres from 'postgres'
+import { safely } from '../safely/safely.ts'
 import { type Migrations, newerVersion, type Row, type SqlStore, type Statement } from './sql.ts'
 import { StoreError } from './store-error.ts'
 
@@ -50,9 +51,10 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
 
   try {
     await database.begin((tx) => migrate(tx, migrations))
-    await database.listen(channel, () => {
+    const wake = () => {
       for (const each of listeners) each()
-    })
+    }
+    await database.listen(channel, safely('postgres.wake', wake))
   } catch (cause) {
     await database.end({ timeout: 1 })
     throw new StoreError(`can't open the database ${where}: ${(cause as Error).message}`, {

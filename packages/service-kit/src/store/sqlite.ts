@@ -1,6 +1,8 @@
 /** The embedded SQL store: SQLite in a worker thread, so that no fsync ever stands on the event loop. */
 import { dirname } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { safely } from '../safely/safely.ts'
 import { makeFolder } from './make-folder.ts'
 import type { Migrations, Row, SqlStore, Statement } from './sql.ts'
 import { StoreError } from './store-error.ts'
@@ -33,52 +35,50 @@ const isUnrepairable = (cause: unknown): boolean => {
   return code === 'NEWER_VERSION' || (errcode !== undefined && damaged.has(errcode))
 }
 
+/** The thread that has the database open, until it ends. */
+interface Connection {
+  /** Why it ended; undefined while it is open. */
+  ended(): StoreError | undefined
+  transaction(statements: readonly Statement[]): Promise<Row[][]>
+  close(): Promise<void>
+}
+
+/** Milliseconds for which a failed attempt to open the database again stands for the next ones. */
+const reopenPause = 1000
+
 /**
+ * Opens a database. Its thread may end (out of memory, an error of the disk): calls under way are rejected then, and the next
+ * call opens the database again.
+ *
  * @param path file of the database
  * @throws StoreError when it can't be opened, is damaged or of a newer version
  */
 export async function openSqlite(path: string, migrations: Migrations): Promise<SqlStore> {
   makeFolder(dirname(path))
-  const worker = new Worker(workerUrl, {
-    workerData: { path, migrations } satisfies WorkerSettings,
-    execArgv: [],
-  })
-  const pending = new Map<number, { resolve: (rows: Row[][]) => void; reject: (cause: Error) => void }>()
-  let last = 0
-  let failed: StoreError | undefined
+  let connection = await connect(path, migrations)
+  let reopening: Promise<Connection> | undefined
+  let isClosed = false
 
-  await new Promise<void>((resolve, reject) => {
-    worker.once('message', resolve)
-    worker.once('error', (cause) =>
-      reject(
-        new StoreError(`can't open the database ${path}: ${(cause as Error).message}`, {
-          cause,
-          isUnrepairable: isUnrepairable(cause),
-        }),
-      ),
+  function reopen(): Promise<Connection> {
+    reopening ??= connect(path, migrations).then(
+      (opened) => {
+        connection = opened
+        reopening = undefined
+        return opened
+      },
+      async (cause) => {
+        await sleep(reopenPause)
+        reopening = undefined
+        throw cause
+      },
     )
-  })
-  worker.on('error', (cause) => {
-    failed = new StoreError(`the database ${path} failed: ${(cause as Error).message}`, { cause })
-    for (const each of pending.values()) each.reject(failed)
-    pending.clear()
-  })
-  worker.on('message', (results: readonly JobResult[]) => {
-    for (const result of results) {
-      const job = pending.get(result.id)
-      pending.delete(result.id)
-      if ('rows' in result) job?.resolve(result.rows)
-      else job?.reject(new StoreError(`database: ${result.error}`, { cause: { code: result.code } }))
-    }
-  })
+    return reopening
+  }
 
-  function transaction(statements: readonly Statement[]): Promise<Row[][]> {
-    if (failed) return Promise.reject(failed)
-    return new Promise((resolve, reject) => {
-      const id = ++last
-      pending.set(id, { resolve, reject })
-      worker.postMessage({ id, statements } satisfies Job)
-    })
+  async function transaction(statements: readonly Statement[]): Promise<Row[][]> {
+    if (isClosed) throw new StoreError(`the database ${path} is closed`)
+    const open = connection.ended() ? await reopen() : connection
+    return open.transaction(statements)
   }
 
   return {
@@ -88,9 +88,88 @@ export async function openSqlite(path: string, migrations: Migrations): Promise<
     wakeOthers: async () => undefined,
     onWake: () => undefined,
     async close() {
-      const ended = new Promise((resolve) => worker.once('exit', resolve))
+      isClosed = true
+      await reopening?.catch(() => undefined)
+      await connection.close()
+    },
+  }
+}
+
+interface PendingJob {
+  readonly resolve: (rows: Row[][]) => void
+  readonly reject: (cause: Error) => void
+}
+
+async function connect(path: string, migrations: Migrations): Promise<Connection> {
+  const worker = new Worker(workerUrl, {
+    workerData: { path, migrations } satisfies WorkerSettings,
+    execArgv: [],
+  })
+  const pending = new Map<number, PendingJob>()
+  const gone = Promise.withResolvers<void>()
+  let last = 0
+  let ended: StoreError | undefined
+
+  const end = (why: string, cause?: unknown) => {
+    ended ??= new StoreError(`the database ${path} failed: ${why}`, { cause })
+    for (const each of pending.values()) each.reject(ended)
+    pending.clear()
+  }
+  const read = (results: readonly JobResult[]) => {
+    for (const result of results) {
+      const job = pending.get(result.id)
+      pending.delete(result.id)
+      if ('rows' in result) job?.resolve(result.rows)
+      else job?.reject(new StoreError(`database: ${result.error}`, { cause: { code: result.code } }))
+    }
+  }
+  await new Promise<void>((resolve, reject) => {
+    const refuse = (cause: unknown) =>
+      reject(
+        new StoreError(`can't open the database ${path}: ${(cause as Error).message}`, {
+          cause,
+          isUnrepairable: isUnrepairable(cause),
+        }),
+      )
+    worker.once('message', () => resolve())
+    worker.once('error', safely('sqlite.open', refuse))
+    worker.once('exit', (code) =>
+      reject(new StoreError(`can't open the database: its thread ended with ${code}`)),
+    )
+  })
+  worker.on(
+    'error',
+    safely('sqlite.error', (cause) => end((cause as Error).message, cause)),
+  )
+  worker.on(
+    'messageerror',
+    safely('sqlite.message', (cause) => end(cause.message, cause)),
+  )
+  worker.on(
+    'message',
+    safely('sqlite.message', read, (cause) => end('its thread sent something else', cause)),
+  )
+  worker.on(
+    'exit',
+    safely('sqlite.exit', (code) => {
+      end(`its thread ended with ${code}`)
+      gone.resolve()
+    }),
+  )
+
+  return {
+    ended: () => ended,
+    transaction(statements) {
+      return new Promise((resolve, reject) => {
+        if (ended) return reject(ended)
+        const id = ++last
+        worker.postMessage({ id, statements } satisfies Job)
+        pending.set(id, { resolve, reject })
+      })
+    },
+    async close() {
       worker.postMessage('close')
-      await ended
+      await gone.promise
     },
   }
 }

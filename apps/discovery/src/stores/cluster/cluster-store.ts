@@ -1,6 +1,7 @@
 /** Locations in a Valkey or Redis cluster: this process keeps nothing, so any number of them may run, and any may end. */
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
+import { safely } from '@selvedge/service-kit/safely'
 import { StoreError } from '@selvedge/service-kit/store'
 import { Cluster } from 'ioredis'
 import type { KnownLocation, LocationStore } from '../location-store.ts'
@@ -75,18 +76,19 @@ export async function openClusterStore({ urls, silence, clock, log }: ClusterPar
       let known: Map<string, number> | undefined
       let timer: NodeJS.Timeout | undefined
       let stopped = false
-      const look = async () => {
+      const tell = safely('cluster.watcher', listener)
+      const look = safely('cluster.watch', async () => {
         const begun = performance.now()
         const locations = await ofAccount(accountId).catch(() => [])
         const before = known
         if (locations.length > 0 || !known)
           known = new Map(locations.map((each) => [each.nodeId, each.fixedAt]))
         for (const each of locations) {
-          if (before && !stopped && each.fixedAt > (before.get(each.nodeId) ?? -1)) listener(each)
+          if (before && !stopped && each.fixedAt > (before.get(each.nodeId) ?? -1)) tell(each)
         }
         if (!stopped) timer = setTimeout(look, Math.max(watchInterval, 10 * (performance.now() - begun)))
-      }
-      void look()
+      })
+      look()
       return () => {
         stopped = true
         clearTimeout(timer)

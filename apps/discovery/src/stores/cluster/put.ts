@@ -1,6 +1,7 @@
 /** Writing to the cluster: what comes in together goes out together, one command a key. */
 import { hash } from 'node:crypto'
 import { fastest, restless, snap } from '@selvedge/geo'
+import { inBackground, safely } from '@selvedge/service-kit/safely'
 import { StoreError } from '@selvedge/service-kit/store'
 import type { Cluster } from 'ioredis'
 import type { Location } from '../location-store.ts'
@@ -147,14 +148,15 @@ export function createWriter(cluster: Cluster, slotLength: number): Writer {
     }
     waiting = []
     for (const [key, group] of groups) {
-      for (let at = 0; at < group.length; at += most) void writeBucket(key, group.slice(at, at + most))
+      for (let at = 0; at < group.length; at += most)
+        inBackground('cluster.write', writeBucket(key, group.slice(at, at + most)))
     }
   }
 
   return {
     put: (location) =>
       new Promise((settle, fail) => {
-        if (waiting.push({ location, settle, fail }) === 1) setImmediate(flush)
+        if (waiting.push({ location, settle, fail }) === 1) setImmediate(safely('cluster.flush', flush))
       }),
   }
 }

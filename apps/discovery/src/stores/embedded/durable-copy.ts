@@ -3,6 +3,7 @@
  * what came in the last moment; nodes tell it again with their next report.
  */
 import type { Log } from '@selvedge/service-kit/log'
+import { safely } from '@selvedge/service-kit/safely'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import type { KnownLocation } from '../location-store.ts'
 
@@ -49,13 +50,17 @@ export function createDurableCopy(
 
   function schedule(): void {
     if (timer || writing) return
-    timer = setTimeout(() => {
-      timer = undefined
-      writing = write().finally(() => {
-        writing = undefined
-        if (dirty.size > 0) schedule()
-      })
-    }, pause)
+    timer = setTimeout(
+      safely('durableCopy.write', () => {
+        timer = undefined
+        writing = write().finally(() => {
+          writing = undefined
+          if (dirty.size > 0) schedule()
+        })
+        return writing
+      }),
+      pause,
+    )
   }
 
   return {

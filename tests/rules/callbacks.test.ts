@@ -1,0 +1,88 @@
+/** No callback of a daemon can end its process: each is entered through `safely`, or cannot throw. */
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { root } from '../harness/processes.ts'
+import { findUnguardedCallbacks } from './unguarded-callbacks.ts'
+
+const daemons = [
+  'apps/runtime/src',
+  'apps/identity/src',
+  'apps/discovery/src',
+  'apps/stack/src',
+  'packages/service-kit/src',
+]
+/** Not part of a daemon: fakes of tests, a command of its own, and the program that runs inside the sandbox. */
+const outside = /\.test\.ts$|\/testing\/|\/store-copy\.ts$|\/engines\/function\/platform\//
+/** The wrapper itself, the alarms, which report what it catches, and a thread whose end its store expects. */
+const mechanism = /\/safely\/safely\.ts$|\/lifecycle\/alarms\.ts$|\/store\/platform\/sqlite-worker\.ts$/
+
+/** To be converted. This list only gets shorter. */
+const pending = [
+  /^apps\/runtime\/src\/(link-local|engines|gateway|rest|mcm|images)\//,
+  /^packages\/service-kit\/src\/(http|addresses)\//,
+]
+
+const files = execFileSync(
+  'git',
+  ['ls-files', '--cached', '--others', '--exclude-standard', ...daemons.map((each) => `${each}/*.ts`)],
+  { cwd: root, encoding: 'utf8' },
+)
+  .trim()
+  .split('\n')
+  .filter((path) => ![outside, mechanism, ...pending].some((rule) => rule.test(path)))
+
+it.each(daemons)('in %s every callback is guarded, or cannot throw', (folder) => {
+  const own = files.filter((path) => path.startsWith(folder))
+  expect(own.length).toBeGreaterThan(1)
+  const findings = own.flatMap((path) =>
+    findUnguardedCallbacks(readFileSync(join(root, path), 'utf8')).map(
+      ({ line, what }) => `${path}:${line} ${what}`,
+    ),
+  )
+  expect(findings).toEqual([])
+})
+
+describe('the rule', () => {
+  it.each([
+    [`socket.on('data', (chunk) => parse(chunk))`],
+    [`socket?.once('message', onMessage)`],
+    [`setTimeout(() => { throw new Error('x') }, 1)`],
+    [`setInterval(async () => { await work() }, 1)`],
+    [`queueMicrotask(flush)`],
+    [`process.nextTick(() => flush())`],
+    [`worker.on('message', ({ rows }) => resolve(rows))`],
+    [`child.on('message', (message) => { ready = message.ready.url })`],
+    [`void work()`],
+    [`work().then(() => undefined)`],
+    [`work().then((value) => use(value)).catch((cause) => log.error(cause.message.text()))`],
+    [`work().finally(done)`],
+    [`createServer((socket) => socket.write(greet()))`],
+    [`const later = () => risky(); setTimeout(later, 1)`],
+    [`target.addEventListener('abort', () => stop())`],
+    [`socket.on('data', maybe ? safely('a.b', read) : read)`],
+  ])('finds %s', (code) => {
+    expect(findUnguardedCallbacks(code)).toHaveLength(1)
+  })
+
+  it.each([
+    [`socket.on('data', safely('a.b', (chunk) => parse(chunk)))`],
+    [`const onData = safely('a.b', parse); socket.on('data', onData)`],
+    [`socket.on('error', () => undefined)`],
+    [`socket.on('error', () => socket.destroy())`],
+    [`new Promise((resolve) => setTimeout(resolve, 1))`],
+    [
+      `new Promise((resolve, reject) => { socket.once('connect', () => resolve(true)); socket.once('error', reject) })`,
+    ],
+    [`child.on('exit', (code) => { isGone = true; clearTimeout(timer); log.debug('gone', { code }) })`],
+    [`const stop = () => { isStopped = true }; process.on('SIGTERM', stop)`],
+    [`work().catch((cause) => log.error('failed', { cause }))`],
+    [`work().then(() => { isDone = true }, () => undefined)`],
+    [`inBackground('a.b', work())`],
+    [`await work().then((value) => use(value))`],
+    [`const use = () => void items.push(1)`],
+  ])('accepts %s', (code) => {
+    expect(findUnguardedCallbacks(code)).toEqual([])
+  })
+})
