@@ -368,6 +368,10 @@ describe('the API key', () => {
     expect(await reason(client()['rpc.discover']())).toBe('api_key_invalid')
     expect(await reason(withKey('wrong').getEdgeIdToken())).toBe('api_key_invalid')
     expect(await reason(withKey(key).getEdgeIdToken())).toBe('ok')
+    const { id_token: edgeIdToken } = await withKey(key).getEdgeIdToken()
+    await expect(withKey(edgeIdToken).getEdgeIdToken()).rejects.toThrow(
+      'this is an edge ID token (typ edge-id+jwt); the Authorization header of getEdgeIdToken needs the API key of the runtime',
+    )
   })
 
   it.each([

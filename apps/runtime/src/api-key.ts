@@ -1,6 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { type Method, RpcError } from '@selvedge/protocol'
+import { describeKind } from '@selvedge/protocol/tokens'
 import { StoreError, writeOnce } from '@selvedge/service-kit/store'
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
@@ -30,7 +31,14 @@ export async function openApiKey(path: string): Promise<Admit> {
     const [, given] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? []
     if (given === undefined)
       throw new RpcError('api_key_invalid', `${name} needs the API key, and the call has none`)
-    if (!timingSafeEqual(digest(given), expected))
+    if (timingSafeEqual(digest(given), expected)) return
+    const found = describeKind(given)
+    // Any text of 43 characters has the form of an API key: that it is the wrong one is all to be said.
+    if (found === undefined || found.endsWith('API key'))
       throw new RpcError('api_key_invalid', 'the API key of the call is another one')
+    throw new RpcError(
+      'api_key_invalid',
+      `this is ${found}; the Authorization header of ${name} needs the API key of the runtime`,
+    )
   }
 }

@@ -45,7 +45,7 @@ type Handlers = {
 export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<CallContext>> {
   const { tokens, account, gps, nodes, sharing, hmac, images, containers, authorize } = parts
   const caller = (name: MethodName, { edgeAccessToken }: { edgeAccessToken: string }, context: CallContext) =>
-    authorize(edgeAccessToken, methods[name].access, context)
+    authorize(edgeAccessToken, methods[name].access, context, name)
   const describeEngines = shareCalls(parts.describeEngines)
 
   const handlers: Handlers = {

@@ -52,8 +52,9 @@ export function createTokenEndpoint({
       try {
         return await grant.answer(form, caller)
       } catch (cause) {
-        if (cause instanceof TokenError) throw new OAuthError(grant.tokenError, cause.message, { cause })
-        throw cause
+        if (!(cause instanceof TokenError)) throw cause
+        const field = grant.tokenFields?.[cause.wrongKind?.typ ?? ''] ?? 'the request'
+        throw new OAuthError(grant.tokenError, cause.messageFor(field), { cause })
       }
     },
   }

@@ -1,5 +1,5 @@
 import { identityPaths, OAuthError } from '@selvedge/protocol'
-import { hasScope } from '@selvedge/protocol/tokens'
+import { describeKind, hasScope } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import { requireProof } from '@selvedge/service-kit/http-app'
 import type { DpopVerifier, TokenVerifier } from '@selvedge/service-kit/tokens'
@@ -19,6 +19,13 @@ export interface UserInfoParts {
   readonly dpop: DpopVerifier
 }
 
+function describeRefused(text: string): string {
+  const found = describeKind(text)
+  if (found === undefined || found.startsWith('an access token'))
+    return 'the token is no access token of this service'
+  return `this is ${found}; ${identityPaths.userinfo} needs an access token`
+}
+
 /** `GET` and `POST /userinfo` (OpenID Connect Core 1.0 § 5.3): whose access token it is. Needs the scope "openid". */
 export function addUserInfoEndpoint(app: FastifyInstance, parts: UserInfoParts): void {
   async function answer(request: FastifyRequest, reply: FastifyReply): Promise<object> {
@@ -28,8 +35,7 @@ export function addUserInfoEndpoint(app: FastifyInstance, parts: UserInfoParts):
     if (text === '')
       throw new OAuthError('invalid_token', 'send the access token as "Authorization: Bearer <token>"')
     const token = await readIssuedToken(text, parts.verifier, parts.signIns, parts.issuer())
-    if (token?.kind !== 'access')
-      throw new OAuthError('invalid_token', 'the token is no access token of this service')
+    if (token?.kind !== 'access') throw new OAuthError('invalid_token', describeRefused(text))
     const claims = token.claims as typeof token.claims & { scope: string; cnf?: { jkt: string } }
     if (claims.exp <= seconds(parts.clock))
       throw new OAuthError('invalid_token', 'the access token has expired')

@@ -17,6 +17,8 @@ export interface Grant {
   readonly grantType: string
   /** What a refused token is called. */
   readonly tokenError: OAuthErrorCode
+  /** The field that each kind of token is expected in, by the type in the token's header: a refusal names the field. */
+  readonly tokenFields?: Readonly<Record<string, string>>
   /** @throws OAuthError | TokenError */
   readonly answer: (form: ReadonlyMap<string, string>, caller: Caller) => Promise<TokenResponse>
 }

@@ -1,4 +1,5 @@
 import { grantTypes } from '@selvedge/protocol'
+import { developerIdProfile, edgeIdProfile } from '@selvedge/protocol/tokens'
 import { required } from './form.ts'
 import type { Exchange, Grant } from './grant.ts'
 
@@ -6,6 +7,7 @@ import type { Exchange, Grant } from './grant.ts'
 export const idTokenSignin = (exchange: Exchange): Grant => ({
   grantType: grantTypes.idTokenSignin,
   tokenError: 'invalid_grant',
+  tokenFields: { [developerIdProfile.typ]: 'id_token', [edgeIdProfile.typ]: 'edge_id_token' },
   answer: (form, caller) =>
     exchange(
       {

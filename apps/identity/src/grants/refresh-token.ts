@@ -1,5 +1,5 @@
 import { grantTypes, OAuthError } from '@selvedge/protocol'
-import { hasScope } from '@selvedge/protocol/tokens'
+import { describeKind, hasScope } from '@selvedge/protocol/tokens'
 import type { Audit } from '../audit/audit.ts'
 import { checkClientActive } from '../checks/client-active.ts'
 import { checkNotRevoked } from '../checks/not-revoked.ts'
@@ -31,17 +31,18 @@ const refusals = {
     'the refresh token was used before, so its sign-in is revoked: somebody else may have a copy. Sign in again',
 } as const
 
+function describeUnknown(token: string): string {
+  const found = describeKind(token)
+  if (found === undefined || found === 'a refresh token') return refusals.unknown
+  return `this is ${found}; refresh_token needs a refresh token: the "refresh_token" of an earlier answer`
+}
+
 /** RFC 6749 § 6, with rotation (RFC 9700 § 4.14.2) and a grace for answers that got lost. */
 export function refreshToken(parts: RefreshParts): Grant {
   const { projects, signIns, revocations, audit } = parts
 
   /** What does not depend on which of its tokens was shown. Nothing is used up, and nothing revoked, by failing here. */
-  async function checkSignIn(
-    signIn: SignIn | undefined,
-    clientId: string,
-    jkt: string | undefined,
-  ): Promise<SignIn> {
-    if (!signIn) throw new OAuthError('invalid_grant', refusals.unknown)
+  async function checkSignIn(signIn: SignIn, clientId: string, jkt: string | undefined): Promise<SignIn> {
     if (signIn.clientId !== clientId)
       throw new OAuthError('invalid_grant', 'the refresh token is of another client')
     // A copy of the string alone must not be enough to end the sign-in of its owner.
@@ -72,7 +73,9 @@ export function refreshToken(parts: RefreshParts): Grant {
       const token = required(form, 'refresh_token')
       const project = await checkClientActive(projects, clientId)
       const jkt = caller.prove(project.dpop)
-      const signIn = await checkSignIn(await signIns.find(token), clientId, jkt)
+      const found = await signIns.find(token)
+      if (!found) throw new OAuthError('invalid_grant', describeUnknown(token))
+      const signIn = await checkSignIn(found, clientId, jkt)
       const scope = form.get('scope') ?? signIn.scope
       checkScopeApproved({ scope: signIn.scope }, scope)
       if (!project.scopes.includes('offline_access'))

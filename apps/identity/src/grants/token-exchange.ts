@@ -1,4 +1,5 @@
 import { grantTypes, OAuthError, tokenTypes } from '@selvedge/protocol'
+import { developerIdProfile, edgeIdProfile } from '@selvedge/protocol/tokens'
 import { required } from './form.ts'
 import type { Exchange, Grant } from './grant.ts'
 
@@ -7,6 +8,7 @@ export const tokenExchange = (exchange: Exchange): Grant => ({
   grantType: grantTypes.tokenExchange,
   // § 2.2.2: a token that is not accepted for any reason is an invalid request.
   tokenError: 'invalid_request',
+  tokenFields: { [developerIdProfile.typ]: 'subject_token', [edgeIdProfile.typ]: 'actor_token' },
   async answer(form, caller) {
     for (const name of ['subject_token_type', 'actor_token_type']) {
       if (required(form, name) !== tokenTypes.idToken) {

@@ -48,7 +48,7 @@ export function createAdmit(authorize: Authorize, identity: ServiceIdentity): Ad
   ): Promise<Caller> {
     const caller = identity.isOwn(token)
       ? fromService(await verified(() => identity.verify(token, id)))
-      : fromToken(await authorize(token, { token: 'associated' }, request))
+      : fromToken(await authorize(token, { token: 'associated' }, request, `the service ${id}`))
     if (caller.account !== container.accountId)
       throw new RpcError('wrong_account', `the service ${id} is of another account than the token`)
     if (ownProjectOnly && caller.client !== container.clientId)

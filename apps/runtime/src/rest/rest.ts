@@ -38,7 +38,7 @@ export function createRest(parts: RestParts, all: readonly Routes[]): Rest {
   const patterns = all.flatMap(({ access, table }) =>
     Object.entries(table).map(([key, handle]) => {
       const [method = '', path = ''] = key.split(' ')
-      return { access, handle, method, path: new RegExp(`^${path.replace('{id}', '([^/]+)')}$`) }
+      return { key, access, handle, method, path: new RegExp(`^${path.replace('{id}', '([^/]+)')}$`) }
     }),
   )
 
@@ -70,7 +70,7 @@ export function createRest(parts: RestParts, all: readonly Routes[]): Rest {
         const token = readToken(request.headers.authorization)
         if (token === undefined)
           throw new RpcError('token_missing', 'send "Authorization: Bearer <access token>"')
-        const owner = await parts.authorize(token, match.access, provenRequest(request))
+        const owner = await parts.authorize(token, match.access, provenRequest(request), match.key)
         const id = decodeURIComponent(match.path.exec(pathname)![1] ?? '')
         const result = await match.handle({ owner, id, query, request, response })
         if (result !== undefined) sendJson(response, 200, JSON.stringify(result))

@@ -15,9 +15,15 @@ import type { Revocations } from './revocations.ts'
  * Checks an edge access token for a method: good in itself, of this node, not taken back, with the scope and of the account
  * that the method asks for.
  *
+ * @param use what needs the token, such as `updateGps`; a refusal names it
  * @throws RpcError
  */
-export type Authorize = (token: string, access: Access, request: ProvenRequest) => Promise<AccessClaims>
+export type Authorize = (
+  token: string,
+  access: Access,
+  request: ProvenRequest,
+  use: string,
+) => Promise<AccessClaims>
 
 export interface AuthorizeParts {
   readonly nodeId: string
@@ -30,8 +36,13 @@ export interface AuthorizeParts {
 export function createAuthorize(parts: AuthorizeParts): Authorize {
   const { nodeId, state, verifier, revocations, checkProof } = parts
   const verify = createVerify(verifier)
-  return async (token, access, request) => {
-    const claims = await verify(token, request)
+  return async (token, access, request, use) => {
+    let claims: AccessClaims
+    try {
+      claims = await verify(token, request)
+    } catch (cause) {
+      return refuse(cause, use)
+    }
     const { accountId, revokedUntil } = state.value
     if (claims.node_id !== nodeId) {
       throw new RpcError('wrong_node', `the token is for node ${claims.node_id}; this is node ${nodeId}`)
@@ -91,14 +102,14 @@ function createVerify(verifier: TokenVerifier) {
       })
     try {
       const verified = verifier.verify(token, accessProfile, edgeAudience)
-      return verified instanceof Promise ? remember(request, token, verified.catch(refuse)) : verified
+      return verified instanceof Promise ? remember(request, token, verified) : verified
     } catch (cause) {
-      return remember(request, token, Promise.reject(cause).catch(refuse))
+      return remember(request, token, Promise.reject(cause))
     }
   }
 }
 
-function refuse(cause: unknown): never {
-  if (cause instanceof TokenError) throw new RpcError(cause.reason, cause.message, { cause })
+function refuse(cause: unknown, use: string): never {
+  if (cause instanceof TokenError) throw new RpcError(cause.reason, cause.messageFor(use), { cause })
   throw cause
 }

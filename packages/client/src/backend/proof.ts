@@ -1,4 +1,11 @@
-import { dpopType, type JsonObject, parseJws, publicJwk, thumbprintInput } from '@selvedge/protocol/tokens'
+import {
+  describeKind,
+  dpopType,
+  type JsonObject,
+  parseJws,
+  publicJwk,
+  thumbprintInput,
+} from '@selvedge/protocol/tokens'
 
 /** The request that a bound token came with. */
 export interface ProvenRequest {
@@ -42,6 +49,8 @@ export function createProofChecker(now: () => number): ProofChecker {
   ): Promise<string | undefined> {
     if (!proof) return 'the token is bound to a key, and the request has no DPoP header'
     const { header, payload, signingInput, signature } = parseJws(proof)
+    const found = header.typ === dpopType ? undefined : describeKind(proof)
+    if (found !== undefined) return `this is ${found}; the DPoP header needs a DPoP proof`
     const jwk = publicJwk.safeParse(header.jwk)
     if (
       header.typ !== dpopType ||

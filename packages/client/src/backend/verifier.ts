@@ -2,12 +2,11 @@ import {
   type AccessClaims,
   accessProfile,
   checkClaims,
-  checkHeader,
   edgeAudience,
   hasScope,
   type Jws,
   leeway,
-  parseJws,
+  openToken,
   TokenError,
   type TokenProblem,
 } from '@selvedge/protocol/tokens'
@@ -76,8 +75,7 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
     const known = verified.get(token)
     if (known && known.exp + leeway > now() / 1000) return known
     verified.delete(token)
-    const jws = parseJws(token)
-    const { iss, kid } = checkHeader(jws, accessProfile)
+    const { jws, iss, kid } = openToken(token, accessProfile)
     if (iss !== issuer) throw new TokenError('token_untrusted', `the issuer of the token is not ${issuer}`)
     await checkSignature(jws, kid)
     const claims = checkClaims(jws.payload, accessProfile, audience, now() / 1000)

@@ -15,10 +15,29 @@ export type TokenProblem =
 export class TokenError extends Error {
   override readonly name = 'TokenError'
   readonly reason: TokenProblem
-  constructor(reason: TokenProblem, message: string) {
-    super(message)
+  /** Set where the token is of another kind than the one that is needed. */
+  readonly wrongKind: WrongKind | undefined
+  constructor(reason: TokenProblem, message: string, wrongKind?: WrongKind) {
+    super(wrongKind ? `this is ${wrongKind.found}; what is needed is ${wrongKind.needed}` : message)
     this.reason = reason
+    this.wrongKind = wrongKind
   }
+
+  /** The message with what the token is for, such as `updateGps` or `edge_id_token`. */
+  messageFor(use: string): string {
+    const { wrongKind } = this
+    return wrongKind ? `this is ${wrongKind.found}; ${use} needs ${wrongKind.needed}` : this.message
+  }
+}
+
+/** A token of one kind in the place of another. */
+export interface WrongKind {
+  /** What it is: `an edge ID token (typ edge-id+jwt)`. */
+  readonly found: string
+  /** Type of the token that is needed. */
+  readonly typ: string
+  /** What is needed, and how to get one: `an access token: selvedge token access`. */
+  readonly needed: string
 }
 
 export type JsonObject = Record<string, unknown>

@@ -2,6 +2,7 @@
 import { createHmac, hash, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import {
   type DpopClaims,
+  describeKind,
   dpopType,
   type NodeStatement,
   nodeStatement,
@@ -132,8 +133,7 @@ export function createDpopVerifier(secret: Uint8Array, clock: Clock): DpopVerifi
     verify(proof, { htm, htu, accessToken, body }) {
       const { header, payload, signingInput, signature } = parseProof(proof)
       const jwk = publicJwk.safeParse(header.jwk)
-      if (header.typ !== dpopType)
-        throw new DpopError('invalid_dpop_proof', `the type of the proof is not ${dpopType}`)
+      if (header.typ !== dpopType) throw new DpopError('invalid_dpop_proof', otherKind(proof))
       if (header.alg !== 'ES256')
         throw new DpopError('invalid_dpop_proof', 'the algorithm of the proof is not ES256')
       if (Object.hasOwn(header, 'crit'))
@@ -185,8 +185,16 @@ function parseProof(proof: string) {
   try {
     return parseJws(proof)
   } catch (cause) {
-    throw new DpopError('invalid_dpop_proof', (cause as Error).message.replaceAll('token', 'proof'))
+    const named = describeKind(proof) !== undefined
+    const message = (cause as Error).message.replaceAll('token', 'proof')
+    throw new DpopError('invalid_dpop_proof', named ? otherKind(proof) : message)
   }
+}
+
+function otherKind(proof: string): string {
+  const found = describeKind(proof)
+  if (found === undefined) return `the type of the proof is not ${dpopType}`
+  return `this is ${found}; the DPoP header needs a DPoP proof`
 }
 
 function importKey(findKey: ReturnType<typeof createKeyCache>, jwk: PublicJwk) {

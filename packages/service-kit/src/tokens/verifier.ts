@@ -2,11 +2,9 @@ import type { KeyObject } from 'node:crypto'
 import {
   type BaseClaims,
   checkClaims,
-  checkHeader,
   type JsonObject,
-  type Jws,
   leeway,
-  parseJws,
+  openToken,
   TokenError,
   type TokenProfile,
 } from '@selvedge/protocol/tokens'
@@ -60,16 +58,6 @@ export function createTokenVerifier(options: {
   const verified = new RecentMap<string, Verified>(options.remembered)
   const headers = new RecentMap<string, JsonObject>(100)
 
-  /** A refusal says which token it is of: a request may carry two. */
-  function parse(token: string, label: string): Jws {
-    try {
-      return parseJws(token, headers)
-    } catch (cause) {
-      const { reason, message } = cause as TokenError
-      throw new TokenError(reason, message.replaceAll('the token', `the ${label}`))
-    }
-  }
-
   function check<C extends BaseClaims>(
     token: string,
     profile: TokenProfile<C>,
@@ -77,8 +65,7 @@ export function createTokenVerifier(options: {
     acceptEnded: boolean,
   ): C | Promise<C> {
     const { label } = profile
-    const jws = parse(token, label)
-    const { iss, kid } = checkHeader(jws, profile)
+    const { jws, iss, kid } = openToken(token, profile, headers)
     const issuer = options.issuers().find((each) => each.issuer === iss)
     if (!issuer) {
       const shown = JSON.stringify(iss.slice(0, 200))

@@ -35,7 +35,7 @@ export function checkHeader(
 ): { iss: string; kid: string } {
   checkAlgorithm(header, label)
   if (header.typ !== typ) {
-    throw new TokenError('token_untrusted', `the type of the token is not "${typ}": it is no ${label}`)
+    throw new TokenError('token_untrusted', `the type of the token is not "${typ}", that of the ${label}`)
   }
   const { kid } = header
   const { iss } = payload
