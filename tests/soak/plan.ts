@@ -1,0 +1,28 @@
+/** What the programs of a soak are told when they start, as JSON in their first argument. */
+export interface Plan {
+  readonly runtime: string
+  readonly identity: string
+  readonly token: string
+  readonly clientId: string
+  readonly developerToken: string
+  /** Path of the function that behaves. */
+  readonly goodPath: string
+  /** Paths of those that do not. */
+  readonly hostilePaths: readonly string[]
+  /** Ids of containers with a log. */
+  readonly loud: readonly string[]
+}
+
+export const readPlan = (): Plan => JSON.parse(process.argv[2]!) as Plan
+
+/** Counts by kind, sent to the parent every second and set to zero. */
+export type Counts = Record<string, number>
+
+/** Sends counts each second for as long as the parent is there. */
+export function sendCounts(counts: Counts): void {
+  setInterval(() => {
+    process.send?.({ ...counts })
+    for (const name of Object.keys(counts)) counts[name] = 0
+  }, 1000)
+  process.on('disconnect', () => process.exit(0))
+}
