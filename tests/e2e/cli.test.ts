@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import * as jose from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cliEnvOf, runCli } from '../harness/cli.ts'
 import { adminOf } from '../harness/flow.ts'
@@ -44,6 +45,14 @@ describe('selvedge', () => {
     expect(made).toEqual({ jti: expect.any(String), expiresAt: expect.any(String), file: token() })
     expect((statSync(token()).mode & 0o777).toString(8)).toBe('600')
     expect(readFileSync(token(), 'utf8')).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/)
+  })
+
+  it('goes on with the account that there is, where none is named', async () => {
+    const [{ accountId }] = await json(['admin', 'account', 'list'])
+    const create = ['admin', 'account', 'create', '--email', 'other@example.com']
+    expect(await json([...create, '--if-none'])).toEqual({ accountId })
+    const { idToken } = await json(['admin', 'token', 'developer', '--client-id', clientId])
+    expect(jose.decodeJwt(idToken)).toMatchObject({ email: 'dev@example.com' })
   })
 
   it('associates the account in one go, and -v shows each call as a curl line without any secret', async () => {

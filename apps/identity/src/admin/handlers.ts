@@ -6,7 +6,7 @@ import { type Clock, isoTime, seconds } from '@selvedge/service-kit/clock'
 import type { CallContext } from '@selvedge/service-kit/http'
 import type { Audit } from '../audit/audit.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
-import type { Accounts } from '../registry/accounts.ts'
+import type { Account, Accounts } from '../registry/accounts.ts'
 import type { DeveloperTokens } from '../registry/developer-tokens.ts'
 import type { EnrolmentCodes } from '../registry/enrolment-codes.ts'
 import { describeNode, type Nodes } from '../registry/nodes.ts'
@@ -45,12 +45,13 @@ export function createAdminHandlers(parts: AdminParts): Record<AdminMethodName, 
   const note = (accountId: string, action: string, subject: string, detail = '') =>
     parts.audit.record({ accountId, actor: 'operator', action, subject, address: '', outcome: 'ok', detail })
 
-  async function ownerOf(email: string | null): Promise<string> {
-    if (email !== null) return (await accounts.byEmail(email)).accountId
+  /** The account of an e-mail address, or the only one there is. */
+  async function accountOf(email: string | null): Promise<Account> {
+    if (email !== null) return accounts.byEmail(email)
     const all = await accounts.list()
-    if (all.length === 1) return all[0]!.accountId
-    const detail = `there are ${all.length} accounts; the owner of the project is not clear`
-    throw new RpcError('conflict', detail, { hint: 'Name the owner with --email.' })
+    if (all.length === 1) return all[0]!
+    const detail = `there are ${all.length} accounts, and none is named`
+    throw new RpcError('conflict', detail, { hint: 'Name the account with --email.' })
   }
 
   const handlers: { [Name in AdminMethodName]: (params: AdminInput<Name>) => unknown } = {
@@ -74,7 +75,7 @@ export function createAdminHandlers(parts: AdminParts): Record<AdminMethodName, 
       return { accountId }
     },
     'project.create': async ({ name, email, scopes, resources }) => {
-      const accountId = await ownerOf(email)
+      const { accountId } = await accountOf(email)
       const project = { name, accountId, scopes: scopes ?? usualScopes, resources: resources ?? [] }
       const { clientId } = await projects.create(project)
       await note(accountId, 'project.create', clientId, name)
@@ -87,11 +88,11 @@ export function createAdminHandlers(parts: AdminParts): Record<AdminMethodName, 
       return { clientId }
     },
     'token.developer.create': async ({ email, clientId, days }) => {
-      const account = await accounts.byEmail(email)
+      const account = await accountOf(email)
       const project = await projects.find(clientId)
       if (!project) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
       if (!project.active) throw new RpcError('conflict', `the project ${project.name} is turned off`)
-      const person = await people.byEmail(email)
+      const person = await people.byEmail(account.email)
       const subject = { ...account, personId: person?.personId ?? '', authTime: seconds(clock) }
       const usual = project.developerLifetime || parts.developerLifetime
       const made = await developerTokens.issue(subject, clientId, days === null ? usual : days * 86_400)

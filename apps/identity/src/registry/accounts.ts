@@ -4,7 +4,7 @@ import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import type { People } from './people.ts'
 
-interface Account {
+export interface Account {
   readonly accountId: string
   readonly email: string
   readonly createdAt: string

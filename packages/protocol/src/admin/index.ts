@@ -18,6 +18,13 @@ const tokenId = param(
   'Identifier of the token.',
 )
 
+const accountEmail = param(
+  'email',
+  z.email().max(254).toLowerCase().nullable(),
+  'an e-mail address or null',
+  'E-mail address of the account; null: the only account there is.',
+)
+
 const account = z.object({ accountId: z.string(), email: z.string(), createdAt: isoTime })
 const project = z.object({
   clientId: z.string(),
@@ -85,12 +92,7 @@ export const adminMethods = {
     summary: 'Makes a project; its client ID may ask for the given scopes and resources.',
     params: [
       param('name', z.string().min(1).max(100), 'a name of 1 to 100 characters', 'Name of the project.'),
-      param(
-        'email',
-        z.email().max(254).toLowerCase().nullable(),
-        'an e-mail address or null',
-        'Owner; null: the only account there is.',
-      ),
+      accountEmail,
       param(
         'scopes',
         z.array(z.enum(scopeNames)).nullable(),
@@ -128,7 +130,7 @@ export const adminMethods = {
     name: 'token.developer.create',
     summary: 'Makes a developer ID token of an account for a project. It is shown once.',
     params: [
-      email,
+      accountEmail,
       clientId,
       param(
         'days',

@@ -3,8 +3,14 @@ import { command } from '../../command.ts'
 export const adminAccountCreate = command({
   path: ['admin', 'account', 'create'],
   summary: 'Make an account.',
-  options: [{ flags: '--email <address>', description: 'e-mail address of the account', required: true }],
-  run: async ({ admin }, { options }) => admin['account.create']({ email: String(options.email) }),
+  options: [
+    { flags: '--email <address>', description: 'e-mail address of the account', required: true },
+    { flags: '--if-none', description: 'only where there is no account yet; otherwise show the first one' },
+  ],
+  run: async ({ admin }, { options }) => {
+    const [first] = options.ifNone ? await admin['account.list']() : []
+    return first ? { accountId: first.accountId } : admin['account.create']({ email: String(options.email) })
+  },
 })
 
 export const adminAccountLink = command({

@@ -6,7 +6,10 @@ export const adminTokenDeveloper = command({
   path: ['admin', 'token', 'developer'],
   summary: 'Make a developer ID token; it is shown once.',
   options: [
-    { flags: '--email <address>', description: 'account that the token is of', required: true },
+    {
+      flags: '--email <address>',
+      description: 'account of the token; may be left out where there is only one account',
+    },
     { flags: '--client-id <id>', description: 'client ID of the project that it is for', required: true },
     { flags: '--days <number>', description: 'life in days, 1 to 365; default 30' },
     {
@@ -20,7 +23,7 @@ export const adminTokenDeveloper = command({
       throw new UsageError(`--days is ${options.days}`, 'Give a whole number of days, such as --days 30.')
     }
     const made = await admin['token.developer.create']({
-      email: String(options.email),
+      email: typeof options.email === 'string' ? options.email : null,
       clientId: String(options.clientId),
       days,
     })
