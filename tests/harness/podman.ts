@@ -50,7 +50,10 @@ export async function startPodman(): Promise<Podman> {
     socket,
     run,
     async stop() {
+      // Networks are the device's: another Podman of the tests must not be given the same addresses.
+      const networks = run('ps', '--all', '--format', '{{.Networks}}').split(/[\s,]+/)
       run('rm', '--all', '--force', '--time', '0')
+      for (const each of networks) if (each.startsWith('selvedge-')) run('network', 'rm', '--force', each)
       run('volume', 'rm', '--all', '--force')
       service.kill()
       await ended

@@ -1,38 +1,10 @@
 /** OCI containers through the whole runtime, on a real Podman. */
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { savedImage, type TarEntry, tarOf } from '../harness/archives.ts'
+import type { TarEntry } from '../harness/archives.ts'
+import { cgiImage, unixcat } from '../harness/cgi-image.ts'
 import { needs } from '../harness/installed.ts'
 import { type Podman, podmanNeeds, startPodman } from '../harness/podman.ts'
 import { type Services, startServices } from '../harness/services.ts'
-
-const busybox = '/bin/busybox'
-
-/** Passes standard input to a Unix socket, and what comes back to standard output: what curl --unix-socket does, in one file. */
-function unixcat(): Buffer {
-  const folder = mkdtempSync(join(tmpdir(), 'unixcat-'))
-  const source = `#include <sys/socket.h>
-#include <sys/un.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-int main(int n, char **v) {
-  struct sockaddr_un a = { .sun_family = AF_UNIX };
-  strncpy(a.sun_path, v[1], sizeof a.sun_path - 1);
-  int s = socket(AF_UNIX, SOCK_STREAM, 0);
-  if (connect(s, (void *)&a, sizeof a)) { perror("connect"); return 1; }
-  char b[65536]; long r;
-  while ((r = read(0, b, sizeof b)) > 0) if (write(s, b, r) != r) return 1;
-  while ((r = read(s, b, sizeof b)) > 0) if (write(1, b, r) != r) return 1;
-  return 0;
-}`
-  writeFileSync(join(folder, 'unixcat.c'), source)
-  execFileSync('gcc', ['-static', '-O2', '-o', 'unixcat', 'unixcat.c'], { cwd: folder })
-  return readFileSync(join(folder, 'unixcat'))
-}
 
 describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
   let podman: Podman
@@ -46,36 +18,13 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
     await podman.stop()
   })
 
-  /** Serves what its CGI script prints. */
-  const image = (name: string, script: string, more: readonly TarEntry[] = []): Buffer => {
-    const files: TarEntry[] = [
-      { path: 'bin', type: 'Directory' },
-      { path: 'bin/busybox', content: readFileSync(busybox) },
-      { path: 'bin/sh', type: 'SymbolicLink', linkpath: 'busybox' },
-      { path: 'data', type: 'Directory' },
-      { path: 'tmp', type: 'Directory' },
-      { path: 'www/cgi-bin', type: 'Directory' },
-      {
-        path: 'www/cgi-bin/run',
-        content: `#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\n\\r\\n'\n${script}\n`,
-        mode: 0o755,
-      },
-      { path: 'www/index.html', content: name },
-      ...more,
-    ]
-    const config = {
-      Cmd: ['/bin/busybox', 'httpd', '-f', '-p', '8080', '-h', '/www'],
-      ExposedPorts: { '8080/tcp': {} },
-    }
-    return savedImage({ name, layers: [tarOf(files)], config })
-  }
   async function deploy(
     name: string,
     script: string,
     env: Record<string, string> = {},
     more: readonly TarEntry[] = [],
   ) {
-    const { id } = await services.deployImage(image(name, script, more))
+    const { id } = await services.deployImage(cgiImage({ name, script, files: more }))
     return services
       .runtime()
       .deployContainer({ edgeAccessToken: services.token, spec: { name, image: id, env } })
@@ -89,7 +38,7 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
   const containers = () =>
     podman.run('ps', '-a', '--format', '{{.Names}} {{.Status}}').trim().split('\n').filter(Boolean)
 
-  it('is held: no capabilities, no new privileges, a read-only root, limits, the loopback', async () => {
+  it('is held: no capabilities, no new privileges, a read-only root, limits, a network of its own', async () => {
     const { basePath, isolation, id } = await deploy(
       'held',
       `/bin/busybox grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status
@@ -109,9 +58,19 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
     expect(text).toContain('OWN=value')
     expect(text).not.toMatch(/eyJ/)
     expect(isolation).toContain('read-only root')
-    expect(podman.run('ps', '--format', '{{.Ports}}').trim()).toMatch(/^127\.0\.0\.1:\d+->8080\/tcp$/)
+    expect(isolation).toContain('own network')
+    expect(podman.run('ps', '--format', '{{.Ports}}').trim()).toBe('')
     const record = (await services.runtime().getContainers({ edgeAccessToken: services.token }))[0]!
     expect(record.memory).toBeGreaterThan(0)
+    await services.runtime().removeContainer({ edgeAccessToken: services.token, id })
+    expect(containers()).toEqual([])
+  })
+
+  it('is in the network of the engine, with a port on the loopback, where its settings say so', async () => {
+    const { basePath, isolation, id } = await deploy('open', 'echo open', { 'MCM.NETWORK': 'open' })
+    expect((await run(basePath)).trim()).toBe('open')
+    expect(isolation).not.toContain('own network')
+    expect(podman.run('ps', '--format', '{{.Ports}}').trim()).toMatch(/^127\.0\.0\.1:\d+->8080\/tcp$/)
     await services.runtime().removeContainer({ edgeAccessToken: services.token, id })
     expect(containers()).toEqual([])
   })

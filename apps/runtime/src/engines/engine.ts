@@ -9,7 +9,17 @@ import type { ServiceInfo, StorageChange } from './function/control.ts'
 export type { ServiceInfo, StorageChange } from './function/control.ts'
 
 /** Where an instance answers HTTP/1.1. */
-export type Upstream = { readonly socketPath: string } | { readonly host: string; readonly port: number }
+export type Upstream = { readonly socketPath: string } | TcpUpstream
+
+export interface TcpUpstream {
+  readonly host: string
+  readonly port: number
+  /**
+   * Address of this device in the network of the container. A connection from it fails once that network is gone; without it,
+   * the device would look for the container's address elsewhere.
+   */
+  readonly localAddress?: string
+}
 
 /** A running instance's view of its container's storage. */
 export interface StorageSession {

@@ -62,7 +62,7 @@ export const containerSettings = {
   ),
   'MCM.FORWARD_TOKEN': flag('Whether the service is given the bearer token of its callers.'),
   'MCM.OUTBOUND': setting<readonly string[]>(
-    'Hosts that a function may call with `fetch`, such as `api.example.com` or `10.0.0.5:8080`; a host without a port stands for 80 and 443.',
+    'Hosts that a function may call with `fetch`, and an OCI container through its socket, such as `api.example.com` or `10.0.0.5:8080`; a host without a port stands for 80 and 443.',
     'host names or addresses, each with an optional port, separated by commas',
     [],
     (text) => listOf(hostPattern, text.toLowerCase()),
@@ -105,6 +105,10 @@ export const containerSettings = {
     undefined,
     (text) =>
       /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535 ? Number(text) : undefined,
+  ),
+  'MCM.NETWORK': choice(
+    'Network of an OCI container: one of its own, from which it reaches no other container and nothing beyond the device but the hosts of `MCM.OUTBOUND`, through its socket (`isolated`); or the network of the engine, from which it reaches whatever the device reaches, and other `open` containers (`open`).',
+    ['isolated', 'open'],
   ),
   'MCM.VOLUMES': setting<readonly string[]>(
     'Volumes of an OCI container, such as `data:/var/lib/data`. They outlive redeploys and go with the container.',

@@ -1,13 +1,15 @@
-import { hash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import type { Blobs } from '../../images/blobs.ts'
-import type { ImageConfig } from '../../images/manifest.ts'
+import { createHmac, hash } from 'node:crypto'
 import type { Plan } from '../engine.ts'
+import { socketName } from './socket-folder.ts'
 
-/** What a container is, as the engine is told; every safety that it offers is asked for. */
+/** What a container is, as the engine is told. Nothing is left to the engine's defaults that another container could use. */
 const defaultMemoryMb = 512
-const defaultPort = 8080
 const maxFiles = 1024
+/** Bytes of a folder in memory: `/tmp`, and each volume that the image declares. */
+const tmpfsBytes = 64 * 1024 * 1024
+const tmpfsOptions = `rw,noexec,nosuid,nodev,size=${tmpfsBytes}`
+/** Size at which the engine begins its log of the container anew. The runtime has its own, smaller one. */
+const maxLog = '4m'
 
 /** Folder in the container with the socket that the runtime answers on. */
 const hostFolder = '/run/selvedge'
@@ -16,6 +18,8 @@ export const labels = {
   owner: 'dev.selvedge.owner',
   container: 'dev.selvedge.container',
   revision: 'dev.selvedge.revision',
+  /** Proves that this runtime made the container, from exactly this description. */
+  proof: 'dev.selvedge.proof',
 } as const
 
 export const shortHash = (text: string): string => hash('sha256', text, 'hex').slice(0, 12)
@@ -27,49 +31,85 @@ export const volumesOf = ({ id, settings }: Plan, owner: string): { name: string
     return { name: `selvedge-${owner}-${shortHash(id)}-${name}`, target }
   })
 
-/** The port that the service listens on: the setting, or what the image exposes, or 8080. */
-export async function portOf({ settings, content }: Plan, blobs: Blobs): Promise<number> {
-  if (settings['MCM.PORT'] !== undefined) return settings['MCM.PORT']
-  const { config } = JSON.parse(await readFile(blobs.pathOf(content.config.digest), 'utf8')) as ImageConfig
-  const [exposed] = Object.keys(config?.ExposedPorts ?? {}).filter((each) => !each.endsWith('/udp'))
-  return exposed === undefined ? defaultPort : Number.parseInt(exposed, 10)
+export interface Description {
+  readonly plan: Plan
+  readonly owner: string
+  /** Tag of the image in the engine. */
+  readonly image: string
+  readonly port: number
+  /** Folder on this device that holds the instance's socket. */
+  readonly folder: string
+  /** Network of its own that the container is in; undefined for the engine's network. */
+  readonly network: string | undefined
+  /** Whether the port is published to the loopback. */
+  readonly isPublished: boolean
+  /** Folders that the image declares as volumes. */
+  readonly volumes: readonly string[]
 }
 
-/** The body of `POST /containers/create`. @param folder on this device that holds the instance's socket */
-export function createBody(plan: Plan, owner: string, image: string, port: number, folder: string): object {
-  const { id, revision, env, settings } = plan
-  return {
+export interface CreateBody {
+  readonly Labels: Readonly<Record<string, string>>
+}
+
+/**
+ * The body of `POST /containers/create`.
+ *
+ * @param secret of this runtime, for the proof
+ */
+export function createBody(description: Description, secret: Buffer): CreateBody {
+  const { plan, owner, image, port } = description
+  const { id, revision, env } = plan
+  const body = {
     Image: image,
     Env: [
       ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
       `PORT=${port}`,
-      `SELVEDGE_SOCKET=${hostFolder}/host`,
+      `SELVEDGE_SOCKET=${hostFolder}/${socketName}`,
     ],
-    Labels: { [labels.owner]: owner, [labels.container]: id, [labels.revision]: String(revision) },
+    StopSignal: 'SIGTERM',
     ExposedPorts: { [`${port}/tcp`]: {} },
-    HostConfig: {
-      ReadonlyRootfs: true,
-      CapDrop: ['ALL'],
-      SecurityOpt: ['no-new-privileges'],
-      Memory: (settings['MCM.MEMORY_MB'] ?? defaultMemoryMb) * 1024 * 1024,
-      NanoCpus: Math.round(settings['MCM.CPU'] * 1e9),
-      PidsLimit: settings['MCM.PIDS'],
-      Ulimits: [
-        { Name: 'nofile', Soft: maxFiles, Hard: maxFiles },
-        { Name: 'nproc', Soft: 4096, Hard: 4096 },
-      ],
-      Tmpfs: { '/tmp': 'rw,noexec,nosuid,nodev,size=67108864' },
-      // Reaps, and passes the signal on: a program that is process 1 would not hear SIGTERM.
-      Init: true,
-      RestartPolicy: { Name: 'no' },
-      PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] },
-      // Read-only: a socket can be spoken to all the same, and nothing can be put in its place.
-      Binds: [`${folder}:${hostFolder}:ro`],
-      Mounts: volumesOf(plan, owner).map(({ name, target }) => ({
-        Type: 'volume',
-        Source: name,
-        Target: target,
-      })),
+    HostConfig: hostConfig(description),
+  }
+  const proof = createHmac('sha256', secret)
+    .update(JSON.stringify([id, revision, body]))
+    .digest('hex')
+  return {
+    ...body,
+    Labels: {
+      [labels.owner]: owner,
+      [labels.container]: id,
+      [labels.revision]: String(revision),
+      [labels.proof]: proof,
     },
+  }
+}
+
+function hostConfig({ plan, owner, port, folder, network, isPublished, volumes }: Description): object {
+  const { settings } = plan
+  return {
+    ReadonlyRootfs: true,
+    CapDrop: ['ALL'],
+    SecurityOpt: ['no-new-privileges'],
+    Memory: (settings['MCM.MEMORY_MB'] ?? defaultMemoryMb) * 1024 * 1024,
+    NanoCpus: Math.round(settings['MCM.CPU'] * 1e9),
+    PidsLimit: settings['MCM.PIDS'],
+    Ulimits: [
+      { Name: 'nofile', Soft: maxFiles, Hard: maxFiles },
+      { Name: 'nproc', Soft: 4096, Hard: 4096 },
+    ],
+    Tmpfs: Object.fromEntries(['/tmp', ...volumes].map((each) => [each, tmpfsOptions])),
+    // Reaps, and passes the signal on: a program that is process 1 would not hear SIGTERM.
+    Init: true,
+    RestartPolicy: { Name: 'no' },
+    LogConfig: { Type: 'json-file', Config: { 'max-size': maxLog } },
+    ...(network !== undefined && { NetworkMode: network }),
+    ...(isPublished && { PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] } }),
+    // Read-only: a socket can be spoken to all the same, and nothing can be put in its place.
+    Binds: [`${folder}:${hostFolder}:ro`],
+    Mounts: volumesOf(plan, owner).map(({ name, target }) => ({
+      Type: 'volume',
+      Source: name,
+      Target: target,
+    })),
   }
 }

@@ -4,21 +4,37 @@
  */
 
 import { existsSync } from 'node:fs'
-import { type IncomingMessage, request } from 'node:http'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { RpcError } from '@selvedge/protocol'
+import { inBackground, safely } from '@selvedge/service-kit/safely'
+import type * as z from 'zod'
 
 const version = '/v1.41'
-/** Milliseconds for a call that is answered at once. */
-const patience = 30_000
+/** Milliseconds without a byte after which a call counts as lost. */
+const idleMs = 30_000
+/** Limit in bytes of an answer that is read whole. */
 const maxAnswer = 8 * 1024 * 1024
 
 export interface EngineApi {
   readonly socketPath: string
-  /** @throws EngineError where the engine refuses; RpcError `engine_unavailable` where it does not answer */
-  call<T>(method: string, path: string, body?: unknown): Promise<T>
-  /** A call whose answer is a stream; it lasts as long as it lasts. */
-  stream(method: string, path: string, body?: AsyncIterable<Uint8Array>): Promise<IncomingMessage>
+  /**
+   * Reads something of the engine.
+   *
+   * @throws EngineError when the engine refuses; RpcError `engine_unavailable` when it does not answer, or not as expected
+   */
+  read<T>(path: string, schema: z.ZodType<T>): Promise<T>
+  /** Changes something; the answer's body is not looked at. @param maxIdleMs for calls that take their time. @throws as `read` */
+  send(method: 'POST' | 'DELETE', path: string, body?: object, maxIdleMs?: number): Promise<void>
+  /**
+   * Sends content and gives the answer as text. The content is closed whatever happens.
+   *
+   * @throws as `read`
+   */
+  upload(path: string, content: AsyncIterable<Uint8Array>, maxIdleMs: number): Promise<string>
+  /** Opens a stream that lasts until the engine or the caller closes it. @throws as `read` */
+  follow(path: string): Promise<IncomingMessage>
 }
 
 /** The engine's own refusal. */
@@ -29,6 +45,11 @@ export class EngineError extends Error {
     super(message)
     this.status = status
   }
+}
+
+export function ignoreMissing(cause: unknown): undefined {
+  if (cause instanceof EngineError && cause.status === 404) return undefined
+  throw cause
 }
 
 /** Sockets of the engines that are looked for, in this order. */
@@ -57,72 +78,110 @@ export function findEngine(configured: string): EngineApi {
   return createEngineApi(found)
 }
 
-function createEngineApi(socketPath: string): EngineApi {
-  function send(method: string, path: string, body: unknown, limited: boolean): Promise<IncomingMessage> {
+interface Call {
+  readonly method: string
+  readonly path: string
+  readonly headers: Record<string, string | number>
+  /** 0: none. */
+  readonly maxIdleMs: number
+  /** Sends the body and ends the request. */
+  readonly send: (asked: ClientRequest) => void
+}
+
+export function createEngineApi(socketPath: string): EngineApi {
+  const away = (cause: unknown) =>
+    new RpcError(
+      'engine_unavailable',
+      `the container engine at ${socketPath} does not answer: ${(cause as Error).message}`,
+      { cause },
+    )
+
+  function open({ method, path, headers, maxIdleMs, send }: Call): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
-      const isStream = typeof body === 'object' && body !== null && Symbol.asyncIterator in body
-      const text = body === undefined || isStream ? undefined : JSON.stringify(body)
-      const headers =
-        text !== undefined
-          ? { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) }
-          : isStream
-            ? { 'Content-Type': 'application/x-tar' }
-            : { 'Content-Length': 0 }
-      const asked = request(
-        {
-          socketPath,
-          method,
-          path: version + path,
-          headers: { Host: 'localhost', ...headers },
-          agent: false,
-          ...(limited && { timeout: patience }),
-        },
-        resolve,
+      const asked = request({
+        socketPath,
+        method,
+        path: version + path,
+        headers: { Host: 'localhost', ...headers },
+        agent: false,
+        timeout: maxIdleMs,
+      })
+      asked.on('timeout', () => asked.destroy(new Error(`no answer for ${maxIdleMs / 1000} s`)))
+      asked.on('error', (cause) => reject(away(cause)))
+      asked.on(
+        'response',
+        safely('oci.response', (response: IncomingMessage) => {
+          // Whoever reads the body gets the error, too.
+          response.on('error', () => undefined)
+          if ((response.statusCode ?? 500) < 300 || response.statusCode === 304) resolve(response)
+          else refusal(response).then(reject, reject)
+        }),
       )
-      asked.on('timeout', () => asked.destroy(new Error(`no answer for ${patience / 1000} s`)))
-      asked.on('error', (cause) =>
-        reject(
-          new RpcError(
-            'engine_unavailable',
-            `the container engine at ${socketPath} does not answer: ${cause.message}`,
-            {
-              cause,
-            },
-          ),
-        ),
-      )
-      if (isStream)
-        Readable.from(body as AsyncIterable<Uint8Array>)
-          .on('error', (cause) => asked.destroy(cause))
-          .pipe(asked)
-      else asked.end(text)
+      send(asked)
     })
   }
 
-  async function refuse(response: IncomingMessage): Promise<never> {
-    const text = await readAll(response)
-    let message = text
-    try {
-      message = (JSON.parse(text) as { message?: string }).message ?? text
-    } catch {
-      // Not every engine answers with JSON.
-    }
-    throw new EngineError(response.statusCode ?? 0, message.slice(0, 500))
+  const textOf = async (call: Call): Promise<string> => {
+    const response = await open(call)
+    return readAll(response).catch((cause) => {
+      throw cause instanceof EngineError ? cause : away(cause)
+    })
   }
 
   return {
     socketPath,
-    async call(method, path, body) {
-      const response = await send(method, path, body, true)
-      if ((response.statusCode ?? 500) >= 300 && response.statusCode !== 304) return refuse(response)
-      const text = await readAll(response)
-      return (/^[[{]/.test(text) ? JSON.parse(text) : undefined) as never
+    async read(path, schema) {
+      const text = await textOf({ method: 'GET', path, headers: {}, maxIdleMs: idleMs, send: end() })
+      try {
+        return schema.parse(JSON.parse(text))
+      } catch (cause) {
+        throw new RpcError(
+          'engine_unavailable',
+          `the container engine at ${socketPath} answers GET ${path.split('?')[0]} in a way that is not understood`,
+          { cause },
+        )
+      }
     },
-    async stream(method, path, body) {
-      const response = await send(method, path, body, false)
-      return (response.statusCode ?? 500) >= 300 ? refuse(response) : response
+    async send(method, path, body, maxIdleMs = idleMs) {
+      const text = body === undefined ? '' : JSON.stringify(body)
+      const headers = {
+        'Content-Length': Buffer.byteLength(text),
+        ...(body && { 'Content-Type': 'application/json' }),
+      }
+      await textOf({ method, path, headers, maxIdleMs, send: end(text) })
     },
+    upload: (path, content, maxIdleMs) => {
+      // The answer of a broken upload says why; the broken pipe itself does not.
+      const send = (asked: ClientRequest) =>
+        inBackground(
+          'oci.upload',
+          pipeline(Readable.from(content), asked).catch((cause) => void asked.destroy(cause)),
+        )
+      const headers = { 'Content-Type': 'application/x-tar' }
+      return textOf({ method: 'POST', path, headers, maxIdleMs, send })
+    },
+    follow: (path) => open({ method: 'GET', path, headers: {}, maxIdleMs: 0, send: end() }),
   }
+}
+
+const end =
+  (text = '') =>
+  (asked: ClientRequest) =>
+    void asked.end(text)
+
+/** The refusal as an error. Not every engine answers with JSON. */
+async function refusal(response: IncomingMessage): Promise<EngineError> {
+  const text = await readAll(response)
+  let message: unknown
+  try {
+    ;({ message } = JSON.parse(text) as { message?: unknown })
+  } catch {
+    message = text
+  }
+  return new EngineError(
+    response.statusCode ?? 0,
+    (typeof message === 'string' ? message : text).slice(0, 500),
+  )
 }
 
 async function readAll(response: IncomingMessage): Promise<string> {

@@ -4,21 +4,33 @@ import type { LogStream } from '../engine.ts'
 import { createLineReader } from '../function/control.ts'
 
 const maxLine = 8192
+const headerSize = 8
 
+/** Text is passed on as it comes: a frame that claims to be large takes no memory. */
 export function createFrameReader(log: (stream: LogStream, text: string) => void): (chunk: Buffer) => void {
   const readers = (['stdout', 'stderr'] as const).map((stream) => {
     const decoder = new StringDecoder('utf8')
     const read = createLineReader((line) => log(stream, line.slice(0, maxLine)), maxLine)
     return (bytes: Buffer) => read(decoder.write(bytes))
   })
-  let rest: Buffer = Buffer.alloc(0)
+  const header = Buffer.alloc(headerSize)
+  let headerBytes = 0
+  let left = 0
   return (chunk) => {
-    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
-    while (rest.length >= 8) {
-      const size = rest.readUInt32BE(4)
-      if (rest.length < 8 + size) return
-      readers[rest[0] === 2 ? 1 : 0]!(rest.subarray(8, 8 + size))
-      rest = rest.subarray(8 + size)
+    for (let at = 0; at < chunk.length; ) {
+      if (left === 0) {
+        const taken = chunk.copy(header, headerBytes, at, at + headerSize - headerBytes)
+        at += taken
+        headerBytes += taken
+        if (headerBytes < headerSize) return
+        headerBytes = 0
+        left = header.readUInt32BE(4)
+        continue
+      }
+      const text = chunk.subarray(at, at + left)
+      readers[header[0] === 2 ? 1 : 0]!(text)
+      left -= text.length
+      at += text.length
     }
   }
 }

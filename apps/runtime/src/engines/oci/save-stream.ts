@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Content } from '../../deployments/deployments.ts'
 import type { Blobs } from '../../images/blobs.ts'
 
@@ -11,35 +12,36 @@ async function header(path: string, size: number): Promise<Buffer> {
 }
 
 const padding = (size: number): Buffer => Buffer.alloc((block - (size % block)) % block)
-const hexOf = (digest: string): string => digest.replace('sha256:', '')
 
-/** An image of the store as a `docker save` archive, which every engine loads. Nothing is written on the way. */
+/**
+ * An image of the store as a `docker save` archive, which every engine loads. Nothing is written on the way.
+ *
+ * @param config the configuration that the engine gets, as JSON
+ */
 export async function* saveStream(
   blobs: Blobs,
-  { config, layers }: Content,
+  layers: Content['layers'],
+  config: Buffer,
   tag: string,
 ): AsyncGenerator<Uint8Array> {
-  const manifest = Buffer.from(
-    JSON.stringify([
-      {
-        Config: `${hexOf(config.digest)}.json`,
-        RepoTags: [tag],
-        Layers: layers.map(({ digest }) => `${hexOf(digest)}.tar`),
-      },
-    ]),
-  )
-  yield await header('manifest.json', manifest.length)
-  yield manifest
-  yield padding(manifest.length)
+  const configPath = `${createHash('sha256').update(config).digest('hex')}.json`
+  const pathOf = (digest: string) => `${digest.replace('sha256:', '')}.tar`
+  const manifest = [
+    { Config: configPath, RepoTags: [tag], Layers: layers.map(({ digest }) => pathOf(digest)) },
+  ]
+  for (const [path, content] of [
+    ['manifest.json', Buffer.from(JSON.stringify(manifest))],
+    [configPath, config],
+  ] as const) {
+    yield await header(path, content.length)
+    yield content
+    yield padding(content.length)
+  }
   const written = new Set<string>()
-  for (const [{ digest, size }, suffix] of [
-    [config, 'json'] as const,
-    ...layers.map((each) => [each, 'tar'] as const),
-  ]) {
-    const name = `${hexOf(digest)}.${suffix}`
-    if (written.has(name)) continue
-    written.add(name)
-    yield await header(name, size)
+  for (const { digest, size } of layers) {
+    if (written.has(digest)) continue
+    written.add(digest)
+    yield await header(pathOf(digest), size)
     yield* blobs.read(digest)
     yield padding(size)
   }

@@ -1,0 +1,42 @@
+/** What is read of the engine's answers (Docker Engine API v1.41). */
+import * as z from 'zod'
+
+const labels = z
+  .record(z.string(), z.string())
+  .nullish()
+  .transform((found) => found ?? {})
+
+export const inspected = z.object({
+  State: z.object({
+    Running: z.boolean(),
+    ExitCode: z.number(),
+    OOMKilled: z.boolean().optional(),
+    Error: z.string().optional(),
+  }),
+  Config: z.object({ Labels: labels }),
+  NetworkSettings: z.object({
+    Ports: z.record(z.string(), z.array(z.object({ HostPort: z.string() })).nullable()).nullish(),
+    Networks: z.record(z.string(), z.object({ IPAddress: z.string().optional() })).nullish(),
+  }),
+})
+
+export type Inspected = z.infer<typeof inspected>
+
+export const listed = z.array(z.object({ Id: z.string(), Labels: labels, State: z.string() }))
+
+export const images = z.array(z.object({ RepoTags: z.array(z.string()).nullish() }))
+
+export const networks = z.array(z.object({ Id: z.string(), Name: z.string(), Labels: labels }))
+
+export const volumes = z.object({ Volumes: z.array(z.object({ Name: z.string() })).nullish() })
+
+export const stats = z.object({ memory_stats: z.object({ usage: z.number().optional() }).optional() })
+
+export const info = z.object({
+  ServerVersion: z.string().optional(),
+  /** Contains `name=rootless` when the engine does not run as root. */
+  SecurityOptions: z.array(z.string()).nullish(),
+})
+
+/** An answer of which nothing is needed. */
+export const anything = z.unknown()

@@ -1,0 +1,91 @@
+/**
+ * A network of its own for each container: it reaches no other container, and nothing beyond the device. The runtime reaches
+ * the container by its address in that network, or, where the engine does not run as root, by a port on the loopback.
+ */
+import { BlockList, isIPv4 } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import type { Plan, TcpUpstream } from '../engine.ts'
+import * as answers from './answers.ts'
+import { labels } from './create-body.ts'
+import { type EngineApi, EngineError, ignoreMissing } from './engine-api.ts'
+
+/** How the runtime reaches a container. */
+export interface Reach {
+  /** The container's own network; undefined for the engine's. */
+  readonly network: string | undefined
+  /** Whether its port is published to the loopback. */
+  readonly isPublished: boolean
+}
+
+/** @param name of the container, and of its network */
+export async function reachOf(api: EngineApi, name: string, { settings }: Plan): Promise<Reach> {
+  if (settings['MCM.NETWORK'] === 'open') return { network: undefined, isPublished: true }
+  const { SecurityOptions } = await api.read('/info', answers.info)
+  // The networks of an engine without root are in a namespace that the runtime is not in.
+  return { network: name, isPublished: SecurityOptions?.some((each) => /rootless/.test(each)) ?? false }
+}
+
+/** Makes the network of a container anew, so that it is none that others prepared. */
+export async function createNetwork(api: EngineApi, name: string, owner: string): Promise<void> {
+  await removeNetwork(api, name)
+  const body = {
+    Name: name,
+    Driver: 'bridge',
+    Internal: true,
+    CheckDuplicate: true,
+    Labels: { [labels.owner]: owner },
+  }
+  await api.send('POST', '/networks/create', body)
+}
+
+export const removeNetwork = (api: EngineApi, name: string): Promise<void> =>
+  api.send('DELETE', `/networks/${name}`).catch(ignoreMissing) as Promise<void>
+
+/** Removes the networks of this runtime that no container uses. */
+export async function removeUnusedNetworks(api: EngineApi, owner: string): Promise<void> {
+  const filter = encodeURIComponent(JSON.stringify({ label: [`${labels.owner}=${owner}`] }))
+  for (const { Name, Labels } of await api.read(`/networks?filters=${filter}`, answers.networks)) {
+    if (Labels[labels.owner] !== owner) continue
+    // One that is in use is refused.
+    await removeNetwork(api, Name).catch((cause) => {
+      if (!(cause instanceof EngineError)) throw cause
+    })
+  }
+}
+
+/**
+ * Where the container answers.
+ *
+ * @throws EngineError when it has no address that this device reaches, or no published port
+ */
+export function upstreamOf(
+  { NetworkSettings }: answers.Inspected,
+  { network, isPublished }: Reach,
+  port: number,
+): TcpUpstream {
+  if (network === undefined || isPublished) {
+    const published = Number(NetworkSettings.Ports?.[`${port}/tcp`]?.[0]?.HostPort)
+    if (published > 0 && published < 65_536) return { host: '127.0.0.1', port: published }
+    throw new EngineError(500, 'it did not publish the port')
+  }
+  const host = NetworkSettings.Networks?.[network]?.IPAddress ?? ''
+  const localAddress = ownAddressBeside(host)
+  if (localAddress !== undefined) return { host, port, localAddress }
+  throw new EngineError(
+    500,
+    `this device has no address in the network of the container (${host || 'none'}); set MCM.NETWORK to "open"`,
+  )
+}
+
+/** The address of this device in the network that an address is in. */
+function ownAddressBeside(address: string): string | undefined {
+  if (!isIPv4(address)) return undefined
+  const own = Object.values(networkInterfaces()).flatMap((list = []) => list)
+  return own.find(({ family, internal, cidr }) => {
+    if (family !== 'IPv4' || internal || cidr === null) return false
+    const [net = '', bits] = cidr.split('/')
+    const list = new BlockList()
+    list.addSubnet(net, Number(bits), 'ipv4')
+    return list.check(address, 'ipv4')
+  })?.address
+}

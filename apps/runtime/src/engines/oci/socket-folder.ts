@@ -1,0 +1,61 @@
+/**
+ * The folder with an instance's socket, which the container gets as a read-only mount. It is below a folder of mode 0700, so
+ * that no other user of the device can reach the socket. The container reaches it by its mount, with whatever user ID it has:
+ * so the socket itself and the folder around it are open.
+ */
+import { chmodSync, closeSync, constants, mkdirSync, openSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { HostServices, Plan } from '../engine.ts'
+
+/** Name of the socket in the folder. */
+export const socketName = 'host'
+
+/** Bytes that the path of a Unix socket may have on Linux. */
+const maxPathBytes = 107
+
+export interface SocketFolder {
+  readonly path: string
+  /** Stops listening and removes the folder. Never throws. */
+  close(): Promise<void>
+}
+
+/**
+ * Makes the folder and listens in it. An adopted container has mounted the folder, so a folder that exists is used as it is.
+ *
+ * @param parent folder of all instances
+ * @param name of the instance's folder in it
+ */
+export async function openSocketFolder(
+  parent: string,
+  name: string,
+  serve: HostServices['serve'],
+  plan: Plan,
+): Promise<SocketFolder> {
+  mkdirSync(parent, { recursive: true, mode: 0o700 })
+  chmodSync(parent, 0o700)
+  const path = join(parent, name)
+  mkdirSync(path, { recursive: true })
+  chmodSync(path, 0o711)
+  const remove = () => rmSync(path, { recursive: true, force: true })
+  // A path by way of an open folder is short, however deep the state folder is.
+  const isLong = Buffer.byteLength(join(path, socketName)) > maxPathBytes
+  const opened = isLong ? openSync(path, constants.O_RDONLY | constants.O_DIRECTORY) : undefined
+  const release = () => {
+    if (opened !== undefined) closeSync(opened)
+  }
+  try {
+    const listener = await serve(join(isLong ? `/proc/self/fd/${opened}` : path, socketName), plan)
+    return {
+      path,
+      async close() {
+        await listener.close().catch(() => undefined)
+        release()
+        remove()
+      },
+    }
+  } catch (cause) {
+    release()
+    remove()
+    throw cause
+  }
+}
