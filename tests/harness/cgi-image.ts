@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { savedImage, type TarEntry, tarOf } from './archives.ts'
 
-export const busybox = '/bin/busybox'
+const busybox = '/bin/busybox'
 
 export interface CgiImage {
   readonly name: string

@@ -88,7 +88,7 @@ interface Call {
   readonly send: (asked: ClientRequest) => void
 }
 
-export function createEngineApi(socketPath: string): EngineApi {
+function createEngineApi(socketPath: string): EngineApi {
   const away = (cause: unknown) =>
     new RpcError(
       'engine_unavailable',

@@ -25,7 +25,7 @@ export interface TransferLimits {
 }
 
 /** 1 KiB/s: the slowest mobile networks are faster. */
-export const transferLimits: TransferLimits = { headersMs: 30_000, windowMs: 60_000, minBytes: 60 * 1024 }
+const transferLimits: TransferLimits = { headersMs: 30_000, windowMs: 60_000, minBytes: 60 * 1024 }
 
 export interface HttpGetOptions {
   readonly resolve?: Resolve
