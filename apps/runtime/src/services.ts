@@ -133,7 +133,7 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
     onInternalError,
   })
   const rest = createRest({ authorize, nonce: parts.nonce, onInternalError }, [
-    mcmRoutes({ images, containers }),
+    mcmRoutes({ images, containers, clock }),
     ...parts.routes,
   ])
 

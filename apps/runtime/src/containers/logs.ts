@@ -1,6 +1,7 @@
 /** What containers wrote, in memory: a log on flash wears it out, and an idle runtime writes nothing. */
 import type { LogLine } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import { safely } from '@selvedge/service-kit/safely'
 import type { LogStream } from '../engines/engine.ts'
 
 /** Most lines, and most characters of all lines together, that are kept of one container. */
@@ -31,7 +32,9 @@ export function createContainerLog(clock: Clock): ContainerLog {
       characters += text.length
       while (lines.length > kept.lines || characters > kept.characters)
         characters -= lines.shift()!.text.length
-      for (const follower of followers) follower(show(line))
+      if (followers.size === 0) return
+      const shown = show(line)
+      for (const follow of followers) follow(shown)
     },
     tail: (count, since = 0) =>
       lines
@@ -39,8 +42,10 @@ export function createContainerLog(clock: Clock): ContainerLog {
         .slice(-count)
         .map(show),
     follow(onLine) {
-      followers.add(onLine)
-      return () => followers.delete(onLine)
+      // A follower that throws may not take the line from the others, nor end the container that wrote it.
+      const follow = safely('logs.follow', onLine, () => followers.delete(follow))
+      followers.add(follow)
+      return () => followers.delete(follow)
     },
   }
 }

@@ -1,5 +1,6 @@
 /** Connections to instances: kept while they are good, one request at a time on each. */
 import { connect, type Socket } from 'node:net'
+import { safely } from '@selvedge/service-kit/safely'
 import type { Running } from '../containers/service.ts'
 import type { ResponseReader } from './response-reader.ts'
 
@@ -13,6 +14,8 @@ export interface Connection {
   reader: ResponseReader | undefined
   /** Told when the connection is gone, while it carries a request. */
   onGone: ((cause: Error | undefined) => void) | undefined
+  /** Called when an answer could not be passed on, while the connection carries a request. */
+  onFailure: ((cause: Error) => void) | undefined
 }
 
 export interface Connections {
@@ -29,26 +32,42 @@ export function createConnections(): Connections {
   function open(running: Running): Connection {
     const { upstream } = running.instance
     const socket = 'socketPath' in upstream ? connect(upstream.socketPath) : connect(upstream)
-    const connection: Connection = { socket, used: false, reader: undefined, onGone: undefined }
-    all.add(socket)
-    socket.setNoDelay(true)
-    socket.on('data', (chunk: Buffer) => {
-      // What comes unasked would be taken for the answer to the next request.
+    const connection: Connection = {
+      socket,
+      used: false,
+      reader: undefined,
+      onGone: undefined,
+      onFailure: undefined,
+    }
+    /** The request of an answer that throws is refused, and the connection ends. */
+    const fail = (cause: unknown) => {
+      socket.destroy()
+      connection.onFailure?.(cause as Error)
+    }
+    const onData = (chunk: Buffer) => {
+      // Bytes that no request waits for would be taken for the answer to the next one.
       if (connection.reader) connection.reader.read(chunk)
       else socket.destroy()
-    })
-    socket.on('end', () => connection.reader?.end())
+    }
     let failure: Error | undefined
-    socket.on('error', (cause) => {
-      failure = cause
-    })
-    socket.on('close', () => {
+    const onClose = () => {
       all.delete(socket)
       const waiting = idle.get(running)
       const at = waiting?.indexOf(connection) ?? -1
       if (at >= 0) waiting!.splice(at, 1)
       connection.onGone?.(failure)
+    }
+    all.add(socket)
+    socket.setNoDelay(true)
+    socket.on('data', safely('gateway.data', onData, fail))
+    socket.on(
+      'end',
+      safely('gateway.end', () => connection.reader?.end(), fail),
+    )
+    socket.on('error', (cause) => {
+      failure = cause
     })
+    socket.on('close', safely('gateway.close', onClose, fail))
     return connection
   }
 
@@ -64,6 +83,7 @@ export function createConnections(): Connections {
     keep(running, connection) {
       connection.reader = undefined
       connection.onGone = undefined
+      connection.onFailure = undefined
       let waiting = idle.get(running)
       if (!waiting) {
         waiting = []

@@ -7,11 +7,14 @@ import {
 } from 'node:http'
 import { isIP } from 'node:net'
 import { guardedLookup, kindOf, type Resolve, resolveName } from '@selvedge/service-kit/addresses'
+import { allowLargeBody } from '@selvedge/service-kit/http'
 import { safely } from '@selvedge/service-kit/safely'
 import { responseHeaders, withoutHopByHop } from './headers.ts'
 
 /** Milliseconds without a byte after which a call counts as lost. */
 const idleMs = 60_000
+/** Answers of the status 1xx before the real one. */
+const maxAnnounced = 16
 /** Statuses that an answer may have. Node passes others on as well, and refuses to send them. */
 const statuses = { min: 200, max: 599 }
 
@@ -60,6 +63,7 @@ function problemWith(url: URL | null, target: string, outbound: readonly string[
 }
 
 function passOn(request: IncomingMessage, response: ServerResponse, url: URL, resolve: Resolve): void {
+  allowLargeBody(request)
   let outgoing: ClientRequest | undefined
   const refuseCall = safely('egress.refuse', (cause: unknown) => {
     outgoing?.destroy()
@@ -73,6 +77,11 @@ function passOn(request: IncomingMessage, response: ServerResponse, url: URL, re
       safely('egress.response', (incoming: IncomingMessage) => answer(incoming, response), refuseCall),
     )
     outgoing.on('error', refuseCall)
+    // Answers that only announce another one (1xx) could come without end.
+    let announced = 0
+    outgoing.on('information', () => {
+      if (++announced > maxAnnounced) outgoing?.destroy(new Error('it announced its answer too often'))
+    })
     // An answer that asks for another protocol has neither a response nor an error.
     outgoing.on('close', () => {
       if (!response.headersSent) refuseCall(new Error('the connection was closed without an answer'))

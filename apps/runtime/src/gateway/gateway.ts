@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type ContainerSettings, RpcError, readSettings } from '@selvedge/protocol'
+import { inBackground } from '@selvedge/service-kit/safely'
 import type { Route } from '../containers/containers.ts'
 import type { Running } from '../containers/service.ts'
 import type { Admit, Caller } from './admit.ts'
@@ -77,7 +78,7 @@ export function createGateway({ routes, admit, now, nonce, onInternalError }: Ga
       }),
       sandboxed: own['MCM.PAGES'] === 'sandboxed',
       limitMs: own['MCM.MAX_EXECUTION_TIME_SEC'] * 1000,
-      onOverrun: () => void route.service.overran(running),
+      onOverrun: () => inBackground('gateway.overrun', route.service.overran(running)),
     }
   }
 
@@ -114,9 +115,9 @@ export function createGateway({ routes, admit, now, nonce, onInternalError }: Ga
           if (!response.destroyed) proxy.pass(request, response, passage)
         },
         (cause) => {
-          request.resume()
-          if (request.headers.dpop !== undefined) response.setHeader('DPoP-Nonce', nonce())
-          if (isDown(cause))
+          if (request.headers.dpop !== undefined && !response.headersSent)
+            response.setHeader('DPoP-Nonce', nonce())
+          if (isDown(cause) && !response.headersSent)
             sendRefusal(response, { ...refusalOf(cause), status: 503, headers: { 'Retry-After': '1' } })
           else sendError(response, cause, onInternalError)
         },

@@ -14,9 +14,15 @@ const dropped = new Set([
   'transfer-encoding',
   'upgrade',
 ])
-const droppedFromRequests = new Set([...dropped, 'expect', 'forwarded', 'content-length'])
-/** What only the gateway may say. */
-const reserved = /^x-(forwarded|selvedge)-/i
+/** `Proxy` becomes HTTP_PROXY in a CGI program, and leads its own calls elsewhere. */
+const droppedFromRequests = new Set([...dropped, 'expect', 'forwarded', 'content-length', 'proxy'])
+/** What the Connection header cannot remove: whom a request is for, who sends it, where its body ends. */
+const lasting = new Set(['host', 'authorization', 'content-length'])
+/**
+ * Names that only the gateway may send, and names that a service may confuse with them: CGI writes every character that is
+ * neither a letter nor a digit as `_`, so `X_Selvedge_Account` and `X-Selvedge-Account` are the same variable. Like nginx.
+ */
+const refusedName = /^x-(?:forwarded|selvedge)-|[^a-z0-9-]/
 
 export interface RequestFacts {
   readonly caller: Caller | undefined
@@ -27,17 +33,18 @@ export interface RequestFacts {
   readonly proto: 'http' | 'https'
 }
 
-/** Names that the Connection header adds to those that end here. */
-const named = (raw: readonly string[]): string[] => {
-  const names: string[] = []
+const none: ReadonlySet<string> = new Set()
+
+/** Names that the Connection header adds to those that end here (RFC 9110 § 7.6.1). */
+function namedByConnection(raw: readonly string[]): ReadonlySet<string> {
+  let names: Set<string> | undefined
   for (let at = 0; at < raw.length; at += 2) {
-    if (raw[at]!.toLowerCase() === 'connection')
-      names.push(
-        ...raw[at + 1]!.toLowerCase()
-          .split(',')
-          .map((each) => each.trim()),
-      )
+    if (raw[at]!.length !== 10 || raw[at]!.toLowerCase() !== 'connection') continue
+    names ??= new Set()
+    for (const name of raw[at + 1]!.toLowerCase().split(',')) names.add(name.trim())
   }
+  if (!names) return none
+  for (const name of lasting) names.delete(name)
   return names
 }
 
@@ -45,12 +52,12 @@ const named = (raw: readonly string[]): string[] => {
 export function requestHeaders(raw: readonly string[], facts: RequestFacts): string[] {
   const { caller, prefix, forwardToken, from, proto } = facts
   const headers: string[] = []
-  const connection = named(raw)
+  const connection = namedByConnection(raw)
   let host = ''
   for (let at = 0; at < raw.length; at += 2) {
     const name = raw[at]!
     const lower = name.toLowerCase()
-    if (droppedFromRequests.has(lower) || connection.includes(lower) || reserved.test(lower)) continue
+    if (droppedFromRequests.has(lower) || connection.has(lower) || refusedName.test(lower)) continue
     if (lower === 'authorization' && !forwardToken) continue
     if (lower === 'host') host = raw[at + 1]!
     headers.push(name, raw[at + 1]!)
@@ -70,28 +77,32 @@ export function requestHeaders(raw: readonly string[], facts: RequestFacts): str
   return headers
 }
 
-/** The headers of a call to the outside; the Host is the caller's to add. */
+/** The headers of a call to the outside; the Host is for the caller of this function to add. */
 export function withoutHopByHop(raw: readonly string[]): string[] {
   const headers: string[] = []
-  const connection = named(raw)
+  const connection = namedByConnection(raw)
+  let isChunked = false
   for (let at = 0; at < raw.length; at += 2) {
     const lower = raw[at]!.toLowerCase()
+    isChunked ||= lower === 'transfer-encoding'
     const ends =
       (lower !== 'content-length' && droppedFromRequests.has(lower)) ||
       lower === 'host' ||
-      reserved.test(lower)
-    if (!ends && !connection.includes(lower)) headers.push(raw[at]!, raw[at + 1]!)
+      refusedName.test(lower)
+    if (!ends && !connection.has(lower)) headers.push(raw[at]!, raw[at + 1]!)
   }
+  // Without it, Node sends the body of a GET with no framing at all, and its bytes would be the next request.
+  if (isChunked) headers.push('Transfer-Encoding', 'chunked')
   return headers
 }
 
 /** The headers for the client. @param sandboxed whether pages are kept apart from the runtime's own */
 export function responseHeaders(raw: readonly string[], sandboxed: boolean): string[] {
   const headers: string[] = []
-  const connection = named(raw)
+  const connection = namedByConnection(raw)
   for (let at = 0; at < raw.length; at += 2) {
     const lower = raw[at]!.toLowerCase()
-    if (!dropped.has(lower) && !connection.includes(lower)) headers.push(raw[at]!, raw[at + 1]!)
+    if (!dropped.has(lower) && !connection.has(lower)) headers.push(raw[at]!, raw[at + 1]!)
   }
   if (sandboxed) headers.push('Content-Security-Policy', pagePolicy)
   return headers

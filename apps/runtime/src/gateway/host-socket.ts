@@ -1,9 +1,8 @@
 /** The socket of an instance: what it asks there is asked by its container, and by nobody else. */
 import { rmSync } from 'node:fs'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hostPaths, RpcError } from '@selvedge/protocol'
-import { sendJson } from '@selvedge/service-kit/http'
-import { safely } from '@selvedge/service-kit/safely'
+import { attach, createHttpServer, readGuardedHeaders, sendJson } from '@selvedge/service-kit/http'
 import * as z from 'zod'
 import { targetHeader } from '../engines/function/control.ts'
 import { passOut } from './egress.ts'
@@ -32,32 +31,22 @@ export async function openHostSocket(
   parts: HostSocketParts,
 ): Promise<{ close(): Promise<void> }> {
   const { outbound, gateway, isOwnUrl } = parts
-  const server = createServer(
-    { requestTimeout: 0, headersTimeout: 15_000, maxHeaderSize: 16 * 1024 },
-    safely(
-      'host-socket.request',
-      (request: IncomingMessage, response: ServerResponse) => {
-        const target = request.headers[targetHeader]
-        if (typeof target === 'string') {
-          const url = URL.parse(target)
-          if (!url || !isOwnUrl(url)) return passOut(request, response, target, outbound)
-          request.url = url.pathname + url.search
-        }
-        if (request.url === hostPaths.identityToken) return answerIdentity(request, response, parts)
-        gateway.handle(request, response)
-      },
-      (_, request) => request.destroy(),
-    ),
-  )
+  const server = createHttpServer({})
+  attach(server, {
+    request: (request, response) => {
+      if (readGuardedHeaders(request).repeated !== undefined) return refuseRepeated(response)
+      const target = request.headers[targetHeader]
+      if (typeof target === 'string') {
+        const url = URL.parse(target)
+        if (!url || !isOwnUrl(url)) return passOut(request, response, target, outbound)
+        request.url = url.pathname + url.search
+      }
+      if (request.url === hostPaths.identityToken) return answerIdentity(request, response, parts)
+      gateway.handle(request, response)
+    },
+    upgrade: gateway.handleUpgrade,
+  })
   server.maxConnections = maxConnections
-  server.on(
-    'upgrade',
-    safely(
-      'host-socket.upgrade',
-      (request, socket, head) => gateway.handleUpgrade(request, socket, head),
-      (_, request) => request.destroy(),
-    ),
-  )
 
   // An earlier run of the runtime may have left it. By umask, since chmod would follow what is put in its place.
   rmSync(path, { force: true })
@@ -73,6 +62,11 @@ export async function openHostSocket(
       await new Promise((resolve) => server.close(resolve))
     },
   }
+}
+
+function refuseRepeated(response: ServerResponse): void {
+  const message = 'a header that decides who is asked, or who asks, came twice; send it once'
+  sendRefusal(response, { status: 400, reason: 'repeated_header', message })
 }
 
 /** Answers `{ "audience": "<id of a container>" }` with a token that names the asking container. */

@@ -111,6 +111,19 @@ describe('connections to a service', () => {
   })
 })
 
+it('a connection that was paused for a slow reader serves the next request', async () => {
+  // Sizes around those of the buffers on the way: the last part comes with the one that made the gateway pause.
+  const { call, connections } = await front((socket) => {
+    const body = 'x'.repeat(65_440)
+    socket.write(
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n`,
+    )
+    setTimeout(() => socket.write('0\r\n\r\n'), 1)
+  })
+  for (let at = 0; at < 10; at++) expect((await call()).length).toBe(65_444)
+  expect(connections()).toBeLessThanOrEqual(10)
+})
+
 describe('a service that', () => {
   it.each<[string, (socket: Socket) => void, RegExp, RegExp?]>([
     [
@@ -126,6 +139,24 @@ describe('a service that', () => {
       /status line/,
     ],
     ['says nothing', () => undefined, /^504 .*timeout/],
+    [
+      'answers with the status 000',
+      (socket) => socket.write('HTTP/1.1 000 X\r\n\r\n'),
+      /^502 .*bad_gateway/,
+      /status line/,
+    ],
+    [
+      'has chunks of a broken size',
+      (socket) => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'),
+      /^502 .*bad_gateway/,
+      /size of a chunk/,
+    ],
+    [
+      'ends its answer before the body begins',
+      (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'),
+      /^502 .*bad_gateway/,
+      /cut short/,
+    ],
     ['switches protocols unasked', (socket) => socket.write('HTTP/1.1 101 X\r\n\r\n'), /^502 /, /unasked/],
   ])('%s is answered for, and its log says why', async (_, act, expected, line) => {
     const { call, lines, running } = await front(act)

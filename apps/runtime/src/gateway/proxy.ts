@@ -1,11 +1,12 @@
 /** Passes requests on to instances, as they come: nothing is held back, nothing is kept. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { allowLargeBody } from '@selvedge/service-kit/http'
+import { safely } from '@selvedge/service-kit/safely'
 import type { Running } from '../containers/service.ts'
 import { type Connection, createConnections } from './connections.ts'
 import { linesOf, responseHeaders } from './headers.ts'
 import { sendRefusal } from './refusal.ts'
-import { createResponseReader } from './response-reader.ts'
+import { createResponseReader, type ResponseHead } from './response-reader.ts'
 
 export interface Passage {
   readonly running: Running
@@ -55,14 +56,24 @@ export function createProxy(now: () => number): Proxy {
     const connection = connections.take(running)
     const { socket } = connection
     let isSent = !hasBody
+    let head: ResponseHead | undefined
     let isAnswered = false
     let isOver = false
+    let isPaused = false
 
-    const limit = setTimeout(() => {
+    const onLate = () => {
       const message = `the service did not begin its answer within ${limitMs / 1000} s (MCM.MAX_EXECUTION_TIME_SEC)`
       give(504, 'timeout', message)
       onOverrun()
-    }, limitMs)
+    }
+    const limit = setTimeout(safely('gateway.limit', onLate), limitMs)
+
+    const resume = () => {
+      if (!isPaused) return
+      isPaused = false
+      response.off('drain', resume)
+      socket.resume()
+    }
 
     /** Everything about this request is over; the connection goes on, or not. */
     function end(isReusable: boolean): void {
@@ -71,9 +82,12 @@ export function createProxy(now: () => number): Proxy {
       clearTimeout(limit)
       finish()
       response.off('close', onClientGone)
+      // A connection that is still paused would never read the answer to its next request.
+      resume()
       if (isReusable && isSent) connections.keep(running, connection)
       else {
         connection.onGone = undefined
+        connection.onFailure = undefined
         connection.reader = undefined
         socket.destroy()
       }
@@ -82,8 +96,10 @@ export function createProxy(now: () => number): Proxy {
     function give(status: number, reason: string, message: string): void {
       if (isOver) return
       end(false)
-      if (isAnswered || response.headersSent) return void response.destroy()
-      request.resume()
+      if (isAnswered || response.headersSent) {
+        response.destroy()
+        return
+      }
       // What is left of the request's body has nowhere to go.
       response.setHeader('Connection', 'close')
       sendRefusal(response, { status, reason, message })
@@ -112,18 +128,24 @@ export function createProxy(now: () => number): Proxy {
     }
 
     connection.onGone = onGone
+    connection.onFailure = (cause) => onBroken(cause.message)
     connection.reader = createResponseReader(method === 'HEAD', {
-      onHead({ status, message, headers }) {
+      onHead(received) {
         clearTimeout(limit)
-        isAnswered = true
-        response.writeHead(status, message, responseHeaders(headers, sandboxed))
+        head = received
       },
       onBody(part, isLast) {
+        // Not before: an answer whose framing breaks at once is still refused with a status of its own.
+        if (head && !isAnswered) {
+          response.writeHead(head.status, head.message, responseHeaders(head.headers, sandboxed))
+          isAnswered = true
+        }
         // As text of one byte a character, since Node sends that together with the headers.
         if (isLast) response.end(part.length <= small ? part.toString('latin1') : part, 'latin1')
-        else if (!response.write(part)) {
+        else if (!response.write(part) && !isPaused) {
+          isPaused = true
           socket.pause()
-          response.once('drain', () => socket.resume())
+          response.once('drain', resume)
         }
       },
       onEnd: end,
@@ -138,10 +160,10 @@ export function createProxy(now: () => number): Proxy {
       : length !== undefined
         ? `Content-Length: ${length}\r\n`
         : 'Transfer-Encoding: chunked\r\n'
-    const head = `${method} ${path} HTTP/1.1\r\n${linesOf(passage.headers)}${framing}\r\n`
-    if (!hasBody) socket.write(head, 'latin1')
+    const start = `${method} ${path} HTTP/1.1\r\n${linesOf(passage.headers)}${framing}\r\n`
+    if (!hasBody) socket.write(start, 'latin1')
     else {
-      sendBody(request, connection, head, length === undefined, () => {
+      sendBody(request, connection, start, length === undefined, () => {
         isSent = true
       })
     }
@@ -166,8 +188,8 @@ function sendBody(
     if (waiting !== '' && !socket.destroyed) socket.write(waiting, 'latin1')
     waiting = ''
   }
-  setImmediate(flush)
-  request.on('data', (chunk: Buffer) => {
+  setImmediate(safely('gateway.send-head', flush, () => socket.destroy()))
+  const send = (chunk: Buffer) => {
     if (socket.destroyed) return
     let isTaken: boolean
     if (chunk.length <= small) {
@@ -190,10 +212,18 @@ function sendBody(
     }
     socket.on('drain', resume)
     socket.on('close', resume)
-  })
-  request.on('end', () => {
+  }
+  const finish = () => {
     flush()
     if (isChunked && !socket.destroyed) socket.write('0\r\n\r\n', 'latin1')
     onSent()
-  })
+  }
+  request.on(
+    'data',
+    safely('gateway.request-data', send, () => socket.destroy()),
+  )
+  request.on(
+    'end',
+    safely('gateway.request-end', finish, () => socket.destroy()),
+  )
 }

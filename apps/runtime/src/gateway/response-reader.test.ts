@@ -98,6 +98,25 @@ describe('an answer is read whole, however it is cut', () => {
       expect(read(text, size, options)).toMatchObject({ ...expected, broken: '' })
   })
 
+  it('one Content-Length that came twice is passed on once, and white space around values is not', () => {
+    const { headers, end } = read(`${ok}Content-Length: 2\r\nContent-Length:2\r\nX: \t y \t \r\n\r\nok`, 1000)
+    expect(headers).toEqual(['Content-Length', '2', 'X', 'y'])
+    expect(end).toBe(true)
+  })
+
+  it('chunks that come together are passed on together', () => {
+    const parts: number[] = []
+    const reader = createResponseReader(false, {
+      onHead: () => undefined,
+      onBody: (part) => parts.push(part.length),
+      onEnd: () => undefined,
+      onBroken: () => undefined,
+    })
+    reader.read(Buffer.from(`${ok}Transfer-Encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(5000)}`))
+    reader.read(Buffer.from(`${'1\r\na\r\n'.repeat(5000)}0\r\n\r\n`))
+    expect(parts).toEqual([5000, 5000])
+  })
+
   it('bytes that nobody asked for make a connection unusable', () => {
     expect(read(`${ok}Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n`, 1000).end).toBe(false)
   })
@@ -122,7 +141,11 @@ describe('what two readers might read differently is refused', () => {
     ['a header without a name', `${ok}: x\r\n\r\n`],
     ['another protocol', 'SSH-2.0-OpenSSH\r\n\r\n'],
     ['another version', 'HTTP/2.0 200 OK\r\n\r\n'],
-    ['a status that is none', 'HTTP/1.1 99 X\r\n\r\n'],
+    ['a status of two digits', 'HTTP/1.1 99 X\r\n\r\n'],
+    ['a status of four digits', 'HTTP/1.1 1000 X\r\n\r\n'],
+    ['the status 000', 'HTTP/1.1 000 X\r\n\r\n'],
+    ['announcements without end', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(17)],
+    ['trailers without end', `${ok}Transfer-Encoding: chunked\r\n\r\n0\r\n${'X: y\r\n'.repeat(4000)}`],
     ['a switch of protocols', 'HTTP/1.1 101 X\r\nUpgrade: x\r\n\r\n'],
     ['headers without end', `${ok}X: ${'y'.repeat(70_000)}`],
   ])('%s', (_, text) => {
@@ -138,5 +161,28 @@ describe('what two readers might read differently is refused', () => {
     ['before the last chunk', `${ok}Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n`],
   ])('an answer that ends %s', (_, text) => {
     expect(read(text, 1000, { ends: true }).broken).toMatch(/ended the connection|cut short/)
+  })
+})
+
+describe('what an answer costs is linear in its bytes', () => {
+  /** Milliseconds of CPU: the least of three runs. */
+  const cost = (text: string, size: number) =>
+    Math.min(
+      ...[1, 2, 3].map(() => {
+        const begun = process.cpuUsage()
+        read(text, size)
+        const { user, system } = process.cpuUsage(begun)
+        return (user + system) / 1000
+      }),
+    )
+
+  it.each([
+    // Each of these took seconds where the work was quadratic.
+    ['white space in the middle of a value', `${ok}X: a${' '.repeat(60_000)}b\r\n\r\n`, 100_000],
+    ['white space before a broken byte', `${ok}X: ${' '.repeat(60_000)}\0\r\n\r\n`, 100_000],
+    ['a header in pieces of one byte', `${ok}X: ${'a'.repeat(60_000)}\r\n\r\n`, 1],
+    ['many headers', `${ok}${'X: y\r\n'.repeat(9000)}\r\n`, 100_000],
+  ])('%s', (_, text, size) => {
+    expect(cost(text, size)).toBeLessThan(100)
   })
 })

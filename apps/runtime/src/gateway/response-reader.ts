@@ -4,10 +4,13 @@
  * (measured in bench/).
  */
 
-/** Most bytes of a status line with its headers, and of a line that tells the size of a chunk. */
-const limits = { head: 64 * 1024, chunkLine: 256 }
+/**
+ * Bytes of a status line with its headers, of a line with the size of a chunk, and of all trailers; answers that only announce
+ * another one (1xx).
+ */
+const limits = { head: 64 * 1024, chunkLine: 256, trailers: 16 * 1024, interim: 16 }
 
-interface ResponseHead {
+export interface ResponseHead {
   readonly status: number
   readonly message: string
   /** Names and values in turn, as they came. */
@@ -30,7 +33,8 @@ export interface ResponseReader {
 }
 
 const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/
-const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/
+// White space around the value is cut off by hand: a pattern for it would be quadratic in the white space.
+const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/
 const chunkLine = /^([0-9a-fA-F]{1,8})[ \t]*(?:;[\t\x20-\x7e]*)?$/
 const empty = Buffer.alloc(0)
 const crlf = Buffer.from('\r\n')
@@ -44,10 +48,21 @@ export function createResponseReader(hasNoBody: boolean, events: ResponseEvents)
   let rest: Buffer = empty
   let left = 0
   let isReusable = false
+  let interim = 0
+  let trailers = 0
+  /** Parts of a chunked body that came in one piece of the connection: they go on in one piece, too. */
+  let parts: Buffer[] = []
 
   function broken(why: string): void {
     state = 'over'
     events.onBroken(why)
+  }
+
+  function flush(isLast: boolean): void {
+    if (parts.length === 0 && !isLast) return
+    const body = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+    parts = []
+    events.onBody(body, isLast)
   }
 
   function end(remaining: number): void {
@@ -80,15 +95,17 @@ export function createResponseReader(hasNoBody: boolean, events: ResponseEvents)
         return -1
       }
       const name = match[1]!
-      const value = match[2]!
-      headers.push(name, value)
+      const value = trimmed(match[2]!)
       if (name.length === 14 && name.toLowerCase() === 'content-length') {
         if (!/^\d{1,15}$/.test(value) || (length !== undefined && length !== value)) {
           broken('its Content-Length is malformed')
           return -1
         }
+        if (length !== undefined) continue
         length = value
-      } else if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
+      }
+      headers.push(name, value)
+      if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') {
         encoding = encoding === undefined ? value.toLowerCase() : `${encoding},${value}`
       } else if (name.length === 10 && name.toLowerCase() === 'connection') {
         if (/\bclose\b/i.test(value)) isKept = false
@@ -96,9 +113,10 @@ export function createResponseReader(hasNoBody: boolean, events: ResponseEvents)
     }
     const status = Number(code)
     if (status < 200) {
-      // 100 and 103 announce an answer; 101 would be one to a question that was not asked.
+      // 100 and 103 announce an answer; 101 would be the answer to a request that was not sent.
       if (status === 101) broken('it switches protocols unasked')
-      return status === 101 ? -1 : at + 4
+      else if (++interim > limits.interim) broken(`it announced its answer more than ${limits.interim} times`)
+      return (state as string) === 'over' ? -1 : at + 4
     }
     if (encoding !== undefined && (encoding !== 'chunked' || length !== undefined)) {
       broken('it has a Transfer-Encoding that is not "chunked" alone')
@@ -132,14 +150,18 @@ export function createResponseReader(hasNoBody: boolean, events: ResponseEvents)
     switch (state) {
       case 'head':
         return Math.max(readHead(bytes), 0)
-      case 'length':
+      case 'length': {
+        const part = bytes.length <= left ? bytes : bytes.subarray(0, left)
+        left -= part.length
+        events.onBody(part, left === 0)
+        if (left === 0) end(bytes.length - part.length)
+        return part.length
+      }
       case 'chunk': {
         const part = bytes.length <= left ? bytes : bytes.subarray(0, left)
         left -= part.length
-        const isLast = state === 'length' && left === 0
-        events.onBody(part, isLast)
-        if (left === 0 && state === 'chunk') state = 'chunk-end'
-        else if (isLast) end(bytes.length - part.length)
+        parts.push(part)
+        if (left === 0) state = 'chunk-end'
         return part.length
       }
       case 'chunk-size': {
@@ -165,10 +187,11 @@ export function createResponseReader(hasNoBody: boolean, events: ResponseEvents)
       case 'trailer': {
         const line = readLine(bytes)
         if (line === undefined) return 0
+        trailers += line.length + 2
         if (line === '') {
-          events.onBody(empty, true)
+          flush(true)
           end(bytes.length - 2)
-        }
+        } else if (trailers > limits.trailers) broken(`its trailers are larger than ${limits.trailers} bytes`)
         return line.length + 2
       }
       case 'close':
@@ -179,15 +202,43 @@ export function createResponseReader(hasNoBody: boolean, events: ResponseEvents)
     }
   }
 
+  /** Pieces of a head that is not complete, and their last bytes: it may end in the middle of a piece. */
+  let pieces: Buffer[] = []
+  let gathered = 0
+  let tail: Buffer = empty
+
+  /** Puts a head in many pieces together once, when it is complete: not again with each piece. */
+  function gather(piece: Buffer): Buffer | undefined {
+    const seam = tail.length === 0 ? piece : Buffer.concat([tail, piece])
+    const isComplete = seam.includes(headEnd) || gathered + piece.length > limits.head
+    if (pieces.length === 0 && isComplete) return piece
+    pieces.push(piece)
+    gathered += piece.length
+    tail = seam.subarray(-3)
+    if (!isComplete) return undefined
+    const whole = Buffer.concat(pieces)
+    pieces = []
+    gathered = 0
+    tail = empty
+    return whole
+  }
+
   return {
     read(chunk) {
-      let bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+      let bytes: Buffer | undefined = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+      if (state === 'head') bytes = gather(bytes)
+      rest = empty
+      if (!bytes) return
       while (state !== 'over' && (bytes.length > 0 || (state === 'length' && left === 0))) {
         const used = step(bytes)
         if (used === 0 && (state as string) !== 'over') break
         bytes = used === bytes.length ? empty : bytes.subarray(used)
       }
-      rest = bytes
+      flush(false)
+      if ((state as string) === 'over') return
+      // What is left of a head after an announcement is gathered like its beginning.
+      if (state === 'head' && bytes.length > 0) gather(bytes)
+      else rest = bytes
     },
     end() {
       if (state === 'close') {
@@ -198,3 +249,14 @@ export function createResponseReader(hasNoBody: boolean, events: ResponseEvents)
     },
   }
 }
+
+/** Without the spaces and tabs around it (RFC 9110 § 5.5). */
+function trimmed(value: string): string {
+  let start = 0
+  let end = value.length
+  while (start < end && isBlank(value.charCodeAt(start))) start++
+  while (end > start && isBlank(value.charCodeAt(end - 1))) end--
+  return start === 0 && end === value.length ? value : value.slice(start, end)
+}
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x09

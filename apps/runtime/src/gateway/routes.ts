@@ -15,16 +15,31 @@ export interface Routes {
   refresh(): void
 }
 
+interface Table {
+  readonly routes: ReadonlyMap<string, Route>
+  /** Lengths of all prefixes: only parts of a path that are as long as one of them are looked up. */
+  readonly lengths: ReadonlySet<number>
+  readonly longest: number
+}
+
 export function createRoutes(containers: Pick<Containers, 'routes'>): Routes {
-  let table: Map<string, Route> | undefined
-  const build = () =>
-    new Map(containers.routes().flatMap((route) => route.prefixes.map((prefix) => [prefix, route] as const)))
+  let table: Table | undefined
+  const build = (): Table => {
+    const routes = new Map(
+      containers.routes().flatMap((route) => route.prefixes.map((prefix) => [prefix, route] as const)),
+    )
+    const lengths = new Set([...routes.keys()].map(({ length }) => length))
+    return { routes, lengths, longest: Math.max(0, ...lengths) }
+  }
   return {
     find(path) {
       table ??= build()
-      for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
+      const { routes, lengths, longest } = table
+      let end = path.length <= longest ? path.length : path.lastIndexOf('/', longest)
+      for (; end > 0; end = path.lastIndexOf('/', end - 1)) {
+        if (!lengths.has(end)) continue
         const prefix = path.slice(0, end)
-        const route = table.get(prefix)
+        const route = routes.get(prefix)
         if (route) return { route, prefix, rest: path.slice(end) || '/' }
       }
       return undefined

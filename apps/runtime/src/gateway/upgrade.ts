@@ -1,10 +1,15 @@
-/** WebSockets: the handshake passes through the gateway, then the two sides speak to each other. */
-import { type ClientRequest, request as httpRequest } from 'node:http'
+/** WebSockets: the handshake passes through the gateway, then both sides speak to each other. */
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { safely } from '@selvedge/service-kit/safely'
 import { linesOf, responseHeaders } from './headers.ts'
 import { countRequest, type Passage } from './proxy.ts'
 
-/** @param head what came behind the request already */
+/**
+ * Passes a request for a WebSocket on. Each side is read no faster than the other one reads.
+ *
+ * @param head bytes that came behind the request already
+ */
 export function passUpgrade(
   socket: Duplex,
   head: Buffer,
@@ -25,31 +30,47 @@ export function passUpgrade(
     socket.destroy()
   }
   const limit = setTimeout(close, limitMs)
-  socket.on('error', close)
-  socket.on('close', close)
-  outgoing.on('error', () => {
-    if (!socket.destroyed)
-      socket.end('HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
-  })
-  outgoing.on('upgrade', (incoming, upstream, upstreamHead) => {
+  let isAnswered = false
+  const refuse = () => {
+    if (isAnswered || socket.destroyed) return close()
+    isAnswered = true
+    outgoing.destroy()
+    socket.end('HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+  }
+
+  const join = (incoming: IncomingMessage, upstream: Duplex, upstreamHead: Buffer) => {
     clearTimeout(limit)
+    isAnswered = true
     upstream.on('error', close)
     upstream.on('close', close)
     const answer = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
-    socket.write(`${answer}${linesOf(responseHeaders(incoming.rawHeaders, false))}\r\n`)
+    socket.write(`${answer}${linesOf(responseHeaders(incoming.rawHeaders, false))}\r\n`, 'latin1')
     if (upstreamHead.length > 0) socket.write(upstreamHead)
     if (head.length > 0) upstream.write(head)
     upstream.pipe(socket)
     socket.pipe(upstream)
-  })
-  // Not upgraded: the answer is passed on and the connection ends, so that nothing can follow it past the token check.
-  outgoing.on('response', (incoming) => {
-    const kept = responseHeaders(incoming.rawHeaders, sandboxed)
-    const framed = kept.filter((_, at) => kept[at - (at % 2)]!.toLowerCase() !== 'content-length')
+  }
+
+  /** Not upgraded: the answer is passed on and the connection ends, so that nothing can follow it past the token check. */
+  const passAnswer = (incoming: IncomingMessage) => {
+    clearTimeout(limit)
+    const { statusCode = 0, statusMessage = '' } = incoming
+    if (statusCode < 200 || statusCode > 999) return refuse()
+    isAnswered = true
+    incoming.on('error', close)
+    const passed = responseHeaders(incoming.rawHeaders, sandboxed)
+    const framed = passed.filter((_, at) => passed[at - (at % 2)]!.toLowerCase() !== 'content-length')
     socket.write(
-      `HTTP/1.1 ${incoming.statusCode} ${incoming.statusMessage}\r\nConnection: close\r\n${linesOf(framed)}\r\n`,
+      `HTTP/1.1 ${statusCode} ${statusMessage}\r\nConnection: close\r\n${linesOf(framed)}\r\n`,
+      'latin1',
     )
     incoming.pipe(socket)
-  })
+  }
+
+  socket.on('error', close)
+  socket.on('close', close)
+  outgoing.on('error', refuse)
+  outgoing.on('upgrade', safely('gateway.upgrade', join, close))
+  outgoing.on('response', safely('gateway.upgrade-refused', passAnswer, refuse))
   outgoing.end()
 }

@@ -1,6 +1,9 @@
 import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
 import { type ImageRecord, RpcError } from '@selvedge/protocol'
-import { readBody } from '@selvedge/service-kit/http'
+import { safely } from '@selvedge/service-kit/safely'
+import * as z from 'zod'
+import { readJsonBody } from './read-json-body.ts'
 
 /** The field of the multipart body that holds the archive. */
 const field = 'image'
@@ -22,7 +25,8 @@ export async function receiveImage(request: IncomingMessage, receivers: Receiver
   const type = request.headers['content-type'] ?? ''
   const length = Number(request.headers['content-length'] ?? 0)
   if (/^multipart\/form-data/i.test(type)) return fromMultipart(request, receivers, length)
-  if (archiveTypes.test(type)) return receivers.archive(request, length)
+  // The iterator leaves the connection alone when it ends early: the refusal still has to go out on it.
+  if (archiveTypes.test(type)) return receivers.archive(request.iterator({ destroyOnReturn: false }), length)
   if (/^application\/json/i.test(type)) return receivers.source(await readSource(request))
   throw new RpcError(
     'invalid_params',
@@ -30,6 +34,7 @@ export async function receiveImage(request: IncomingMessage, receivers: Receiver
   )
 }
 
+/** The answer comes as soon as the archive is accepted or refused; what is left of the body is for the listener to drain. */
 async function fromMultipart(
   request: IncomingMessage,
   receivers: Receivers,
@@ -37,58 +42,66 @@ async function fromMultipart(
 ): Promise<ImageRecord> {
   const { Busboy } = await import('./multipart.lazy.ts')
   return new Promise((resolve, reject) => {
-    const broken = (cause: unknown) =>
-      reject(
-        new RpcError('invalid_image', `the multipart body is broken: ${(cause as Error).message}`, { cause }),
-      )
-    let parser: InstanceType<typeof Busboy>
-    try {
-      parser = new Busboy({
+    const broken = (cause: unknown) => {
+      request.unpipe()
+      const why = cause instanceof Error ? cause.message : String(cause)
+      reject(new RpcError('invalid_image', `the multipart body is broken: ${why}`, { cause }))
+    }
+    const read = () => {
+      const parser = new Busboy({
         headers: request.headers as never,
         limits: { files: 1, fields: 10, headerPairs: 100 },
       })
-    } catch (cause) {
-      return broken(cause)
-    }
-    let working: Promise<ImageRecord> | undefined
-    parser.on('file', (name, content) => {
-      if (name !== field || working) {
-        content.resume()
-        return
+      let working: Promise<ImageRecord> | undefined
+      let archive: Readable | undefined
+      const cut = (why: string) => archive?.destroy(new RpcError('invalid_image', why))
+      const onFile = (name: string, content: Readable) => {
+        // A stream of the parser that ends in an error has to have a listener, whoever reads it.
+        content.on('error', broken)
+        if (name !== field || working) {
+          content.resume()
+          return
+        }
+        archive = content
+        working = receivers.archive(content, length)
+        working.then(resolve, (cause) => {
+          request.unpipe()
+          reject(cause)
+        })
       }
-      working = receivers.archive(content, length)
-      working.catch(() => content.resume())
+      const onFinish = () => {
+        if (!working)
+          reject(new RpcError('invalid_params', `the multipart body has no file field "${field}"`))
+      }
+      const onError = (cause: unknown) => {
+        cut(`the multipart body is broken: ${(cause as Error).message}`)
+        broken(cause)
+      }
+      parser.on('file', safely('upload.file', onFile, broken))
+      parser.on('finish', safely('upload.finish', onFinish, reject))
+      parser.on('error', safely('upload.error', onError, reject))
+      request.on('error', broken)
       // A client that goes away leaves the archive cut short.
-      request.once('close', () => {
-        if (!request.complete) content.destroy(new RpcError('invalid_image', 'the upload was cut short'))
-      })
-    })
-    parser.on('error', broken)
-    parser.on('finish', () => {
-      if (working) working.then(resolve, reject)
-      else
-        reject(
-          new RpcError(
-            'invalid_params',
-            `no image received: the multipart body has no file field "${field}"`,
-          ),
-        )
-    })
-    request.on('error', broken)
-    request.pipe(parser)
+      const onClose = () => {
+        if (request.complete) return
+        cut('the upload was cut short')
+        reject(new RpcError('invalid_image', 'the upload was cut short'))
+      }
+      request.once('close', safely('upload.close', onClose, reject))
+      request.pipe(parser)
+    }
+    try {
+      read()
+    } catch (cause) {
+      broken(cause)
+    }
   })
 }
 
-function readSource(request: IncomingMessage): Promise<string> {
-  return new Promise((resolve, reject) => {
-    readBody(request, maxBody, (body) => {
-      try {
-        const { source } = JSON.parse(body?.toString() ?? '') as { source?: unknown }
-        if (typeof source !== 'string' || source === '') throw new SyntaxError('no source')
-        resolve(source)
-      } catch {
-        reject(new RpcError('invalid_params', 'send { "source": "<path, upload: handle or reference>" }'))
-      }
-    })
-  })
+const sourceBody = z.object({ source: z.string().min(1).max(4096) })
+
+async function readSource(request: IncomingMessage): Promise<string> {
+  const read = sourceBody.safeParse(await readJsonBody(request, maxBody))
+  if (read.success) return read.data.source
+  throw new RpcError('invalid_params', 'send { "source": "<path, upload: handle or reference>" }')
 }

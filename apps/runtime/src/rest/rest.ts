@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Access, RpcError } from '@selvedge/protocol'
 import type { AccessClaims } from '@selvedge/protocol/tokens'
 import { sendJson } from '@selvedge/service-kit/http'
+import { safely } from '@selvedge/service-kit/safely'
 import { provenRequest, readToken } from '../gateway/read-token.ts'
 import { sendError, sendRefusal } from '../gateway/refusal.ts'
 import type { Authorize } from '../tokens/authorize.ts'
@@ -18,6 +19,8 @@ type Handle = (call: {
   readonly owner: AccessClaims
   readonly id: string
   readonly query: URLSearchParams
+  /** Checks the caller once more, for answers that take long. @throws RpcError */
+  readonly authorizeAgain: () => Promise<AccessClaims>
   readonly request: IncomingMessage
   readonly response: ServerResponse
 }) => Promise<unknown>
@@ -42,41 +45,72 @@ export function createRest(parts: RestParts, all: readonly Routes[]): Rest {
     }),
   )
 
+  function fail(request: IncomingMessage, response: ServerResponse, cause: unknown): void {
+    if (!response.headersSent) {
+      if (request.headers.dpop !== undefined) response.setHeader('DPoP-Nonce', parts.nonce())
+      response.setHeader('Connection', 'close')
+    }
+    sendError(response, cause, parts.onInternalError)
+  }
+
+  async function run({ access, handle, path, key }: (typeof patterns)[number], call: Call): Promise<void> {
+    const { request, response, pathname, query } = call
+    const token = readToken(request.headers.authorization)
+    if (token === undefined)
+      throw new RpcError('token_missing', 'send "Authorization: Bearer <access token>"')
+    // One object for the whole request: a proof of the key counts for it, and is valid once.
+    const proven = provenRequest(request)
+    const authorizeAgain = () => parts.authorize(token, access, proven, key)
+    const owner = await authorizeAgain()
+    const id = decodeId(path.exec(pathname)![1] ?? '')
+    const result = await handle({ owner, id, query, request, response, authorizeAgain })
+    if (result !== undefined) sendJson(response, 200, JSON.stringify(result))
+  }
+
   return (request, response) => {
     const { url = '', method = '' } = request
     if (!prefixes.some((prefix) => url.startsWith(prefix))) return false
     const { pathname, searchParams: query } = new URL(url, 'http://localhost')
     const matches = patterns.filter(({ path }) => path.test(pathname))
     const match = matches.find((each) => each.method === method)
-    const fail = (cause: unknown) => {
-      if (request.headers.dpop !== undefined) response.setHeader('DPoP-Nonce', parts.nonce())
-      request.resume()
-      response.setHeader('Connection', 'close')
-      sendError(response, cause, parts.onInternalError)
-    }
-    if (matches.length === 0)
-      fail(new RpcError('not_found', `there is nothing at ${JSON.stringify(pathname.slice(0, 200))}`))
-    else if (!match) {
+    if (matches.length === 0) {
+      const problem = `there is nothing at ${JSON.stringify(pathname.slice(0, 200))}`
+      fail(request, response, new RpcError('not_found', problem))
+    } else if (!match) {
       const allow = matches.map((each) => each.method).join(', ')
-      request.resume()
-      sendRefusal(response, {
-        status: 405,
-        reason: 'method_not_allowed',
-        message: `send ${allow}`,
-        headers: { Allow: allow },
-      })
+      const message = `send ${allow}`
+      sendRefusal(response, { status: 405, reason: 'method_not_allowed', message, headers: { Allow: allow } })
     } else {
-      const run = async () => {
-        const token = readToken(request.headers.authorization)
-        if (token === undefined)
-          throw new RpcError('token_missing', 'send "Authorization: Bearer <access token>"')
-        const owner = await parts.authorize(token, match.access, provenRequest(request), match.key)
-        const id = decodeURIComponent(match.path.exec(pathname)![1] ?? '')
-        const result = await match.handle({ owner, id, query, request, response })
-        if (result !== undefined) sendJson(response, 200, JSON.stringify(result))
-      }
-      run().catch(fail)
+      run(match, { request, response, pathname, query }).catch(
+        safely(
+          'rest.fail',
+          (cause: unknown) => fail(request, response, cause),
+          () => response.destroy(),
+        ),
+      )
     }
     return true
+  }
+}
+
+interface Call {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly pathname: string
+  readonly query: URLSearchParams
+}
+
+/** @throws RpcError `invalid_params` for a broken percent escape */
+function decodeId(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch (cause) {
+    throw new RpcError(
+      'invalid_params',
+      `the id ${JSON.stringify(text.slice(0, 200))} has a broken % escape`,
+      {
+        cause,
+      },
+    )
   }
 }

@@ -88,8 +88,13 @@ function createVerify(verifier: TokenVerifier) {
 
   function remember(request: object, token: string, outcome: Promise<AccessClaims>): Promise<AccessClaims> {
     const of = outcomes.get(request) ?? new Map<string, Promise<AccessClaims>>()
-    outcomes.set(request, of.set(token, outcome))
-    return outcome
+    // A valid token is verified again when it is asked for again: it may expire while its request goes on.
+    const settled = outcome.then((claims) => {
+      of.delete(token)
+      return claims
+    })
+    outcomes.set(request, of.set(token, settled))
+    return settled
   }
 
   return (token: string, request: object): AccessClaims | Promise<AccessClaims> => {

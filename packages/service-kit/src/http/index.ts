@@ -1,6 +1,7 @@
 /** Listeners, the guard that keeps web pages out, and JSON-RPC over HTTP. It knows no method. */
 export { addressOf, limitKeyOf } from './address.ts'
 export { readBody } from './body.ts'
+export { createBoundedWriter } from './bounded-writer.ts'
 export { isUtf8Type } from './content-type.ts'
 export { getJson } from './get-json.ts'
 export { createGuard, type GuardOptions, isJsonType, readGuardedHeaders } from './guard.ts'
