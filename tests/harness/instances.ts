@@ -1,12 +1,13 @@
 /** What the runtime of a state folder has running as functions, as the system shows it. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { sha256 } from './archives.ts'
 
-/** Folder with one folder an instance. */
-export const instanceFolder = (state: string): string =>
-  join(tmpdir(), `selvedge-${sha256(join(state, 'runtime')).slice(0, 12)}`)
+/** Folder of the sockets of a runtime, with one folder for each instance. @param runtimeState folder of the runtime itself */
+export const socketFolder = (runtimeState: string): string =>
+  readFileSync(join(runtimeState, 'function-sockets'), 'utf8')
+
+/** The same, of a stack's state folder. */
+export const instanceFolder = (state: string): string => socketFolder(join(state, 'runtime'))
 
 /** What a file of `/proc` says of each process that has not ended meanwhile. */
 function* readProcesses(file: 'cmdline' | 'stat'): Generator<readonly [pid: number, text: string]> {
@@ -20,11 +21,9 @@ function* readProcesses(file: 'cmdline' | 'stat'): Generator<readonly [pid: numb
   }
 }
 
-/** Processes whose command line names the instance folder of a runtime: with bubblewrap, each of its instances. */
-export const instanceProcesses = (state: string): number[] =>
-  [...readProcesses('cmdline')]
-    .filter(([, text]) => text.includes(`${instanceFolder(state)}/`))
-    .map(([pid]) => pid)
+/** Processes whose command line names something below a folder. */
+export const processesOf = (folder: string): number[] =>
+  [...readProcesses('cmdline')].filter(([, text]) => text.includes(`${folder}/`)).map(([pid]) => pid)
 
 /** Everything that a process started, and what that started in turn. */
 export function descendantsOf(ancestor: number): number[] {

@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { functionImage, savedImage, tarOf, writeFile } from '../harness/archives.ts'
 import { needs } from '../harness/installed.ts'
-import { instanceFolder, instanceProcesses } from '../harness/instances.ts'
+import { instanceFolder, processesOf } from '../harness/instances.ts'
 import { podmanNeeds, startPodman } from '../harness/podman.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
@@ -142,10 +142,12 @@ it(`${rounds} kills of the runtime while functions are deployed, redeployed and 
 }, async () => {
   const services = await startServices()
   const { state } = services.stack
-  const folder = instanceFolder(state)
+  const folders = new Set<string>()
   const leftovers = (version: string | undefined): string[] => {
-    const instances = existsSync(folder) ? readdirSync(folder) : []
-    const processes = instanceProcesses(state)
+    // Each run has a folder of its own; those of the runs before are gone.
+    if (version !== undefined) folders.add(instanceFolder(state))
+    const instances = [...folders].flatMap((folder) => (existsSync(folder) ? readdirSync(folder) : []))
+    const processes = [...folders].flatMap(processesOf)
     const most = version === undefined ? 0 : 1
     // The sandbox is two processes of the same command line: the one outside and the one within.
     return [

@@ -18,6 +18,13 @@ export interface Escape {
 
 const denied = /NotCapable|PermissionDenied/
 
+/** Writes to the control line, which the process has open. `frame` makes what the line expects. */
+const onControlLine = `const { core } = Deno[Deno.internal]
+  const frame = (kind, length, text) => { const f = Buffer.alloc(5 + text.length); f.writeUInt32BE(length); f[4] = kind; f.write(text, 5, "latin1"); return f }
+  const lines = Object.entries(core.resources()).filter(([, name]) => name === "unixStream").map(([rid]) => Number(rid))
+  if (lines.length !== 1) return "lines: " + JSON.stringify(core.resources())
+  const write = (bytes) => core.writeAll(lines[0], bytes);`
+
 export const escapes: readonly Escape[] = [
   {
     name: 'read /etc/passwd',
@@ -68,18 +75,54 @@ export const escapes: readonly Escape[] = [
     answer: denied,
   },
   {
-    name: 'make a link in its own folder',
+    name: 'make a link in the folder that its socket was in',
     stoppedBy: 'language permissions',
-    attempt:
-      'Deno.symlinkSync("/etc", "/instance/etc"); return Deno.readTextFileSync("/instance/etc/passwd")',
+    attempt: 'Deno.symlinkSync("/etc", "/start/etc"); return Deno.readTextFileSync("/start/etc/passwd")',
     answer: denied,
   },
   {
-    name: 'replace its own socket by a link',
+    name: 'replace its own socket by a folder and write files into it',
     stoppedBy: 'language permissions',
-    attempt:
-      'Deno.removeSync("/instance/host"); Deno.symlinkSync("/etc/passwd", "/instance/host"); return Deno.readTextFileSync("/instance/host")',
-    answer: denied,
+    attempt: `const done = []
+      for (const path of ["/start/service", "/host", "/control"]) {
+        try { Deno.removeSync(path); done.push("removed " + path) } catch (e) { done.push(e.name) }
+        try { Deno.mkdirSync(path, { recursive: true, mode: 0 }); done.push("made " + path) } catch (e) { done.push(e.name) }
+        try { Deno.writeFileSync(path + "/file", new Uint8Array(1 << 20)); done.push("wrote " + path) } catch (e) { done.push(e.name) }
+      }
+      return done.join()`,
+    answer: /^(NotCapable,?){9}$/,
+  },
+  {
+    name: 'write anywhere, by any name that programs can usually write to',
+    stoppedBy: 'language permissions',
+    attempt: `const fs = await import("node:fs"); const done = []
+      for (const folder of ["/", "/tmp", "/start", "/instance", "/dev", "/dev/shm", "/proc/self/cwd", "/proc/self/fd", "."]) {
+        for (const write of [Deno.mkdirSync, Deno.makeTempFileSync, fs.mkdirSync, (path) => fs.writeFileSync(path, "x"), (path) => Deno.linkSync("/host", path)])
+          try { write(folder + "/x"); done.push("wrote " + folder) } catch {}
+      }
+      return "done " + done.join()`,
+    answer: /^done $/,
+  },
+  {
+    name: 'get back the permissions that it was started with',
+    stoppedBy: 'language permissions',
+    attempt: `const done = []
+      for (const path of ["/start/service", "/host", "/control"])
+        for (const name of ["read", "write"])
+          done.push((await Deno.permissions.request({ name, path })).state, (await Deno.permissions.query({ name, path })).state)
+      return done.join()`,
+    answer: /^((denied|prompt),?){12}$/,
+  },
+  {
+    name: 'use a descriptor between 0 and 255 that is not its own',
+    stoppedBy: 'the runtime',
+    attempt: `const fs = await import("node:fs"); const net = await import("node:net"); const found = []
+      for (let fd = 0; fd < 256; fd++) {
+        for (const use of [() => fs.readSync(fd, new Uint8Array(1)), () => fs.readdirSync("/proc/self/fd/" + fd), () => fs.ftruncateSync(fd), () => fs.fchmodSync(fd, 0o777)])
+          try { use(); found.push(fd) } catch {}
+      }
+      return "found " + found.join()`,
+    answer: /^found [0-2,]*$/,
   },
   {
     name: 'reach the socket of the runtime',
@@ -291,11 +334,28 @@ export const escapes: readonly Escape[] = [
     env: { 'MCM.STORAGE_MB': '1' },
   },
   {
-    name: 'fill the storage behind its back',
-    stoppedBy: 'quota',
-    attempt:
-      'const c = await Deno.connect({ transport: "unix", path: "/instance/control" }); await c.write(new TextEncoder().encode(JSON.stringify({ write: 1, change: { set: { a: "x".repeat(9000000) } } }) + "\\n")); const b = new Uint8Array(100); return String(await c.read(b))',
-    answer: /null|ConnectionRefused|ConnectionReset|BrokenPipe|NotFound|refused/i,
+    name: 'send 3 MB in one message to the runtime',
+    stoppedBy: 'the runtime',
+    attempt: `${onControlLine} write(frame(0, 3 << 20, "x".repeat(1000)))
+      await new Promise((resolve) => setTimeout(resolve, 2000)); return "sent"`,
+    answer: [502],
+    history: /broke the control protocol: a frame of 3145728 bytes/,
+  },
+  {
+    name: 'fill the memory of the runtime with values that never end',
+    stoppedBy: 'the runtime',
+    attempt: `${onControlLine} for (let i = 0; i < 100; i++) await write(frame(1, 131072, "x".repeat(131072)))
+      await new Promise((resolve) => setTimeout(resolve, 2000)); return "sent"`,
+    answer: [502],
+    history: /broke the control protocol: a value of more than 8388608 bytes/,
+  },
+  {
+    name: 'ask the runtime for tokens and never read them',
+    stoppedBy: 'the runtime',
+    attempt: `const text = JSON.stringify({ identify: CTX.info.serviceType, ask: 1 })
+      ${onControlLine} let asked = 0; for (; asked < 200000; asked++) if (await Promise.race([write(frame(0, text.length, text)), new Promise((r) => setTimeout(r, 500, "full"))]) === "full") break
+      return "asked " + (asked < 200000)`,
+    answer: /asked true/,
   },
   {
     name: 'flood the log',
@@ -333,30 +393,42 @@ export const escapes: readonly Escape[] = [
   {
     name: 'nonsense on the line to the runtime',
     stoppedBy: 'the runtime',
-    attempt:
-      'for (const text of ["null", "[]", "{", "{\\"write\\":1}", "x".repeat(1000)]) { try { const c = await Deno.connect({ transport: "unix", path: "/instance/control" }); await c.write(new TextEncoder().encode(text + "\\n")) } catch {} } return "sent"',
-    answer: /sent/,
+    attempt: `${onControlLine} write(frame(0, 4, "null"))
+      await new Promise((resolve) => setTimeout(resolve, 2000)); return "sent"`,
+    answer: [502],
+    history: /broke the control protocol: an unknown or malformed message/,
+  },
+  {
+    name: 'claim a second time that its sockets are open',
+    stoppedBy: 'the runtime',
+    attempt: `${onControlLine} write(frame(0, 18, '{"listening":true}'))
+      await new Promise((resolve) => setTimeout(resolve, 2000)); return "sent"`,
+    answer: [502],
+    history: /broke the control protocol: a message out of order/,
   },
   {
     name: 'nonsense to its host socket',
     stoppedBy: 'the runtime',
     attempt:
-      'const c = await Deno.connect({ transport: "unix", path: "/instance/host" }); await c.write(new TextEncoder().encode("NONSENSE\\r\\n\\r\\n")); const b = new Uint8Array(400); const n = await c.read(b); return new TextDecoder().decode(b.subarray(0, n ?? 0))',
-    answer: /400 Bad Request|^$/,
+      'try { await fetch("http://127.0.0.1:1/") } catch {}; ' +
+      `const net = await import("node:net"); for (let fd = 3; fd < 40; fd++) try { new net.Socket({ fd }).on("error", () => {}).write("NONSENSE\\r\\n\\r\\n") } catch {}
+      return "sent"`,
+    answer: [200, 502],
   },
   {
-    name: 'keep sockets open',
+    name: 'keep connections to the runtime open',
     stoppedBy: 'the runtime',
     attempt:
-      'globalThis.kept = []; for (let i = 0; i < 200; i++) kept.push(await Deno.connect({ transport: "unix", path: "/instance/host" })); return "kept " + kept.length',
-    answer: /kept|Too many/,
+      'const body = () => new ReadableStream({ pull: () => new Promise(() => {}) }); for (let i = 0; i < 300; i++) fetch(APIROOT + "BYSTANDER", { method: "POST", body: body(), duplex: "half" }).catch(() => {}); await new Promise((r) => setTimeout(r, 500)); return "kept"',
+    answer: /kept/,
   },
   {
     name: 'an answer that is not HTTP',
     stoppedBy: 'the gateway',
-    attempt:
-      'Deno.removeSync("/instance/service"); const l = Deno.listen({ transport: "unix", path: "/instance/service" }); (async () => { for await (const c of l) { await c.write(new TextEncoder().encode("this is not HTTP\\r\\n\\r\\n")) } })(); return "replaced"',
-    answer: /^replaced$/,
+    attempt: `const net = await import("node:net"); const answer = (c) => c.on("error", () => {}).end("this is not HTTP\\r\\n\\r\\n"); globalThis.kept = []
+      for (let fd = 3; fd < 40; fd++) try { kept.push(net.createServer(answer).on("error", () => {}).listen({ fd })) } catch {}
+      await new Promise((r) => setTimeout(r, 200)); return "replaced"`,
+    answer: [200, 502],
     afterwards: 502,
   },
 ]

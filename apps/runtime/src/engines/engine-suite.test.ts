@@ -1,12 +1,13 @@
 /** What every engine must do, tried on both: functions on Deno, and OCI containers on a real Podman. */
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { readSettings } from '@selvedge/protocol'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { functionImage, savedImage, sha256, tarOf } from '../../../../tests/harness/archives.ts'
+import { functionImage, savedImage, tarOf } from '../../../../tests/harness/archives.ts'
 import { needs } from '../../../../tests/harness/installed.ts'
+import { processesOf, socketFolder } from '../../../../tests/harness/instances.ts'
 import { type Podman, podmanNeeds, startPodman } from '../../../../tests/harness/podman.ts'
 import { root, temporaryFolder } from '../../../../tests/harness/processes.ts'
 import type { Content } from '../deployments/deployments.ts'
@@ -50,7 +51,9 @@ const subjects: Record<string, { needed: ReturnType<typeof needs>; create: () =>
         engine: createFunctionEngine({ state: folder.path, program, blobs }),
         good: await contentOf(blobs, functionImage(greeter)),
         broken: await contentOf(blobs, functionImage('throw new Error("broken on purpose")')),
-        kill: () => execFileSync('pkill', ['-KILL', '-f', `selvedge-${sha256(folder.path).slice(0, 12)}/`]),
+        kill() {
+          for (const pid of processesOf(socketFolder(folder.path))) process.kill(pid, 'SIGKILL')
+        },
         close: folder.remove,
       }
     },
@@ -118,9 +121,17 @@ describe.each(Object.entries(subjects))('the %s engine', (kind, { needed, create
       settings: readSettings(env),
       info: { httpPort: 1, nodeId: 'n', apiRoot: 'http://127.0.0.1:1', serviceType: id },
       host: {
-        openStorage: async () => ({ items: {}, write: async () => undefined, close: () => undefined }),
+        openStorage: async () => ({
+          load: async function* () {},
+          write: async () => undefined,
+          close: () => undefined,
+        }),
         identityToken: () => ({ token: 't', expiresAt: '' }),
-        serve: async () => ({ close: async () => undefined }),
+        serve: async (path) => {
+          const server = createServer()
+          await new Promise<void>((resolve) => server.listen(path, resolve))
+          return { close: () => new Promise<void>((resolve) => server.close(() => resolve())) }
+        },
       },
       log: (stream, text) => logs.push(`${stream} ${text}`),
     })

@@ -23,15 +23,16 @@ export interface TcpUpstream {
 
 /** A running instance's view of its container's storage. */
 export interface StorageSession {
-  readonly items: Readonly<Record<string, string>>
-  /** Kept once the change is on the disk. @throws RpcError `storage_full` */
+  /** All items, in parts that fit into a frame each. Changes of other instances meanwhile are told in their order. */
+  load(): AsyncIterable<StorageChange>
+  /** Resolves once the change is on the disk. @throws RpcError `storage_full` */
   write(change: StorageChange): Promise<void>
   close(): void
 }
 
 /** What the runtime does for an instance; the instance is known by the socket that it asks on. */
 export interface HostServices {
-  /** @param onChange told of what other instances of the container change */
+  /** @param onChange gets the changes that other instances of the container make */
   openStorage(onChange: (change: StorageChange) => void): Promise<StorageSession>
   identityToken(audience: string): { token: string; expiresAt: string }
   /** Serves the instance's own HTTP socket: identity tokens, other services, allowed hosts. */

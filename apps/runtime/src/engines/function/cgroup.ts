@@ -1,7 +1,8 @@
 /** Limits by the kernel: one control group an instance, of version 2 or 1, where this process may make one. */
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { accessSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inBackground } from '@selvedge/service-kit/safely'
 
 interface CgroupLimits {
   readonly memoryBytes: number
@@ -39,21 +40,29 @@ const read = (path: string): string => {
   }
 }
 
+/** What the system says where there are no control groups, or none that this process may make. */
+const absent = new Set(['ENOENT', 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EOPNOTSUPP'])
+
 /**
  * @param folder name of the group that holds all groups of this runtime
  * @returns undefined where the kernel has none, or this process may not make any
+ * @throws Error if they are there and fail, as with no file descriptor left
  */
 export function openCgroups(folder: string): Cgroups | undefined {
   try {
-    return read(join(root, 'cgroup.controllers')) === '' ? openVersion1(folder) : openVersion2(folder)
-  } catch {
-    return undefined
+    // Not existsSync, which takes every failure for an absence.
+    accessSync(root)
+    const isVersion2 = statSync(join(root, 'cgroup.controllers'), { throwIfNoEntry: false }) !== undefined
+    return isVersion2 ? openVersion2(folder) : openVersion1(folder)
+  } catch (cause) {
+    if (absent.has((cause as NodeJS.ErrnoException).code ?? '')) return undefined
+    throw cause
   }
 }
 
 /** The group of this process under a controller ("" for version 2), such as `/system.slice/selvedge.service`. */
 function ownGroup(controller: string): string | undefined {
-  const lines = read('/proc/self/cgroup').trim().split('\n')
+  const lines = readFileSync('/proc/self/cgroup', 'utf8').trim().split('\n')
   const found = lines
     .map((line) => line.split(':'))
     .find(([, names = '']) => names.split(',').includes(controller))
@@ -71,11 +80,12 @@ function openVersion1(folder: string): Cgroups {
     version: 1,
     create(name, limits) {
       const folders = parents.map((parent) => join(parent, name))
-      for (const each of folders) mkdirSync(each, { recursive: true })
-      writeFileSync(join(memory, name, 'memory.limit_in_bytes'), String(limits.memoryBytes))
-      writeFileSync(join(cpu, name, 'cpu.cfs_period_us'), String(period))
-      writeFileSync(join(cpu, name, 'cpu.cfs_quota_us'), String(Math.round(limits.cpus * period)))
-      writeFileSync(join(pids, name, 'pids.max'), String(limits.pids))
+      makeGroups(folders, () => {
+        writeFileSync(join(memory, name, 'memory.limit_in_bytes'), String(limits.memoryBytes))
+        writeFileSync(join(cpu, name, 'cpu.cfs_period_us'), String(period))
+        writeFileSync(join(cpu, name, 'cpu.cfs_quota_us'), String(Math.round(limits.cpus * period)))
+        writeFileSync(join(pids, name, 'pids.max'), String(limits.pids))
+      })
       return {
         joinFiles: folders.map((each) => join(each, 'cgroup.procs')),
         memory: () => numberIn(join(memory, name, 'memory.stat'), 'total_rss'),
@@ -106,10 +116,11 @@ function openVersion2(folder: string): Cgroups {
     version: 2,
     create(name, limits) {
       const group = join(parent, name)
-      mkdirSync(group, { recursive: true })
-      writeFileSync(join(group, 'memory.max'), String(limits.memoryBytes))
-      writeFileSync(join(group, 'cpu.max'), `${Math.round(limits.cpus * period)} ${period}`)
-      writeFileSync(join(group, 'pids.max'), String(limits.pids))
+      makeGroups([group], () => {
+        writeFileSync(join(group, 'memory.max'), String(limits.memoryBytes))
+        writeFileSync(join(group, 'cpu.max'), `${Math.round(limits.cpus * period)} ${period}`)
+        writeFileSync(join(group, 'pids.max'), String(limits.pids))
+      })
       return {
         joinFiles: [join(group, 'cgroup.procs')],
         memory: () => numberIn(join(group, 'memory.stat'), 'anon'),
@@ -119,6 +130,17 @@ function openVersion2(folder: string): Cgroups {
     },
     removeAll: () => removeChildren([parent]),
     close: () => removeGroups([parent]),
+  }
+}
+
+/** Makes groups and sets their limits, all or none. */
+function makeGroups(folders: readonly string[], limit: () => void): void {
+  try {
+    for (const each of folders) mkdirSync(each, { recursive: true })
+    limit()
+  } catch (cause) {
+    inBackground('cgroup.remove', removeGroups(folders))
+    throw cause
   }
 }
 

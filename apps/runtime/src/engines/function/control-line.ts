@@ -1,103 +1,256 @@
-/** The runtime's end of the line to a host program. What comes from there is as little trusted as the function itself. */
+/** The runtime's end of the control line. What arrives on it is as little trusted as the function itself. */
+import { isUtf8 } from 'node:buffer'
 import { createServer, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { safely } from '@selvedge/service-kit/safely'
 import * as z from 'zod'
-import { createLineReader, type FromFunction, type ToFunction } from './control.ts'
+import type { FromFunction, Question, StorageChange, ToFunction } from './control.ts'
+import { createFrameReader, encodeFrame, type Frame, maxPayload, ProtocolError } from './frames.ts'
+import { chunkBytes, maxItems, maxKeyBytes } from './storage-change.ts'
 
 /** Milliseconds in which a program that reacts at all answers a ping. */
-const pingPatience = 1000
+const pingTimeoutMs = 1000
+/** Bytes that may wait for a program that does not read; of another instance's changes, for example. */
+const maxUnread = 16 * 1024 * 1024
 
-const change = z.strictObject({
-  set: z.record(z.string(), z.string()).optional(),
-  remove: z.array(z.string()).optional(),
-})
+const key = z.string().max(maxKeyBytes)
+const number = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 
-/** What a host program may say. Anything else ends the line, and with it the program. */
 const fromFunction: z.ZodType<FromFunction> = z.union([
+  z.strictObject({ set: z.array(z.tuple([key, z.string()])).max(maxItems), ask: number }),
+  z.strictObject({ remove: z.array(z.string()).max(maxItems), ask: number }),
+  z.strictObject({ setLong: key, ask: number }),
+  z.strictObject({ identify: z.string().max(512), ask: number }),
+  z.strictObject({ pong: number }),
+  z.strictObject({ listening: z.literal(true) }),
   z.strictObject({ ready: z.literal(true) }),
   z.strictObject({ broken: z.string() }),
-  z.strictObject({ write: z.number(), change }),
-  z.strictObject({ identify: z.number(), audience: z.string() }),
-  z.strictObject({ pong: z.number() }),
 ]) as never
 
+/** A question with its value, as the runtime answers it. */
+export type Asked = StorageChange | { readonly identify: string }
+
 export interface ControlLine {
-  send(message: ToFunction): void
-  /** Whether the program answers. */
+  /** Resolves once the peer has room for more. */
+  send(message: ToFunction): Promise<void>
+  sendSource(bytes: Uint8Array): Promise<void>
+  sendChange(change: StorageChange): Promise<void>
+  /** Whether the program answers, or waits for an answer of the runtime. */
   ping(): Promise<boolean>
   close(): void
 }
 
-export interface ControlOptions {
-  readonly path: string
-  /** Most characters of one message. */
-  readonly maxMessage: number
-  readonly onConnected: (line: ControlLine) => void
-  readonly onMessage: (message: Exclude<FromFunction, { pong: number }>, line: ControlLine) => void
+export interface ControlHandlers {
+  onListening(line: ControlLine): void | Promise<void>
+  onReady(): void
+  /** The function did not load. */
+  onBroken(why: string): void
+  /** @returns the value of the answer; a rejection is answered with its message */
+  answer(question: Asked): Promise<unknown>
+  /** The peer broke the protocol, and its connection was ended. */
+  onViolation(why: string): void
+  /** The peer closed the connection, as it does when it ends. */
+  onClosed(): void
 }
 
-/** Listens for the one connection of a host program. */
-export async function openControlLine({
-  path,
-  maxMessage,
-  onConnected,
-  onMessage,
-}: ControlOptions): Promise<ControlLine> {
-  const pings = new Map<number, () => void>()
+/**
+ * Listens for the one connection of a host program. Frames are handled one after the other, each in a turn of its own, and the
+ * next is not read before the answer to the last one was: so a function has at most one question under way.
+ *
+ * @param maxValueBytes bytes of the longest value
+ */
+export async function openControlLine(
+  path: string,
+  maxValueBytes: number,
+  handlers: ControlHandlers,
+): Promise<ControlLine> {
   let connection: Socket | undefined
-  let lastPing = 0
+  let isAnswering = false
+  let isOver = false
+  /** What the program says once, in this order, before anything else. */
+  let next: 'listening' | 'ready' | undefined = 'listening'
+  const pings = createPings((ping) => line.send({ ping }))
+  const collect = createCollector(maxValueBytes)
+
+  const end = (why: string) => {
+    if (isOver) return
+    isOver = true
+    connection?.destroy()
+    handlers.onViolation(why)
+  }
+
+  async function write(frame: Uint8Array): Promise<void> {
+    const socket = connection
+    if (!socket || socket.destroyed || socket.write(frame)) return
+    if (socket.writableLength > maxUnread) {
+      end(`it broke the control protocol: it left ${socket.writableLength} bytes unread`)
+      return
+    }
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        socket.off('drain', done)
+        socket.off('close', done)
+        resolve()
+      }
+      socket.on('drain', done)
+      socket.on('close', done)
+    })
+  }
 
   const line: ControlLine = {
-    send: (message) => void connection?.write(`${JSON.stringify(message)}\n`),
-    ping: () =>
-      new Promise((resolve) => {
-        const id = ++lastPing
-        const answer = (alive: boolean) => {
-          clearTimeout(timer)
-          pings.delete(id)
-          resolve(alive)
-        }
-        const timer = setTimeout(() => answer(false), pingPatience)
-        pings.set(id, () => answer(true))
-        line.send({ ping: id })
-      }),
+    send: (message) => write(encodeFrame('message', Buffer.from(JSON.stringify(message)))),
+    sendSource: (bytes) => write(encodeFrame('source', bytes)),
+    async sendChange(change) {
+      if (!('setLong' in change)) return line.send(change)
+      // Together in one turn: the bytes of two changes must not mix.
+      const waiting: Promise<void>[] = []
+      for (let at = 0; at < change.value.length; at += chunkBytes)
+        waiting.push(write(encodeFrame('bytes', change.value.subarray(at, at + chunkBytes))))
+      waiting.push(line.send({ setLong: change.setLong }))
+      await Promise.all(waiting)
+    },
+    ping: async () => isAnswering || pings.ping(),
     close() {
+      isOver = true
       server.close()
       connection?.destroy()
     },
   }
 
-  const server = createServer((socket) => {
-    // The first is the program; a second would be the function itself, pretending.
-    if (connection) return void socket.destroy()
-    connection = socket
-    server.close()
-    let received = 0
-    const read = createLineReader((text) => {
-      received = 0
-      let message: FromFunction
-      try {
-        message = fromFunction.parse(JSON.parse(text))
-      } catch {
-        return void socket.destroy()
+  async function handle(frame: Frame): Promise<void> {
+    if (frame.kind === 'bytes') return collect.add(frame.payload)
+    if (frame.kind === 'source') throw new ProtocolError('a frame of source')
+    const message = parse(frame.payload)
+    if ('ask' in message) {
+      isAnswering = true
+      const value = 'setLong' in message ? collect.take() : undefined
+      const answer = await answerOf(handlers, message, value)
+      isAnswering = false
+      await line.send(answer)
+    } else if ('pong' in message) pings.onPong(message.pong)
+    else await advance(message)
+  }
+
+  async function advance(message: Exclude<FromFunction, { ask: number } | { pong: number }>): Promise<void> {
+    const expected = next
+    if (expected === undefined || !(expected in message || ('broken' in message && expected === 'ready')))
+      throw new ProtocolError('a message out of order')
+    next = expected === 'listening' ? 'ready' : undefined
+    if ('listening' in message) await handlers.onListening(line)
+    else if ('ready' in message) handlers.onReady()
+    else handlers.onBroken(message.broken.slice(0, 500))
+  }
+
+  async function serve(socket: Socket): Promise<void> {
+    const read = createFrameReader(maxPayload)
+    for await (const chunk of socket as AsyncIterable<Buffer>) {
+      for (const frame of read(chunk)) {
+        await handle(frame)
+        await nextTurn()
+        if (socket.destroyed) return
       }
-      if ('pong' in message) pings.get(message.pong)?.()
-      else onMessage(message, line)
-    })
-    socket.setEncoding('utf8')
-    socket.on('data', (text: string) => {
-      received += text.length
-      if (received > maxMessage) socket.destroy()
-      else read(text)
-    })
-    socket.on('error', () => socket.destroy())
-    onConnected(line)
-  })
+    }
+    handlers.onClosed()
+  }
+
+  const server = createServer(
+    safely(
+      'function.control',
+      (socket: Socket) => {
+        // The first connection is the host program's.
+        if (connection) {
+          socket.destroy()
+          return
+        }
+        connection = socket
+        server.close()
+        socket.on('error', () => socket.destroy())
+        return serve(socket).catch((cause: Error) => {
+          if (cause instanceof ProtocolError) end(`it broke the control protocol: ${cause.message}`)
+          else if (!isOver && !socket.destroyed) throw cause
+          else handlers.onClosed()
+        })
+      },
+      () => end('the runtime failed to serve its control line'),
+    ),
+  )
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    // For the sandboxed user; the folder above it is the instance's own.
-    const before = process.umask(0)
     server.listen(path, resolve)
-    process.umask(before)
   })
   return line
+}
+
+function parse(payload: Uint8Array): FromFunction {
+  let value: unknown
+  try {
+    value = JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString())
+  } catch {
+    throw new ProtocolError('a message that is not JSON')
+  }
+  const read = fromFunction.safeParse(value)
+  if (read.success) return read.data
+  const members = typeof value === 'object' && value !== null ? Object.keys(value).slice(0, 3).join(', ') : ''
+  throw new ProtocolError(`an unknown or malformed message (${members.slice(0, 100)})`)
+}
+
+async function answerOf(
+  { answer }: ControlHandlers,
+  question: Question,
+  value: Uint8Array | undefined,
+): Promise<ToFunction> {
+  try {
+    const asked = 'setLong' in question ? { setLong: question.setLong, value: value! } : question
+    const given = await answer(asked)
+    return { done: question.ask, ...(given !== undefined && { value: given }) }
+  } catch (cause) {
+    return { failed: question.ask, reason: (cause as Error).message }
+  }
+}
+
+/** Collects the bytes of one long value. @param limit bytes of the longest value */
+function createCollector(limit: number) {
+  let chunks: Uint8Array[] = []
+  let size = 0
+  return {
+    add(chunk: Uint8Array): void {
+      const isShortInside = chunks.length > 0 && chunks.at(-1)!.length < chunkBytes
+      size += chunk.length
+      if (chunk.length === 0 || isShortInside)
+        throw new ProtocolError('a long value in pieces of the wrong size')
+      if (size > limit) throw new ProtocolError(`a value of more than ${limit} bytes`)
+      chunks.push(chunk)
+    },
+    take(): Uint8Array {
+      const value = Buffer.concat(chunks)
+      chunks = []
+      size = 0
+      if (!isUtf8(value)) throw new ProtocolError('a value that is not UTF-8')
+      return value
+    },
+  }
+}
+
+function createPings(send: (id: number) => Promise<void>) {
+  const waiting = new Map<number, (isAlive: boolean) => void>()
+  let last = 0
+  return {
+    ping: () =>
+      new Promise<boolean>((resolve) => {
+        const id = ++last
+        const answer = (isAlive: boolean) => {
+          clearTimeout(timer)
+          waiting.delete(id)
+          resolve(isAlive)
+        }
+        const timer = setTimeout(answer, pingTimeoutMs, false)
+        waiting.set(id, answer)
+        send(id).catch(() => answer(false))
+      }),
+    onPong(id: number): void {
+      // A late answer to a ping that was given up is no mistake; one to a ping that was never sent is.
+      if (id < 1 || id > last) throw new ProtocolError('an answer to a ping that was not sent')
+      waiting.get(id)?.(true)
+    },
+  }
 }

@@ -1,5 +1,6 @@
-/** The words between the runtime and the program that hosts a function: one JSON value a line, over the instance's own socket. */
-/** What a function is told of its surroundings: `context.info`, in the names of this API family. */
+/** The messages between the runtime and the program that hosts a function: JSON in frames, over one connection. */
+
+/** What a function learns about its surroundings as `context.info`, in the names of this API family. */
 export interface ServiceInfo {
   readonly httpPort: number
   readonly nodeId: string
@@ -7,67 +8,51 @@ export interface ServiceInfo {
   readonly serviceType: string
 }
 
-/** Changes of a container's storage. */
-export interface StorageChange {
-  readonly set?: Readonly<Record<string, string>>
-  readonly remove?: readonly string[]
-}
+export type StorageItem = readonly [key: string, value: string]
+
+/** One change of a container's storage, small enough for one frame, or one long value as UTF-8. */
+export type StorageChange =
+  | { readonly set: readonly StorageItem[] }
+  | { readonly remove: readonly string[] }
+  | { readonly setLong: string; readonly value: Uint8Array }
+
+/** A change as a message. The value of `setLong` is in the frames of bytes before it. */
+type ChangeMessage =
+  | { readonly set: readonly StorageItem[] }
+  | { readonly remove: readonly string[] }
+  | { readonly setLong: string }
 
 export interface StartOrder {
   readonly language: 'js' | 'wasm'
-  /** Text of a script, base64 of a WASM module. */
-  readonly source: string
   readonly env: Readonly<Record<string, string>>
   readonly info: ServiceInfo
-  readonly storage: Readonly<Record<string, string>>
-  /** Most bytes of keys and values. */
+  /** Bytes that the storage may hold. */
   readonly quota: number
 }
 
+/** The runtime sends `start`, then the storage, then the source in frames of bytes, then `load`. */
 export type ToFunction =
   | { readonly start: StartOrder }
-  | { readonly changed: StorageChange }
+  | ChangeMessage
+  | { readonly load: true }
   | { readonly done: number; readonly value?: unknown }
   | { readonly failed: number; readonly reason: string }
   | { readonly ping: number }
   | { readonly stop: true }
 
+/** What the host program asks the runtime for; each question is answered with `done` or `failed` and its number. */
+export type Question = (ChangeMessage | { readonly identify: string }) & { readonly ask: number }
+
 export type FromFunction =
+  /** Its sockets are open and its permissions are given up; nothing of the function has run. */
+  | { readonly listening: true }
   | { readonly ready: true }
   | { readonly broken: string }
-  | { readonly write: number; readonly change: StorageChange }
-  | { readonly identify: number; readonly audience: string }
   | { readonly pong: number }
+  | Question
 
-/** Names of the sockets in an instance's folder. */
-export const sockets = { control: 'control', service: 'service', host: 'host' } as const
-
-/** Name that requests over the host socket are addressed to: one that no name server may resolve (RFC 6761 § 6.4). */
+/** Host name of requests over the host socket. No name server may resolve it (RFC 6761 § 6.4). */
 export const runtimeHost = 'runtime.invalid:80'
 
 /** Header that names the URL a function wants to call. */
 export const targetHeader = 'x-selvedge-target'
-
-/** Bytes that an item of the storage counts for: what it holds, and what it costs to hold anything. */
-export const sizeOf = (key: string, value: string): number => 64 + key.length + value.length
-
-/** Splits a stream of text into lines. */
-export function createLineReader(
-  onLine: (line: string) => void,
-  maxLine = Number.POSITIVE_INFINITY,
-): (text: string) => void {
-  let rest = ''
-  return (text) => {
-    // A long line comes in many parts: they are looked at once, when it is whole.
-    if (!text.includes('\n')) rest += text
-    else {
-      const lines = (rest + text).split('\n')
-      rest = lines.pop()!
-      for (const line of lines) onLine(line)
-    }
-    if (rest.length > maxLine) {
-      onLine(rest)
-      rest = ''
-    }
-  }
-}

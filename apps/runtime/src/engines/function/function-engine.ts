@@ -1,7 +1,6 @@
 /** Runs function images: one Deno process an instance, with nothing allowed but its own sockets, in every layer that the host has. */
 import { hash } from 'node:crypto'
-import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
 import type { Blobs } from '../../images/blobs.ts'
@@ -9,10 +8,11 @@ import type { Engine } from '../engine.ts'
 import { openCgroups } from './cgroup.ts'
 import { findDeno } from './find-deno.ts'
 import { startInstance } from './instance.ts'
+import { createRunFolder, findRunFolder } from './instance-folder.ts'
 import { findSandbox, type Sandbox } from './sandbox.ts'
 
 export interface FunctionEngineParts {
-  /** Of the runtime; two runtimes on one machine keep apart by it. */
+  /** The state folder of the runtime; the note about the folder of its sockets is in it. */
   readonly state: string
   /** The bundled host program. */
   readonly program: string
@@ -20,25 +20,17 @@ export interface FunctionEngineParts {
 }
 
 export function createFunctionEngine({ state, program, blobs }: FunctionEngineParts): Engine {
-  const name = `selvedge-${hash('sha256', state, 'hex').slice(0, 12)}`
-  const folder = join(tmpdir(), name)
+  const note = join(state, 'function-sockets')
   let found: Promise<Sandbox> | undefined
+  let folder: string | undefined
   let instances = 0
 
+  // Two runtimes on one machine never share it, however their state folders are spelled.
+  const groupName = () =>
+    `selvedge-${hash('sha256', `${realpathSync(state)} ${process.getuid?.()}`, 'hex').slice(0, 12)}`
+
   function sandbox(): Promise<Sandbox> {
-    found ??= (async () => {
-      const deno = findDeno()
-      if (deno === undefined) {
-        throw new RpcError(
-          'engine_unavailable',
-          `there is no Deno for ${process.platform} on ${process.arch}`,
-          {
-            hint: 'Install the package @deno/linux-x64-glibc or @deno/linux-arm64-glibc; other systems run OCI images only.',
-          },
-        )
-      }
-      return findSandbox(deno, program, name)
-    })()
+    found ??= findDenoSandbox(program, groupName())
     found.catch(() => {
       found = undefined
     })
@@ -48,23 +40,26 @@ export function createFunctionEngine({ state, program, blobs }: FunctionEnginePa
   return {
     async start(plan) {
       const held = await sandbox()
-      openFolder(folder)
+      folder ??= createRunFolder(note)
       return startInstance(plan, held, join(folder, String(++instances)), blobs)
     },
     adopt: async () => undefined,
     async recover() {
+      const left = findRunFolder(note)
       // A run that ended in order left no folder.
-      if (!existsSync(folder)) return
-      // What an earlier run started ended with it. Where the kernel could not see to that, its group or its sockets tell.
-      await openCgroups(name)?.removeAll()
-      rmSync(folder, { recursive: true, force: true })
+      if (left === undefined) return
+      // What an earlier run started ended with it. Where the kernel could not see to that, its group or its sockets do.
+      await openCgroups(groupName())?.removeAll()
+      rmSync(left, { recursive: true, force: true })
+      folder = undefined
     },
     removeData: async () => undefined,
     removeImage: async () => undefined,
     async close() {
       const { cgroups } = (await found?.catch(() => undefined)) ?? {}
       await cgroups?.close()
-      rmSync(folder, { recursive: true, force: true })
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+      rmSync(note, { force: true })
     },
     async describe() {
       try {
@@ -78,14 +73,10 @@ export function createFunctionEngine({ state, program, blobs }: FunctionEnginePa
   }
 }
 
-/** A folder that only this user can have made; others may pass through it, which the sandboxed user needs. */
-function openFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o711 })
-  const { uid } = lstatSync(folder)
-  if (!lstatSync(folder).isDirectory() || uid !== process.getuid?.()) {
-    throw new RpcError('engine_unavailable', `${folder} is not of this user`, {
-      hint: `Somebody else made it: remove it, or set TMPDIR to a folder of your own.`,
-    })
-  }
-  chmodSync(folder, 0o711)
+async function findDenoSandbox(program: string, groupName: string): Promise<Sandbox> {
+  const deno = findDeno()
+  if (deno !== undefined) return findSandbox(deno, program, groupName)
+  throw new RpcError('engine_unavailable', `there is no Deno for ${process.platform} on ${process.arch}`, {
+    hint: 'Install the package @deno/linux-x64-glibc or @deno/linux-arm64-glibc; other systems run OCI images only.',
+  })
 }

@@ -1,173 +1,230 @@
+/** One running function: its process, its sockets, its storage. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chownSync, mkdirSync, rmSync } from 'node:fs'
-import { basename, join } from 'node:path'
-import { Readable } from 'node:stream'
+import { closeSync, openSync } from 'node:fs'
+import { basename } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
+import { caughtFailures } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Instance, Plan, StorageSession } from '../engine.ts'
+import { environment } from './bubblewrap.ts'
 import type { Cgroup } from './cgroup.ts'
-import { createLineReader, type FromFunction, sockets } from './control.ts'
-import { type ControlLine, openControlLine } from './control-line.ts'
+import { type Asked, type ControlLine, openControlLine } from './control-line.ts'
+import { createInstanceFolder, type InstanceFolder } from './instance-folder.ts'
 import { memoryOfTree, watchMemory } from './memory.ts'
-import { commandLine, type Sandbox, userOf } from './sandbox.ts'
+import { awaitEnd, type Ending } from './output.ts'
+import { type CommandLine, commandLine, type Sandbox, userOf } from './sandbox.ts'
 
 const defaultMemoryMb = 128
 const megabyte = 1024 * 1024
-/** Longest line of a log that is taken as one, and how many of the last ones tell why it ended. */
-const maxLine = 8192
-const lastLines = 5
+/** Milliseconds that a program without a control line has to end by itself. */
+const closedGraceMs = 1000
+/** Failures of the device, not of the function: the start is tried again later. */
+const deviceFailures = new Set(['EMFILE', 'ENFILE', 'ENOSPC', 'EDQUOT', 'EAGAIN', 'ENOMEM', 'EIO', 'EROFS'])
+
+interface Starting {
+  readonly plan: Plan
+  readonly sandbox: Sandbox
+  readonly blobs: Blobs
+  readonly folder: InstanceFolder
+  readonly user: number | undefined
+  readonly storage: StorageSession
+  readonly undo: Undo
+}
 
 /**
- * Starts the host program of one instance in its sandbox. Kept once the function answers on its socket.
+ * Starts the host program of one instance in its sandbox. Resolves once the function answers on its socket.
  *
- * @param folder of the instance; it is made, and removed with it
- * @throws RpcError `container_failed`
+ * @param path of the instance's folder; it is made, and removed with the instance
+ * @throws RpcError `container_failed`, `digest_mismatch`, or `engine_unavailable` if the device has no room for it; then nothing
+ *   is left of it
  */
 export async function startInstance(
   plan: Plan,
   sandbox: Sandbox,
-  folder: string,
+  path: string,
   blobs: Blobs,
 ): Promise<Instance> {
-  const { settings, content, host } = plan
-  const { entry } = content
-  if (!entry) throw new RpcError('container_failed', 'the image is no function image')
-  const memoryMb = settings['MCM.MEMORY_MB'] ?? defaultMemoryMb
-  const memoryBytes = memoryMb * megabyte
-  const quota = settings['MCM.STORAGE_MB'] * megabyte
-  const socketOf = (name: keyof typeof sockets) => join(folder, sockets[name])
-  mkdirSync(folder, { mode: 0o700 })
+  const undo = createUndo()
+  const user = sandbox.hasOwnUser ? userOf(path) : undefined
+  let line: ControlLine | undefined
+  try {
+    const folder = createInstanceFolder(path, user)
+    undo.add(folder.remove)
+    const storage = await plan.host.openStorage((change) => line?.sendChange(change))
+    undo.add(storage.close)
+    const host = await plan.host.serve(folder.host, plan)
+    undo.add(host.close)
+    folder.share(folder.host)
+    return await run({ plan, sandbox, blobs, folder, user, storage, undo }, (opened) => {
+      line = opened
+    })
+  } catch (cause) {
+    await undo.run()
+    throw startFailure(cause)
+  }
+}
 
-  const source = Readable.from(blobs.read(entry.digest)).toArray()
+function startFailure(cause: unknown): RpcError {
+  if (cause instanceof RpcError) return cause
+  const { code, message } = cause as NodeJS.ErrnoException
+  const isDevice =
+    (code !== undefined && deviceFailures.has(code)) || (cause as { full?: boolean }).full === true
+  return new RpcError(
+    isDevice ? 'engine_unavailable' : 'container_failed',
+    `the function could not be started: ${message}`,
+    isDevice ? { cause, hint: 'Free disk space, memory or file descriptors; it is tried again.' } : { cause },
+  )
+}
+
+async function run(starting: Starting, onLine: (line: ControlLine) => void): Promise<Instance> {
+  const { plan, sandbox, folder, storage, undo } = starting
+  const { settings } = plan
+  const memoryMb = settings['MCM.MEMORY_MB'] ?? defaultMemoryMb
   const started = Promise.withResolvers<void>()
   started.promise.catch(() => undefined)
-  const fail = (why: string) => started.reject(new RpcError('container_failed', why))
-  let line: ControlLine | undefined
-  const storage = await host.openStorage((changed) => line?.send({ changed }))
+  const fail = (cause: RpcError) => started.reject(cause)
+  let program: Program | undefined
 
-  line = await openControlLine({
-    path: socketOf('control'),
-    // Every character may be escaped, and a change may hold all that is stored.
-    maxMessage: quota * 6 + 65_536,
-    onConnected: ({ send }) =>
-      void source.then(
-        (chunks) =>
-          send({
-            start: {
-              language: entry.language,
-              source: Buffer.concat(chunks as Buffer[]).toString(entry.language === 'js' ? 'utf8' : 'base64'),
-              env: plan.env,
-              info: plan.info,
-              storage: storage.items,
-              quota,
-            },
-          }),
-        (cause: Error) => fail(`the image can't be read: ${cause.message}`),
-      ),
-    onMessage(message, { send }) {
-      if ('ready' in message) started.resolve()
-      else if ('broken' in message)
-        fail(`index.${entry.language} did not load: ${message.broken.slice(0, 500)}`)
-      else void answer(message, storage, plan).then(send)
+  const line = await openControlLine(folder.control, settings['MCM.STORAGE_MB'] * megabyte, {
+    async onListening(own) {
+      try {
+        folder.takeOver()
+        await hand(own, starting)
+      } catch (cause) {
+        fail(startFailure(cause))
+      }
     },
+    onReady: started.resolve,
+    onBroken: (why) =>
+      fail(new RpcError('container_failed', `index.${plan.content.entry?.language} did not load: ${why}`)),
+    answer: (question) => answer(question, storage, plan),
+    onViolation: (why) => program?.kill(why),
+    onClosed: () => void setTimeout(() => program?.kill('it closed its control line'), closedGraceMs).unref(),
   })
-  const hostListener = await host.serve(socketOf('host'), plan)
-  if (process.getuid?.() === 0 && sandbox.hasBubblewrap) chownSync(folder, userOf(folder), userOf(folder))
-
-  const limits = { memoryBytes, cpus: settings['MCM.CPU'], pids: settings['MCM.PIDS'] }
-  const group = sandbox.cgroups?.create(basename(folder), limits)
-  const { file, args } = commandLine(sandbox, folder, memoryMb, group?.joinFiles ?? [])
-  const child = spawn(file, args, {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH, NO_COLOR: '1', DENO_DIR: join(folder, 'deno') },
+  undo.add(line.close)
+  folder.share(folder.control)
+  onLine(line)
+  program = launch(starting, memoryMb)
+  const { ended, kill } = program
+  const gone = ended.then(async ({ why, cause }) => {
+    fail(cause ? startFailure(cause) : new RpcError('container_failed', why))
+    await undo.run()
+    return why
   })
-  let endedBecause: string | undefined
-  const kill = (why: string) => {
-    endedBecause ??= why
-    child.kill('SIGKILL')
-  }
-  const overMemory = `it passed its memory limit of ${memoryMb} MiB (MCM.MEMORY_MB)`
-  const stopWatching = group
-    ? () => undefined
-    : watchMemory(child.pid ?? -1, memoryBytes, () => kill(overMemory))
-  const ended = awaitEnd(child, plan, group, overMemory).then(async (why) => {
-    stopWatching()
-    fail(endedBecause ?? why)
-    line.close()
-    storage.close()
-    await hostListener.close()
-    await group?.remove()
-    rmSync(folder, { recursive: true, force: true })
-    return endedBecause ?? why
-  })
-
   const seconds = settings['MCM.HEALTH_SEC']
-  const patience = setTimeout(
-    () => kill(`it did not listen within ${seconds} s (MCM.HEALTH_SEC)`),
+  const timeout = setTimeout(
+    () => fail(new RpcError('container_failed', `it did not listen within ${seconds} s (MCM.HEALTH_SEC)`)),
     seconds * 1000,
   )
   try {
     await started.promise
   } catch (cause) {
     kill((cause as Error).message)
-    await ended
+    await gone
     throw cause
   } finally {
-    clearTimeout(patience)
+    clearTimeout(timeout)
   }
-
   return {
-    upstream: { socketPath: socketOf('service') },
+    upstream: { socketPath: folder.service },
     isolation: sandbox.layers,
-    ended,
-    memory: async () => group?.memory() ?? memoryOfTree(child.pid!),
+    ended: gone,
+    memory: program.memory,
     responds: line.ping,
     async stop(graceSeconds) {
-      line.send({ stop: true })
+      line.send({ stop: true }).catch(() => undefined)
       const impatient = setTimeout(() => kill('it was stopped by force'), graceSeconds * 1000)
-      await ended
+      await gone
       clearTimeout(impatient)
     },
   }
 }
 
-type Question = Extract<FromFunction, { write: number } | { identify: number }>
+/** Hands the function over to its program: settings, storage, source. The source is verified before it may be loaded. */
+async function hand(line: ControlLine, { plan, blobs, storage }: Starting): Promise<void> {
+  const { entry } = plan.content
+  if (!entry) throw new RpcError('container_failed', 'the image is no function image')
+  const { env, info, settings } = plan
+  await line.send({
+    start: { language: entry.language, env, info, quota: settings['MCM.STORAGE_MB'] * megabyte },
+  })
+  for await (const change of storage.load()) await line.sendChange(change)
+  for await (const chunk of blobs.read(entry.digest)) await line.sendSource(chunk)
+  await line.send({ load: true })
+}
 
-async function answer(question: Question, storage: StorageSession, { host }: Plan) {
-  const id = 'write' in question ? question.write : question.identify
+async function answer(question: Asked, storage: StorageSession, { host }: Plan): Promise<unknown> {
+  if ('identify' in question) return host.identityToken(question.identify)
+  await storage.write(question)
+}
+
+interface Program {
+  /** Ends it; the first reason is the one that is reported. */
+  kill(why: string): void
+  /** Resolves when it has ended; never rejects. */
+  readonly ended: Promise<Ending>
+  memory(): Promise<number | null>
+}
+
+function launch({ plan, sandbox, folder, user, undo }: Starting, memoryMb: number): Program {
+  const { settings } = plan
+  const memoryBytes = memoryMb * megabyte
+  const limits = { memoryBytes, cpus: settings['MCM.CPU'], pids: settings['MCM.PIDS'] }
+  const group = sandbox.cgroups?.create(basename(folder.path), limits)
+  if (group) undo.add(group.remove)
+  const child = spawnHeld(
+    commandLine(sandbox, folder, user, memoryMb, group?.joinFiles ?? []),
+    sandbox.inheritable,
+  )
+  let endedBecause: string | undefined
+  const kill = (why: string) => {
+    endedBecause ??= why
+    child.kill('SIGKILL')
+  }
+  const overMemory = `it passed its memory limit of ${memoryMb} MiB (MCM.MEMORY_MB)`
+  if (!group && child.pid !== undefined) undo.add(watchMemory(child.pid, memoryBytes, () => kill(overMemory)))
+  const ended = awaitEnd(child, plan.log).then((ending) => {
+    const isOver = ending.isHeapFull || wasOutOfMemory(group)
+    return { ...ending, why: endedBecause ?? (isOver ? overMemory : ending.why) }
+  })
+  return { kill, ended, memory: async () => group?.memory() ?? memoryOfTree(child.pid ?? -1) }
+}
+
+const wasOutOfMemory = (group: Cgroup | undefined): boolean => group?.wasOutOfMemory() ?? false
+
+/** @param inheritable descriptors that are replaced by one of nothing, so that the function finds only its own */
+function spawnHeld({ file, args }: CommandLine, inheritable: readonly number[]): ChildProcess {
+  const nothing = openSync('/dev/null', 'r')
   try {
-    if ('write' in question) await storage.write(question.change)
-    return {
-      done: id,
-      ...('identify' in question && { value: host.identityToken(question.audience) }),
-    }
-  } catch (cause) {
-    return { failed: id, reason: (cause as Error).message }
+    const stdio: (string | number)[] = ['ignore', 'pipe', 'pipe']
+    for (const each of inheritable) stdio[each] = nothing
+    return spawn(file, args, {
+      stdio: Array.from(stdio, (each) => each ?? null) as never,
+      env: { PATH: process.env.PATH, ...environment },
+    })
+  } finally {
+    closeSync(nothing)
   }
 }
 
-/** Passes on what the program writes, and is kept with the reason in words once it has ended. */
-function awaitEnd(
-  child: ChildProcess,
-  plan: Plan,
-  group: Cgroup | undefined,
-  overMemory: string,
-): Promise<string> {
-  const last: string[] = []
-  for (const stream of ['stdout', 'stderr'] as const) {
-    const read = createLineReader((text) => {
-      plan.log(stream, text.slice(0, maxLine))
-      if (stream === 'stderr' && text !== '') last.push(text)
-      if (last.length > lastLines) last.shift()
-    }, maxLine)
-    child[stream]?.setEncoding('utf8').on('data', read)
+interface Undo {
+  add(step: () => unknown): void
+  /** Takes the steps once, the last first. A step that fails is reported and keeps none of the others from being taken. */
+  run(): Promise<void>
+}
+
+function createUndo(): Undo {
+  const steps: (() => unknown)[] = []
+  return {
+    add: (step) => void steps.push(step),
+    async run() {
+      for (let step = steps.pop(); step; step = steps.pop()) {
+        try {
+          await step()
+        } catch (cause) {
+          caughtFailures.publish({ where: 'function.cleanup', cause })
+        }
+      }
+    },
   }
-  return new Promise((resolve) => {
-    child.on('error', (cause) => resolve(`it could not be started: ${cause.message}`))
-    child.on('close', (code, signal) => {
-      const isOver = group?.wasOutOfMemory() || last.some((text) => /out of memory|heap limit/i.test(text))
-      const words = last.length > 0 ? `: ${last.join(' | ').slice(0, 500)}` : ''
-      resolve(isOver ? overMemory : `it ended with ${signal ?? `exit code ${code}`}${words}`)
-    })
-  })
 }

@@ -1,7 +1,7 @@
 /** Splits the log stream of the Docker Engine API into lines: frames of `[stream, 0, 0, 0, size (4 bytes)]` and text. */
 import { StringDecoder } from 'node:string_decoder'
 import type { LogStream } from '../engine.ts'
-import { createLineReader } from '../function/control.ts'
+import { createLineReader } from '../log-lines.ts'
 
 const maxLine = 8192
 const headerSize = 8

@@ -1,52 +1,106 @@
-import { createLineReader, type FromFunction, type ToFunction } from '../control.ts'
-import { deno } from './deno.ts'
+import type { FromFunction, Question, StorageChange, ToFunction } from '../control.ts'
+import { createFrameReader, encodeFrame } from '../frames.ts'
+import { chunkBytes } from '../storage-change.ts'
+import { type DenoConnection, deno } from './deno.ts'
+import { decode, encode, OwnMap, parse, stringify } from './own.ts'
 
-type Order = Exclude<ToFunction, { done: number } | { failed: number }>
+/** What the runtime sends that is no answer. */
+export type Order =
+  | Exclude<ToFunction, { done: number } | { failed: number } | { setLong: string }>
+  | Extract<StorageChange, { setLong: string }>
+  | { readonly source: Uint8Array }
 
 export interface Channel {
   send(message: FromFunction): void
-  /** Sends a message that is answered. */
-  ask(message: (id: number) => FromFunction): Promise<unknown>
+  /** Stores a change. Resolves once it is on the disk. */
+  write(change: StorageChange): Promise<unknown>
+  identify(audience: string): Promise<unknown>
 }
 
 /** The line to the runtime. It ends with the runtime, and this program with it. */
-export async function openChannel(path: string, onOrder: (order: Order) => void): Promise<Channel> {
-  const connection = await deno.connect({ transport: 'unix', path })
-  const encoder = new TextEncoder()
-  const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (cause: Error) => void }>()
+export function openChannel(connection: DenoConnection, onOrder: (order: Order) => void): Channel {
+  const waiting = new OwnMap<number, PromiseWithResolvers<unknown>>()
   let last = 0
-  let sending: Promise<unknown> = Promise.resolve()
+  let isSending = false
+  const unsent: Uint8Array[] = []
+  /** Bytes of the long value whose name is still to come. */
+  let long: Uint8Array[] = []
 
-  const send = (message: FromFunction): void => {
-    const bytes = encoder.encode(`${JSON.stringify(message)}\n`)
-    sending = sending.then(async () => {
-      for (let at = 0; at < bytes.length; ) at += await connection.write(bytes.subarray(at))
-    })
+  function put(frame: Uint8Array): void {
+    unsent[unsent.length] = frame
+    if (!isSending) void sendAll()
   }
 
-  const readLine = createLineReader((line) => {
-    const message = JSON.parse(line) as ToFunction
-    if ('done' in message) {
-      waiting.get(message.done)?.resolve(message.value)
-      waiting.delete(message.done)
-    } else if ('failed' in message) {
-      waiting.get(message.failed)?.reject(new Error(message.reason))
-      waiting.delete(message.failed)
+  async function sendAll(): Promise<void> {
+    isSending = true
+    for (let next = 0; next < unsent.length; next++) {
+      const frame = unsent[next]!
+      for (let at = 0; at < frame.length; ) at += await connection.write(frame.subarray(at))
+    }
+    unsent.length = 0
+    isSending = false
+  }
+
+  const send = (message: FromFunction) => put(encodeFrame('message', encode(stringify(message))))
+
+  function ask(question: Question): Promise<unknown> {
+    const asked = Promise.withResolvers<unknown>()
+    waiting.set(question.ask, asked)
+    send(question)
+    return asked.promise
+  }
+
+  function onMessage(message: ToFunction): void {
+    if ('done' in message || 'failed' in message) {
+      const id = 'done' in message ? message.done : message.failed
+      const asked = waiting.get(id)
+      waiting.delete(id)
+      if ('done' in message) asked?.resolve(message.value)
+      else asked?.reject(new Error(message.reason))
+    } else if ('setLong' in message) {
+      onOrder({ setLong: message.setLong, value: joined(long) })
+      long = []
     } else onOrder(message)
-  })
-  const listen = async () => {
-    const decoder = new TextDecoder()
-    for await (const chunk of connection.readable) readLine(decoder.decode(chunk, { stream: true }))
+  }
+
+  async function listen(): Promise<void> {
+    const read = createFrameReader(Number.POSITIVE_INFINITY)
+    const buffer = new Uint8Array(65_536)
+    for (;;) {
+      const count = await connection.read(buffer)
+      if (count === null) return
+      const frames = read(buffer.subarray(0, count))
+      for (let at = 0; at < frames.length; at++) {
+        const { kind, payload } = frames[at]!
+        if (kind === 'message') onMessage(parse(decode(payload)) as ToFunction)
+        else if (kind === 'source') onOrder({ source: payload })
+        else long[long.length] = payload
+      }
+    }
   }
   listen().finally(() => deno.exit(0))
 
   return {
     send,
-    ask: (message) =>
-      new Promise((resolve, reject) => {
-        const id = ++last
-        waiting.set(id, { resolve, reject })
-        send(message(id))
-      }),
+    write(change) {
+      const id = ++last
+      if (!('setLong' in change)) return ask({ ...change, ask: id })
+      const { setLong, value } = change
+      for (let at = 0; at < value.length; at += chunkBytes)
+        put(encodeFrame('bytes', value.subarray(at, at + chunkBytes)))
+      return ask({ setLong, ask: id })
+    },
+    identify: (audience) => ask({ identify: audience, ask: ++last }),
   }
+}
+
+export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  let length = 0
+  for (let at = 0; at < parts.length; at++) length += parts[at]!.length
+  const all = new Uint8Array(length)
+  for (let at = 0, offset = 0; at < parts.length; at++) {
+    all.set(parts[at]!, offset)
+    offset += parts[at]!.length
+  }
+  return all
 }

@@ -1,11 +1,17 @@
-import type { StartOrder } from '../control.ts'
-import { type Channel, openChannel } from './channel.ts'
-import { deno } from './deno.ts'
+import type { StartOrder, StorageChange } from '../control.ts'
+import { type Channel, joined, type Order, openChannel } from './channel.ts'
+import { type DenoServer, deno } from './deno.ts'
 import type { Surroundings } from './handler.ts'
-import { loadScript } from './load.ts'
+import { loadScript, type Serve } from './load.ts'
 import { createFetch } from './outbound.ts'
+import { decode, later, log } from './own.ts'
 import { createStorage, type HeldStorage } from './storage.ts'
 import { hostWasm } from './wasm.ts'
+
+interface Loaded {
+  readonly serve: Serve
+  readonly storage: HeldStorage
+}
 
 /** Hosts the function that the runtime hands over, until it says stop or is gone. */
 export async function hostFunction([
@@ -14,79 +20,98 @@ export async function hostFunction([
   host = '',
 ]: readonly string[]): Promise<void> {
   const background = new Set<Promise<unknown>>()
-  const started = Promise.withResolvers<StartOrder>()
+  const loaded = Promise.withResolvers<Loaded>()
+  let start: StartOrder | undefined
   let storage: HeldStorage | undefined
-  let server: { shutdown(): Promise<void> } | undefined
+  let current: Loaded | undefined
+  const source: Uint8Array[] = []
 
-  const channel: Channel = await openChannel(control, (order) => {
-    if ('start' in order) started.resolve(order.start)
-    else if ('changed' in order) storage?.apply(order.changed)
+  const connection = await deno.connect({ transport: 'unix', path: control })
+  const client = deno.createHttpClient({ proxy: { transport: 'unix', path: host } })
+  const channel: Channel = openChannel(connection, receive)
+  const server: DenoServer = deno.serve(
+    { path: service, onListen: () => undefined, onError: answerFailure },
+    async (request) => {
+      const own = current ?? (await loaded.promise)
+      const response = await own.serve(request)
+      const unsettled = own.storage.settled()
+      if (unsettled) await unsettled
+      return response
+    },
+  )
+  await giveUp([control, service, host])
+  channel.send({ listening: true })
+
+  function receive(order: Order): void {
+    if ('start' in order) {
+      start = order.start
+      storage = createStorage(order.start.quota, channel.write, endAfterFailure)
+    } else if ('source' in order) source[source.length] = order.source
+    else if ('load' in order) void load()
     else if ('ping' in order) channel.send({ pong: order.ping })
-    else void stop()
-  })
-
-  async function stop(): Promise<void> {
-    await server?.shutdown()
-    await Promise.allSettled(background)
-    await Promise.resolve(storage?.settled()).catch(() => undefined)
-    deno.exit(0)
+    else if ('stop' in order) void stop()
+    else storage?.apply(order as StorageChange)
   }
 
-  async function load(order: StartOrder, held: HeldStorage) {
-    const fetch = createFetch(host)
+  async function load(): Promise<void> {
+    try {
+      current = await loadFunction(start!, storage!, joined(source))
+      source.length = 0
+      loaded.resolve(current)
+      channel.send({ ready: true })
+    } catch (cause) {
+      log(cause)
+      const why = (cause as Error)?.message ?? String(cause)
+      channel.send({ broken: String(why).slice(0, 2000) })
+    }
+  }
+
+  async function loadFunction(
+    order: StartOrder,
+    held: HeldStorage,
+    bytes: Uint8Array<ArrayBuffer>,
+  ): Promise<Loaded> {
+    const fetch = createFetch(client)
     globalThis.fetch = fetch
     const around: Surroundings = {
       env: order.env,
       info: order.info,
       storage: held.storage,
       fetch,
-      identityToken: (audience) => channel.ask((identify) => ({ identify, audience: String(audience) })),
+      identityToken: (audience) => channel.identify(String(audience)),
     }
-    if (order.language === 'wasm') return hostWasm(decodeBase64(order.source), around)
-    return loadScript(order.source, around, (task) => {
+    if (order.language === 'wasm') return { serve: await hostWasm(bytes, around), storage: held }
+    const serve = await loadScript(decode(bytes), around, (task) => {
       background.add(task)
       task.finally(() => background.delete(task))
     })
+    return { serve, storage: held }
   }
 
-  try {
-    const order = await started.promise
-    const held = createStorage(
-      order.storage,
-      order.quota,
-      (change) => channel.ask((write) => ({ write, change })),
-      endAfterFailure,
-    )
-    storage = held
-    const serve = await load(order, held)
-    server = deno.serve(
-      { path: service, onListen: () => channel.send({ ready: true }), onError: answerFailure },
-      async (request) => {
-        const response = await serve(request)
-        const unsettled = held.settled()
-        if (unsettled) await unsettled
-        return response
-      },
-    )
-  } catch (cause) {
-    console.error(cause)
-    channel.send({ broken: (cause as Error)?.message ?? String(cause) })
+  async function stop(): Promise<void> {
+    await server.shutdown()
+    await Promise.allSettled(background)
+    await Promise.resolve(storage?.settled()).catch(() => undefined)
+    deno.exit(0)
   }
 }
 
-/** Uint8Array.fromBase64 of ECMAScript 2026, which the compiler does not know yet. */
-const decodeBase64 = (text: string): Uint8Array<ArrayBuffer> =>
-  (Uint8Array as unknown as { fromBase64(text: string): Uint8Array<ArrayBuffer> }).fromBase64(text)
+/** From here on no path of this machine can be opened, made or changed by this process. */
+async function giveUp(paths: readonly string[]): Promise<void> {
+  await deno.permissions.revoke({ name: 'read' })
+  await deno.permissions.revoke({ name: 'write' })
+  for (const path of paths) await deno.permissions.revoke({ name: 'net', host: `unix:${path}` })
+}
 
 /** Memory and disk differ from here on: this program ends, and the next one begins with what is on the disk. */
 function endAfterFailure(cause: unknown): void {
-  console.error('storage', cause)
-  setTimeout(() => deno.exit(1), 100)
+  log('storage', cause)
+  later(() => deno.exit(1), 100)
 }
 
 /** What it is that failed is for the log. */
 function answerFailure(cause: unknown): Response {
-  console.error(cause)
+  log(cause)
   const message = 'the service failed; its log has the cause'
   return Response.json({ error: { code: 500, reason: 'service_failed', message } }, { status: 500 })
 }

@@ -1,19 +1,27 @@
 import { runtimeHost, targetHeader } from '../control.ts'
-import { deno } from './deno.ts'
 
 const maxRedirects = 10
+
+/** Headers that are meant for one origin, and are not sent on to another one (Fetch standard, HTTP-redirect fetch). */
+const credentials = ['authorization', 'cookie', 'proxy-authorization']
 
 /**
  * The `fetch` of functions. This program has no network: a request goes to the runtime over the instance's own socket, which
  * lets it through to the hosts that `MCM.OUTBOUND` lists and to the services of this device.
+ *
+ * @param client of Deno, with the socket as its proxy
  */
-export function createFetch(hostSocket: string): typeof globalThis.fetch {
+export function createFetch(client: unknown): typeof globalThis.fetch {
   const platformFetch = globalThis.fetch
-  let client: unknown
 
-  async function send(target: URL, request: Request, body: Request['body']): Promise<Response> {
-    client ??= deno.createHttpClient({ proxy: { transport: 'unix', path: hostSocket } })
+  async function send(
+    target: URL,
+    request: Request,
+    body: Request['body'],
+    isSameOrigin: boolean,
+  ): Promise<Response> {
     const headers = new Headers(request.headers)
+    if (!isSameOrigin) for (const name of credentials) headers.delete(name)
     headers.set(targetHeader, target.href)
     return platformFetch(`http://${runtimeHost}/`, {
       method: request.method,
@@ -31,8 +39,9 @@ export function createFetch(hostSocket: string): typeof globalThis.fetch {
     let target = new URL(request.url)
     if (target.protocol === 'data:' || target.protocol === 'blob:') return platformFetch(input, init)
     let { body } = request
+    let isSameOrigin = true
     for (let redirects = 0; ; redirects++) {
-      const response = await send(target, request, body)
+      const response = await send(target, request, body, isSameOrigin)
       const refusal = response.headers.get('x-selvedge-refused')
       if (refusal !== null) throw new TypeError(refusal)
       const location = response.headers.get('location')
@@ -43,7 +52,10 @@ export function createFetch(hostSocket: string): typeof globalThis.fetch {
         throw new TypeError(`${target} redirects more than ${maxRedirects} times`)
       if (body !== null)
         throw new TypeError(`${target} redirects a request that has a body; send it to ${location}`)
-      target = new URL(location, target)
+      const next = new URL(location, target)
+      // Never true again: what comes after another origin was chosen by it.
+      isSameOrigin &&= next.origin === target.origin
+      target = next
       body = null
     }
   }

@@ -1,10 +1,11 @@
-import type { StorageChange } from '../control.ts'
-import { sizeOf } from '../control.ts'
+import type { StorageChange, StorageItem } from '../control.ts'
+import { cutChanges, type Grown, maxKeyBytes, sizeOf } from '../storage-change.ts'
+import { decode, encode, OwnMap } from './own.ts'
 
 /** `context.storage`: reads are from memory, and no answer leaves before what it wrote is on the disk. */
 export interface Storage {
   getItem(key: string): string | null
-  /** @throws Error when the quota would be passed; nothing is changed then */
+  /** @throws Error when the quota would be passed, or the key is too long; nothing is changed then */
   setItem(key: string, value: string): void
   removeItem(key: string): void
   eachItem(visit: (key: string, value: string) => void): void
@@ -12,83 +13,107 @@ export interface Storage {
 
 export interface HeldStorage {
   readonly storage: Storage
-  /** Takes over what another instance of the service changed. */
+  /** Takes over what is stored, and what another instance of the service changes. */
   apply(change: StorageChange): void
-  /** Kept once every change made so far is on the disk; undefined where there is none to wait for. */
+  /** Resolves once every change made so far is on the disk; undefined where there is none to wait for. */
   settled(): Promise<unknown> | undefined
 }
 
+/** Bytes that an item counts for; 0 where there is none. */
+const measure = (key: string, value: string | undefined): number =>
+  value === undefined ? 0 : sizeOf(key, value)
+
 export function createStorage(
-  initial: Readonly<Record<string, string>>,
   quota: number,
   write: (change: StorageChange) => Promise<unknown>,
   onFailure: (cause: unknown) => void,
 ): HeldStorage {
-  const items = new Map(Object.entries(initial))
+  const items = new OwnMap<string, string>()
   let size = 0
-  for (const [key, value] of items) size += sizeOf(key, value)
-  let set: Record<string, string> = {}
-  let removed = new Set<string>()
+  /** Keys that were changed and not sent, with their size as it is stored; and those that are on their way. */
+  let touched = new OwnMap<string, number>()
+  let sent = new OwnMap<string, number>()
   let pending: Promise<unknown> | undefined
   let isScheduled = false
 
-  /** Changes of one turn of the event loop travel together. What was refused once stays refused: memory and disk differ. */
+  /** Changes travel together while others are on their way. What was refused once stays refused: memory and disk differ. */
   function schedule(): void {
     if (isScheduled) return
     isScheduled = true
-    const mine = Promise.all([pending, Promise.resolve().then(flush)])
+    const mine = flush(pending)
     pending = mine
     mine.then(() => {
       if (pending === mine) pending = undefined
     }, onFailure)
   }
 
-  function flush(): Promise<unknown> {
-    const change = { set, remove: [...removed] }
-    set = {}
-    removed = new Set()
+  async function flush(before: Promise<unknown> | undefined): Promise<void> {
+    await before
     isScheduled = false
-    return write(change)
+    sent = touched
+    touched = new OwnMap()
+    const set: Grown[] = []
+    const remove: string[] = []
+    sent.forEach((stored, key) => {
+      const value = items.get(key)
+      if (value !== undefined) set[set.length] = { item: [key, value], growth: sizeOf(key, value) - stored }
+      else if (stored > 0) remove[remove.length] = key
+    })
+    const changes = cutChanges(set, remove)
+    for (let at = 0; at < changes.length; at++) await write(changes[at]!)
+    sent = new OwnMap()
+  }
+
+  function change(key: string, value: string | undefined): void {
+    const before = items.get(key)
+    if (before === value) return
+    const own = measure(key, before)
+    const next = size - own + measure(key, value)
+    if (value !== undefined && next > quota && next > size)
+      throw new Error(`storage is full: ${next} of ${quota} bytes; set MCM.STORAGE_MB, or remove items`)
+    size = next
+    if (value === undefined) items.delete(key)
+    else items.set(key, value)
+    if (!touched.has(key)) touched.set(key, own)
+    schedule()
+  }
+
+  /** A change of our own that is not stored yet comes after it, and stays. */
+  function take(key: string, value: string | undefined): void {
+    if (touched.has(key) || sent.has(key)) return
+    size += measure(key, value) - measure(key, items.get(key))
+    if (value === undefined) items.delete(key)
+    else items.set(key, value)
   }
 
   return {
     storage: {
-      getItem: (key) => items.get(String(key)) ?? null,
+      getItem: (key) => items.get(wellFormed(key)) ?? null,
       setItem(rawKey, rawValue) {
-        const key = String(rawKey)
-        const value = String(rawValue)
-        const before = items.get(key)
-        if (before === value) return
-        const next = size - (before === undefined ? 0 : sizeOf(key, before)) + sizeOf(key, value)
-        if (next > quota) {
-          throw new Error(`storage is full: ${next} of ${quota} bytes; set MCM.STORAGE_MB, or remove items`)
-        }
-        size = next
-        items.set(key, value)
-        set[key] = value
-        removed.delete(key)
-        schedule()
+        const key = wellFormed(rawKey)
+        const bytes = encode(key).length
+        if (bytes > maxKeyBytes)
+          throw new Error(`a storage key may have ${maxKeyBytes} bytes; this one has ${bytes}`)
+        change(key, wellFormed(rawValue))
       },
-      removeItem(rawKey) {
-        const key = String(rawKey)
-        const before = items.get(key)
-        if (before === undefined) return
-        size -= sizeOf(key, before)
-        items.delete(key)
-        delete set[key]
-        removed.add(key)
-        schedule()
-      },
+      removeItem: (key) => change(wellFormed(key), undefined),
       eachItem(visit) {
-        for (const [key, value] of [...items]) visit(key, value)
+        const all: StorageItem[] = []
+        items.forEach((value, key) => {
+          all[all.length] = [key, value]
+        })
+        for (let at = 0; at < all.length; at++) visit(all[at]![0], all[at]![1])
       },
     },
-    apply({ set: changed = {}, remove = [] }) {
-      for (const key of remove) items.delete(key)
-      for (const [key, value] of Object.entries(changed)) items.set(key, value)
-      size = 0
-      for (const [key, value] of items) size += sizeOf(key, value)
+    apply(change) {
+      if ('setLong' in change) take(change.setLong, decode(change.value))
+      else if ('remove' in change)
+        for (let at = 0; at < change.remove.length; at++) take(change.remove[at]!, undefined)
+      else for (let at = 0; at < change.set.length; at++) take(change.set[at]![0], change.set[at]![1])
     },
     settled: () => pending,
   }
 }
+
+/** Half of a surrogate pair cannot be stored: it becomes U+FFFD, as everywhere on the web. */
+const wellFormed = (text: unknown): string => decode(encode(String(text)))

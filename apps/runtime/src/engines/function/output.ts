@@ -1,0 +1,52 @@
+/** What the program of an instance writes, and how it ended. */
+import type { ChildProcess } from 'node:child_process'
+import { safely } from '@selvedge/service-kit/safely'
+import type { Plan } from '../engine.ts'
+import { createLineReader } from '../log-lines.ts'
+
+/** Characters of a log line; a longer one is cut into several. */
+const maxLine = 8192
+/** Lines of standard error that tell why the program ended. */
+const lastLines = 5
+
+export interface Ending {
+  /** How it ended, with its last words. */
+  readonly why: string
+  /** What kept it from being started. */
+  readonly cause?: Error
+  /** Whether its last words say that its JavaScript heap was full. */
+  readonly isHeapFull: boolean
+}
+
+/** Passes the program's output to the log of its container. Resolves when the program has ended or could not be started. */
+export function awaitEnd(child: ChildProcess, log: Plan['log']): Promise<Ending> {
+  const last: string[] = []
+  for (const name of ['stdout', 'stderr'] as const) {
+    const read = createLineReader((text) => {
+      log(name, text.slice(0, maxLine))
+      if (name === 'stderr' && text !== '') last.push(text)
+      if (last.length > lastLines) last.shift()
+    }, maxLine)
+    const stream = child[name]
+    stream?.setEncoding('utf8').on(
+      'data',
+      safely('function.output', read, () => stream.destroy()),
+    )
+    stream?.on(
+      'error',
+      safely('function.output', () => stream.destroy()),
+    )
+  }
+  return new Promise((resolve) => {
+    child.on('error', (cause) =>
+      resolve({ why: `it could not be started: ${cause.message}`, cause, isHeapFull: false }),
+    )
+    child.on('close', (code, signal) => {
+      const words = last.length > 0 ? `: ${last.join(' | ').slice(0, 500)}` : ''
+      resolve({
+        why: `it ended with ${signal ?? `exit code ${code}`}${words}`,
+        isHeapFull: last.some((text) => /out of memory|heap limit/i.test(text)),
+      })
+    })
+  })
+}
