@@ -280,7 +280,9 @@ describe('a device that changes hands', () => {
     await old.runtime().unassociateAccount({ edgeAccessToken: token })
     const again = await accessToken(old.stack, old.developer)
     await old.runtime().associateAccount({ edgeAccessToken: again })
-    await expect.poll(async () => (await old.call(basePath, { token: null })).text, { timeout: 10_000 }).toBe('left')
+    await expect
+      .poll(async () => (await old.call(basePath, { token: null })).text, { timeout: 10_000 })
+      .toBe('left')
     await old.stop()
   })
 })

@@ -1,5 +1,5 @@
 /** What every engine must do, tried on both: functions on Deno, and OCI containers on a real Podman. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -128,6 +128,7 @@ describe.each(Object.entries(subjects))('the %s engine', (kind, { needed, create
         }),
         identityToken: () => ({ token: 't', expiresAt: '' }),
         serve: async (path) => {
+          rmSync(path, { force: true })
           const server = createServer()
           await new Promise<void>((resolve) => server.listen(path, resolve))
           return { close: () => new Promise<void>((resolve) => server.close(() => resolve())) }
