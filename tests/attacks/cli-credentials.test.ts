@@ -58,7 +58,7 @@ const run = (cwd: string, args: readonly string[], { lasts = false, env = {} } =
       SELVEDGE_API_KEY: `${secret}-key`,
       ...env,
     },
-    untilNoted: lasts,
+    untilShown: lasts ? 'deployed' : undefined,
   })
 
 /** What each call made a server receive: empty where all is well. */

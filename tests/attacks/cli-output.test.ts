@@ -112,7 +112,7 @@ const run = ({ args, lasts }: Pick<Call, 'args' | 'lasts'>, ...more: string[]): 
       SELVEDGE_IDENTITY_URL: 'http://127.0.0.1:9',
       SELVEDGE_DISCOVERY_URL: 'http://127.0.0.1:9',
     },
-    untilNoted: lasts,
+    untilShown: lasts ? 'deployed' : undefined,
   })
 
 function expectClean(title: string, { out, errors }: Ran): void {

@@ -152,7 +152,7 @@ describe('through its life', () => {
     const { basePath } = await json('container', 'deploy', '--name', 'talker', '--image', 'talker')
     await services.call(`${basePath}/one`)
     await expect
-      .poll(async () => (await run('container', 'logs', idOf('talker'))).out)
+      .poll(async () => (await run('container', 'logs', idOf('talker'))).out, { timeout: 15_000 })
       .toMatch(/\d\d:\d\d:\d\d\.\d{3} {3}GET \/one/)
     expect((await json('container', 'logs', idOf('talker'), '--since', '0s')).lines).toEqual([])
     expect(

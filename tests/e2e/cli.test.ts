@@ -3,9 +3,10 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as jose from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cliEnvOf, runCli } from '../harness/cli.ts'
+import { cliEnvOf, cliPath, runCli } from '../harness/cli.ts'
 import { adminOf } from '../harness/flow.ts'
 import { type Stack, startStack, temporaryFolder } from '../harness/processes.ts'
+import { runIn } from '../harness/run-in.ts'
 
 let stack: Stack
 let clientId: string
@@ -80,6 +81,17 @@ describe('selvedge', () => {
       services: { identity: { answers: true }, discovery: { answers: true } },
     })
     expect((await run(['status'])).out).toMatch(/^runtime .*\naccount .*\ntime {7}trusted/m)
+  })
+
+  it('asks the services that the runtime uses, wherever they listen', async () => {
+    const { checks } = await json(['doctor'])
+    const detailOf = (name: string) =>
+      checks.find((each: { name: string }) => each.name === name) as { ok: boolean; detail: string }
+    expect(detailOf('identity')).toMatchObject({ ok: true, detail: `answers at ${stack.identity.url}` })
+    expect(detailOf('discovery')).toMatchObject({ ok: true, detail: `answers at ${stack.discovery.url}` })
+    const command = [process.execPath, cliPath, 'login', '-v']
+    const { errors } = await runIn(stack.state, command, { env: cliEnvOf(stack), untilShown: 'Code ' })
+    expect(errors).toContain(`${stack.identity.url}/device_authorization`)
   })
 
   it('gets tokens, records locations, makes and checks HMAC codes', async () => {

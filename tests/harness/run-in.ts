@@ -4,15 +4,15 @@ import type { Ran } from './cli.ts'
 export interface RunOptions {
   /** Added to PATH, which is all that is passed on. */
   readonly env?: Record<string, string>
-  /** Ends the program after its first words on standard error: it would go on for ever. */
-  readonly untilNoted?: boolean
+  /** Ends the program once standard error holds this text: it would go on for ever. */
+  readonly untilShown?: string | undefined
 }
 
 /** Runs a program in a folder, without a terminal, for 15 seconds at most. */
 export function runIn(
   cwd: string,
   [program = '', ...args]: readonly string[],
-  { env = {}, untilNoted = false }: RunOptions = {},
+  { env = {}, untilShown }: RunOptions = {},
 ): Promise<Ran> {
   const child = spawn(program, args, {
     cwd,
@@ -25,7 +25,7 @@ export function runIn(
   })
   child.stderr.setEncoding('utf8').on('data', (chunk) => {
     ran.errors += chunk
-    if (untilNoted) child.kill('SIGTERM')
+    if (untilShown !== undefined && ran.errors.includes(untilShown)) child.kill('SIGTERM')
   })
   const limit = setTimeout(() => child.kill('SIGKILL'), 15_000)
   return new Promise((resolve) => {
