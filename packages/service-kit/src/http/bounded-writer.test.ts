@@ -1,0 +1,77 @@
+import { Writable } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import { createBoundedWriter } from './bounded-writer.ts'
+
+/** A stream whose reader takes what it is given only when the test says so. */
+function slowStream() {
+  const taken: string[] = []
+  let next: (() => void) | undefined
+  const stream = new Writable({
+    highWaterMark: 10,
+    decodeStrings: false,
+    write(chunk, _encoding, done) {
+      taken.push(String(chunk))
+      next = done
+    },
+  })
+  const read = async () => {
+    while (next) {
+      const done = next
+      next = undefined
+      done()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  return { stream, taken, read }
+}
+
+const options = { maxBytes: 100, onDropped: (count: number) => `[${count} dropped]` }
+
+describe('a writer for a slow reader', () => {
+  it('passes everything on in order where the reader keeps up', async () => {
+    const { stream, taken, read } = slowStream()
+    const write = createBoundedWriter(stream, options)
+    for (let at = 0; at < 50; at++) {
+      write(`line ${at};`)
+      await read()
+    }
+    expect(taken.join('')).toBe(Array.from({ length: 50 }, (_, at) => `line ${at};`).join(''))
+  })
+
+  it('drops the oldest pieces beyond its limit, and says how many where they are missing', async () => {
+    const { stream, taken, read } = slowStream()
+    const write = createBoundedWriter(stream, options)
+    const all = Array.from({ length: 5000 }, (_, at) => `${String(at).padStart(9, '0')};`)
+    for (const each of all) write(each)
+    expect(stream.writableLength).toBeLessThan(50)
+    await read()
+    const text = taken.join('')
+    const [before = '', count = '0', after = ''] = /^(.*)\[(\d+) dropped\](.*)$/.exec(text)!.slice(1)
+    expect(after).toBe(all.slice(-10).join(''))
+    expect(before.length / 10 + Number(count) + 10).toBe(5000)
+    write('now;')
+    await read()
+    expect(taken.join('')).toBe(`${text}now;`)
+  })
+
+  it('holds no more than its limit, whatever a piece is', async () => {
+    const { stream, taken, read } = slowStream()
+    const write = createBoundedWriter(stream, options)
+    write('first')
+    write('second')
+    write('x'.repeat(1000))
+    await read()
+    expect(taken.join('')).not.toContain('x')
+    expect(taken.at(-1)).toBe('[1 dropped]')
+  })
+
+  it('writes nothing after the end', async () => {
+    const { stream } = slowStream()
+    const write = createBoundedWriter(stream, options)
+    stream.end()
+    write('late')
+    stream.destroy()
+    write('later')
+    stream.emit('drain')
+  })
+})
