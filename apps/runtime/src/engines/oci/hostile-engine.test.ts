@@ -1,0 +1,232 @@
+/** An engine that fails in every way, on a Unix socket of its own: what the runtime opened is closed, and nothing is thrown. */
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readSettings } from '@selvedge/protocol'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Blobs } from '../../images/blobs.ts'
+import type { Engine, Plan } from '../engine.ts'
+import { createFrameReader } from './log-frames.ts'
+import { createOciEngine } from './oci-engine.ts'
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
+
+let folder: string
+let server: Server
+let engine: Engine
+/** Listeners on host sockets, and readers of blobs, that are open. */
+let open: { listeners: number; blobs: number }
+let asked: string[]
+let logged: string[]
+/** What the engine answers, by method and beginning of the path; the first that fits counts. */
+let answers: [string, Answer][]
+
+const json =
+  (value: unknown, status = 200): Answer =>
+  (request, response) => {
+    request.resume()
+    response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value))
+  }
+const running = {
+  State: { Running: true, ExitCode: 0 },
+  Config: { Labels: {} },
+  NetworkSettings: { Ports: { '8080/tcp': [{ HostPort: '1' }] }, Networks: {} },
+}
+const sound: [string, Answer][] = [
+  ['GET /info', json({ ServerVersion: '1', SecurityOptions: ['name=rootless'] })],
+  ['GET /images/', json({})],
+  ['GET /containers/', json(running)],
+  ['POST /containers/create', json({ Id: 'x' }, 201)],
+  ['POST', json({})],
+  ['DELETE', json({})],
+]
+
+const digest = `sha256:${'a'.repeat(64)}`
+const layerSize = 64 * 1024 * 1024
+const config = { rootfs: { diff_ids: [digest] }, config: { Cmd: ['/x'] } }
+async function* readBlob(name: string): AsyncGenerator<Buffer> {
+  open.blobs++
+  try {
+    if (name === 'config') yield Buffer.from(JSON.stringify(config))
+    else for (let sent = 0; sent < layerSize; sent += 65_536) yield Buffer.alloc(65_536)
+  } finally {
+    open.blobs--
+  }
+}
+
+const plan = (env: Record<string, string> = {}): Plan => ({
+  id: 'client-service',
+  revision: 1,
+  content: {
+    kind: 'oci',
+    config: { digest: 'config', size: 1 },
+    layers: [{ digest, size: layerSize, diffId: digest }],
+    entry: null,
+    size: layerSize,
+  },
+  env,
+  settings: readSettings({ 'MCM.HEALTH_SEC': '1', ...env }),
+  info: { httpPort: 1, nodeId: 'n', apiRoot: 'http://127.0.0.1:1', serviceType: 's' },
+  host: {
+    openStorage: async () => ({ items: {}, write: async () => undefined, close: () => undefined }),
+    identityToken: () => ({ token: 't', expiresAt: '' }),
+    serve: async () => {
+      open.listeners++
+      return { close: async () => void open.listeners-- }
+    },
+  },
+  log: (stream, text) => logged.push(`${stream} ${text}`),
+})
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'engine-'))
+  open = { listeners: 0, blobs: 0 }
+  asked = []
+  logged = []
+  answers = []
+  server = createServer((request, response) => {
+    const call = `${request.method} ${request.url?.replace('/v1.41', '')}`
+    asked.push(call)
+    const [, answer] = [...answers, ...sound].find(([start]) => call.startsWith(start)) ?? []
+    ;(answer ?? json({ message: 'not found' }, 404))(request, response)
+  })
+  const socket = join(folder, 'engine.sock')
+  server.listen(socket)
+  await once(server, 'listening')
+  engine = createOciEngine({ state: folder, socket, blobs: { read: readBlob } as unknown as Blobs })
+})
+afterEach(() => {
+  server.close()
+  server.closeAllConnections()
+  rmSync(folder, { recursive: true })
+})
+
+const nothingIsLeft = async () => {
+  await expect.poll(() => open).toEqual({ listeners: 0, blobs: 0 })
+  expect(readdirSync(join(folder, 'oci'))).toEqual([])
+  expect(asked.some((call) => /^DELETE \/containers\/selvedge-.*v=true/.test(call))).toBe(true)
+}
+
+describe('a start fails, and leaves nothing, when the engine', () => {
+  it.each<[string, [string, Answer]]>([
+    ['refuses the container', ['POST /containers/create', json({ message: 'no' }, 500)]],
+    ['refuses to start it', ['POST /containers/selvedge', json({ message: 'no' }, 500)]],
+    ['answers null', ['GET /containers/', json(null)]],
+    ['answers a list', ['GET /containers/', json([])]],
+    ['answers no JSON', ['GET /containers/', (_, response) => response.end('{')]],
+    ['answers in another form', ['GET /containers/', json({ State: { Running: 'yes' } })]],
+    ['publishes no port', ['GET /containers/', json({ ...running, NetworkSettings: { Ports: null } })]],
+    [
+      'publishes a port that is none',
+      [
+        'GET /containers/',
+        json({ ...running, NetworkSettings: { Ports: { '8080/tcp': [{ HostPort: 'x' }] } } }),
+      ],
+    ],
+    [
+      'publishes a port beyond all',
+      [
+        'GET /containers/',
+        json({ ...running, NetworkSettings: { Ports: { '8080/tcp': [{ HostPort: '99999' }] } } }),
+      ],
+    ],
+    ['closes the connection', ['GET /containers/', (_, response) => response.destroy()]],
+    ['refuses with a refusal that is none', ['POST /containers/create', json({ message: 5 }, 500)]],
+  ])('%s', async (_, answer) => {
+    answers = [answer]
+    await expect(engine.start(plan())).rejects.toMatchObject({
+      reason: expect.stringMatching(/^(container_failed|engine_unavailable)$/),
+    })
+    await nothingIsLeft()
+  })
+
+  it('gives the container no address in its network', async () => {
+    answers = [['GET /info', json({ SecurityOptions: [] })]]
+    await expect(engine.start(plan())).rejects.toThrow('this device has no address in the network')
+    await nothingIsLeft()
+    expect(asked.some((call) => /^DELETE \/networks\/selvedge-/.test(call))).toBe(true)
+  })
+
+  it.each<[string, Answer]>([
+    ['refuses it at once', (_, response) => response.writeHead(500).end('{"message":"no"}')],
+    [
+      'closes the connection in the middle',
+      (request, response) => request.once('data', () => response.destroy()),
+    ],
+    ['says that it is loaded, and has not', json({ stream: 'Loaded' })],
+  ])('gets an image and %s: the image is closed', async (_, answer) => {
+    answers = [
+      ['GET /images/', json({ message: 'missing' }, 404)],
+      ['POST /images/load', answer],
+    ]
+    await expect(engine.start(plan())).rejects.toMatchObject({
+      reason: expect.stringMatching(/^(container_failed|engine_unavailable)$/),
+    })
+    await nothingIsLeft()
+  })
+})
+
+describe('a container that runs', () => {
+  it('has its log followed again when the stream ends, and is not read from the start again', async () => {
+    const service = createServer((_, response) => response.end())
+    service.listen(0, '127.0.0.1')
+    await once(service, 'listening')
+    const { port } = service.address() as { port: number }
+    const found = {
+      ...running,
+      NetworkSettings: { Ports: { '8080/tcp': [{ HostPort: String(port) }] } },
+    }
+    const frame = Buffer.concat([Buffer.from([1, 0, 0, 0, 0, 0, 0, 3]), Buffer.from('hi\n')])
+    const logCalls = () => asked.filter((call) => call.includes('/logs?'))
+    answers = [
+      [
+        `GET /containers/${'selvedge'}`,
+        (request, response) => {
+          if (!request.url?.includes('/logs?')) return json(found)(request, response)
+          return logCalls().length < 2 ? response.end(frame) : response.write(frame)
+        },
+      ],
+      [
+        'POST /containers/selvedge',
+        (request, response) => {
+          if (!request.url?.endsWith('/wait')) json({})(request, response)
+        },
+      ],
+    ]
+    const instance = await engine.start(plan())
+    await expect.poll(() => logged, { timeout: 5000 }).toEqual(['stdout hi', 'stdout hi'])
+    expect(logCalls().map((call) => /tail=(\w+)/.exec(call)?.[1])).toEqual(['all', '0'])
+    await instance.stop(0)
+    service.close()
+    service.closeAllConnections()
+    await nothingIsLeft()
+  })
+})
+
+describe('the frames of a log', () => {
+  it('are read in every division, and a frame that claims to be large takes no memory', () => {
+    const lines: string[] = []
+    const bytes = Buffer.concat([
+      Buffer.from([1, 0, 0, 0, 0, 0, 0, 4]),
+      Buffer.from('one\n'),
+      Buffer.from([2, 0, 0, 0, 0, 0, 0, 4]),
+      Buffer.from('two\n'),
+    ])
+    for (let size = 1; size <= bytes.length; size++) {
+      const read = createFrameReader((stream, text) => lines.push(`${stream} ${text}`))
+      for (let at = 0; at < bytes.length; at += size) read(bytes.subarray(at, at + size))
+    }
+    expect(new Set(lines)).toEqual(new Set(['stdout one', 'stderr two']))
+    expect(lines).toHaveLength(2 * bytes.length)
+
+    let kept = 0
+    const read = createFrameReader((_, text) => {
+      kept = Math.max(kept, text.length)
+    })
+    read(Buffer.from([1, 0, 0, 0, 255, 255, 255, 255]))
+    for (let at = 0; at < 1000; at++) read(Buffer.alloc(65_536, 'x'))
+    expect(kept).toBe(8192)
+  })
+})
