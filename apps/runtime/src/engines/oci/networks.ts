@@ -17,12 +17,25 @@ export interface Reach {
   readonly isPublished: boolean
 }
 
-/** @param name of the container, and of its network */
-export async function reachOf(api: EngineApi, name: string, { settings }: Plan): Promise<Reach> {
-  if (settings['MCM.NETWORK'] === 'open') return { network: undefined, isPublished: true }
-  const { SecurityOptions } = await api.read('/info', answers.info)
-  // The networks of an engine without root are in a namespace that the runtime is not in.
-  return { network: name, isPublished: SecurityOptions?.some((each) => /rootless/.test(each)) ?? false }
+export type ReachOf = (api: EngineApi, name: string, plan: Plan) => Promise<Reach>
+
+/**
+ * Decides how the runtime reaches a container; the name is that of the container and of its network. The engine is asked once
+ * whether it runs as root: some take most of a second to answer.
+ */
+export function createReachOf(): ReachOf {
+  const isRootless = new Map<string, boolean>()
+  return async (api, name, { settings }) => {
+    if (settings['MCM.NETWORK'] === 'open') return { network: undefined, isPublished: true }
+    let isPublished = isRootless.get(api.socketPath)
+    if (isPublished === undefined) {
+      const { SecurityOptions } = await api.read('/info', answers.info)
+      // The networks of an engine without root are in a namespace that the runtime is not in.
+      isPublished = SecurityOptions?.some((each) => each.includes('rootless')) ?? false
+      isRootless.set(api.socketPath, isPublished)
+    }
+    return { network: name, isPublished }
+  }
 }
 
 /** Makes the network of a container anew, so that it is none that others prepared. */

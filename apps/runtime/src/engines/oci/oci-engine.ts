@@ -14,8 +14,8 @@ import { followContainer } from './instance.ts'
 import { openLabelSecret } from './label-secret.ts'
 import {
   createNetwork,
+  createReachOf,
   type Reach,
-  reachOf,
   removeNetwork,
   removeUnusedNetworks,
   upstreamOf,
@@ -50,6 +50,7 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
   const folder = join(realpathSync(state), 'oci')
   const owner = shortHash(realpathSync(state))
   const images = createEngineImages(`localhost/selvedge-${owner}`, blobs)
+  const reachOf = createReachOf()
   const nameOf = ({ id, revision }: Plan) => `selvedge-${owner}-${shortHash(id)}-r${revision}`
   const secret = () => openLabelSecret(join(state, 'oci-secret'))
   const filter = (label: string, value: string) =>
