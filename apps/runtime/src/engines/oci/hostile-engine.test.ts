@@ -70,7 +70,7 @@ const plan = (env: Record<string, string> = {}): Plan => ({
   settings: readSettings({ 'MCM.HEALTH_SEC': '1', ...env }),
   info: { httpPort: 1, nodeId: 'n', apiRoot: 'http://127.0.0.1:1', serviceType: 's' },
   host: {
-    openStorage: async () => ({ items: {}, write: async () => undefined, close: () => undefined }),
+    openStorage: () => Promise.reject(new Error('OCI containers have no storage')),
     identityToken: () => ({ token: 't', expiresAt: '' }),
     serve: async () => {
       open.listeners++
