@@ -3,6 +3,7 @@
  * see docs/architecture.md. Nothing is done where no source is newer than what was built.
  */
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -62,7 +63,11 @@ if (stale.length > 0) {
       const bundle = await rolldown({
         input: path.startsWith('/') ? path : join(folder, path),
         platform: isForDeno(name) ? 'neutral' : 'node',
-        resolve: { conditionNames: ['source', 'import', 'node', 'default'] },
+        resolve: {
+          conditionNames: ['source', 'import', 'node', 'default'],
+          // `pg` takes it by require and extends it: what `import` gives is no class.
+          alias: { 'pg-pool': createRequire(import.meta.url).resolve('pg-pool') },
+        },
         external: (id) => id.startsWith('node:') || (id.endsWith('.lazy.ts') && !path.endsWith('.lazy.ts')),
         onLog: (level, log, handle) => (log.code === 'EVAL' ? undefined : handle(level, log)),
       })

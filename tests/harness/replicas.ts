@@ -16,6 +16,8 @@ export interface Replicas {
   readonly all: readonly [Replica, Replica]
   readonly database: string
   readonly keys: string
+  /** Ends all connections to the database, as its restart does. */
+  endConnections(): Promise<number>
   stop(): Promise<void>
 }
 
@@ -82,6 +84,7 @@ export async function startReplicas(args: readonly string[] = []): Promise<Repli
     all,
     database,
     keys,
+    endConnections: () => postgres.endConnections(database),
     async stop() {
       for (const each of all) await each.stop()
       balancer.stop()

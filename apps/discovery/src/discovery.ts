@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import { discoveryPaths } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { getJson } from '@selvedge/service-kit/http'
-import { createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
+import { addHealth, createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { openSql } from '@selvedge/service-kit/sql'
+import { sql } from '@selvedge/service-kit/store'
 import {
   createDpopVerifier,
   createRemoteIssuer,
@@ -58,7 +59,7 @@ export async function startDiscovery(
 
   const shared = { clock, store, registry, tracks, sessions }
   const app = createHttpApp(log, maxBody, fixesEndpoint(shared))
-  app.get(discoveryPaths.health, async () => ({ status: 'ok' }))
+  addHealth(app, discoveryPaths.health, () => database.run(sql`SELECT 1`))
   addSessionsEndpoint(app, {
     ...shared,
     verifier: verifierOf(config.trustedEdgeIssuers, 0),

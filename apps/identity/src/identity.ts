@@ -7,11 +7,12 @@ import { fileURLToPath } from 'node:url'
 import { identityPaths } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { addressOf, getJson } from '@selvedge/service-kit/http'
-import { addFormRoutes, createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
+import { addFormRoutes, addHealth, createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
 import { openSql } from '@selvedge/service-kit/sql'
+import { sql } from '@selvedge/service-kit/store'
 import {
   createDpopVerifier,
   createRemoteIssuer,
@@ -175,7 +176,7 @@ export async function startIdentity(
   })
   addMetadataEndpoints(app, { issuer: ownIssuer, keys, roles })
   addRevocationsEndpoint(app, tenant)
-  app.get(identityPaths.health, async () => ({ status: 'ok' }))
+  addHealth(app, identityPaths.health, () => store.run(sql`SELECT 1`))
 
   const places = createPlaces({ url: config['discovery.url'], clock, log, keys, issuer: ownIssuer })
   const ending: (() => void)[] = [() => places.stop()]

@@ -2,6 +2,7 @@
 
 export { type EventStream, openEventStream } from './event-stream.ts'
 export { addFormRoutes } from './form-routes.ts'
+export { addHealth } from './health.ts'
 export type { HotPath, HotRequest } from './hot-path.ts'
 export { createHttpApp, listenApp } from './http-app.ts'
 export { asOAuth, type ProofOptions, requireNode, requireProof } from './require-proof.ts'

@@ -1,8 +1,18 @@
 /** The SQL store of many machines: PostgreSQL, with the same statements as SQLite. */
-import postgres from 'postgres'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg, {
+  type ClientConfig,
+  type Client as ClientOf,
+  type PoolClient,
+  type PoolConfig,
+  type QueryConfig,
+  type QueryResult,
+} from 'pg'
 import { safely } from '../safely/safely.ts'
 import { type Migrations, newerVersion, type Row, type SqlStore, type Statement } from './sql.ts'
 import { StoreError } from './store-error.ts'
+
+const { Client, DatabaseError, Pool, types } = pg
 
 /** Channel on which replicas wake each other. */
 const channel = 'selvedge'
@@ -11,21 +21,40 @@ const migrationLock = 7_356_435_343
 /** How often a transaction is tried that lost against another one (deadlock, serialization failure). */
 const attempts = 8
 const lostRace = new Set(['40001', '40P01'])
+/** SQLSTATEs of statements that a transaction did not run because an earlier one failed. */
+const inFailedTransaction = '25P02'
+/** Milliseconds: for a connection, and between two attempts to listen again. */
+const times = { connect: 10_000, listenAgain: 500 }
+/** Most statements that are prepared under a name; texts come from templates of ours, so they are few. */
+const maxPrepared = 500
+
+const int8 = 20
+/** Times and counters are BIGINT and stay below 2^53. */
+const typeParsers = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    oid === int8 ? Number : (types.getTypeParser(oid, format as 'text') as (text: string) => unknown),
+}
 
 /**
+ * A connection may end at any time: a restart, a failover, an operator. The statements under way on it are rejected then, and
+ * the next ones get another connection.
+ *
  * @param url `postgres://user:password@host:port/database`; its query may carry what libpq knows, such as `sslmode`
  * @throws StoreError when it can't be reached or is of a newer version
  */
 export async function openPostgres(url: string, migrations: Migrations): Promise<SqlStore> {
   const where = withoutPassword(url)
-  const database = postgres(url, {
-    max: 10,
-    connect_timeout: 10,
-    onnotice: () => undefined,
-    // Times and counters are BIGINT and stay below 2^53.
-    types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
-  })
-  const listeners = new Set<() => void>()
+  const settings = {
+    connectionString: url,
+    connectionTimeoutMillis: times.connect,
+    keepAlive: true,
+    types: typeParsers,
+  }
+  const pool = new Pool({ ...settings, max: 10, pipeline: true } as PoolConfig)
+  // Both report the end of a connection; without a listener it would be thrown.
+  pool.on('error', () => undefined)
+  pool.on('connect', (client) => client.on('error', () => undefined))
+  const prepare = createPrepare()
 
   async function attempt<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
@@ -35,7 +64,7 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
         const { code, message } = cause as { code?: string; message: string }
         if (code !== undefined && lostRace.has(code) && tries < attempts) {
           // A random pause, so that the same two do not meet again at once.
-          await new Promise((resolve) => setTimeout(resolve, Math.random() * 25 * tries))
+          await sleep(Math.random() * 25 * tries)
           continue
         }
         const full = code === '53100' ? 'ENOSPC' : code
@@ -44,19 +73,34 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
     }
   }
 
-  const query = (on: postgres.Sql | postgres.TransactionSql, statement: Statement): Promise<Row[]> =>
-    on
-      .unsafe(toDollars(statement.sql), statement.values as never[], { prepare: true })
-      .then((rows) => [...rows] as Row[])
-
-  try {
-    await database.begin((tx) => migrate(tx, migrations))
-    const wake = () => {
-      for (const each of listeners) each()
+  async function transaction(statements: readonly Statement[]): Promise<Row[][]> {
+    const client = await pool.connect()
+    try {
+      const rows = await inTransaction(client, () => statements.map((each) => client.query(prepare(each))))
+      client.release()
+      return rows
+    } catch (cause) {
+      // A refused statement leaves the connection as it was; anything else may not.
+      client.release(!(cause instanceof DatabaseError))
+      throw cause
     }
-    await database.listen(channel, safely('postgres.wake', wake))
+  }
+
+  const listeners = new Set<() => void>()
+  const wake = () => {
+    for (const each of listeners) each()
+  }
+  let listening: Listening
+  try {
+    const client = await pool.connect()
+    try {
+      await migrate(client, migrations)
+    } finally {
+      client.release(true)
+    }
+    listening = await listen(settings, wake)
   } catch (cause) {
-    await database.end({ timeout: 1 })
+    await pool.end()
     throw new StoreError(`can't open the database ${where}: ${(cause as Error).message}`, {
       cause,
       isUnrepairable: (cause as NodeJS.ErrnoException).code === 'NEWER_VERSION',
@@ -64,32 +108,92 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
   }
 
   return {
-    run: <R extends Row>(statement: Statement) => attempt(() => query(database, statement)) as Promise<R[]>,
-    transaction: (statements) =>
-      attempt(() =>
-        database.begin((tx) => Promise.all(statements.map((each) => query(tx, each)))),
-      ) as Promise<Row[][]>,
+    run: <R extends Row>(statement: Statement) =>
+      attempt(async () => (await pool.query<R>(prepare(statement))).rows),
+    transaction: (statements) => attempt(() => transaction(statements)),
     isShared: true,
     async wakeOthers() {
-      // A hint only: who misses it looks for itself.
-      await database.notify(channel, '').catch(() => undefined)
+      // A hint only: a replica that misses it polls.
+      await pool.query('SELECT pg_notify($1, $2)', [channel, '']).catch(() => undefined)
     },
     onWake: (listener) => void listeners.add(listener),
-    close: () => database.end({ timeout: 5 }),
+    async close() {
+      await listening.stop()
+      await pool.end()
+    },
+  }
+}
+
+/** Runs statements between BEGIN and COMMIT; all of them travel together. @throws the failure of the first that failed */
+async function inTransaction(
+  client: PoolClient,
+  statements: () => Promise<QueryResult<Row>>[],
+): Promise<Row[][]> {
+  const all = await Promise.allSettled([client.query('BEGIN'), ...statements(), client.query('COMMIT')])
+  const failures = all.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
+  const [first] = failures.filter(({ code }) => code !== inFailedTransaction)
+  if (first ?? failures[0]) throw first ?? failures[0]
+  return all.slice(1, -1).map((each) => (each as PromiseFulfilledResult<QueryResult<Row>>).value.rows)
+}
+
+/** A statement with a name under which each connection has it prepared. */
+function createPrepare(): (statement: Statement) => QueryConfig {
+  const names = new Map<string, string>()
+  return ({ sql: text, values }) => {
+    let name = names.get(text)
+    if (name === undefined && names.size < maxPrepared) names.set(text, (name = `s${names.size}`))
+    return { text: toDollars(text), values: [...values], ...(name !== undefined && { name }) }
+  }
+}
+
+interface Listening {
+  stop(): Promise<void>
+}
+
+/** Listens on a connection of its own, which is opened again whenever it ends. @param wake called for every notification */
+async function listen(settings: ClientConfig, wake: () => void): Promise<Listening> {
+  let client: ClientOf
+  let timer: NodeJS.Timeout | undefined
+  let isStopped = false
+
+  async function open(): Promise<void> {
+    client = new Client(settings)
+    client.on('error', () => undefined)
+    client.on('notification', safely('postgres.wake', wake))
+    await client.connect()
+    client.on('end', safely('postgres.end', again))
+    await client.query(`LISTEN ${channel}`)
+    // What was sent in between is lost.
+    wake()
+  }
+  function again(): void {
+    if (isStopped) return
+    timer = setTimeout(() => open().catch(again), times.listenAgain)
+    timer.unref()
+  }
+  await open()
+  return {
+    async stop() {
+      isStopped = true
+      clearTimeout(timer)
+      await client.end().catch(() => undefined)
+    },
   }
 }
 
 /** Brings the tables up to date; of replicas that start together one does it and the others wait. */
-async function migrate(tx: postgres.TransactionSql, migrations: Migrations): Promise<void> {
-  await tx`SELECT pg_advisory_xact_lock(${migrationLock})`
-  await tx`CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)`
-  const [row] = await tx<{ version: number }[]>`SELECT version FROM schema_version`
-  const done = row?.version ?? 0
+async function migrate(client: PoolClient, migrations: Migrations): Promise<void> {
+  await client.query('BEGIN')
+  await client.query(`SELECT pg_advisory_xact_lock(${migrationLock})`)
+  await client.query('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)')
+  const { rows } = await client.query<{ version: number }>('SELECT version FROM schema_version')
+  const done = rows[0]?.version ?? 0
   if (done > migrations.length) throw newerVersion(done, migrations.length)
-  if (done === migrations.length) return
-  for (const step of migrations.slice(done)) await tx.unsafe(step)
-  if (row) await tx`UPDATE schema_version SET version = ${migrations.length}`
-  else await tx`INSERT INTO schema_version VALUES (${migrations.length})`
+  for (const step of migrations.slice(done)) await client.query(step)
+  if (!rows[0]) await client.query(`INSERT INTO schema_version VALUES (${migrations.length})`)
+  else if (done < migrations.length)
+    await client.query(`UPDATE schema_version SET version = ${migrations.length}`)
+  await client.query('COMMIT')
 }
 
 /** `?` as PostgreSQL numbers them. Statements come from templates of ours, so none holds a question mark of another kind. */

@@ -2,7 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Worker } from 'node:worker_threads'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { has, needs } from '../../../../tests/harness/installed.ts'
 import { type PostgresServer, startPostgres } from '../testing/index.ts'
 import { openSql } from './open-sql.ts'
@@ -145,5 +146,82 @@ describe('postgres, opened by several', needs('postgres'), () => {
     await one.wakeOthers()
     await woken
     await Promise.all([one.close(), other.close()])
+  })
+})
+
+describe('postgres, whose connections end', needs('postgres'), () => {
+  it('rejects what is under way, loses no acknowledged write, and goes on; nothing goes unhandled', async () => {
+    const url = await server.createDatabase()
+    const store = await openSql(url, ['CREATE TABLE t (id INTEGER PRIMARY KEY)'])
+    let woken = 0
+    store.onWake(() => woken++)
+    const unhandled: unknown[] = []
+    const note = (cause: unknown) => unhandled.push(cause)
+    for (const event of ['unhandledRejection', 'uncaughtException'] as const) process.on(event, note)
+    const acknowledged: number[] = []
+    let next = 0
+    let refused = 0
+    let isOver = false
+    const write = async (isTransaction: boolean) => {
+      while (!isOver) {
+        const id = ++next
+        const statement = sql`INSERT INTO t VALUES (${id})`
+        const done = isTransaction ? store.transaction([statement, sql`SELECT 1`]) : store.run(statement)
+        await done.then(
+          () => acknowledged.push(id),
+          (cause) => {
+            expect(cause).toBeInstanceOf(StoreError)
+            refused++
+          },
+        )
+      }
+    }
+    const writers = Array.from({ length: 8 }, (_, index) => write(index % 2 === 0))
+    for (let round = 0; round < 30; round++) {
+      const before = acknowledged.length
+      await vi.waitUntil(() => acknowledged.length > before + 20, { timeout: 20_000, interval: 5 })
+      expect(await server.endConnections(url)).toBeGreaterThan(0)
+    }
+    isOver = true
+    await Promise.all(writers)
+    const stored = new Set((await store.run(sql`SELECT id FROM t`)).map(({ id }) => id))
+    expect(acknowledged.filter((id) => !stored.has(id))).toEqual([])
+    expect(refused).toBeGreaterThan(0)
+    const before = woken
+    await vi.waitUntil(
+      async () => {
+        await store.wakeOthers()
+        return woken > before
+      },
+      { timeout: 20_000, interval: 100 },
+    )
+    await store.close()
+    for (const event of ['unhandledRejection', 'uncaughtException'] as const) process.off(event, note)
+    expect(unhandled).toEqual([])
+    console.info(
+      `30 ends of all connections: ${acknowledged.length} acknowledged and stored, ${refused} refused`,
+    )
+  })
+})
+
+describe('sqlite, whose thread ends', () => {
+  it('rejects what is under way, opens the database again with the next call, and closes', async () => {
+    const threads: Worker[] = []
+    const collect = (thread: Worker) => void threads.push(thread)
+    process.on('worker', collect)
+    const store = await openSql(`sqlite:${join(folder, 'thread.db')}`, [
+      'CREATE TABLE t (id INTEGER PRIMARY KEY)',
+    ])
+    await store.run(sql`INSERT INTO t VALUES (1)`)
+    const ending = threads[0]!.terminate()
+    await expect(store.run(sql`SELECT id FROM t`)).rejects.toThrow(StoreError)
+    await ending
+    expect(await store.run(sql`SELECT id FROM t`)).toEqual([{ id: 1 }])
+    expect(threads).toHaveLength(2)
+    await threads[1]!.terminate()
+    // Without its thread it closes as well.
+    await store.close()
+    await expect(store.run(sql`SELECT id FROM t`)).rejects.toThrow('is closed')
+    process.off('worker', collect)
   })
 })

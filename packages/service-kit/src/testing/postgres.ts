@@ -5,12 +5,14 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import postgres from 'postgres'
+import pg from 'pg'
 
 /** A PostgreSQL server of a test: on the loopback, on a free port, in a folder that goes with it. */
 export interface PostgresServer {
   /** Makes an empty database. @returns its URL */
   createDatabase(): Promise<string>
+  /** Ends all connections to a database, as a restart or a failover does (57P01). @returns how many */
+  endConnections(url: string): Promise<number>
   stop(): Promise<void>
 }
 
@@ -64,10 +66,11 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
     errors += chunk
   })
   const urlOf = (database: string) => `postgres://selvedge@127.0.0.1:${port}/${database}`
-  const admin = postgres(urlOf('postgres'), { max: 1, onnotice: () => undefined })
+  const admin = new pg.Pool({ connectionString: urlOf('postgres'), max: 1 })
+  admin.on('error', () => undefined)
   for (let tries = 0; ; tries++) {
     try {
-      await admin`SELECT 1`
+      await admin.query('SELECT 1')
       break
     } catch (cause) {
       if (server.exitCode !== null || tries > 200)
@@ -78,11 +81,18 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
   return {
     async createDatabase() {
       const name = `t${randomUUID().replaceAll('-', '')}`
-      await admin.unsafe(`CREATE DATABASE ${name}`)
+      await admin.query(`CREATE DATABASE ${name}`)
       return urlOf(name)
     },
+    async endConnections(url) {
+      const { rows } = await admin.query(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1',
+        [new URL(url).pathname.slice(1)],
+      )
+      return rows.length
+    },
     async stop() {
-      await admin.end({ timeout: 1 })
+      await admin.end()
       server.kill('SIGINT')
       if (server.exitCode === null) await once(server, 'exit')
       rmSync(folder, { recursive: true, force: true })

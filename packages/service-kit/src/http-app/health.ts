@@ -1,0 +1,36 @@
+import type { FastifyInstance } from 'fastify'
+import { reportFailure } from '../safely/safely.ts'
+
+/** Milliseconds for which an answer stands: a stranger who asks all the time costs the database nothing. */
+const validMs = 1000
+
+/**
+ * The sign of life of a daemon: 200 `{ "status": "ok" }` while its store answers, else 503 `{ "status": "unavailable" }`.
+ *
+ * @param check asks the store; a rejection means that it does not answer
+ */
+export function addHealth(app: FastifyInstance, path: string, check: () => Promise<unknown>): void {
+  let last: Promise<boolean> | undefined
+  let askedAt = Number.NEGATIVE_INFINITY
+
+  async function answers(): Promise<boolean> {
+    try {
+      await check()
+      return true
+    } catch (cause) {
+      reportFailure('health.check', cause)
+      return false
+    }
+  }
+
+  app.get(path, async (_request, reply) => {
+    const now = performance.now()
+    if (!last || now - askedAt > validMs) {
+      askedAt = now
+      last = answers()
+    }
+    if (await last) return { status: 'ok' }
+    reply.code(503)
+    return { status: 'unavailable' }
+  })
+}
