@@ -53,7 +53,8 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
   const pool = new Pool({ ...settings, max: 10, pipeline: true } as PoolConfig)
   // Both report the end of a connection; without a listener it would be thrown.
   pool.on('error', () => undefined)
-  pool.on('connect', (client) => client.on('error', () => undefined))
+  const ignoreEnd = (client: ClientOf) => void client.on('error', () => undefined)
+  pool.on('connect', safely('postgres.connect', ignoreEnd))
   const prepare = createPrepare()
 
   async function attempt<T>(work: () => Promise<T>): Promise<T> {
@@ -168,7 +169,10 @@ async function listen(settings: ClientConfig, wake: () => void): Promise<Listeni
   }
   function again(): void {
     if (isStopped) return
-    timer = setTimeout(() => open().catch(again), times.listenAgain)
+    timer = setTimeout(
+      safely('postgres.listen', () => open().catch(again)),
+      times.listenAgain,
+    )
     timer.unref()
   }
   await open()
