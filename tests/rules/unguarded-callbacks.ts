@@ -83,7 +83,7 @@ const harmless = new Set([
 /** Methods of `log`, which drops what it cannot write. */
 const logMethods = new Set(['debug', 'info', 'warn', 'error'])
 /** Calls whose result is no promise, or one that its function never rejects. */
-const notFloating = new Set(['write', 'end', 'abort', 'runDaemon', 'runService', 'register'])
+const notFloating = new Set(['on', 'write', 'end', 'abort', 'runDaemon', 'runService', 'register'])
 /** Emitters of our own, which catch what their listeners throw. */
 const ownEmitters = new Set(['changes'])
 
