@@ -1,23 +1,9 @@
 /** The local network, played in namespaces of the kernel: two networks, one host on both, nobody with a way out. */
-import { execFileSync } from 'node:child_process'
-import { join } from 'node:path'
-import { createRuntimeClient } from '@selvedge/client'
-import { createNodeFetch } from '@selvedge/client/node'
-import type { NodeRecord } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { accessToken, createDeveloper, type Developer } from '../harness/flow.ts'
 import { needs } from '../harness/installed.ts'
-import { makeNetworks, type Networks } from '../harness/networks.ts'
-import {
-  type Program,
-  root,
-  type Stack,
-  startProgram,
-  startStack,
-  temporaryFolder,
-} from '../harness/processes.ts'
+import { makeNeighbourhood, type Neighbourhood } from '../harness/neighbourhood.ts'
 
-/** Two hosts on the left network, one on the right, one on both; somebody else, and somebody with no account, on the left. */
+/** Two hosts on the left network, one on the right, one on both; on the left also a stranger, and one without account. */
 const hosts = {
   ann: { left: '10.77.1.1' },
   bob: { left: '10.77.1.2', right: '10.77.2.2' },
@@ -27,111 +13,24 @@ const hosts = {
 } as const
 type Host = keyof typeof hosts
 
-interface Device {
-  readonly state: string
-  readonly nodeId: string
-  readonly token: string
-  runtime: Program
-}
-
 describe(
   'link-local discovery between hosts on networks that the kernel makes for the test',
   needs('ip', 'networks'),
   () => {
-    let stack: Stack
-    let networks: Networks
-    const devices = {} as Record<Host, Device>
-    const folders: { remove(): Promise<void> }[] = []
+    let all: Neighbourhood
 
-    /** Made and associated where the services are; from then on without a network that leads anywhere. */
-    async function prepare(host: Host, developer: Developer | undefined): Promise<void> {
-      const folder = await temporaryFolder()
-      folders.push(folder)
-      const env = {
-        SELVEDGE_STATE: folder.path,
-        SELVEDGE_RUNTIME_PORT: '0',
-        SELVEDGE_NAME: host,
-        SELVEDGE_IDENTITY_URL: stack.identity.url,
-        SELVEDGE_DISCOVERY_URL: stack.discovery.url,
-      }
-      const runtime = await startProgram('runtime', env)
-      const client = createRuntimeClient({ url: runtime.url })
-      const { nodeId } = await client.getMe()
-      // Its own account tells the one without where to look: it has to be a caller with some token.
-      const token = await accessToken(
-        { ...stack, runtime },
-        developer ?? (await createDeveloper(stack.state)),
-      )
-      if (developer) {
-        await client.associateAccount({ edgeAccessToken: token })
-        const at = { longitude: '1', latitude: '1', speed: '0', bearing: '0' }
-        expect(await client.updateGps({ edgeAccessToken: token, ...at })).toEqual({ status: 'ok' })
-      }
-      await runtime.stop()
-      devices[host] = { state: folder.path, nodeId, token, runtime: await start(host, folder.path) }
-    }
-
-    const start = (host: Host, state: string) =>
-      startProgram(
-        'runtime',
-        {
-          SELVEDGE_STATE: state,
-          SELVEDGE_RUNTIME_PORT: '0',
-          SELVEDGE_NAME: host,
-          SELVEDGE_IDENTITY_URL: stack.identity.url,
-          SELVEDGE_DISCOVERY_URL: stack.discovery.url,
-          SELVEDGE_LINK_LOCAL: 'true',
-        },
-        [],
-        networks.spaceOf(host),
-      )
-
-    const seenBy = async (host: Host): Promise<readonly NodeRecord[]> => {
-      const { state, token } = devices[host]
-      const fetch = createNodeFetch({ socketPath: join(state, 'runtime.sock') })
-      const client = createRuntimeClient({ url: 'http://localhost', fetch })
-      return (await client.getNodes({ edgeAccessToken: token, cluster: 'linkLocal' })).data
-    }
-    /** What a host sees, in a few words. */
-    const picture = async (host: Host) => {
-      const names = Object.entries(devices).map(([name, { nodeId }]) => [nodeId, name])
-      const known = Object.fromEntries(names) as Record<string, string>
-      const all = (await seenBy(host)).map(
-        ({ nodeId, state, name, addresses }) =>
-          `${known[nodeId] ?? 'nobody'} ${state} ${name} ${addresses.filter((each) => !each.includes(':')).join(' ')}`,
-      )
-      return all.sort()
-    }
+    const device = (host: Host) => all.devices[host]!
     const sees = (host: Host, expected: readonly string[]) =>
-      expect.poll(() => picture(host), { timeout: 20_000, interval: 500 }).toEqual([...expected].sort())
-
-    /** Runs lines of JavaScript on a host, as somebody would who has no runtime of ours. */
-    const play = (host: Host, script: string) =>
-      execFileSync(
-        'ip',
-        ['netns', 'exec', networks.spaceOf(host), process.execPath, '--input-type=module', '-e', script],
-        {
-          cwd: join(root, 'apps/runtime'),
-          encoding: 'utf8',
-          timeout: 20_000,
-        },
-      )
+      expect.poll(() => all.picture(host), { timeout: 20_000, interval: 500 }).toEqual([...expected].sort())
 
     beforeAll(async () => {
-      stack = await startStack()
-      networks = makeNetworks(hosts)
-      const developer = await createDeveloper(stack.state)
-      const stranger = await createDeveloper(stack.state)
-      for (const host of ['ann', 'bob', 'cat'] as const) await prepare(host, developer)
-      await prepare('eve', stranger)
-      await prepare('guy', undefined)
+      all = await makeNeighbourhood(hosts)
+      const account = await all.createAccount()
+      for (const host of ['ann', 'bob', 'cat'] as const) await all.join(host, account)
+      await all.join('eve', await all.createAccount())
+      await all.join('guy', undefined)
     }, 120_000)
-    afterAll(async () => {
-      for (const { runtime } of Object.values(devices)) await runtime.stop()
-      networks?.remove()
-      await stack?.stop()
-      for (const folder of folders) await folder.remove()
-    }, 60_000)
+    afterAll(() => all?.remove(), 60_000)
 
     const bobLeft = 'bob online bob 10.77.1.2'
     const strangers = ['eve seen null 10.77.1.4', 'guy seen null 10.77.1.5']
@@ -144,7 +43,7 @@ describe(
     })
 
     it('what goes over the wire names no account, no name and no service', async () => {
-      const heard = play(
+      const heard = all.play(
         'guy',
         `import { createSocket } from 'node:dgram'
       import { decode, encode } from 'dns-packet'
@@ -157,8 +56,8 @@ describe(
         setTimeout(() => process.exit(), 3000)
       })`,
       )
-      expect(heard).toContain(devices.ann.nodeId)
-      const claims = JSON.parse(Buffer.from(devices.ann.token.split('.')[1]!, 'base64url').toString()) as {
+      expect(heard).toContain(device('ann').nodeId)
+      const claims = JSON.parse(Buffer.from(device('ann').token.split('.')[1]!, 'base64url').toString()) as {
         account_id: string
       }
       expect(heard).not.toContain(claims.account_id)
@@ -166,22 +65,24 @@ describe(
     })
 
     it('an interface that goes down and comes up again', async () => {
-      networks.plug('ann', 'left', false)
+      all.networks.plug('ann', 'left', false)
       await sees('ann', [])
-      networks.plug('ann', 'left', true)
+      all.networks.plug('ann', 'left', true)
       await sees('ann', [bobLeft, ...strangers])
       await sees('bob', ['ann online ann 10.77.1.1', 'cat online cat 10.77.2.3', ...strangers])
     }, 90_000)
 
     it('a node that says goodbye is gone', async () => {
-      await devices.cat.runtime.stop()
-      await expect.poll(() => picture('bob'), { timeout: 20_000 }).not.toContain('cat online cat 10.77.2.3')
-      devices.cat.runtime = await start('cat', devices.cat.state)
+      await device('cat').runtime.stop()
+      await expect
+        .poll(() => all.picture('bob'), { timeout: 20_000 })
+        .not.toContain('cat online cat 10.77.2.3')
+      await all.restart('cat')
       await sees('cat', ['bob online bob 10.77.2.2'])
     })
 
     it('a spoofed announcement gets nowhere: neither a copy, nor a name that is taken, nor a goodbye for somebody else', async () => {
-      play(
+      all.play(
         'eve',
         `import { createSocket } from 'node:dgram'
       import { decode, encode } from 'dns-packet'
@@ -196,11 +97,11 @@ describe(
       ]
       socket.on('message', (packet) => {
         const { answers = [], additionals = [] } = decode(packet)
-        const txt = [...answers, ...additionals].find((each) => each.type === 'TXT' && String(each.data).includes('${devices.bob.nodeId}'))
+        const txt = [...answers, ...additionals].find((each) => each.type === 'TXT' && String(each.data).includes('${device('bob').nodeId}'))
         if (!txt) return
         // What bob seals, from here; his name with other words; and that he is gone.
         send(records('copy.' + type, txt.data))
-        send(records(txt.name, ['v=1', 'id=${devices.bob.nodeId}', 's0=AAAA']))
+        send(records(txt.name, ['v=1', 'id=${device('bob').nodeId}', 's0=AAAA']))
         send(records(txt.name, txt.data, 0))
         send(records('nobody.' + type, ['v=1', 'id=${'e'.repeat(56)}', 's0=AAAA', 'name=trust me']))
         send(records('broken.' + type, ['v=1', 'id=x']))
@@ -212,7 +113,7 @@ describe(
         setTimeout(() => process.exit(), 2500)
       })`,
       )
-      const seen = await picture('ann')
+      const seen = await all.picture('ann')
       expect(seen).toContain(bobLeft)
       expect(seen.filter((each) => each.startsWith('bob'))).toEqual([bobLeft])
       expect(seen.find((each) => each.startsWith('nobody'))).toBe('nobody seen null 10.77.1.4')
@@ -220,7 +121,7 @@ describe(
     })
 
     it('broken packets do no harm', async () => {
-      play(
+      all.play(
         'eve',
         `import { createSocket } from 'node:dgram'
       import { encode } from 'dns-packet'
@@ -245,28 +146,28 @@ describe(
         setTimeout(() => process.exit(), 500)
       })`,
       )
-      for (const { runtime } of Object.values(devices)) expect(runtime.process.exitCode).toBeNull()
-      expect(await picture('ann')).toContain(bobLeft)
-      expect(devices.ann.runtime.errors()).not.toContain('Error')
+      for (const { runtime } of Object.values(all.devices)) expect(runtime.process.exitCode).toBeNull()
+      expect(await all.picture('ann')).toContain(bobLeft)
+      expect(device('ann').runtime.errors()).not.toContain('Error')
     }, 60_000)
 
-    it('a name that is taken: both are found, the newcomer under another one', async () => {
-      await devices.ann.runtime.stop()
-      play(
+    it('a name that another device announces: both are found', async () => {
+      await device('ann').runtime.stop()
+      all.play(
         'guy',
         `import { spawn } from 'node:child_process'
       const script = \`
         import ciao from '@homebridge/ciao'
         const responder = ciao.getResponder({ interface: 'left' })
-        const name = 'selvedge ${devices.ann.nodeId.slice(0, 12)}'
+        const name = 'selvedge ${device('ann').nodeId.slice(0, 12)}'
         await responder.createService({ name, type: 'selvedge', port: 1, hostname: 'taken', txt: { v: '1', id: '${'d'.repeat(56)}' } }).advertise()
         setTimeout(() => responder.shutdown().then(() => process.exit()), 25000)\`
       spawn(process.execPath, ['--input-type=module', '-e', script], { detached: true, stdio: 'ignore' }).unref()
       setTimeout(() => process.exit(), 2000)`,
       )
-      devices.ann.runtime = await start('ann', devices.ann.state)
+      await all.restart('ann')
       await expect
-        .poll(() => picture('bob'), { timeout: 20_000 })
+        .poll(() => all.picture('bob'), { timeout: 20_000 })
         .toEqual(expect.arrayContaining(['ann online ann 10.77.1.1', 'nobody seen null 10.77.1.5']))
     }, 60_000)
   },

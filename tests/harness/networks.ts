@@ -21,15 +21,30 @@ export interface Networks {
   spaceOf(host: string): string
   /** Takes a host's cable out, or puts it in. */
   plug(host: string, bridge: string, isIn: boolean): void
+  disableIpv6(host: string): void
   remove(): void
 }
 
-/** @param hosts the bridges that each host is on, and its address there */
-export function makeNetworks(hosts: Readonly<Record<string, Readonly<Record<string, string>>>>): Networks {
+/** Room for the largest packet of multicast DNS (9,000 bytes) in one frame. */
+const mtu = '9100'
+
+/** The bridges that each host is on, and its address there; with two addresses it has two interfaces on that network. */
+export type Hosts = Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>>
+
+export function makeNetworks(hosts: Hosts): Networks {
   const id = process.pid % 100_000
   const spaceOf = (host: string) => `sv${id}${host}`
   const bridgeOf = (bridge: string) => `sv${id}${bridge}`.slice(0, 15)
   const bridges = [...new Set(Object.values(hosts).flatMap((each) => Object.keys(each)))]
+  function connect(host: string, bridge: string, name: string, address: string): void {
+    const outside = `v${id}${host}${name}`.slice(0, 15)
+    run('link', 'add', outside, 'mtu', mtu, 'type', 'veth', 'peer', 'name', name, 'netns', spaceOf(host))
+    run('link', 'set', outside, 'master', bridgeOf(bridge), 'addrgenmode', 'none', 'up')
+    run('-n', spaceOf(host), 'addr', 'add', `${address}/24`, 'dev', name)
+    run('-n', spaceOf(host), 'link', 'set', name, 'mtu', mtu, 'up')
+    run('-n', spaceOf(host), 'route', 'add', '224.0.0.0/4', 'dev', name, 'metric', `${connected++}`)
+  }
+  let connected = 1
   const remove = () => {
     for (const host of Object.keys(hosts)) ip('netns', 'del', spaceOf(host))
     for (const bridge of bridges) ip('link', 'del', bridgeOf(bridge))
@@ -38,18 +53,15 @@ export function makeNetworks(hosts: Readonly<Record<string, Readonly<Record<stri
     for (const bridge of bridges) {
       // It floods at once, and keeps multicast for all: a switch without snooping.
       run('link', 'add', bridgeOf(bridge), 'type', 'bridge', 'forward_delay', '0', 'mcast_snooping', '0')
-      run('link', 'set', bridgeOf(bridge), 'up')
+      // Without an address of its own: a runtime outside of the test must not be on this network.
+      run('link', 'set', bridgeOf(bridge), 'addrgenmode', 'none', 'up')
     }
     for (const [host, addresses] of Object.entries(hosts)) {
       run('netns', 'add', spaceOf(host))
       run('-n', spaceOf(host), 'link', 'set', 'lo', 'up')
-      for (const [bridge, address] of Object.entries(addresses)) {
-        const outside = `v${id}${host}${bridge}`.slice(0, 15)
-        run('link', 'add', outside, 'type', 'veth', 'peer', 'name', bridge, 'netns', spaceOf(host))
-        run('link', 'set', outside, 'master', bridgeOf(bridge), 'up')
-        run('-n', spaceOf(host), 'addr', 'add', `${address}/24`, 'dev', bridge)
-        run('-n', spaceOf(host), 'link', 'set', bridge, 'up')
-      }
+      for (const [bridge, each] of Object.entries(addresses))
+        for (const [at, address] of [each].flat().entries())
+          connect(host, bridge, at === 0 ? bridge : `${bridge}${at}`, address)
     }
   } catch (cause) {
     remove()
@@ -58,6 +70,8 @@ export function makeNetworks(hosts: Readonly<Record<string, Readonly<Record<stri
   return {
     spaceOf,
     plug: (host, bridge, isIn) => run('-n', spaceOf(host), 'link', 'set', bridge, isIn ? 'up' : 'down'),
+    disableIpv6: (host) =>
+      run('netns', 'exec', spaceOf(host), 'sh', '-c', 'echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6'),
     remove,
   }
 }
