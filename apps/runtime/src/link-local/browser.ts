@@ -1,103 +1,164 @@
-/** Remembers the services of a type that are announced on the local networks. */
-import type { DnsRecord, Message } from './dns.ts'
+/**
+ * Remembers the nodes that announce themselves on the local networks. Everything here is foreign and most of it can be
+ * forged, sender included. So there are two kinds: neighbours of the own account, which prove it by their seal, and strangers.
+ * No stranger takes room from a neighbour, changes it or removes it; and strangers have little room.
+ */
+import type { Announcement, Statement } from './announcement.ts'
+import type { Message } from './dns.ts'
 import type { Origin } from './multicast.ts'
+import type { Network } from './networks.ts'
 
-/** A service that was heard. */
-interface Heard {
-  readonly txt: ReadonlyMap<string, string>
-  /** Address that it was heard from, without zone. */
+/** An announcement that was received. Times are milliseconds of the monotonic clock. */
+export interface Heard extends Announcement {
+  /** Name of the network. */
+  readonly network: string
+  /** Address that it came from, without zone. */
   readonly from: string
-  /** Its addresses on the network that it was heard on. */
-  readonly addresses: readonly string[]
-  /** Milliseconds of the clock of the browser. */
+  readonly firstAt: number
   readonly heardAt: number
 }
 
-interface Entry {
-  txt?: ReadonlyMap<string, string>
-  readonly from: string
-  readonly addresses: Set<string>
-  heardAt: number
-  endsAt: number
+interface Entry extends Heard {
+  readonly endsAt: number
 }
 
 export interface Browser {
+  /** Reads a message; what is none of ours is ignored. */
   receive(message: Message, origin: Origin): void
-  services(): Heard[]
+  /** Whether a neighbour of the own account announced itself from this address. */
+  isSealed(network: Network, address: string): boolean
+  /** Packets had to be dropped: for a while, silence does not mean that a neighbour is gone. */
+  missed(): void
+  /** Forgets everything that was heard on other networks than these. */
+  retain(networks: readonly Network[]): void
+  services(): readonly Heard[]
 }
 
-/** Most services that are remembered. */
-const most = 1000
-/** Milliseconds for which one is remembered that has not said for how long. */
-const usualLife = 120_000
+/** Entries: of strangers by sender and by network, of neighbours by sender and in all. And TXT records read of one packet. */
+const max = {
+  strangers: { sender: 8, all: 100 },
+  sealed: { sender: 16, all: 1000 },
+  packet: 4,
+} as const
+/**
+ * Milliseconds: the longest life of an entry, whatever its TTL (three queries), and of a neighbour while packets are dropped;
+ * and the time within which a node has answered a query.
+ */
+const life = { longest: 180_000, overload: 600_000, answered: 65_000 } as const
 
-/** @param type such as `_selvedge._tcp.local` */
-export function createBrowser(type: string, now: () => number): Browser {
+/**
+ * @param type such as `_selvedge._tcp.local`
+ * @param read reads the strings of a TXT record; must not throw
+ */
+export function createBrowser(
+  type: string,
+  read: (strings: readonly string[], from: string) => Announcement | undefined,
+): Browser {
   const entries = new Map<string, Entry>()
+  /** `network address` of every neighbour of the own account. */
+  let sealedSenders = new Set<string>()
+  let missedAt = Number.NEGATIVE_INFINITY
   const isOurs = (name: string) => name.toLowerCase().endsWith(`.${type}`)
 
-  function forget(): void {
-    for (const [key, { endsAt }] of entries) if (endsAt < now()) entries.delete(key)
+  function isOver({ statement, endsAt, heardAt }: Entry): boolean {
+    const held = statement ? Math.min(missedAt + life.longest, heardAt + life.overload) : endsAt
+    return Math.max(endsAt, held) < performance.now()
   }
 
-  function entryOf(key: string, from: string): Entry {
-    let entry = entries.get(key)
-    if (!entry) {
-      forget()
-      entry = { from, addresses: new Set([from]), heardAt: now(), endsAt: now() + usualLife }
-      if (entries.size < most) entries.set(key, entry)
+  function forget(isGone: (entry: Entry) => boolean): void {
+    const { size } = entries
+    for (const [key, entry] of entries) if (isGone(entry)) entries.delete(key)
+    if (entries.size === size) return
+    const sealed = [...entries.values()].filter(({ statement }) => statement)
+    sealedSenders = new Set(sealed.map(({ network, from }) => `${network} ${from}`))
+  }
+
+  /** Makes room for a new entry. @returns false if there is none */
+  function makeRoom(statement: Statement | undefined, network: string, from: string): boolean {
+    forget(isOver)
+    const rivals = [...entries].filter(([, each]) =>
+      statement ? each.statement : !each.statement && each.network === network,
+    )
+    const limits = statement ? max.sealed : max.strangers
+    const own = rivals.filter(([, each]) => each.network === network && each.from === from).length
+    if (own >= limits.sender) return false
+    if (rivals.length < limits.all) return true
+    const least = statement ? undefined : (newestOfMostCrowded(rivals, own + 1) ?? longestSilent(rivals))
+    if (least !== undefined) entries.delete(least)
+    return least !== undefined
+  }
+
+  function keep(
+    announcement: Announcement,
+    { network: { name: network }, address: from }: Origin,
+    ttl: number,
+  ): void {
+    const { nodeId, statement } = announcement
+    const key = `${network} ${from} ${nodeId}`
+    const known = entries.get(key)
+    if (known?.statement && !statement) return
+    if (ttl === 0) {
+      const isGoodbye = !known?.statement || (statement?.isLeaving && statement.run === known.statement.run)
+      if (known && isGoodbye) forget((each) => each === known)
+      return
     }
-    return entry
-  }
-
-  function addressesOf(target: string, records: readonly DnsRecord[], { network }: Origin): string[] {
-    return records.flatMap((each) => {
-      const isAddress = each.type === 'A' || each.type === 'AAAA'
-      if (!isAddress || each.name.toLowerCase() !== target.toLowerCase()) return []
-      const zoned = each.data.startsWith('fe80:') ? `${each.data}%${network.name}` : each.data
-      return network.holds(zoned) ? [each.data] : []
+    if (statement?.isLeaving) return
+    const isNew = !known || (statement !== undefined && !known.statement)
+    if (isNew && !makeRoom(statement, network, from)) return
+    const heardAt = performance.now()
+    const endsAt = heardAt + Math.min(ttl * 1000, life.longest)
+    entries.set(key, {
+      nodeId,
+      statement,
+      network,
+      from,
+      firstAt: known?.firstAt ?? heardAt,
+      heardAt,
+      endsAt,
     })
+    if (statement) sealedSenders.add(`${network} ${from}`)
   }
 
   return {
     receive({ isResponse, answers, additionals }, origin) {
-      // Who is not at the port of the group speaks for nobody (RFC 6762 § 11).
+      // A sender that is not at the port of the group is no responder (RFC 6762 § 11).
       if (!isResponse || origin.replyAlone) return
-      const { network, address: from } = origin
-      const records = [...answers, ...additionals]
-      const key = (instance: string) => `${network.name} ${from} ${instance.toLowerCase()}`
-      for (const record of records) {
-        if (record.type === 'PTR' && record.name.toLowerCase() === type && isOurs(record.data)) {
-          if (record.ttl === 0) entries.delete(key(record.data))
-          else entryOf(key(record.data), from).endsAt = now() + record.ttl * 1000
-        }
-      }
-      for (const record of records) {
-        if ((record.type !== 'TXT' && record.type !== 'SRV') || !isOurs(record.name) || record.ttl === 0)
-          continue
-        const entry = entryOf(key(record.name), from)
-        entry.heardAt = now()
-        entry.endsAt = Math.max(entry.endsAt, now() + record.ttl * 1000)
-        if (record.type === 'TXT') entry.txt = readStrings(record.data)
-        else for (const each of addressesOf(record.data.target, records, origin)) entry.addresses.add(each)
+      let left: number = max.packet
+      for (const record of [...answers, ...additionals]) {
+        if (record.type !== 'TXT' || !isOurs(record.name)) continue
+        if (left-- === 0) return
+        const announcement = read(record.data, origin.address)
+        if (announcement) keep(announcement, origin, record.ttl)
       }
     },
+    isSealed: ({ name }, address) => sealedSenders.has(`${name} ${address}`),
+    missed() {
+      missedAt = performance.now()
+    },
+    retain(networks) {
+      const names = new Set(networks.map(({ name }) => name))
+      forget(({ network }) => !names.has(network))
+    },
     services() {
-      forget()
-      return [...entries.values()].flatMap(({ txt, from, addresses, heardAt }) =>
-        txt ? [{ txt, from, addresses: [...addresses], heardAt }] : [],
-      )
+      forget(isOver)
+      return [...entries.values()]
     },
   }
 }
 
-/** `key=value` strings; of a key that comes twice the first counts (RFC 6763 § 6.4). */
-function readStrings(strings: readonly string[]): Map<string, string> {
-  const txt = new Map<string, string>()
-  for (const text of strings) {
-    const at = text.indexOf('=')
-    const name = text.slice(0, at).toLowerCase()
-    if (at > 0 && !txt.has(name)) txt.set(name, text.slice(at + 1))
-  }
-  return txt
+/** The entry that was not heard for the longest time, if it did not answer the last query. */
+function longestSilent(rivals: readonly (readonly [string, Entry])[]): string | undefined {
+  const [first] = [...rivals].sort(([, a], [, b]) => a.heardAt - b.heardAt)
+  return first && performance.now() - first[1].heardAt > life.answered ? first[0] : undefined
+}
+
+/** The newest entry of the sender with the most, if it has more than a newcomer would have. */
+function newestOfMostCrowded(
+  rivals: readonly (readonly [string, Entry])[],
+  more: number,
+): string | undefined {
+  const bySender = new Map<string, string[]>()
+  for (const [key, { from }] of rivals) bySender.set(from, [...(bySender.get(from) ?? []), key])
+  const [most = []] = [...bySender.values()].sort((a, b) => b.length - a.length)
+  return most.length > more ? most.at(-1) : undefined
 }

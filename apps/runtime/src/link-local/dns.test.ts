@@ -109,4 +109,101 @@ describe('messages of the DNS', () => {
       }),
     )
   })
+
+  it('costs no more than its bytes, whatever it holds', () => {
+    const usual = cpuOf(ordinary())
+    for (const packet of [
+      pointerChain(2000),
+      manyNames(),
+      shared(),
+      Buffer.concat([head(0, 256), Buffer.alloc(8000)]),
+    ])
+      expect(cpuOf(packet)).toBeLessThan(20 * usual)
+  })
+
+  it('refuses a name with too many pointers, one that is too long, and too many entries', () => {
+    expect(() => decodeMessage(pointerChain(2000))).toThrow('a name is too long')
+    expect(decodeMessage(pointerChain(10)).answers).toHaveLength(2)
+    const label = Buffer.concat([Buffer.from([63]), Buffer.alloc(63, 'x')])
+    const long = Buffer.concat([head(1, 0), label, label, label, label, Buffer.from([0, 0, 12, 0, 1])])
+    expect(() => decodeMessage(long)).toThrow('a name is too long')
+    expect(() => decodeMessage(Buffer.concat([head(200, 57), Buffer.alloc(8000)]))).toThrow(
+      'too many entries',
+    )
+    // In a circle by way of a label.
+    const circle = Buffer.concat([head(1, 0), Buffer.from([1, 0x61, 0xc0, 12, 0, 12, 0, 1])])
+    expect(() => decodeMessage(circle)).toThrow('a name points forwards')
+  })
 })
+
+/** Milliseconds of CPU per kilobyte, of many times. */
+function cpuOf(packet: Buffer): number {
+  const run = (times: number) => {
+    for (let count = 0; count < times; count++) {
+      try {
+        decodeMessage(packet)
+      } catch {
+        // Refused: that has its cost, too.
+      }
+    }
+  }
+  run(50)
+  const before = process.cpuUsage()
+  run(300)
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 300 / packet.length
+}
+
+/** The head of a response. */
+function head(questions: number, answers: number): Buffer {
+  const bytes = Buffer.alloc(12)
+  bytes.writeUInt16BE(0x8400, 2)
+  bytes.writeUInt16BE(questions, 4)
+  bytes.writeUInt16BE(answers, 6)
+  return bytes
+}
+
+const record = (name: Buffer, kind: number, data: Buffer) =>
+  Buffer.concat([name, Buffer.from([0, kind, 0, 1, 0, 0, 0, 60, data.length >> 8, data.length & 255]), data])
+const pointer = (at: number) => Buffer.from([0xc0 | (at >> 8), at & 255])
+const ordinary = () => encodeMessage({ isResponse: true, answers: records })
+
+/** A record whose data are pointers, each to the one before; another one is named by the last of them. */
+function pointerChain(length: number): Buffer {
+  const start = 12 + 11
+  const chain = Buffer.alloc(2 * length)
+  for (let at = 0; at < length; at++) pointer(at === 0 ? 12 : start + 2 * (at - 1)).copy(chain, 2 * at)
+  const named = record(pointer(start + 2 * (length - 1)), 16, Buffer.alloc(0))
+  return Buffer.concat([head(0, 2), record(Buffer.from([0]), 16, chain), named])
+}
+
+/** 250 records with names of 40 labels each, by way of one pointer. */
+function manyNames(): Buffer {
+  const long = Buffer.concat([...Array<Buffer>(40).fill(Buffer.from([1, 0x61])), Buffer.from([0])])
+  const first = record(Buffer.from([0]), 16, long)
+  return Buffer.concat([
+    head(0, 251),
+    first,
+    ...Array<Buffer>(250).fill(record(pointer(23), 12, pointer(23))),
+  ])
+}
+
+/** Services of one host with many addresses. */
+const shared = () =>
+  encodeMessage({
+    isResponse: true,
+    answers: Array.from({ length: 60 }, (_, at) => ({
+      name: `s${at}.${type}`,
+      type: 'SRV' as const,
+      data: { port: 1, target: `${'x'.repeat(60)}.local` },
+      ttl: 1,
+      flush: true,
+    })),
+    additionals: Array.from({ length: 60 }, (_, at) => ({
+      name: `${'x'.repeat(60)}.local`,
+      type: 'A' as const,
+      data: `10.0.0.${at}`,
+      ttl: 1,
+      flush: true,
+    })),
+  })

@@ -31,8 +31,8 @@ export interface Message {
   readonly additionals: readonly DnsRecord[]
 }
 
-/** Most of anything in one packet, and most labels and jumps of one name. */
-const most = { entries: 200, labels: 40 } as const
+/** Entries of one packet; bytes of one name (RFC 1035 § 2.3.4), and its labels and pointers: a reversed IPv6 address has 35. */
+const max = { entries: 256, nameBytes: 255, nameParts: 48 } as const
 const topBit = 0x8000
 const internet = 1
 
@@ -108,14 +108,20 @@ function encodeIpv6(address: string): Buffer {
   return shorts(...[...left, ...middle, ...right].slice(0, 8))
 }
 
-/** @throws Error where it is no message */
+/**
+ * Decodes a message in time and memory linear in its bytes, whatever they are.
+ *
+ * @throws Error if the packet is not a message, or exceeds a limit
+ */
 export function decodeMessage(packet: Buffer): Message {
-  const counts = [4, 6, 8, 10].map((at) => packet.readUInt16BE(at))
-  if (counts.some((count) => count > most.entries)) throw new Error('it has too many entries')
+  const [asked = 0, ...counts] = [4, 6, 8, 10].map((at) => packet.readUInt16BE(at))
+  if (counts.reduce((sum, count) => sum + count, asked) > max.entries)
+    throw new Error('it has too many entries')
+  const names = new Names(packet)
   let at = 12
   const questions: Question[] = []
-  for (let left = counts[0]!; left > 0; left--) {
-    const { name, end } = decodeName(packet, at)
+  for (let left = asked; left > 0; left--) {
+    const { name, end } = names.read(at)
     const type = nameOfType.get(packet.readUInt16BE(end))
     if (type) questions.push({ name, type })
     at = end + 4
@@ -123,15 +129,14 @@ export function decodeMessage(packet: Buffer): Message {
   const section = (count: number): DnsRecord[] => {
     const records: DnsRecord[] = []
     for (let left = count; left > 0; left--) {
-      const { name, end } = decodeName(packet, at)
+      const { name, end } = names.read(at)
       const type = nameOfType.get(packet.readUInt16BE(end))
       const flush = (packet.readUInt16BE(end + 2) & topBit) !== 0
       const ttl = packet.readUInt32BE(end + 4)
-      const length = packet.readUInt16BE(end + 8)
       const start = end + 10
-      at = start + length
+      at = start + packet.readUInt16BE(end + 8)
       if (at > packet.length) throw new Error('a record is cut off')
-      const data = decodeData(packet, type, start, length)
+      const data = decodeData(packet.subarray(start, at), type, (offset) => names.read(start + offset).name)
       if (data !== undefined) records.push({ name, type, ttl, flush, data } as DnsRecord)
     }
     return records
@@ -140,49 +145,84 @@ export function decodeMessage(packet: Buffer): Message {
     id: packet.readUInt16BE(0),
     isResponse: (packet.readUInt16BE(2) & topBit) !== 0,
     questions,
-    answers: section(counts[1]!),
-    authorities: section(counts[2]!),
-    additionals: section(counts[3]!),
+    answers: section(counts[0]!),
+    authorities: section(counts[1]!),
+    additionals: section(counts[2]!),
   }
 }
 
 function decodeData(
-  packet: Buffer,
+  bytes: Buffer,
   type: TypeName | undefined,
-  start: number,
-  length: number,
+  nameAt: (offset: number) => string,
 ): DnsRecord['data'] | undefined {
-  const bytes = packet.subarray(start, start + length)
-  if (type === 'PTR') return decodeName(packet, start).name
-  if (type === 'SRV') return { port: bytes.readUInt16BE(4), target: decodeName(packet, start + 6).name }
-  if (type === 'A' && length === 4) return bytes.join('.')
-  if (type === 'AAAA' && length === 16) return decodeIpv6(bytes)
+  if (type === 'PTR') return nameAt(0)
+  if (type === 'SRV') return { port: bytes.readUInt16BE(4), target: nameAt(6) }
+  if (type === 'A' && bytes.length === 4) return bytes.join('.')
+  if (type === 'AAAA' && bytes.length === 16) return decodeIpv6(bytes)
   if (type !== 'TXT') return undefined
   const strings: string[] = []
-  for (let at = 0; at < length; at += 1 + bytes[at]!)
+  for (let at = 0; at < bytes.length; at += 1 + bytes[at]!)
     strings.push(bytes.toString('utf8', at + 1, at + 1 + bytes[at]!))
   return strings
 }
 
-/** Names point back into the packet (RFC 1035 § 4.1.4); each jump goes further back, so that none goes on for ever. */
-function decodeName(packet: Buffer, start: number): { name: string; end: number } {
-  const labels: string[] = []
-  let end: number | undefined
-  for (let at = start, limit = start; labels.length <= most.labels; ) {
-    const length = packet.readUInt8(at)
-    if (length === 0) return { name: labels.join('.'), end: end ?? at + 1 }
-    if (length >= 0xc0) {
-      end ??= at + 2
-      at = packet.readUInt16BE(at) & 0x3fff
-      if (at >= limit) throw new Error('a name points forwards')
-      limit = at
-    } else if (length < 64) {
-      if (at + 1 + length > packet.length) throw new Error('a name is cut off')
-      labels.push(packet.toString('utf8', at + 1, at + 1 + length).replaceAll('.', '\\.'))
-      at += 1 + length
-    } else throw new Error('a label is of an unknown kind')
+interface Name {
+  readonly name: string
+  /** Where the entry goes on after it. */
+  readonly end: number
+  /** Bytes of its labels, and the labels and pointers that it consists of. */
+  readonly bytes: number
+  readonly parts: number
+}
+
+/**
+ * The names of one packet. They point back into it (RFC 1035 § 4.1.4), so that many names may lead through the same bytes:
+ * what begins at an offset is decoded once.
+ */
+class Names {
+  readonly #packet: Buffer
+  readonly #known = new Map<number, Name>()
+
+  constructor(packet: Buffer) {
+    this.#packet = packet
   }
-  throw new Error('a name is too long')
+
+  /**
+   * @param limit a pointer has to lead to before this offset: each one leads further back, so that none goes in a circle
+   * @param partsLeft labels and pointers that may still come
+   */
+  read(at: number, limit: number = at, partsLeft: number = max.nameParts): Name {
+    const known = this.#known.get(at)
+    const found = known ?? this.#decode(at, limit, partsLeft)
+    if (found.parts > partsLeft || found.bytes > max.nameBytes) throw new Error('a name is too long')
+    if (!known) this.#known.set(at, found)
+    return found
+  }
+
+  #decode(at: number, limit: number, partsLeft: number): Name {
+    if (partsLeft <= 0) throw new Error('a name is too long')
+    const packet = this.#packet
+    const length = packet.readUInt8(at)
+    if (length === 0) return { name: '', end: at + 1, bytes: 1, parts: 1 }
+    if (length >= 0xc0) {
+      const target = packet.readUInt16BE(at) & 0x3fff
+      if (target >= limit) throw new Error('a name points forwards')
+      const rest = this.read(target, target, partsLeft - 1)
+      return { ...rest, end: at + 2, parts: rest.parts + 1 }
+    }
+    const next = at + 1 + length
+    if (length >= 64) throw new Error('a label is of an unknown kind')
+    if (next > packet.length) throw new Error('a name is cut off')
+    const label = packet.toString('utf8', at + 1, next).replaceAll('.', '\\.')
+    const { name, end, bytes, parts } = this.read(next, limit, partsLeft - 1)
+    return {
+      name: name === '' ? label : `${label}.${name}`,
+      end,
+      bytes: bytes + 1 + length,
+      parts: parts + 1,
+    }
+  }
 }
 
 /** In the shortest form, as the system writes addresses (RFC 5952). */

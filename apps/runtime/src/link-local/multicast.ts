@@ -1,18 +1,25 @@
 /**
- * The multicast DNS of the local networks (RFC 6762): a socket for each interface and family, so that what goes out on which
- * network is chosen, and not left to the routes. A peer is of the network that its address is of, since the system hands
- * every socket of the port what comes in on any of them.
+ * The multicast DNS of the local networks (RFC 6762): a socket for each link, so that what goes out on which network is
+ * chosen, and not left to the routes. What comes in is foreign: each packet has to be on-link, within the budget of its
+ * sender and of all senders, and about us, before it is decoded.
  */
-import type { RemoteInfo, Socket } from 'node:dgram'
+import type { RemoteInfo } from 'node:dgram'
+import { createBudget } from './budget.ts'
 import { decodeMessage, encodeMessage, type Message } from './dns.ts'
-import type { Network } from './networks.ts'
+import { type LinkSocket, multicastPort, openLinkSocket, type Trouble } from './link-socket.ts'
+import type { Link, Network } from './networks.ts'
 
-const port = 5353
-const groups = { udp4: '224.0.0.251', udp6: 'ff02::fb' } as const
 /** Largest packet that is read, in bytes (RFC 6762 § 17). */
-const largest = 9000
-/** Milliseconds within which the same from the same sender is the same. */
-const sameWithin = 50
+const maxPacketBytes = 9000
+/** A packet that is about us spells one of these names. All others cost this search, and no more. */
+const aboutUs = /selvedge|_dns-sd/i
+/** Packets that are decoded. Neighbours of the own account have a budget of their own, so that no flood uses it up. */
+const received = {
+  strangers: { each: { burst: 40, perSecond: 20 }, all: { burst: 400, perSecond: 200 } },
+  sealed: { each: { burst: 40, perSecond: 20 }, all: { burst: 2000, perSecond: 1000 } },
+}
+/** Unicast answers: a question with a forged sender makes one go to somebody who did not ask, and it is larger. */
+const unicast = { each: { burst: 5, perSecond: 2 }, all: { burst: 20, perSecond: 10 } }
 
 type Outgoing = Parameters<typeof encodeMessage>[0]
 
@@ -21,106 +28,94 @@ export interface Origin {
   readonly network: Network
   /** Without zone. */
   readonly address: string
-  /** Answers one who does not listen to the group (RFC 6762 § 6.7); undefined where he does. */
+  /** Answers a querier that does not listen to the group (RFC 6762 § 6.7); undefined for one that does. */
   readonly replyAlone: ((message: Outgoing) => void) | undefined
 }
 
 export interface Multicast {
-  /** @param network all of them where it is left out */
+  /** Opens the sockets: from here on there are messages. */
+  open(): void
+  /** @param network all of them by default */
   send(message: Outgoing, network?: Network): void
   close(): void
 }
 
 export interface MulticastParts {
   readonly networks: readonly Network[]
+  /** Whether an address is one of a neighbour of the own account. */
+  readonly isSealed: (network: Network, address: string) => boolean
   readonly onMessage: (message: Message, origin: Origin) => void
-  /** Called for each socket that is ready to send. */
+  /** Called when a packet about us was dropped because a budget is used up. */
+  readonly onDropped: () => void
+  /** Called for each network that packets may be sent on (again). */
   readonly onReady: (network: Network) => void
-  readonly onTrouble: (network: string, cause: Error) => void
+  readonly onTrouble: (trouble: Trouble) => void
 }
 
-interface Line {
-  readonly network: Network
-  readonly family: 'udp4' | 'udp6'
-  readonly socket: Socket
-  isReady: boolean
-}
-
-/** Loaded when it is needed: a start does not wait for it. */
-const dgram = () => process.getBuiltinModule('node:dgram')
-
-export function openMulticast({ networks, onMessage, onReady, onTrouble }: MulticastParts): Multicast {
-  /** What came over several sockets at once is one packet. */
-  let last: { packet: Buffer; from: string; at: number } | undefined
-
-  function open(family: Line['family'], network: Network, address: string): Line {
-    const socket = dgram().createSocket({ type: family, reuseAddr: true, ipv6Only: family === 'udp6' })
-    const line: Line = { network, family, socket, isReady: false }
-    socket.on('error', (cause) => {
-      // An interface that went away: the next look at the networks finds out.
-      onTrouble(network.name, cause)
-      end(line)
-    })
-    socket.on('message', (packet, info) => receive(line, packet, info))
-    socket.bind(port, () => {
-      try {
-        socket.addMembership(groups[family], address)
-        socket.setMulticastInterface(address)
-        socket.setMulticastTTL(255)
-        line.isReady = true
-        onReady(network)
-      } catch (cause) {
-        onTrouble(network.name, cause as Error)
-      }
-    })
-    return line
+export function createMulticast(parts: MulticastParts): Multicast {
+  const budgets = {
+    strangers: createBudget(received.strangers),
+    sealed: createBudget(received.sealed),
+    unicast: createBudget(unicast),
   }
 
-  function receive(line: Line, packet: Buffer, { address: source, port: from }: RemoteInfo): void {
-    const network = networks.find((each) => each.holds(source))
-    if (!network || packet.length > largest) return
-    const origin = `${source} ${from}`
-    const at = performance.now()
-    if (last?.from === origin && at - last.at < sameWithin && last.packet.equals(packet)) return
-    last = { packet, from: origin, at }
-    let message: Message
-    try {
-      message = decodeMessage(packet)
-    } catch {
+  let sockets: readonly LinkSocket[] = []
+
+  function receive(socket: LinkSocket, packet: Buffer, { address: source, port }: RemoteInfo): void {
+    // Port 0 cannot be answered.
+    if (port === 0 || packet.length > maxPacketBytes) return
+    // The system hands each packet to every socket of the port: only the first one on the link of the sender reads it.
+    if (sockets.find((each) => each.isReady() && each.link.holds(source)) !== socket) return
+    if (!aboutUs.test(packet.toString('latin1'))) return
+    const { network } = socket
+    const address = source.split('%')[0]!
+    const budget = parts.isSealed(network, address) ? budgets.sealed : budgets.strangers
+    if (!budget.take(source)) {
+      parts.onDropped()
       return
     }
-    const replyAlone = (answer: Outgoing) =>
-      line.socket.send(encodeMessage(answer), from, source, () => undefined)
-    onMessage(message, {
+    const message = decoded(packet)
+    if (!message) return
+    const replyAlone = (answer: Outgoing) => {
+      if (budgets.unicast.take(source)) socket.sendTo(encodeMessage(answer), port, source)
+    }
+    parts.onMessage(message, {
       network,
-      address: source.split('%')[0]!,
-      replyAlone: from === port ? undefined : replyAlone,
+      address,
+      replyAlone: port === multicastPort ? undefined : replyAlone,
     })
   }
 
-  function end(line: Line): void {
-    line.isReady = false
-    try {
-      line.socket.close()
-    } catch {
-      // Closed already.
-    }
+  function open(network: Network, link: Link): LinkSocket {
+    const socket = openLinkSocket({
+      network,
+      link,
+      onPacket: (packet, source) => receive(socket, packet, source),
+      onReady: () => parts.onReady(network),
+      onTrouble: parts.onTrouble,
+    })
+    return socket
   }
 
-  const lines = networks.flatMap((network) => [
-    ...network.ipv4.map((address) => open('udp4', network, address)),
-    ...(network.hasIpv6 ? [open('udp6', network, `::%${network.name}`)] : []),
-  ])
-
   return {
+    open() {
+      sockets = parts.networks.flatMap((network) => network.links.map((link) => open(network, link)))
+    },
     send(message, network) {
       const packet = encodeMessage(message)
-      for (const line of lines) {
-        if (!line.isReady || (network && line.network !== network)) continue
-        // Without a route there is nobody to hear it.
-        line.socket.send(packet, port, groups[line.family], () => undefined)
-      }
+      for (const socket of sockets) if (!network || socket.network === network) socket.send(packet)
     },
-    close: () => lines.forEach(end),
+    close() {
+      for (const socket of sockets) socket.close()
+    },
+  }
+}
+
+/** Undefined if the packet is not a DNS message. */
+function decoded(packet: Buffer): Message | undefined {
+  try {
+    return decodeMessage(packet)
+  } catch {
+    return undefined
   }
 }

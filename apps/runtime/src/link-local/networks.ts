@@ -1,14 +1,20 @@
 /** The networks that this device is on. */
 import { networkInterfaces } from 'node:os'
 
+/** One family on one interface, for a socket of its own. */
+export interface Link {
+  readonly family: 'udp4' | 'udp6'
+  /** Selects the interface: an IPv4 address, or `::%name`. */
+  readonly address: string
+  /** Whether a peer's address, with zone as sockets report it, is on this link. */
+  holds(address: string): boolean
+}
+
 export interface Network {
   readonly name: string
-  /** Addresses without zone. */
+  /** Addresses without zone; those that announcements are sent from come first. */
   readonly addresses: readonly string[]
-  readonly ipv4: readonly string[]
-  readonly hasIpv6: boolean
-  /** Whether an address, as a socket tells it, is of this network. */
-  holds(address: string): boolean
+  readonly links: readonly Link[]
 }
 
 /** @param wanted names of interfaces; empty: every one but the loopback */
@@ -17,25 +23,37 @@ export function currentNetworks(wanted: readonly string[]): Network[] {
     const all = list.filter(({ internal }) => !internal)
     if (all.length === 0 || (wanted.length > 0 && !wanted.includes(name))) return []
     const ipv4 = all.filter(({ family }) => family === 'IPv4')
-    const holds = (address: string) => {
-      if (address.includes(':')) return address.startsWith('fe80:') && address.endsWith(`%${name}`)
-      return ipv4.some((own) => sharesSubnet(own.address, own.netmask, address))
-    }
-    return {
-      name,
-      addresses: all.map(({ address }) => address),
-      ipv4: ipv4.map(({ address }) => address),
-      hasIpv6: all.some(({ family }) => family === 'IPv6'),
-      holds,
-    }
+    const ipv6 = all.filter(({ family }) => family === 'IPv6').map(({ address }) => address)
+    const links = ipv4.map(({ address, netmask }) => linkOf(address, netmask))
+    if (ipv6.length > 0) links.push(localLinkOf(name))
+    const local = ipv6.filter(isLocal)
+    const addresses = new Set([...ipv4.map(({ address }) => address), ...local, ...ipv6])
+    return { name, addresses: [...addresses], links }
   })
 }
 
-/** Whether an IPv4 address is on the network of another one. */
-export function sharesSubnet(own: string, netmask: string, address: string): boolean {
+/** Whether an address without zone is on one of the links of a network. */
+export const holds = ({ name, links }: Network, address: string): boolean =>
+  links.some((link) => link.holds(isLocal(address) ? `${address}%${name}` : address))
+
+/** The link of an IPv4 address: its subnet. */
+export function linkOf(address: string, netmask: string): Link {
   const mask = toNumber(netmask)
-  return (toNumber(own) & mask) === (toNumber(address) & mask)
+  const subnet = toNumber(address) & mask
+  return {
+    family: 'udp4',
+    address,
+    holds: (peer) => !peer.includes(':') && (toNumber(peer) & mask) === subnet,
+  }
 }
+
+const localLinkOf = (name: string): Link => ({
+  family: 'udp6',
+  address: `::%${name}`,
+  holds: (peer) => isLocal(peer) && peer.endsWith(`%${name}`),
+})
+
+const isLocal = (address: string): boolean => address.startsWith('fe80:')
 
 /** Whether two lists are of the same networks with the same addresses. */
 export const isSame = (a: readonly Network[], b: readonly Network[]): boolean => describe(a) === describe(b)

@@ -1,82 +1,72 @@
 /**
- * Announces one service on the local networks, and answers who asks for it (RFC 6762 §§ 6, 8 to 10; RFC 6763). Its name is
- * looked for first; where somebody has it, another one is taken.
+ * Announces one service on the local networks, and answers queries for it (RFC 6762 §§ 6, 8 to 10). It never gives up its
+ * name: that carries the node ID, so another device that answers for it is wrong, and its answers are contradicted.
  */
+import { safely } from '@selvedge/service-kit/safely'
 import type { DnsRecord, Message } from './dns.ts'
 import type { Multicast, Origin } from './multicast.ts'
 import type { Network } from './networks.ts'
+import type { Kind, OwnRecords } from './own-records.ts'
 
 export interface ResponderParts {
   readonly multicast: Multicast
   readonly networks: readonly Network[]
-  /** Such as `_selvedge._tcp.local`. */
-  readonly type: string
-  /** Name of the instance, and of the host; a number is put after both where somebody has one of them. */
-  readonly instance: string
-  readonly host: string
-  readonly port: number
+  readonly records: OwnRecords
+  /** Called for the first contradiction after a quiet minute. */
+  readonly onConflict: (network: string, address: string) => void
 }
 
 export interface Responder {
-  /** @param txt strings of the TXT record; what was announced before is replaced */
-  announce(txt: readonly string[]): void
+  /** Announces what the records are now: probes first, the first time. */
+  announce(): void
+  /** Announces on one network, whose sockets were not ready before. */
+  greet(network: Network): void
   receive(message: Message, origin: Origin): void
-  /** Says goodbye. */
+  /** Sends a goodbye. */
   close(): void
 }
 
-/** Seconds for which records are good (RFC 6762 § 10), and of those for one who does not listen (§ 6.7). */
-const ttl = { host: 120, other: 4500, alone: 10 } as const
-/** Milliseconds between probes, between announcements, and between two answers with the same on one network (§§ 6, 8). */
+/** Milliseconds between probes, between announcements, and between two answers on one network (§§ 6, 8). */
 const times = { probe: 250, announce: 1000, again: 1000 } as const
+/** Milliseconds between two defences of the name on one network: each doubles them, a quiet minute resets them. */
+const defence = { first: 1000, last: 60_000, quiet: 60_000 } as const
+/** Seconds for which records are valid for one that does not listen to the group (§ 6.7). */
+const aloneTtl = 10
 const probes = 3
-const everyType = '_services._dns-sd._udp.local'
+const everything: readonly Kind[] = ['pointer', 'service', 'text', 'addresses']
 
-export function createResponder({
-  multicast,
-  networks,
-  type,
-  instance,
-  host,
-  port,
-}: ResponderParts): Responder {
-  let number = 1
-  let txt: readonly string[] = []
-  let state: 'probing' | 'announced' | 'closed' | 'silent' = 'silent'
+/** What is going on with one network. Times are milliseconds of the monotonic clock. */
+interface Talk {
+  /** Kinds of records that the next answer carries. */
+  readonly pending: Set<Kind>
+  timer?: NodeJS.Timeout | undefined
+  answeredAt: number
+  conflictAt: number
+  defendedAt: number
+  defendAgainMs: number
+}
+
+export function createResponder({ multicast, networks, records, onConflict }: ResponderParts): Responder {
+  let state: 'silent' | 'probing' | 'announced' | 'closed' = 'silent'
   let timer: NodeJS.Timeout | undefined
-  const answeredAt = new Map<string, number>()
-  const pending = new Set<string>()
+  const never = Number.NEGATIVE_INFINITY
+  const talks = new Map<Network, Talk>(
+    networks.map((network) => [
+      network,
+      {
+        pending: new Set(),
+        answeredAt: never,
+        conflictAt: never,
+        defendedAt: never,
+        defendAgainMs: defence.first,
+      },
+    ]),
+  )
+  const of = (kinds: Iterable<Kind>, network: Network) =>
+    [...kinds].flatMap((kind) => records.of(kind, network))
+  const isOwn = (address: string) => networks.some(({ addresses }) => addresses.includes(address))
 
-  const suffix = () => (number === 1 ? '' : ` (${number})`)
-  const ownName = () => `${instance}${suffix()}.${type}`
-  const ownHost = () => `${host}${number === 1 ? '' : `-${number}`}.local`
-
-  const pointer = (seconds: number = ttl.other): DnsRecord => ({
-    name: type,
-    type: 'PTR',
-    data: ownName(),
-    ttl: seconds,
-    flush: false,
-  })
-  const service = (): DnsRecord => ({
-    name: ownName(),
-    type: 'SRV',
-    data: { port, target: ownHost() },
-    ttl: ttl.host,
-    flush: true,
-  })
-  const text = (): DnsRecord => ({ name: ownName(), type: 'TXT', data: txt, ttl: ttl.other, flush: true })
-  const addresses = (network: Network): DnsRecord[] =>
-    network.addresses.map((address) => ({
-      name: ownHost(),
-      type: address.includes(':') ? ('AAAA' as const) : ('A' as const),
-      data: address,
-      ttl: ttl.host,
-      flush: true,
-    }))
-  const all = (network: Network) => [pointer(), service(), text(), ...addresses(network)]
-
-  /** Asks three times whether somebody has the names, and announces them twice where nobody does. */
+  /** Says three times that the names are about to be used, then announces them twice (§ 8). */
   function probe(left: number): void {
     if (state === 'closed') return
     state = 'probing'
@@ -84,106 +74,118 @@ export function createResponder({
       tell(2)
       return
     }
-    const questions = [ownName(), ownHost()].map((name) => ({ name, type: 'ANY' as const }))
+    const questions = [records.instance, records.host].map((name) => ({ name, type: 'ANY' as const }))
     for (const network of networks)
       multicast.send(
-        { isResponse: false, questions, authorities: [service(), ...addresses(network)] },
+        { isResponse: false, questions, authorities: of(['service', 'addresses'], network) },
         network,
       )
-    timer = setTimeout(() => probe(left - 1), times.probe)
+    timer = setTimeout(
+      safely('link-local.probe', () => probe(left - 1)),
+      times.probe,
+    )
   }
 
   function tell(left: number): void {
     if (state === 'closed' || left === 0) return
     state = 'announced'
-    for (const network of networks) multicast.send({ isResponse: true, answers: all(network) }, network)
-    timer = setTimeout(() => tell(left - 1), times.announce)
+    for (const network of networks) sendAll(network)
+    timer = setTimeout(
+      safely('link-local.announce', () => tell(left - 1)),
+      times.announce,
+    )
   }
 
-  /** Whether a record of ours is said by somebody else, with other content (RFC 6762 § 9). */
-  function isConflict(record: DnsRecord, { address, network }: Origin): boolean {
-    if (network.addresses.includes(address) || record.ttl === 0) return false
-    const name = record.name.toLowerCase()
-    if (record.type === 'SRV' && name === ownName().toLowerCase())
-      return record.data.port !== port || record.data.target.toLowerCase() !== ownHost().toLowerCase()
-    const isAddress = record.type === 'A' || record.type === 'AAAA'
-    return isAddress && name === ownHost().toLowerCase() && !network.addresses.includes(record.data)
+  const sendAll = (network: Network) =>
+    multicast.send({ isResponse: true, answers: of(everything, network) }, network)
+
+  function answersWith(kinds: ReadonlySet<Kind>, network: Network) {
+    const additionals = kinds.has('pointer') ? everything.filter((kind) => !kinds.has(kind)) : []
+    return { answers: of(kinds, network), additionals: of(additionals, network) }
   }
 
-  function answersFor({ questions, answers: known }: Message, network: Network): DnsRecord[] {
-    const wanted = new Map<string, DnsRecord>()
-    const add = (record: DnsRecord) =>
-      wanted.set(`${record.type} ${record.name} ${JSON.stringify(record.data)}`, record)
-    for (const { name, type: kind } of questions) {
-      const asked = name.toLowerCase()
-      const is = (each: DnsRecord['type']) => kind === each || kind === 'ANY'
-      // Whoever has it for long enough still, need not be told (§ 7.1).
-      const isKnown = known.some(
-        (each) =>
-          each.type === 'PTR' &&
-          each.data.toLowerCase() === ownName().toLowerCase() &&
-          each.ttl > ttl.other / 2,
-      )
-      if (asked === type.toLowerCase() && is('PTR') && !isKnown) add(pointer())
-      if (asked === everyType && is('PTR'))
-        add({ name: everyType, type: 'PTR', data: type, ttl: ttl.other, flush: false })
-      if (asked === ownName().toLowerCase() && is('SRV')) add(service())
-      if (asked === ownName().toLowerCase() && is('TXT')) add(text())
-      if (asked === ownHost().toLowerCase())
-        for (const each of addresses(network)) if (is(each.type)) add(each)
+  /** Answers on a network once a second at most, with everything that was asked for until then (§§ 6, 6.4). */
+  function answerSoon(network: Network, kinds: Iterable<Kind>): void {
+    const talk = talks.get(network)
+    if (!talk) return
+    for (const kind of kinds) talk.pending.add(kind)
+    if (talk.timer !== undefined || talk.pending.size === 0) return
+    // Many may have a pointer of this type: they must not all answer at once.
+    const spread = talk.pending.has('pointer') ? 20 + Math.random() * 100 : 0
+    const wait = Math.max(0, talk.answeredAt + times.again - performance.now()) + spread
+    const answer = () => {
+      talk.timer = undefined
+      const message = answersWith(new Set(talk.pending), network)
+      talk.pending.clear()
+      if (state !== 'announced') return
+      talk.answeredAt = performance.now()
+      multicast.send({ isResponse: true, ...message }, network)
     }
-    return [...wanted.values()]
+    talk.timer = setTimeout(safely('link-local.answer', answer), wait)
+  }
+
+  /** Contradicts another device that answers for our names, ever more rarely while that goes on (§§ 8.1, 9). */
+  function defend({ network, address }: Origin): void {
+    const talk = talks.get(network)
+    if (!talk) return
+    const now = performance.now()
+    const isFirst = now - talk.conflictAt > defence.quiet
+    talk.conflictAt = now
+    if (isFirst) talk.defendAgainMs = defence.first
+    if (!isFirst && now - talk.defendedAt < talk.defendAgainMs) return
+    if (isFirst) onConflict(network.name, address)
+    else talk.defendAgainMs = Math.min(defence.last, 2 * talk.defendAgainMs)
+    talk.defendedAt = now
+    answerSoon(network, everything)
+  }
+
+  function replyTo(message: Message, { network, replyAlone }: Origin, kinds: ReadonlySet<Kind>): void {
+    const { answers, additionals } = answersWith(kinds, network)
+    const brief = (each: DnsRecord) => ({ ...each, ttl: aloneTtl, flush: false })
+    replyAlone?.({
+      id: message.id,
+      isResponse: true,
+      questions: message.questions,
+      answers: answers.map(brief),
+      additionals: additionals.map(brief),
+    })
   }
 
   return {
-    announce(strings) {
-      txt = strings
+    announce() {
       clearTimeout(timer)
       if (state === 'announced') tell(2)
       else if (state !== 'closed') probe(probes)
     },
-
+    greet(network) {
+      if (state === 'announced') answerSoon(network, everything)
+    },
     receive(message, origin) {
-      if (state === 'closed' || state === 'silent') return
-      const { network, replyAlone } = origin
+      if (state !== 'announced') return
       if (message.isResponse) {
-        if (![...message.answers, ...message.additionals].some((each) => isConflict(each, origin))) return
-        number++
-        clearTimeout(timer)
-        probe(probes)
+        // What comes back from one of our own interfaces is no conflict: two may be on the same network.
+        if (isOwn(origin.address)) return
+        const all = [...message.answers, ...message.additionals]
+        if (all.some((each) => records.contradicts(each, networks))) defend(origin)
         return
       }
-      if (state !== 'announced') return
-      const answers = answersFor(message, network)
-      if (answers.length === 0) return
-      const isPointer = answers.some((each) => each.type === 'PTR' && each.name === type)
-      const additionals = isPointer ? [service(), text(), ...addresses(network)] : []
-      if (replyAlone) {
-        const brief = (each: DnsRecord) => ({ ...each, ttl: ttl.alone, flush: false })
-        return replyAlone({
-          id: message.id,
-          isResponse: true,
-          questions: message.questions,
-          answers: answers.map(brief),
-          additionals: additionals.map(brief),
-        })
-      }
-      const key = `${network.name} ${answers.map(({ type: kind, name }) => `${kind} ${name}`).join()}`
-      if (pending.has(key)) return
-      pending.add(key)
-      // The same is not said twice within a second; and many may answer for a type, and should not do so at once (§ 6).
-      const earliest = (answeredAt.get(key) ?? Number.NEGATIVE_INFINITY) + times.again - performance.now()
-      const wait = Math.max(0, earliest) + (isPointer ? 20 + Math.random() * 100 : 0)
-      setTimeout(() => {
-        pending.delete(key)
-        answeredAt.set(key, performance.now())
-        if (state === 'announced') multicast.send({ isResponse: true, answers, additionals }, network)
-      }, wait)
+      const kinds = records.askedFor(message)
+      if (kinds.size === 0) return
+      if (origin.replyAlone) replyTo(message, origin, kinds)
+      else answerSoon(origin.network, kinds)
     },
-
     close() {
       clearTimeout(timer)
-      if (state === 'announced') multicast.send({ isResponse: true, answers: [pointer(0)] })
+      for (const { timer: each } of talks.values()) clearTimeout(each)
+      if (state === 'announced')
+        for (const network of networks)
+          multicast.send(
+            {
+              isResponse: true,
+              answers: of(['pointer', 'text'], network).map((each) => ({ ...each, ttl: 0 })),
+            },
+            network,
+          )
       state = 'closed'
     },
   }

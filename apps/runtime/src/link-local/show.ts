@@ -1,0 +1,58 @@
+/** The node records of what was heard on the local networks: of each node one, neighbours of the own account first. */
+import type { NodeRecord } from '@selvedge/protocol'
+import { isoTime } from '@selvedge/service-kit/clock'
+import type { Heard } from './browser.ts'
+import { holds, type Network } from './networks.ts'
+
+export interface ShowParts {
+  /** The own node, which is left out. */
+  readonly nodeId: string
+  readonly accountId: string
+  readonly networks: readonly Network[]
+  /** Unix milliseconds. */
+  readonly now: number
+}
+
+/** Addresses that one record shows. */
+const maxAddresses = 16
+
+export function showNodes(heard: readonly Heard[], parts: ShowParts): NodeRecord[] {
+  const sealed = heard.filter(({ statement }) => statement)
+  const isSealed = new Set(sealed.map(({ nodeId }) => nodeId))
+  const strangers = heard.filter(({ nodeId }) => !isSealed.has(nodeId)).sort((a, b) => a.firstAt - b.firstAt)
+  sealed.sort((a, b) => (a.nodeId < b.nodeId ? -1 : 1))
+  const byNode = new Map<string, Heard[]>()
+  for (const each of [...sealed, ...strangers]) {
+    if (each.nodeId === parts.nodeId) continue
+    byNode.set(each.nodeId, [...(byNode.get(each.nodeId) ?? []), each])
+  }
+  return [...byNode.values()].map((each) => recordOf(each, parts))
+}
+
+/** @param all what was heard of one node: at least one; either all of it is sealed or none */
+function recordOf(all: readonly Heard[], { accountId, networks, now }: ShowParts): NodeRecord {
+  const { nodeId, statement } = all[0]!
+  const addresses = new Set(all.flatMap((each) => addressesOf(each, networks)))
+  const ageMs = performance.now() - Math.max(...all.map(({ heardAt }) => heardAt))
+  return {
+    nodeId,
+    name: statement?.name ?? null,
+    accountId: statement ? accountId : null,
+    state: statement ? 'online' : 'seen',
+    addresses: [...addresses].slice(0, maxAddresses),
+    services: [...(statement?.services ?? [])],
+    heardAt: isoTime(now - ageMs),
+    distance: null,
+    fix: null,
+  }
+}
+
+/** Of a neighbour what it sealed, as far as it is on that network; of a stranger the address that it was heard from. */
+function addressesOf(
+  { statement, network: name, from }: Heard,
+  networks: readonly Network[],
+): readonly string[] {
+  const network = networks.find((each) => each.name === name)
+  if (!statement || !network) return [from]
+  return statement.hosts.filter((host) => holds(network, host))
+}
