@@ -171,6 +171,14 @@ describe('the house rules', () => {
     expect(files.filter((path) => /^(?:export )?(?:let|var) /m.test(textOf.get(path)!))).toEqual([])
   })
 
+  it('no daemon makes folders with the recursive mkdir of Node, which never ends on some file systems', () => {
+    const daemons = /^(packages\/service-kit|apps\/(runtime|identity|discovery|stack))\//
+    const making = files.filter(
+      (path) => daemons.test(path) && /mkdir(Sync)?\([^)]*\{[^}]*recursive: true/.test(textOf.get(path)!),
+    )
+    expect(making).toEqual([])
+  })
+
   it('nothing that is installed runs a script', () => {
     const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
       packages: Record<string, { hasInstallScript?: boolean }>

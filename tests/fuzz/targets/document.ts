@@ -2,9 +2,12 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openDocument } from '@selvedge/service-kit/store'
+import { openDocument, StoreError } from '@selvedge/service-kit/store'
 import { mutateJson } from '../engine/mutate-json.ts'
-import { expectThat, type Mutator, type Target } from '../engine/target.ts'
+import { expectThat, type Mutator, outcomeOfLater, type Target } from '../engine/target.ts'
+
+/** Opening a document makes, writes and renames files, whatever is in them. */
+const filesystemCalls = 100
 
 const between = '\n=====\n'
 
@@ -56,12 +59,15 @@ export const document: Target = {
         const [a = '', b = ''] = input.toString('latin1').split(between)
         writeFileSync(`${path}.a`, a, 'latin1')
         writeFileSync(`${path}.b`, b, 'latin1')
-        const opened = await openDocument(path, { name: 'initial' }, read)
-        const { name } = opened.value
-        await opened.close()
+        const outcome = await outcomeOfLater(async () => {
+          const opened = await openDocument(path, { name: 'initial' }, read)
+          const { name } = opened.value
+          await opened.close()
+          expectThat(name !== undefined, 'the document has no name')
+          return `${name === 'initial' ? 'initial' : 'read'} ${opened.notices.length}`
+        }, [StoreError])
         for (const each of readdirSync(folder)) rmSync(join(folder, each))
-        expectThat(name !== undefined, 'the document has no name')
-        return `${name === 'initial' ? 'initial' : 'read'} ${opened.notices.length}`
+        return { outcome, calls: filesystemCalls }
       },
       close: async () => rmSync(folder, { recursive: true, force: true }),
     }

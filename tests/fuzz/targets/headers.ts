@@ -20,7 +20,8 @@ function pairsOf(input: Buffer): string[] {
     .split('\n')
     .slice(0, maxHeaders)
     .flatMap((line) => {
-      const name = line.split(':', 1)[0]!.replaceAll(/[^!#$%&'*+.^_`|~0-9A-Za-z-]/g, '') || 'x'
+      const name = line.split(':', 1)[0]!.replaceAll(/[^!#$%&'*+.^_`|~0-9A-Za-z-]/g, '')
+      if (name === '') return []
       return [name, line.slice(name.length + 1).replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '')]
     })
 }

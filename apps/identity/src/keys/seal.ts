@@ -1,8 +1,9 @@
 /** Secrets at rest: AES-256-GCM with a key from outside the database, so that a copy of the database alone gives nothing away. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ConfigError } from '@selvedge/service-kit/config'
+import { makeFolder } from '@selvedge/service-kit/store'
 
 export interface Seal {
   /** @param purpose what the secret is of; a sealed text moved to another place does not open there */
@@ -71,7 +72,7 @@ export function readSealKeys(
     }
   }
   const key = randomBytes(32)
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  makeFolder(dirname(file))
   writeFileSync(file, `${key.toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
   chmodSync(file, 0o600)
   return [key]

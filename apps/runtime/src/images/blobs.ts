@@ -5,6 +5,7 @@ import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { RpcError } from '@selvedge/protocol'
+import { makeFolder } from '@selvedge/service-kit/store'
 
 interface Blob {
   readonly digest: string
@@ -40,7 +41,7 @@ export async function openBlobs(folder: string): Promise<Blobs> {
   const store = join(folder, 'sha256')
   const incoming = join(folder, 'incoming')
   await rm(incoming, { recursive: true, force: true })
-  await mkdir(store, { recursive: true, mode: 0o700 })
+  makeFolder(store)
   await mkdir(incoming, { mode: 0o700 })
   const pathOf = (digest: string) => join(store, digest.replace('sha256:', ''))
   const has = (digest: string) =>

@@ -1,8 +1,9 @@
 /** Archives that were sent ahead of the call that deploys them. They are kept by digest, for an hour or until they are used. */
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RpcError, type UploadReceipt } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
+import { makeFolder } from '@selvedge/service-kit/store'
 import type { Blobs } from './blobs.ts'
 
 const keptFor = 3_600_000
@@ -17,7 +18,7 @@ interface Uploads {
 
 export async function openUploads(folder: string, blobs: Blobs, clock: Clock): Promise<Uploads> {
   await rm(folder, { recursive: true, force: true })
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  makeFolder(folder)
   const received = new Map<string, number>()
   const fileOf = (handle: string) => join(folder, handle.replace('upload:', ''))
 

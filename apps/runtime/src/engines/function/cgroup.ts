@@ -1,8 +1,9 @@
 /** Limits by the kernel: one control group an instance, of version 2 or 1, where this process may make one. */
-import { accessSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
+import { accessSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inBackground } from '@selvedge/service-kit/safely'
+import { makeFolder } from '@selvedge/service-kit/store'
 
 interface CgroupLimits {
   readonly memoryBytes: number
@@ -72,7 +73,7 @@ function ownGroup(controller: string): string | undefined {
 function openVersion1(folder: string): Cgroups {
   const parents = ['memory', 'cpu', 'pids'].map((controller) => {
     const parent = join(root, controller, ownGroup(controller) ?? '/', folder)
-    mkdirSync(parent, { recursive: true })
+    makeFolder(parent)
     return parent
   })
   const [memory, cpu, pids] = parents as [string, string, string]
@@ -101,13 +102,13 @@ function openVersion1(folder: string): Cgroups {
 function openVersion2(folder: string): Cgroups {
   const own = join(root, ownGroup('') ?? '/')
   const parent = join(own, folder)
-  mkdirSync(parent, { recursive: true })
+  makeFolder(parent)
   try {
     writeFileSync(join(own, 'cgroup.subtree_control'), '+memory +cpu +pids')
   } catch {
     // A group with processes can't have limited children ("no internal processes"): this process moves into a leaf.
     const leaf = join(own, `${folder}-runtime`)
-    mkdirSync(leaf, { recursive: true })
+    makeFolder(leaf)
     writeFileSync(join(leaf, 'cgroup.procs'), String(process.pid))
     writeFileSync(join(own, 'cgroup.subtree_control'), '+memory +cpu +pids')
   }
@@ -136,7 +137,7 @@ function openVersion2(folder: string): Cgroups {
 /** Makes groups and sets their limits, all or none. */
 function makeGroups(folders: readonly string[], limit: () => void): void {
   try {
-    for (const each of folders) mkdirSync(each, { recursive: true })
+    for (const each of folders) makeFolder(each)
     limit()
   } catch (cause) {
     inBackground('cgroup.remove', removeGroups(folders))

@@ -3,8 +3,9 @@
  * that no other user of the device can reach the socket. The container reaches it by its mount, with whatever user ID it has:
  * so the socket itself and the folder around it are open.
  */
-import { chmodSync, closeSync, constants, mkdirSync, openSync, rmSync } from 'node:fs'
+import { chmodSync, closeSync, constants, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeFolder } from '@selvedge/service-kit/store'
 import type { HostServices, Plan } from '../engine.ts'
 
 /** Name of the socket in the folder. */
@@ -31,10 +32,10 @@ export async function openSocketFolder(
   serve: HostServices['serve'],
   plan: Plan,
 ): Promise<SocketFolder> {
-  mkdirSync(parent, { recursive: true, mode: 0o700 })
+  makeFolder(parent)
   chmodSync(parent, 0o700)
   const path = join(parent, name)
-  mkdirSync(path, { recursive: true })
+  makeFolder(path)
   chmodSync(path, 0o711)
   const remove = () => rmSync(path, { recursive: true, force: true })
   // A path by way of an open folder is short, however deep the state folder is.
