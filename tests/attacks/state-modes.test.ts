@@ -17,10 +17,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { functionImage, writeFile } from '../harness/archives.ts'
 import { accessToken, createDeveloper, runtimeOf } from '../harness/flow.ts'
 import { watch } from '../harness/gate.ts'
+import { needs } from '../harness/installed.ts'
 import { freePorts, root, temporaryFolder } from '../harness/processes.ts'
 import { callUrl } from '../harness/services.ts'
 
-const isRoot = process.getuid?.() === 0
 const modeOf = (path: string): number => lstatSync(path).mode & 0o777
 
 /** Every path below a folder whose mode gives other users something, as `mode path`. Sockets may have 0660, as documented. */
@@ -157,7 +157,7 @@ describe('the state folder', () => {
     expect(readdirSync(state)).toEqual([name])
   })
 
-  it.runIf(isRoot)('is not taken from another user who made it first', async () => {
+  it('is not taken from another user who made it first', needs('root'), async () => {
     mkdirSync(state, { mode: 0o700 })
     chownSync(state, 65_534, 65_534)
     const stack = await startWhole()
@@ -166,7 +166,7 @@ describe('the state folder', () => {
     expect(readdirSync(state)).toEqual([])
   })
 
-  it.runIf(isRoot)('lets no other user reach its sockets or files', async () => {
+  it('lets no other user reach its sockets or files', needs('root', 'setpriv'), async () => {
     await startWhole()
     for (const name of ['runtime.sock', 'admin.sock', 'stack.json', 'identity/secret-keys']) {
       expect(existsSync(join(state, name))).toBe(true)

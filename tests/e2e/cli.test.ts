@@ -5,6 +5,7 @@ import * as jose from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cliEnvOf, cliPath, runCli } from '../harness/cli.ts'
 import { adminOf } from '../harness/flow.ts'
+import { needs } from '../harness/installed.ts'
 import { type Stack, startStack, temporaryFolder } from '../harness/processes.ts'
 import { runIn } from '../harness/run-in.ts'
 
@@ -211,7 +212,7 @@ describe('the completions', () => {
       expect(out).toContain(word)
   })
 
-  it('work in a real bash', async () => {
+  it('work in a real bash', needs('bash'), async () => {
     const { out } = await run(['completion', 'bash'])
     const complete = (words: string[]) =>
       new Promise<string[]>((resolve) => {

@@ -121,7 +121,7 @@ npx() {
 `
 
 it('every command does what the README says, from top to bottom', {
-  ...needs('curl'),
+  ...needs('bash', 'curl'),
   timeout: 180_000,
 }, async () => {
   const lines = linesOf(/^(sh|bash)$/)

@@ -1,7 +1,6 @@
 /** A host without bubblewrap: fewer layers hold, and what is left is told and does hold. */
 
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { descendantsOf } from '../harness/instances.ts'
@@ -13,8 +12,6 @@ let folder: Awaited<ReturnType<typeof temporaryFolder>>
 beforeAll(async () => {
   folder = await temporaryFolder()
   mkdirSync(join(folder.path, 'bin'))
-  const setpriv = execFileSync('sh', ['-c', 'command -v setpriv'], { encoding: 'utf8' }).trim()
-  symlinkSync(setpriv, join(folder.path, 'bin/setpriv'))
   services = await startServices({ env: { PATH: join(folder.path, 'bin') } })
 })
 afterAll(async () => {

@@ -4,6 +4,9 @@ import { existsSync } from 'node:fs'
 /** The unprivileged user of Linux. */
 const nobody = 65_534
 
+/** Debian's util-linux, which every system has. Not from `PATH`: it may run as root. */
+export const setpriv = '/usr/bin/setpriv'
+
 /** No user namespace where the runtime is root: mounting needs root then, and the program gets another user instead. */
 const namespaces = ['ipc', 'pid', 'net', 'uts', 'cgroup-try']
 
@@ -39,7 +42,7 @@ export function bubblewrapArgs(
     ...libraries.flatMap((each) => readOnly(each, each)),
     ...readOnly(deno, '/deno'),
     ...readOnly(program, '/program.js'),
-    ...(user === undefined ? [] : readOnly('/usr/bin/setpriv', '/setpriv')),
+    ...(user === undefined ? [] : readOnly(setpriv, '/setpriv')),
     ...['--proc', '/proc', '--dev', '/dev', '--remount-ro', '/dev'],
     ...(sockets
       ? [

@@ -1,11 +1,11 @@
 /** How the host program of a function is held: which layers this machine has, and the command line that applies them. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { accessSync, constants, realpathSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { RpcError } from '@selvedge/protocol'
-import { bubblewrapArgs, type Mounts } from './bubblewrap.ts'
+import { bubblewrapArgs, type Mounts, setpriv } from './bubblewrap.ts'
 import { type Cgroups, openCgroups } from './cgroup.ts'
 import { runtimeHost } from './control.ts'
 import { inheritableDescriptors } from './descriptors.ts'
@@ -47,8 +47,7 @@ export interface Sandbox {
  */
 export async function findSandbox(deno: string, program: string, cgroupName: string): Promise<Sandbox> {
   const isRoot = process.getuid?.() === 0
-  if (!isInstalled('setpriv'))
-    throw unavailable('setpriv is not installed', 'Install the package "util-linux".')
+  if (!existsSync(setpriv)) throw unavailable(`${setpriv} is not there`, 'Install the package "util-linux".')
   const cgroups = findCgroups(cgroupName)
   const hasBubblewrap = isInstalled('bwrap')
   if (hasBubblewrap) await tryBubblewrap(deno, program)
@@ -189,7 +188,7 @@ export function commandLine(
   const held = sandbox.hasBubblewrap
     ? ['bwrap', ...bubblewrapArgs(sandbox, mounts), ...denoArgs(inside, memoryMb)]
     : [
-        'setpriv',
+        setpriv,
         ...(user === undefined
           ? []
           : [
