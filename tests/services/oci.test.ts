@@ -1,4 +1,7 @@
 /** OCI containers through the whole runtime, on a real Podman. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TarEntry } from '../harness/archives.ts'
 import { cgiImage, unixcat } from '../harness/cgi-image.ts'
@@ -149,4 +152,24 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
       expect(text).toContain(`hello ${front.id}`)
     },
   )
+
+  it('calls the hosts of MCM.OUTBOUND through its socket, and no others', needs('gcc'), async () => {
+    const host = createServer((_, response) => response.end('from outside'))
+    host.listen(0, '127.0.0.1')
+    await once(host, 'listening')
+    const { port } = host.address() as AddressInfo
+    const call = (url: string) =>
+      `printf 'GET / HTTP/1.1\\r\\nHost: runtime\\r\\nConnection: close\\r\\nX-Selvedge-Target: ${url}\\r\\n\\r\\n' | /bin/unixcat $SELVEDGE_SOCKET`
+    const { basePath, id } = await deploy(
+      'caller',
+      `${call(`http://127.0.0.1:${port}/`)}; echo; ${call('http://127.0.0.1:1/')}`,
+      { 'MCM.OUTBOUND': `127.0.0.1:${port}` },
+      [{ path: 'bin/unixcat', content: unixcat() }],
+    )
+    const text = await run(basePath)
+    expect(text).toContain('from outside')
+    expect(text).toContain('127.0.0.1:1 is not listed in MCM.OUTBOUND')
+    await services.runtime().removeContainer({ edgeAccessToken: services.token, id })
+    host.close()
+  })
 })

@@ -147,7 +147,14 @@ function narrow(folder: string, uid: number): void {
 
 function narrowOne(path: string, uid: number): void {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-  const opened = openSync(path, flags)
+  let opened: number
+  try {
+    opened = openSync(path, flags)
+  } catch (cause) {
+    // Another daemon may narrow the same folder, and remove files of its own meanwhile.
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw cause
+  }
   try {
     const { mode, uid: owner } = fstatSync(opened)
     if (mode & groupAndOthers && owner === uid) fchmodSync(opened, mode & 0o700)
