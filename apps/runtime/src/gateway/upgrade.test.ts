@@ -1,0 +1,122 @@
+/** WebSockets through the gateway, to services that answer strangely and with readers that never read. */
+import { type AddressInfo, connect, createServer as createSocketServer, type Socket } from 'node:net'
+import { attach, createHttpServer } from '@selvedge/service-kit/http'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Running } from '../containers/service.ts'
+import { passUpgrade } from './upgrade.ts'
+
+const ending: (() => unknown)[] = []
+afterEach(() => {
+  for (const end of ending.splice(0)) end()
+})
+
+/** A gateway in front of a service that gets its connections raw, once it was asked for an upgrade. */
+async function front(onRequest: (socket: Socket) => void) {
+  const sockets = new Set<Socket>()
+  const upstream = createSocketServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    socket.once('data', () => onRequest(socket))
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => upstream.once('listening', resolve))
+  const running = {
+    instance: { upstream: { host: '127.0.0.1', port: (upstream.address() as AddressInfo).port } },
+    plan: { log: () => undefined },
+    requests: 0,
+    lastUsed: 0,
+  } as unknown as Running
+  const server = createHttpServer({})
+  attach(server, {
+    request: (_request, response) => response.end('not upgraded'),
+    upgrade: (request, socket, head) =>
+      passUpgrade(
+        socket,
+        head,
+        {
+          running,
+          path: request.url!,
+          headers: ['Host', 'x'],
+          sandboxed: false,
+          limitMs: 5000,
+          onOverrun: () => undefined,
+        },
+        () => 0,
+      ),
+  })
+  server.listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  client.on('error', () => undefined)
+  client.write('GET /s HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  ending.push(() => {
+    client.destroy()
+    for (const socket of sockets) socket.destroy()
+    server.close()
+    upstream.close()
+  })
+  return { client, running }
+}
+
+const switching = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
+
+/** Writes until the other side takes no more for a while. @returns the bytes that it took */
+async function writeUntilFull(socket: Socket): Promise<number> {
+  const piece = Buffer.alloc(64 * 1024)
+  let written = 0
+  const fill = () => {
+    while (!socket.destroyed && written < 500_000_000) {
+      written += piece.length
+      if (!socket.write(piece)) return
+    }
+  }
+  socket.on('drain', fill)
+  fill()
+  for (let last = -1; last !== written; ) {
+    last = written
+    await new Promise((resolve) => setTimeout(resolve, 300))
+  }
+  return written - socket.writableLength
+}
+
+describe('an upgrade', () => {
+  it('reads the service no faster than a client that never reads', async () => {
+    let taken: Promise<number> | undefined
+    const { client } = await front((socket) => {
+      socket.write(switching)
+      taken = writeUntilFull(socket)
+    })
+    client.pause()
+    await expect.poll(() => taken).toBeDefined()
+    expect(await taken).toBeLessThan(50_000_000)
+  })
+
+  it('reads the client no faster than a service that never reads', async () => {
+    const { client } = await front((socket) => {
+      socket.write(switching)
+      socket.pause()
+    })
+    await new Promise((resolve) => client.once('data', resolve))
+    expect(await writeUntilFull(client)).toBeLessThan(50_000_000)
+  })
+
+  it.each<[string, string, RegExp]>([
+    ['the status 000', 'HTTP/1.1 000 X\r\n\r\n', /^HTTP\/1\.1 502 /],
+    ['something that is not HTTP', 'SSH-2.0-x\r\n\r\n', /^HTTP\/1\.1 502 /],
+    ['nothing', '', /^HTTP\/1\.1 502 /],
+    ['headers without end', `HTTP/1.1 101 X\r\nX: ${'y'.repeat(100_000)}`, /^HTTP\/1\.1 502 /],
+    [
+      'a refusal',
+      'HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno',
+      /^HTTP\/1\.1 403 No.*Connection: close.*no$/s,
+    ],
+  ])('to a service that answers %s is refused', async (_, answer, expected) => {
+    const { client, running } = await front((socket) => socket.end(answer))
+    let text = ''
+    client.on('data', (chunk) => {
+      text += chunk
+    })
+    await new Promise((resolve) => client.once('close', resolve))
+    expect(text).toMatch(expected)
+    await expect.poll(() => running.requests).toBe(0)
+  })
+})
