@@ -2,7 +2,7 @@
 import type { RpcFailure } from '@selvedge/client'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { functionImage } from '../harness/archives.ts'
-import { instanceProcesses } from '../harness/instances.ts'
+import { descendantsOf } from '../harness/instances.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 let services: Services
@@ -46,5 +46,5 @@ it('24 deployments of one name at once, and the removal of the account, leave th
   expect([process.exitCode, process.signalCode]).toEqual([null, null])
   expect((await services.runtime().getMe()).notices).toEqual([])
   // Nothing of the former account goes on, not even what was being deployed when it went.
-  await expect.poll(() => instanceProcesses(services.stack.state), { timeout: 20_000 }).toEqual([])
+  await expect.poll(() => descendantsOf(services.runtimePid()), { timeout: 20_000 }).toEqual([])
 })

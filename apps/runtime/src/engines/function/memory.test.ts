@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { expect, it } from 'vitest'
+import { once } from 'node:events'
+import { expect, it, onTestFinished } from 'vitest'
 import { memoryOfTree, watchMemory } from './memory.ts'
 
 const hog = `const { spawn } = require('node:child_process')
@@ -8,10 +9,14 @@ else { spawn(process.execPath, ['-e', process.env.HOG, 'child'], { env: process.
 
 it('the memory of a process counts its children, buffers included; the watch tells when it is too much', async () => {
   const child = spawn(process.execPath, ['-e', hog], { env: { ...process.env, HOG: hog }, detached: true })
+  const ended = once(child, 'exit')
+  const end = () =>
+    child.exitCode === null && child.signalCode === null && process.kill(-child.pid!, 'SIGKILL')
+  onTestFinished(() => void end())
   const passed = new Promise<number>((resolve) => watchMemory(child.pid!, 150e6, resolve))
   expect(await passed).toBeGreaterThan(150e6)
   await expect.poll(() => memoryOfTree(child.pid!)).toBeGreaterThan(200e6)
-  process.kill(-child.pid!, 'SIGKILL')
-  await new Promise((resolve) => child.once('exit', resolve))
+  end()
+  await ended
   expect(memoryOfTree(child.pid!)).toBeNull()
 })
