@@ -25,10 +25,10 @@ export class ProtocolError extends Error {
 const uncurryThis = Function.prototype.bind.bind(Function.prototype.call) as <T, A extends unknown[], R>(
   method: (this: T, ...args: A) => R,
 ) => (self: T, ...args: A) => R
-const setBytes: (target: Uint8Array, source: Uint8Array, offset: number) => void = uncurryThis(
+export const setBytes: (target: Uint8Array, source: Uint8Array, offset: number) => void = uncurryThis(
   Uint8Array.prototype.set,
 )
-const subarray: (bytes: Uint8Array, start: number, end: number) => Uint8Array = uncurryThis(
+export const subarray: (bytes: Uint8Array, start: number, end: number) => Uint8Array = uncurryThis(
   Uint8Array.prototype.subarray,
 )
 const OwnBytes = Uint8Array

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { basename } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
-import { caughtFailures } from '@selvedge/service-kit/safely'
+import { caughtFailures, safely } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Instance, Plan, StorageSession } from '../engine.ts'
 import { environment } from './bubblewrap.ts'
@@ -99,7 +99,10 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
       fail(new RpcError('container_failed', `index.${plan.content.entry?.language} did not load: ${why}`)),
     answer: (question) => answer(question, storage, plan),
     onViolation: (why) => program?.kill(why),
-    onClosed: () => void setTimeout(() => program?.kill('it closed its control line'), closedGraceMs).unref(),
+    onClosed() {
+      const end = safely('function.closed', () => program?.kill('it closed its control line'))
+      setTimeout(end, closedGraceMs).unref()
+    },
   })
   undo.add(line.close)
   folder.share(folder.control)
@@ -112,10 +115,10 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
     return why
   })
   const seconds = settings['MCM.HEALTH_SEC']
-  const timeout = setTimeout(
-    () => fail(new RpcError('container_failed', `it did not listen within ${seconds} s (MCM.HEALTH_SEC)`)),
-    seconds * 1000,
+  const late = safely('function.late', () =>
+    fail(new RpcError('container_failed', `it did not listen within ${seconds} s (MCM.HEALTH_SEC)`)),
   )
+  const timeout = setTimeout(late, seconds * 1000)
   try {
     await started.promise
   } catch (cause) {
@@ -133,7 +136,8 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
     responds: line.ping,
     async stop(graceSeconds) {
       line.send({ stop: true }).catch(() => undefined)
-      const impatient = setTimeout(() => kill('it was stopped by force'), graceSeconds * 1000)
+      const byForce = safely('function.stop', () => kill('it was stopped by force'))
+      const impatient = setTimeout(byForce, graceSeconds * 1000)
       await gone
       clearTimeout(impatient)
     },

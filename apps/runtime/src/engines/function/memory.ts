@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { safely } from '@selvedge/service-kit/safely'
 
 /** Milliseconds between two looks, where no control group holds the limit. */
 const interval = 500
@@ -23,11 +24,12 @@ export function memoryOfTree(pid: number): number | null {
 
 /** Calls once when a process tree passes its limit: V8 does not count ArrayBuffers, so the limit is held from outside, too. */
 export function watchMemory(pid: number, limit: number, onPassed: (bytes: number) => void): () => void {
-  const timer = setInterval(() => {
+  const look = safely('function.memory', () => {
     const bytes = memoryOfTree(pid)
     if (bytes === null || bytes <= limit) return
     clearInterval(timer)
     onPassed(bytes)
-  }, interval)
+  })
+  const timer = setInterval(look, interval)
   return () => clearInterval(timer)
 }

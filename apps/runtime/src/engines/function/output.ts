@@ -41,12 +41,15 @@ export function awaitEnd(child: ChildProcess, log: Plan['log']): Promise<Ending>
     child.on('error', (cause) =>
       resolve({ why: `it could not be started: ${cause.message}`, cause, isHeapFull: false }),
     )
-    child.on('close', (code, signal) => {
-      const words = last.length > 0 ? `: ${last.join(' | ').slice(0, 500)}` : ''
-      resolve({
-        why: `it ended with ${signal ?? `exit code ${code}`}${words}`,
-        isHeapFull: last.some((text) => /out of memory|heap limit/i.test(text)),
-      })
-    })
+    child.on(
+      'close',
+      safely('function.close', (code: number | null, signal: NodeJS.Signals | null) => {
+        const words = last.length > 0 ? `: ${last.join(' | ').slice(0, 500)}` : ''
+        resolve({
+          why: `it ended with ${signal ?? `exit code ${code}`}${words}`,
+          isHeapFull: last.some((text) => /out of memory|heap limit/i.test(text)),
+        })
+      }),
+    )
   })
 }

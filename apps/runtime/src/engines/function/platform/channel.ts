@@ -1,5 +1,5 @@
 import type { FromFunction, Question, StorageChange, ToFunction } from '../control.ts'
-import { createFrameReader, encodeFrame } from '../frames.ts'
+import { createFrameReader, encodeFrame, setBytes, subarray } from '../frames.ts'
 import { chunkBytes } from '../storage-change.ts'
 import { type DenoConnection, deno } from './deno.ts'
 import { decode, encode, OwnMap, parse, stringify } from './own.ts'
@@ -35,7 +35,7 @@ export function openChannel(connection: DenoConnection, onOrder: (order: Order) 
     isSending = true
     for (let next = 0; next < unsent.length; next++) {
       const frame = unsent[next]!
-      for (let at = 0; at < frame.length; ) at += await connection.write(frame.subarray(at))
+      for (let at = 0; at < frame.length; ) at += await connection.write(subarray(frame, at, frame.length))
     }
     unsent.length = 0
     isSending = false
@@ -69,7 +69,7 @@ export function openChannel(connection: DenoConnection, onOrder: (order: Order) 
     for (;;) {
       const count = await connection.read(buffer)
       if (count === null) return
-      const frames = read(buffer.subarray(0, count))
+      const frames = read(subarray(buffer, 0, count))
       for (let at = 0; at < frames.length; at++) {
         const { kind, payload } = frames[at]!
         if (kind === 'message') onMessage(parse(decode(payload)) as ToFunction)
@@ -87,7 +87,7 @@ export function openChannel(connection: DenoConnection, onOrder: (order: Order) 
       if (!('setLong' in change)) return ask({ ...change, ask: id })
       const { setLong, value } = change
       for (let at = 0; at < value.length; at += chunkBytes)
-        put(encodeFrame('bytes', value.subarray(at, at + chunkBytes)))
+        put(encodeFrame('bytes', subarray(value, at, at + chunkBytes)))
       return ask({ setLong, ask: id })
     },
     identify: (audience) => ask({ identify: audience, ask: ++last }),
@@ -99,7 +99,7 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   for (let at = 0; at < parts.length; at++) length += parts[at]!.length
   const all = new Uint8Array(length)
   for (let at = 0, offset = 0; at < parts.length; at++) {
-    all.set(parts[at]!, offset)
+    setBytes(all, parts[at]!, offset)
     offset += parts[at]!.length
   }
   return all

@@ -4,7 +4,7 @@
  */
 import { ConsoleStdout, File, OpenFile, PreopenDirectory, WASI } from '@bjorn3/browser_wasi_shim'
 import type { Surroundings } from './handler.ts'
-import type { Storage } from './storage.ts'
+import { fileStorage } from './wasm-files.ts'
 
 const decoder = new TextDecoder()
 const encoder = new TextEncoder()
@@ -15,12 +15,7 @@ export async function hostWasm(source: Uint8Array<ArrayBuffer>, { env, info, sto
   return async (request: Request): Promise<Response> => {
     const input = new Uint8Array(await request.arrayBuffer())
     const output: Uint8Array[] = []
-    const files = new Map<string, File>()
-    const before = new Map<string, string>()
-    storage.eachItem((key, value) => {
-      files.set(key, new File(encoder.encode(value)))
-      before.set(key, value)
-    })
+    const { files, writeBack } = fileStorage(storage)
     const wasi = new WASI(
       [info.serviceType],
       Object.entries({ ...env, ...cgiVariables(request, input.length) }).map(
@@ -36,25 +31,8 @@ export async function hostWasm(source: Uint8Array<ArrayBuffer>, { env, info, sto
     const instance = await WebAssembly.instantiate(module, { wasi_snapshot_preview1: wasi.wasiImport })
     const code = wasi.start(instance as never)
     if (code !== 0) throw new Error(`index.wasm ended with exit code ${code}`)
-    writeBack(storage, before, files)
+    writeBack()
     return readCgi(output)
-  }
-}
-
-/**
- * Stores what the request changed, and nothing else: a file that it left as it was may have been changed by another request
- * meanwhile. Where both changed the same file, the one that ended last wins.
- */
-function writeBack(
-  storage: Storage,
-  before: ReadonlyMap<string, string>,
-  files: ReadonlyMap<string, unknown>,
-): void {
-  for (const name of before.keys()) if (!files.has(name)) storage.removeItem(name)
-  for (const [name, file] of files) {
-    if (!(file instanceof File)) continue
-    const value = decoder.decode(file.data)
-    if (value !== before.get(name)) storage.setItem(name, value)
   }
 }
 

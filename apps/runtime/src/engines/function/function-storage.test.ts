@@ -1,0 +1,119 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { StorageChange } from './control.ts'
+import { encodeFrame, maxPayload } from './frames.ts'
+import { createStorage } from './platform/storage.ts'
+import { fileStorage } from './platform/wasm-files.ts'
+import { maxItems } from './storage-change.ts'
+
+const quota = 8 * 1024 * 1024
+
+/** A storage whose changes are stored in a map. */
+function open(limit = quota) {
+  const disk = new Map<string, string>()
+  const changes: StorageChange[] = []
+  const write = async (change: StorageChange) => {
+    changes.push(change)
+    if ('set' in change) for (const [key, value] of change.set) disk.set(key, value)
+    else if ('remove' in change) for (const key of change.remove) disk.delete(key)
+    else disk.set(change.setLong, Buffer.from(change.value).toString())
+  }
+  const failures: unknown[] = []
+  const held = createStorage(limit, write, (cause) => failures.push(cause))
+  return { disk, changes, failures, held, storage: held.storage }
+}
+
+describe('the storage of a function', () => {
+  const key = fc.constantFrom('a', 'b', '__proto__', 'constructor', '\0', '')
+  const value = fc.oneof(
+    fc.string(),
+    fc.integer({ min: 0, max: 60_000 }).map((length) => '\u0001'.repeat(length)),
+  )
+  const step = fc.oneof(
+    fc.record({ verb: fc.constant('set' as const), key, value }),
+    fc.record({ verb: fc.constant('remove' as const), key, value }),
+    fc.record({ verb: fc.constant('wait' as const), key, value }),
+  )
+
+  it('stores what a map would hold, in changes that fit into a frame', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+        const { disk, changes, held, storage } = open()
+        const model = new Map<string, string>()
+        for (const { verb, key, value } of steps) {
+          if (verb === 'wait') await held.settled()
+          else if (verb === 'set') {
+            storage.setItem(key, value)
+            model.set(key, value)
+          } else {
+            storage.removeItem(key)
+            model.delete(key)
+          }
+        }
+        for (const [key, value] of model) expect(storage.getItem(key)).toBe(value)
+        await held.settled()
+        expect(disk).toEqual(model)
+        for (const change of changes) {
+          if ('setLong' in change) continue
+          const message = encodeFrame('message', Buffer.from(JSON.stringify({ ...change, ask: 1 })))
+          expect(message.length).toBeLessThanOrEqual(maxPayload)
+        }
+      }),
+    )
+  })
+
+  it('cuts many items into changes of a limited number', async () => {
+    const { changes, disk, held, storage } = open()
+    for (let at = 0; at < 5000; at++) storage.setItem(`key ${at}`, 'value')
+    await held.settled()
+    expect(disk.size).toBe(5000)
+    for (const change of changes) expect('set' in change && change.set.length).toBeLessThanOrEqual(maxItems)
+  })
+
+  it('sends what shrinks before what grows, so that the quota is never passed on the way', async () => {
+    const { changes, held, storage } = open(2000)
+    storage.setItem('old', 'x'.repeat(1500))
+    await held.settled()
+    storage.setItem('old', '')
+    storage.setItem('new', 'x'.repeat(1500))
+    storage.setItem('old', 'y')
+    await held.settled()
+    expect(changes.slice(1)).toEqual([
+      {
+        set: [
+          ['old', 'y'],
+          ['new', 'x'.repeat(1500)],
+        ],
+      },
+    ])
+  })
+
+  it('keeps its own change over that of another instance which was stored before it', async () => {
+    const { held, storage } = open()
+    storage.setItem('a', 'own')
+    held.apply({
+      set: [
+        ['a', 'other'],
+        ['b', 'other'],
+      ],
+    })
+    expect([storage.getItem('a'), storage.getItem('b')]).toEqual(['own', 'other'])
+    await held.settled()
+    held.apply({ remove: ['a'] })
+    expect(storage.getItem('a')).toBeNull()
+  })
+})
+
+describe('the files of a WASM program', () => {
+  it('are written back only where a request changed them: two at once keep each other’s', () => {
+    const { storage } = open()
+    for (const name of ['x', 'y', 'z']) storage.setItem(name, '0')
+    const [first, second] = [fileStorage(storage), fileStorage(storage)]
+    first.files.get('x')!.data = Buffer.from('1')
+    second.files.get('y')!.data = Buffer.from('1')
+    second.files.delete('z')
+    first.writeBack()
+    second.writeBack()
+    expect(['x', 'y', 'z'].map(storage.getItem)).toEqual(['1', '1', null])
+  })
+})
