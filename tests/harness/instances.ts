@@ -1,5 +1,5 @@
 /** What the runtime of a state folder has running as functions, as the system shows it. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Folder of the sockets of a runtime, with one folder for each instance. @param runtimeState folder of the runtime itself */
@@ -24,6 +24,12 @@ function* readProcesses(file: 'cmdline' | 'stat'): Generator<readonly [pid: numb
 /** Processes whose command line names something below a folder. */
 export const processesOf = (folder: string): number[] =>
   [...readProcesses('cmdline')].filter(([, text]) => text.includes(`${folder}/`)).map(([pid]) => pid)
+
+/** Processes of the instances of a stack's runtime: with bubblewrap, each of them. */
+export const instanceProcesses = (state: string): number[] => {
+  const runtimeState = join(state, 'runtime')
+  return existsSync(join(runtimeState, 'function-sockets')) ? processesOf(socketFolder(runtimeState)) : []
+}
 
 /** Everything that a process started, and what that started in turn. */
 export function descendantsOf(ancestor: number): number[] {

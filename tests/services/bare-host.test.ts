@@ -1,11 +1,14 @@
 /** A host without bubblewrap: fewer layers hold, and what is left is told and does hold. */
 
-import { existsSync, mkdirSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { descendantsOf } from '../harness/instances.ts'
 import { temporaryFolder } from '../harness/processes.ts'
 import { type Services, startServices } from '../harness/services.ts'
+import { attackerSource, escapes } from './escapes.ts'
+
+const writing = /^(replace its own socket|write anywhere|get back|use a descriptor)/
 
 let services: Services
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -50,6 +53,27 @@ it.each([
   expect((await services.call(basePath)).text).toMatch(/NotCapable|PermissionDenied/)
 })
 
+it.each(escapes.filter(({ name }) => writing.test(name)))('they still can’t $name', async (attempt) => {
+  const { basePath } = await services.deploy('writes', attackerSource(attempt, {}))
+  expect((await services.call(`${basePath}/attempt`)).text).toMatch(attempt.answer as RegExp)
+})
+
+it('doctor names the user that functions run as, and they run as that', async () => {
+  const { id } = await services.deploy('who', 'export default { fetch: () => new Response("up") }', {
+    'MCM.IDLE_SEC': '0',
+  })
+  const { function: engine } = await services.runtime().getEngines()
+  const uids = new Set(descendantsOf(services.runtimePid()).map((pid) => statSync(`/proc/${pid}`).uid))
+  const [hint = ''] = engine.hints
+  if (process.getuid?.() !== 0)
+    expect(hint).toContain(`as the user of the runtime (uid ${process.getuid?.()})`)
+  else if (engine.isolation.includes('unprivileged user')) {
+    expect(hint).toContain('users of their own')
+    expect(Math.min(...uids)).toBeGreaterThanOrEqual(0x70000000)
+  } else expect(hint).toContain('processes of root')
+  await services.runtime().removeContainer({ edgeAccessToken: services.token, id })
+})
+
 it('memory is limited', async () => {
   const source =
     'export default { fetch() { const all = []; for (;;) all.push(new Uint8Array(8 << 20).fill(1)) } }'
@@ -66,4 +90,21 @@ it('they end with the runtime, killed as it may be', async () => {
   expect(own.length).toBeGreaterThan(0)
   await services.restart('SIGKILL')
   await expect.poll(() => own.filter((pid) => existsSync(`/proc/${pid}`)), { timeout: 5000 }).toEqual([])
+})
+
+it('with a bubblewrap that fails no function starts; once it is gone or works again, it does', async () => {
+  const own = join(folder.path, 'bin/bwrap')
+  const source = 'export default { fetch: () => new Response("up") }'
+  writeFileSync(own, '#!/bin/sh\necho "No permissions to create a new namespace" >&2; exit 1\n')
+  chmodSync(own, 0o755)
+  await services.restart()
+  await expect(services.deploy('closed', source)).rejects.toMatchObject({
+    reason: 'engine_unavailable',
+    message: expect.stringContaining('No permissions to create a new namespace'),
+  })
+  const { function: engine } = await services.runtime().getEngines()
+  expect(engine).toMatchObject({ available: false, hints: [expect.stringContaining('user namespaces')] })
+  rmSync(own)
+  const { basePath } = await services.deploy('closed', source)
+  expect((await services.call(basePath)).text).toBe('up')
 })
