@@ -164,6 +164,7 @@ describe('a start fails, and leaves nothing, when the engine', () => {
     await expect(engine.start(plan())).rejects.toMatchObject({
       reason: expect.stringMatching(/^(container_failed|engine_unavailable)$/),
     })
+    expect(asked.filter((call) => call.startsWith('POST /containers/create'))).toEqual([])
     await nothingIsLeft()
   })
 })
