@@ -1,5 +1,6 @@
 /** The last answers of the discovery service, for when it can't be reached: on the disk, since a device may start offline. */
 import { type NodeList, type NodeOptions, nodeLimits, nodeList } from '@selvedge/protocol'
+import { reportFailure } from '@selvedge/service-kit/safely'
 import { type DocumentStore, openDocument } from '@selvedge/service-kit/store'
 import * as z from 'zod'
 
@@ -22,8 +23,12 @@ interface Answer {
 }
 
 export interface LastKnown {
-  /** What the newest answer says that holds this question: its own, or that of a wider one. */
+  /**
+   * The newest stored answer that covers this question: to the same question, or to a wider one. Undefined when there is none,
+   * or it cannot be read.
+   */
   find(accountId: string, question: Question): Promise<Answer | undefined>
+  /** Stores an answer. One that cannot be stored is reported: it is still an answer. */
   keep(accountId: string, question: Question, at: number, list: NodeList): Promise<void>
   close(): Promise<void>
 }
@@ -37,32 +42,44 @@ const pause = 60_000
 export function createLastKnown(path: string): LastKnown {
   let opened: Promise<DocumentStore<Known>> | undefined
   let writtenAt = Number.NEGATIVE_INFINITY
-  const open = () => {
+  /** Tried again by the next caller when it fails: a full disk passes. */
+  async function open(): Promise<DocumentStore<Known>> {
     opened ??= openDocument<Known>(path, { accountId: '', answers: {} }, (json) => known.parse(json))
-    return opened
+    try {
+      return await opened
+    } catch (cause) {
+      opened = undefined
+      throw cause
+    }
   }
   return {
     async find(accountId, question) {
-      const { value } = await open()
-      if (value.accountId !== accountId) return undefined
+      const value = await open().then(
+        (store) => store.value,
+        (cause) => reportFailure('lastKnown.open', cause),
+      )
+      if (!value || value.accountId !== accountId) return undefined
       const wider = Object.entries(value.answers).filter(([text]) => isWithin(question, read(text)))
       const [newest] = wider.map(([, answer]) => answer).sort((a, b) => b.at - a.at)
       return newest && { at: newest.at, list: cut(newest.list, question) }
     },
     async keep(accountId, question, at, list) {
-      const store = await open()
       const change = (value: Known): Known => {
         const { [write(question)]: _, ...others } = value.accountId === accountId ? value.answers : {}
         const recent = Object.entries(others).slice(1 - most)
         return { accountId, answers: { ...Object.fromEntries(recent), [write(question)]: { at, list } } }
       }
-      if (at - writtenAt < pause) return store.updateLazily(change)
-      writtenAt = at
-      // An answer that could not be kept is still an answer.
-      await store.update(change).catch(() => undefined)
+      try {
+        const store = await open()
+        if (at - writtenAt < pause) return store.updateLazily(change)
+        writtenAt = at
+        await store.update(change)
+      } catch (cause) {
+        reportFailure('lastKnown.keep', cause)
+      }
     },
     async close() {
-      const store = await opened
+      const store = await opened?.catch(() => undefined)
       // What was kept in memory only goes with this.
       await store?.update((value) => value).catch(() => undefined)
       await store?.close()

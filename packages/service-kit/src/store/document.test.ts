@@ -128,6 +128,21 @@ describe('a document', () => {
     await again.close()
   })
 
+  it('of a format that is not known is left as it is, and stops the program', async () => {
+    const store = await open()
+    await store.update(() => ({ count: 1, text: 'precious' }))
+    await store.close()
+    const before = readFileSync(`${path()}.a`, 'utf8')
+    const older = openDocument(path(), initial, () => {
+      throw new Error('a member of a newer version')
+    })
+    await expect(older).rejects.toMatchObject({
+      isUnrepairable: true,
+      message: expect.stringContaining('is of a format that this version does not know'),
+    })
+    expect(readFileSync(`${path()}.a`, 'utf8')).toBe(before)
+  })
+
   it('that can’t be written says so, takes the change back, and goes on when it can', async () => {
     const store = await open()
     await store.update((value) => ({ ...value, count: 1 }))

@@ -1,0 +1,116 @@
+import { type ContainerSettings, RpcError, readSettings } from '@selvedge/protocol'
+import { afterEach, expect, it, vi } from 'vitest'
+import type { Engine, Instance, Plan } from '../engines/engine.ts'
+import { createService, type Happening } from './service.ts'
+
+afterEach(() => void vi.useRealTimers())
+
+const settings = (env: Record<string, string> = {}): ContainerSettings => readSettings(env)
+
+const plan = (env: Record<string, string> = {}): Plan =>
+  ({
+    id: 'c-x',
+    revision: 1,
+    content: { kind: 'function' },
+    settings: settings(env),
+    log: () => undefined,
+  }) as never
+
+function instance(parts: Partial<Instance> = {}): Instance {
+  return {
+    upstream: { host: '127.0.0.1', port: 1 },
+    isolation: [],
+    ended: new Promise<string>(() => undefined),
+    memory: async () => null,
+    responds: async () => true,
+    stop: async () => undefined,
+    ...parts,
+  } as Instance
+}
+
+/** A service on an engine whose starts do what is given, and what it reported. */
+function serviceOn(start: () => Promise<Instance>, env: Record<string, string> = {}) {
+  const happenings: Happening[] = []
+  let starts = 0
+  const engine = {
+    start: () => {
+      starts++
+      return start()
+    },
+  } as unknown as Engine
+  const service = createService(plan(env), {
+    engine,
+    now: () => Date.now(),
+    clock: { now: () => Date.now() },
+    ready: () => undefined,
+    report: (happening) => happenings.push(happening),
+  })
+  return { service, happenings, starts: () => starts }
+}
+
+const noDescriptors = () =>
+  Promise.reject(Object.assign(new Error('spawn EMFILE'), { code: 'EMFILE', syscall: 'spawn' }))
+
+it.each([
+  ['no free descriptor', noDescriptors],
+  [
+    'a full disk',
+    () =>
+      Promise.reject(
+        new RpcError('container_failed', 'no room', {
+          cause: Object.assign(new Error('x'), { code: 'ENOSPC' }),
+        }),
+      ),
+  ],
+  ['an engine that is away', () => Promise.reject(new RpcError('engine_unavailable', 'away'))],
+  ['a defect of the runtime', () => Promise.reject(new TypeError('x is not a function'))],
+])(
+  'after many failed starts for %s the container is not given up, and starts when it can',
+  async (_, fail) => {
+    vi.useFakeTimers()
+    let isWell = false
+    const { service, happenings, starts } = serviceOn(() => (isWell ? Promise.resolve(instance()) : fail()), {
+      'MCM.IDLE_SEC': '0',
+    })
+    service.resume()
+    await vi.advanceTimersByTimeAsync(600_000)
+    expect(starts()).toBeGreaterThan(10)
+    // Ever more rarely: a start a second would be 600.
+    expect(starts()).toBeLessThan(30)
+    expect(happenings.map(({ event, failed }) => [event, failed])).toEqual([['postponed', undefined]])
+    isWell = true
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(service.running()).toBeDefined()
+  },
+)
+
+it('after five failed starts for a reason of its own the container has failed', async () => {
+  vi.useFakeTimers()
+  const { service, happenings } = serviceOn(
+    () => Promise.reject(new RpcError('container_failed', 'it ended with code 1')),
+    { 'MCM.IDLE_SEC': '0' },
+  )
+  service.resume()
+  await vi.advanceTimersByTimeAsync(600_000)
+  expect(happenings.at(-1)).toMatchObject({ event: 'failed', failed: true })
+})
+
+it('an engine whose instances fail to stop, or to say how they ended, leaves no rejection behind', async () => {
+  const unhandled: unknown[] = []
+  const note = (cause: unknown) => unhandled.push(cause)
+  process.on('unhandledRejection', note)
+  const broken = () => {
+    const ended = Promise.reject(new Error('rmSync: EBUSY'))
+    return Promise.resolve(instance({ ended, stop: () => Promise.reject(new Error('listener.close')) }))
+  }
+  const { service } = serviceOn(broken)
+  service.resume()
+  await Promise.resolve(service.acquire()).catch(() => undefined)
+  service.switchTo(await service.prepare(plan()))
+  service.switchTo(await service.prepare(plan()))
+  await service.discard(await service.prepare(plan()))
+  await service.stop()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  process.off('unhandledRejection', note)
+  expect(unhandled).toEqual([])
+})
