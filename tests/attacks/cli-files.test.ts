@@ -1,5 +1,6 @@
 /** A folder of a stranger wants `image pack` to write to, or read from, another place. */
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { cliPath } from '../harness/cli.ts'
@@ -81,11 +82,11 @@ describe('image pack of a folder of a stranger', () => {
     },
   )
 
-  it('does not replace a device', async () => {
-    expect(await pack('-o', '/dev/null')).toMatchObject({
-      code: 2,
-      errors: expect.stringContaining('is no file'),
-    })
+  it('does not replace what is no file, such as a device or a pipe', async () => {
+    const pipe = join(clone, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    expect(await pack('-o', pipe)).toMatchObject({ code: 2, errors: expect.stringContaining('is no file') })
+    expect(lstatSync(pipe).isFIFO()).toBe(true)
   })
 
   it.each(['{', '[1]', 'null', '"x"', '{"name":{},"version":[]}'])(
