@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PassThrough, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { cleanResult, escapeControls, indented, onOneLine, withoutControls } from './clean.ts'
+import { createTerminal, type TerminalStreams } from './terminal.ts'
 
 const sources = fileURLToPath(new URL('..', import.meta.url))
 
@@ -17,6 +19,39 @@ describe('the terminal', () => {
       )
     // The simulator draws a screen of its own, and cleans what it prints itself.
     expect(leaks).toEqual(['commands/simulate.ts'])
+  })
+})
+
+describe('what is written to the terminal', () => {
+  const written = { out: '', errors: '' }
+  const streamFor = (name: keyof typeof written) =>
+    new Writable({
+      write(chunk, _, done) {
+        written[name] += String(chunk)
+        done()
+      },
+    })
+  const streams = (isTTY: boolean) =>
+    ({
+      stdin: new PassThrough(),
+      stdout: streamFor('out'),
+      stderr: Object.assign(streamFor('errors'), { isTTY }),
+    }) as unknown as TerminalStreams
+  beforeEach(() => Object.assign(written, { out: '', errors: '' }))
+
+  it('loses its control sequences, whoever wrote it', () => {
+    const terminal = createTerminal(streams(true))
+    terminal.out('a\u001b]52;c;eA==\u0007\u009b2J\u202eb\tc\nd')
+    terminal.note('e\u001b[2Jf')
+    terminal.redraw('g\u001b[5Ah\ni')
+    expect(written).toEqual({ out: 'ab\tc\nd\n', errors: 'ef\n\rgh i\u001b[K' })
+  })
+
+  it('is no line that is drawn anew, and no question, where no person watches', async () => {
+    const terminal = createTerminal(streams(false))
+    terminal.redraw('x')
+    expect(await terminal.ask('Sure?')).toBeUndefined()
+    expect(written).toEqual({ out: '', errors: '' })
   })
 })
 
