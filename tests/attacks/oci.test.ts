@@ -180,12 +180,13 @@ describe('a hostile OCI image', needs(...podmanNeeds, 'busybox', 'gcc'), () => {
   it('a container that others made in its name is not adopted', async () => {
     const { basePath } = await deploy('twin', 'echo genuine')
     const [genuine] = inspectAll() as [Inspected]
+    const [network = ''] = Object.keys(genuine.NetworkSettings.Networks)
     services.stack.runtime.process.kill('SIGKILL')
     podman.run('rm', '--force', '--time', '0', genuine.Name)
     const { 'dev.selvedge.proof': _, ...known } = genuine.Config.Labels
     const labels = Object.entries(known).flatMap(([name, value]) => ['--label', `${name}=${value}`])
     podman.run(
-      ...['run', '--detach', '--name', genuine.Name, ...labels, '--publish', '127.0.0.1::8080'],
+      ...['run', '--detach', '--name', genuine.Name, ...labels, '--network', network],
       ...[genuine.ImageName, '/bin/busybox', 'httpd', '-f', '-p', '8080', '-h', '/bin'],
     )
     await services.restart()
