@@ -165,6 +165,8 @@ describe('a listener', () => {
 
   it.each([
     ['POST', 'Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 5\r\n'],
+    ['POST', 'Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 0\r\n'],
+    ['PUT', 'Upgrade: websocket\r\nConnection: Upgrade\r\nTransfer-Encoding: chunked\r\n'],
     ['GET', 'Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 5\r\n'],
     ['GET', 'Upgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 5\r\n'],
     ['CONNECT', 'Upgrade: websocket\r\nConnection: Upgrade\r\n'],
@@ -186,11 +188,13 @@ describe('a listener', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     ending.push(() => server.close())
     const { port } = server.address() as AddressInfo
-    const { socket, saw, closed } = open(port, `${method} /x HTTP/1.1\r\nHost: x\r\n${headers}\r\nhello`)
+    const sent = /Length: 0/.test(headers) ? '' : 'hello'
+    const content = /chunked/.test(headers) ? `5\r\n${sent}\r\n0\r\n\r\n` : sent
+    const { socket, saw, closed } = open(port, `${method} /x HTTP/1.1\r\nHost: x\r\n${headers}\r\n${content}`)
     if (method === 'CONNECT') await closed
     else {
       await saw('answered')
-      expect(body).toBe('hello')
+      expect(body).toBe(sent)
     }
     socket.destroy()
     expect(upgrades).toBe(0)
