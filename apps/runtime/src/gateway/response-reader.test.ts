@@ -117,6 +117,16 @@ describe('an answer is read whole, however it is cut', () => {
     expect(parts).toEqual([5000, 5000])
   })
 
+  it('nothing follows a broken part', () => {
+    const seen = read(`${ok}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n`, 1000)
+    expect(seen).toMatchObject({
+      body: '',
+      isLast: false,
+      end: undefined,
+      broken: expect.stringMatching(/size/),
+    })
+  })
+
   it('bytes that nobody asked for make a connection unusable', () => {
     expect(read(`${ok}Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n`, 1000).end).toBe(false)
   })

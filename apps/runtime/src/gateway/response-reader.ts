@@ -234,8 +234,9 @@ export function createResponseReader(hasNoBody: boolean, events: ResponseEvents)
         if (used === 0 && (state as string) !== 'over') break
         bytes = used === bytes.length ? empty : bytes.subarray(used)
       }
-      flush(false)
+      // What came before a broken part is dropped with it: nothing follows the end.
       if ((state as string) === 'over') return
+      flush(false)
       // What is left of a head after an announcement is gathered like its beginning.
       if (state === 'head' && bytes.length > 0) gather(bytes)
       else rest = bytes

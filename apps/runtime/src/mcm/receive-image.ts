@@ -25,13 +25,26 @@ export async function receiveImage(request: IncomingMessage, receivers: Receiver
   const type = request.headers['content-type'] ?? ''
   const length = Number(request.headers['content-length'] ?? 0)
   if (/^multipart\/form-data/i.test(type)) return fromMultipart(request, receivers, length)
-  // The iterator leaves the connection alone when it ends early: the refusal still has to go out on it.
-  if (archiveTypes.test(type)) return receivers.archive(request.iterator({ destroyOnReturn: false }), length)
+  if (archiveTypes.test(type)) return receivers.archive(uploadOf(request), length)
   if (/^application\/json/i.test(type)) return receivers.source(await readSource(request))
   throw new RpcError(
     'invalid_params',
     `the content type is ${JSON.stringify(type.slice(0, 100))}; send multipart/form-data with the field "${field}", the archive as application/x-tar, or { "source" } as application/json`,
   )
+}
+
+/**
+ * The body of a request as it comes. A reader that stops early leaves the connection alone: the refusal still has to go out on it,
+ * and the answer drains the rest.
+ *
+ * @throws RpcError `invalid_image` when the client goes away
+ */
+export async function* uploadOf(request: IncomingMessage): AsyncGenerator<Uint8Array, void> {
+  try {
+    yield* request.iterator({ destroyOnReturn: false })
+  } catch (cause) {
+    throw new RpcError('invalid_image', 'the upload was cut short', { cause })
+  }
 }
 
 /** The answer comes as soon as the archive is accepted or refused; what is left of the body is for the listener to drain. */

@@ -15,7 +15,7 @@ import type { Images } from '../images/images.ts'
 import type { Routes } from '../rest/rest.ts'
 import { followLog } from './follow-log.ts'
 import { readJsonBody } from './read-json-body.ts'
-import { receiveImage } from './receive-image.ts'
+import { receiveImage, uploadOf } from './receive-image.ts'
 
 export interface McmParts {
   readonly images: Images
@@ -45,9 +45,7 @@ export function mcmRoutes({ images, containers, clock }: McmParts): Routes {
     [`DELETE ${imagesPath}/{id}`]: ({ owner, id }) => images.remove(owner, id),
     [`POST ${uploads}`]: async ({ request }) => {
       allowLargeBody(request)
-      // What is left of a refused upload is for the answer to drain: an iterator that ends would destroy the connection.
-      const content = request.iterator({ destroyOnReturn: false })
-      return images.upload(content, Number(request.headers['content-length'] ?? 0))
+      return images.upload(uploadOf(request), Number(request.headers['content-length'] ?? 0))
     },
     [`GET ${containersPath}`]: async ({ owner }) => ({ data: await containers.list(owner) }),
     [`POST ${containersPath}`]: async ({ owner, request }) =>
