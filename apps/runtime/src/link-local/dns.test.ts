@@ -124,6 +124,12 @@ describe('messages of the DNS', () => {
   it('refuses a name with too many pointers, one that is too long, and too many entries', () => {
     expect(() => decodeMessage(pointerChain(2000))).toThrow('a name is too long')
     expect(decodeMessage(pointerChain(10)).answers).toHaveLength(2)
+    // Each name is a pointer to the name before, which is known already.
+    const owners = Array.from({ length: 60 }, (_, at) =>
+      record(pointer(at === 0 ? 12 : 23 + 12 * (at - 1)), 16, Buffer.alloc(0)),
+    )
+    const linked = Buffer.concat([head(0, 61), record(Buffer.from([0]), 16, Buffer.alloc(0)), ...owners])
+    expect(() => decodeMessage(linked)).toThrow('a name is too long')
     const label = Buffer.concat([Buffer.from([63]), Buffer.alloc(63, 'x')])
     const long = Buffer.concat([head(1, 0), label, label, label, label, Buffer.from([0, 0, 12, 0, 1])])
     expect(() => decodeMessage(long)).toThrow('a name is too long')

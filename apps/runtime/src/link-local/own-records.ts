@@ -23,7 +23,7 @@ export interface OwnRecords {
   of(kind: Kind, network: Network): DnsRecord[]
   /** Which of them a query asks for. */
   askedFor(query: Message): ReadonlySet<Kind>
-  /** Whether a record of another device has one of our names and other content (RFC 6762 § 9). */
+  /** Whether a record has one of our names and content of another device: our own interfaces may hear each other (RFC 6762 § 9). */
   contradicts(record: DnsRecord, networks: readonly Network[]): boolean
 }
 

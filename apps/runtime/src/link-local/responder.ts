@@ -64,7 +64,6 @@ export function createResponder({ multicast, networks, records, onConflict }: Re
   )
   const of = (kinds: Iterable<Kind>, network: Network) =>
     [...kinds].flatMap((kind) => records.of(kind, network))
-  const isOwn = (address: string) => networks.some(({ addresses }) => addresses.includes(address))
 
   /** Says three times that the names are about to be used, then announces them twice (§ 8). */
   function probe(left: number): void {
@@ -163,8 +162,6 @@ export function createResponder({ multicast, networks, records, onConflict }: Re
     receive(message, origin) {
       if (state !== 'announced') return
       if (message.isResponse) {
-        // What comes back from one of our own interfaces is no conflict: two may be on the same network.
-        if (isOwn(origin.address)) return
         const all = [...message.answers, ...message.additionals]
         if (all.some((each) => records.contradicts(each, networks))) defend(origin)
         return
