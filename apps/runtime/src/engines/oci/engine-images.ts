@@ -20,7 +20,7 @@ export interface EngineImages {
   keepOnly(api: EngineApi, digests: ReadonlySet<string>): Promise<void>
   /** Marks the copy of an image for removal. */
   unwant(digest: string): void
-  /** Removes what is marked and not in use. */
+  /** Removes what is marked and not in use. @throws RpcError `engine_unavailable` */
   sweep(api: EngineApi): Promise<void>
 }
 
@@ -60,7 +60,11 @@ export function createEngineImages(repository: string, blobs: Blobs): EngineImag
       for (const tag of unwanted) {
         const isGone = await api.send('DELETE', `/images/${encodeURIComponent(tag)}`).then(
           () => true,
-          (cause) => cause instanceof EngineError && cause.status === 404,
+          (cause) => {
+            if (cause instanceof EngineError) return cause.status === 404
+            // The engine is away: the others would have to wait as long.
+            throw cause
+          },
         )
         if (isGone) unwanted.delete(tag)
       }

@@ -8,6 +8,7 @@ import { readSettings } from '@selvedge/protocol'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Engine, Plan } from '../engine.ts'
+import { findEngine } from './engine-api.ts'
 import { createFrameReader } from './log-frames.ts'
 import { createOciEngine } from './oci-engine.ts'
 
@@ -167,6 +168,16 @@ describe('a start fails, and leaves nothing, when the engine', () => {
     expect(asked.filter((call) => call.startsWith('POST /containers/create'))).toEqual([])
     await nothingIsLeft()
   })
+})
+
+it('an upload ends when the engine neither reads nor answers', async () => {
+  answers = [['POST /images/load', (request) => request.pause()]]
+  const upload = findEngine(join(folder, 'engine.sock')).upload('/images/load', readBlob('layer'), 200)
+  await expect(upload).rejects.toMatchObject({
+    reason: 'engine_unavailable',
+    message: expect.stringContaining('no answer for 0.2 s'),
+  })
+  await expect.poll(() => open.blobs).toBe(0)
 })
 
 describe('a container that runs', () => {
