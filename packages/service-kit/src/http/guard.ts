@@ -88,7 +88,9 @@ export function createGuard({
 
   const isOwnPage = (page: string): boolean => {
     if (ownOrigins.has(page)) return true
-    const url = URL.parse(page)
+    // No longer part is parsed: a host name of 16 KiB costs a millisecond.
+    const [start] = /^https?:\/\/[^/\\?#]{1,300}(?=[/\\?#]|$)/i.exec(page) ?? []
+    const url = start === undefined ? null : URL.parse(start)
     return url !== null && ownOrigins.has(url.origin)
   }
 
