@@ -49,10 +49,17 @@ async function front(onRequest: (socket: Socket, count: number) => void) {
     for (const socket of sockets) socket.destroy()
     upstream.close()
   })
-  const call = (method = 'GET', body?: string) =>
+  const call = (method = 'GET', body?: string, headers = {}) =>
     new Promise<string>((resolve, reject) => {
       request(
-        { port: (server.address() as AddressInfo).port, host: '127.0.0.1', method, path: '/', agent: false },
+        {
+          port: (server.address() as AddressInfo).port,
+          host: '127.0.0.1',
+          method,
+          path: '/',
+          agent: false,
+          headers,
+        },
         (answer) => {
           let text = `${answer.statusCode} `
           answer.on('data', (chunk) => {
@@ -122,6 +129,12 @@ it('a connection that was paused for a slow reader serves the next request', asy
   })
   for (let at = 0; at < 10; at++) expect((await call()).length).toBe(65_444)
   expect(connections()).toBeLessThanOrEqual(10)
+})
+
+it('a body in a transfer coding that would be lost on the way is refused', async () => {
+  const { call, connections } = await front((socket) => socket.write(ok('answer')))
+  expect(await call('POST', 'x', { 'Transfer-Encoding': 'gzip, chunked' })).toMatch(/^501 /)
+  expect(connections()).toBe(0)
 })
 
 describe('a service that', () => {

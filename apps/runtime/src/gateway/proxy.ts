@@ -50,7 +50,13 @@ export function createProxy(now: () => number): Proxy {
     const { running, path, sandboxed, limitMs, onOverrun } = passage
     const { method = 'GET' } = request
     const length = request.headers['content-length']
-    const hasBody = length !== undefined || request.headers['transfer-encoding'] !== undefined
+    const encoding = request.headers['transfer-encoding']
+    if (encoding !== undefined && encoding.toLowerCase() !== 'chunked') {
+      const message = 'send the body with the Transfer-Encoding "chunked" alone'
+      sendRefusal(response, { status: 501, reason: 'unsupported_transfer_encoding', message })
+      return
+    }
+    const hasBody = length !== undefined || encoding !== undefined
     if (hasBody) allowLargeBody(request)
     const finish = countRequest(running, now)
     const connection = connections.take(running)
