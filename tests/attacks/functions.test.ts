@@ -168,6 +168,52 @@ describe('a function that replaces what its host program stands on', () => {
   })
 })
 
+describe('the control line', () => {
+  /** Processor time in milliseconds and memory in megabytes that the runtime has used. */
+  const used = () => {
+    const pid = services.runtimePid()
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+    const rss = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]
+    return { cpuMs: (Number(fields[11]) + Number(fields[12])) * 10, megabytes: Number(rss) / 1024 }
+  }
+  const write = `const { core } = Deno[Deno.internal]
+    const [line] = Object.entries(core.resources()).find(([, name]) => name === 'unixStream')
+    const write = (kind, length, bytes) => { const head = Buffer.alloc(5); head.writeUInt32BE(length); head[4] = kind; return core.writeAll(Number(line), Buffer.concat([head, bytes])) }`
+
+  it.each([3, 24])('costs the runtime next to nothing when %i MB come in one message', async (megabytes) => {
+    const { id, ask } = await attack(
+      'message',
+      `${write}; await write(0, ${megabytes} << 20, Buffer.alloc(${megabytes} << 20, '['))`,
+      always,
+    )
+    const before = used()
+    expect((await ask()).status).toBe(502)
+    await expect
+      .poll(() => detailsOf(id))
+      .toMatch(/broke the control protocol: a frame of \d+ bytes; the limit is 262144/)
+    const after = used()
+    expect(after.cpuMs - before.cpuMs).toBeLessThan(1000)
+    expect(after.megabytes - before.megabytes).toBeLessThan(60)
+  })
+
+  it('has one question under way: a function that asks and never reads does not fill the runtime', async () => {
+    const { ask } = await attack(
+      'asking',
+      `${write}
+       const text = Buffer.from(JSON.stringify({ identify: context.info.serviceType, ask: 1 }))
+       let asked = 0
+       const flood = async () => { for (;;) { await write(0, text.length, text); asked++ } }
+       await Promise.race([flood(), new Promise((resolve) => setTimeout(resolve, 3000))])
+       return asked`,
+    )
+    const before = used()
+    // The host program itself goes on reading: what is bounded is what waits at any time.
+    expect(Number((await ask()).text)).toBeGreaterThan(100)
+    expect(used().megabytes - before.megabytes).toBeLessThan(100)
+    await expectAlive()
+  })
+})
+
 describe('a start with 60 MB of source', () => {
   it('is spread over many turns of the event loop, in which the runtime serves others', async () => {
     const source = `/*${'x'.repeat(60_000_000)}*/ export default { fetch: () => new Response('large') }`

@@ -2,6 +2,7 @@
 import type { Target } from '../engine/target.ts'
 import { announcement } from './announcement.ts'
 import { callers } from './callers.ts'
+import { controlLine } from './control-line.ts'
 import { dns } from './dns.ts'
 import { document } from './document.ts'
 import { dpop } from './dpop.ts'
@@ -26,6 +27,7 @@ import { claims, jws } from './tokens.ts'
 export const targets: readonly Target[] = [
   guard,
   callers,
+  controlLine,
   path,
   headers,
   response,

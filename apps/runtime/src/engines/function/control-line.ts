@@ -3,29 +3,15 @@ import { isUtf8 } from 'node:buffer'
 import { createServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { safely } from '@selvedge/service-kit/safely'
-import * as z from 'zod'
 import type { FromFunction, Question, StorageChange, ToFunction } from './control.ts'
+import { parseMessage } from './control-message.ts'
 import { createFrameReader, encodeFrame, type Frame, maxPayload, ProtocolError } from './frames.ts'
-import { chunkBytes, maxItems, maxKeyBytes } from './storage-change.ts'
+import { chunkBytes } from './storage-change.ts'
 
 /** Milliseconds in which a program that reacts at all answers a ping. */
 const pingTimeoutMs = 1000
 /** Bytes that may wait for a program that does not read; of another instance's changes, for example. */
 const maxUnread = 16 * 1024 * 1024
-
-const key = z.string().max(maxKeyBytes)
-const number = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
-
-const fromFunction: z.ZodType<FromFunction> = z.union([
-  z.strictObject({ set: z.array(z.tuple([key, z.string()])).max(maxItems), ask: number }),
-  z.strictObject({ remove: z.array(z.string()).max(maxItems), ask: number }),
-  z.strictObject({ setLong: key, ask: number }),
-  z.strictObject({ identify: z.string().max(512), ask: number }),
-  z.strictObject({ pong: number }),
-  z.strictObject({ listening: z.literal(true) }),
-  z.strictObject({ ready: z.literal(true) }),
-  z.strictObject({ broken: z.string() }),
-]) as never
 
 /** A question with its value, as the runtime answers it. */
 export type Asked = StorageChange | { readonly identify: string }
@@ -120,7 +106,7 @@ export async function openControlLine(
   async function handle(frame: Frame): Promise<void> {
     if (frame.kind === 'bytes') return collect.add(frame.payload)
     if (frame.kind === 'source') throw new ProtocolError('a frame of source')
-    const message = parse(frame.payload)
+    const message = parseMessage(frame.payload)
     if ('ask' in message) {
       isAnswering = true
       const value = 'setLong' in message ? collect.take() : undefined
@@ -179,19 +165,6 @@ export async function openControlLine(
     server.listen(path, resolve)
   })
   return line
-}
-
-function parse(payload: Uint8Array): FromFunction {
-  let value: unknown
-  try {
-    value = JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString())
-  } catch {
-    throw new ProtocolError('a message that is not JSON')
-  }
-  const read = fromFunction.safeParse(value)
-  if (read.success) return read.data
-  const members = typeof value === 'object' && value !== null ? Object.keys(value).slice(0, 3).join(', ') : ''
-  throw new ProtocolError(`an unknown or malformed message (${members.slice(0, 100)})`)
 }
 
 async function answerOf(

@@ -1,0 +1,33 @@
+/** What the program of a function may say on its control line. */
+import * as z from 'zod'
+import type { FromFunction } from './control.ts'
+import { ProtocolError } from './frames.ts'
+import { maxItems, maxKeyBytes } from './storage-change.ts'
+
+const key = z.string().max(maxKeyBytes)
+const number = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
+
+const fromFunction: z.ZodType<FromFunction> = z.union([
+  z.strictObject({ set: z.array(z.tuple([key, z.string()])).max(maxItems), ask: number }),
+  z.strictObject({ remove: z.array(z.string()).max(maxItems), ask: number }),
+  z.strictObject({ setLong: key, ask: number }),
+  z.strictObject({ identify: z.string().max(512), ask: number }),
+  z.strictObject({ pong: number }),
+  z.strictObject({ listening: z.literal(true) }),
+  z.strictObject({ ready: z.literal(true) }),
+  z.strictObject({ broken: z.string() }),
+]) as never
+
+/** @param payload of one frame, at most `maxPayload` bytes. @throws ProtocolError */
+export function parseMessage(payload: Uint8Array): FromFunction {
+  let value: unknown
+  try {
+    value = JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString())
+  } catch {
+    throw new ProtocolError('a message that is not JSON')
+  }
+  const read = fromFunction.safeParse(value)
+  if (read.success) return read.data
+  const members = typeof value === 'object' && value !== null ? Object.keys(value).slice(0, 3).join(', ') : ''
+  throw new ProtocolError(`an unknown or malformed message (${members.slice(0, 100)})`)
+}
