@@ -11,7 +11,7 @@ it('finds what the program that started the runtime left open, and nothing that 
     const { inheritableDescriptors } = await import(${JSON.stringify(module)})
     openSync('/etc/hostname'); createServer().listen(0, '127.0.0.1')
     console.log(JSON.stringify(inheritableDescriptors())); process.exit()`
-  const left = openSync('/etc/hostname')
+  const left = openSync('/etc/hostname', 'r')
   const run = (descriptor?: number): number[] => {
     const stdio = Array<'ignore' | 'pipe' | 'inherit' | number>(100).fill('ignore')
     stdio.splice(1, 2, 'pipe', 'inherit')
