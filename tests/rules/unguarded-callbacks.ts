@@ -56,6 +56,7 @@ const harmless = new Set([
   ...[
     'destroy',
     'resume',
+    'unpipe',
     'pause',
     'unref',
     'ref',
@@ -265,7 +266,8 @@ function createCheck(bindings: ReadonlyMap<string, Node>, settlers: ReadonlySet<
   function isSafeCall(node: Node): boolean {
     const name = calleeName(node)
     if (!all(node.arguments)) return false
-    if (plain(node.callee as Node).type === 'Identifier') return isSafeName(name)
+    // The callback of a timer is looked at where the timer is set.
+    if (plain(node.callee as Node).type === 'Identifier') return timers.has(name) || isSafeName(name)
     return harmless.has(name) || (objectName(node) === 'log' && logMethods.has(name)) || isHandled(node)
   }
 

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type ContainerSettings, RpcError, readSettings } from '@selvedge/protocol'
-import { inBackground } from '@selvedge/service-kit/safely'
+import { inBackground, safely } from '@selvedge/service-kit/safely'
 import type { Route } from '../containers/containers.ts'
 import type { Running } from '../containers/service.ts'
 import type { Admit, Caller } from './admit.ts'
@@ -88,7 +88,7 @@ export function createGateway({ routes, admit, now, nonce, onInternalError }: Ga
     done: (passage: Passage) => void,
     failed: (cause: unknown) => void,
   ): void {
-    const fail = (cause: unknown) => failed(unavailable(cause))
+    const fail = safely('gateway.refuse', (cause: unknown) => failed(unavailable(cause)))
     try {
       const found = find(request)
       const { route } = found.match

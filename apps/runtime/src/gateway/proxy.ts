@@ -160,7 +160,7 @@ export function createProxy(now: () => number): Proxy {
         else onBroken(why)
       },
     })
-    response.on('close', onClientGone)
+    response.on('close', safely('gateway.client-gone', onClientGone))
     const framing = !hasBody
       ? ''
       : length !== undefined

@@ -23,20 +23,20 @@ export function passUpgrade(
     path,
     headers: [...headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'],
   })
-  const close = () => {
+  const close = safely('gateway.close', () => {
     clearTimeout(limit)
     end()
     outgoing.destroy()
     socket.destroy()
-  }
+  })
   const limit = setTimeout(close, limitMs)
   let isAnswered = false
-  const refuse = () => {
+  const refuse = safely('gateway.refuse', () => {
     if (isAnswered || socket.destroyed) return close()
     isAnswered = true
     outgoing.destroy()
     socket.end('HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
-  }
+  })
 
   const join = (incoming: IncomingMessage, upstream: Duplex, upstreamHead: Buffer) => {
     clearTimeout(limit)

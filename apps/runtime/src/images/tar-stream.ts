@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { RpcError } from '@selvedge/protocol'
+import { safely } from '@selvedge/service-kit/safely'
 import type { ReadEntry } from 'tar'
 
 export type Entry = ReadEntry
@@ -95,17 +96,19 @@ export async function readTar(
 
   const { Parser } = await import('./tar.lazy.ts')
   const parser = new Parser({ strict: true, maxMetaEntrySize: limits.header })
-  parser.on('entry', (entry: Entry) => {
+  const onEntryFound = (entry: Entry) => {
     working = working.then(() => take(entry))
-  })
-  parser.on('ignoredEntry', (entry: Entry) =>
+  }
+  const onIgnored = (entry: Entry) =>
     fail(
       broken(
         `the archive has an entry of type ${entry.type} that is not understood, or a header that is too large`,
       ),
-    ),
-  )
-  parser.on('error', (cause: Error) => fail(broken(`the archive is broken: ${cause.message}`, cause)))
+    )
+  const onError = (cause: Error) => fail(broken(`the archive is broken: ${cause.message}`, cause))
+  parser.on('entry', safely('tar.entry', onEntryFound, fail))
+  parser.on('ignoredEntry', safely('tar.ignored-entry', onIgnored, fail))
+  parser.on('error', safely('tar.error', onError, fail))
   let isOver = false
   const over = new Promise<void>((resolve) =>
     parser.once('eof', () => {

@@ -55,11 +55,11 @@ async function fromMultipart(
 ): Promise<ImageRecord> {
   const { Busboy } = await import('./multipart.lazy.ts')
   return new Promise((resolve, reject) => {
-    const broken = (cause: unknown) => {
+    const broken = safely('upload.broken', (cause: unknown) => {
       request.unpipe()
       const why = cause instanceof Error ? cause.message : String(cause)
       reject(new RpcError('invalid_image', `the multipart body is broken: ${why}`, { cause }))
-    }
+    })
     const read = () => {
       const parser = new Busboy({
         headers: request.headers as never,

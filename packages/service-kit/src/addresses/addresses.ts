@@ -5,6 +5,7 @@
 import type { LookupAddress } from 'node:dns'
 import { lookup as lookupName } from 'node:dns/promises'
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net'
+import { safely } from '../safely/safely.ts'
 import { type BlockKind, embeddingBlocks, globalUnicast, specialPurpose } from './special-purpose.ts'
 
 /** `public`: an ordinary host of the Internet. */
@@ -71,8 +72,10 @@ export function guardedLookup(
   hint = '',
 ): LookupFunction {
   return (hostname, options, callback) => {
-    resolve(hostname).then(
-      (found) => {
+    const refuse = safely('addresses.refuse', (cause: unknown) => callback(cause as Error, '', 0))
+    const answer = safely(
+      'addresses.answer',
+      (found: Awaited<ReturnType<Resolve>>) => {
         const allowed = found.filter(({ address }) => mayConnect(address))
         const [first] = allowed
         if (first === undefined) {
@@ -82,7 +85,8 @@ export function guardedLookup(
         } else if (options.all) callback(null, [...allowed])
         else callback(null, first.address, first.family)
       },
-      (cause: NodeJS.ErrnoException) => callback(cause, '', 0),
+      refuse,
     )
+    resolve(hostname).then(answer, refuse)
   }
 }

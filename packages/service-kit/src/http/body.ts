@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { safely } from '../safely/safely.ts'
 
 /**
  * Collects a request's body. Callbacks instead of a promise: this is the hot path.
@@ -14,17 +15,26 @@ export function readBody(
   let first: Buffer | undefined
   let more: Buffer[] | undefined
   let size = 0
-  const onData = (chunk: Buffer) => {
-    size += chunk.length
-    if (size > limit) {
-      request.off('data', onData)
-      request.off('end', onEnd)
-      done(undefined)
-    } else if (first === undefined) first = chunk
-    else if (more === undefined) more = [first, chunk]
-    else more.push(chunk)
-  }
-  const onEnd = () => done(more ? Buffer.concat(more, size) : (first ?? Buffer.alloc(0)))
+  const end = () => request.destroy()
+  const onData = safely(
+    'http.body',
+    (chunk: Buffer) => {
+      size += chunk.length
+      if (size > limit) {
+        request.off('data', onData)
+        request.off('end', onEnd)
+        done(undefined)
+      } else if (first === undefined) first = chunk
+      else if (more === undefined) more = [first, chunk]
+      else more.push(chunk)
+    },
+    end,
+  )
+  const onEnd = safely(
+    'http.body',
+    () => done(more ? Buffer.concat(more, size) : (first ?? Buffer.alloc(0))),
+    end,
+  )
   request.on('data', onData)
   request.on('end', onEnd)
 }

@@ -4,6 +4,7 @@
  * § 9.6); one that reads everything lets a refused caller hold it.
  */
 import { type IncomingMessage, ServerResponse } from 'node:http'
+import { safely } from '../safely/safely.ts'
 
 export interface DrainLimits {
   /** Seconds for which the rest of a body is read after the answer. */
@@ -57,13 +58,13 @@ function drain(request: IncomingMessage, { drainSeconds, drainBytes }: DrainLimi
     left -= chunk.length
     if (left < 0) stop()
   }
-  const stop = () => {
+  const stop = safely('http.early-response', () => {
     clearTimeout(limit)
     request.off('data', count)
     request.off('end', stop)
     request.off('close', stop)
     done()
-  }
+  })
   const limit = setTimeout(stop, drainSeconds * 1000)
   request.unpipe()
   request.on('data', count)

@@ -107,7 +107,15 @@ export function createRpcListener({
       overTls,
     }
     const text = dispatcher.dispatch(body.toString(), context, body.length)
-    if (text instanceof Promise) text.then(safely('http.answer', (late) => answer(response, late)))
+    if (text instanceof Promise)
+      text.then(
+        safely(
+          'http.answer',
+          (late: Awaited<typeof text>) => answer(response, late),
+          () => response.destroy(),
+        ),
+        safely('http.answer', () => response.destroy()),
+      )
     else answer(response, text)
   }
 

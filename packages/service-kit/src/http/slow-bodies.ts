@@ -33,7 +33,7 @@ export function endSlowBodies(server: Server, bodySeconds: number): void {
   let look = 0
 
   // Each call of the API passes here: it writes one member, everything else is for the timer.
-  server.on('request', (request) => {
+  const note = (request: IncomingMessage) => {
     const { socket } = request
     const arrival = arrivals.get(socket)
     if (arrival) {
@@ -42,7 +42,8 @@ export function endSlowBodies(server: Server, bodySeconds: number): void {
     }
     arrivals.set(socket, { request, seen: undefined, since: 0, bytes: 0 })
     socket.once('close', () => arrivals.delete(socket))
-  })
+  }
+  server.on('request', safely('http.slow-bodies', note))
 
   const timer = setInterval(
     safely('http.slow-bodies', () => {

@@ -164,7 +164,7 @@ function send(
         resolve(response)
       }),
     )
-    request.on('error', refuse)
+    request.on('error', safely('registry.error', refuse, reject))
     request.end()
   })
 }
