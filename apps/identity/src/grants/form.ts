@@ -26,7 +26,8 @@ export function parseForm(body: string): ReadonlyMap<string, string> {
 function decode(text: string): string {
   if (!text.includes('%') && !text.includes('+')) return text
   try {
-    return decodeURIComponent(text.replaceAll('+', ' '))
+    // With a pattern: with a string it took twice as long for a body of pluses.
+    return decodeURIComponent(text.replaceAll(/\+/g, ' '))
   } catch {
     throw new OAuthError(
       'invalid_request',
