@@ -24,6 +24,11 @@ const projects = [
 const steps = [
   ['format and lint', bin('biome'), ['check', '--error-on-warnings', '.']],
   ...projects.map((project) => [`types of ${project}`, bin('tsc'), ['-p', project]]),
+  [
+    'the rules',
+    projectNode(),
+    [`${root}/node_modules/vitest/vitest.mjs`, 'run', 'tests/rules', 'tests/layers'],
+  ],
   ['unused code', bin('knip'), []],
   ['the libraries build', projectNode(), [`${root}/scripts/libraries.mjs`]],
   ['packaging of protocol', bin('publint'), ['packages/protocol', '--strict', '--pack', 'npm']],

@@ -9,9 +9,8 @@ const secretName =
 /** Fields that are named like a secret and hold none. */
 const plainName = /_type$|^expires_in$/i
 
-/** Secrets by their shape, wherever they stand: JWS, refresh token, HMAC code, credentials of HTTP, user and password in a URL. */
+/** Secrets by their shape, wherever they stand: refresh token, HMAC code, credentials of HTTP, user and password in a URL. */
 const shapes: readonly (readonly [RegExp, string])[] = [
-  [/\beyJ[\w-]*\.[\w-]*\.[\w-]*/g, '<token>'],
   [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.\d{1,12}\.[\w-]+/g, '<refresh token>'],
   [/\bv1\.[0-9a-f]{56}\.[\w.-]+/g, '<HMAC code>'],
   [/\b(Bearer|DPoP|Session|Basic) +[^\s'"<]+/gi, '$1 <redacted>'],
@@ -20,8 +19,14 @@ const shapes: readonly (readonly [RegExp, string])[] = [
 
 const isSecretName = (name: string): boolean => secretName.test(name) && !plainName.test(name)
 
+/** Words with dots in them, whole: a pattern that begins inside of a word would read it once for each of its letters. */
+const dotted = /(?<![\w-])[\w-]+(?:\.[\w-]*){2,}/g
+
 export const redactShapes = (text: string): string =>
-  shapes.reduce((rest, [shape, shown]) => rest.replaceAll(shape, shown), text)
+  shapes.reduce(
+    (rest, [shape, shown]) => rest.replaceAll(shape, shown),
+    text.replaceAll(dotted, (word) => (/\beyJ/.test(word) ? '<token>' : word)),
+  )
 
 /** The value of a header. */
 export const redactHeader = (name: string, value: string): string =>

@@ -27,5 +27,7 @@ export function readServiceUrl(text: string, what: string): string {
       `${what} is ${shown}: tokens are sent to another machine over HTTPS only`,
       `Use https://${url.host}`,
     )
-  return url.href.replace(/\/+$/, '')
+  let end = url.href.length
+  while (url.href[end - 1] === '/') end--
+  return url.href.slice(0, end)
 }

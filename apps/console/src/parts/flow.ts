@@ -14,7 +14,8 @@ export function flowOf({
   project: ConsoleProject
 }): string {
   const scope = wanted.filter((each) => (scopes as readonly string[]).includes(each)).join(' ')
-  const call = `curl -sS ${runtimeUrl}/jsonrpc/v1 -H 'Content-Type: application/json'`
+  const runtime = runtimeUrl.endsWith('/') ? runtimeUrl.slice(0, -1) : runtimeUrl
+  const call = `curl -sS ${runtime}/jsonrpc/v1 -H 'Content-Type: application/json'`
   return `umask 077
 # The device says who it is.
 ${call} \\

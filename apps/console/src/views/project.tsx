@@ -50,7 +50,7 @@ export function ProjectView({ clientId }: { clientId: string }) {
           <input
             id="runtime-url"
             value={runtimeUrl}
-            onInput={(event) => setRuntimeUrl((event.target as HTMLInputElement).value.replace(/\/+$/, ''))}
+            onInput={(event) => setRuntimeUrl((event.target as HTMLInputElement).value)}
           />
         </p>
         <Copy label="Commands of the whole flow" text={flowOf({ runtimeUrl, identityUrl, project })} />

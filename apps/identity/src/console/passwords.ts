@@ -91,7 +91,8 @@ export async function problemOf(password: string, email: string): Promise<string
     return `it is shorter than ${shortest} characters; a few words in a row are easy to remember`
   const { wasBreached } = await import('./breached-passwords.lazy.ts')
   const plain = password.toLowerCase()
-  const core = plain.replaceAll(/^[\d\W_]+|[\d\W_]+$/g, '')
+  // From the first letter to the last one.
+  const core = /[a-z].*[a-z]/s.exec(plain)?.[0] ?? ''
   if (wasBreached(plain) || wasBreached(core))
     return 'it is, or is made from, one of the passwords that are tried first because they were found in breaches'
   if (new Set(plain).size < 5) return 'it repeats a few characters'

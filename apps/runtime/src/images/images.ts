@@ -251,10 +251,7 @@ async function* measured(
 
 /** The last part of a repository without its tag, as the API family names images. */
 function nameOf(tag: string): string {
-  const name = tag
-    .split('/')
-    .at(-1)!
-    .replace(/[:@].*$/, '')
+  const [name = ''] = tag.split('/').at(-1)!.split(/[:@]/, 1)
   const clean = name
     .toLowerCase()
     .replace(/[^a-z0-9._-]/g, '-')

@@ -83,8 +83,10 @@ export async function startRedisCluster(primaries = 3, replicas = 1): Promise<Re
     'the cluster',
   )
   // A replica that has nothing yet takes nobody's place.
-  const isFollowing = (port: number) =>
-    !/role:slave[\s\S]*master_link_status:down/.test(command(port, 'info', 'replication'))
+  const isFollowing = (port: number) => {
+    const state = command(port, 'info', 'replication')
+    return !(state.includes('role:slave') && state.includes('master_link_status:down'))
+  }
   await until(() => ports.every(isFollowing), 'the replicas')
   return {
     urls: addresses.map((address) => `redis://${address}`),

@@ -1,0 +1,65 @@
+/**
+ * No regular expression backtracks more than linearly: each may see foreign text, today or after the next change.
+ * recheck searches for an input that makes it slow.
+ */
+
+import { checkSync } from 'recheck'
+import { describe, expect, it } from 'vitest'
+import { nodesOf, parseSource, placeOf, readSources, type Source } from './sources.ts'
+
+interface Pattern {
+  readonly pattern: string
+  readonly flags: string
+}
+
+/** Files that build patterns from their own constants, never from foreign text. */
+const buildsFromConstants = new Set([
+  'apps/runtime/src/engines/function/cgroup.ts',
+  'apps/runtime/src/engines/function/memory.ts',
+  'apps/runtime/src/images/registry/registry.ts',
+  'apps/runtime/src/rest/rest.ts',
+])
+
+function slowPatternsOf(source: Source): string[] {
+  return [...nodesOf(source.program)].flatMap(({ node }) => {
+    const regex = node.type === 'Literal' ? (node.regex as Pattern | undefined) : undefined
+    if (!regex) return []
+    const verdict = checkSync(regex.pattern, regex.flags, { timeout: 10_000 })
+    if (verdict.status === 'safe') return []
+    const cost = verdict.status === 'vulnerable' ? verdict.complexity.summary : verdict.status
+    return [`${placeOf(source, node)} /${regex.pattern}/: ${cost}`]
+  })
+}
+
+/** `new RegExp(text)` hides its pattern from the rule above. */
+const builtPatternsOf = (source: Source): string[] =>
+  [...nodesOf(source.program)]
+    .filter(({ node }) => {
+      const { type, callee } = node as { type: string; callee?: { name?: string } }
+      return (type === 'NewExpression' || type === 'CallExpression') && callee?.name === 'RegExp'
+    })
+    .map(({ node }) => placeOf(source, node))
+
+describe('regular expressions', () => {
+  const sources = readSources('packages', 'apps')
+
+  it('are linear in the length of their input', () => {
+    expect(sources.flatMap(slowPatternsOf)).toEqual([])
+  }, 300_000)
+
+  it('are literals', () => {
+    const others = sources.filter(({ path }) => !buildsFromConstants.has(path))
+    expect(others.flatMap(builtPatternsOf)).toEqual([])
+  })
+
+  it.each([
+    ['a polynomial one', 'const a = /^a:[ \\t]*([\\t -~]*?)[ \\t]*$/'],
+    ['an exponential one', 'const a = /^(a+)+$/'],
+  ])('the rule finds %s', (_name, text) => {
+    expect(slowPatternsOf(parseSource('example.ts', text))).toHaveLength(1)
+  })
+
+  it('the rule finds a built one', () => {
+    expect(builtPatternsOf(parseSource('example.ts', 'const a = new RegExp(b)'))).toEqual(['example.ts:1'])
+  })
+})

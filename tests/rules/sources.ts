@@ -1,0 +1,60 @@
+/** The sources of the project as syntax trees, for rules that a machine checks. */
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseAst } from 'rolldown/parseAst'
+import { root } from '../harness/processes.ts'
+
+/** A node of the syntax tree (ESTree with the TypeScript extensions of Oxc). */
+export interface SyntaxNode {
+  readonly type: string
+  readonly start: number
+  readonly end: number
+  readonly [member: string]: unknown
+}
+
+export interface Source {
+  /** Path below the root of the project. */
+  readonly path: string
+  readonly text: string
+  readonly program: SyntaxNode
+}
+
+/** Every TypeScript source below the folders that is not a test. Reads what git tracks and what it does not ignore. */
+export function readSources(...folders: readonly string[]): Source[] {
+  const patterns = folders.flatMap((folder) => [`${folder}/*.ts`, `${folder}/*.tsx`])
+  return execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', ...patterns], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+    .trim()
+    .split('\n')
+    .filter((path) => !/\.(test|d|config)\.tsx?$/.test(path))
+    .map((path) => parseSource(path, readFileSync(join(root, path), 'utf8')))
+}
+
+export function parseSource(path: string, text: string): Source {
+  const lang = path.endsWith('x') ? 'tsx' : 'ts'
+  return { path, text, program: parseAst(text, { lang }, path) as unknown as SyntaxNode }
+}
+
+const isNode = (value: unknown): value is SyntaxNode =>
+  typeof value === 'object' && value !== null && typeof (value as SyntaxNode).type === 'string'
+
+/** Every node below one, parents first; `ancestors` lists the nodes around it, the outermost first. */
+export function* nodesOf(
+  node: SyntaxNode,
+  ancestors: readonly SyntaxNode[] = [],
+): Generator<{ node: SyntaxNode; ancestors: readonly SyntaxNode[] }> {
+  yield { node, ancestors }
+  const around = [...ancestors, node]
+  for (const value of Object.values(node)) {
+    for (const child of Array.isArray(value) ? value : [value]) {
+      if (isNode(child)) yield* nodesOf(child, around)
+    }
+  }
+}
+
+/** `path:line`, for a person to click on. */
+export const placeOf = ({ path, text }: Source, { start }: SyntaxNode): string =>
+  `${path}:${text.slice(0, start).split('\n').length}`
