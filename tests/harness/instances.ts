@@ -25,12 +25,6 @@ function* readProcesses(file: 'cmdline' | 'stat'): Generator<readonly [pid: numb
 export const processesOf = (folder: string): number[] =>
   [...readProcesses('cmdline')].filter(([, text]) => text.includes(`${folder}/`)).map(([pid]) => pid)
 
-/** Processes of the instances of a stack's runtime: with bubblewrap, each of them. */
-export const instanceProcesses = (state: string): number[] => {
-  const runtimeState = join(state, 'runtime')
-  return existsSync(join(runtimeState, 'function-sockets')) ? processesOf(socketFolder(runtimeState)) : []
-}
-
 /** Everything that a process started, and what that started in turn. */
 export function descendantsOf(ancestor: number): number[] {
   const children = new Map<number, number[]>()

@@ -5,7 +5,7 @@ import { mutate } from './mutate.ts'
 import { createRandom } from './random.ts'
 import { BrokenPromise, type Parser, type Target } from './target.ts'
 
-export type FindingKind = 'crash' | 'promise' | 'rejection' | 'cost' | 'growth' | 'hang'
+type FindingKind = 'crash' | 'promise' | 'rejection' | 'cost' | 'growth' | 'hang'
 
 export interface Finding {
   readonly target: string

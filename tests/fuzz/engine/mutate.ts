@@ -98,7 +98,7 @@ const simple: readonly Mutator[] = [
 ]
 
 /** Repeats a short part until the input is large: what costs more than its bytes shows there. */
-export function grow(input: Buffer, random: Random, { words, maxBytes }: MutationParts): Buffer {
+function grow(input: Buffer, random: Random, { words, maxBytes }: MutationParts): Buffer {
   const [from, to] = rangeOf(input, random)
   const part = random.pick([
     () => Buffer.alloc(1, random.pick(bytesOfInterest)),
@@ -112,12 +112,7 @@ export function grow(input: Buffer, random: Random, { words, maxBytes }: Mutatio
 }
 
 /** Puts words of the format, or a part of another input, somewhere. */
-export function mix(
-  input: Buffer,
-  random: Random,
-  others: readonly Buffer[],
-  words: readonly string[],
-): Buffer {
+function mix(input: Buffer, random: Random, others: readonly Buffer[], words: readonly string[]): Buffer {
   const other = random.pick(others)
   const piece =
     words.length > 0 && random.oneIn(2)

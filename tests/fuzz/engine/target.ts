@@ -12,7 +12,7 @@ export type Mutator = (input: Buffer, random: Random) => Buffer
  * parser had to look at, where that is more than the input: unpacked bytes, for example. `calls` is the number of pieces in
  * which it got them, or of files that it made: each has a cost of its own.
  */
-export type Outcome = string | { readonly outcome: string; readonly work?: number; readonly calls?: number }
+type Outcome = string | { readonly outcome: string; readonly work?: number; readonly calls?: number }
 
 export interface Parser {
   /** @throws anything that the parser must not throw */

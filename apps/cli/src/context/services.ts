@@ -7,7 +7,7 @@ import { readServiceUrl } from './service-url.ts'
 
 export type ServiceName = 'identity' | 'discovery'
 
-export interface ServiceAddress {
+interface ServiceAddress {
   readonly url: string
   /** Set where a runtime named the service over anything but its own socket. */
   readonly unconfirmed?: Unconfirmed

@@ -18,7 +18,7 @@ export interface ContainerStorage {
 }
 
 /** Called for every change of another session, in the order in which they were stored. */
-export type OnChange = (change: StorageChange) => void | Promise<void>
+type OnChange = (change: StorageChange) => void | Promise<void>
 
 /** Bytes of an item, as `sizeOf` of the host program counts them. */
 const size = (row: string) => `64 + octet_length(${row}.key) + octet_length(${row}.value)`

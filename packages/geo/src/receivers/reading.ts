@@ -37,7 +37,7 @@ export function createLineSplitter(longest: number): (chunk: string) => string[]
   }
 }
 
-export const isPlace = (longitude: number, latitude: number): boolean =>
+const isPlace = (longitude: number, latitude: number): boolean =>
   Math.abs(longitude) <= 180 && Math.abs(latitude) <= 90
 
 /** Whether every number of a reading is finite and in its range: `1e999` is a number in JSON, and infinite. */

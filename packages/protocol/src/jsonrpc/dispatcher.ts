@@ -22,7 +22,7 @@ export interface DispatcherOptions<Context> {
   readonly limits: DispatcherLimits
 }
 
-export interface DispatcherLimits {
+interface DispatcherLimits {
   /** Levels of nested objects and arrays. */
   readonly depth: number
   /** Calls in a batch. */
