@@ -39,6 +39,10 @@ const parsers = [
   'apps/runtime/src/images/registry/reference.ts',
   'apps/runtime/src/mcm/receive-image.ts',
   'apps/runtime/src/engines/oci/log-frames.ts',
+  'apps/runtime/src/engines/function/frames.ts',
+  'apps/runtime/src/engines/function/control-line.ts',
+  'apps/runtime/src/containers/storage.ts',
+  'apps/cli/src/output/clean.ts',
   'apps/identity/src/grants/form.ts',
   'apps/identity/src/console/cookie.ts',
 ]

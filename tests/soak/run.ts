@@ -154,7 +154,7 @@ async function soak(): Promise<boolean> {
         .catch(() => undefined),
       sleep(patienceMs),
     ])
-    return report({ daemons, memory, alone, windows, notices: me?.notices ?? 'no answer' })
+    return report({ daemons, memory, alone, windows, notices: me === undefined ? 'no answer' : me.notices })
   } finally {
     for (const child of children) child.kill()
     await stopAll(services)

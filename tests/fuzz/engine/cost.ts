@@ -65,8 +65,8 @@ export async function usualCost(target: Target, seeds: readonly Buffer[]): Promi
       )
   }
   if (runs.length === 0) return 1
-  const fewest = Math.min(...runs.map(({ calls }) => calls))
-  const whole = runs.filter(({ calls }) => calls === fewest)
+  const inOnePiece = runs.filter(({ calls }) => calls === 1)
+  const whole = inOnePiece.length > 0 ? inOnePiece : runs
   const largest = Math.max(...whole.map(({ work }) => work))
   const large = whole.filter(({ work }) => work >= Math.min(largeBytes, largest))
   const costs = large.map(({ micros, work }) => Math.max(1, micros) / Math.max(1, work))

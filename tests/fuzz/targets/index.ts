@@ -2,6 +2,7 @@
 import type { Target } from '../engine/target.ts'
 import { announcement } from './announcement.ts'
 import { callers } from './callers.ts'
+import { control, frames } from './control.ts'
 import { controlLine } from './control-line.ts'
 import { dns } from './dns.ts'
 import { document } from './document.ts'
@@ -22,6 +23,7 @@ import { reference } from './reference.ts'
 import { response } from './response.ts'
 import { session } from './session.ts'
 import { settings } from './spec.ts'
+import { terminal } from './terminal.ts'
 import { claims, jws } from './tokens.ts'
 
 export const targets: readonly Target[] = [
@@ -52,4 +54,7 @@ export const targets: readonly Target[] = [
   multipart,
   ociLog,
   document,
+  frames,
+  control,
+  terminal,
 ]

@@ -133,10 +133,12 @@ export async function openControlLine(
       for (const frame of read(chunk)) {
         await handle(frame)
         await nextTurn()
-        if (socket.destroyed) return
+        // Closed while a frame was handled: the frames after it are of nobody.
+        if (socket.destroyed) break
       }
+      if (socket.destroyed) break
     }
-    handlers.onClosed()
+    if (!isOver) handlers.onClosed()
   }
 
   const server = createServer(
