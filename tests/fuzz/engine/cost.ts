@@ -8,7 +8,7 @@ const maxRatio = 20
 /** Smaller inputs count as this many bytes, since every call has a fixed cost. */
 const leastBytes = 1024
 /** Microseconds below which nothing is a finding: timers and the collector of V8 are no more exact. */
-const leastMicros = 1000
+const leastMicros = 3000
 /** Microseconds that each further call may cost: the event and the system call that bring a piece of a stream cost as much. */
 const microsPerCall = 20
 /** A seed of this many bytes shows what a byte costs, not what a call costs. */

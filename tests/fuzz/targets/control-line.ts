@@ -67,7 +67,8 @@ export const controlLine: Target = {
           outcome = cause.message.replaceAll(/[(\d].*/g, '')
         }
       })
-      return { outcome: `${outcome}, ${Math.min(3, messages)} frames`, calls }
+      // Each frame is handled in a turn of its own.
+      return { outcome: `${outcome}, ${Math.min(3, messages)} frames`, calls: calls + messages }
     },
   }),
 }
