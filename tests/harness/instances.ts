@@ -1,5 +1,5 @@
 /** What the runtime of a state folder has running as functions, as the system shows it. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Folder of the sockets of a runtime, with one folder for each instance. @param runtimeState folder of the runtime itself */
