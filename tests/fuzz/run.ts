@@ -12,7 +12,7 @@ import type { Target } from './engine/target.ts'
 import type { Message, Work } from './engine/worker.ts'
 
 /** Milliseconds after which one input counts as one that never ends. */
-const hangMs = 10_000
+const hangMs = 20_000
 /** MiB of JavaScript objects that the parsers may hold in all. */
 const maxHeapMb = 768
 /** A longer input is written to a file, since it does not fit on a command line. */

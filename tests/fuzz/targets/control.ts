@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -152,7 +152,8 @@ const quota = 100_000
 
 /** The whole line over a socket, with the storage of containers behind it: the host program may send anything. */
 async function openLine(): Promise<Parser> {
-  const folder = mkdtempSync(join(tmpdir(), 'selvedge-fuzz-'))
+  // In memory where that is possible: each question is a transaction.
+  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'selvedge-fuzz-'))
   const storage = createContainerStorage(join(folder, 'storage.db'))
   let number = 0
   return {
@@ -207,7 +208,6 @@ export const control: Target = {
   seeds,
   mutators: [changeFrame, setLength],
   words,
-  // Every question is a transaction on the disk.
-  maxBytes: 8 * 1024,
+  maxBytes: 3000,
   open: openLine,
 }

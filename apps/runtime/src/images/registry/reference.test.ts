@@ -29,6 +29,11 @@ describe('a reference to an image', () => {
     'app@sha256:abc',
     'a b',
     'x'.repeat(500),
+    'e.0/app',
+    '1.2/app',
+    '0x7f.1/app',
+    '127.1:5000/app',
+    'registry.example:99999/app',
   ])('%j is none', (text) => {
     expect(() => readReference(text)).toThrow(expect.objectContaining({ reason: 'invalid_params' }))
   })

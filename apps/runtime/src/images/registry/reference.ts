@@ -23,7 +23,7 @@ const pattern =
  */
 export function readReference(text: string): Reference {
   const match = pattern.exec(text.replace(/^docker:\/\//, ''))
-  if (!match || text.length > 400) {
+  if (!match || text.length > 400 || (match[1] !== undefined && !isHost(match[1]))) {
     throw new RpcError(
       'invalid_params',
       `${JSON.stringify(text.slice(0, 200))} is neither an absolute path, nor an upload: handle, nor an image reference`,
@@ -46,3 +46,6 @@ export function readReference(text: string): Reference {
     text: `${host ?? 'docker.io'}/${repository}:${tag ?? (digest ? digest.slice(7, 19) : 'latest')}`,
   }
 }
+
+/** Whether a URL understands a host as it is written: `1.2` would be the address 1.0.0.2, and `e.0` none at all. */
+const isHost = (host: string): boolean => URL.parse(`https://${host}`)?.hostname === host.replace(/:\d+$/, '')
