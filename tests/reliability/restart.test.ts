@@ -23,7 +23,8 @@ beforeEach(async () => {
   stack.stderr!.on('data', (chunk) => {
     errors += chunk
   })
-  await once(stack.stdout!, 'data')
+  for await (const text of stack.stdout!.iterator({ destroyOnReturn: false }))
+    if (String(text).includes('selvedge is ready')) break
   urls = JSON.parse(readFileSync(join(folder.path, 'stack.json'), 'utf8'))
 })
 afterEach(async () => {
