@@ -353,9 +353,11 @@ export const escapes: readonly Escape[] = [
     name: 'ask the runtime for tokens and never read them',
     stoppedBy: 'the runtime',
     attempt: `const text = JSON.stringify({ identify: CTX.info.serviceType, ask: 1 })
-      ${onControlLine} let asked = 0; for (; asked < 200000; asked++) if (await Promise.race([write(frame(0, text.length, text)), new Promise((r) => setTimeout(r, 500, "full"))]) === "full") break
-      return "asked " + (asked < 200000)`,
-    answer: /asked true/,
+      ${onControlLine} let asked = 0
+      const flood = async () => { for (;;) { await write(frame(0, text.length, text)); asked++ } }
+      await Promise.race([flood(), new Promise((resolve) => setTimeout(resolve, 3000))])
+      return "asked " + asked`,
+    answer: /asked \d{2,}/,
   },
   {
     name: 'flood the log',

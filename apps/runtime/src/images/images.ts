@@ -103,7 +103,11 @@ export async function openImages(parts: ImageParts): Promise<Images> {
 
   async function admit(owner: Owner, packed: Packed, fallbackName: string): Promise<ImageRecord> {
     return exclusively(async () => {
-      const content = await admitImage(blobs, packed, budget(), guardInTurn.claim)
+      const content = await admitImage(blobs, packed, budget(), guardInTurn.claim).catch(async (cause) => {
+        // What was stored of it before it failed.
+        await sweep()
+        throw cause
+      })
       const name = nameOf(packed.repoTags[0] ?? fallbackName)
       const id = `${owner.client_id}-${name}`
       const digest = content.config.digest

@@ -51,87 +51,31 @@ export async function openControlLine(
   handlers: ControlHandlers,
 ): Promise<ControlLine> {
   let connection: Socket | undefined
-  let isAnswering = false
   let isOver = false
-  /** What the program says once, in this order, before anything else. */
-  let next: 'listening' | 'ready' | undefined = 'listening'
-  const pings = createPings((ping) => line.send({ ping }))
-  const collect = createCollector(maxValueBytes)
-
   const end = (why: string) => {
     if (isOver) return
     isOver = true
     connection?.destroy()
     handlers.onViolation(why)
   }
-
-  async function write(frame: Uint8Array): Promise<void> {
-    const socket = connection
-    if (!socket || socket.destroyed || socket.write(frame)) return
-    if (socket.writableLength > maxUnread) {
-      end(`it broke the control protocol: it left ${socket.writableLength} bytes unread`)
-      return
-    }
-    await new Promise<void>((resolve) => {
-      const done = () => {
-        socket.off('drain', done)
-        socket.off('close', done)
-        resolve()
-      }
-      socket.on('drain', done)
-      socket.on('close', done)
-    })
-  }
-
+  const sender = createSender(() => connection, end)
+  const pings = createPings((ping) => sender.send({ ping }))
   const line: ControlLine = {
-    send: (message) => write(encodeFrame('message', Buffer.from(JSON.stringify(message)))),
-    sendSource: (bytes) => write(encodeFrame('source', bytes)),
-    async sendChange(change) {
-      if (!('setLong' in change)) return line.send(change)
-      // Together in one turn: the bytes of two changes must not mix.
-      const waiting: Promise<void>[] = []
-      for (let at = 0; at < change.value.length; at += chunkBytes)
-        waiting.push(write(encodeFrame('bytes', change.value.subarray(at, at + chunkBytes))))
-      waiting.push(line.send({ setLong: change.setLong }))
-      await Promise.all(waiting)
-    },
-    ping: async () => isAnswering || pings.ping(),
+    ...sender,
+    ping: async () => receiver.isAnswering() || pings.ping(),
     close() {
       isOver = true
       server.close()
       connection?.destroy()
     },
   }
-
-  async function handle(frame: Frame): Promise<void> {
-    if (frame.kind === 'bytes') return collect.add(frame.payload)
-    if (frame.kind === 'source') throw new ProtocolError('a frame of source')
-    const message = parseMessage(frame.payload)
-    if ('ask' in message) {
-      isAnswering = true
-      const value = 'setLong' in message ? collect.take() : undefined
-      const answer = await answerOf(handlers, message, value)
-      isAnswering = false
-      await line.send(answer)
-    } else if ('pong' in message) pings.onPong(message.pong)
-    else await advance(message)
-  }
-
-  async function advance(message: Exclude<FromFunction, { ask: number } | { pong: number }>): Promise<void> {
-    const expected = next
-    if (expected === undefined || !(expected in message || ('broken' in message && expected === 'ready')))
-      throw new ProtocolError('a message out of order')
-    next = expected === 'listening' ? 'ready' : undefined
-    if ('listening' in message) await handlers.onListening(line)
-    else if ('ready' in message) handlers.onReady()
-    else handlers.onBroken(message.broken.slice(0, 500))
-  }
+  const receiver = createReceiver(line, maxValueBytes, handlers, pings.onPong)
 
   async function serve(socket: Socket): Promise<void> {
     const read = createFrameReader(maxPayload)
     for await (const chunk of socket as AsyncIterable<Buffer>) {
       for (const frame of read(chunk)) {
-        await handle(frame)
+        await receiver.handle(frame)
         await nextTurn()
         // Closed while a frame was handled: the frames after it are of nobody.
         if (socket.destroyed) break
@@ -167,6 +111,91 @@ export async function openControlLine(
     server.listen(path, resolve)
   })
   return line
+}
+
+type Sender = Pick<ControlLine, 'send' | 'sendSource' | 'sendChange'>
+
+function createSender(connection: () => Socket | undefined, end: (why: string) => void): Sender {
+  let drained: Promise<void> | undefined
+
+  async function write(frame: Uint8Array): Promise<void> {
+    const socket = connection()
+    if (!socket || socket.destroyed || socket.write(frame)) return
+    if (socket.writableLength > maxUnread) {
+      end(`it broke the control protocol: it left ${socket.writableLength} bytes unread`)
+      return
+    }
+    drained ??= untilDrained(socket).finally(() => {
+      drained = undefined
+    })
+    await drained
+  }
+
+  const send = (message: ToFunction) => write(encodeFrame('message', Buffer.from(JSON.stringify(message))))
+  return {
+    send,
+    sendSource: (bytes) => write(encodeFrame('source', bytes)),
+    async sendChange(change) {
+      if (!('setLong' in change)) return send(change)
+      // Together in one turn: the bytes of two changes must not mix.
+      const waiting: Promise<void>[] = []
+      for (let at = 0; at < change.value.length; at += chunkBytes)
+        waiting.push(write(encodeFrame('bytes', change.value.subarray(at, at + chunkBytes))))
+      waiting.push(send({ setLong: change.setLong }))
+      await Promise.all(waiting)
+    },
+  }
+}
+
+function untilDrained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      socket.off('drain', done)
+      socket.off('close', done)
+      resolve()
+    }
+    socket.on('drain', done)
+    socket.on('close', done)
+  })
+}
+
+function createReceiver(
+  line: ControlLine,
+  maxValueBytes: number,
+  handlers: ControlHandlers,
+  onPong: (id: number) => void,
+) {
+  const collect = createCollector(maxValueBytes)
+  let isAnswering = false
+  /** What the program says once, in this order. */
+  let next: 'listening' | 'ready' | undefined = 'listening'
+
+  async function advance(message: Exclude<FromFunction, { ask: number } | { pong: number }>): Promise<void> {
+    const expected = next
+    if (expected === undefined || !(expected in message || ('broken' in message && expected === 'ready')))
+      throw new ProtocolError('a message out of order')
+    next = expected === 'listening' ? 'ready' : undefined
+    if ('listening' in message) await handlers.onListening(line)
+    else if ('ready' in message) handlers.onReady()
+    else handlers.onBroken(message.broken.slice(0, 500))
+  }
+
+  return {
+    isAnswering: () => isAnswering,
+    async handle(frame: Frame): Promise<void> {
+      if (frame.kind === 'bytes') return collect.add(frame.payload)
+      if (frame.kind === 'source') throw new ProtocolError('a frame of source')
+      const message = parseMessage(frame.payload)
+      if ('ask' in message) {
+        isAnswering = true
+        const value = 'setLong' in message ? collect.take() : undefined
+        const answer = await answerOf(handlers, message, value)
+        isAnswering = false
+        await line.send(answer)
+      } else if ('pong' in message) onPong(message.pong)
+      else await advance(message)
+    },
+  }
 }
 
 async function answerOf(
