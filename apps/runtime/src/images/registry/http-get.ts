@@ -4,6 +4,7 @@
  */
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { RpcError } from '@selvedge/protocol'
 import {
   type AddressKind,
@@ -34,6 +35,8 @@ export interface HttpGetOptions {
 
 /** An answer whose body is read to its end or discarded. */
 export interface Answer {
+  /** Of the host that answered: another one than was asked where that one redirects. */
+  readonly origin: string
   readonly status: number
   readonly headers: IncomingHttpHeaders
   /** Ends with an error when it arrives too slowly. */
@@ -78,6 +81,7 @@ export async function openHttpGet(registry: string, options: HttpGetOptions = {}
       const { location } = response.headers
       if (statusCode < 300 || statusCode >= 400 || location === undefined)
         return {
+          origin: at.origin,
           status: statusCode,
           headers: response.headers,
           body: timely(response, limits),
@@ -155,6 +159,14 @@ function send(
     )
     const refuse = (cause: unknown) => reject(unavailable(url.href, (cause as Error).message, cause))
     request.on('close', () => clearTimeout(late))
+    // Without a listener, an answer that changes the protocol (101) would be neither a response nor an error.
+    request.on(
+      'upgrade',
+      safely('registry.upgrade', (_: IncomingMessage, socket: Duplex) => {
+        socket.destroy()
+        refuse(new Error('it answers by changing the protocol'))
+      }),
+    )
     request.on(
       'response',
       safely('registry.response', (response: IncomingMessage) => {

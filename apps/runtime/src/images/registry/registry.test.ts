@@ -104,6 +104,24 @@ describe('a pull', () => {
     expect(storage.heard.map((each) => each.authorization)).toEqual([undefined, undefined])
   })
 
+  it('takes no challenge from a host that a redirect led to: it would name where the credentials go', async () => {
+    const thief = await listenTo((request, response) => {
+      if (request.url?.startsWith('/token')) response.end('{"token":"abc"}')
+      else
+        response
+          .writeHead(401, { 'WWW-Authenticate': `Bearer realm="http://${request.headers.host}/token"` })
+          .end()
+    })
+    const registry = await listenTo((request, response) => {
+      if (request.url?.includes('/manifests/')) response.end(manifestOf())
+      else response.writeHead(307, { Location: `http://${thief.host}${request.url}` }).end()
+    })
+    await expect(pull(registry.host, { authFile: credentials(registry.host) })).rejects.toMatchObject({
+      reason: 'registry_unavailable',
+    })
+    expect(thief.heard.map((each) => each.authorization)).toEqual([undefined])
+  })
+
   it('shows no credentials to the registry itself once a redirect went elsewhere and back', async () => {
     let own = ''
     const other = await listenTo((_, response) =>
@@ -224,6 +242,16 @@ describe('a pull', () => {
       return more()
     })
     await expect(pull(registry.host)).rejects.toMatchObject({ reason })
+  })
+
+  it('ends when a host answers by changing the protocol', async () => {
+    const upgrading = createTcpServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.once('data', () =>
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+      )
+    })
+    await expect(pull(await listen(upgrading))).rejects.toMatchObject({ reason: 'registry_unavailable' })
   })
 
   it('ends when a host sends a byte now and then, in the headers or in the body', async () => {

@@ -163,7 +163,8 @@ function authenticated(
       httpGet(url, authorization === undefined ? headers : { ...headers, Authorization: authorization })
     let response = await ask()
     const challenge = response.headers['www-authenticate']
-    if (response.status === 401 && challenge !== undefined) {
+    // A challenge names where the credentials go: only the host that they are for may do so.
+    if (response.status === 401 && challenge !== undefined && response.origin === new URL(url).origin) {
       response.discard()
       authorization = await answer(challenge, url)
       if (authorization !== undefined) response = await ask()
