@@ -108,6 +108,19 @@ describe.each(Object.entries(fetches))('a client with %s', (_, fetch) => {
     })
   })
 
+  it('is told when the answer is a change of the protocol', async () => {
+    const url = await serve(() => undefined)
+    servers
+      .at(-1)!
+      .on('connection', (socket) =>
+        socket.once('data', () =>
+          socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+        ),
+      )
+    const failure = await failureOf(client(url, { timeoutMs: 1000 }).getMe())
+    expect(failure).toMatchObject({ kind: 'connection' })
+  })
+
   it('follows no redirect', async () => {
     const target = await serve(answer({ jsonrpc: '2.0', id: 1, result: {} }))
     const url = await serve((request, response) => {

@@ -46,6 +46,11 @@ export function createNodeFetch(options: { socketPath?: string; userAgent?: stri
         ? https().request(url, settings, onResponse)
         : httpRequest(url, settings, onResponse)
       request.on('error', reject)
+      // Without a listener, an answer that changes the protocol (101) would be neither a response nor an error.
+      request.on('upgrade', (_, socket) => {
+        socket.destroy()
+        reject(new Error('it answers by changing the protocol'))
+      })
       request.end(body)
     })
 }

@@ -82,13 +82,18 @@ function send(
       },
       resolve,
     )
-    asked.on('error', (cause) =>
+    const refuse = (cause: Error) =>
       reject(
         new ConnectionFailure('not_running', `nothing answers at ${socketPath ?? url}: ${cause.message}`, {
           cause,
         }),
-      ),
-    )
+      )
+    asked.on('error', refuse)
+    // Without a listener, an answer that changes the protocol (101) would be neither a response nor an error.
+    asked.on('upgrade', (_, socket) => {
+      socket.destroy()
+      refuse(new Error('it answers by changing the protocol'))
+    })
     if (body) body.on('error', (cause: Error) => asked.destroy(cause)).pipe(asked)
     else asked.end()
   })

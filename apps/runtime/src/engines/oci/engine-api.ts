@@ -5,7 +5,7 @@
 
 import { existsSync } from 'node:fs'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
-import { Readable } from 'node:stream'
+import { type Duplex, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { RpcError } from '@selvedge/protocol'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
@@ -108,6 +108,14 @@ function createEngineApi(socketPath: string): EngineApi {
       })
       asked.on('timeout', () => asked.destroy(new Error(`no answer for ${maxIdleMs / 1000} s`)))
       asked.on('error', (cause) => reject(away(cause)))
+      // Without a listener, an answer that changes the protocol (101) would be neither a response nor an error.
+      asked.on(
+        'upgrade',
+        safely('oci.upgrade', (_: IncomingMessage, socket: Duplex) => {
+          socket.destroy()
+          reject(away(new Error('it answers by changing the protocol')))
+        }),
+      )
       asked.on(
         'response',
         safely('oci.response', (response: IncomingMessage) => {

@@ -133,6 +133,14 @@ describe('a start fails, and leaves nothing, when the engine', () => {
         json({ ...running, NetworkSettings: { Ports: { '8080/tcp': [{ HostPort: '99999' }] } } }),
       ],
     ],
+    [
+      'answers by changing the protocol',
+      [
+        'GET /containers/',
+        ({ socket }) =>
+          socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+      ],
+    ],
     ['closes the connection', ['GET /containers/', (_, response) => response.destroy()]],
     ['refuses with a refusal that is none', ['POST /containers/create', json({ message: 5 }, 500)]],
   ])('%s', async (_, answer) => {
