@@ -62,14 +62,17 @@ export async function openBlobs(folder: string): Promise<Blobs> {
           yield chunk
         }
       }
+      const file = createWriteStream(path, { flags: 'wx', mode: 0o600 })
       try {
-        await pipeline(content, measure, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
+        await pipeline(content, measure, file)
         const digest = `sha256:${hash.digest('hex')}`
         if (expected !== undefined && digest !== expected) {
           throw new RpcError('digest_mismatch', `content that should be ${expected} is ${digest}`)
         }
         return { path, digest, size }
       } catch (cause) {
+        // A stream that is destroyed while it opens its file makes the file all the same, and closes after that.
+        if (!file.closed) await new Promise((resolve) => file.once('close', resolve))
         await rm(path, { force: true })
         throw cause
       }
