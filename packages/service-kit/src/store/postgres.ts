@@ -8,7 +8,7 @@ import pg, {
   type QueryConfig,
   type QueryResult,
 } from 'pg'
-import { safely } from '../safely/safely.ts'
+import { inBackground, safely } from '../safely/safely.ts'
 import { type Migrations, newerVersion, type Row, type SqlStore, type Statement } from './sql.ts'
 import { StoreError } from './store-error.ts'
 
@@ -23,8 +23,11 @@ const attempts = 8
 const lostRace = new Set(['40001', '40P01'])
 /** SQLSTATEs of statements that a transaction did not run because an earlier one failed. */
 const inFailedTransaction = '25P02'
-/** Milliseconds: for a connection, and between two attempts to listen again. */
-const times = { connect: 10_000, listenAgain: 500 }
+/**
+ * Milliseconds: for a connection, for the answer to a statement, and between two attempts to listen again. A machine that is
+ * cut off ends no connection: without a limit, a statement would wait until the system gives up, a quarter of an hour later.
+ */
+const times = { connect: 10_000, answer: 30_000, listenAgain: 500 }
 /** Most statements that are prepared under a name; texts come from templates of ours, so they are few. */
 const maxPrepared = 500
 
@@ -50,7 +53,8 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
     keepAlive: true,
     types: typeParsers,
   }
-  const pool = new Pool({ ...settings, max: 10, pipeline: true } as PoolConfig)
+  const timed = { ...settings, query_timeout: times.answer }
+  const pool = new Pool({ ...timed, max: 10, pipeline: true } as PoolConfig)
   // Both report the end of a connection; without a listener it would be thrown.
   pool.on('error', () => undefined)
   const ignoreEnd = (client: ClientOf) => void client.on('error', () => undefined)
@@ -93,13 +97,8 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
   }
   let listening: Listening
   try {
-    const client = await pool.connect()
-    try {
-      await migrate(client, migrations)
-    } finally {
-      client.release(true)
-    }
-    listening = await listen(settings, wake)
+    await migrate(settings, migrations)
+    listening = await listen(timed, wake)
   } catch (cause) {
     await pool.end()
     throw new StoreError(`can't open the database ${where}: ${(cause as Error).message}`, {
@@ -161,9 +160,15 @@ async function listen(settings: ClientConfig, wake: () => void): Promise<Listeni
     client = new Client(settings)
     client.on('error', () => undefined)
     client.on('notification', safely('postgres.wake', wake))
-    await client.connect()
+    try {
+      await client.connect()
+      await client.query(`LISTEN ${channel}`)
+    } catch (cause) {
+      // A server that refuses to be listened to, as a standby does, keeps the connection.
+      inBackground('postgres.refused', client.end())
+      throw cause
+    }
     client.on('end', safely('postgres.end', again))
-    await client.query(`LISTEN ${channel}`)
     // What was sent in between is lost.
     wake()
   }
@@ -185,8 +190,19 @@ async function listen(settings: ClientConfig, wake: () => void): Promise<Listeni
   }
 }
 
-/** Brings the tables up to date; of replicas that start together one does it and the others wait. */
-async function migrate(client: PoolClient, migrations: Migrations): Promise<void> {
+/** Brings the tables up to date, however long it takes; of replicas that start together one does it and the others wait. */
+async function migrate(settings: ClientConfig, migrations: Migrations): Promise<void> {
+  const client = new Client(settings)
+  client.on('error', () => undefined)
+  await client.connect()
+  try {
+    await runMigrations(client, migrations)
+  } finally {
+    inBackground('postgres.migrated', client.end())
+  }
+}
+
+async function runMigrations(client: ClientOf, migrations: Migrations): Promise<void> {
   await client.query('BEGIN')
   await client.query(`SELECT pg_advisory_xact_lock(${migrationLock})`)
   await client.query('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)')

@@ -1,5 +1,6 @@
 /** The suite of the SQL storage port; every implementation passes it. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
@@ -201,6 +202,95 @@ describe('postgres, whose connections end', needs('postgres'), () => {
     console.info(
       `30 ends of all connections: ${acknowledged.length} acknowledged and stored, ${refused} refused`,
     )
+  })
+})
+
+describe('postgres, behind a network that fails', needs('postgres'), () => {
+  /** A relay to the database, whose connections the test can watch and cut. */
+  async function relayTo(url: string, onData: (data: Buffer, from: Socket, pass: () => void) => void) {
+    const { port } = new URL(url)
+    const open = new Set<Socket>()
+    const relay = createServer((from) => {
+      const to = createConnection(Number(port), '127.0.0.1')
+      open.add(from)
+      from.on('close', () => open.delete(from) && to.destroy())
+      to.on('close', () => from.destroy())
+      for (const each of [from, to]) each.on('error', () => undefined)
+      from.on('data', (data) => onData(data, from, () => to.write(data)))
+      to.pipe(from)
+    })
+    await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
+    const own = new URL(url)
+    own.port = String((relay.address() as AddressInfo).port)
+    own.hostname = '127.0.0.1'
+    return {
+      url: own,
+      open,
+      async stop() {
+        for (const each of open) each.destroy()
+        await new Promise((resolve) => relay.close(resolve))
+      },
+    }
+  }
+
+  const refusal = Buffer.from('SERROR\0C25006\0Mcannot execute LISTEN during recovery\0\0')
+  const refused = Buffer.concat([
+    Buffer.from([69, 0, 0, 0, refusal.length + 4]),
+    refusal,
+    Buffer.from([90, 0, 0, 0, 5, 73]),
+  ])
+
+  it.each([
+    ['closes the connection', (from: Socket) => from.destroy()],
+    ['refuses it, as a standby does', (from: Socket) => from.write(refused)],
+  ])('has one connection that listens, however often it tries, while the server %s', async (_, answer) => {
+    const listening: Socket[] = []
+    let isRefused = false
+    let most = 0
+    const relay = await relayTo(await server.createDatabase(), (data, from, pass) => {
+      if (!data.includes('LISTEN')) return pass()
+      listening.push(from)
+      most = Math.max(most, listening.filter((each) => relay.open.has(each)).length)
+      return isRefused ? answer(from) : pass()
+    })
+    const store = await openSql(relay.url.href, migrations)
+    isRefused = true
+    listening[0]!.destroy()
+    await vi.waitUntil(() => listening.length > 6, { timeout: 20_000, interval: 20 })
+    expect(most).toBe(1)
+    await store.close()
+    await relay.stop()
+  })
+
+  it('rejects a statement whose answer never comes, and goes on with another connection', async () => {
+    let isSilent = false
+    const silent = new Set<Socket>()
+    const relay = await relayTo(await server.createDatabase(), (_, from, pass) => {
+      if (isSilent) silent.add(from)
+      if (!silent.has(from)) pass()
+    })
+    const store = await openSql(relay.url.href, migrations)
+    for (const run of [
+      () => store.run(sql`SELECT 2`),
+      () => store.transaction([sql`SELECT 3`, sql`SELECT 4`]),
+    ]) {
+      await store.run(sql`SELECT 1`)
+      isSilent = true
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+      const lost = run().then(
+        () => 'answered',
+        (cause) => cause,
+      )
+      const before = silent.size
+      while (silent.size === before) await new Promise((resolve) => setImmediate(resolve))
+      isSilent = false
+      vi.advanceTimersByTime(30_000)
+      vi.useRealTimers()
+      expect(await lost).toBeInstanceOf(StoreError)
+    }
+    expect(await store.run(sql`SELECT name FROM things`)).toEqual([])
+    await store.close()
+    await relay.stop()
   })
 })
 
