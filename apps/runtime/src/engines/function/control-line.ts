@@ -10,8 +10,8 @@ import { chunkBytes } from './storage-change.ts'
 
 /** Milliseconds in which a program that reacts at all answers a ping. */
 const pingTimeoutMs = 1000
-/** Bytes that may wait for a program that does not read; of another instance's changes, for example. */
-const maxUnread = 16 * 1024 * 1024
+/** Bytes that may wait for a program that does not read, beside one longest value: another instance's changes, for example. */
+const maxUnread = 8 * 1024 * 1024
 
 /** A question with its value, as the runtime answers it. */
 export type Asked = StorageChange | { readonly identify: string }
@@ -58,7 +58,7 @@ export async function openControlLine(
     connection?.destroy()
     handlers.onViolation(why)
   }
-  const sender = createSender(() => connection, end)
+  const sender = createSender(maxValueBytes, () => connection, end)
   const pings = createPings((ping) => sender.send({ ping }))
   const line: ControlLine = {
     ...sender,
@@ -115,13 +115,17 @@ export async function openControlLine(
 
 type Sender = Pick<ControlLine, 'send' | 'sendSource' | 'sendChange'>
 
-function createSender(connection: () => Socket | undefined, end: (why: string) => void): Sender {
+function createSender(
+  maxValueBytes: number,
+  connection: () => Socket | undefined,
+  end: (why: string) => void,
+): Sender {
   let drained: Promise<void> | undefined
 
   async function write(frame: Uint8Array): Promise<void> {
     const socket = connection()
     if (!socket || socket.destroyed || socket.write(frame)) return
-    if (socket.writableLength > maxUnread) {
+    if (socket.writableLength > maxUnread + maxValueBytes) {
       end(`it broke the control protocol: it left ${socket.writableLength} bytes unread`)
       return
     }
