@@ -1,8 +1,10 @@
 /** What the program of an instance writes, and how it ended. */
 import type { ChildProcess } from 'node:child_process'
-import { safely } from '@selvedge/service-kit/safely'
+import { StringDecoder } from 'node:string_decoder'
+import { reportFailure, safely } from '@selvedge/service-kit/safely'
 import type { Plan } from '../engine.ts'
 import { createLineReader } from '../log-lines.ts'
+import { readPaced } from '../read-paced.ts'
 
 /** Characters of a log line; a longer one is cut into several. */
 const maxLine = 8192
@@ -21,29 +23,30 @@ export interface Ending {
 /** Passes the program's output to the log of its container. Resolves when the program has ended or could not be started. */
 export function awaitEnd(child: ChildProcess, log: Plan['log']): Promise<Ending> {
   const last: string[] = []
-  for (const name of ['stdout', 'stderr'] as const) {
+  const reads = (['stdout', 'stderr'] as const).map(async (name) => {
+    const stream = child[name]
+    const decoder = new StringDecoder('utf8')
     const read = createLineReader((text) => {
       log(name, text.slice(0, maxLine))
       if (name === 'stderr' && text !== '') last.push(text)
       if (last.length > lastLines) last.shift()
     }, maxLine)
-    const stream = child[name]
-    stream?.setEncoding('utf8').on(
-      'data',
-      safely('function.output', read, () => stream.destroy()),
-    )
-    stream?.on(
-      'error',
-      safely('function.output', () => stream.destroy()),
-    )
-  }
+    const take = (bytes: Buffer) => read(decoder.write(bytes))
+    try {
+      if (stream) await readPaced(stream, take)
+    } catch (cause) {
+      reportFailure('function.output', cause)
+      stream?.destroy()
+    }
+  })
   return new Promise((resolve) => {
     child.on('error', (cause) =>
       resolve({ why: `it could not be started: ${cause.message}`, cause, isHeapFull: false }),
     )
     child.on(
       'close',
-      safely('function.close', (code: number | null, signal: NodeJS.Signals | null) => {
+      safely('function.close', async (code: number | null, signal: NodeJS.Signals | null) => {
+        await Promise.all(reads)
         const words = last.length > 0 ? `: ${last.join(' | ').slice(0, 500)}` : ''
         resolve({
           why: `it ended with ${signal ?? `exit code ${code}`}${words}`,

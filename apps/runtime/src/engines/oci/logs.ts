@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
 import type { Plan } from '../engine.ts'
+import { readPaced } from '../read-paced.ts'
 import type { EngineApi } from './engine-api.ts'
 import { createFrameReader } from './log-frames.ts'
 
@@ -34,12 +35,8 @@ export function followLogs(api: EngineApi, name: string, plan: Plan, isNew: bool
   async function read(tail: number | 'all'): Promise<void> {
     const opened = await api.follow(pathOf(tail))
     stream = opened
-    const closed = new Promise((resolve) => opened.once('close', resolve))
-    opened.on(
-      'data',
-      safely('oci.log', createFrameReader(plan.log), () => opened.destroy()),
-    )
-    await closed
+    const take = safely('oci.log', createFrameReader(plan.log), () => opened.destroy())
+    await readPaced(opened, take)
   }
 
   async function readAll(): Promise<void> {
