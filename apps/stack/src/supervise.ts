@@ -30,7 +30,7 @@ export function supervise(
   first: Child,
   { name, restart, say, onRestarted, now }: SuperviseParts,
 ): Supervised {
-  const { port } = new URL(first.url)
+  const port = portOf(first.url)
   const stopping = new AbortController()
   const { signal: stopped } = stopping
   let failures: number[] = []
@@ -77,6 +77,12 @@ export function supervise(
       await done
     },
   }
+}
+
+/** A URL leaves out the port that its scheme has by default. */
+function portOf(url: string): string {
+  const { port, protocol } = new URL(url)
+  return port || (protocol === 'https:' ? '443' : '80')
 }
 
 function wait(milliseconds: number, stopped: AbortSignal): Promise<void> {
