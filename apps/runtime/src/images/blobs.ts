@@ -72,7 +72,7 @@ export async function openBlobs(folder: string): Promise<Blobs> {
         return { path, digest, size }
       } catch (cause) {
         // A stream that is destroyed while it opens its file makes the file all the same, and closes after that.
-        if (!file.closed) await new Promise((resolve) => file.once('close', resolve))
+        if (!file.closed) await new Promise<void>((resolve) => file.once('close', () => resolve()))
         await rm(path, { force: true })
         throw cause
       }
