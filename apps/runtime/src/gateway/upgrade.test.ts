@@ -11,10 +11,15 @@ afterEach(() => {
 })
 
 /** A gateway in front of a service that gets its connections raw, once it was asked for an upgrade. */
-async function front(onRequest: (socket: Socket) => void) {
+async function front(
+  onRequest: (socket: Socket) => void,
+  started: () => Promise<unknown> | undefined = () => undefined,
+) {
   const sockets = new Set<Socket>()
-  const upstream = createSocketServer((socket) => {
+  const upstream = createSocketServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket)
+    // What counts is that the gateway has ended it; this side is half open for as long as it likes.
+    for (const event of ['end', 'close']) socket.on(event, () => sockets.delete(socket))
     socket.on('error', () => undefined)
     socket.once('data', () => onRequest(socket))
   }).listen(0, '127.0.0.1')
@@ -28,7 +33,9 @@ async function front(onRequest: (socket: Socket) => void) {
   const server = createHttpServer({})
   attach(server, {
     request: (_request, response) => response.end('not upgraded'),
-    upgrade: (request, socket, head) =>
+    upgrade: async (request, socket, head) => {
+      socket.on('error', () => socket.destroy())
+      await started()
       passUpgrade(
         socket,
         head,
@@ -41,7 +48,8 @@ async function front(onRequest: (socket: Socket) => void) {
           onOverrun: () => undefined,
         },
         () => 0,
-      ),
+      )
+    },
   })
   server.listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
@@ -54,7 +62,7 @@ async function front(onRequest: (socket: Socket) => void) {
     server.close()
     upstream.close()
   })
-  return { client, running }
+  return { client, running, sockets }
 }
 
 const switching = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
@@ -118,5 +126,43 @@ describe('an upgrade', () => {
     await new Promise((resolve) => client.once('close', resolve))
     expect(text).toMatch(expected)
     await expect.poll(() => running.requests).toBe(0)
+  })
+
+  it('of a client that is gone before the service has started reaches no service', async () => {
+    const began = Promise.withResolvers<void>()
+    const start = Promise.withResolvers<void>()
+    let asked = 0
+    const { client, running } = await front(
+      () => asked++,
+      () => {
+        began.resolve()
+        return start.promise
+      },
+    )
+    await began.promise
+    client.resetAndDestroy()
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    start.resolve()
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect([asked, running.requests]).toEqual([0, 0])
+  })
+
+  it.each<[string, (client: Socket, service: Socket) => unknown]>([
+    ['the client ends it', (client) => client.end()],
+    ['the client resets it', (client) => client.resetAndDestroy()],
+    ['the service ends it', (_, service) => service.end()],
+    ['the service resets it', (_, service) => service.resetAndDestroy()],
+  ])('ends on both sides when %s and the other goes on', async (_, end) => {
+    const { client, running, sockets } = await front((socket) => {
+      socket.write(switching)
+      socket.resume()
+    })
+    client.allowHalfOpen = true
+    await new Promise((resolve) => client.once('data', resolve))
+    expect([running.requests, sockets.size]).toEqual([1, 1])
+    const [service] = sockets
+    end(client, service!)
+    await expect.poll(() => [running.requests, sockets.size], { timeout: 5000 }).toEqual([0, 0])
+    await expect.poll(() => client.readableEnded || client.destroyed).toBe(true)
   })
 })

@@ -5,6 +5,9 @@ import { safely } from '@selvedge/service-kit/safely'
 import { linesOf, responseHeaders } from './headers.ts'
 import { countRequest, type Passage } from './proxy.ts'
 
+/** Milliseconds for the last bytes, after one side has ended. */
+const closeMs = 2000
+
 /**
  * Passes a request for a WebSocket on. Each side is read no faster than the other one reads.
  *
@@ -16,6 +19,8 @@ export function passUpgrade(
   { running, path, headers, limitMs, sandboxed }: Passage,
   now: () => number,
 ): void {
+  // While the service was started, its caller may have gone: its "close" has been.
+  if (socket.destroyed) return
   const end = countRequest(running, now)
   const outgoing: ClientRequest = httpRequest({
     ...running.instance.upstream,
@@ -23,13 +28,22 @@ export function passUpgrade(
     path,
     headers: [...headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'],
   })
+  let closing: NodeJS.Timeout | undefined
+  let joined: Duplex | undefined
   const close = safely('gateway.close', () => {
     clearTimeout(limit)
+    clearTimeout(closing)
     end()
     outgoing.destroy()
+    // Once it was upgraded, the connection is no longer the request's.
+    joined?.destroy()
     socket.destroy()
   })
   const limit = setTimeout(close, limitMs)
+  /** No WebSocket goes on in one direction: where one side has ended, the other has a moment to end, too. */
+  const closeSoon = safely('gateway.close-soon', () => {
+    closing ??= setTimeout(close, closeMs)
+  })
   let isAnswered = false
   const refuse = safely('gateway.refuse', () => {
     if (isAnswered || socket.destroyed) return close()
@@ -41,8 +55,11 @@ export function passUpgrade(
   const join = (incoming: IncomingMessage, upstream: Duplex, upstreamHead: Buffer) => {
     clearTimeout(limit)
     isAnswered = true
+    joined = upstream
     upstream.on('error', close)
     upstream.on('close', close)
+    upstream.on('end', closeSoon)
+    socket.on('end', closeSoon)
     const answer = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
     socket.write(`${answer}${linesOf(responseHeaders(incoming.rawHeaders, false))}\r\n`, 'latin1')
     if (upstreamHead.length > 0) socket.write(upstreamHead)
