@@ -16,6 +16,8 @@ import type { Counts, Plan } from './plan.ts'
 /** MB a minute that the memory of a daemon may grow by, in the last two thirds of the time. */
 const maxSlope = 2
 const sampleMs = 3000
+/** MB of JavaScript objects a daemon may have: with little room, V8 frees what nobody needs, and what grows is what stays. */
+const heapMb = 96
 /** Milliseconds in which a daemon answers, or ends, that works at all. */
 const patienceMs = 15_000
 /** Seconds at full speed in every period. */
@@ -96,7 +98,12 @@ async function prepare(services: Services): Promise<Plan> {
 const kinds = ['getMe', 'updateGps', 'gateway'] as const
 
 async function soak(): Promise<boolean> {
-  const services = await startServices({ env: lan === undefined ? {} : { SELVEDGE_LINK_LOCAL: 'true' } })
+  const services = await startServices({
+    env: {
+      NODE_OPTIONS: `--max-old-space-size=${heapMb}`,
+      ...(lan !== undefined && { SELVEDGE_LINK_LOCAL: 'true' }),
+    },
+  })
   const { runtime, identity, discovery } = services.stack
   const daemons = { runtime, identity, discovery }
   const children: ChildProcess[] = []

@@ -53,11 +53,16 @@ export async function leastCost(target: Target, input: Buffer, times: number): P
 }
 
 /** The usual CPU time of a parser in microseconds per byte: the median of its large valid inputs that come in one piece. */
-export async function usualCost(target: Target, seeds: readonly Buffer[]): Promise<number> {
+export async function usualCost(
+  target: Target,
+  seeds: readonly Buffer[],
+  onInput: (input: Buffer) => void = () => undefined,
+): Promise<number> {
   const runs: Run[] = []
   for (const seed of seeds) {
+    onInput(seed)
     // A seed that fails is reported when its turn comes.
-    await leastCost(target, seed, 20)
+    await leastCost(target, seed, 5)
       .then(() => leastCost(target, seed, 5))
       .then(
         (run) => runs.push(run),

@@ -113,7 +113,7 @@ export async function fuzzTarget(target: Target, options: FuzzOptions): Promise<
     if (holdsTooMuch) report('growth', `a reader holds ${held} bytes after a long stream`, input)
   }
 
-  const usual = await usualCost(target, seeds)
+  const usual = await usualCost(target, seeds, options.onInput)
   for (const input of pool) {
     const run = await attempt(input, usual)
     if (run) outcomes.add(wordingOf(run.outcome))
