@@ -3,10 +3,12 @@
  * the mode of a single file. `runService` sets the umask to 077 as well: a file whose mode nobody thought of is private, too.
  */
 import {
+  chmodSync,
   closeSync,
   constants,
   fchmodSync,
   fstatSync,
+  lstatSync,
   openSync,
   readdirSync,
   type Stats,
@@ -30,6 +32,8 @@ const ownNames = [
   'login.json',
 ]
 const groupAndOthers = 0o077
+/** The right of group and others to write. */
+const writable = 0o022
 /** The bit of folders that users share, such as /tmp. */
 const sticky = 0o1000
 
@@ -61,7 +65,7 @@ export function openStateFolder(
     )
   if (found.mode & groupAndOthers) {
     expectOwn(state, found)
-    narrow(state, uid)
+    narrowWhole(state, found, uid)
     warn(
       `the state folder ${state} was open to other users (mode ${modeOf(found)}); it and the files in it are private now`,
     )
@@ -69,6 +73,7 @@ export function openStateFolder(
   if (name === undefined) return state
   const folder = join(state, name)
   expectUsable(state, () => makeFolder(folder))
+  expectOwner(folder, statSync(folder).uid, uid)
   return folder
 }
 
@@ -135,14 +140,39 @@ function expectOwn(state: string, found: Stats): void {
   )
 }
 
-/** Takes the rights of group and others from a folder and everything below it. Symbolic links are not followed. */
-function narrow(folder: string, uid: number): void {
+/** Narrows a state folder. Refused, its mode is as before: the next start must not take it for a private one. */
+function narrowWhole(state: string, { mode }: Stats, uid: number): void {
+  try {
+    narrow(state, uid, (mode & writable) !== 0)
+  } catch (cause) {
+    chmodSync(state, mode & 0o7777)
+    throw cause
+  }
+}
+
+/**
+ * Takes the rights of group and others from a folder, then from everything in it. Symbolic links are not followed.
+ *
+ * @param isSuspect whether others could write to it: then what another user put there is refused
+ */
+function narrow(folder: string, uid: number, isSuspect: boolean): void {
+  narrowOne(folder, uid)
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name)
-    if (entry.isDirectory()) narrow(path, uid)
+    const found = lstatSync(path, { throwIfNoEntry: false })
+    if (found && isSuspect) expectOwner(path, found.uid, uid)
+    if (entry.isDirectory()) narrow(path, uid, isSuspect || ((found?.mode ?? 0) & writable) !== 0)
     else if (entry.isFile()) narrowOne(path, uid)
   }
-  narrowOne(folder, uid)
+}
+
+/** What another user put into the state folder could lead what is written there elsewhere. */
+function expectOwner(path: string, owner: number, uid: number): void {
+  if (owner === uid) return
+  throw new ConfigError(
+    `${path} in the state folder belongs to user ${owner}, and this program runs as user ${uid}. ` +
+      'Remove it if you do not know it, give it to this user (chown), or choose another folder (SELVEDGE_STATE)',
+  )
 }
 
 function narrowOne(path: string, uid: number): void {
