@@ -70,7 +70,8 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
   }
 
   const isAssociated = () => state.value.accountId !== ''
-  const isOverdue = () => clock.monotonic() - heardAt >= session.reportWithin()
+  // Whatever the service wants: a sign of life that is due at once would be followed by the next one without end.
+  const isOverdue = () => clock.monotonic() - heardAt >= Math.max(look, session.reportWithin())
 
   /** Sends until nothing is left to send; gives false after a failure. */
   async function sendNewest(): Promise<boolean> {
