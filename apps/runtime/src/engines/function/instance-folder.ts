@@ -39,9 +39,15 @@ export interface InstanceFolder {
 /** The folder of all instances of one run: made under a name that cannot be foreseen, and noted so that the next run finds it. */
 export function createRunFolder(noteFile: string): string {
   const path = mkdtempSync(join(tmpdir(), 'selvedge-'))
-  if (process.getuid?.() === 0) chmodSync(path, 0o711)
-  writeFileSync(noteFile, path, { mode: 0o600 })
-  return path
+  try {
+    if (process.getuid?.() === 0) chmodSync(path, 0o711)
+    writeFileSync(noteFile, path, { mode: 0o600 })
+    return path
+  } catch (cause) {
+    // Nobody would find it: each attempt on a full disk would leave another one.
+    rmdirSync(path)
+    throw cause
+  }
 }
 
 /** The folder that an earlier run left, if it is still this user's. */
