@@ -3,7 +3,7 @@ import type { RequestListener, ServerResponse } from 'node:http'
 import { openRpcPath, RpcError, rpcPath } from '@selvedge/protocol'
 import type { Answer, Dispatcher } from '@selvedge/protocol/jsonrpc'
 import { safely } from '../safely/safely.ts'
-import { readBody } from './body.ts'
+import { readBody, smallBody } from './body.ts'
 import {
   createGuard,
   type GuardedHeaders,
@@ -47,8 +47,13 @@ export interface RpcListenerOptions {
   readonly others?: Listener
 }
 
-/** Bytes of a body that is parsed at once; a larger one waits for a turn of the event loop of its own. */
-const smallBody = 64 * 1024
+/** Bytes that all large bodies of a listener may take together: anybody may send them, and they wait here until they are whole. */
+const maxLargeBodies = 64 * 1024 * 1024
+const busy: Refusal = {
+  status: 503,
+  reason: 'busy',
+  message: `too many bodies of more than ${smallBody} bytes at once; send it again in a moment`,
+}
 
 /**
  * JSON-RPC over HTTP at `/jsonrpc/v1`. Below Fastify on purpose: two exact paths need no router, and this is the path whose
@@ -66,6 +71,7 @@ export function createRpcListener({
 }: RpcListenerOptions): Listener {
   const check = createGuard(guard)
   const allowedOrigins = new Set(guard.allowedOrigins)
+  let reserved = 0
 
   const handle: RequestListener = (request, response) => {
     const headers = readGuardedHeaders(request)
@@ -82,14 +88,31 @@ export function createRpcListener({
       const message = `the content type is ${JSON.stringify(headers.contentType ?? '')}; send application/json in UTF-8`
       return refuse(response, { status: 415, reason: 'unsupported_media_type', message })
     }
-    readBody(request, maxBody, (body) => {
+    let hasRoom = true
+    const admitLarge = () => {
+      hasRoom = reserve(response)
+      return hasRoom
+    }
+    const onBody = (body: Buffer | undefined) => {
+      if (!hasRoom) return refuse(response, busy)
       if (!body) {
         const message = `the body is larger than ${maxBody} bytes; send a smaller one`
         return refuse(response, { status: 413, reason: 'limit_exceeded', message })
       }
       if (body.length <= smallBody) answerCall(response, headers, body)
       else oneATurn(() => answerCall(response, headers, body))
+    }
+    readBody(request, maxBody, onBody, admitLarge)
+  }
+
+  /** Takes the room of a large body until its request is over. @returns whether there was any */
+  function reserve(response: ServerResponse): boolean {
+    if (reserved + maxBody > maxLargeBodies) return false
+    reserved += maxBody
+    response.once('close', () => {
+      reserved -= maxBody
     })
+    return true
   }
 
   function answerCall(response: ServerResponse, headers: GuardedHeaders, body: Buffer): void {
