@@ -1,5 +1,7 @@
 /** State folders that cannot be used: one plain sentence, an exit code, and nothing left running. */
+
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -30,21 +32,28 @@ const timeout = 20_000
 function start(name: Name, state: string, wrap: readonly string[] = []): SpawnSyncReturns<string> {
   const [command = '', ...args] = [...wrap, process.execPath, join(root, programs[name])]
   return spawnSync(command, args, {
-    env: { PATH: process.env.PATH, SELVEDGE_LINK_LOCAL: 'false', SELVEDGE_STATE: state, ...freePorts },
+    env: {
+      PATH: process.env.PATH,
+      SELVEDGE_LINK_LOCAL: 'false',
+      SELVEDGE_STATE: state,
+      ...freePorts,
+      STARTED_BY: mark.slice('STARTED_BY='.length),
+    },
     encoding: 'utf8',
     timeout,
     killSignal: 'SIGKILL',
   })
 }
 
-/** Processes whose environment names this state folder. */
+/** Marks what this file starts: another run on this machine may use the same paths of /proc. */
+const mark = `STARTED_BY=${randomUUID()}`
+
+/** Processes that this file started, and what they started, on a state folder. */
 const leftOver = (state: string): string[] =>
   readdirSync('/proc').filter((pid) => {
     try {
-      return (
-        /^\d+$/.test(pid) &&
-        readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`SELVEDGE_STATE=${state}\0`)
-      )
+      const environment = /^\d+$/.test(pid) ? readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0') : []
+      return environment.includes(mark) && environment.includes(`SELVEDGE_STATE=${state}`)
     } catch {
       return false
     }
