@@ -16,7 +16,7 @@ describe('on a small disk', needs('mounts'), () => {
   let services: Services
   beforeAll(async () => {
     folder = await temporaryFolder()
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m', 'tmpfs', folder.path])
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64m,mode=0700', 'tmpfs', folder.path])
     services = await startServices({
       args: [`--images.reserve=${20 * megabyte}`],
       env: { SELVEDGE_STATE: folder.path },

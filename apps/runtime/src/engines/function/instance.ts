@@ -19,7 +19,8 @@ const megabyte = 1024 * 1024
 /** Milliseconds that a program without a control line has to end by itself. */
 const closedGraceMs = 1000
 /** Failures of the device, not of the function: the start is tried again later. */
-const deviceFailures = new Set(['EMFILE', 'ENFILE', 'ENOSPC', 'EDQUOT', 'EAGAIN', 'ENOMEM', 'EIO', 'EROFS'])
+const deviceFailures = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM', 'EIO', 'EROFS'])
+const diskFull = new Set(['ENOSPC', 'EDQUOT'])
 
 interface Starting {
   readonly plan: Plan
@@ -35,7 +36,7 @@ interface Starting {
  * Starts the host program of one instance in its sandbox. Resolves once the function answers on its socket.
  *
  * @param path of the instance's folder; it is made, and removed with the instance
- * @throws RpcError `container_failed`, `digest_mismatch`, or `engine_unavailable` if the device has no room for it; then nothing
+ * @throws RpcError `container_failed`, `digest_mismatch`, or `storage_full` or `engine_unavailable` if the device has no room for it; then nothing
  *   is left of it
  */
 export async function startInstance(
@@ -66,14 +67,13 @@ export async function startInstance(
 
 function startFailure(cause: unknown): RpcError {
   if (cause instanceof RpcError) return cause
-  const { code, message } = cause as NodeJS.ErrnoException
-  const isDevice =
-    (code !== undefined && deviceFailures.has(code)) || (cause as { full?: boolean }).full === true
-  return new RpcError(
-    isDevice ? 'engine_unavailable' : 'container_failed',
-    `the function could not be started: ${message}`,
-    isDevice ? { cause, hint: 'Free disk space, memory or file descriptors; it is tried again.' } : { cause },
-  )
+  const { code = '', message, full } = cause as NodeJS.ErrnoException & { full?: boolean }
+  const detail = `the function could not be started: ${message}`
+  if (full === true || diskFull.has(code))
+    return new RpcError('storage_full', detail, { cause, hint: 'Free disk space; the start is tried again.' })
+  if (!deviceFailures.has(code)) return new RpcError('container_failed', detail, { cause })
+  const hint = 'Free memory, processes or file descriptors; the start is tried again.'
+  return new RpcError('engine_unavailable', detail, { cause, hint })
 }
 
 async function run(starting: Starting, onLine: (line: ControlLine) => void): Promise<Instance> {
