@@ -15,9 +15,9 @@ import type { Counts, Plan } from './plan.ts'
 
 /** MB a minute that the memory of a daemon may grow by, in the last two thirds of the time. */
 const maxSlope = 2
-const sampleMs = 3000
-/** MB of JavaScript objects a daemon may have: with little room, V8 frees what nobody needs, and what grows is what stays. */
-const heapMb = 96
+const sampleMs = 10_000
+/** Milliseconds in which a daemon has collected its garbage: what is measured then is what stays. */
+const collectMs = 500
 /** Milliseconds in which a daemon answers, or ends, that works at all. */
 const patienceMs = 15_000
 /** Seconds at full speed in every period. */
@@ -100,7 +100,7 @@ const kinds = ['getMe', 'updateGps', 'gateway'] as const
 async function soak(): Promise<boolean> {
   const services = await startServices({
     env: {
-      NODE_OPTIONS: `--max-old-space-size=${heapMb}`,
+      NODE_OPTIONS: `--expose-gc --require=${pathOf('collect-garbage.cjs')}`,
       ...(lan !== undefined && { SELVEDGE_LINK_LOCAL: 'true' }),
     },
   })
@@ -137,10 +137,13 @@ async function soak(): Promise<boolean> {
       points: [] as { x: number; y: number }[],
     }))
     const sampling = setInterval(() => {
-      for (const { pid, points } of memory) {
-        const y = residentMb(pid)
-        if (y !== undefined) points.push({ x: minute(), y })
-      }
+      for (const { process: child } of Object.values(daemons)) child.kill('SIGUSR2')
+      setTimeout(() => {
+        for (const { pid, points } of memory) {
+          const y = residentMb(pid)
+          if (y !== undefined) points.push({ x: minute(), y })
+        }
+      }, collectMs)
     }, sampleMs)
     const windows: number[][] = []
     while (minute() < minutes) {
