@@ -22,34 +22,58 @@ function isBodyComing({ complete, headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) > 0)
 }
 
-/** The class of a server's answers; every path of the server answers through it. */
-export const createEarlyResponse = (limits: DrainLimits): typeof ServerResponse =>
-  class EarlyResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {
-    #isEnding = false
+const endAtOnce = ServerResponse.prototype.end as (
+  this: ServerResponse,
+  ...given: unknown[]
+) => ServerResponse
 
-    override end(...given: readonly unknown[]): this {
-      if (this.#isEnding) return this
-      if (!isBodyComing(this.req)) return super.end(...(given as []))
-      this.#isEnding = true
-      const callback = given.find((each) => typeof each === 'function') as (() => void) | undefined
-      const [content, encoding] = given.filter((each) => typeof each !== 'function') as [
-        (string | Uint8Array)?,
-        BufferEncoding?,
-      ]
-      if (!this.headersSent) {
-        this.setHeader('Connection', 'close')
-        if (!this.hasHeader('Content-Length') && !this.hasHeader('Transfer-Encoding'))
-          this.setHeader('Content-Length', content === undefined ? 0 : Buffer.byteLength(content, encoding))
-      }
-      if (content !== undefined && content.length > 0) this.write(content, encoding ?? 'utf8')
-      else this.flushHeaders()
-      drain(this.req, limits, () => {
-        if (!this.req.complete) this.once('finish', () => this.req.destroy())
-        super.end(callback)
-      })
-      return this
-    }
+/**
+ * Lets the answers of a server end early. A function for each answer: a class of their own in place of Node's (the option
+ * `ServerResponse`) took 5 to 10 µs a request.
+ */
+export function createEarlyEnd(limits: DrainLimits): (response: ServerResponse) => void {
+  const ending = new WeakSet<ServerResponse>()
+
+  function end(
+    this: ServerResponse,
+    content?: unknown,
+    encoding?: unknown,
+    callback?: unknown,
+  ): ServerResponse {
+    if (this.req.complete) return endAtOnce.call(this, content, encoding, callback)
+    if (ending.has(this)) return this
+    if (!isBodyComing(this.req)) return endAtOnce.call(this, content, encoding, callback)
+    ending.add(this)
+    endEarly(this, limits, [content, encoding, callback])
+    return this
   }
+
+  return (response) => {
+    response.end = end as ServerResponse['end']
+  }
+}
+
+/** Sends the answer, and ends it when the rest of the body was read or is given up. */
+function endEarly(response: ServerResponse, limits: DrainLimits, given: readonly unknown[]): void {
+  const { req: request } = response
+  const callback = given.find((each) => typeof each === 'function')
+  const [content, encoding] = given.filter((each) => typeof each !== 'function') as [
+    (string | Uint8Array)?,
+    BufferEncoding?,
+  ]
+  if (!response.headersSent) {
+    response.setHeader('Connection', 'close')
+    if (!response.hasHeader('Content-Length') && !response.hasHeader('Transfer-Encoding'))
+      response.setHeader('Content-Length', content === undefined ? 0 : Buffer.byteLength(content, encoding))
+  }
+  if (content !== undefined && content !== null && content.length > 0)
+    response.write(content, encoding ?? 'utf8')
+  else response.flushHeaders()
+  drain(request, limits, () => {
+    if (!request.complete) response.once('finish', () => request.destroy())
+    endAtOnce.call(response, callback)
+  })
+}
 
 /** Reads on within the limits, and drops what comes. @param done called once: the body is complete, too large or too slow */
 function drain(request: IncomingMessage, { drainSeconds, drainBytes }: DrainLimits, done: () => void): void {

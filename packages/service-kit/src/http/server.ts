@@ -8,7 +8,7 @@ import {
 } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { safely } from '../safely/safely.ts'
-import { createEarlyResponse, type DrainLimits, drainDefaults } from './early-response.ts'
+import { createEarlyEnd, type DrainLimits, drainDefaults } from './early-response.ts'
 import { endSlowBodies } from './slow-bodies.ts'
 
 export interface Limits extends Partial<DrainLimits> {
@@ -42,7 +42,6 @@ export function createHttpServer(
     connectionsCheckingInterval: Math.round(Math.min(bodySeconds / 6, 5) * 1000),
     keepAliveTimeout: 30_000,
     maxHeaderSize: 16 * 1024,
-    ServerResponse: createEarlyResponse({ ...drainDefaults, ...drain }),
     shouldUpgradeCallback: (request: IncomingMessage): boolean =>
       server.listenerCount('upgrade') > 0 && isWebSocket(request),
   }
@@ -50,6 +49,11 @@ export function createHttpServer(
     ? // Loaded when it is needed: that takes 6 ms, and most listeners are on the loopback.
       process.getBuiltinModule('node:https').createServer({ ...settings, minVersion: 'TLSv1.2', ...tls })
     : createServer(settings)
+  const endEarly = createEarlyEnd({ ...drainDefaults, ...drain })
+  server.on(
+    'request',
+    safely('http.early-end', (_request: IncomingMessage, response: ServerResponse) => endEarly(response)),
+  )
   endSlowBodies(server, bodySeconds)
   return server
 }
