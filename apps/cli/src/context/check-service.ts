@@ -7,7 +7,7 @@ export interface ServiceCheck {
   /** The service that the runtime uses, or the named one; null where neither is known. */
   readonly url: string | null
   readonly answers: boolean
-  /** Why the URL is not known; "" where it is. */
+  /** Why the URL is not known; "" if it is known. */
   readonly problem: string
 }
 

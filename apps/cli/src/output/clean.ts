@@ -19,7 +19,7 @@ export const withoutControls = (text: string): string =>
 export const onOneLine = (text: string): string =>
   withoutControls(text.replaceAll(/\r?\n|[\r\u2028\u2029]/g, ' '))
 
-/** The same text; lines after the first are indented, so that none of them can pass for a line of the program. */
+/** The same text; lines after the first are indented, so that they cannot be mistaken for a line of the program. */
 export const indented = (text: string): string => withoutControls(text).replaceAll(/\n+/g, '\n  ')
 
 /** A result with every text in it on one line, names of members too. */

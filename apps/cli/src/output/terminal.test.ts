@@ -39,7 +39,7 @@ describe('what is written to the terminal', () => {
     }) as unknown as TerminalStreams
   beforeEach(() => Object.assign(written, { out: '', errors: '' }))
 
-  it('loses its control sequences, whoever wrote it', () => {
+  it('loses its control sequences, whatever its source', () => {
     const terminal = createTerminal(streams(true))
     terminal.out('a\u001b]52;c;eA==\u0007\u009b2J\u202eb\tc\nd')
     terminal.note('e\u001b[2Jf')

@@ -23,7 +23,7 @@ export interface TcpUpstream {
 
 /** A running instance's view of its container's storage. */
 export interface StorageSession {
-  /** All items, in parts that fit into a frame each. Changes of other instances meanwhile are told in their order. */
+  /** All items, in parts that each fit into a frame. Changes by other instances are sent in order. */
   load(): AsyncIterable<StorageChange>
   /** Resolves once the change is on the disk. @throws RpcError `storage_full` */
   write(change: StorageChange): Promise<void>

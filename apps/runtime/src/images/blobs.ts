@@ -78,7 +78,7 @@ export async function openBlobs(folder: string): Promise<Blobs> {
       }
     },
     async commit({ path, digest, size }) {
-      // Also where it is stored already: a copy that was damaged on the disk is repaired by this.
+      // Even if it is stored already: this repairs a copy that was damaged on the disk.
       await sync(path)
       await rename(path, pathOf(digest))
       await sync(store)

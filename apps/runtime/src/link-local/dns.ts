@@ -189,7 +189,7 @@ class Names {
   }
 
   /**
-   * @param limit a pointer has to lead to before this offset: each one leads further back, so that none goes in a circle
+   * @param limit a pointer must lead to an offset below this one: each leads further back, so pointers cannot form a loop
    * @param partsLeft labels and pointers that may still come
    */
   read(at: number, limit: number = at, partsLeft: number = max.nameParts): Name {

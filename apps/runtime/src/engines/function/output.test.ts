@@ -30,7 +30,7 @@ describe('the output of a program', () => {
     expect(utilization).toBeLessThan(0.5)
   })
 
-  it('is complete when its end is told', async () => {
+  it('is complete before the end is reported', async () => {
     const lines: string[] = []
     const child = start('sh', '-c', 'seq 1 200000; echo ä >&2; exit 3')
     const ending = await awaitEnd(child, (stream, text) => void lines.push(`${stream} ${text}`))

@@ -2,7 +2,7 @@ import { createHmac, hash } from 'node:crypto'
 import type { Plan } from '../engine.ts'
 import { socketName } from './socket-folder.ts'
 
-/** What a container is, as the engine is told. Nothing is left to the engine's defaults that another container could use. */
+/** The settings of a container, as sent to the engine. Everything that affects isolation is explicit. */
 const defaultMemoryMb = 512
 const maxFiles = 1024
 /** Bytes of a folder in memory: `/tmp`, and each volume that the image declares. */
