@@ -46,7 +46,7 @@ export async function startProgram(
   ]
   const child = spawn(command, rest, {
     // Hundreds of runtimes need not find each other on the network of whoever runs the tests.
-    env: { PATH: process.env.PATH, SELVEDGE_LINK_LOCAL: 'false', ...env },
+    env: { PATH: process.env.PATH, SELVEDGE_LINK_LOCAL: 'false', ...env, ...(await lastingPorts(env)) },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
   const watched = watch(name, child)
@@ -73,6 +73,12 @@ export async function startProgram(
         raiseAlarm(`${name} did not stop in order, exit code ${child.exitCode}: ${watched.errors()}`)
     },
   }
+}
+
+/** A free port in place of each 0: unlike one of the kernel's choice, it is still free when the program is started again on it. */
+async function lastingPorts(env: Record<string, string>): Promise<Record<string, string>> {
+  const asked = Object.keys(freePorts).filter((name) => env[name] === '0')
+  return Object.fromEntries(await Promise.all(asked.map(async (name) => [name, String(await freePort())])))
 }
 
 export interface Stack {

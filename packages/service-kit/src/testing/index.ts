@@ -2,7 +2,8 @@
 import type { Clock } from '../clock/clock.ts'
 import { createLog, type Log } from '../log/log.ts'
 
-export { findPostgres, freePort, type PostgresServer, startPostgres } from './postgres.ts'
+export { freePort } from './free-port.ts'
+export { findPostgres, type PostgresServer, startPostgres } from './postgres.ts'
 export { findRedis, type RedisCluster, startRedisCluster } from './redis.ts'
 
 export interface FakeClock extends Clock {

@@ -2,10 +2,10 @@ import { spawn, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
+import { freePort } from './free-port.ts'
 
 /** A PostgreSQL server of a test: on the loopback, on a free port, in a folder that goes with it. */
 export interface PostgresServer {
@@ -103,13 +103,4 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
 function userOf(name: string): { uid: number; gid: number } {
   const number = (flag: string) => Number(spawnSync('id', [flag, name], { encoding: 'utf8' }).stdout)
   return { uid: number('-u'), gid: number('-g') }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from './free-port.ts'
 
 /** A cluster of a test: three primaries with a replica each, on the loopback, in a folder that goes with it. */
 export interface RedisCluster {
@@ -40,8 +40,7 @@ export async function startRedisCluster(primaries = 3, replicas = 1): Promise<Re
   const folder = mkdtempSync(join(tmpdir(), 'redis-'))
   const ports: number[] = []
   while (ports.length < primaries * (1 + replicas)) {
-    const port = await freePairOfPorts()
-    if (port !== undefined && !ports.includes(port)) ports.push(port)
+    ports.push(await freePort(10_000))
   }
   const servers = new Map<number, ChildProcess>()
   const command = (port: number, ...args: string[]) =>
@@ -105,20 +104,6 @@ export async function startRedisCluster(primaries = 3, replicas = 1): Promise<Re
       rmSync(folder, { recursive: true, force: true })
     },
   }
-}
-
-/** A port below 55,536 that is free, and whose twin for the cluster's own traffic is free, too. */
-async function freePairOfPorts(): Promise<number | undefined> {
-  const port = 20_000 + Math.floor(Math.random() * 30_000)
-  for (const each of [port, port + 10_000]) {
-    const server = createServer()
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false))
-      server.listen(each, '127.0.0.1', () => server.close(() => resolve(true)))
-    })
-    if (!isFree) return undefined
-  }
-  return port
 }
 
 async function until(check: () => boolean, what: string): Promise<void> {
