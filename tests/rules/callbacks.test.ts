@@ -1,9 +1,6 @@
 /** No callback of a daemon can end its process: each is entered through `safely`, or cannot throw. */
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { root } from '../harness/processes.ts'
+import { parseSource, readSources } from './sources.ts'
 import { findUnguardedCallbacks } from './unguarded-callbacks.ts'
 
 const daemons = [
@@ -14,29 +11,17 @@ const daemons = [
   'packages/service-kit/src',
 ]
 /** Not part of a daemon: fakes of tests, a command of its own, and the program that runs inside the sandbox. */
-const outside = /\.test\.ts$|\/testing\/|\/store-copy\.ts$|\/engines\/function\/platform\//
+const outside = /\/testing\/|\/store-copy\.ts$|\/engines\/function\/platform\//
 /** The wrapper itself, the alarms, which report what it catches, and a thread whose end its store expects. */
 const mechanism = /\/safely\/safely\.ts$|\/lifecycle\/alarms\.ts$|\/store\/platform\/sqlite-worker\.ts$/
 
-const files = execFileSync(
-  'git',
-  ['ls-files', '--cached', '--others', '--exclude-standard', ...daemons.map((each) => `${each}/*.ts`)],
-  { cwd: root, encoding: 'utf8' },
-)
-  .trim()
-  .split('\n')
-  .filter((path) => ![outside, mechanism].some((rule) => rule.test(path)))
-
 it.each(daemons)('in %s every callback is guarded, or cannot throw', (folder) => {
-  const own = files.filter((path) => path.startsWith(folder))
+  const own = readSources(folder).filter(({ path }) => ![outside, mechanism].some((rule) => rule.test(path)))
   expect(own.length).toBeGreaterThan(1)
-  const findings = own.flatMap((path) =>
-    findUnguardedCallbacks(readFileSync(join(root, path), 'utf8')).map(
-      ({ line, what }) => `${path}:${line} ${what}`,
-    ),
-  )
-  expect(findings).toEqual([])
+  expect(own.flatMap(findUnguardedCallbacks)).toEqual([])
 })
+
+const findingsIn = (code: string) => findUnguardedCallbacks(parseSource('example.ts', code))
 
 describe('the rule', () => {
   it.each([
@@ -57,7 +42,7 @@ describe('the rule', () => {
     [`target.addEventListener('abort', () => stop())`],
     [`socket.on('data', maybe ? safely('a.b', read) : read)`],
   ])('finds %s', (code) => {
-    expect(findUnguardedCallbacks(code)).toHaveLength(1)
+    expect(findingsIn(code)).toHaveLength(1)
   })
 
   it.each([
@@ -77,6 +62,6 @@ describe('the rule', () => {
     [`await work().then((value) => use(value))`],
     [`const use = () => void items.push(1)`],
   ])('accepts %s', (code) => {
-    expect(findUnguardedCallbacks(code)).toEqual([])
+    expect(findingsIn(code)).toEqual([])
   })
 })

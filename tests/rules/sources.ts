@@ -38,8 +38,21 @@ export function parseSource(path: string, text: string): Source {
   return { path, text, program: parseAst(text, { lang }, path) as unknown as SyntaxNode }
 }
 
-const isNode = (value: unknown): value is SyntaxNode =>
+export const isNode = (value: unknown): value is SyntaxNode =>
   typeof value === 'object' && value !== null && typeof (value as SyntaxNode).type === 'string'
+
+const children = new WeakMap<SyntaxNode, readonly SyntaxNode[]>()
+
+export function childrenOf(node: SyntaxNode): readonly SyntaxNode[] {
+  const known = children.get(node)
+  if (known) return known
+  const found = Object.values(node).flat().filter(isNode)
+  children.set(node, found)
+  return found
+}
+
+export const isFunction = ({ type }: SyntaxNode): boolean =>
+  type === 'ArrowFunctionExpression' || type === 'FunctionExpression' || type === 'FunctionDeclaration'
 
 /** Every node below one, parents first; `ancestors` lists the nodes around it, the outermost first. */
 export function* nodesOf(
@@ -48,11 +61,7 @@ export function* nodesOf(
 ): Generator<{ node: SyntaxNode; ancestors: readonly SyntaxNode[] }> {
   yield { node, ancestors }
   const around = [...ancestors, node]
-  for (const value of Object.values(node)) {
-    for (const child of Array.isArray(value) ? value : [value]) {
-      if (isNode(child)) yield* nodesOf(child, around)
-    }
-  }
+  for (const child of childrenOf(node)) yield* nodesOf(child, around)
 }
 
 /** `path:line`, for a person to click on. */

@@ -2,27 +2,7 @@
  * Finds callbacks that the event loop calls and that could throw: an exception in one of them ends the process. A callback is
  * guarded by `safely(…)`, or consists of nothing but steps that cannot throw.
  */
-import { parseAst } from 'rolldown/parseAst'
-
-export interface Finding {
-  readonly line: number
-  readonly what: string
-}
-
-interface Node {
-  readonly type: string
-  readonly start: number
-  readonly end: number
-  readonly [member: string]: unknown
-}
-
-const isNode = (value: unknown): value is Node =>
-  typeof value === 'object' && value !== null && typeof (value as Node).type === 'string'
-
-const childrenOf = (node: Node): Node[] =>
-  Object.values(node).flatMap((value) =>
-    Array.isArray(value) ? value.filter(isNode) : isNode(value) ? [value] : [],
-  )
+import { isFunction, isNode, nodesOf, placeOf, type Source, type SyntaxNode } from './sources.ts'
 
 /** Functions of timers, by the place of their callback. */
 const timers = new Set(['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'nextTick'])
@@ -88,12 +68,12 @@ const notFloating = new Set(['on', 'write', 'end', 'abort', 'runDaemon', 'runSer
 /** Emitters of our own, which catch what their listeners throw. */
 const ownEmitters = new Set(['changes'])
 
-/** @param text of a TypeScript file */
-export function findUnguardedCallbacks(text: string): Finding[] {
-  const program = parseAst(text, { lang: 'ts' }) as unknown as Node
-  const bindings = new Map<string, Node>()
+/** @returns `path:line what` */
+export function findUnguardedCallbacks(source: Source): string[] {
+  const nodes = [...nodesOf(source.program)]
+  const bindings = new Map<string, SyntaxNode>()
   const settlers = new Set<string>()
-  visit(program, [], (node, above) => {
+  for (const { node, ancestors } of nodes) {
     if (node.type === 'FunctionDeclaration' && isNode(node.id)) bindings.set(String(node.id.name), node)
     if (
       node.type === 'VariableDeclarator' &&
@@ -102,51 +82,41 @@ export function findUnguardedCallbacks(text: string): Finding[] {
       isNode(node.init)
     )
       bindings.set(String(node.id.name), node.init)
-    const made = above.at(-1)
+    const made = ancestors.at(-1)
     if (isFunction(node) && made?.type === 'NewExpression' && calleeName(made) === 'Promise')
-      for (const each of node.params as Node[]) settlers.add(String(each.name))
-  })
+      for (const each of node.params as SyntaxNode[]) settlers.add(String(each.name))
+  }
   const check = createCheck(bindings, settlers)
-  const findings: Finding[] = []
-  const add = (node: Node, what: string) =>
-    findings.push({
-      line: text.slice(0, node.start).split('\n').length,
-      what: `${what}: ${firstLine(text, node)}`,
-    })
-  visit(program, [], (node, above) => {
-    for (const callback of callbacksOf(node))
-      if (!check.isSafeCallback(callback)) add(node, 'unguarded callback')
-    if (isFloating(node, above) && !check.isHandled(node)) add(node, 'promise that nothing handles')
-  })
-  return findings
+  const found = (node: SyntaxNode, what: string) =>
+    `${placeOf(source, node)} ${what}: ${firstLine(source.text, node)}`
+  return nodes.flatMap(({ node, ancestors }) => [
+    ...callbacksOf(node)
+      .filter((callback) => !check.isSafeCallback(callback))
+      .map(() => found(node, 'unguarded callback')),
+    ...(isFloating(node, ancestors) && !check.isHandled(node)
+      ? [found(node, 'promise that nothing handles')]
+      : []),
+  ])
 }
 
-const firstLine = (text: string, { start, end }: Node): string =>
+const firstLine = (text: string, { start, end }: SyntaxNode): string =>
   text.slice(start, end).split('\n', 1)[0]!.slice(0, 100)
 
-function visit(node: Node, above: readonly Node[], see: (node: Node, above: readonly Node[]) => void): void {
-  see(node, above)
-  for (const child of childrenOf(node)) visit(child, [...above, node], see)
-}
-
-const isFunction = ({ type }: Node): boolean =>
-  type === 'ArrowFunctionExpression' || type === 'FunctionExpression' || type === 'FunctionDeclaration'
-
-function calleeName(node: Node): string {
-  const callee = plain(node.callee as Node)
+function calleeName(node: SyntaxNode): string {
+  const callee = plain(node.callee as SyntaxNode)
   if (callee.type === 'Identifier') return String(callee.name)
   if (callee.type === 'MemberExpression' && isNode(callee.property)) return String(callee.property.name ?? '')
   return ''
 }
 
 /** Of `log.warn(…)`, `log`. */
-function objectName(node: Node): string {
-  const callee = plain(node.callee as Node)
-  return callee.type === 'MemberExpression' ? String(plain(callee.object as Node).name ?? '') : ''
+function objectName(node: SyntaxNode): string {
+  const callee = plain(node.callee as SyntaxNode)
+  return callee.type === 'MemberExpression' ? String(plain(callee.object as SyntaxNode).name ?? '') : ''
 }
 
 /** Without the wrappers that mean nothing at run time. */
-function plain(node: Node): Node {
+function plain(node: SyntaxNode): SyntaxNode {
   const wrappers = [
     'ParenthesizedExpression',
     'TSAsExpression',
@@ -154,15 +124,15 @@ function plain(node: Node): Node {
     'TSSatisfiesExpression',
     'ChainExpression',
   ]
-  return wrappers.includes(node.type) ? plain(node.expression as Node) : node
+  return wrappers.includes(node.type) ? plain(node.expression as SyntaxNode) : node
 }
 
 /** What a call hands to the event loop. */
-function callbacksOf(node: Node): Node[] {
+function callbacksOf(node: SyntaxNode): SyntaxNode[] {
   if (node.type !== 'CallExpression') return []
   const name = calleeName(node)
-  const args = (node.arguments as Node[]).map(plain)
-  const isMethod = plain(node.callee as Node).type === 'MemberExpression'
+  const args = (node.arguments as SyntaxNode[]).map(plain)
+  const isMethod = plain(node.callee as SyntaxNode).type === 'MemberExpression'
   if (timers.has(name) && (!isMethod || name === 'nextTick')) return args.slice(0, 1)
   if (isMethod && ownEmitters.has(objectName(node))) return []
   if (isMethod && listenerMethods.has(name) && args.length >= 2) return args.slice(1, 2)
@@ -171,24 +141,24 @@ function callbacksOf(node: Node): Node[] {
 }
 
 /** A call whose promise, if it is one, goes nowhere. */
-function isFloating(node: Node, above: readonly Node[]): boolean {
+function isFloating(node: SyntaxNode, above: readonly SyntaxNode[]): boolean {
   if (node.type !== 'CallExpression') return false
   const holder = above.findLast(({ type }) => type !== 'ChainExpression')
   if (holder?.type === 'UnaryExpression' && holder.operator === 'void') return true
   return holder?.type === 'ExpressionStatement' && ['then', 'finally', 'catch'].includes(calleeName(node))
 }
 
-function createCheck(bindings: ReadonlyMap<string, Node>, settlers: ReadonlySet<string>) {
+function createCheck(bindings: ReadonlyMap<string, SyntaxNode>, settlers: ReadonlySet<string>) {
   /** Functions that are being looked at: one that calls itself is no reason to call it unsafe. */
-  const open = new Set<Node>()
+  const open = new Set<SyntaxNode>()
 
-  function isSafeCallback(callback: Node): boolean {
+  function isSafeCallback(callback: SyntaxNode): boolean {
     const node = plain(callback)
     if (isFunction(node)) return isSafeFunction(node)
     if (node.type === 'CallExpression') return calleeName(node) === 'safely'
     if (node.type === 'Identifier') return isSafeName(String(node.name))
     if (node.type === 'ConditionalExpression')
-      return isSafeCallback(node.consequent as Node) && isSafeCallback(node.alternate as Node)
+      return isSafeCallback(node.consequent as SyntaxNode) && isSafeCallback(node.alternate as SyntaxNode)
     return false
   }
 
@@ -198,11 +168,12 @@ function createCheck(bindings: ReadonlyMap<string, Node>, settlers: ReadonlySet<
     return bound !== undefined && isSafeCallback(bound)
   }
 
-  function isSafeFunction(node: Node): boolean {
+  function isSafeFunction(node: SyntaxNode): boolean {
     if (open.has(node)) return true
     open.add(node)
     const isSafe =
-      (node.params as Node[]).every(({ type }) => type !== 'AssignmentPattern') && isSafe_(node.body as Node)
+      (node.params as SyntaxNode[]).every(({ type }) => type !== 'AssignmentPattern') &&
+      isSafe_(node.body as SyntaxNode)
     open.delete(node)
     return isSafe
   }
@@ -211,7 +182,7 @@ function createCheck(bindings: ReadonlyMap<string, Node>, settlers: ReadonlySet<
     (Array.isArray(value) ? value : [value]).every((each) => !isNode(each) || isSafe_(each))
 
   /** Whether running this cannot throw. */
-  function isSafe_(outer: Node): boolean {
+  function isSafe_(outer: SyntaxNode): boolean {
     const node = plain(outer)
     switch (node.type) {
       case 'BlockStatement':
@@ -231,20 +202,22 @@ function createCheck(bindings: ReadonlyMap<string, Node>, settlers: ReadonlySet<
       case 'AssignmentExpression':
         return all([node.left, node.right])
       case 'VariableDeclaration':
-        return (node.declarations as Node[]).every(
-          ({ id, init }) => (id as Node).type === 'Identifier' && all([init]),
+        return (node.declarations as SyntaxNode[]).every(
+          ({ id, init }) => (id as SyntaxNode).type === 'Identifier' && all([init]),
         )
       case 'MemberExpression':
         // One step: what an event hands over has members, their members may be missing.
         return (
-          plain(node.object as Node).type !== 'MemberExpression' &&
+          plain(node.object as SyntaxNode).type !== 'MemberExpression' &&
           all([node.object]) &&
           (!node.computed || all([node.property]))
         )
       case 'TemplateLiteral':
         return all(node.expressions)
       case 'ObjectExpression':
-        return (node.properties as Node[]).every((each) => each.type === 'Property' && all([each.value]))
+        return (node.properties as SyntaxNode[]).every(
+          (each) => each.type === 'Property' && all([each.value]),
+        )
       case 'ArrayExpression':
         return all(node.elements)
       case 'NewExpression':
@@ -263,18 +236,18 @@ function createCheck(bindings: ReadonlyMap<string, Node>, settlers: ReadonlySet<
     }
   }
 
-  function isSafeCall(node: Node): boolean {
+  function isSafeCall(node: SyntaxNode): boolean {
     const name = calleeName(node)
     if (!all(node.arguments)) return false
     // The callback of a timer is looked at where the timer is set.
-    if (plain(node.callee as Node).type === 'Identifier') return timers.has(name) || isSafeName(name)
+    if (plain(node.callee as SyntaxNode).type === 'Identifier') return timers.has(name) || isSafeName(name)
     return harmless.has(name) || (objectName(node) === 'log' && logMethods.has(name)) || isHandled(node)
   }
 
   /** A promise whose rejection has a handler that cannot throw, or a call that gives none. */
-  function isHandled(node: Node): boolean {
+  function isHandled(node: SyntaxNode): boolean {
     const name = calleeName(node)
-    const args = node.arguments as Node[]
+    const args = node.arguments as SyntaxNode[]
     if (name === 'catch') return args.length === 1 && isSafeCallback(args[0]!)
     if (name === 'then')
       return args.length === 2 && args.every((each) => isSafeCallback(each) || each.type === 'Identifier')

@@ -18,6 +18,7 @@ import { createLink } from './cloud/link.ts'
 import { createRetry } from './cloud/retry.ts'
 import { statedServices } from './cloud/stated-services.ts'
 import { deviceName, type RuntimeConfig } from './config.ts'
+import type { Containers } from './containers/containers.ts'
 import { createGps } from './gps/gps.ts'
 import { createPublisher } from './gps/publisher.ts'
 import { followReceiver } from './gps/receiver.ts'
@@ -77,8 +78,8 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   if (crash && clock.now() - crash.at < crashShownMs) notices.show('crashed', crash.errorId, crash.at)
   alarms.onUnhandled(({ errorId, at }) => notices.show('internal_failure', errorId, at))
   const shared = { key, name, state, clock, log }
-  /** What is known once the listeners are open, before the first request comes in. */
-  const own = { url: '' }
+  /** What later parts add: nothing runs here and nothing is served until then. */
+  const own: { url: string; containers: Containers | undefined } = { url: '', containers: undefined }
 
   const fetch = createNodeFetch()
   const identityTo = (url: string) => createIdentityClient({ url, fetch, timeoutMs: 3000 })
@@ -97,17 +98,11 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     notices,
     ...identity,
     enrolmentCode: config['identity.enrolmentCode'],
-    services: () => statedServices(containers.summary()),
-    onAccountRemoved(accountId) {
-      // Tokens of this very second may be of after the removal; the list of revoked tokens knows which are not.
-      account
-        .remove(accountId, Math.floor(clock.now() / 1000) - 1)
-        .catch((cause) => log.error('the account could not be removed', { cause }))
-    },
+    services: () => statedServices(own.containers?.summary() ?? []),
   })
   /** What serves here, by the path that leads to it. */
   const ownServices = () =>
-    containers.routes().flatMap(({ container, prefixes }) => {
+    (own.containers?.routes() ?? []).flatMap(({ container, prefixes }) => {
       const [path] = prefixes
       return path === undefined ? [] : [{ name: container.name, path }]
     })
@@ -148,10 +143,17 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     ...shared,
     issuers,
     getJson: (url) => identityTo(new URL(url).origin).getJson(new URL(url).pathname),
-    onChange: () => verifier.clear(),
   })
-  const verifier = createTokenVerifier({ issuers: () => tenants, clock, remembered })
+  const verifier = createTokenVerifier({ issuers: () => tenants.issuers, clock, remembered })
+  tenants.onChange(verifier.clear)
 
+  /** Enrols, reports the account and fetches keys, until all of it is done. */
+  const contact = createRetry('cloud.contact', async () => {
+    const keys = tenants.issuers.map((each) => each.refresh())
+    const results = await Promise.allSettled([tokens.get(), ...keys])
+    const isDone = results.every((each) => each.status === 'fulfilled' && each.value !== false)
+    return isDone && state.value.report === null
+  })
   const revocations = createRevocations({
     ...shared,
     store: lists,
@@ -166,31 +168,6 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   })
   // A proof is good for this process only: after a restart the first one is answered with a new nonce.
   const dpop = createDpopVerifier(randomBytes(32), clock)
-
-  /** Enrols, reports the account and fetches keys, until all of it is done. */
-  const contact = createRetry('cloud.contact', async () => {
-    const results = await Promise.allSettled([tokens.get(), ...tenants.map((each) => each.refresh())])
-    const isDone = results.every((each) => each.status === 'fulfilled' && each.value !== false)
-    return isDone && state.value.report === null
-  })
-  const onAccountChange = () => {
-    tokens.forget()
-    contact.wake()
-    // The registry has to know the account before the discovery service can be told.
-    inBackground('account.follow', followAccount())
-  }
-  async function followAccount(): Promise<void> {
-    await state.settled()
-    session.restate()
-    linkLocal.restate()
-    await containers.followAccount()
-  }
-  const account = createAccount(
-    state,
-    clock,
-    onAccountChange,
-    () => notices.has('account_differs') || notices.has('account_not_confirmed'),
-  )
 
   const scheme = config['listen.tlsCert'] === '' ? 'http' : 'https'
   const checkProof = createCheckProof(dpop, scheme)
@@ -221,7 +198,33 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     url: () => own.url,
   })
   const { images, containers } = services
+  own.containers = containers
   for (const detail of services.damage) notices.raise('deployments_damaged', { detail })
+
+  const onAccountChange = () => {
+    tokens.forget()
+    contact.wake()
+    // The registry has to know the account before the discovery service can be told.
+    inBackground('account.follow', followAccount())
+  }
+  async function followAccount(): Promise<void> {
+    await state.settled()
+    session.restate()
+    linkLocal.restate()
+    await containers.followAccount()
+  }
+  const account = createAccount(
+    state,
+    clock,
+    onAccountChange,
+    () => notices.has('account_differs') || notices.has('account_not_confirmed'),
+  )
+  tokens.onAccountRemoved((accountId) => {
+    // Tokens of this very second may be of after the removal; the list of revoked tokens knows which are not.
+    account
+      .remove(accountId, Math.floor(clock.now() / 1000) - 1)
+      .catch((cause) => log.error('the account could not be removed', { cause }))
+  })
 
   const table = methodTable(config)
   const gps = createGps({

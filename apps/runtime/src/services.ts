@@ -19,6 +19,7 @@ import { createGateway } from './gateway/gateway.ts'
 import { openHostSocket } from './gateway/host-socket.ts'
 import { createRoutes } from './gateway/routes.ts'
 import { createServiceIdentity } from './gateway/service-identity.ts'
+import { openBlobs } from './images/blobs.ts'
 import { type Images, openImages } from './images/images.ts'
 import { mcmRoutes } from './mcm/routes.ts'
 import { createRest, type Routes } from './rest/rest.ts'
@@ -71,8 +72,14 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
     return errorId
   }
 
+  const blobs = await openBlobs(join(folder, 'images'))
+  const engines: Record<'function' | 'oci', Engine> = {
+    function: createFunctionEngine({ state: folder, program: functionProgram, blobs }),
+    oci: createOciEngine({ state: folder, socket: config['oci.socket'], blobs }),
+  }
   const images = await openImages({
     folder: join(folder, 'images'),
+    blobs,
     store,
     clock,
     reserve: config['images.reserve'],
@@ -83,11 +90,15 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
         .removeImage(digest)
         .catch((cause) => log.debug('an image is left in its engine', { digest, cause })),
   })
-  const engines: Record<'function' | 'oci', Engine> = {
-    function: createFunctionEngine({ state: folder, program: functionProgram, blobs: images.blobs }),
-    oci: createOciEngine({ state: folder, socket: config['oci.socket'], blobs: images.blobs }),
-  }
   const identity = createServiceIdentity(nodeId, clock)
+  const routes = createRoutes()
+  const gateway = createGateway({
+    routes,
+    admit: createAdmit(authorize, identity),
+    now: () => performance.now(),
+    nonce: parts.nonce,
+    onInternalError,
+  })
   const containers = createContainers({
     store,
     engines,
@@ -124,14 +135,7 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
       images.sweep().catch((cause) => log.warn('what images left could not be removed', { cause }))
     },
   })
-  const routes = createRoutes(containers)
-  const gateway = createGateway({
-    routes,
-    admit: createAdmit(authorize, identity),
-    now: () => performance.now(),
-    nonce: parts.nonce,
-    onInternalError,
-  })
+  routes.follow(containers)
   const rest = createRest({ authorize, nonce: parts.nonce, onInternalError }, [
     mcmRoutes({ images, containers, clock }),
     ...parts.routes,

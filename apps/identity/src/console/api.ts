@@ -125,7 +125,7 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
     reply
       .type('application/jsonl; charset=utf-8')
       .header('Content-Disposition', 'attachment; filename="selvedge-audit.jsonl"')
-    return reply.send(linesOf(membership.accountId))
+    return reply.send(Readable.from(pages(membership.accountId)))
   })
 
   /** The whole log of an account, page by page. */
@@ -137,5 +137,4 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
       if (before === undefined) return
     }
   }
-  const linesOf = (accountId: string) => Readable.from(pages(accountId))
 }

@@ -54,17 +54,20 @@ export function createEvents({
       streams.set(accountId, own)
       // The end takes it out of the set at once, whether or not its reader reads.
       if (own.size >= maxStreams) [...own][0]?.end()
+      // A fleet of thousands is told a few times a second, the newest of each.
+      let news = new Map<string, AccountFix>()
+      const timers: NodeJS.Timeout[] = []
+      const unwatch = places.watch(accountId, (fix: AccountFix) => news.set(fix.nodeId, fix))
+      const stream = openEventStream(request, reply, () => {
+        for (const each of timers) clearInterval(each)
+        unwatch()
+        own.delete(stream)
+        if (own.size === 0 && streams.get(accountId) === own) streams.delete(accountId)
+      })
+      own.add(stream)
       const check = async () => {
         if (!(await isStillAllowed())) stream.end()
       }
-      // What cannot be checked is not allowed: the page connects again, and is asked to sign in if it must.
-      const look = setInterval(
-        safely('consoleEvents.check', check, () => stream.end()),
-        lookInterval,
-      )
-      look.unref()
-      // A fleet of thousands is told a few times a second, the newest of each.
-      let news = new Map<string, AccountFix>()
       const sendNews = () => {
         if (news.size === 0) return
         const all = [...news.values()]
@@ -72,20 +75,10 @@ export function createEvents({
         for (let at = 0; at < all.length; at += fixesOfEvent)
           stream.send({ fixes: all.slice(at, at + fixesOfEvent) })
       }
-      const tell = setInterval(
-        safely('consoleEvents.send', sendNews, () => stream.end()),
-        tellInterval,
-      )
-      tell.unref()
-      const unwatch = places.watch(accountId, (fix: AccountFix) => news.set(fix.nodeId, fix))
-      const stream = openEventStream(request, reply, () => {
-        clearInterval(look)
-        clearInterval(tell)
-        unwatch()
-        own.delete(stream)
-        if (own.size === 0 && streams.get(accountId) === own) streams.delete(accountId)
-      })
-      own.add(stream)
+      const end = () => stream.end()
+      // What cannot be checked is not allowed: the page connects again, and is asked to sign in if it must.
+      timers.push(setInterval(safely('consoleEvents.check', check, end), lookInterval).unref())
+      timers.push(setInterval(safely('consoleEvents.send', sendNews, end), tellInterval).unref())
     },
     stop() {
       for (const each of [...streams.values()].flatMap((own) => [...own])) each.end()

@@ -24,6 +24,8 @@ export interface EdgeTokens {
   report(): Promise<void>
   /** Forgets tokens that show an account that is not the present one. */
   forget(): void
+  /** @param listener called when the owner removed the account from this node at the registry, at each report until it is gone */
+  onAccountRemoved(listener: (accountId: string) => void): void
 }
 
 /** Milliseconds before its end at which a token is not given out any more. */
@@ -44,14 +46,13 @@ export interface EdgeTokenParts {
   readonly notices: Notices
   /** What runs here, for the owner to see. */
   readonly services: () => NonNullable<NodeStatement['services']>
-  /** Called when the owner removed the account from this node at the registry. */
-  readonly onAccountRemoved: (accountId: string) => void
 }
 
 export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
   const { key, url, client, state, clock, link, log, notices } = parts
   const tokens = new Map<string, { token: string; endsAt: number }>()
   const running = new Map<string, Promise<string>>()
+  let accountRemoved = (_accountId: string): void => undefined
 
   function statement(audience: string): NodeStatement {
     const { report } = state.value
@@ -102,7 +103,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     const removed = answer.removed_account
     if (removed !== undefined && removed === state.value.accountId && state.value.report === null) {
       log.warn('the owner removed the account from this node', { accountId: removed })
-      parts.onAccountRemoved(removed)
+      accountRemoved(removed)
     }
     const confirmed =
       reported !== null && state.value.report === reported && answer.account_id === reported.id
@@ -173,6 +174,9 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     forget() {
       tokens.clear()
       running.clear()
+    },
+    onAccountRemoved(listener) {
+      accountRemoved = listener
     },
   }
 }

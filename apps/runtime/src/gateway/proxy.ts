@@ -72,14 +72,13 @@ export function createProxy(now: () => number): Proxy {
       give(504, 'timeout', message)
       onOverrun()
     }
-    const limit = setTimeout(safely('gateway.limit', onLate), limitMs)
-
     const resume = () => {
       if (!isPaused) return
       isPaused = false
       response.off('drain', resume)
       socket.resume()
     }
+    const limit = setTimeout(safely('gateway.limit', onLate), limitMs)
 
     /** Everything about this request is over; the connection goes on, or not. */
     function end(isReusable: boolean): void {

@@ -2,10 +2,13 @@ import { describe, expect, it } from 'vitest'
 import type { Route } from '../containers/containers.ts'
 import { createRoutes } from './routes.ts'
 
-const routesOf = (...prefixes: string[]) =>
-  createRoutes({
+function routesOf(...prefixes: string[]) {
+  const routes = createRoutes()
+  routes.follow({
     routes: () => prefixes.map((prefix) => ({ id: prefix, prefixes: [prefix] }) as unknown as Route),
   })
+  return routes
+}
 
 describe('the routes', () => {
   const routes = routesOf('/c/echo/v1', '/c/echo/v1/deep', '/api/x')

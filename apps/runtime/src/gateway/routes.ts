@@ -11,6 +11,8 @@ export interface Match {
 export interface Routes {
   /** The route with the longest prefix of a path, whole segments only. */
   find(path: string): Match | undefined
+  /** Leads to these containers from now on; to none before. */
+  follow(containers: Pick<Containers, 'routes'>): void
   /** To be called when containers came or went. */
   refresh(): void
 }
@@ -22,7 +24,8 @@ interface Table {
   readonly longest: number
 }
 
-export function createRoutes(containers: Pick<Containers, 'routes'>): Routes {
+export function createRoutes(): Routes {
+  let containers: Pick<Containers, 'routes'> = { routes: () => [] }
   let table: Table | undefined
   const build = (): Table => {
     const routes = new Map(
@@ -43,6 +46,10 @@ export function createRoutes(containers: Pick<Containers, 'routes'>): Routes {
         if (route) return { route, prefix, rest: path.slice(end) || '/' }
       }
       return undefined
+    },
+    follow(given) {
+      containers = given
+      table = undefined
     },
     refresh() {
       table = undefined

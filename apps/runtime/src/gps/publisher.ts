@@ -61,6 +61,9 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
   let seen: StoredFix | null = null
   let owner = ''
   let timer: NodeJS.Timeout | undefined
+  const isAssociated = () => state.value.accountId !== ''
+  // Whatever the service wants: a sign of life that is due at once would be followed by the next one without end.
+  const isOverdue = () => clock.monotonic() - heardAt >= Math.max(look, session.reportWithin())
   const retry = createRetry('publisher.send', sendNewest)
 
   function settle(published: boolean, isServed: (waiter: Waiter) => boolean): void {
@@ -68,10 +71,6 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
     waiters = waiters.filter((each) => !isServed(each))
     for (const each of served) each.settle(published)
   }
-
-  const isAssociated = () => state.value.accountId !== ''
-  // Whatever the service wants: a sign of life that is due at once would be followed by the next one without end.
-  const isOverdue = () => clock.monotonic() - heardAt >= Math.max(look, session.reportWithin())
 
   /** Sends until nothing is left to send; gives false after a failure. */
   async function sendNewest(): Promise<boolean> {

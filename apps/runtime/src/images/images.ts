@@ -16,7 +16,7 @@ import {
 import { createTurns } from '../deployments/turns.ts'
 import { admitImage } from './admit.ts'
 import { type Packed, readArchive } from './archive.ts'
-import { type Blobs, openBlobs } from './blobs.ts'
+import type { Blobs } from './blobs.ts'
 import { createDiskGuard } from './disk.ts'
 import { pullImage } from './registry/registry.ts'
 import { openUploads } from './uploads.ts'
@@ -34,11 +34,12 @@ export interface Images {
   sweep(): Promise<void>
   /** Keeps an archive for a `deploy` of its handle. @throws RpcError */
   upload(content: AsyncIterable<Uint8Array>, length?: number): Promise<UploadReceipt>
-  readonly blobs: Blobs
 }
 
 export interface ImageParts {
   readonly folder: string
+  /** Of the same folder. */
+  readonly blobs: Blobs
   readonly store: DeploymentStore
   readonly clock: Clock
   /** Bytes that stay free on the disk. */
@@ -56,8 +57,11 @@ const maxQueue = 100
 const copies = 2
 
 export async function openImages(parts: ImageParts): Promise<Images> {
-  const { folder, store, clock, maxSize } = parts
-  const blobs = await openBlobs(folder)
+  const { folder, blobs, store, clock, maxSize } = parts
+  /** What is in the store and what the document says are changed by one at a time. */
+  const turns = createTurns(maxQueue)
+  const exclusively = <T>(work: () => Promise<T>): Promise<T> => turns.take('the images', work)
+  let known = store.value.contents
   const uploads = await openUploads(join(folder, 'uploads'), blobs, clock)
   const guard = createDiskGuard(folder, parts.reserve, {
     bytes: unusedBytes,
@@ -67,10 +71,6 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   const guardInTurn = createDiskGuard(folder, parts.reserve, { bytes: unusedBytes, removeOne: removeUnused })
   // Where the document was damaged, what it knew may come back from a backup.
   if (store.notices.length === 0) await blobs.keepOnly(blobsOf(store.value))
-
-  /** What is in the store and what the document says are changed by one at a time. */
-  const turns = createTurns(maxQueue)
-  const exclusively = <T>(work: () => Promise<T>): Promise<T> => turns.take('the images', work)
 
   function record(id: string, { clientId, name, repoTags, digest, created }: StoredImage): ImageRecord {
     const { contents, containers } = store.value
@@ -126,7 +126,6 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     })
   }
 
-  let known = store.value.contents
   /** Removes what the document does not need any more, from the disk and from the engines. */
   async function sweep(): Promise<void> {
     const { contents } = store.value
@@ -194,7 +193,6 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   }
 
   return {
-    blobs,
     async upload(content, length = 0) {
       await guard.claim(length)
       const take = budget()

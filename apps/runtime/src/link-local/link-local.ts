@@ -142,15 +142,7 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
     const multicast = createMulticast({
       networks: current,
       isSealed: browser.isSealed,
-      onMessage(message, origin) {
-        browser.receive(message, origin)
-        responder.receive(message, origin)
-      },
       onDropped: browser.missed,
-      onReady(network) {
-        ask(network)
-        responder.greet(network)
-      },
       onTrouble: report,
     })
     const responder = createResponder({
@@ -163,7 +155,16 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
           address,
         }),
     })
-    multicast.open()
+    multicast.open({
+      onMessage(message, origin) {
+        browser.receive(message, origin)
+        responder.receive(message, origin)
+      },
+      onReady(network) {
+        ask(network)
+        responder.greet(network)
+      },
+    })
     return { multicast, responder }
   }
 

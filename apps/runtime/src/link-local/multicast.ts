@@ -34,7 +34,7 @@ export interface Origin {
 
 export interface Multicast {
   /** Opens the sockets: from here on there are messages. */
-  open(): void
+  open(listeners: MulticastListeners): void
   /** @param network all of them by default */
   send(message: Outgoing, network?: Network): void
   close(): void
@@ -44,12 +44,15 @@ export interface MulticastParts {
   readonly networks: readonly Network[]
   /** Whether an address is one of a neighbour of the own account. */
   readonly isSealed: (network: Network, address: string) => boolean
-  readonly onMessage: (message: Message, origin: Origin) => void
   /** Called when a packet about us was dropped because a budget is used up. */
   readonly onDropped: () => void
+  readonly onTrouble: (trouble: Trouble) => void
+}
+
+export interface MulticastListeners {
+  readonly onMessage: (message: Message, origin: Origin) => void
   /** Called for each network that packets may be sent on (again). */
   readonly onReady: (network: Network) => void
-  readonly onTrouble: (trouble: Trouble) => void
 }
 
 export function createMulticast(parts: MulticastParts): Multicast {
@@ -61,7 +64,12 @@ export function createMulticast(parts: MulticastParts): Multicast {
 
   let sockets: readonly LinkSocket[] = []
 
-  function receive(socket: LinkSocket, packet: Buffer, { address: source, port }: RemoteInfo): void {
+  function receive(
+    socket: LinkSocket,
+    packet: Buffer,
+    { address: source, port }: RemoteInfo,
+    onMessage: MulticastListeners['onMessage'],
+  ): void {
     // Port 0 cannot be answered.
     if (port === 0 || packet.length > maxPacketBytes) return
     // The system hands each packet to every socket of the port: only the first one on the link of the sender reads it.
@@ -79,27 +87,29 @@ export function createMulticast(parts: MulticastParts): Multicast {
     const replyAlone = (answer: Outgoing) => {
       if (budgets.unicast.take(source)) socket.sendTo(encodeMessage(answer), port, source)
     }
-    parts.onMessage(message, {
+    onMessage(message, {
       network,
       address,
       replyAlone: port === multicastPort ? undefined : replyAlone,
     })
   }
 
-  function open(network: Network, link: Link): LinkSocket {
+  function open(network: Network, link: Link, { onMessage, onReady }: MulticastListeners): LinkSocket {
     const socket = openLinkSocket({
       network,
       link,
-      onPacket: (packet, source) => receive(socket, packet, source),
-      onReady: () => parts.onReady(network),
+      onPacket: (packet, source) => receive(socket, packet, source, onMessage),
+      onReady: () => onReady(network),
       onTrouble: parts.onTrouble,
     })
     return socket
   }
 
   return {
-    open() {
-      sockets = parts.networks.flatMap((network) => network.links.map((link) => open(network, link)))
+    open(listeners) {
+      sockets = parts.networks.flatMap((network) =>
+        network.links.map((link) => open(network, link, listeners)),
+      )
     },
     send(message, network) {
       const packet = encodeMessage(message)

@@ -4,6 +4,7 @@ import {
   type IncomingMessage,
   type RequestListener,
   type Server,
+  type ServerOptions,
   type ServerResponse,
 } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -42,13 +43,16 @@ export function createHttpServer(
     connectionsCheckingInterval: Math.round(Math.min(bodySeconds / 6, 5) * 1000),
     keepAliveTimeout: 30_000,
     maxHeaderSize: 16 * 1024,
-    shouldUpgradeCallback: (request: IncomingMessage): boolean =>
-      server.listenerCount('upgrade') > 0 && isWebSocket(request),
   }
-  const server: Server = tls
-    ? // Loaded when it is needed: that takes 6 ms, and most listeners are on the loopback.
-      process.getBuiltinModule('node:https').createServer({ ...settings, minVersion: 'TLSv1.2', ...tls })
-    : createServer(settings)
+  const create = (options: typeof settings & Pick<ServerOptions, 'shouldUpgradeCallback'>): Server =>
+    tls
+      ? // Loaded when it is needed: that takes 6 ms, and most listeners are on the loopback.
+        process.getBuiltinModule('node:https').createServer({ ...options, minVersion: 'TLSv1.2', ...tls })
+      : createServer(options)
+  const server: Server = create({
+    ...settings,
+    shouldUpgradeCallback: (request) => server.listenerCount('upgrade') > 0 && isWebSocket(request),
+  })
   const endEarly = createEarlyEnd({ ...drainDefaults, ...drain })
   server.on(
     'request',

@@ -31,6 +31,9 @@ export function allowLargeBody(request: IncomingMessage): void {
 export function endSlowBodies(server: Server, bodySeconds: number): void {
   const arrivals = new Map<Socket, Arrival>()
   let look = 0
+  /** A body that waits here, unread, is not slow: its reader is. */
+  const isFastEnough = (request: IncomingMessage, bytes: number): boolean =>
+    request.readableLength > 0 || bytes >= slowestBytesPerSecond * bodySeconds
 
   // Each call of the API passes here: it writes one member, everything else is for the timer.
   const note = (request: IncomingMessage) => {
@@ -68,8 +71,4 @@ export function endSlowBodies(server: Server, bodySeconds: number): void {
     arrival.since = look
     arrival.bytes = socket.bytesRead
   }
-
-  /** A body that waits here, unread, is not slow: its reader is. */
-  const isFastEnough = (request: IncomingMessage, bytes: number): boolean =>
-    request.readableLength > 0 || bytes >= slowestBytesPerSecond * bodySeconds
 }

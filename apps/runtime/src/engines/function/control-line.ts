@@ -16,18 +16,21 @@ const maxUnread = 8 * 1024 * 1024
 /** A question with its value, as the runtime answers it. */
 export type Asked = StorageChange | { readonly identify: string }
 
-export interface ControlLine {
-  /** Resolves once the peer has room for more. */
+/** What the runtime says on the line. Each resolves once the peer has room for more. */
+export interface Sender {
   send(message: ToFunction): Promise<void>
   sendSource(bytes: Uint8Array): Promise<void>
   sendChange(change: StorageChange): Promise<void>
+}
+
+export interface ControlLine extends Sender {
   /** Whether the program answers, or waits for an answer of the runtime. */
   ping(): Promise<boolean>
   close(): void
 }
 
 export interface ControlHandlers {
-  onListening(line: ControlLine): void | Promise<void>
+  onListening(line: Sender): void | Promise<void>
   onReady(): void
   /** The function did not load. */
   onBroken(why: string): void
@@ -60,16 +63,7 @@ export async function openControlLine(
   }
   const sender = createSender(maxValueBytes, () => connection, end)
   const pings = createPings((ping) => sender.send({ ping }))
-  const line: ControlLine = {
-    ...sender,
-    ping: async () => receiver.isAnswering() || pings.ping(),
-    close() {
-      isOver = true
-      server.close()
-      connection?.destroy()
-    },
-  }
-  const receiver = createReceiver(line, maxValueBytes, handlers, pings.onPong)
+  const receiver = createReceiver(sender, maxValueBytes, handlers, pings.onPong)
 
   async function serve(socket: Socket): Promise<void> {
     const read = createFrameReader(maxPayload)
@@ -110,10 +104,16 @@ export async function openControlLine(
     server.once('error', reject)
     server.listen(path, resolve)
   })
-  return line
+  return {
+    ...sender,
+    ping: async () => receiver.isAnswering() || pings.ping(),
+    close() {
+      isOver = true
+      server.close()
+      connection?.destroy()
+    },
+  }
 }
-
-type Sender = Pick<ControlLine, 'send' | 'sendSource' | 'sendChange'>
 
 function createSender(
   maxValueBytes: number,
@@ -164,7 +164,7 @@ function untilDrained(socket: Socket): Promise<void> {
 }
 
 function createReceiver(
-  line: ControlLine,
+  sender: Sender,
   maxValueBytes: number,
   handlers: ControlHandlers,
   onPong: (id: number) => void,
@@ -179,7 +179,7 @@ function createReceiver(
     if (expected === undefined || !(expected in message || ('broken' in message && expected === 'ready')))
       throw new ProtocolError('a message out of order')
     next = expected === 'listening' ? 'ready' : undefined
-    if ('listening' in message) await handlers.onListening(line)
+    if ('listening' in message) await handlers.onListening(sender)
     else if ('ready' in message) handlers.onReady()
     else handlers.onBroken(message.broken.slice(0, 500))
   }
@@ -195,7 +195,7 @@ function createReceiver(
         const value = 'setLong' in message ? collect.take() : undefined
         const answer = await answerOf(handlers, message, value)
         isAnswering = false
-        await line.send(answer)
+        await sender.send(answer)
       } else if ('pong' in message) onPong(message.pong)
       else await advance(message)
     },

@@ -8,7 +8,7 @@ import type { Blobs } from '../../images/blobs.ts'
 import type { Instance, Plan, StorageSession } from '../engine.ts'
 import { environment } from './bubblewrap.ts'
 import type { Cgroup } from './cgroup.ts'
-import { type Asked, type ControlLine, openControlLine } from './control-line.ts'
+import { type Asked, type ControlLine, openControlLine, type Sender } from './control-line.ts'
 import { createInstanceFolder, type InstanceFolder } from './instance-folder.ts'
 import { memoryOfTree, watchMemory } from './memory.ts'
 import { awaitEnd, type Ending } from './output.ts'
@@ -145,7 +145,7 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
 }
 
 /** Hands the function over to its program: settings, storage, source. The source is verified before it may be loaded. */
-async function hand(line: ControlLine, { plan, blobs, storage }: Starting): Promise<void> {
+async function hand(line: Sender, { plan, blobs, storage }: Starting): Promise<void> {
   const { entry } = plan.content
   if (!entry) throw new RpcError('container_failed', 'the image is no function image')
   const { env, info, settings } = plan

@@ -28,7 +28,6 @@ export async function hostFunction([
 
   const connection = await deno.connect({ transport: 'unix', path: control })
   const client = deno.createHttpClient({ proxy: { transport: 'unix', path: host } })
-  const channel: Channel = openChannel(connection, receive)
   const server: DenoServer = deno.serve(
     { path: service, onListen: () => undefined, onError: answerFailure },
     async (request) => {
@@ -39,6 +38,7 @@ export async function hostFunction([
       return response
     },
   )
+  const channel: Channel = openChannel(connection, receive)
   await giveUp([control, service, host])
   channel.send({ listening: true })
 
