@@ -8,10 +8,11 @@ import {
   generateKeyPairSync,
   type KeyObject,
 } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { signEs256 } from '@selvedge/service-kit/tokens'
-import { createSeal, readSealKeys } from '../../apps/identity/src/keys/seal.ts'
+import { createSeal } from '../../apps/identity/src/keys/seal.ts'
 
 export interface Forgery {
   readonly name: string
@@ -51,7 +52,8 @@ export interface IssuerKey {
 
 /** The signing keys of an identity service, from its database: the test stands where no attacker stands. */
 export function readIssuerKeys(state: string): { active: IssuerKey; next: IssuerKey } {
-  const seal = createSeal(readSealKeys(join(state, 'identity', 'secret-keys'), {}, false))
+  const key = readFileSync(join(state, 'identity', 'secret-keys'), 'utf8').trim()
+  const seal = createSeal([Buffer.from(key, 'base64url')])
   const database = new DatabaseSync(join(state, 'identity', 'identity.db'), { readOnly: true })
   const rows = database.prepare('SELECT kid, private_jwk, state FROM signing_keys').all() as {
     kid: string

@@ -72,7 +72,7 @@ export async function startIdentity(
 ): Promise<Service> {
   const folder = join(config.state, 'identity')
   const seal = createSeal(
-    readSealKeys(config['secrets.keyFile'] || join(folder, 'secret-keys'), env, config.store === ''),
+    await readSealKeys(config['secrets.keyFile'] || join(folder, 'secret-keys'), env, config.store === ''),
   )
   const store = await openSql(config.store || `sqlite:${join(folder, 'identity.db')}`, migrations)
   let issuer = config.issuer

@@ -1,8 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { type Method, RpcError } from '@selvedge/protocol'
 import { describeKind } from '@selvedge/protocol/tokens'
-import { StoreError, writeOnce } from '@selvedge/service-kit/store'
+import { readOrWriteOnce, StoreError } from '@selvedge/service-kit/store'
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
@@ -15,15 +14,15 @@ export type Admit = (method: Method, caller: { authorization: string | undefined
  * @throws StoreError
  */
 export async function openApiKey(path: string): Promise<Admit> {
-  const key = await readFile(path, 'utf8').catch(async (cause) => {
-    if (cause.code !== 'ENOENT') throw new StoreError(`can't read the API key: ${cause.message}`, { cause })
-    const fresh = randomBytes(32).toString('base64url')
-    await writeOnce(path, `${fresh}\n`)
-    return fresh
+  const make = () => `${randomBytes(32).toString('base64url')}\n`
+  const stored = await readOrWriteOnce(path, make).catch((cause) => {
+    throw new StoreError(`can't read or store the API key in ${path}: ${cause.message}`, { cause })
   })
+  const key = stored.toString()
   if (key.trim().length < 16)
     throw new StoreError(
       `the API key in ${path} is shorter than 16 characters; remove the file to get a new one`,
+      { isUnrepairable: true },
     )
   const expected = digest(key.trim())
   return ({ name, access }, { authorization }) => {

@@ -40,20 +40,23 @@ describe('the keys', () => {
   afterEach(() => rmSync(folder, { recursive: true }))
   const file = () => join(folder, 'identity', 'keys')
 
-  it('are made once where one machine is alone, for its own eyes', () => {
-    const made = readSealKeys(file(), {}, true)
-    expect(readSealKeys(file(), {}, true)).toEqual(made)
+  it('are made once for a single machine, readable for their owner only', async () => {
+    const made = await readSealKeys(file(), {}, true)
+    expect(await readSealKeys(file(), {}, true)).toEqual(made)
     expect(statSync(file()).mode & 0o777).toBe(0o600)
   })
-  it('are not made where others need the same', () =>
-    expect(() => readSealKeys(file(), {}, false)).toThrow(/all replicas need the same one/))
-  it('may come from the environment, one a line', () => {
+  it('are not made where replicas need the same ones', () =>
+    expect(readSealKeys(file(), {}, false)).rejects.toThrow(/all replicas need the same one/))
+  it('may come from the environment, one a line', async () => {
     const text = [two, one].map((key) => key.toString('base64url')).join('\n')
-    expect(readSealKeys(file(), { [keysVariable]: text }, false)).toEqual([two, one])
+    expect(await readSealKeys(file(), { [keysVariable]: text }, false)).toEqual([two, one])
   })
-  it.each(['', 'short', `${one.toString('base64url')}\nshort`])('are refused where they are %j', (text) => {
-    writeFileSync(join(folder, 'bad'), text)
-    expect(() => readSealKeys(join(folder, 'bad'), {}, false)).toThrow('holds no keys')
-    expect(readFileSync(join(folder, 'bad'), 'utf8')).toBe(text)
-  })
+  it.each(['', 'short', `${one.toString('base64url')}\nshort`])(
+    'are refused where they are %j',
+    async (text) => {
+      writeFileSync(join(folder, 'bad'), text)
+      await expect(readSealKeys(join(folder, 'bad'), {}, true)).rejects.toThrow('holds no keys')
+      expect(readFileSync(join(folder, 'bad'), 'utf8')).toBe(text)
+    },
+  )
 })

@@ -1,9 +1,8 @@
 /** Secrets at rest: AES-256-GCM with a key from outside the database, so that a copy of the database alone gives nothing away. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ConfigError } from '@selvedge/service-kit/config'
-import { makeFolder } from '@selvedge/service-kit/store'
+import { makeFolder, readOrWriteOnce, StoreError } from '@selvedge/service-kit/store'
 
 export interface Seal {
   /** @param purpose what the secret is of; a sealed text moved to another place does not open there */
@@ -48,34 +47,40 @@ export function createSeal(keys: readonly Buffer[]): Seal {
 export const keysVariable = 'SELVEDGE_IDENTITY_KEYS'
 
 /**
- * The keys: 32 bytes in base64url each, one a line, the newest first; from the environment, else from the file. A file that
- * is not there is made where `mayMake` says so: with one machine there is nobody to agree with.
+ * The keys: 32 bytes in base64url each, one a line, the newest first; from the environment, else from the file. They are on
+ * the disk when this resolves, so that what is encrypted with them may be stored.
  *
- * @throws ConfigError
+ * @param mayMake whether a missing file is made, as on a single machine; replicas must all have the same keys
+ * @throws ConfigError when there are no valid keys; StoreError when the file can't be read or written
  */
-export function readSealKeys(
+export async function readSealKeys(
   file: string,
   env: Readonly<Record<string, string | undefined>>,
   mayMake: boolean,
-): Buffer[] {
+): Promise<Buffer[]> {
   const given = env[keysVariable]
   if (given) return parseKeys(given, `environment variable ${keysVariable}`)
   try {
-    return parseKeys(readFileSync(file, 'utf8'), file)
+    if (mayMake) makeFolder(dirname(file))
+    const content = await readOrWriteOnce(file, () => makeKeys(file, mayMake))
+    return parseKeys(content.toString(), file)
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
-    if (!mayMake) {
-      const how = 'openssl rand -base64 32 | tr "+/" "-_" | tr -d "="'
-      throw new ConfigError(
-        `there is no key to encrypt secrets with: all replicas need the same one, in ${file} or in ${keysVariable}. Make one: ${how}`,
-      )
-    }
+    if (cause instanceof ConfigError) throw cause
+    throw new StoreError(
+      `can't read or store the key that encrypts secrets, in ${file}: ${(cause as Error).message}`,
+      {
+        cause,
+      },
+    )
   }
-  const key = randomBytes(32)
-  makeFolder(dirname(file))
-  writeFileSync(file, `${key.toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
-  chmodSync(file, 0o600)
-  return [key]
+}
+
+function makeKeys(file: string, mayMake: boolean): string {
+  if (mayMake) return `${randomBytes(32).toString('base64url')}\n`
+  const how = 'openssl rand -base64 32 | tr "+/" "-_" | tr -d "="'
+  throw new ConfigError(
+    `there is no key to encrypt secrets with: all replicas need the same one, in ${file} or in ${keysVariable}. Make one: ${how}`,
+  )
 }
 
 function parseKeys(text: string, from: string): Buffer[] {
@@ -84,5 +89,7 @@ function parseKeys(text: string, from: string): Buffer[] {
     .filter(Boolean)
     .map((line) => Buffer.from(line, 'base64url'))
   if (keys.length > 0 && keys.every((key) => key.length === 32)) return keys
-  throw new ConfigError(`${from} holds no keys: expected 32 bytes in base64url a line`)
+  throw new ConfigError(
+    `${from} holds no keys: expected 32 bytes in base64url a line. Restore it from a backup; the secrets in the database cannot be read without it`,
+  )
 }

@@ -1,7 +1,7 @@
 /** The content-addressed store: immutable files named by their SHA-256, whole under their name or not there. */
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { RpcError } from '@selvedge/protocol'
@@ -42,7 +42,7 @@ export async function openBlobs(folder: string): Promise<Blobs> {
   const incoming = join(folder, 'incoming')
   await rm(incoming, { recursive: true, force: true })
   makeFolder(store)
-  await mkdir(incoming, { mode: 0o700 })
+  makeFolder(incoming)
   const pathOf = (digest: string) => join(store, digest.replace('sha256:', ''))
   const has = (digest: string) =>
     stat(pathOf(digest)).then(

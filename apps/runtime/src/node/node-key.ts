@@ -3,10 +3,10 @@
  * device. A node whose key is lost is another node: that must never happen by accident.
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
-import { readdir, readFile, rename } from 'node:fs/promises'
+import { readdir, rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type PublicJwk, publicJwk } from '@selvedge/protocol/tokens'
-import { StoreError, writeOnce } from '@selvedge/service-kit/store'
+import { readOrWriteOnce, StoreError } from '@selvedge/service-kit/store'
 import { nodeIdOf } from '@selvedge/service-kit/tokens'
 import * as z from 'zod'
 
@@ -28,12 +28,11 @@ const keyFile = z.object({ signing: privateJwk, agreement: privateJwk })
  * @throws StoreError when the key is damaged, missing or of another node
  */
 export async function openNodeKey(path: string, expected: string): Promise<NodeKey> {
-  const content = await readFile(path, 'utf8').catch((cause) => {
-    if (cause.code === 'ENOENT') return undefined
-    throw new StoreError(`can't read the key of the node: ${cause.message}`, { cause })
+  const content = await readOrWriteOnce(path, () => makeKey(path, expected)).catch((cause) => {
+    if (cause instanceof StoreError) throw cause
+    throw new StoreError(`can't read or store the key of the node in ${path}: ${cause.message}`, { cause })
   })
-  if (content === undefined) return createNodeKey(path, expected)
-  const key = parse(content)
+  const key = parse(content.toString())
   if (!key) {
     const aside = `${path}.damaged-${randomUUID().slice(0, 8)}`
     await rename(path, aside)
@@ -47,7 +46,8 @@ export async function openNodeKey(path: string, expected: string): Promise<NodeK
   return key
 }
 
-async function createNodeKey(path: string, expected: string): Promise<NodeKey> {
+/** @throws StoreError when the folder has held a key before */
+async function makeKey(path: string, expected: string): Promise<string> {
   const damaged = (await readdir(dirname(path))).find((name) => name.startsWith(`${basename(path)}.damaged-`))
   if (expected !== '' || damaged) {
     const which =
@@ -55,11 +55,7 @@ async function createNodeKey(path: string, expected: string): Promise<NodeKey> {
     throw unrepairable(`the key ${which}. ${whatToDo(path)}`)
   }
   const make = () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
-  const content = JSON.stringify({ signing: make(), agreement: make() })
-  await writeOnce(path, content).catch((cause) => {
-    throw new StoreError(`can't keep the key of the node in ${path}: ${cause.message}`, { cause })
-  })
-  return parse(content)!
+  return JSON.stringify({ signing: make(), agreement: make() })
 }
 
 const unrepairable = (message: string): StoreError => new StoreError(message, { isUnrepairable: true })

@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import { ConfigError } from '../config/index.ts'
-import { makeFolder } from '../store/make-folder.ts'
+import { makeTransientFolder } from '../store/make-folder.ts'
 import { attach, createHttpServer, type Limits, type Listener } from './server.ts'
 
 /** A listener that could not be opened. The message says which, why, and what to do. */
@@ -94,7 +94,7 @@ export async function listenUnix(
       `the path of the Unix socket is longer than 107 bytes: ${path}; choose a shorter state folder`,
     )
   }
-  makeFolder(dirname(path))
+  makeTransientFolder(dirname(path))
   if (statSync(path, { throwIfNoEntry: false })) {
     if (await answers(path))
       throw new ListenError(`another process answers at ${path}; stop it or choose another state folder`)

@@ -7,8 +7,9 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { StoreError } from './store-error.ts'
+import { syncFolder } from './sync-folder.ts'
 
 export interface DocumentStore<T> {
   /** The document as it is now, changes under way included. */
@@ -190,25 +191,6 @@ async function setAside(path: string): Promise<string> {
     if (moved) names.push(aside)
   }
   return `the state in ${path} was damaged and is set aside as ${names.join(' and ')}; what it held is gone until you restore it from a backup`
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  await handle.sync().finally(() => handle.close())
-}
-
-/** Writes a file that is never changed again: whole under its name, or not there. */
-export async function writeOnce(path: string, content: string, mode = 0o600): Promise<void> {
-  const draft = join(dirname(path), `.${randomUUID()}`)
-  const handle = await open(draft, 'wx', mode)
-  try {
-    await handle.writeFile(content)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(draft, path)
-  await syncFolder(dirname(path))
 }
 
 /** Over the number, too: a torn write may put a new number before an old document. */

@@ -1,7 +1,8 @@
 /** Durable state: one document for a device, SQL for the services. Nothing is acknowledged before it is on the disk. */
-export { type DocumentStore, openDocument, writeOnce } from './document.ts'
-export { makeFolder } from './make-folder.ts'
+export { type DocumentStore, openDocument } from './document.ts'
+export { makeFolder, makeTransientFolder } from './make-folder.ts'
 export { type Migrations, type Row, type SqlStore, type SqlValue, type Statement, sql } from './sql.ts'
 export { openSqlite } from './sqlite.ts'
 export { lockStateFolder, openStateFolder } from './state-folder.ts'
 export { StoreError } from './store-error.ts'
+export { readOrWriteOnce, writeOnce } from './write-once.ts'

@@ -3,7 +3,7 @@ import { accessSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSy
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inBackground } from '@selvedge/service-kit/safely'
-import { makeFolder } from '@selvedge/service-kit/store'
+import { makeTransientFolder } from '@selvedge/service-kit/store'
 
 interface CgroupLimits {
   readonly memoryBytes: number
@@ -73,7 +73,7 @@ function ownGroup(controller: string): string | undefined {
 function openVersion1(folder: string): Cgroups {
   const parents = ['memory', 'cpu', 'pids'].map((controller) => {
     const parent = join(root, controller, ownGroup(controller) ?? '/', folder)
-    makeFolder(parent)
+    makeTransientFolder(parent)
     return parent
   })
   const [memory, cpu, pids] = parents as [string, string, string]
@@ -102,13 +102,13 @@ function openVersion1(folder: string): Cgroups {
 function openVersion2(folder: string): Cgroups {
   const own = join(root, ownGroup('') ?? '/')
   const parent = join(own, folder)
-  makeFolder(parent)
+  makeTransientFolder(parent)
   try {
     writeFileSync(join(own, 'cgroup.subtree_control'), '+memory +cpu +pids')
   } catch {
     // A group with processes can't have limited children ("no internal processes"): this process moves into a leaf.
     const leaf = join(own, `${folder}-runtime`)
-    makeFolder(leaf)
+    makeTransientFolder(leaf)
     writeFileSync(join(leaf, 'cgroup.procs'), String(process.pid))
     writeFileSync(join(own, 'cgroup.subtree_control'), '+memory +cpu +pids')
   }
@@ -137,7 +137,7 @@ function openVersion2(folder: string): Cgroups {
 /** Makes groups and sets their limits, all or none. */
 function makeGroups(folders: readonly string[], limit: () => void): void {
   try {
-    for (const each of folders) makeFolder(each)
+    for (const each of folders) makeTransientFolder(each)
     limit()
   } catch (cause) {
     inBackground('cgroup.remove', removeGroups(folders))

@@ -5,7 +5,7 @@
  */
 import { chmodSync, closeSync, constants, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeFolder } from '@selvedge/service-kit/store'
+import { makeTransientFolder } from '@selvedge/service-kit/store'
 import type { HostServices, Plan } from '../engine.ts'
 
 /** Name of the socket in the folder. */
@@ -32,10 +32,10 @@ export async function openSocketFolder(
   serve: HostServices['serve'],
   plan: Plan,
 ): Promise<SocketFolder> {
-  makeFolder(parent)
+  makeTransientFolder(parent)
   chmodSync(parent, 0o700)
   const path = join(parent, name)
-  makeFolder(path)
+  makeTransientFolder(path)
   chmodSync(path, 0o711)
   const remove = () => rmSync(path, { recursive: true, force: true })
   // A path by way of an open folder is short, however deep the state folder is.
