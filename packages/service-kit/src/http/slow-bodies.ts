@@ -10,21 +10,26 @@ const looks = 6
 
 /** What a connection is busy with. */
 interface Arrival {
-  request: IncomingMessage
+  request: Marked
   /** The request that the last look found here, the number of that look, and what the connection had read until then. */
   seen: IncomingMessage | undefined
   since: number
   bytes: number
 }
 
-const large = new WeakSet<IncomingMessage>()
+/** A member of the request: a WeakSet of them cost 1.5 µs a request. */
+const large = Symbol('large body')
+
+interface Marked extends IncomingMessage {
+  [large]?: true
+}
 
 /**
  * Declares that the body of a request may be large: it may take longer than `bodySeconds`, as long as it brings 1,024 bytes per
  * second. For uploads and for requests to services.
  */
-export function allowLargeBody(request: IncomingMessage): void {
-  large.add(request)
+export function allowLargeBody(request: Marked): void {
+  request[large] = true
 }
 
 /** @param bodySeconds seconds in which the body of a request must have arrived; it may take a sixth longer */
@@ -62,7 +67,7 @@ export function endSlowBodies(server: Server, bodySeconds: number): void {
     if (request.complete || request.destroyed) return
     if (request === seen) {
       if (look - since < looks) return
-      if (!large.has(request) || !isFastEnough(request, socket.bytesRead - bytes)) {
+      if (!request[large] || !isFastEnough(request, socket.bytesRead - bytes)) {
         request.destroy()
         return
       }
