@@ -185,7 +185,8 @@ describe.each(Object.entries(subjects))('the %s engine', (kind, { needed, create
       expect(await instance.ended).toMatch(/ended/)
     })
 
-    it('leaves nothing of an earlier run', async () => {
+    // Without control groups, the kernel alone sees to it, at the end of the runtime.
+    it('leaves nothing of an earlier run', kind === 'function' ? needs('root') : {}, async () => {
       const instance = await start(subject.good, {}, 'client-left')
       await subject.engine.recover(new Map(), new Set())
       expect(await instance.ended).toBeTruthy()
