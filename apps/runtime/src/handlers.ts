@@ -8,6 +8,7 @@ import {
 } from '@selvedge/protocol'
 import type { Handler } from '@selvedge/protocol/jsonrpc'
 import type { CallContext } from '@selvedge/service-kit/http'
+import { shareRun } from '@selvedge/service-kit/share'
 import { StoreError } from '@selvedge/service-kit/store'
 import type { Account } from './account/account.ts'
 import type { EdgeTokens } from './cloud/edge-tokens.ts'
@@ -46,7 +47,8 @@ export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<
   const { tokens, account, gps, nodes, sharing, hmac, images, containers, authorize } = parts
   const caller = (name: MethodName, { edgeAccessToken }: { edgeAccessToken: string }, context: CallContext) =>
     authorize(edgeAccessToken, methods[name].access, context, name)
-  const describeEngines = shareCalls(parts.describeEngines)
+  // Any caller may ask, and a batch holds a hundred calls.
+  const describeEngines = shareRun(parts.describeEngines)
 
   const handlers: Handlers = {
     getMe: parts.getMe,
@@ -114,17 +116,6 @@ export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<
   return Object.fromEntries(
     Object.entries(handlers).map(([name, handler]) => [name, withStorage(handler as Handler<CallContext>)]),
   ) as Record<MethodName, Handler<CallContext>>
-}
-
-/** Calls that come while one is under way get its result: any caller may ask, and a batch holds a hundred. */
-function shareCalls<T>(work: () => Promise<T>): () => Promise<T> {
-  let underWay: Promise<T> | undefined
-  return () => {
-    underWay ??= work().finally(() => {
-      underWay = undefined
-    })
-    return underWay
-  }
 }
 
 /** A full disk is a refusal that a caller can understand; other failures of the storage are ours. */

@@ -1,8 +1,10 @@
 /** What nodes say of themselves beside where they are, and roughly when they were heard. */
+
 import { maxStated, type NodeService } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
+import { shareRun } from '@selvedge/service-kit/share'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import { RecentMap } from '@selvedge/service-kit/tokens'
 
@@ -39,7 +41,6 @@ const remembered = 2_000_000
 export function createRegistry(database: SqlStore, clock: Clock, log: Log, interval: number): Registry {
   const written = new RecentMap<string, number>(remembered)
   let waiting = new Map<string, number>()
-  let writing: Promise<void> | undefined
 
   async function write(): Promise<void> {
     const all = [...waiting]
@@ -51,12 +52,7 @@ export function createRegistry(database: SqlStore, clock: Clock, log: Log, inter
         .catch((cause) => log.error('signs of life can not be written', { cause }))
     }
   }
-  const flush = () => {
-    writing ??= write().finally(() => {
-      writing = undefined
-    })
-    return writing
-  }
+  const flush = shareRun(write)
   const timer = setInterval(safely('registry.flush', flush), Math.min(interval, 5000))
 
   return {

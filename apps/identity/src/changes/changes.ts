@@ -2,9 +2,11 @@
  * What replicas tell each other. Each change that another replica may have in memory is written down under the next number,
  * in the transaction that makes it; each replica follows the numbers: at once when it is woken, else by looking every second.
  */
+
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
+import { shareRun } from '@selvedge/service-kit/share'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 
 export type Topic = 'keys' | 'revocation' | 'project' | 'node'
@@ -23,7 +25,6 @@ const times = { look: 1000, keep: 3_600_000 }
 export async function openChanges(store: SqlStore, clock: Clock, log: Log): Promise<Changes> {
   const listeners = new Map<Topic, ((subject: string) => void | Promise<void>)[]>()
   let seen = await newest()
-  let running: Promise<void> | undefined
   let isWanted = false
 
   async function newest(): Promise<number> {
@@ -48,15 +49,13 @@ export async function openChanges(store: SqlStore, clock: Clock, log: Log): Prom
     } while (isWanted)
   }
 
+  const run = shareRun(() =>
+    follow().catch((cause) => log.warn('the changes of other replicas could not be read', { cause })),
+  )
   /** One at a time; who asks while one runs gets another after it. */
   function look(): Promise<void> {
     isWanted = true
-    running ??= follow()
-      .catch((cause) => log.warn('the changes of other replicas could not be read', { cause }))
-      .finally(() => {
-        running = undefined
-      })
-    return running
+    return run()
   }
 
   store.onWake(safely('changes.wake', look))
@@ -86,7 +85,7 @@ export async function openChanges(store: SqlStore, clock: Clock, log: Log): Prom
     },
     async stop() {
       clearInterval(timer)
-      await running
+      await run.present()
     },
   }
 }

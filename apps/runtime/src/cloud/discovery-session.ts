@@ -2,6 +2,7 @@
  * The session of this node with the discovery service. It begins with a statement of how things are here; when those change,
  * another one begins.
  */
+
 import { type AuthorizeRequest, type DiscoveryClient, OAuthFailure } from '@selvedge/client'
 import {
   discoveryPaths,
@@ -11,6 +12,7 @@ import {
   type SessionRequest,
 } from '@selvedge/protocol'
 import { discoveryAudience, parseJws } from '@selvedge/protocol/tokens'
+import { shareRun } from '@selvedge/service-kit/share'
 import { createProof, offerSession } from '@selvedge/service-kit/tokens'
 import type { NodeKey } from '../node/node-key.ts'
 import type { StateStore } from '../state.ts'
@@ -51,7 +53,6 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
   let current:
     | { readonly authorize: AuthorizeRequest; readonly endsAt: number; readonly accountId: string }
     | undefined
-  let beginning: Promise<AuthorizeRequest> | undefined
   let reportWithin = usualReport
   /** Counts statements: a session that was being begun while things changed is not kept. */
   let statement = 0
@@ -88,17 +89,13 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
     return authorize
   }
 
+  const beginning = shareRun(begin)
+
   function authorizer(): Promise<AuthorizeRequest> | AuthorizeRequest {
     // What is of one account is never said in the session of another.
     const isGood = current?.accountId === state.value.accountId && current.endsAt > clock.monotonic()
     if (current && isGood) return current.authorize
-    if (!beginning) {
-      const mine = begin().finally(() => {
-        if (beginning === mine) beginning = undefined
-      })
-      beginning = mine
-    }
-    return beginning
+    return beginning()
   }
 
   return {
@@ -115,7 +112,7 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
     restate() {
       statement++
       current = undefined
-      beginning = undefined
+      beginning.forget()
     },
     reportWithin: () => reportWithin,
   }

@@ -2,11 +2,13 @@
  * Keeps one container as it is wanted: starts it when a request comes or at once, pauses it when it is idle, restarts it when
  * it ends by itself, replaces it without a gap. It knows neither tokens nor the document; what happens is told to `report`.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ContainerRecord } from '@selvedge/protocol'
 import { RpcError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { inBackground, reportFailure } from '@selvedge/service-kit/safely'
+import { shareRun } from '@selvedge/service-kit/share'
 import type { Engine, Instance, Plan } from '../engines/engine.ts'
 import { isOfDevice } from './device-failure.ts'
 import { awaitHealth, probe } from './probe.ts'
@@ -83,7 +85,6 @@ export interface Service {
 export function createService(first: Plan, { engine, now, clock, ready, report }: ServiceParts): Service {
   let plan = first
   let current: Running | undefined
-  let starting: Promise<Running> | undefined
   let isWanted = false
   let mayAdopt = false
   let ends = 0
@@ -204,8 +205,8 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
     return left ? runningOf(plan, left) : bringUp(plan)
   }
 
-  function start(): Promise<Running> {
-    starting ??= (mayAdopt ? adopt() : bringUp(plan))
+  const start = shareRun(() =>
+    (mayAdopt ? adopt() : bringUp(plan))
       .then(async (running) => {
         if (current || !isWanted) {
           await end(running, 0)
@@ -220,12 +221,8 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
         if (isWanted && !isOfDevice(cause)) onEnded(cause.message, 0)
         else if (isWanted) onDeviceFailure(cause)
         throw cause
-      })
-      .finally(() => {
-        starting = undefined
-      })
-    return starting
-  }
+      }),
+  )
 
   async function checkHealth(running: Running, path: string): Promise<void> {
     const problem = await probe(running.instance.upstream, path, 5000)
@@ -293,7 +290,7 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
       health = 'unknown'
       // What is about to start when the runtime ends is ended with it, or found by the next start.
       const patience = isLast ? [sleep(lastGrace * 1000)] : []
-      await Promise.race([starting?.catch(() => undefined), ...patience])
+      await Promise.race([start.present()?.catch(() => undefined), ...patience])
       if (running) drain(running, isLast ? lastGrace : grace)
       await Promise.all(draining)
     },

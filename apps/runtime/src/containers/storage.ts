@@ -1,7 +1,9 @@
 /** `context.storage` of functions: durable, one space a container, in one database that is opened when it is first needed. */
+
 import { existsSync } from 'node:fs'
 import { RpcError } from '@selvedge/protocol'
 import { inBackground } from '@selvedge/service-kit/safely'
+import { shareResult } from '@selvedge/service-kit/share'
 import { openSqlite, type SqlStore, type Statement, StoreError, sql } from '@selvedge/service-kit/store'
 import type { StorageChange, StorageSession } from '../engines/engine.ts'
 import { chunkBytes, maxItems } from '../engines/function/storage-change.ts'
@@ -52,20 +54,8 @@ const schema = [
 ]
 
 export function createContainerStorage(path: string): ContainerStorage {
-  let database: Promise<SqlStore> | undefined
+  const open = shareResult(() => openSqlite(path, schema))
   const sessions = new Map<string, Set<OnChange>>()
-
-  function open(): Promise<SqlStore> {
-    if (!database) {
-      const opening = openSqlite(path, schema)
-      database = opening
-      // A failure is not kept: the next caller tries again.
-      opening.catch(() => {
-        if (database === opening) database = undefined
-      })
-    }
-    return database
-  }
 
   function tellOthers(id: string, own: OnChange, change: StorageChange): void {
     for (const onChange of sessions.get(id) ?? []) {
@@ -103,7 +93,7 @@ export function createContainerStorage(path: string): ContainerStorage {
       await store.run(sql`DELETE FROM spaces WHERE container = ${id}`)
     },
     async close() {
-      const store = await database?.catch(() => undefined)
+      const store = await open.present()?.catch(() => undefined)
       await store?.close()
     },
   }

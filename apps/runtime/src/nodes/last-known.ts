@@ -1,7 +1,9 @@
 /** The last answers of the discovery service, for when it can't be reached: on the disk, since a device may start offline. */
+
 import { type NodeList, type NodeOptions, nodeLimits, nodeList } from '@selvedge/protocol'
 import { reportFailure } from '@selvedge/service-kit/safely'
-import { type DocumentStore, openDocument } from '@selvedge/service-kit/store'
+import { shareResult } from '@selvedge/service-kit/share'
+import { openDocument } from '@selvedge/service-kit/store'
 import * as z from 'zod'
 
 const known = z.object({
@@ -40,18 +42,10 @@ const pause = 60_000
 
 /** @param path of the document; it is opened when it is first needed */
 export function createLastKnown(path: string): LastKnown {
-  let opened: Promise<DocumentStore<Known>> | undefined
+  const open = shareResult(() =>
+    openDocument<Known>(path, { accountId: '', answers: {} }, (json) => known.parse(json)),
+  )
   let writtenAt = Number.NEGATIVE_INFINITY
-  /** Tried again by the next caller when it fails: a full disk passes. */
-  async function open(): Promise<DocumentStore<Known>> {
-    opened ??= openDocument<Known>(path, { accountId: '', answers: {} }, (json) => known.parse(json))
-    try {
-      return await opened
-    } catch (cause) {
-      opened = undefined
-      throw cause
-    }
-  }
   return {
     async find(accountId, question) {
       const value = await open().then(
@@ -79,7 +73,7 @@ export function createLastKnown(path: string): LastKnown {
       }
     },
     async close() {
-      const store = await opened?.catch(() => undefined)
+      const store = await open.present()?.catch(() => undefined)
       // What was kept in memory only goes with this.
       await store?.update((value) => value).catch(() => undefined)
       await store?.close()

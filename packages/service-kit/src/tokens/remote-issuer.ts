@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { identityPaths, metadata } from '@selvedge/protocol'
 import type { Clock } from '../clock/clock.ts'
+import { shareRun } from '../share/share.ts'
 import { readKeySet } from './key-cache.ts'
 import type { Issuer } from './verifier.ts'
 
@@ -39,7 +40,6 @@ export function createRemoteIssuer({
   let text = stored === undefined ? '' : JSON.stringify(stored)
   let lastWasGood = false
   let allowed = { count: fetches.atOnce, at: clock.now() }
-  let running: Promise<boolean> | undefined
 
   async function fetchKeys(): Promise<boolean> {
     let good = false
@@ -58,22 +58,22 @@ export function createRemoteIssuer({
       return false
     } finally {
       lastWasGood = good
-      running = undefined
     }
   }
+  const run = shareRun(fetchKeys)
 
   return {
     issuer,
     findKey: (kid) => keys.get(kid),
     refresh() {
+      const running = run.present()
       if (running) return running
       const now = clock.now()
       const earned = Math.abs(now - allowed.at) / fetches.every
       allowed = { count: Math.min(fetches.atOnce, allowed.count + earned), at: now }
       if (allowed.count < 1) return Promise.resolve(lastWasGood)
       allowed.count--
-      running = fetchKeys()
-      return running
+      return run()
     },
   }
 }

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { createServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { safely } from '@selvedge/service-kit/safely'
+import { shareRun } from '@selvedge/service-kit/share'
 import type { FromFunction, Question, StorageChange, ToFunction } from './control.ts'
 import { parseMessage } from './control-message.ts'
 import { createFrameReader, encodeFrame, type Frame, maxPayload, ProtocolError } from './frames.ts'
@@ -120,7 +121,10 @@ function createSender(
   connection: () => Socket | undefined,
   end: (why: string) => void,
 ): Sender {
-  let drained: Promise<void> | undefined
+  const drained = shareRun(async () => {
+    const socket = connection()
+    if (socket) await untilDrained(socket)
+  })
 
   async function write(frame: Uint8Array): Promise<void> {
     const socket = connection()
@@ -129,10 +133,7 @@ function createSender(
       end(`it broke the control protocol: it left ${socket.writableLength} bytes unread`)
       return
     }
-    drained ??= untilDrained(socket).finally(() => {
-      drained = undefined
-    })
-    await drained
+    await drained()
   }
 
   const send = (message: ToFunction) => write(encodeFrame('message', Buffer.from(JSON.stringify(message))))

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import { realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
+import { shareResult } from '@selvedge/service-kit/share'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Engine } from '../engine.ts'
 import { openCgroups } from './cgroup.ts'
@@ -21,7 +22,6 @@ export interface FunctionEngineParts {
 
 export function createFunctionEngine({ state, program, blobs }: FunctionEngineParts): Engine {
   const note = join(state, 'function-sockets')
-  let found: Promise<Sandbox> | undefined
   let folder: string | undefined
   let instances = 0
 
@@ -29,13 +29,7 @@ export function createFunctionEngine({ state, program, blobs }: FunctionEnginePa
   const groupName = () =>
     `selvedge-${hash('sha256', `${realpathSync(state)} ${process.getuid?.()}`, 'hex').slice(0, 12)}`
 
-  function sandbox(): Promise<Sandbox> {
-    found ??= findDenoSandbox(program, groupName())
-    found.catch(() => {
-      found = undefined
-    })
-    return found
-  }
+  const sandbox = shareResult(() => findDenoSandbox(program, groupName()))
 
   return {
     async start(plan) {
@@ -56,7 +50,7 @@ export function createFunctionEngine({ state, program, blobs }: FunctionEnginePa
     removeData: async () => undefined,
     removeImage: async () => undefined,
     async close() {
-      const { cgroups } = (await found?.catch(() => undefined)) ?? {}
+      const { cgroups } = (await sandbox.present()?.catch(() => undefined)) ?? {}
       await cgroups?.close()
       if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
       rmSync(note, { force: true })
