@@ -8,7 +8,8 @@ describe('ES256', () => {
   it('is understood by jose, and understands jose, a thousand times (short r and s included)', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     let short = 0
-    for (let at = 0; at < 1000; at++) {
+    // One signature of 128 has one: a thousand of them have none once in 2,500 runs.
+    for (let at = 0; at < 1000 || short === 0; at++) {
       const text = `message ${at}`
       const ours = signEs256(privateKey, text)
       if (ours[0] === 0 || ours[32] === 0) short++
@@ -24,7 +25,6 @@ describe('ES256', () => {
         await jose.compactVerify(`${header}.${payload}.${own}`, publicKey)
       }
     }
-    expect(short).toBeGreaterThan(0)
   })
 
   it('has the thumbprint that jose computes, and a node ID of 56 hexadecimal characters', async () => {
