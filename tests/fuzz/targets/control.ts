@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { createContainerStorage } from '../../../apps/runtime/src/containers/storage.ts'
+import type { StorageChange } from '../../../apps/runtime/src/engines/engine.ts'
 import { openControlLine } from '../../../apps/runtime/src/engines/function/control-line.ts'
 import {
   createFrameReader,
@@ -160,7 +161,15 @@ async function openLine(): Promise<Parser> {
     async parse(input) {
       const id = `container${++number % 20}`
       await storage.remove(id)
-      const space = await storage.open(id, quota, () => undefined)
+      let stored = 0
+      const receive = async (change: StorageChange) => {
+        if (!('set' in change)) return
+        for (const [key, value] of change.set)
+          stored += 64 + Buffer.byteLength(key) + Buffer.byteLength(value)
+      }
+      const reader = { receive, mayWrite: async () => undefined }
+      const space = await storage.open(id, quota, reader)
+      await space.takeOver()
       const path = join(folder, 'line')
       const over = Promise.withResolvers<string>()
       const line = await openControlLine(path, quota, {
@@ -181,11 +190,7 @@ async function openLine(): Promise<Parser> {
       const outcome = await withinTurns(over.promise)
       socket.destroy()
       line.close()
-      let stored = 0
-      for await (const change of space.load())
-        if ('set' in change)
-          for (const [key, value] of change.set)
-            stored += 64 + Buffer.byteLength(key) + Buffer.byteLength(value)
+      await space.follow()
       expectThat(stored <= quota, `${stored} bytes are stored, and ${quota} are allowed`)
       space.close()
       // A question is a transaction of the database, and each frame has a turn of its own.
@@ -204,6 +209,7 @@ export const control: Target = {
     'apps/runtime/src/engines/function/control-line.ts',
     'apps/runtime/src/engines/function/storage-change.ts',
     'apps/runtime/src/containers/storage.ts',
+    'apps/runtime/src/containers/storage-items.ts',
   ],
   seeds,
   mutators: [changeFrame, setLength],

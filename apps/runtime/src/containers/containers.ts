@@ -131,7 +131,7 @@ export function createContainers(parts: ContainerParts): Containers {
       info: { ...parts.info(), serviceType: id },
       host: {
         ...parts.hostFor(id),
-        openStorage: (onChange) => storage.open(id, settings['MCM.STORAGE_MB'] * 1024 * 1024, onChange),
+        openStorage: (reader) => storage.open(id, settings['MCM.STORAGE_MB'] * 1024 * 1024, reader),
       },
       log: (stream, text) => entry.log.add(stream, text),
     }
@@ -266,7 +266,7 @@ export function createContainers(parts: ContainerParts): Containers {
       }
       const old = entry.service
       entry.service = service
-      service.switchTo(running)
+      await service.switchTo(running)
       if (old && old !== service) inBackground('containers.stopFormer', old.stop())
       store.updateLazily((value) => withImageUsed(value, found.imageId, clock.now()))
       parts.onChange()
@@ -316,7 +316,7 @@ export function createContainers(parts: ContainerParts): Containers {
           await service.discard(running)
           throw cause
         }
-        service.switchTo(running)
+        await service.switchTo(running)
         parts.onChange()
         return record(id)
       }),

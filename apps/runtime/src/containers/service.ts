@@ -22,6 +22,8 @@ const goodRun = 60_000
 /** Seconds that an instance has to end what it is at: after another took its place, and when the runtime itself ends. */
 const grace = 10
 const lastGrace = 3
+/** Seconds for which requests wait until those before them are answered by the instance that is replaced. */
+const patience = 3
 const healthInterval = 30_000
 const maxBadHealth = 3
 const defaultIdle = { function: 300, oci: 0 } as const
@@ -35,7 +37,10 @@ export interface Running {
   readonly since: number
   /** On the clock that only goes forward. */
   readonly startedAt: number
+  /** Requests that it was given and that are not over. */
   requests: number
+  /** Those of them whose answer has not begun. */
+  unanswered: number
   lastUsed: number
 }
 
@@ -67,8 +72,11 @@ export interface Service {
   prepare(plan: Plan): Promise<Running>
   /** Ends a prepared instance that is not taken. */
   discard(running: Running): Promise<void>
-  /** Takes requests to a prepared instance from now on, and ends the one before when it has answered. */
-  switchTo(running: Running): void
+  /**
+   * Takes requests to a prepared instance from now on, and ends the one before when it has answered. Resolves once the prepared one
+   * has the storage of the container; requests wait until then. Never rejects.
+   */
+  switchTo(running: Running): Promise<void>
   /** Takes up what an earlier run was at: what is to run at once starts, the rest with its first request. */
   resume(): void
   /** Ends it. @param isLast whether the runtime ends, too, and has not long */
@@ -85,6 +93,8 @@ export interface Service {
 export function createService(first: Plan, { engine, now, clock, ready, report }: ServiceParts): Service {
   let plan = first
   let current: Running | undefined
+  /** Kept once the instance that serves has the storage of the container. */
+  let handingOver: Promise<void> | undefined
   let isWanted = false
   let mayAdopt = false
   let ends = 0
@@ -120,6 +130,7 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
     since: clock.now(),
     startedAt: now(),
     requests: 0,
+    unanswered: 0,
     lastUsed: now(),
   })
 
@@ -148,6 +159,33 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
       if (isWanted) onEnded(why, now() - running.startedAt)
     }
     inBackground('containers.ended', running.ended.then(forget))
+  }
+
+  /**
+   * Makes an instance the one that serves. Where there is storage, requests wait until those of the instance before are answered, so
+   * that no request reads what another one is about to change.
+   */
+  function serve(running: Running): Promise<void> {
+    const before = current
+    install(running)
+    const { takeOver } = running.instance
+    if (!takeOver) {
+      if (before) drain(before)
+      return Promise.resolve()
+    }
+    const handOver = async () => {
+      if (before) await until(() => before.unanswered === 0, now() + patience * 1000)
+      await takeOver().catch((cause: unknown) => reportFailure('containers.takeOver', cause))
+      if (handingOver === mine) handingOver = undefined
+      if (before) drain(before)
+    }
+    const mine = handOver()
+    handingOver = mine
+    return mine
+  }
+
+  async function until(isDone: () => boolean, deadline: number): Promise<void> {
+    while (!isDone() && now() < deadline) await sleep(5)
   }
 
   function onEnded(why: string, ranFor: number): void {
@@ -213,7 +251,7 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
           if (current) return current
           throw new RpcError('container_failed', `${plan.id} was stopped while it started`)
         }
-        install(running)
+        await serve(running)
         deviceFailures = 0
         return running
       })
@@ -237,7 +275,7 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
   function drain(running: Running, seconds = grace): void {
     const endIdle = async () => {
       const deadline = now() + seconds * 1000
-      while (running.requests > 0 && now() < deadline) await sleep(20)
+      await until(() => running.requests === 0, deadline)
       await end(running, Math.max(1, (deadline - now()) / 1000))
       draining.delete(done)
     }
@@ -247,13 +285,14 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
 
   return {
     acquire() {
+      if (handingOver) return handingOver.then(() => this.acquire())
       if (current) return current
       const waiting = ready()
       if (waiting) return waiting.then(() => this.acquire())
       if (!isWanted) throw new RpcError('container_failed', `${plan.id} is stopped`)
       if (now() < notBefore)
         throw new RpcError('busy', `${plan.id} ended by itself and is started again in ${this.waiting()} s`)
-      return start()
+      return start().then((running) => (current === running && !handingOver ? running : this.acquire()))
     },
     async overran(running) {
       if (current !== running || (await running.instance.responds())) return
@@ -266,13 +305,11 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
     discard: (running) => end(running, 0),
     prepare: bringUp,
     switchTo(running) {
-      const before = current
       clearTimeout(timer)
       isWanted = true
       ends = 0
       notBefore = 0
-      install(running)
-      if (before) drain(before)
+      return serve(running)
     },
     resume() {
       if (isWanted) return
@@ -289,8 +326,9 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
       current = undefined
       health = 'unknown'
       // What is about to start when the runtime ends is ended with it, or found by the next start.
-      const patience = isLast ? [sleep(lastGrace * 1000)] : []
-      await Promise.race([start.present()?.catch(() => undefined), ...patience])
+      const limit = isLast ? [sleep(lastGrace * 1000)] : []
+      const changing = Promise.all([start.present()?.catch(() => undefined), handingOver])
+      await Promise.race([changing, ...limit])
       if (running) drain(running, isLast ? lastGrace : grace)
       await Promise.all(draining)
     },

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../../../../tests/harness/processes.ts'
-import type { StorageChange, StorageSession } from '../engines/engine.ts'
+import type { StorageChange, StorageReader, StorageSession } from '../engines/engine.ts'
 import { sizeOf } from '../engines/function/storage-change.ts'
 import { type ContainerStorage, createContainerStorage } from './storage.ts'
 
@@ -18,23 +18,47 @@ afterEach(async () => {
   await storage.close()
   await folder.remove()
 })
-const nothing = () => undefined
 const set = (items: Record<string, string>): StorageChange => ({ set: Object.entries(items) })
 
-async function itemsOf(session: StorageSession): Promise<Map<string, string>> {
+/** What an instance holds, as it was told. */
+function createMirror() {
   const items = new Map<string, string>()
-  for await (const change of session.load()) {
-    if ('set' in change) for (const [key, value] of change.set) items.set(key, value)
-    if ('setLong' in change) items.set(change.setLong, Buffer.from(change.value).toString())
+  const received: StorageChange[] = []
+  const allowed: boolean[] = []
+  const reader: StorageReader = {
+    async receive(change) {
+      received.push(change)
+      if ('set' in change) for (const [key, value] of change.set) items.set(key, value)
+      else if ('remove' in change) for (const key of change.remove) items.delete(key)
+      else items.set(change.setLong, Buffer.from(change.value).toString())
+    },
+    mayWrite: async (isAllowed) => void allowed.push(isAllowed),
   }
+  return { items, received, allowed, reader }
+}
+const nobody = createMirror().reader
+
+/** A session that may write. */
+async function openWriter(id: string, quota: number): Promise<StorageSession> {
+  const session = await storage.open(id, quota, nobody)
+  await session.takeOver()
+  return session
+}
+
+/** What a new session is told. */
+async function itemsOf(id: string): Promise<Map<string, string>> {
+  const { items, reader } = createMirror()
+  const session = await storage.open(id, 1000, reader)
+  await session.follow()
+  session.close()
   return items
 }
-const stored = async (id: string) => Object.fromEntries(await itemsOf(await storage.open(id, 1000, nothing)))
+const stored = async (id: string) => Object.fromEntries(await itemsOf(id))
 const full = { reason: 'storage_full' }
 
 describe('the storage of containers', () => {
   it('enforces the quota itself, whatever the program inside the sandbox says', async () => {
-    const session = await storage.open('a', 1000, nothing)
+    const session = await openWriter('a', 1000)
     await session.write(set({ key: 'x'.repeat(800) }))
     await expect(session.write(set({ more: 'x'.repeat(200) }))).rejects.toMatchObject(full)
     await expect(session.write(set({ '': '', b: '', c: '' }))).rejects.toMatchObject(full)
@@ -47,47 +71,112 @@ describe('the storage of containers', () => {
   })
 
   it('counts a key once that is removed many times in one change', async () => {
-    const session = await storage.open('a', 1000, nothing)
+    const session = await openWriter('a', 1000)
     await session.write(set({ key: 'x'.repeat(800) }))
     await session.write({ remove: Array.from({ length: 100 }, () => 'key') })
     await session.write(set({ key: 'x'.repeat(900) }))
     await expect(session.write(set({ more: 'x'.repeat(100) }))).rejects.toMatchObject(full)
   })
 
-  it('stores no more than the quota when many write at once', async () => {
-    const sessions = await Promise.all(Array.from({ length: 10 }, () => storage.open('a', 1000, nothing)))
+  it('stores no more than the quota when many changes come at once', async () => {
+    const session = await openWriter('a', 1000)
     const results = await Promise.allSettled(
-      sessions.map((session, at) => session.write(set({ [`k${at}`]: 'x'.repeat(300) }))),
+      Array.from({ length: 10 }, (_, at) => session.write(set({ [`k${at}`]: 'x'.repeat(300) }))),
     )
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(2)
   })
 
   it('lets a space shrink that is larger than a quota that became smaller', async () => {
-    const large = await storage.open('a', 1000, nothing)
+    const large = await openWriter('a', 1000)
     await large.write(set({ a: 'x'.repeat(400), b: 'x'.repeat(400) }))
-    const small = await storage.open('a', 500, nothing)
+    const small = await openWriter('a', 500)
     await expect(small.write(set({ c: '' }))).rejects.toMatchObject(full)
     await small.write(set({ a: 'x'.repeat(300) }))
     await small.write({ remove: ['b'] })
     await small.write(set({ c: '' }))
-    expect([...(await itemsOf(small)).keys()]).toEqual(['a', 'c'])
+    small.close()
+    expect([...(await itemsOf('a')).keys()]).toEqual(['a', 'c'])
   })
 
-  it('sends the sessions of one container the changes of the others, and no other', async () => {
-    const seen: StorageChange[] = []
-    const see = (change: StorageChange) => void seen.push(change)
-    const first = await storage.open('a', 1000, see)
-    await storage.open('b', 1000, see)
-    const second = await storage.open('a', 1000, nothing)
-    await second.write(set({ k: 'v' }))
-    await first.write(set({ own: '1' }))
-    expect(seen).toEqual([{ set: [['k', 'v']] }])
-    expect(await stored('a')).toEqual({ k: 'v', own: '1' })
-    expect(await stored('b')).toEqual({})
+  it('sends a reader what is stored and every change after it, of its own container and no other', async () => {
+    const writer = await openWriter('a', 1000)
+    await writer.write(set({ before: '1' }))
+    const other = await openWriter('b', 1000)
+    const mirror = createMirror()
+    const reader = await storage.open('a', 1000, mirror.reader)
+    await writer.write(set({ opened: '1' }))
+    await reader.follow()
+    await writer.write(set({ after: '1' }))
+    await other.write(set({ foreign: '1' }))
+    expect(mirror.received).toEqual([set({ before: '1', opened: '1' }), set({ after: '1' })])
+    expect(await stored('b')).toEqual({ foreign: '1' })
+  })
+
+  it('tells a reader that begins while much is written exactly what is stored', async () => {
+    const writer = await openWriter('a', 64 * 1024 * 1024)
+    const change = (round: number, at: number) =>
+      at % 7 === 0
+        ? { remove: [`key ${(at + round) % 400}`] }
+        : set({ [`key ${at}`]: `${round}`.padEnd(at % 11 === 0 ? 100_000 : 500, 'x') })
+    for (let at = 0; at < 400; at++) await writer.write(change(0, at))
+    const mirror = createMirror()
+    const reader = await storage.open('a', 1000, mirror.reader)
+    let isOver = false
+    const writing = (async () => {
+      for (let round = 1; !isOver; round++)
+        for (let at = 0; at < 400 && !isOver; at++) await writer.write(change(round, at))
+    })()
+    await reader.follow()
+    isOver = true
+    await writing
+    expect(mirror.items).toEqual(new Map([...(await itemsOf('a'))]))
+  })
+
+  it('lets one session write at a time: the one before has stored what it wrote when the next one may', async () => {
+    const first = createMirror()
+    const writer: StorageSession = await storage.open('a', 1000, {
+      ...first.reader,
+      async mayWrite(isAllowed) {
+        first.allowed.push(isAllowed)
+        if (!isAllowed) await writer.write(set({ last: 'words' }))
+      },
+    })
+    await writer.follow()
+    await writer.write(set({ k: 'v' }))
+    const second = createMirror()
+    const next = await storage.open('a', 1000, second.reader)
+    await next.follow()
+    await expect(next.write(set({ k: 'too early' }))).rejects.toMatchObject({ reason: 'conflict' })
+    await next.takeOver()
+    expect([first.allowed, second.allowed]).toEqual([[true, false], [true]])
+    expect(Object.fromEntries(second.items)).toEqual({ k: 'v', last: 'words' })
+    await expect(writer.write(set({ k: 'too late' }))).rejects.toMatchObject({ reason: 'conflict' })
+    await next.write(set({ k: 'w' }))
+    expect(first.received).toEqual([set({ k: 'w' })])
+    expect(await stored('a')).toEqual({ k: 'w', last: 'words' })
+  })
+
+  it('takes the right to write from a session that is closed, and hands it on in turn when several ask at once', async () => {
+    const mirrors = [createMirror(), createMirror(), createMirror()]
+    const sessions: StorageSession[] = []
+    for (const { reader } of mirrors) sessions.push(await storage.open('a', 1000, reader))
+    await Promise.all(sessions.map((each) => each.takeOver()))
+    expect(mirrors.map(({ allowed }) => allowed)).toEqual([[true, false], [true, false], [true]])
+    sessions[2]!.close()
+    await expect(sessions[2]!.write(set({ k: 'v' }))).rejects.toMatchObject({ reason: 'conflict' })
+    await sessions[0]!.takeOver()
+    await sessions[0]!.write(set({ k: 'v' }))
+    expect(mirrors[2]!.allowed).toEqual([true])
+  })
+
+  it('counts by the quota of the session that may write', async () => {
+    const large = await openWriter('a', 1000)
+    await storage.open('a', 100, nobody)
+    await large.write(set({ key: 'x'.repeat(800) }))
   })
 
   it('survives, and is removed', async () => {
-    for (const id of ['a', 'b', 'c']) await (await storage.open(id, 1000, nothing)).write(set({ id }))
+    for (const id of ['a', 'b', 'c']) await (await openWriter(id, 1000)).write(set({ id }))
     await storage.close()
     storage = createContainerStorage(path())
     await storage.remove('a')
@@ -96,19 +185,21 @@ describe('the storage of containers', () => {
   })
 
   it('loads many items and long ones in parts that fit into a frame', async () => {
-    const session = await storage.open('a', 64 * 1024 * 1024, nothing)
+    const session = await openWriter('a', 64 * 1024 * 1024)
     const long = Buffer.alloc(5 * 1024 * 1024, 'ä')
     await session.write({ setLong: 'long', value: long })
     const keys = Array.from({ length: 2500 }, (_, at) => `key ${at}`)
     for (let at = 0; at < keys.length; at += 500)
       await session.write({ set: keys.slice(at, at + 500).map((key) => [key, 'v'.repeat(200)] as const) })
+    session.close()
+    const mirror = createMirror()
+    await (await storage.open('a', 64 * 1024 * 1024, mirror.reader)).follow()
     const sizes: number[] = []
-    for await (const change of session.load())
+    for (const change of mirror.received)
       if ('set' in change) sizes.push(JSON.stringify(change.set).length, change.set.length)
     expect(Math.max(...sizes)).toBeLessThan(256 * 1024)
-    const items = await itemsOf(session)
-    expect(items.size).toBe(2501)
-    expect(items.get('long')).toBe(long.toString())
+    expect(mirror.items.size).toBe(2501)
+    expect(mirror.items.get('long')).toBe(long.toString())
   })
 
   it('takes over what an earlier version stored, and its size', async () => {
@@ -118,8 +209,8 @@ describe('the storage of containers', () => {
        INSERT INTO items VALUES ('a', 'k', '${'x'.repeat(800)}'); PRAGMA user_version = 1`,
     )
     old.close()
-    const session = await storage.open('a', 1000, nothing)
-    expect([...(await itemsOf(session)).keys()]).toEqual(['k'])
+    const session = await openWriter('a', 1000)
+    expect([...(await itemsOf('a')).keys()]).toEqual(['k'])
     await expect(session.write(set({ more: 'x'.repeat(100) }))).rejects.toMatchObject(full)
     await session.write(set({ k: '' }))
   })
@@ -128,11 +219,11 @@ describe('the storage of containers', () => {
     const blocker = new DatabaseSync(path())
     blocker.exec('PRAGMA user_version = 99')
     blocker.close()
-    await expect(storage.open('a', 1, nothing)).rejects.toThrow(/version 99/)
+    await expect(storage.open('a', 1, nobody)).rejects.toThrow(/version 99/)
     const mended = new DatabaseSync(path())
     mended.exec('PRAGMA user_version = 0')
     mended.close()
-    await storage.open('a', 1, nothing)
+    await storage.open('a', 1, nobody)
   })
 
   const key = fc.oneof(
@@ -152,7 +243,7 @@ describe('the storage of containers', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(change, { maxLength: 4 }), { maxLength: 8 }), async (bursts) => {
         const id = `model ${++containers}`
-        const session = await storage.open(id, quota, nothing)
+        const session = await openWriter(id, quota)
         let model = new Map<string, string>()
         for (const burst of bursts) {
           // All at once: they are stored in the order in which they were asked for.
@@ -163,7 +254,7 @@ describe('the storage of containers', () => {
             model = next
           }
         }
-        expect(await itemsOf(session)).toEqual(
+        expect(await itemsOf(id)).toEqual(
           new Map([...model].sort(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)))),
         )
         session.close()

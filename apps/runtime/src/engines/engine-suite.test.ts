@@ -122,7 +122,8 @@ describe.each(Object.entries(subjects))('the %s engine', (kind, { needed, create
       info: { httpPort: 1, nodeId: 'n', apiRoot: 'http://127.0.0.1:1', serviceType: id },
       host: {
         openStorage: async () => ({
-          load: async function* () {},
+          follow: async () => undefined,
+          takeOver: async () => undefined,
           write: async () => undefined,
           close: () => undefined,
         }),

@@ -21,19 +21,31 @@ export interface TcpUpstream {
   readonly localAddress?: string
 }
 
-/** A running instance's view of its container's storage. */
+/** How a running instance hears of its container's storage. */
+export interface StorageReader {
+  /** Gets a part of what is stored, or a change by another instance. Resolves once the instance has room for more. */
+  receive(change: StorageChange): Promise<void>
+  /**
+   * Whether the instance may write from now on. Resolves once it knows; where it may not, once all that it wrote is stored,
+   * or it does not answer.
+   */
+  mayWrite(isAllowed: boolean): Promise<void>
+}
+
+/** A running instance's view of its container's storage. It may write where no other instance does, or after `takeOver`. */
 export interface StorageSession {
-  /** All items, in parts that each fit into a frame. Changes by other instances are sent in order. */
-  load(): AsyncIterable<StorageChange>
-  /** Resolves once the change is on the disk. @throws RpcError `storage_full` */
+  /** Sends the reader all items, and from then on what other instances change. Resolves after the last item. */
+  follow(): Promise<void>
+  /** Makes this instance the one that may write, after the one before has stored what it has. */
+  takeOver(): Promise<void>
+  /** Resolves once the change is on the disk. @throws RpcError `storage_full`; `conflict` where another instance may write */
   write(change: StorageChange): Promise<void>
   close(): void
 }
 
 /** What the runtime does for an instance; the instance is known by the socket that it asks on. */
 export interface HostServices {
-  /** @param onChange gets the changes that other instances of the container make */
-  openStorage(onChange: (change: StorageChange) => void): Promise<StorageSession>
+  openStorage(reader: StorageReader): Promise<StorageSession>
   identityToken(audience: string): { token: string; expiresAt: string }
   /** Serves the instance's own HTTP socket: identity tokens, other services, allowed hosts. */
   serve(path: string, plan: Pick<Plan, 'env'>): Promise<{ close(): Promise<void> }>
@@ -64,6 +76,11 @@ export interface Instance {
   memory(): Promise<number | null>
   /** Whether its program still reacts, asked after a request ran into its time limit. */
   responds(): Promise<boolean>
+  /**
+   * Called before the first request: it is the one of its container that writes to the storage from now on. Undefined where
+   * there is no storage.
+   */
+  readonly takeOver?: () => Promise<void>
   /** Ends it in order, then by force. Kept when it is gone. */
   stop(graceSeconds: number): Promise<void>
 }

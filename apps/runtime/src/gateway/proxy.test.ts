@@ -28,6 +28,7 @@ async function front(onRequest: (socket: Socket, count: number) => void) {
     instance: { upstream: { host: '127.0.0.1', port } },
     plan: { log: (_: string, text: string) => lines.push(text) },
     requests: 0,
+    unanswered: 0,
     lastUsed: 0,
   } as unknown as Running
   const proxy = createProxy(() => 0)

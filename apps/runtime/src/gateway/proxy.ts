@@ -31,15 +31,32 @@ const small = 8192
 /** Requests that may be asked once more where nothing was answered (RFC 9110 § 9.2.2). */
 const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** Counts a request on its instance, so that it is not paused or ended under it. Gives the function that ends the count. */
-export function countRequest(running: Running, now: () => number): () => void {
+export interface Count {
+  /** Its answer has begun. */
+  answered(): void
+  end(): void
+}
+
+/** Counts a request on its instance, so that it is not paused or ended under it. */
+export function countRequest(running: Running, now: () => number): Count {
   running.requests++
+  running.unanswered++
+  let isAnswered = false
   let isOver = false
-  return () => {
-    if (isOver) return
-    isOver = true
-    running.requests--
-    running.lastUsed = now()
+  const answered = () => {
+    if (isAnswered) return
+    isAnswered = true
+    running.unanswered--
+  }
+  return {
+    answered,
+    end() {
+      if (isOver) return
+      isOver = true
+      answered()
+      running.requests--
+      running.lastUsed = now()
+    },
   }
 }
 
@@ -58,7 +75,7 @@ export function createProxy(now: () => number): Proxy {
     }
     const hasBody = length !== undefined || encoding !== undefined
     if (hasBody) allowLargeBody(request)
-    const finish = countRequest(running, now)
+    const count = countRequest(running, now)
     const connection = connections.take(running)
     const { socket } = connection
     let isSent = !hasBody
@@ -85,7 +102,7 @@ export function createProxy(now: () => number): Proxy {
       if (isOver) return
       isOver = true
       clearTimeout(limit)
-      finish()
+      count.end()
       response.off('close', onClientGone)
       // A connection that is still paused would never read the answer to its next request.
       resume()
@@ -137,6 +154,7 @@ export function createProxy(now: () => number): Proxy {
     connection.reader = createResponseReader(method === 'HEAD', {
       onHead(received) {
         clearTimeout(limit)
+        count.answered()
         head = received
       },
       onBody(part, isLast) {

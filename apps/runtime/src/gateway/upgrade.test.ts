@@ -28,6 +28,7 @@ async function front(
     instance: { upstream: { host: '127.0.0.1', port: (upstream.address() as AddressInfo).port } },
     plan: { log: () => undefined },
     requests: 0,
+    unanswered: 0,
     lastUsed: 0,
   } as unknown as Running
   const server = createHttpServer({})

@@ -21,7 +21,7 @@ export function passUpgrade(
 ): void {
   // While the service was started, its caller may have gone: its "close" has been.
   if (socket.destroyed) return
-  const end = countRequest(running, now)
+  const count = countRequest(running, now)
   const outgoing: ClientRequest = httpRequest({
     ...running.instance.upstream,
     agent: false,
@@ -33,7 +33,7 @@ export function passUpgrade(
   const close = safely('gateway.close', () => {
     clearTimeout(limit)
     clearTimeout(closing)
-    end()
+    count.end()
     outgoing.destroy()
     // Once it was upgraded, the connection is no longer the request's.
     joined?.destroy()
@@ -54,6 +54,7 @@ export function passUpgrade(
 
   const join = (incoming: IncomingMessage, upstream: Duplex, upstreamHead: Buffer) => {
     clearTimeout(limit)
+    count.answered()
     isAnswered = true
     joined = upstream
     upstream.on('error', close)
@@ -71,6 +72,7 @@ export function passUpgrade(
   /** Not upgraded: the answer is passed on and the connection ends, so that nothing can follow it past the token check. */
   const passAnswer = (incoming: IncomingMessage) => {
     clearTimeout(limit)
+    count.answered()
     const { statusCode = 0, statusMessage = '' } = incoming
     if (statusCode < 200 || statusCode > 999) return refuse()
     isAnswered = true

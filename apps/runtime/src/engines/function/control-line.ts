@@ -11,6 +11,8 @@ import { chunkBytes } from './storage-change.ts'
 
 /** Milliseconds in which a program that reacts at all answers a ping. */
 const pingTimeoutMs = 1000
+/** Milliseconds in which it stores what it wrote. */
+const storeTimeoutMs = 5000
 /** Bytes that may wait for a program that does not read, beside one longest value: another instance's changes, for example. */
 const maxUnread = 8 * 1024 * 1024
 
@@ -27,11 +29,13 @@ export interface Sender {
 export interface ControlLine extends Sender {
   /** Whether the program answers, or waits for an answer of the runtime. */
   ping(): Promise<boolean>
+  /** Tells the program whether it may write to its storage. Resolves once what it wrote before is stored, or after some seconds. */
+  mayWrite(isAllowed: boolean): Promise<void>
   close(): void
 }
 
 export interface ControlHandlers {
-  onListening(line: Sender): void | Promise<void>
+  onListening(line: Sender): void
   onReady(): void
   /** The function did not load. */
   onBroken(why: string): void
@@ -63,7 +67,7 @@ export async function openControlLine(
     handlers.onViolation(why)
   }
   const sender = createSender(maxValueBytes, () => connection, end)
-  const pings = createPings((ping) => sender.send({ ping }))
+  const pings = createPings()
   const receiver = createReceiver(sender, maxValueBytes, handlers, pings.onPong)
 
   async function serve(socket: Socket): Promise<void> {
@@ -107,9 +111,13 @@ export async function openControlLine(
   })
   return {
     ...sender,
-    ping: async () => receiver.isAnswering() || pings.ping(),
+    ping: async () => receiver.isAnswering() || pings.ping((ping) => sender.send({ ping }), pingTimeoutMs),
+    async mayWrite(isAllowed) {
+      if (!isOver) await pings.ping((ping) => sender.send({ ping, mayWrite: isAllowed }), storeTimeoutMs)
+    },
     close() {
       isOver = true
+      pings.giveUp()
       server.close()
       connection?.destroy()
     },
@@ -175,12 +183,12 @@ function createReceiver(
   /** What the program says once, in this order. */
   let next: 'listening' | 'ready' | undefined = 'listening'
 
-  async function advance(message: Exclude<FromFunction, { ask: number } | { pong: number }>): Promise<void> {
+  function advance(message: Exclude<FromFunction, { ask: number } | { pong: number }>): void {
     const expected = next
     if (expected === undefined || !(expected in message || ('broken' in message && expected === 'ready')))
       throw new ProtocolError('a message out of order')
     next = expected === 'listening' ? 'ready' : undefined
-    if ('listening' in message) await handlers.onListening(sender)
+    if ('listening' in message) handlers.onListening(sender)
     else if ('ready' in message) handlers.onReady()
     else handlers.onBroken(message.broken.slice(0, 500))
   }
@@ -198,7 +206,7 @@ function createReceiver(
         isAnswering = false
         await sender.send(answer)
       } else if ('pong' in message) onPong(message.pong)
-      else await advance(message)
+      else advance(message)
     },
   }
 }
@@ -240,11 +248,12 @@ function createCollector(limit: number) {
   }
 }
 
-function createPings(send: (id: number) => Promise<void>) {
+function createPings() {
   const waiting = new Map<number, (isAlive: boolean) => void>()
   let last = 0
   return {
-    ping: () =>
+    /** Whether it was answered in time. */
+    ping: (send: (id: number) => Promise<void>, timeoutMs: number) =>
       new Promise<boolean>((resolve) => {
         const id = ++last
         const answer = (isAlive: boolean) => {
@@ -252,10 +261,14 @@ function createPings(send: (id: number) => Promise<void>) {
           waiting.delete(id)
           resolve(isAlive)
         }
-        const timer = setTimeout(answer, pingTimeoutMs, false)
+        const timer = setTimeout(answer, timeoutMs, false)
         waiting.set(id, answer)
         send(id).catch(() => answer(false))
       }),
+    /** Nobody answers any more. */
+    giveUp(): void {
+      for (const answer of waiting.values()) answer(false)
+    },
     onPong(id: number): void {
       // A late answer to a ping that was given up is no mistake; one to a ping that was never sent is.
       if (id < 1 || id > last) throw new ProtocolError('an answer to a ping that was not sent')

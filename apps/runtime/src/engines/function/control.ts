@@ -30,14 +30,17 @@ export interface StartOrder {
   readonly quota: number
 }
 
-/** The runtime sends `start`, then the storage, then the source in frames of bytes, then `load`. */
+/**
+ * The runtime sends `start`, then the storage, then the source in frames of bytes, then `load`. A `ping` is answered with `pong`
+ * and its number: one that says whether the function may write, once everything that it wrote before is stored.
+ */
 export type ToFunction =
   | { readonly start: StartOrder }
   | ChangeMessage
   | { readonly load: true }
   | { readonly done: number; readonly value?: unknown }
   | { readonly failed: number; readonly reason: string }
-  | { readonly ping: number }
+  | { readonly ping: number; readonly mayWrite?: boolean }
   | { readonly stop: true }
 
 /** What the host program asks the runtime for; each question is answered with `done` or `failed` and its number. */

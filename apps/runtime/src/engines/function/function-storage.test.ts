@@ -1,15 +1,16 @@
+import { File } from '@bjorn3/browser_wasi_shim'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { StorageChange } from './control.ts'
 import { encodeFrame, maxPayload } from './frames.ts'
 import { createStorage } from './platform/storage.ts'
-import { fileStorage } from './platform/wasm-files.ts'
+import { openFiles } from './platform/wasm-files.ts'
 import { maxItems } from './storage-change.ts'
 
 const quota = 8 * 1024 * 1024
 
 /** A storage whose changes are stored in a map. */
-function open(limit = quota) {
+function open(limit = quota, mayWrite = true) {
   const disk = new Map<string, string>()
   const changes: StorageChange[] = []
   const write = async (change: StorageChange) => {
@@ -20,6 +21,7 @@ function open(limit = quota) {
   }
   const failures: unknown[] = []
   const held = createStorage(limit, write, (cause) => failures.push(cause))
+  if (mayWrite) held.setMayWrite(true)
   return { disk, changes, failures, held, storage: held.storage }
 }
 
@@ -88,32 +90,56 @@ describe('the storage of a function', () => {
     ])
   })
 
-  it('keeps its own change over that of another instance which was stored before it', async () => {
-    const { held, storage } = open()
-    storage.setItem('a', 'own')
+  it('shows before its turn what it wrote to itself alone, and begins its turn with what is stored', async () => {
+    const { disk, held, storage } = open(quota, false)
+    held.apply({ set: [['a', 'stored']] })
+    storage.setItem('a', 'draft')
+    storage.setItem('b', 'draft')
     held.apply({
       set: [
-        ['a', 'other'],
-        ['b', 'other'],
+        ['a', 'newer'],
+        ['c', 'newer'],
       ],
     })
-    expect([storage.getItem('a'), storage.getItem('b')]).toEqual(['own', 'other'])
+    expect(['a', 'b', 'c'].map(storage.getItem)).toEqual(['draft', 'draft', 'newer'])
+    expect(held.settled()).toBeUndefined()
+    held.setMayWrite(true)
+    expect(['a', 'b', 'c'].map(storage.getItem)).toEqual(['newer', null, 'newer'])
+    storage.setItem('b', 'own')
     await held.settled()
-    held.apply({ remove: ['a'] })
-    expect(storage.getItem('a')).toBeNull()
+    expect(disk).toEqual(new Map([['b', 'own']]))
+  })
+
+  it('may only be read after its turn, and shows what the next instance writes', async () => {
+    const { disk, held, storage } = open()
+    storage.setItem('a', 'own')
+    held.setMayWrite(false)
+    await held.settled()
+    expect(disk).toEqual(new Map([['a', 'own']]))
+    expect(() => storage.setItem('a', 'late')).toThrow(/another revision .* has taken over/)
+    expect(() => storage.removeItem('a')).toThrow(/another revision/)
+    held.apply({ set: [['a', 'next']] })
+    expect(storage.getItem('a')).toBe('next')
+    held.setMayWrite(true)
+    storage.setItem('a', 'again')
+    await held.settled()
+    expect(disk).toEqual(new Map([['a', 'again']]))
   })
 })
 
 describe('the files of a WASM program', () => {
-  it('are written back only where a request changed them: two at once keep each other’s', () => {
-    const { storage } = open()
+  it('are the items, and only those are written back that it changed', async () => {
+    const { changes, held, storage } = open()
     for (const name of ['x', 'y', 'z']) storage.setItem(name, '0')
-    const [first, second] = [fileStorage(storage), fileStorage(storage)]
-    first.files.get('x')!.data = Buffer.from('1')
-    second.files.get('y')!.data = Buffer.from('1')
-    second.files.delete('z')
-    first.writeBack()
-    second.writeBack()
-    expect(['x', 'y', 'z'].map(storage.getItem)).toEqual(['1', '1', null])
+    await held.settled()
+    const files = new Map<string, File>()
+    const writeBack = openFiles(storage, files)
+    files.get('x')!.data = Buffer.from('1')
+    files.delete('z')
+    files.set('new', new File(Buffer.from('2')))
+    writeBack()
+    await held.settled()
+    expect(['x', 'y', 'z', 'new'].map(storage.getItem)).toEqual(['1', '0', null, '2'])
+    expect(JSON.stringify(changes.slice(1))).not.toContain('"y"')
   })
 })

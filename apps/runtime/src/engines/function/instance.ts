@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { basename } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
-import { caughtFailures, safely } from '@selvedge/service-kit/safely'
+import { caughtFailures, inBackground, safely } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Instance, Plan, StorageSession } from '../engine.ts'
 import { environment } from './bubblewrap.ts'
@@ -51,7 +51,10 @@ export async function startInstance(
   try {
     const folder = createInstanceFolder(path, user)
     undo.add(folder.remove)
-    const storage = await plan.host.openStorage((change) => line?.sendChange(change))
+    const storage = await plan.host.openStorage({
+      receive: async (change) => line?.sendChange(change),
+      mayWrite: async (isAllowed) => line?.mayWrite(isAllowed),
+    })
     undo.add(storage.close)
     const host = await plan.host.serve(folder.host, plan)
     undo.add(host.close)
@@ -86,13 +89,12 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
   let program: Program | undefined
 
   const line = await openControlLine(folder.control, settings['MCM.STORAGE_MB'] * megabyte, {
-    async onListening(own) {
-      try {
-        folder.takeOver()
-        await hand(own, starting)
-      } catch (cause) {
-        fail(startFailure(cause))
-      }
+    onListening(own) {
+      // Not awaited: the program answers on this line while it is handed over.
+      inBackground(
+        'function.hand',
+        hand(own, starting).catch((cause) => fail(startFailure(cause))),
+      )
     },
     onReady: started.resolve,
     onBroken: (why) =>
@@ -134,6 +136,7 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
     ended: gone,
     memory: program.memory,
     responds: line.ping,
+    takeOver: storage.takeOver,
     async stop(graceSeconds) {
       line.send({ stop: true }).catch(() => undefined)
       const byForce = safely('function.stop', () => kill('it was stopped by force'))
@@ -145,14 +148,15 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
 }
 
 /** Hands the function over to its program: settings, storage, source. The source is verified before it may be loaded. */
-async function hand(line: Sender, { plan, blobs, storage }: Starting): Promise<void> {
+async function hand(line: Sender, { plan, blobs, folder, storage }: Starting): Promise<void> {
+  folder.takeOver()
   const { entry } = plan.content
   if (!entry) throw new RpcError('container_failed', 'the image is no function image')
   const { env, info, settings } = plan
   await line.send({
     start: { language: entry.language, env, info, quota: settings['MCM.STORAGE_MB'] * megabyte },
   })
-  for await (const change of storage.load()) await line.sendChange(change)
+  await storage.follow()
   for await (const chunk of blobs.read(entry.digest)) await line.sendSource(chunk)
   await line.send({ load: true })
 }

@@ -48,9 +48,18 @@ export async function hostFunction([
       storage = createStorage(order.start.quota, channel.write, endAfterFailure)
     } else if ('source' in order) source[source.length] = order.source
     else if ('load' in order) void load()
-    else if ('ping' in order) channel.send({ pong: order.ping })
+    else if ('ping' in order) void answerPing(order.ping, order.mayWrite)
     else if ('stop' in order) void stop()
     else storage?.apply(order as StorageChange)
+  }
+
+  async function answerPing(ping: number, mayWrite: boolean | undefined): Promise<void> {
+    if (mayWrite !== undefined) {
+      storage?.setMayWrite(mayWrite)
+      // A failure ends this program; it has been seen.
+      await Promise.resolve(storage?.settled()).catch(() => undefined)
+    }
+    channel.send({ pong: ping })
   }
 
   async function load(): Promise<void> {

@@ -15,6 +15,11 @@ export interface HeldStorage {
   readonly storage: Storage
   /** Takes over what is stored, and what another instance of the service changes. */
   apply(change: StorageChange): void
+  /**
+   * One instance of a service writes at a time. What this one writes before its turn, while its health is checked, is seen by
+   * itself alone and gone when its turn comes; after its turn it may only read.
+   */
+  setMayWrite(isAllowed: boolean): void
   /** Resolves once every change made so far is on the disk; undefined where there is none to wait for. */
   settled(): Promise<unknown> | undefined
 }
@@ -30,9 +35,11 @@ export function createStorage(
 ): HeldStorage {
   const items = new OwnMap<string, string>()
   let size = 0
-  /** Keys that were changed and not sent, with their size as it is stored; and those that are on their way. */
+  /** Keys that were changed and not sent, with their size as it is stored. */
   let touched = new OwnMap<string, number>()
-  let sent = new OwnMap<string, number>()
+  /** Keys that were changed before its turn, with what is stored. */
+  let drafts: OwnMap<string, string | undefined> | undefined = new OwnMap()
+  let mayWrite = false
   let pending: Promise<unknown> | undefined
   let isScheduled = false
 
@@ -50,7 +57,7 @@ export function createStorage(
   async function flush(before: Promise<unknown> | undefined): Promise<void> {
     await before
     isScheduled = false
-    sent = touched
+    const sent = touched
     touched = new OwnMap()
     const set: Grown[] = []
     const remove: string[] = []
@@ -61,29 +68,35 @@ export function createStorage(
     })
     const changes = cutChanges(set, remove)
     for (let at = 0; at < changes.length; at++) await write(changes[at]!)
-    sent = new OwnMap()
+  }
+
+  function put(key: string, value: string | undefined): void {
+    size += measure(key, value) - measure(key, items.get(key))
+    if (value === undefined) items.delete(key)
+    else items.set(key, value)
   }
 
   function change(key: string, value: string | undefined): void {
     const before = items.get(key)
     if (before === value) return
+    if (!mayWrite && !drafts)
+      throw new Error('another revision of this service has taken over: this one may only read its storage')
     const own = measure(key, before)
     const next = size - own + measure(key, value)
     if (value !== undefined && next > quota && next > size)
       throw new Error(`storage is full: ${next} of ${quota} bytes; set MCM.STORAGE_MB, or remove items`)
-    size = next
-    if (value === undefined) items.delete(key)
-    else items.set(key, value)
+    put(key, value)
+    if (drafts) {
+      if (!drafts.has(key)) drafts.set(key, before)
+      return
+    }
     if (!touched.has(key)) touched.set(key, own)
     schedule()
   }
 
-  /** A change of our own that is not stored yet comes after it, and stays. */
-  function take(key: string, value: string | undefined): void {
-    if (touched.has(key) || sent.has(key)) return
-    size += measure(key, value) - measure(key, items.get(key))
-    if (value === undefined) items.delete(key)
-    else items.set(key, value)
+  const take = (key: string, value: string | undefined): void => {
+    if (drafts?.has(key)) drafts.set(key, value)
+    else put(key, value)
   }
 
   return {
@@ -110,6 +123,14 @@ export function createStorage(
       else if ('remove' in change)
         for (let at = 0; at < change.remove.length; at++) take(change.remove[at]!, undefined)
       else for (let at = 0; at < change.set.length; at++) take(change.set[at]![0], change.set[at]![1])
+    },
+    setMayWrite(isAllowed) {
+      mayWrite = isAllowed
+      if (!isAllowed) return
+      drafts?.forEach((stored, key) => {
+        put(key, stored)
+      })
+      drafts = undefined
     },
     settled: () => pending,
   }

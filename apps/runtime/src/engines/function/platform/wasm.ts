@@ -4,7 +4,7 @@
  */
 import { ConsoleStdout, File, OpenFile, PreopenDirectory, WASI } from '@bjorn3/browser_wasi_shim'
 import type { Surroundings } from './handler.ts'
-import { fileStorage } from './wasm-files.ts'
+import { openFiles } from './wasm-files.ts'
 
 const decoder = new TextDecoder()
 const encoder = new TextEncoder()
@@ -15,7 +15,7 @@ export async function hostWasm(source: Uint8Array<ArrayBuffer>, { env, info, sto
   return async (request: Request): Promise<Response> => {
     const input = new Uint8Array(await request.arrayBuffer())
     const output: Uint8Array[] = []
-    const { files, writeBack } = fileStorage(storage)
+    const files = new Map<string, File>()
     const wasi = new WASI(
       [info.serviceType],
       Object.entries({ ...env, ...cgiVariables(request, input.length) }).map(
@@ -29,6 +29,8 @@ export async function hostWasm(source: Uint8Array<ArrayBuffer>, { env, info, sto
       ],
     )
     const instance = await WebAssembly.instantiate(module, { wasi_snapshot_preview1: wasi.wasiImport })
+    // From here to the end in one turn: no other request sees or changes the storage in between.
+    const writeBack = openFiles(storage, files)
     const code = wasi.start(instance as never)
     if (code !== 0) throw new Error(`index.wasm ended with exit code ${code}`)
     writeBack()

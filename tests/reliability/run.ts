@@ -1,0 +1,40 @@
+/** `npm run reliability <experiment> [rounds]`: the experiments of docs/reliability.md, each with all its rounds. Exit code 1 where one fails. */
+import { startServices } from '../harness/services.ts'
+import { counters, countThroughRedeploys } from './redeploys.ts'
+
+interface Experiment {
+  readonly rounds: number
+  /** @returns what was lost or failed, in words; nothing where all is well */
+  run(rounds: number, say: (text: string) => void): Promise<readonly string[]>
+}
+
+const experiments: Readonly<Record<string, Experiment>> = {
+  redeploys: {
+    rounds: 200,
+    async run(rounds, say) {
+      const services = await startServices()
+      const failures: string[] = []
+      for (const kind of Object.keys(counters) as (keyof typeof counters)[]) {
+        const counted = await countThroughRedeploys(services, kind, rounds)
+        say(`${rounds} redeploys of a counter (${kind}): ${JSON.stringify(counted)}`)
+        if (counted.lost > 0 || counted.repeated > 0 || Object.keys(counted.refused).length > 0)
+          failures.push(`${kind}: ${JSON.stringify(counted)}`)
+      }
+      await services.stop()
+      return failures
+    },
+  },
+}
+
+const [, , name = '', count] = process.argv
+const experiment = experiments[name]
+const rounds = Number(count ?? experiment?.rounds)
+if (!experiment || !(rounds > 0)) {
+  process.stderr.write(
+    `error: say which experiment: ${Object.keys(experiments).join(', ')}, and how many rounds, where not all of them\n`,
+  )
+  process.exit(2)
+}
+const failures = await experiment.run(rounds, (text) => process.stdout.write(`${text}\n`))
+for (const each of failures) process.stdout.write(`FAILED ${each}\n`)
+process.exit(failures.length > 0 ? 1 : 0)
