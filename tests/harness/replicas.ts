@@ -54,19 +54,26 @@ async function startBalancer(targets: () => readonly number[]): Promise<{ url: s
   }
 }
 
-export async function startReplicas(args: readonly string[] = []): Promise<Replicas> {
+/**
+ * @param args of both
+ * @param databaseOf another way to the database for one of them, as through a proxy
+ */
+export async function startReplicas(
+  args: readonly string[] = [],
+  databaseOf: (index: number, database: string) => Promise<string> = async (_, database) => database,
+): Promise<Replicas> {
   const postgres: PostgresServer = await startPostgres()
   const database = await postgres.createDatabase()
   const keys = randomBytes(32).toString('base64url')
   const ports: number[] = []
   const balancer = await startBalancer(() => ports)
   const folders: { remove(): Promise<void> }[] = []
-  const start = async (): Promise<Replica> => {
+  const start = async (index: number): Promise<Replica> => {
     const folder = await temporaryFolder()
     folders.push(folder)
     const env = {
       SELVEDGE_STATE: folder.path,
-      SELVEDGE_IDENTITY_STORE: database,
+      SELVEDGE_IDENTITY_STORE: await databaseOf(index, database),
       SELVEDGE_IDENTITY_KEYS: keys,
     }
     const port = await freePort()
@@ -78,7 +85,7 @@ export async function startReplicas(args: readonly string[] = []): Promise<Repli
     return { ...program, url: `http://127.0.0.1:${port}`, state: folder.path }
   }
   // At the same time, as an orchestrator would.
-  const all = (await Promise.all([start(), start()])) as [Replica, Replica]
+  const all = (await Promise.all([start(0), start(1)])) as [Replica, Replica]
   return {
     url: balancer.url,
     all,

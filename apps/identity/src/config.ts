@@ -59,6 +59,11 @@ export const identityOptions = {
     [0, 60],
     'For how long a refresh token that was used gets the same successor once more, since answers get lost.',
   ),
+  'replicas.maxAge': option.seconds(
+    5,
+    [2, 60],
+    'With PostgreSQL: seconds without news of what other replicas changed after which this one answers 503 instead of deciding from memory. A revocation takes effect everywhere within this time.',
+  ),
   'keys.rotateAfter': option.seconds(
     2_592_000,
     [0, 31_536_000],

@@ -60,6 +60,8 @@ const rememberedDevelopers = 1000
 const maxBody = 64 * 1024
 /** Milliseconds between two looks at the age of the signing key, and between two removals of what ended. */
 const keysInterval = 60_000
+/** Milliseconds for the store to answer a check of this service's health. */
+const healthTimeout = 2000
 const cleaningInterval = 3_600_000
 /** Seconds for which the link of the first owner is good; each start makes a new one. */
 const setupLife = 86_400
@@ -80,7 +82,7 @@ export async function startIdentity(
   const roles = { cloud: config.role !== 'tenant', tenant: config.role !== 'cloud' }
   const { trustedProxies } = config
 
-  const changes = await openChanges(store, clock, log)
+  const changes = await openChanges({ store, clock, log, maxAgeMs: config['replicas.maxAge'] * 1000 })
   const keys = await openSigningKeys({
     store,
     clock,
@@ -112,6 +114,7 @@ export async function startIdentity(
     log,
     keys,
     issuer: ownIssuer,
+    epoch: changes.epoch,
     revocations,
     endSignIns: signIns.revokeFrom,
   })
@@ -142,6 +145,8 @@ export async function startIdentity(
 
   const tenant = {
     clock,
+    changes,
+    epoch: changes.epoch,
     keys,
     issuer: ownIssuer,
     projects,
@@ -172,11 +177,16 @@ export async function startIdentity(
   const app = createHttpApp(log, maxBody, roles.tenant ? tokenEndpoint : undefined)
   // Before every route but the token endpoint, which counts for itself, and the sign of life.
   app.addHook('onRequest', async ({ raw, url }) => {
-    if (url !== identityPaths.health) limits.takeAddress(addressOf(raw, trustedProxies))
+    if (url === identityPaths.health) return
+    limits.takeAddress(addressOf(raw, trustedProxies))
+    await changes.ensureFresh()
   })
   addMetadataEndpoints(app, { issuer: ownIssuer, keys, roles })
   addRevocationsEndpoint(app, tenant)
-  addHealth(app, identityPaths.health, () => store.run(sql`SELECT 1`))
+  addHealth(app, identityPaths.health, async () => {
+    changes.checkFresh()
+    await store.run({ ...sql`SELECT 1`, timeoutMs: healthTimeout })
+  })
 
   const places = createPlaces({ url: config['discovery.url'], clock, log, keys, issuer: ownIssuer })
   const ending: (() => void)[] = [() => places.stop()]

@@ -36,10 +36,20 @@ describe('changes', needs('postgres'), () => {
       ? { ...real, wakeOthers: async () => undefined, onWake: () => undefined }
       : // Nobody looks by himself: what comes, comes by the wake.
         { ...real, isShared: false }
-    const changes = await openChanges(store, createFakeClock(), createMemoryLog())
+    const changes = await openChanges({
+      store,
+      clock: createFakeClock(),
+      log: createMemoryLog(),
+      maxAgeMs: 60_000,
+    })
     opened.push({ store: real, changes })
     const seen: string[] = []
-    changes.on('project', (subject) => void seen.push(subject))
+    changes.cache({
+      topic: 'project',
+      limit: 0,
+      read: async () => undefined,
+      onChange: (subject) => void seen.push(subject),
+    })
     return { changes, seen }
   }
   const until = async (check: () => boolean) => {

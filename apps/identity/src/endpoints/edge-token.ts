@@ -34,6 +34,8 @@ export interface EdgeTokenParts {
   readonly clock: Clock
   readonly keys: SigningKeys
   readonly issuer: () => string
+  /** Number of the newest change that is known. */
+  readonly epoch: () => number
   /** Issuers of the tenants that tokens are for. */
   readonly audiences: () => readonly string[]
   /** Seconds. */
@@ -60,12 +62,13 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     if (!proof.node) throw new OAuthError('invalid_dpop_proof', 'the proof has no claim "node"')
     const audience = audienceOf(proof.node)
     const nodeId = nodeIdOf(proof.jwk)
+    const epoch = parts.epoch()
     parts.limits.takeNode(nodeId)
     const known = await nodes.find(nodeId)
-    if (known && known.blockedAt !== null)
-      throw new OAuthError('access_denied', 'this node is blocked; ask the operator')
+    if (known && known.blockedAt !== null) throw blocked()
     if (!known) await admit(nodeId, proof.node)
     const node = await bringUpToDate(nodeId, proof.node, known)
+    if (node.blockedAt !== null) throw blocked()
     const now = seconds(clock)
     const claims: EdgeIdClaims = {
       iss: issuer(),
@@ -76,6 +79,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       iat: now,
       exp: now + lifetime,
       jti: randomUUID(),
+      epoch,
       cnf: { jkt: proof.jkt },
     }
     return {
@@ -142,8 +146,11 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       services,
       removedAccount,
     }
-    await nodes.save(node, !same)
-    return node
+    // The answer says what the registry has, not what was stated: the owner may have changed it meanwhile.
+    return nodes.save(node, {
+      isNews: !same,
+      ...(stated.account && { accountBefore: known?.accountId ?? '' }),
+    })
   }
 
   /** The account after what the node states: kept, removed by the node itself, or proved by an access token for this node. */
@@ -164,7 +171,9 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
           'token_untrusted',
           'the access token is not for associating this node with this account',
         )
-      const revoked = parts.revocations.reasonFor(token)
+      // Numbers of another issuer mean nothing here.
+      const { epoch: _, ...foreign } = token
+      const revoked = parts.revocations.reasonFor(token.iss === issuer() ? token : foreign)
       if (revoked !== undefined)
         throw new TokenError('token_revoked', `the access token was revoked: ${revoked}`)
       return account.id
@@ -175,6 +184,8 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     }
   }
 }
+
+const blocked = () => new OAuthError('access_denied', 'this node is blocked; ask the operator')
 
 /** The cloud's half of the secret: a key pair for this node alone, of which only the public key is kept. */
 function agree(nodeId: string, { hmac_key }: NodeStatement, nodeKey: string): Node['hmac'] {

@@ -3,6 +3,7 @@ import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import { parseForm, required } from '../grants/form.ts'
+import { revocableOf } from '../grants/refresh-token.ts'
 import type { SignIn, SignIns } from '../grants/sign-ins.ts'
 import type { Nodes } from '../registry/nodes.ts'
 import type { Projects } from '../registry/projects.ts'
@@ -53,15 +54,8 @@ export function addIntrospectEndpoint(routes: FastifyInstance, parts: Introspect
   }
 
   async function describeRefresh(signIn: SignIn, token: string): Promise<object> {
-    const { sid, origin, clientId, accountId, nodeId, scope, createdAt, expiresAt, jkt } = signIn
-    const claims = {
-      jti: sid,
-      iat: Math.floor(createdAt / 1000),
-      account_id: accountId,
-      client_id: clientId,
-      ...(origin !== '' && { sid: origin }),
-      ...(nodeId !== '' && { node_id: nodeId }),
-    }
+    const { accountId, scope, expiresAt, jkt } = signIn
+    const claims = revocableOf(signIn)
     if (!(await signIns.isCurrent(token)) || revocations.reasonFor(claims) !== undefined) return inactive
     const exp = Math.floor(expiresAt / 1000)
     return {

@@ -7,6 +7,7 @@ import {
   type JsonObject,
   parseJws,
   personProfile,
+  TokenError,
   type TokenProfile,
 } from '@selvedge/protocol/tokens'
 import type { RevocableClaims, TokenVerifier } from '@selvedge/service-kit/tokens'
@@ -46,8 +47,10 @@ export async function readIssuedToken(
     const [kind, profile, audience] = profileOf(header, payload, issuer) ?? []
     if (!kind || !profile || !audience) return undefined
     return { kind, claims: (await verifier.verifyEnded(token, profile, audience)) as never }
-  } catch {
-    return undefined
+  } catch (cause) {
+    // Anything else means that this cannot be decided now.
+    if (cause instanceof TokenError) return undefined
+    throw cause
   }
 }
 

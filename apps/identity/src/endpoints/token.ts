@@ -2,6 +2,7 @@ import { identityPaths, OAuthError } from '@selvedge/protocol'
 import { TokenError } from '@selvedge/protocol/tokens'
 import type { HotPath } from '@selvedge/service-kit/http-app'
 import { DpopError, type DpopVerifier } from '@selvedge/service-kit/tokens'
+import type { Changes } from '../changes/changes.ts'
 import { parseForm, required } from '../grants/form.ts'
 import type { Caller, Grant } from '../grants/grant.ts'
 import type { Limits } from '../grants/limits.ts'
@@ -11,6 +12,7 @@ export interface TokenEndpointParts {
   readonly limits: Limits
   readonly dpop: DpopVerifier
   readonly issuer: () => string
+  readonly changes: Pick<Changes, 'epoch' | 'ensureFresh'>
   readonly trustedProxies: readonly string[]
 }
 
@@ -20,6 +22,7 @@ export function createTokenEndpoint({
   limits,
   dpop,
   issuer,
+  changes,
   trustedProxies,
 }: TokenEndpointParts): HotPath {
   const byType = new Map(grants.map((grant) => [grant.grantType, grant]))
@@ -30,6 +33,7 @@ export function createTokenEndpoint({
     takes: 'form',
     async answer({ body, authorization, dpop: proof, address }) {
       limits.takeAddress(address)
+      await changes.ensureFresh()
       refuseSecret(authorization)
       const form = parseForm(body)
       const grant = byType.get(required(form, 'grant_type'))
@@ -39,6 +43,7 @@ export function createTokenEndpoint({
       }
       const caller: Caller = {
         address,
+        epoch: changes.epoch(),
         prove: (policy) => {
           if (policy === 'off') return undefined
           if (proof !== undefined) return verifyProof(dpop, proof, issuer() + identityPaths.token)

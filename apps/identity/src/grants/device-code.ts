@@ -42,14 +42,14 @@ export function deviceCode(parts: DeviceCodeParts): Grant {
           'invalid_grant',
           'the device code is bound to a key; send a DPoP proof of that key',
         )
-      const signIn = signInOf(approved, parts.issuer(), jkt)
+      const signIn = signInOf(approved, parts.issuer(), jkt, caller.epoch)
       const { sid, accountId } = signIn
       // A retry within the grace may come after the person has taken the sign-in back.
       checkNotRevoked(parts.revocations, { jti: sid, iat: Number.MAX_SAFE_INTEGER }, 'sign-in')
       parts.limits.takeFor(clientId, accountId)
       const lasts = hasScope(approved.scope, 'offline_access')
       return {
-        ...tokensOf(parts, { project, signIn, scope: approved.scope, jkt }),
+        ...tokensOf(parts, { project, signIn, scope: approved.scope, jkt, epoch: caller.epoch }),
         ...(lasts && { refresh_token: await parts.signIns.begin(signIn) }),
       }
     },
@@ -57,7 +57,7 @@ export function deviceCode(parts: DeviceCodeParts): Grant {
 }
 
 /** The sign-in that an approved request becomes: of a person, for this service itself. */
-function signInOf(approved: Approved, issuer: string, jkt: string | undefined): SignIn {
+function signInOf(approved: Approved, issuer: string, jkt: string | undefined, epoch: number): SignIn {
   const { sid, clientId, scope, accountId, personId, email, authTime, userAgent, address } = approved
   const described = `${userAgent || 'a terminal'} from ${address}`
   const own = { sid, clientId, scope, accountId, personId, email, authTime, described }
@@ -67,6 +67,7 @@ function signInOf(approved: Approved, issuer: string, jkt: string | undefined): 
     origin: '',
     audience: issuer,
     jkt: jkt ?? '',
+    epoch,
     createdAt: 0,
     expiresAt: 0,
     lastUsedAt: 0,

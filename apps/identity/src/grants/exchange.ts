@@ -53,7 +53,9 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const lasts = hasScope(granted, 'offline_access')
     const sid = lasts ? newSid() : origin
     developerTokens.noteUse(developer.jti)
-    const grounds = { project, accountId, authTime, scope: granted, audience, sid, nodeId: edge.node_id, jkt }
+    const { epoch } = caller
+    const nodeId = edge.node_id
+    const grounds = { project, accountId, authTime, scope: granted, audience, sid, epoch, nodeId, jkt }
     const refreshToken =
       lasts &&
       (await signIns.begin({
@@ -62,12 +64,13 @@ export function createExchange(parts: ExchangeParts): Exchange {
         accountId,
         personId: '',
         email: developer.email,
-        nodeId: edge.node_id,
+        nodeId,
         origin,
         scope: granted,
         audience,
         jkt: jkt ?? '',
         authTime,
+        epoch,
         described: `${edge.node_name} from ${caller.address}`,
       }))
     return {

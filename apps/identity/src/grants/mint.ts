@@ -22,6 +22,8 @@ interface Grounds {
   readonly audience: string | string[]
   /** What it ends with. */
   readonly sid: string
+  /** Number of the newest change that was known before the checks. */
+  readonly epoch: number
   /** Undefined: for a person alone. */
   readonly nodeId: string | undefined
   /** Thumbprint of the key that it is bound to; undefined: a bearer token. */
@@ -34,7 +36,7 @@ export type Mint = (grounds: Grounds) => TokenResponse
 
 /** The one place where access tokens are made. */
 export function createMint({ clock, keys, issuer, lifetime }: MintParts): Mint {
-  return ({ project, accountId, authTime, scope, audience, sid, nodeId, jkt }) => {
+  return ({ project, accountId, authTime, scope, audience, sid, epoch, nodeId, jkt }) => {
     const now = seconds(clock)
     const life = project.accessLifetime || lifetime
     const claims: PersonClaims & Partial<Writable<AccessClaims>> = {
@@ -50,6 +52,7 @@ export function createMint({ clock, keys, issuer, lifetime }: MintParts): Mint {
       auth_time: authTime,
       account_id: accountId,
       sid,
+      epoch,
     }
     if (nodeId !== undefined) {
       claims.node_id = nodeId

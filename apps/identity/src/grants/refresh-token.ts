@@ -1,5 +1,6 @@
 import { grantTypes, OAuthError } from '@selvedge/protocol'
 import { describeKind, hasScope } from '@selvedge/protocol/tokens'
+import type { RevocableClaims } from '@selvedge/service-kit/tokens'
 import type { Audit } from '../audit/audit.ts'
 import { checkClientActive } from '../checks/client-active.ts'
 import { checkNotRevoked } from '../checks/not-revoked.ts'
@@ -51,17 +52,7 @@ export function refreshToken(parts: RefreshParts): Grant {
         'invalid_grant',
         'the refresh token is bound to a key; send a DPoP proof of that key',
       )
-    const { sid, origin, accountId, nodeId, createdAt } = signIn
-    const iat = Math.floor(createdAt / 1000)
-    const claims = {
-      jti: sid,
-      iat,
-      account_id: accountId,
-      client_id: clientId,
-      ...(origin !== '' && { sid: origin }),
-      ...(nodeId !== '' && { node_id: nodeId }),
-    }
-    checkNotRevoked(revocations, claims, 'refresh token')
+    checkNotRevoked(revocations, revocableOf(signIn), 'refresh token')
     return signIn
   }
 
@@ -96,8 +87,25 @@ export function refreshToken(parts: RefreshParts): Grant {
         }
         throw new OAuthError('invalid_grant', refusals[rotation.outcome])
       }
-      return { ...tokensOf(parts, { project, signIn, scope, jkt }), refresh_token: rotation.refreshToken }
+      return {
+        ...tokensOf(parts, { project, signIn, scope, jkt, epoch: caller.epoch }),
+        refresh_token: rotation.refreshToken,
+      }
     },
+  }
+}
+
+/** As much of a sign-in as decides whether it was revoked. */
+export function revocableOf(signIn: SignIn): RevocableClaims {
+  const { sid, origin, clientId, accountId, nodeId, createdAt, epoch } = signIn
+  return {
+    jti: sid,
+    iat: Math.floor(createdAt / 1000),
+    account_id: accountId,
+    client_id: clientId,
+    ...(epoch !== undefined && { epoch }),
+    ...(origin !== '' && { sid: origin }),
+    ...(nodeId !== '' && { node_id: nodeId }),
   }
 }
 
@@ -109,7 +117,8 @@ export function tokensOf(
     signIn,
     scope,
     jkt,
-  }: { project: Project; signIn: SignIn; scope: string; jkt: string | undefined },
+    epoch,
+  }: { project: Project; signIn: SignIn; scope: string; jkt: string | undefined; epoch: number },
 ) {
   const { sid, clientId, accountId, personId, email, nodeId, audience, authTime } = signIn
   const access = mint({
@@ -119,6 +128,7 @@ export function tokensOf(
     scope,
     audience,
     sid,
+    epoch,
     nodeId: nodeId === '' ? undefined : nodeId,
     jkt,
   })
@@ -127,6 +137,6 @@ export function tokensOf(
   const subject = { accountId, personId, email, authTime }
   return {
     ...access,
-    id_token: developerTokens.issueFor(subject, clientId, { lifetime, sid, scope: signIn.scope }),
+    id_token: developerTokens.issueFor(subject, clientId, { lifetime, sid, epoch, scope: signIn.scope }),
   }
 }

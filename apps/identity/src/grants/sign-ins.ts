@@ -24,6 +24,8 @@ export interface SignIn {
   /** Thumbprint of the key that refresh tokens are bound to; "" where they are not. */
   readonly jkt: string
   readonly authTime: number
+  /** Number of the newest change that was known when it began; undefined: it is from before there were numbers. */
+  readonly epoch: number | undefined
   readonly createdAt: number
   readonly expiresAt: number
   readonly lastUsedAt: number
@@ -164,12 +166,13 @@ export function createSignIns({
         audience,
         jkt,
         authTime,
+        epoch,
         described,
       } = signIn
       const now = clock.now()
       await store.run(
         sql`INSERT INTO sign_ins VALUES (${sid}, ${clientId}, ${accountId}, ${personId}, ${email}, ${nodeId}, ${origin}, ${scope},
-          ${JSON.stringify(audience)}, ${jkt}, ${authTime}, ${now}, ${now + lifetime * 1000}, NULL, 0, '', ${now}, ${described})
+          ${JSON.stringify(audience)}, ${jkt}, ${authTime}, ${now}, ${now + lifetime * 1000}, NULL, 0, '', ${now}, ${described}, ${epoch ?? null})
           ON CONFLICT (sid) DO NOTHING`,
       )
       return tokenOf(sid, 0)
@@ -226,6 +229,7 @@ const toSignIn = (row: Row): SignIn => ({
   audience: JSON.parse(row.audience as string),
   jkt: row.jkt as string,
   authTime: row.auth_time as number,
+  epoch: (row.epoch as number | null) ?? undefined,
   createdAt: row.created_at as number,
   expiresAt: row.expires_at as number,
   lastUsedAt: row.last_used_at as number,

@@ -53,30 +53,30 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
   // Replicas that start together each offer keys, and the first ones stay.
   await store.transaction([insert('active'), insert('next')])
   await sealPlainKeys()
-  let keys: readonly SigningKey[] = []
-  keys = await load()
-  let active = findActive()
-  let published = publish()
   /** Signers of the active key, by type of token. */
   const signers = new Map<string, (claims: object) => string>()
-
-  changes.on('keys', async () => {
-    keys = await load()
-    active = findActive()
-    published = publish()
-    signers.clear()
+  const opened = new Map<string, SigningKey>()
+  const keys = await changes.copy<SigningKey>({
+    topic: 'keys',
+    readAll: load,
+    onChange: () => signers.clear(),
   })
+  findActive()
 
-  async function load(): Promise<SigningKey[]> {
+  /** All or none: a key that this process cannot decrypt makes the set stale, and is tried again. */
+  async function load(): Promise<Map<string, SigningKey>> {
     const rows = await store.run(
       sql`SELECT kid, private_jwk, state, since FROM signing_keys ORDER BY since DESC, state`,
     )
-    return rows.map(toKey)
+    const all = new Map(rows.map((row) => [row.kid as string, toKey(row)]))
+    opened.clear()
+    for (const [kid, key] of all) opened.set(kid, key)
+    return all
   }
 
   function toKey(row: Row): SigningKey {
     const kid = row.kid as string
-    const known = keys.find((each) => each.kid === kid)
+    const known = opened.get(kid)
     const dated = { kid, state: row.state as State, since: row.since as number }
     if (known) return { ...known, ...dated }
     const privateJwk = JSON.parse(seal.open(row.private_jwk as string, purposeOf(kid)))
@@ -104,20 +104,23 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
   }
 
   function findActive(): SigningKey {
-    const key = keys.find((each) => each.state === 'active')
+    const key = [...keys.all().values()].find((each) => each.state === 'active')
     if (!key) throw new Error('the database has no active signing key')
     return key
   }
 
   function publish(): string {
     const oldest = clock.now() - publishedLife * 1000
-    const shown = keys.filter(({ state, since }) => state !== 'retired' || since >= oldest)
+    const shown = [...keys.all().values()].filter(
+      ({ state, since }) => state !== 'retired' || since >= oldest,
+    )
     return JSON.stringify({ keys: shown.map(({ kid, jwk }) => ({ ...jwk, kid, alg: 'ES256', use: 'sig' })) })
   }
 
   async function rotate(): Promise<void> {
     const now = clock.now()
-    const next = keys.find((each) => each.state === 'next')
+    const active = findActive()
+    const next = [...keys.all().values()].find((each) => each.state === 'next')
     // Each step names the key that was seen: of two replicas that rotate at once, the second one finds nothing to change.
     await changes.commit(
       [
@@ -132,20 +135,25 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
 
   return {
     sign(typ, claims) {
+      const active = findActive()
       let signer = signers.get(typ)
       if (!signer) signers.set(typ, (signer = createJwsSigner({ typ, kid: active.kid }, active.privateKey)))
       return signer(claims)
     },
     get jwks() {
-      return published
+      return publish()
     },
-    asIssuer: (issuer) => ({ issuer, findKey: (kid) => keys.find((each) => each.kid === kid)?.publicKey }),
-    list: () => keys.map(({ kid, state, since }) => ({ kid, state, since: isoTime(since) })),
+    // A key never becomes another one, so one that is known is good even while the set may lack newer ones.
+    asIssuer: (issuer) => ({
+      issuer,
+      findKey: (kid) => (keys.held().get(kid) ?? keys.get(kid))?.publicKey,
+    }),
+    list: () =>
+      [...keys.all().values()].map(({ kid, state, since }) => ({ kid, state, since: isoTime(since) })),
     rotate,
     async rotateIfDue() {
       const isDue = (since: number) => clock.now() - since >= rotateAfter * 1000
-      if (rotateAfter > 0 && isDue(active.since)) await rotate()
-      else published = publish()
+      if (rotateAfter > 0 && isDue(findActive().since)) await rotate()
     },
   }
 }

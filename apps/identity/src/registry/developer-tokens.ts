@@ -40,7 +40,7 @@ export interface DeveloperTokens {
   issueFor(
     subject: DeveloperSubject,
     clientId: string,
-    grant: { lifetime: number; sid: string; scope: string },
+    grant: { lifetime: number; sid: string; epoch: number; scope: string },
   ): string
   /** Notes that a token was used; written down a moment later with others, since every exchange comes here. */
   noteUse(jti: string): void
@@ -60,6 +60,8 @@ export interface DeveloperTokensOptions {
   readonly log: Log
   readonly keys: SigningKeys
   readonly issuer: () => string
+  /** Number of the newest change that is known. */
+  readonly epoch: () => number
   readonly revocations: Revocations
   /** Ends the sign-ins that came from a token. */
   readonly endSignIns: (jti: string) => Promise<void>
@@ -84,6 +86,7 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
     { accountId, email, authTime }: DeveloperSubject,
     clientId: string,
     lifetime: number,
+    epoch: number,
   ): DeveloperIdClaims {
     const now = seconds(clock)
     return {
@@ -96,6 +99,7 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
       account_id: accountId,
       email,
       auth_time: authTime,
+      epoch,
     }
   }
 
@@ -107,7 +111,7 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
   return {
     find,
     async issue(subject, clientId, lifetime) {
-      const claims = claimsFor(subject, clientId, lifetime)
+      const claims = claimsFor(subject, clientId, lifetime, options.epoch())
       const { jti, iat, exp } = claims
       await store.run(
         sql`INSERT INTO developer_tokens VALUES (${jti}, ${subject.accountId}, ${clientId}, ${iat * 1000}, ${exp * 1000}, NULL,
@@ -115,8 +119,8 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
       )
       return { idToken: keys.sign(developerIdProfile.typ, claims), jti, expiresAt: isoTime(exp * 1000) }
     },
-    issueFor: (subject, clientId, { lifetime, sid, scope }) =>
-      keys.sign(developerIdProfile.typ, { ...claimsFor(subject, clientId, lifetime), sid, scope }),
+    issueFor: (subject, clientId, { lifetime, sid, epoch, scope }) =>
+      keys.sign(developerIdProfile.typ, { ...claimsFor(subject, clientId, lifetime, epoch), sid, scope }),
     noteUse(jti) {
       const now = clock.now()
       if (now - (noted.get(jti) ?? 0) < useTimes.step) return

@@ -2,7 +2,6 @@ import { RpcError } from '@selvedge/protocol'
 import type { NodeStatement } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
-import { RecentMap } from '@selvedge/service-kit/tokens'
 import type { Changes } from '../changes/changes.ts'
 import type { Seal } from '../keys/seal.ts'
 import type { Revocations } from '../revocation/revocations.ts'
@@ -25,10 +24,22 @@ export interface Node {
   readonly removedAccount: string
 }
 
+export interface NodeChange {
+  /** Whether more changed than when the node was seen. */
+  readonly isNews: boolean
+  /** Account that the node had when it was read, if what the node states of its account is to be written. */
+  readonly accountBefore?: string | undefined
+}
+
 export interface Nodes {
   find(nodeId: string): Promise<Node | undefined>
-  /** Writes a node as it is now; whether it is blocked is not touched. @param isNews whether more changed than when it was seen */
-  save(node: Node, isNews: boolean): Promise<void>
+  /**
+   * Writes what a node states. Whether it is blocked is not touched; its account only if it states one, and if nobody changed
+   * the account since it was read.
+   *
+   * @returns the node as it is now
+   */
+  save(node: Node, change: NodeChange): Promise<Node>
   /** All of them, or those of an account. */
   list(accountId?: string): Promise<Node[]>
   /**
@@ -58,28 +69,26 @@ export interface NodesOptions {
 }
 
 export function createNodes({ store, clock, changes, seal, revocations }: NodesOptions): Nodes {
-  const recent = new RecentMap<string, Node>(100_000)
   const listeners: ((node: Node) => void)[] = []
+  const cache = changes.cache<Node>({
+    topic: 'node',
+    limit: 100_000,
+    read,
+    async onChange(nodeId) {
+      const node = listeners.length > 0 ? await cache.fill(nodeId, () => read(nodeId)) : undefined
+      if (node) tell(node)
+    },
+  })
+  const find = cache.find
 
-  async function find(nodeId: string): Promise<Node | undefined> {
-    const known = recent.get(nodeId)
-    if (known) return known
+  async function read(nodeId: string): Promise<Node | undefined> {
     const rows = await store.run(sql`SELECT * FROM nodes WHERE node_id = ${nodeId}`)
-    if (!rows[0]) return undefined
-    const node = toNode(rows[0])
-    recent.set(nodeId, node)
-    return node
+    return rows[0] && toNode(rows[0])
   }
 
   function tell(node: Node): void {
     for (const each of listeners) each(node)
   }
-
-  changes.on('node', async (nodeId) => {
-    recent.delete(nodeId)
-    const node = listeners.length > 0 ? await find(nodeId) : undefined
-    if (node) tell(node)
-  })
 
   function toNode(row: Row): Node {
     const nodeId = row.node_id as string
@@ -111,23 +120,28 @@ export function createNodes({ store, clock, changes, seal, revocations }: NodesO
 
   return {
     find,
-    async save(node, isNews) {
+    async save(node, { isNews, accountBefore }) {
       const { nodeId, name, accountId, hmac, enrolledAt, lastSeenAt, version, services, removedAccount } =
         node
       const sealed = seal.close(hmac.secret, purposeOf(nodeId))
+      const states = accountBefore === undefined ? 0 : 1
+      const before = accountBefore ?? ''
       const statement = sql`INSERT INTO nodes VALUES (${nodeId}, ${name}, ${accountId}, ${hmac.nodeKey}, ${hmac.cloudKey}, ${sealed},
           ${enrolledAt}, ${lastSeenAt}, NULL, ${version}, ${JSON.stringify(services)}, ${removedAccount})
-        ON CONFLICT (node_id) DO UPDATE SET name = excluded.name, account_id = excluded.account_id,
+        ON CONFLICT (node_id) DO UPDATE SET name = excluded.name,
+          account_id = CASE WHEN ${states} = 1 AND nodes.account_id = ${before} THEN excluded.account_id ELSE nodes.account_id END,
+          removed_account = CASE WHEN ${states} = 1 AND nodes.account_id = ${before}
+            THEN excluded.removed_account ELSE nodes.removed_account END,
           hmac_node_key = excluded.hmac_node_key, hmac_cloud_key = excluded.hmac_cloud_key,
           hmac_secret = excluded.hmac_secret, last_seen_at = excluded.last_seen_at, version = excluded.version,
-          services = excluded.services, removed_account = excluded.removed_account`
+          services = excluded.services RETURNING *`
       if (isNews) {
-        await changes.commit([statement], [['node', nodeId]])
-      } else {
-        await store.run(statement)
-        recent.set(nodeId, node)
-        tell(node)
+        const [rows] = await changes.commit([statement], [['node', nodeId]])
+        return toNode(rows![0]!)
       }
+      const saved = await cache.fill(nodeId, async () => toNode((await store.run(statement))[0]!))
+      tell(saved!)
+      return saved!
     },
     async list(accountId) {
       const rows = await store.run(

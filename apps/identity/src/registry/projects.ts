@@ -3,7 +3,6 @@ import { cliClientId, RpcError } from '@selvedge/protocol'
 import { scopeNames } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
-import { RecentMap } from '@selvedge/service-kit/tokens'
 import type { Changes } from '../changes/changes.ts'
 
 /** Whether tokens are bound to a key of the caller (RFC 9449): never, where the request has a proof, or always. */
@@ -55,19 +54,14 @@ const cliProject: Project = {
 }
 
 export function createProjects(store: SqlStore, clock: Clock, changes: Changes): Projects {
-  const recent = new RecentMap<string, Project>(10_000)
-  changes.on('project', (clientId) => recent.delete(clientId))
+  const cache = changes.cache<Project>({ topic: 'project', limit: 10_000, read })
 
-  async function find(clientId: string): Promise<Project | undefined> {
-    if (clientId === cliClientId) return cliProject
-    const known = recent.get(clientId)
-    if (known) return known
+  async function read(clientId: string): Promise<Project | undefined> {
     const rows = await store.run(sql`SELECT * FROM projects WHERE client_id = ${clientId}`)
-    if (!rows[0]) return undefined
-    const project = toProject(rows[0])
-    recent.set(clientId, project)
-    return project
+    return rows[0] && toProject(rows[0])
   }
+
+  const find = async (clientId: string) => (clientId === cliClientId ? cliProject : cache.find(clientId))
 
   return {
     find,

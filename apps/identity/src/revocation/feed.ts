@@ -33,12 +33,16 @@ export function addRevocationsEndpoint(
     if (made && made.of === of && now - made.at < times.again) return made
     const revoked: string[] = []
     const notBefore: Record<string, number> = {}
-    for (const { kind, subject, notBefore: before } of of) {
+    const epochs: Record<string, number> = {}
+    for (const { kind, subject, notBefore: before, epoch } of of) {
       const entry = revocationEntry(kind, subject)
       if (kind === 'id') revoked.push(entry)
-      else notBefore[entry] = before
+      else {
+        notBefore[entry] = before
+        epochs[entry] = epoch
+      }
     }
-    const content = { revoked, not_before: notBefore }
+    const content = { revoked, not_before: notBefore, epochs }
     const claims: RevocationsClaims = {
       iss: issuer(),
       sub: issuer(),

@@ -7,8 +7,10 @@ import type { Changes, Topic } from '../changes/changes.ts'
 export interface Revocation {
   readonly kind: RevocationKind
   readonly subject: string
-  /** Unix second before which tokens of the subject must not have been issued. */
+  /** Unix second before which tokens of the subject must not have been issued, if they have no epoch. */
   readonly notBefore: number
+  /** Number of the change that revoked them. */
+  readonly epoch: number
 }
 
 export interface Revocations {
@@ -17,7 +19,8 @@ export interface Revocations {
   /** Revokes one token, or all that came from one sign-in. @param endsAt Unix second at which the last of them ends by itself */
   revokeId(id: string, endsAt: number): Promise<void>
   /**
-   * Revokes every token of an account, node or client that was issued until now; those issued after this returns are good.
+   * Revokes every token of an account, node or client that was issued until now; those issued after this returns are valid.
+   * No clock plays a part: tokens carry the number of the newest change that their issuer knew.
    *
    * @param more statements of the same transaction, and what they change
    */
@@ -56,24 +59,31 @@ export async function openRevocations(
   changes: Changes,
   longestLife: number,
 ): Promise<Revocations> {
-  const known = new Map<string, Revocation & { readonly expiresAt: number }>()
+  type Entry = Revocation & { readonly expiresAt: number }
   let list: readonly Revocation[] | undefined
   const keyOf = (kind: RevocationKind, subject: string) => `${kind}:${subject}`
-  const before = (kind: RevocationKind, subject: string) => known.get(keyOf(kind, subject))?.notBefore
-
-  function take(row: Row): void {
-    const { kind, subject, not_before: notBefore, expires_at: expiresAt } = row as never
-    known.set(keyOf(kind, subject), { kind, subject, notBefore, expiresAt })
-    list = undefined
-  }
-
-  for (const row of await store.run(sql`SELECT * FROM revocations WHERE expires_at > ${clock.now()}`))
-    take(row)
-  changes.on('revocation', async (key) => {
-    const [kind = '', subject = ''] = key.split(/:(.*)/s)
-    const rows = await store.run(sql`SELECT * FROM revocations WHERE kind = ${kind} AND subject = ${subject}`)
-    for (const row of rows) take(row)
+  const known = await changes.copy<Entry>({
+    topic: 'revocation',
+    async readAll() {
+      const rows = await store.run(sql`SELECT * FROM revocations`)
+      return new Map(rows.map(toEntry).map((entry) => [keyOf(entry.kind, entry.subject), entry]))
+    },
+    async read(key) {
+      const [kind = '', subject = ''] = key.split(/:(.*)/s)
+      const rows = await store.run(
+        sql`SELECT * FROM revocations WHERE kind = ${kind} AND subject = ${subject}`,
+      )
+      return rows[0] && toEntry(rows[0])
+    },
+    onChange() {
+      list = undefined
+    },
   })
+
+  function toEntry(row: Row): Entry {
+    const { kind, subject, not_before: notBefore, epoch, expires_at: expiresAt } = row as never
+    return { kind, subject, notBefore, epoch, expiresAt }
+  }
 
   function statements(
     kind: RevocationKind,
@@ -82,40 +92,42 @@ export async function openRevocations(
     expiresAt: number,
   ): Statement[] {
     return [
-      sql`INSERT INTO revocations VALUES (${kind}, ${subject}, ${notBefore}, ${expiresAt})
-        ON CONFLICT (kind, subject) DO UPDATE SET not_before = excluded.not_before, expires_at = excluded.expires_at`,
+      sql`INSERT INTO revocations (kind, subject, not_before, expires_at, epoch)
+        SELECT CAST(${kind} AS TEXT), CAST(${subject} AS TEXT), CAST(${notBefore} AS BIGINT), CAST(${expiresAt} AS BIGINT), value
+        FROM counters WHERE name = 'changes'
+        ON CONFLICT (kind, subject) DO UPDATE SET not_before = excluded.not_before, expires_at = excluded.expires_at,
+          epoch = excluded.epoch`,
       sql`DELETE FROM revocations WHERE expires_at <= ${clock.now()}`,
     ]
   }
 
   return {
     reasonFor(claims, clientId) {
-      if (known.size === 0) return undefined
-      return findRevocation(clientId === undefined ? claims : { ...claims, client_id: clientId }, before)
+      if (known.all().size === 0) return undefined
+      const whole = clientId === undefined ? claims : { ...claims, client_id: clientId }
+      return findRevocation(whole, (kind, subject) => known.get(keyOf(kind, subject)))
     },
     async revokeId(id, endsAt) {
       const made = statements('id', id, 0, (endsAt + 60) * 1000)
       await changes.commit(made, [['revocation', keyOf('id', id)]])
     },
     async revokeAll(kind, subject, more = { statements: [], noted: [] }) {
-      // Times of issue are whole seconds: this one has to be over before a new token can be told from an old one.
+      // For tokens without an epoch: their times of issue are whole seconds.
       const notBefore = seconds(clock) + 1
       const made = [
         ...endings[kind](subject, clock.now()),
         ...statements(kind, subject, notBefore, (notBefore + longestLife) * 1000),
       ]
-      const rows = await changes.commit(
+      return changes.commit(
         [...more.statements, ...made],
         [['revocation', keyOf(kind, subject)], ...more.noted],
       )
-      await new Promise((resolve) => setTimeout(resolve, Math.max(0, notBefore * 1000 - clock.now())))
-      return rows
     },
     current() {
       if (!list) {
         const now = clock.now()
-        for (const [key, { expiresAt }] of known) if (expiresAt <= now) known.delete(key)
-        list = [...known.values()]
+        known.prune(({ expiresAt }) => expiresAt <= now)
+        list = [...known.all().values()]
       }
       return list
     },

@@ -24,6 +24,7 @@ const storedList = z.object({
   etag: z.string(),
   revoked: z.array(z.string()),
   not_before: z.record(z.string(), z.number()),
+  epochs: z.record(z.string(), z.number()).default({}),
 })
 const stored = z.object({ lists: z.record(z.string(), storedList) })
 type StoredList = z.infer<typeof storedList>
@@ -97,6 +98,8 @@ export function createRevocations(parts: RevocationsParts): Revocations {
     return { checkedAt, issuedAt: times.length === 0 ? null : isoTime(Math.min(...times) * 1000) }
   }
 
+  const ownEnding = (list?: StoredList) => `${list?.not_before[ownEntry]} ${list?.epochs[ownEntry]}`
+
   async function look({ issuer, client }: RevocationsParts['issuers'][number]): Promise<boolean> {
     const held = live.get(issuer)?.list
     try {
@@ -118,14 +121,21 @@ export function createRevocations(parts: RevocationsParts): Revocations {
 
   async function take(
     issuer: string,
-    { iat, seq, revoked, not_before }: RevocationsClaims,
+    { iat, seq, revoked, not_before, epochs = {} }: RevocationsClaims,
     etag: string,
   ): Promise<void> {
-    const list: StoredList = { iat, seq, etag, revoked: [...revoked], not_before: { ...not_before } }
-    const before = live.get(issuer)?.list.not_before[ownEntry]
+    const list: StoredList = {
+      iat,
+      seq,
+      etag,
+      revoked: [...revoked],
+      not_before: { ...not_before },
+      epochs: { ...epochs },
+    }
+    const before = ownEnding(live.get(issuer)?.list)
     live.set(issuer, liven(list))
     await store.update((value) => ({ lists: { ...value.lists, [issuer]: list } }))
-    if (list.not_before[ownEntry] !== before) parts.onOwnNode()
+    if (ownEnding(list) !== before) parts.onOwnNode()
   }
 
   async function run(): Promise<void> {
@@ -159,7 +169,9 @@ export function createRevocations(parts: RevocationsParts): Revocations {
       }
       return findRevocation(claims, (kind, subject) => {
         const entry = entryOf(kind, subject)
-        return kind === 'id' ? (own.revoked.has(entry) ? 0 : undefined) : own.list.not_before[entry]
+        if (kind === 'id') return own.revoked.has(entry) ? { notBefore: 0 } : undefined
+        const notBefore = own.list.not_before[entry]
+        return notBefore === undefined ? undefined : { notBefore, epoch: own.list.epochs[entry] }
       })
     },
     status: () => status,

@@ -35,7 +35,8 @@ export const oauthErrors = {
   unsupported_token_type: { status: 400, meaning: 'The service issues no tokens of this kind.' },
   temporarily_unavailable: {
     status: 429,
-    meaning: 'Too many requests; the Retry-After header says after how many seconds to come back.',
+    meaning:
+      'Too many requests, or with status 503: the service cannot decide now. The Retry-After header says after how many seconds to try again.',
   },
   not_found: { status: 404, meaning: 'There is no such thing, or it is not for the account of the token.' },
   server_error: { status: 500, meaning: 'The service failed; its log has the cause.' },
@@ -49,16 +50,16 @@ export class OAuthError extends Error {
   readonly code: OAuthErrorCode
   /** Seconds after which the same request may succeed. */
   readonly retryAfter: number | undefined
+  readonly status: number
+  /** @param options `status`: the HTTP status, if it is not that of the table */
   constructor(
     code: OAuthErrorCode,
     description: string,
-    options?: { readonly cause?: unknown; readonly retryAfter?: number },
+    options?: { readonly cause?: unknown; readonly retryAfter?: number; readonly status?: number },
   ) {
     super(description, options)
     this.code = code
     this.retryAfter = options?.retryAfter
-  }
-  get status(): number {
-    return oauthErrors[this.code].status
+    this.status = options?.status ?? oauthErrors[code].status
   }
 }

@@ -15,6 +15,11 @@ export interface BaseClaims {
   readonly exp: number
   readonly nbf?: number
   readonly jti: string
+  /**
+   * Number of the newest change that the identity service knew when it signed. "Revoke all" of an account, node or client
+   * reaches every token with a smaller number than its own, whatever the clocks showed.
+   */
+  readonly epoch?: number
 }
 
 /** Made on the account page or by a sign-in from a terminal: a person's word to a project. */
@@ -138,19 +143,24 @@ export interface RevocationsClaims extends BaseClaims {
   readonly revoked: readonly string[]
   /** Accounts, nodes and clients, each with the Unix second before which its tokens must not have been issued. */
   readonly not_before: Readonly<Record<string, number>>
+  /** The same subjects, each with the number below which a token's `epoch` must not be. For tokens that have one, it decides. */
+  readonly epochs?: Readonly<Record<string, number>>
 }
+
+const holdsNumbers = (values: object) => Object.values(values).every((each) => Number.isSafeInteger(each))
 
 export const revocationsProfile: TokenProfile<RevocationsClaims> = {
   label: 'list of revoked tokens',
   typ: 'revocations+jwt',
   maxLifetime: 31 * 86_400,
-  check({ seq, revoked, not_before }) {
+  check({ seq, revoked, not_before, epochs = {} }) {
     if (!Number.isSafeInteger(seq)) return 'claim "seq" is not a whole number'
     if (!Array.isArray(revoked) || !revoked.every((each) => typeof each === 'string'))
       return 'claim "revoked" is not a list of texts'
     if (typeof not_before !== 'object' || not_before === null) return 'claim "not_before" is not an object'
-    const times = Object.values(not_before as object)
-    return times.every((each) => Number.isSafeInteger(each)) ? undefined : 'claim "not_before" holds no times'
+    if (!holdsNumbers(not_before)) return 'claim "not_before" holds no times'
+    if (typeof epochs !== 'object' || epochs === null) return 'claim "epochs" is not an object'
+    return holdsNumbers(epochs) ? undefined : 'claim "epochs" holds no numbers'
   },
 }
 

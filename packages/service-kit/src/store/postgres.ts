@@ -139,10 +139,15 @@ async function inTransaction(
 /** A statement with a name under which each connection has it prepared. */
 function createPrepare(): (statement: Statement) => QueryConfig {
   const names = new Map<string, string>()
-  return ({ sql: text, values }) => {
+  return ({ sql: text, values, timeoutMs }) => {
     let name = names.get(text)
     if (name === undefined && names.size < maxPrepared) names.set(text, (name = `s${names.size}`))
-    return { text: toDollars(text), values: [...values], ...(name !== undefined && { name }) }
+    return {
+      text: toDollars(text),
+      values: [...values],
+      ...(name !== undefined && { name }),
+      ...(timeoutMs !== undefined && { query_timeout: timeoutMs }),
+    }
   }
 }
 

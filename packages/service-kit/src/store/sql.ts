@@ -8,6 +8,8 @@ export type Row = Readonly<Record<string, SqlValue>>
 export interface Statement {
   readonly sql: string
   readonly values: readonly SqlValue[]
+  /** Milliseconds for the answer of a database elsewhere; absent: 30 s. */
+  readonly timeoutMs?: number
 }
 
 /** A statement from a template: `sql\`SELECT * FROM nodes WHERE node_id = ${id}\``. */

@@ -7,25 +7,42 @@ export type RevocationKind = 'id' | 'account' | 'node' | 'client'
 export interface RevocableClaims {
   readonly jti: string
   readonly iat: number
+  /** Number of the newest change that the issuer knew; absent in tokens from before there was one. */
+  readonly epoch?: number
   readonly sid?: string
   readonly account_id?: string
   readonly node_id?: string
   readonly client_id?: string
 }
 
+/** What a subject's tokens must not be older than. */
+export interface Ending {
+  /** Number of the change that revoked them: it needs no clock. Absent in lists from before there was one. */
+  readonly epoch?: number | undefined
+  /** Unix second, for tokens without an epoch. */
+  readonly notBefore: number
+}
+
+/** Whether a token was issued before an ending. A number decides wherever there is one: clocks jump and differ. */
+const isBefore = ({ iat, epoch }: RevocableClaims, ending: Ending): boolean =>
+  epoch !== undefined && ending.epoch !== undefined ? epoch < ending.epoch : iat < ending.notBefore
+
 /**
  * Whether a token was revoked, and by what, in words.
  *
- * @param before Unix second before which tokens of a subject must not have been issued; undefined where nothing is known of it
+ * @param endingOf what is known of a token, a sign-in, an account, a node or a client; undefined: it was not revoked
  */
 export function findRevocation(
-  { jti, iat, sid, account_id, node_id, client_id }: RevocableClaims,
-  before: (kind: RevocationKind, subject: string) => number | undefined,
+  claims: RevocableClaims,
+  endingOf: (kind: RevocationKind, subject: string) => Ending | undefined,
 ): string | undefined {
-  if (before('id', jti) !== undefined) return 'it was revoked'
-  if (sid !== undefined && before('id', sid) !== undefined) return 'the sign-in that it came from was revoked'
-  const ends = (kind: RevocationKind, subject: string | undefined) =>
-    subject !== undefined && iat < (before(kind, subject) ?? 0)
+  const { jti, sid, account_id, node_id, client_id } = claims
+  if (endingOf('id', jti)) return 'it was revoked'
+  if (sid !== undefined && endingOf('id', sid)) return 'the sign-in that it came from was revoked'
+  const ends = (kind: RevocationKind, subject: string | undefined) => {
+    const ending = subject === undefined ? undefined : endingOf(kind, subject)
+    return ending !== undefined && isBefore(claims, ending)
+  }
   if (ends('account', account_id)) return 'its account revoked all tokens of that time'
   if (ends('node', node_id)) return 'its node was blocked or removed after it was issued'
   if (ends('client', client_id)) return 'its project was turned off or removed after it was issued'

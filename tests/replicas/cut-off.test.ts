@@ -1,0 +1,106 @@
+/** A replica that cannot see what the others change decides nothing: it refuses, says so, and learns all of it afterwards. */
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { adminOf, createDeveloper, runtimeOf } from '../harness/flow.ts'
+import { type FreezingProxy, startFreezingProxy } from '../harness/freezing-proxy.ts'
+import { needs } from '../harness/installed.ts'
+import { post } from '../harness/oauth.ts'
+import { type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
+import { type Replicas, startReplicas } from '../harness/replicas.ts'
+
+describe('a replica that is cut from PostgreSQL', needs('postgres'), () => {
+  let replicas: Replicas
+  let proxy: FreezingProxy
+  let runtime: Program
+  let edgeToken: string
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>
+
+  beforeAll(async () => {
+    replicas = await startReplicas(['--limits.address=1000000'], async (index, database) => {
+      if (index === 0) return database
+      const url = new URL(database)
+      proxy = await startFreezingProxy(Number(url.port))
+      url.port = String(proxy.port)
+      return url.href
+    })
+    folder = await temporaryFolder()
+    runtime = await startProgram('runtime', {
+      SELVEDGE_STATE: folder.path,
+      SELVEDGE_RUNTIME_PORT: '0',
+      SELVEDGE_IDENTITY_URL: replicas.url,
+    })
+    // Before the cut: the runtime goes through the balancer.
+    edgeToken = (await runtimeOf({ runtime }).getEdgeIdToken()).id_token
+  })
+  afterAll(async () => {
+    await runtime.stop()
+    await folder.remove()
+    proxy.stop()
+    await replicas.stop()
+  })
+
+  const connected = () => replicas.all[0].url
+  const cut = () => replicas.all[1].url
+
+  const admin = () => adminOf(replicas.all[0].state)
+  const newDeveloper = () => createDeveloper(replicas.all[0].state)
+  const exchange = async (url: string, { clientId, idToken }: { clientId: string; idToken: string }) =>
+    post(`${url}/token`, {
+      grant_type: 'id_token_signin',
+      client_id: clientId,
+      id_token: idToken,
+      edge_id_token: edgeToken,
+      scope: 'openid edge:mcm',
+    })
+  const introspect = (url: string, { clientId, idToken }: { clientId: string; idToken: string }) =>
+    post(`${url}/introspect`, { client_id: clientId, token: idToken })
+  const health = async (url: string) => (await fetch(`${url}/healthz`)).status
+  async function until(check: () => Promise<boolean>): Promise<void> {
+    for (let tries = 0; tries < 600; tries++) {
+      if (await check()) return
+      await pause(50)
+    }
+    throw new Error('it never came to be so')
+  }
+
+  it('refuses with 503 and Retry-After, fails its health check, and knows the revocation when it is back', async () => {
+    const developer = await newDeveloper()
+    for (const url of [connected(), cut()]) {
+      expect((await exchange(url, developer)).status).toBe(200)
+      expect((await introspect(url, developer)).body.active).toBe(true)
+    }
+    proxy.freeze()
+    await admin()['token.developer.revoke']({ jti: developer.jti })
+    await until(async () => (await introspect(cut(), developer)).status === 503)
+    expect([await health(connected()), await health(cut())]).toEqual([200, 503])
+    for (const answer of [await introspect(cut(), developer), await exchange(cut(), developer)]) {
+      expect(answer.status).toBe(503)
+      expect(answer.body.error).toBe('temporarily_unavailable')
+      expect(answer.headers.get('retry-after')).toBe('1')
+    }
+    proxy.thaw()
+    await until(async () => (await health(cut())) === 200)
+    expect((await introspect(cut(), developer)).body).toEqual({ active: false })
+    expect((await exchange(cut(), developer)).status).toBe(400)
+  })
+
+  it('learns what it missed even if the notes of the changes are gone', async () => {
+    const developers = [await newDeveloper(), await newDeveloper()]
+    for (const each of developers) expect((await exchange(cut(), each)).status).toBe(200)
+    proxy.freeze()
+    await admin()['token.developer.revoke']({ jti: developers[0]!.jti })
+    await admin()['project.disable']({ clientId: developers[1]!.clientId })
+    await until(async () => (await introspect(cut(), developers[0]!)).status === 503)
+    // Notes are removed after an hour; a machine that slept longer finds none.
+    const database = new pg.Client(replicas.database)
+    await database.connect()
+    await database.query('DELETE FROM changes')
+    await database.end()
+    proxy.thaw()
+    await until(async () => (await health(cut())) === 200)
+    expect((await introspect(cut(), developers[0]!)).body).toEqual({ active: false })
+    expect((await exchange(cut(), developers[0]!)).status).toBe(400)
+    expect((await exchange(cut(), developers[1]!)).body.error).toBe('invalid_client')
+  })
+})
