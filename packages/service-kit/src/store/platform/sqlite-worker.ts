@@ -2,18 +2,17 @@
  * The thread that owns the database file. Jobs that arrive together are committed together: one fsync for all of them, a
  * savepoint for each, so that one that fails takes no other with it.
  */
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { newerVersion, type Row } from '../sql.ts'
+import type { Row } from '../sql.ts'
 import type { Job, JobResult, WorkerSettings } from '../sqlite.ts'
+import { openDatabase } from './open-database.ts'
 
 /** Most jobs in one commit: bounds how long the first of them waits. */
 const maxJobs = 500
 
 const { path, migrations } = workerData as WorkerSettings
-const database = new DatabaseSync(path, { timeout: 5000 })
-database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
-migrate()
+const database = openDatabase(path, migrations)
 
 const prepared = new Map<string, StatementSync>()
 const port = parentPort!
@@ -31,14 +30,6 @@ port.on('message', (message: Job | 'close') => {
   port.close()
 })
 port.postMessage('ready')
-
-function migrate(): void {
-  const { user_version: done } = database.prepare('PRAGMA user_version').get() as { user_version: number }
-  if (done > migrations.length) throw newerVersion(done, migrations.length)
-  for (let step = done; step < migrations.length; step++) {
-    database.exec(`BEGIN IMMEDIATE; ${migrations[step]}; PRAGMA user_version = ${step + 1}; COMMIT`)
-  }
-}
 
 function commit(jobs: readonly Job[]): JobResult[] {
   try {
