@@ -209,9 +209,11 @@ describe('a hostile host on the local network', needs('ip', 'networks', 'perl'),
     running.push(blocker)
     await once(blocker.stdout, 'data')
     await all.restart('bob')
-    await setTimeout(3000)
+    const notices = async () => (await all.devices.bob!.client.getMe()).notices.map(({ reason }) => reason)
+    await expect.poll(notices, { timeout: 30_000 }).toContain('link_local_unavailable')
     blocker.kill('SIGKILL')
     await expect.poll(() => all.picture('bob'), { timeout: 30_000 }).toContain('ann online ann 10.78.1.1')
+    expect(await notices()).not.toContain('link_local_unavailable')
   }, 60_000)
 
   it('finds a host with two interfaces on one network in no conflict with itself', async () => {

@@ -137,11 +137,11 @@ describe('recorded receivers', () => {
         .poll(() => discovery.lastFix(nodeId, token).catch(() => undefined), { timeout: 20_000 })
         .toMatchObject({ source: 'gpsd' })
       await endFakes()
-      await expect.poll(() => program.errors(), { timeout: 20_000 }).toContain('the receiver gives no fixes')
+      const notices = async () =>
+        (await runtimeOf({ runtime: program }).getMe()).notices.map(({ reason }) => reason)
+      await expect.poll(notices, { timeout: 20_000 }).toEqual(['receiver_unavailable'])
       await fakeReceiver('garmin-10x', port)
-      await expect
-        .poll(() => program.errors(), { timeout: 20_000 })
-        .toContain('the receiver gives fixes again')
+      await expect.poll(notices, { timeout: 20_000 }).toEqual([])
     },
   )
 

@@ -116,8 +116,11 @@ describe('one that ends by itself', () => {
     expect(history.at(-1)).toMatchObject({ event: 'failed', by: null })
     expect(history.filter(({ event }) => event === 'restarted')).toHaveLength(5)
     expect((await services.call(basePath)).status).toBe(503)
+    const notices = async () => (await services.runtime().getMe()).notices.map(({ reason }) => reason)
+    expect(await notices()).toContain('container_failed')
     await services.restart()
     expect((await find(id)).state).toBe('failed')
+    expect(await notices()).toContain('container_failed')
   })
 
   it('runs once more when it is deployed again', async () => {
@@ -127,6 +130,8 @@ describe('one that ends by itself', () => {
       restarts: 0,
       text: 'mended',
     })
+    const { notices } = await services.runtime().getMe()
+    expect(notices.map(({ reason }) => reason)).not.toContain('container_failed')
   })
 })
 

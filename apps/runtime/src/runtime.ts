@@ -127,6 +127,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     now: clock.now,
     isTimeTrusted: () => clock.state() === 'trusted',
     log,
+    notices,
   })
   const lastKnown = createLastKnown(join(folder, 'nodes'))
   const nodes = createNodes({
@@ -156,6 +157,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   })
   const revocations = createRevocations({
     ...shared,
+    notices,
     store: lists,
     nodeId,
     issuers: issuers.map((issuer) => ({ issuer, client: identityTo(issuer) })),
@@ -190,6 +192,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     nodeId,
     clock,
     log,
+    notices,
     authorize,
     nonce: dpop.nonce,
     onChange: tellServices,
@@ -284,7 +287,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   revocations.start()
   publisher.resume()
   linkLocal.start()
-  const unfollow = followReceiver(config['gps.source'], gps, log)
+  const unfollow = followReceiver(config['gps.source'], gps, log, notices)
   inBackground('containers.resume', containers.resume())
   const lookForKeys = setInterval(safely('cloud.contact', contact.wake), keysInterval)
 

@@ -9,9 +9,11 @@ import type { Log } from '@selvedge/service-kit/log'
 import { openDocument } from '@selvedge/service-kit/store'
 import type { RuntimeConfig } from './config.ts'
 import { type Containers, createContainers } from './containers/containers.ts'
+import { createFailedNotice } from './containers/failed-notice.ts'
 import { createContainerStorage } from './containers/storage.ts'
 import { noDeployments, readDeployments } from './deployments/deployments.ts'
 import type { Engine, EngineReport } from './engines/engine.ts'
+import { withNotice } from './engines/engine-notice.ts'
 import { createFunctionEngine } from './engines/function/function-engine.ts'
 import { createOciEngine } from './engines/oci/oci-engine.ts'
 import { createAdmit } from './gateway/admit.ts'
@@ -22,6 +24,7 @@ import { createServiceIdentity } from './gateway/service-identity.ts'
 import { openBlobs } from './images/blobs.ts'
 import { type Images, openImages } from './images/images.ts'
 import { mcmRoutes } from './mcm/routes.ts'
+import type { Notices } from './node/notices.ts'
 import { createRest, type Routes } from './rest/rest.ts'
 import type { Authorize } from './tokens/authorize.ts'
 
@@ -43,6 +46,7 @@ export interface ServicesParts {
   readonly nodeId: string
   readonly clock: Clock
   readonly log: Log
+  readonly notices: Notices
   readonly authorize: Authorize
   /** The next DPoP nonce. */
   readonly nonce: () => string
@@ -64,7 +68,7 @@ const functionProgram = fileURLToPath(
 )
 
 export async function openServices(parts: ServicesParts): Promise<Services> {
-  const { config, folder, nodeId, clock, log, authorize } = parts
+  const { config, folder, nodeId, clock, log, notices, authorize } = parts
   const store = await openDocument(join(folder, 'deployments'), noDeployments, readDeployments)
   const onInternalError = (cause: unknown): string => {
     const errorId = randomUUID()
@@ -74,9 +78,19 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
 
   const blobs = await openBlobs(join(folder, 'images'))
   const engines: Record<'function' | 'oci', Engine> = {
-    function: createFunctionEngine({ state: folder, program: functionProgram, blobs }),
-    oci: createOciEngine({ state: folder, socket: config['oci.socket'], blobs }),
+    function: withNotice(
+      createFunctionEngine({ state: folder, program: functionProgram, blobs }),
+      'function_engine_unavailable',
+      notices,
+    ),
+    oci: withNotice(
+      createOciEngine({ state: folder, socket: config['oci.socket'], blobs }),
+      'oci_engine_unavailable',
+      notices,
+    ),
   }
+  const noteFailed = createFailedNotice(store, notices, parts.accountId)
+  noteFailed()
   const images = await openImages({
     folder: join(folder, 'images'),
     blobs,
@@ -131,9 +145,12 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
     accountId: parts.accountId,
     onChange: () => {
       routes.refresh()
+      noteFailed()
       parts.onChange()
       images.sweep().catch((cause) => log.warn('what images left could not be removed', { cause }))
     },
+    onFailed: noteFailed,
+    onNotRecovered: (details) => notices.raise('recovery_failed', details),
   })
   routes.follow(containers)
   const rest = createRest({ authorize, nonce: parts.nonce, onInternalError }, [

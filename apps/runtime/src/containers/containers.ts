@@ -74,6 +74,10 @@ export interface ContainerParts {
   readonly accountId: () => string
   /** Called when containers came, changed or went: routes are others, and images may have lost their last user. */
   readonly onChange: () => void
+  /** Called when a container was given up. */
+  readonly onFailed: () => void
+  /** Called when something of an earlier run could not be removed; it is tried again at the next start. */
+  readonly onNotRecovered: (details: object) => void
 }
 
 /** Milliseconds between two looks at what is idle or unwell. */
@@ -90,7 +94,7 @@ export function createContainers(parts: ContainerParts): Containers {
   const { store, engines, storage, clock, log } = parts
   const entries = new Map<string, Entry>()
   const now = () => performance.now()
-  const history = createHistory({ store, clock, log })
+  const history = createHistory({ store, clock, log, onFailed: parts.onFailed })
   const { item, change } = history
   let isClosing = false
   let ticking: NodeJS.Timeout | undefined
@@ -385,17 +389,15 @@ export function createContainers(parts: ContainerParts): Containers {
         ])) {
           await engines[kind]
             .recover(running, digests)
-            .catch((cause) => log.warn('what an earlier run left could not be looked at', { kind, cause }))
+            .catch((cause) => parts.onNotRecovered({ kind, cause }))
         }
         for (const [id, kind] of Object.entries(store.value.leaving))
-          await removeData(id, kind).catch((cause) =>
-            log.warn('the data of a container could not be removed', { id, cause }),
-          )
+          await removeData(id, kind).catch((cause) => parts.onNotRecovered({ id, cause }))
         if (isClosing) return
         for (const [id, container] of all) if (mayRun(container)) serviceOf(id, container).resume()
       }
       const done = run()
-        .catch((cause) => log.error('containers could not be brought back', { cause }))
+        .catch((cause) => parts.onNotRecovered({ cause }))
         .finally(() => {
           resuming = undefined
         })

@@ -1,4 +1,5 @@
 import { RpcError } from '@selvedge/protocol'
+import { isShortage } from '../engines/shortage.ts'
 
 /** Reasons of failures that are the container's own: its image, its program, its health. */
 const ownReasons = new Set<string>([
@@ -9,8 +10,6 @@ const ownReasons = new Set<string>([
   'signature_invalid',
   'unsupported_image',
 ])
-/** What the system answers when the device lacks something: descriptors, processes, memory, disk. */
-const scarcity = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM', 'ENOSPC', 'EDQUOT', 'EIO', 'EROFS'])
 
 /**
  * Whether a start failed for a reason of the device, which passes, and not of the container. Such a start is tried again, and
@@ -18,7 +17,7 @@ const scarcity = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM', 'ENOSPC', 'EDQ
  */
 export function isOfDevice(cause: unknown): boolean {
   for (let each = cause, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth++) {
-    if (scarcity.has((each as NodeJS.ErrnoException).code ?? '')) return true
+    if (isShortage((each as NodeJS.ErrnoException).code)) return true
   }
   return !(cause instanceof RpcError && ownReasons.has(cause.reason))
 }

@@ -33,6 +33,8 @@ export function createHistory(parts: {
   readonly store: DeploymentStore
   readonly clock: Clock
   readonly log: Log
+  /** Called when a container was given up. */
+  readonly onFailed: () => void
 }): History {
   const { store, clock, log } = parts
 
@@ -75,6 +77,7 @@ export function createHistory(parts: {
       store
         .update(apply)
         .catch((cause) => log.error('what became of a container could not be kept', { id, cause }))
+      parts.onFailed()
     },
     of: (id) => store.value.history[id]?.map(({ at, ...rest }) => ({ time: isoTime(at), ...rest })),
   }

@@ -2,6 +2,7 @@
 import { follow, parseSource } from '@selvedge/geo/receivers'
 import { ConfigError } from '@selvedge/service-kit/config'
 import type { Log } from '@selvedge/service-kit/log'
+import type { Notices } from '../node/notices.ts'
 import type { Gps } from './gps.ts'
 
 /** Milliseconds until a receiver that is away is tried again. */
@@ -12,7 +13,7 @@ const again = 5000
  * @returns what ends it
  * @throws ConfigError
  */
-export function followReceiver(source: string, gps: Gps, log: Log): () => void {
+export function followReceiver(source: string, gps: Gps, log: Log, notices: Notices): () => void {
   if (source === '') return () => undefined
   const parsed = parseSource(source)
   if (!parsed) {
@@ -20,7 +21,6 @@ export function followReceiver(source: string, gps: Gps, log: Log): () => void {
       `gps.source is ${JSON.stringify(source)}; expected gpsd://host:port, or nmea: and the path of a device or a file`,
     )
   }
-  let told: string | undefined
   return follow(parsed, {
     again,
     onReading: (reading) =>
@@ -28,10 +28,11 @@ export function followReceiver(source: string, gps: Gps, log: Log): () => void {
         .observe(reading, parsed.kind)
         .catch((cause) => log.error('a fix could not be kept', { cause })),
     onTrouble(reason) {
-      // Once for each reason: the receiver is tried every few seconds.
-      if (reason !== undefined && reason !== told) log.warn('the receiver gives no fixes', { source, reason })
-      if (reason === undefined && told !== undefined) log.info('the receiver gives fixes again', { source })
-      told = reason
+      if (reason !== undefined) notices.raise('receiver_unavailable', { source, why: reason })
+      else if (notices.has('receiver_unavailable')) {
+        notices.clear('receiver_unavailable')
+        log.info('the receiver gives positions again', { source })
+      }
     },
   }).stop
 }

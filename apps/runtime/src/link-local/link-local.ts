@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { NodeRecord } from '@selvedge/protocol'
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
+import type { Notices } from '../node/notices.ts'
 import { readTxt, type Statement, sealKeyOf, serviceType, writeTxt } from './announcement.ts'
 import { createBrowser } from './browser.ts'
 import type { Trouble } from './link-socket.ts'
@@ -28,6 +29,7 @@ export interface LinkLocalParts {
   readonly now: () => number
   readonly isTimeTrusted: () => boolean
   readonly log: Log
+  readonly notices: Notices
 }
 
 export interface LinkLocal {
@@ -51,7 +53,7 @@ const times = {
 const warnAfter = 3
 
 export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
-  const { nodeId, log } = parts
+  const { nodeId, log, notices } = parts
   const run = randomUUID()
   let networks: readonly Network[] = []
   /** Exists while there are networks. */
@@ -62,6 +64,8 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
   let turn = Promise.resolve()
   let lastFailure = ''
   let isClosed = false
+  /** Networks with a socket that failed again and again. */
+  const troubled = new Set<string>()
 
   const trustedNow = () => (parts.isTimeTrusted() ? parts.now() : 0)
   const browser = createBrowser(type, (strings, from) =>
@@ -83,6 +87,11 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
     const key = sealKey()
     const { addresses: hosts } = network
     return writeTxt({ nodeId, ...parts.statement(), hosts, at: trustedNow(), run, isLeaving }, key)
+  }
+
+  function recovered(network: string): void {
+    troubled.delete(network)
+    if (troubled.size === 0) notices.clear('link_local_unavailable')
   }
 
   /** One after the other: an interface may come and go within a second. */
@@ -109,6 +118,7 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
     const leaving = own
     own = undefined
     networks = []
+    for (const each of [...troubled]) recovered(each)
     isLeaving = true
     leaving?.responder.close()
     isLeaving = false
@@ -161,6 +171,7 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
         responder.receive(message, origin)
       },
       onReady(network) {
+        recovered(network.name)
         ask(network)
         responder.greet(network)
       },
@@ -169,12 +180,11 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
   }
 
   function report({ cause, failures, ...fields }: Trouble): void {
-    const write = failures === warnAfter ? log.warn : log.debug
-    write('link-local discovery cannot use a network; it is tried again', {
-      ...fields,
-      failures,
-      reason: cause.message,
-    })
+    const details = { ...fields, failures, why: cause.message }
+    log.debug('link-local discovery cannot use a network; it is tried again', details)
+    if (failures < warnAfter) return
+    troubled.add(fields.network)
+    notices.raise('link_local_unavailable', details)
   }
 
   const restate = () => inTurn(async () => own?.responder.announce())

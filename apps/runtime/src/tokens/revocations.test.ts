@@ -8,6 +8,7 @@ import type { AccessClaims } from '@selvedge/protocol/tokens'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { createTokenVerifier, revocationEntry, signJws } from '@selvedge/service-kit/tokens'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createNotices, type Notices } from '../node/notices.ts'
 import { createRevocations, openLists, type Revocations } from './revocations.ts'
 
 const issuer = 'https://identity.example'
@@ -71,12 +72,13 @@ let list: string | 'unchanged'
 let asked: number
 let ownNode: number
 let revocations: Revocations
+let notices: Notices
 const open = async () =>
   createRevocations({
     store: await openLists(folder),
     nodeId,
     clock,
-    log: createMemoryLog(),
+    notices,
     issuers: [
       {
         issuer,
@@ -107,6 +109,7 @@ beforeEach(async () => {
   list = listOf({})
   asked = 0
   ownNode = 0
+  notices = createNotices(clock, createMemoryLog())
   revocations = await open()
 })
 afterEach(async () => {
@@ -163,4 +166,16 @@ it('a list that speaks of this very node is told, once', async () => {
   await look(spoken)
   await look('unchanged')
   expect(ownNode).toBe(1)
+})
+
+it('shows a notice from a list that it does not accept until it accepts one', async () => {
+  const shown = () => notices.list().map(({ reason }) => reason)
+  await look(listOf({ seq: 5 }))
+  expect(shown()).toEqual([])
+  await look('no.list.at-all')
+  expect(shown()).toEqual(['revocations_refused'])
+  await look('unchanged')
+  expect(shown()).toEqual([])
+  await look(listOf({ seq: 4 }))
+  expect(shown()).toEqual(['revocations_refused'])
 })

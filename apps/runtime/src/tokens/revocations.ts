@@ -11,11 +11,11 @@ import {
   revocationsProfile,
 } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
-import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
 import { type DocumentStore, openDocument } from '@selvedge/service-kit/store'
 import { findRevocation, revocationEntry, type TokenVerifier } from '@selvedge/service-kit/tokens'
 import * as z from 'zod'
+import type { Notices } from '../node/notices.ts'
 
 const storedList = z.object({
   /** Unix seconds at which it was signed. */
@@ -50,7 +50,7 @@ export interface RevocationsParts {
   readonly store: DocumentStore<Stored>
   readonly nodeId: string
   readonly clock: Clock
-  readonly log: Log
+  readonly notices: Notices
   /** The issuers whose access tokens are accepted, each with the way to it. */
   readonly issuers: readonly { readonly issuer: string; readonly client: IdentityClient }[]
   /** Believes the issuers' own keys. */
@@ -77,12 +77,14 @@ export const openLists = (folder: string): Promise<DocumentStore<Stored>> =>
   openDocument(join(folder, 'revocations'), { lists: {} }, (json) => stored.parse(json))
 
 export function createRevocations(parts: RevocationsParts): Revocations {
-  const { nodeId, clock, log, issuers, verifier, store } = parts
+  const { nodeId, clock, notices, issuers, verifier, store } = parts
   const live = new Map<string, Live>()
   for (const [issuer, list] of Object.entries(store.value.lists)) live.set(issuer, liven(list))
   /** Entries of the tokens that are in use: hashing them for each call would cost more than the call. */
   const entries = new WeakMap<AccessClaims, Map<string, string>>()
   const ownEntry = revocationEntry('node', nodeId)
+  /** Issuers whose last list was not accepted. */
+  const refused = new Set<string>()
   let checkedAt: string | null = null
   let status: RevocationsStatus = describe()
   let timer: NodeJS.Timeout | undefined
@@ -104,19 +106,30 @@ export function createRevocations(parts: RevocationsParts): Revocations {
     const held = live.get(issuer)?.list
     try {
       const answer = await client.revocations(held?.etag)
-      if (answer === 'unchanged') return true
+      if (answer === 'unchanged') return taken(issuer)
       const claims = await verifier.verify(answer.token, revocationsProfile, revocationsAudience)
       if (claims.iss !== issuer) throw new Error(`the list is of ${claims.iss}`)
       if (held && isOlder(claims, held)) {
-        log.warn('an older list of revoked tokens was not taken', { issuer, seq: claims.seq })
-        return false
+        return refuse(issuer, { seq: claims.seq, why: 'it is older than the list that is held' })
       }
       await take(issuer, claims, answer.etag)
-      return true
+      return taken(issuer)
     } catch (cause) {
-      if (!isSelvedgeError(cause)) log.warn('the list of revoked tokens was not taken', { issuer, cause })
-      return false
+      // An issuer that is away is no failure of the list: getMe shows how old it is.
+      return isSelvedgeError(cause) ? false : refuse(issuer, { cause })
     }
+  }
+
+  function taken(issuer: string): true {
+    refused.delete(issuer)
+    if (refused.size === 0) notices.clear('revocations_refused')
+    return true
+  }
+
+  function refuse(issuer: string, details: object): false {
+    refused.add(issuer)
+    notices.raise('revocations_refused', { issuer, ...details })
+    return false
   }
 
   async function take(

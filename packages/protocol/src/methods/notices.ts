@@ -11,6 +11,20 @@ export const noticeReasons = {
     'The state of this runtime was damaged and was set aside; account and location are gone until it is restored from a backup. The log has the names of the files.',
   deployments_damaged:
     'The list of images and containers was damaged and was set aside; they are gone until it is restored from a backup. The log has the names of the files.',
+  container_failed:
+    'A container failed too often and is not started again. Find out why, and start it: selvedge status, selvedge why <name>, selvedge container start <name>',
+  function_engine_unavailable:
+    'Functions do not start on this device. They are tried again; selvedge doctor shows what is missing.',
+  oci_engine_unavailable:
+    'OCI containers do not start, since their engine does not answer. They are tried again; selvedge doctor shows what is missing.',
+  recovery_failed:
+    'What an earlier run of this runtime left could not be removed. It is tried again at the next start; the log has the cause.',
+  receiver_unavailable:
+    'The receiver of gps.source gives no positions. It is tried again; check that it is connected and that the runtime may read it.',
+  link_local_unavailable:
+    'Link-local discovery cannot use a network. It is tried again; the log has the cause. Turn it off with linkLocal.enabled if it is not wanted.',
+  revocations_refused:
+    'A list of revoked tokens arrived that this runtime does not accept, so tokens that were revoked since may still be accepted. The log has the cause.',
   crashed:
     'An exception ended this runtime and it was started again. Please report the log line with this error ID.',
   internal_failure:

@@ -6,6 +6,7 @@ import { RpcError } from '@selvedge/protocol'
 import { caughtFailures, inBackground, safely } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Instance, Plan, StorageSession } from '../engine.ts'
+import { isDiskFull, isShortage } from '../shortage.ts'
 import { environment } from './bubblewrap.ts'
 import type { Cgroup } from './cgroup.ts'
 import { type Asked, type ControlLine, openControlLine, type Sender } from './control-line.ts'
@@ -18,9 +19,6 @@ const defaultMemoryMb = 128
 const megabyte = 1024 * 1024
 /** Milliseconds that a program without a control line has to end by itself. */
 const closedGraceMs = 1000
-/** Failures of the device, not of the function: the start is tried again later. */
-const deviceFailures = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM', 'EIO', 'EROFS'])
-const diskFull = new Set(['ENOSPC', 'EDQUOT'])
 
 interface Starting {
   readonly plan: Plan
@@ -70,11 +68,11 @@ export async function startInstance(
 
 function startFailure(cause: unknown): RpcError {
   if (cause instanceof RpcError) return cause
-  const { code = '', message, full } = cause as NodeJS.ErrnoException & { full?: boolean }
+  const { code, message, full } = cause as NodeJS.ErrnoException & { full?: boolean }
   const detail = `the function could not be started: ${message}`
-  if (full === true || diskFull.has(code))
+  if (full === true || isDiskFull(code))
     return new RpcError('storage_full', detail, { cause, hint: 'Free disk space; the start is tried again.' })
-  if (!deviceFailures.has(code)) return new RpcError('container_failed', detail, { cause })
+  if (!isShortage(code)) return new RpcError('container_failed', detail, { cause })
   const hint = 'Free memory, processes or file descriptors; the start is tried again.'
   return new RpcError('engine_unavailable', detail, { cause, hint })
 }

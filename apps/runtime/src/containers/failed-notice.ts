@@ -1,0 +1,18 @@
+import type { DeploymentStore } from '../deployments/deployments.ts'
+import type { Notices } from '../node/notices.ts'
+
+/** Makes a function that shows the notice `container_failed` while a container is given up, and clears it once none is. */
+export function createFailedNotice(
+  store: Pick<DeploymentStore, 'value'>,
+  notices: Notices,
+  accountId: () => string,
+): () => void {
+  return () => {
+    const failed = Object.entries(store.value.containers).filter(
+      ([, each]) => each.wanted === 'running' && each.failed !== null && each.accountId === accountId(),
+    )
+    if (failed.length === 0) notices.clear('container_failed')
+    else
+      notices.raise('container_failed', { containers: failed.map(([id, { failed: why }]) => ({ id, why })) })
+  }
+}
