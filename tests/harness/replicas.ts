@@ -56,11 +56,11 @@ async function startBalancer(targets: () => readonly number[]): Promise<{ url: s
 
 /**
  * @param args of both
- * @param databaseOf another way to the database for one of them, as through a proxy
+ * @param envOf more of the environment of one of them, or another way to the database
  */
 export async function startReplicas(
   args: readonly string[] = [],
-  databaseOf: (index: number, database: string) => Promise<string> = async (_, database) => database,
+  envOf: (index: number, database: string) => Promise<Record<string, string>> = async () => ({}),
 ): Promise<Replicas> {
   const postgres: PostgresServer = await startPostgres()
   const database = await postgres.createDatabase()
@@ -73,8 +73,9 @@ export async function startReplicas(
     folders.push(folder)
     const env = {
       SELVEDGE_STATE: folder.path,
-      SELVEDGE_IDENTITY_STORE: await databaseOf(index, database),
+      SELVEDGE_IDENTITY_STORE: database,
       SELVEDGE_IDENTITY_KEYS: keys,
+      ...(await envOf(index, database)),
     }
     const port = await freePort()
     const program = await startProgram('identity', { ...env, SELVEDGE_IDENTITY_PORT: String(port) }, [

@@ -18,11 +18,11 @@ describe('a replica that is cut from PostgreSQL', needs('postgres'), () => {
 
   beforeAll(async () => {
     replicas = await startReplicas(['--limits.address=1000000'], async (index, database) => {
-      if (index === 0) return database
+      if (index === 0) return {}
       const url = new URL(database)
       proxy = await startFreezingProxy(Number(url.port))
       url.port = String(proxy.port)
-      return url.href
+      return { SELVEDGE_IDENTITY_STORE: url.href }
     })
     folder = await temporaryFolder()
     runtime = await startProgram('runtime', {

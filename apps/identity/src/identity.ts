@@ -12,7 +12,7 @@ import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
 import { openSql } from '@selvedge/service-kit/sql'
-import { sql } from '@selvedge/service-kit/store'
+import { openStoreClock, sql } from '@selvedge/service-kit/store'
 import {
   createDpopVerifier,
   createRemoteIssuer,
@@ -70,19 +70,20 @@ const longest = { any: 366 * 86_400, checkedByOthers: 2 * 86_400 }
 
 export async function startIdentity(
   config: IdentityConfig,
-  { clock, log, env }: { clock: Clock; log: Log; env: Readonly<Record<string, string | undefined>> },
+  { clock: system, log, env }: { clock: Clock; log: Log; env: Readonly<Record<string, string | undefined>> },
 ): Promise<Service> {
   const folder = join(config.state, 'identity')
   const seal = createSeal(
     await readSealKeys(config['secrets.keyFile'] || join(folder, 'secret-keys'), env, config.store === ''),
   )
   const store = await openSql(config.store || `sqlite:${join(folder, 'identity.db')}`, migrations)
+  const clock = await openStoreClock(store, system, log)
   let issuer = config.issuer
   const ownIssuer = () => issuer
   const roles = { cloud: config.role !== 'tenant', tenant: config.role !== 'cloud' }
   const { trustedProxies } = config
 
-  const changes = await openChanges({ store, clock, log, maxAgeMs: config['replicas.maxAge'] * 1000 })
+  const changes = await openChanges({ store, clock, system, log, maxAgeMs: config['replicas.maxAge'] * 1000 })
   const keys = await openSigningKeys({
     store,
     clock,
@@ -253,6 +254,7 @@ export async function startIdentity(
       await app.close()
       await admin.close()
       await changes.stop()
+      clock.stop()
       await store.close()
       log.debug('stopped')
     },

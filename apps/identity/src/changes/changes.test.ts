@@ -39,6 +39,7 @@ describe('changes', needs('postgres'), () => {
     const changes = await openChanges({
       store,
       clock: createFakeClock(),
+      system: createFakeClock(),
       log: createMemoryLog(),
       maxAgeMs: 60_000,
     })

@@ -51,6 +51,8 @@ const times = { poll: 1000, answer: 2000, keep: 3_600_000 }
 export interface ChangesOptions {
   readonly store: SqlStore
   readonly clock: Clock
+  /** The machine's own clock: it goes on while the machine sleeps. */
+  readonly system: Clock
   readonly log: Log
   /** Milliseconds since the last successful poll after which this process decides nothing; of a shared store only. */
   readonly maxAgeMs: number
@@ -65,18 +67,18 @@ interface Followed {
 }
 
 export async function openChanges(options: ChangesOptions): Promise<Changes> {
-  const { store, clock, log, maxAgeMs, monotonic = () => performance.now() } = options
+  const { store, clock, system, log, maxAgeMs, monotonic = () => performance.now() } = options
   const followed: Followed[] = []
   let { value: seen } = (await readCounter())!
   let epoch = seen
-  /** When the last successful poll began. The clock is asked as well: the monotonic one stands still while a machine sleeps. */
+  /** When the last successful poll began. The system's clock is asked as well: the monotonic one stands still while a machine sleeps. */
   let polledAt = instant()
   let failedAt = Number.NEGATIVE_INFINITY
   let isBehind = false
   let isWanted = false
 
   function instant() {
-    return { monotonic: monotonic(), clock: clock.now() }
+    return { monotonic: monotonic(), system: system.now() }
   }
 
   async function readCounter() {
@@ -85,7 +87,7 @@ export async function openChanges(options: ChangesOptions): Promise<Changes> {
   }
 
   const isOld = () =>
-    store.isShared && Math.max(monotonic() - polledAt.monotonic, clock.now() - polledAt.clock) > maxAgeMs
+    store.isShared && Math.max(monotonic() - polledAt.monotonic, system.now() - polledAt.system) > maxAgeMs
 
   function refuseIf(isOutdated: boolean): void {
     if (!isOutdated) return

@@ -52,6 +52,7 @@ async function startProcess({ isShared = false, sealKeys = [9] } = {}) {
   const changes = await openChanges({
     store: own,
     clock,
+    system: clock,
     log: createMemoryLog(),
     maxAgeMs: 5000,
     monotonic: () => monotonic,

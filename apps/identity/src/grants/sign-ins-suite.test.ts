@@ -64,7 +64,7 @@ describe.each(Object.keys(databases))('%s', (name) => {
   let signIns: SignIns
   beforeAll(async () => {
     store = await openSql(await databases[name]!(), migrations)
-    const changes = await openChanges({ store, clock, log: createMemoryLog(), maxAgeMs: 5000 })
+    const changes = await openChanges({ store, clock, system: clock, log: createMemoryLog(), maxAgeMs: 5000 })
     const revocations = await openRevocations(store, clock, changes, 3600)
     signIns = createSignIns({
       store: slow(store, latency),

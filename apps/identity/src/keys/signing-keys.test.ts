@@ -24,7 +24,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 const open = async (rotateAfter = 30 * 86_400) => {
-  const changes = await openChanges({ store, clock, log: createMemoryLog(), maxAgeMs: 5000 })
+  const changes = await openChanges({ store, clock, system: clock, log: createMemoryLog(), maxAgeMs: 5000 })
   const seal = createSeal([Buffer.alloc(32, 9)])
   return openSigningKeys({
     store,

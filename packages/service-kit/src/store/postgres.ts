@@ -111,6 +111,11 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
     run: <R extends Row>(statement: Statement) =>
       attempt(async () => (await pool.query<R>(prepare(statement))).rows),
     transaction: (statements) => attempt(() => transaction(statements)),
+    async readTime(timeoutMs) {
+      const text = 'SELECT (EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT AS now'
+      const { rows } = await attempt(() => pool.query({ text, query_timeout: timeoutMs } as QueryConfig))
+      return rows[0].now
+    },
     isShared: true,
     async wakeOthers() {
       // A hint only: a replica that misses it polls.

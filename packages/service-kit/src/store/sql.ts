@@ -23,6 +23,8 @@ export interface SqlStore {
   run<R extends Row = Row>(statement: Statement): Promise<R[]>
   /** Runs statements in one transaction. @throws StoreError, with none of them done */
   transaction(statements: readonly Statement[]): Promise<Row[][]>
+  /** The database's own time, Unix milliseconds; absent where that is this machine's. @throws StoreError */
+  readTime?(timeoutMs: number): Promise<number>
   /** Whether other processes may have the same database open. */
   readonly isShared: boolean
   /** Wakes the others that have the database open. A hint that can get lost: they look from time to time as well. */

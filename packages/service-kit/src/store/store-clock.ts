@@ -1,0 +1,59 @@
+/** One clock for all processes on a database: the database's own. A replica's clock may be wrong, or be set at any time. */
+import type { Clock } from '../clock/clock.ts'
+import type { Log } from '../log/log.ts'
+import { safely } from '../safely/safely.ts'
+import type { SqlStore } from './sql.ts'
+
+export interface StoreClock extends Clock {
+  stop(): void
+}
+
+/** Milliseconds: between two readings, for one of them to count, and of a difference that is worth a line in the log. */
+const times = { interval: 10_000, answer: 1000, notable: 2000 }
+
+/**
+ * The clock of a store that several processes share; of any other store the system's clock. Between two readings it goes on
+ * with the monotonic clock, so that setting the system's clock changes nothing. It is never ahead of the database's clock, and
+ * behind it by the time that an answer takes, one second at most.
+ *
+ * @param monotonic milliseconds that only grow
+ * @throws StoreError if the database does not tell its time
+ */
+export async function openStoreClock(
+  store: SqlStore,
+  system: Clock,
+  log: Log,
+  monotonic: () => number = () => performance.now(),
+): Promise<StoreClock> {
+  const { readTime } = store
+  if (!readTime) return { now: system.now, stop: () => undefined }
+  let base = { time: await readTime(times.answer), monotonic: monotonic() }
+  let warnedOf = 0
+  const now = () => Math.floor(base.time + (monotonic() - base.monotonic))
+
+  function warnOfDifference(): void {
+    const difference = Math.round((system.now() - now()) / 1000)
+    if (Math.abs(difference - warnedOf) * 1000 < times.notable) return
+    warnedOf = difference
+    log.warn('the clock of this server differs from that of the database, which counts', {
+      secondsAhead: difference,
+    })
+  }
+
+  async function read(): Promise<void> {
+    const asked = monotonic()
+    const time = await readTime!(times.answer)
+    const answered = monotonic()
+    if (answered - asked <= times.answer) base = { time, monotonic: answered }
+    warnOfDifference()
+  }
+
+  warnOfDifference()
+  const timer = setInterval(
+    // A database that does not answer is the affair of those who ask it for more; this clock goes on meanwhile.
+    safely('storeClock.read', () => read().catch(() => undefined)),
+    times.interval,
+  )
+  timer.unref()
+  return { now, stop: () => clearInterval(timer) }
+}
