@@ -106,6 +106,25 @@ describe.each(Object.entries(implementations))('%s', (name, createDatabase) => {
     ])
   })
 
+  it('runs statements of ever new texts in bounded memory', async () => {
+    const text = 'x'.repeat(40_000)
+    const run = async (from: number) => {
+      for (let at = from; at < from + 3000; at += 100)
+        await store.transaction(
+          Array.from({ length: 100 }, (_, index) => ({
+            sql: `SELECT ${at + index} AS found /* ${text} */`,
+            values: [],
+          })),
+        )
+    }
+    await run(0)
+    const before = process.memoryUsage.rss()
+    await run(3000)
+    await run(6000)
+    // 240 MB of text, which is there twice if each statement stays prepared.
+    expect(process.memoryUsage.rss() - before).toBeLessThan(200_000_000)
+  })
+
   it('runs each migration once, and refuses a database that is newer than the program', async () => {
     await store.run(sql`INSERT INTO things VALUES ('a', 1)`)
     await store.close()

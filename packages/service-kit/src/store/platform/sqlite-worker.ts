@@ -11,6 +11,9 @@ import { openDatabase } from './open-database.ts'
 /** Most jobs in one commit: bounds how long the first of them waits. */
 const maxJobs = 500
 
+/** Statements that stay prepared: lists of values make the same statement in many lengths. */
+const maxPrepared = 500
+
 const { path, migrations } = workerData as WorkerSettings
 const database = openDatabase(path, migrations)
 
@@ -59,7 +62,10 @@ function runJob({ id, statements }: Job): JobResult {
 
 function prepare(text: string): StatementSync {
   let statement = prepared.get(text)
-  if (!statement) prepared.set(text, (statement = database.prepare(text)))
+  if (!statement) {
+    if (prepared.size >= maxPrepared) prepared.clear()
+    prepared.set(text, (statement = database.prepare(text)))
+  }
   return statement
 }
 
