@@ -13,6 +13,8 @@ export interface Wire {
 
 /** Requests that wait for a connection; beyond it the service is too slow for what is asked of it. */
 const maxWaiting = 20_000
+/** Characters of an answer, its head included. */
+const maxAnswer = 1024 * 1024
 
 interface Job {
   readonly text: string
@@ -49,6 +51,10 @@ export function createWire(url: string, connections: number): Wire {
     }
     #take(chunk: string): void {
       this.#text += chunk
+      if (this.#text.length > maxAnswer) {
+        this.#fail(new Error(`the service sent an answer of more than ${maxAnswer} characters`))
+        return
+      }
       const head = this.#text.indexOf('\r\n\r\n')
       if (head === -1) return
       const [, length = '0'] = /\r\ncontent-length: (\d+)/i.exec(this.#text) ?? []

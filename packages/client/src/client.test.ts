@@ -11,7 +11,7 @@ import {
   type RpcFailure,
   type SelvedgeError,
 } from './index.ts'
-import { createNodeFetch } from './node/index.ts'
+import { createNodeFetch, followLogs } from './node/index.ts'
 
 const servers: Server[] = []
 afterEach(() => {
@@ -130,6 +130,22 @@ describe.each(Object.entries(fetches))('a client with %s', (_, fetch) => {
     expect(await failureOf(client(url).getMe())).toMatchObject({ kind: 'connection' })
   })
 
+  it('reads no answer without an end', async () => {
+    let sent = 0
+    const url = await serve((request, response) => {
+      request.resume()
+      response.writeHead(200, { 'Content-Type': 'application/json' })
+      const piece = Buffer.alloc(1024 * 1024, ' ')
+      const send = () => {
+        for (sent += piece.length; response.write(piece) && !response.destroyed; ) sent += piece.length
+      }
+      response.on('drain', send)
+      send()
+    })
+    expect(await failureOf(client(url, { timeoutMs: 60_000 }).getMe())).toMatchObject({ kind: 'connection' })
+    expect(sent).toBeLessThan(64_000_000)
+  })
+
   it('sends the API key', async () => {
     let seen: string | undefined
     const url = await serve((request, response) => {
@@ -148,6 +164,37 @@ it('speaks over a Unix socket, many calls at once', async () => {
   const client = createRuntimeClient({ url, fetch: createNodeFetch({ socketPath }) })
   expect(await Promise.all(Array.from({ length: 20 }, () => client.getEdgeIdToken()))).toHaveLength(20)
   rmSync(folder, { recursive: true })
+})
+
+describe('a log that is followed', () => {
+  const follow = (url: string) =>
+    followLogs({ url, edgeAccessToken: 'x' }, 'a', {}, () => undefined).then(
+      () => undefined,
+      (cause: unknown) => cause as SelvedgeError,
+    )
+
+  it.each([
+    ['a line without an end', 200, 'x'.repeat(100_000)],
+    ['a refusal without an end', 500, ' '.repeat(100_000)],
+  ])('ends with %s', async (_, status, piece) => {
+    let sent = 0
+    const url = await serve((_request, response) => {
+      response.writeHead(status)
+      const send = () => {
+        do sent += piece.length
+        while (response.write(piece) && !response.destroyed)
+      }
+      response.on('drain', send)
+      send()
+    })
+    expect(await follow(url)).toMatchObject({ kind: 'connection', reason: 'bad_answer' })
+    expect(sent).toBeLessThan(20_000_000)
+  })
+
+  it('ends with a line that is not JSON', async () => {
+    const url = await serve((_, response) => void response.end('x\n'))
+    expect(await follow(url)).toMatchObject({ kind: 'connection', reason: 'bad_answer' })
+  })
 })
 
 it('is typed: parameters, results and reasons come from the method table', () => {

@@ -1,4 +1,8 @@
 import { ConnectionFailure } from './errors.ts'
+import { readText, type TextAnswer } from './read-text.ts'
+
+/** Bytes of an answer. */
+const maxAnswer = 16 * 1024 * 1024
 
 /** As much of `fetch` as this library needs; the one of the platform fits, and so does the one of `./node`. */
 export type Fetch = (
@@ -10,11 +14,12 @@ export type Fetch = (
     signal: AbortSignal
     redirect: 'error'
   },
-) => Promise<{
-  readonly status: number
-  readonly headers: { get(name: string): string | null }
-  text(): Promise<string>
-}>
+) => Promise<
+  TextAnswer & {
+    readonly status: number
+    readonly headers: { get(name: string): string | null }
+  }
+>
 
 /** How a service is reached. */
 export interface Connection {
@@ -60,7 +65,7 @@ export async function send(
     })
     status = response.status
     header = (name) => response.headers.get(name)
-    text = await response.text()
+    text = await readText(response, maxAnswer)
   } catch (cause) {
     if (signal?.aborted)
       throw new ConnectionFailure('aborted', `the call to ${url}${path} was cancelled`, { cause })

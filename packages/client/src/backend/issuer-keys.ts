@@ -1,10 +1,13 @@
 import { identityPaths, metadata } from '@selvedge/protocol'
 import { jwkOfSet, jwks } from '@selvedge/protocol/tokens'
+import { readText } from '../read-text.ts'
 
 /** Milliseconds for which a fetched set is taken as it is. */
 const maxAge = 600_000
 /** Fetches for the sake of unknown keys: rotations in a row must lock nobody out, strangers' tokens must not make us knock all the time. */
 const fetches = { atOnce: 3, every: 10_000 }
+/** Bytes of a document of the issuer; a key set has one or two thousand. */
+const maxDocument = 1024 * 1024
 
 /** The platform's key; its name is not a type everywhere. */
 type VerificationKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
@@ -28,7 +31,7 @@ export function createIssuerKeys(options: {
   async function getJson(url: string): Promise<unknown> {
     const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(5000) })
     if (!response.ok) throw new Error(`${url} answered HTTP ${response.status}`)
-    return response.json()
+    return JSON.parse(await readText(response, maxDocument))
   }
 
   async function refresh(): Promise<void> {

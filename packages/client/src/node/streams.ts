@@ -2,10 +2,13 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { createInterface } from 'node:readline'
 import { catalogue, type ImageRecord, type LogLine, mcmPaths, type Reason } from '@selvedge/protocol'
 import { ConnectionFailure, RpcFailure } from '../errors.ts'
 import { https } from './https.ts'
+
+/** Characters of an answer, and of a line of a log: the runtime cuts lines to 8,192. */
+const maxAnswer = 1024 * 1024
+const maxLine = 128 * 1024
 
 export interface StreamConnection {
   /** URL of the runtime, without a path. */
@@ -58,7 +61,32 @@ export async function followLogs(
   const response = await send(connection, 'GET', path, {}, undefined, options.signal)
   if (response.statusCode !== 200) await readJson(response)
   response.on('error', () => undefined)
-  for await (const line of createInterface({ input: response })) onLine(JSON.parse(line) as LogLine)
+  for await (const line of linesOf(response)) onLine(parse(line, 'a log line') as LogLine)
+}
+
+/** @throws ConnectionFailure if a line is too long */
+async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
+  let rest = ''
+  for await (const chunk of response.setEncoding('utf8')) {
+    // A long line arrives in many parts: it is searched once, when it is whole.
+    const lines = chunk.includes('\n') ? (rest + chunk).split('\n') : [rest + chunk]
+    rest = lines.pop()!
+    if (rest.length > maxLine)
+      throw new ConnectionFailure(
+        'bad_answer',
+        `the runtime sent a log line of more than ${maxLine} characters`,
+      )
+    yield* lines
+  }
+}
+
+/** @throws ConnectionFailure if it is no JSON */
+function parse(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new ConnectionFailure('bad_answer', `the runtime sent ${what} that is not JSON`, { cause })
+  }
 }
 
 function send(
@@ -101,18 +129,16 @@ function send(
 
 async function readJson(response: IncomingMessage): Promise<unknown> {
   let text = ''
-  for await (const chunk of response.setEncoding('utf8')) text += chunk
-  let json: { error?: { reason: string; message: string; hint?: string } }
-  try {
-    json = JSON.parse(text)
-  } catch (cause) {
-    throw new ConnectionFailure(
-      'bad_answer',
-      `the runtime answered ${response.statusCode} with something that is not JSON`,
-      {
-        cause,
-      },
-    )
+  for await (const chunk of response.setEncoding('utf8')) {
+    text += chunk
+    if (text.length > maxAnswer)
+      throw new ConnectionFailure(
+        'bad_answer',
+        `the runtime answered ${response.statusCode} with more than ${maxAnswer} characters`,
+      )
+  }
+  const json = parse(text, `an answer of HTTP ${response.statusCode}`) as {
+    error?: { reason: string; message: string; hint?: string }
   }
   if (response.statusCode === 200) return json
   const { reason = '', message = '', hint = '' } = json.error ?? {}

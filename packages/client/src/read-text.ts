@@ -1,0 +1,29 @@
+/** Reads the body of an answer as text, and no more of it than a limit: the one that answers decides how long it is. */
+
+/** An answer of `fetch`. One without `body` has its own limit, as that of `./node` has. */
+export interface TextAnswer {
+  readonly body?: ReadableStream<Uint8Array> | null
+  text(): Promise<string>
+}
+
+/**
+ * @param maxBytes bytes of the longest body that is accepted
+ * @throws Error if it is longer; the rest is not read
+ */
+export async function readText(answer: TextAnswer, maxBytes: number): Promise<string> {
+  if (!answer.body) return answer.text()
+  const reader = answer.body.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  let size = 0
+  for (;;) {
+    const { value, done } = await reader.read()
+    if (done) return text + decoder.decode()
+    size += value.length
+    if (size > maxBytes) {
+      await reader.cancel()
+      throw new Error(`the answer is larger than ${maxBytes} bytes`)
+    }
+    text += decoder.decode(value, { stream: true })
+  }
+}
