@@ -3,14 +3,16 @@ import { randomUUID } from 'node:crypto'
 import { type AccountFix, accountFixes, discoveryPaths } from '@selvedge/protocol'
 import { discoveryAudience, type PersonClaims, personProfile } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
+import { readJson } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
 import { inBackground } from '@selvedge/service-kit/safely'
 import type { SigningKeys } from '../keys/signing-keys.ts'
+import { followEvents, openLongAnswer } from './discovery-stream.ts'
 
 export interface Places {
   /** Last fixes of some nodes of an account; undefined where the discovery service does not answer. */
   find(accountId: string, nodeIds: readonly string[]): Promise<ReadonlyMap<string, AccountFix> | undefined>
-  /** Where all nodes of an account are, as the discovery service sends it; undefined where it does not. */
+  /** Where all nodes of an account are, as the discovery service sends it; undefined if it does not, or too many read it already. */
   all(accountId: string): Promise<ReadableStream<Uint8Array> | undefined>
   /** Tells every new fix of an account until it is stopped. */
   watch(accountId: string, listener: (fix: AccountFix) => void): () => void
@@ -30,11 +32,12 @@ export interface PlacesParts {
 const times = { answer: 10_000, pause: 2000 }
 /** Seconds for which the word of this service to the discovery service is good. */
 const tokenLife = 120
-/** Largest event in characters. */
-const maxEvent = 10_000
+/** Answers with all places of one account that are sent at the same time: a reader that does not read holds one for two minutes. */
+const maxReading = 8
 
 export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Places {
   const watched = new Map<string, { listeners: Set<(fix: AccountFix) => void>; abort: AbortController }>()
+  const reading = new Map<string, number>()
 
   /** This service's word that somebody of the account asks. */
   function authorization(accountId: string): Record<string, string> {
@@ -56,35 +59,11 @@ export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Pl
     return { Authorization: `Bearer ${keys.sign(personProfile.typ, claims)}` }
   }
 
-  const ask = (accountId: string, path: string) =>
-    fetch(url + path, {
-      headers: authorization(accountId),
-      redirect: 'error',
-      signal: AbortSignal.timeout(times.answer),
+  const follow = (accountId: string, tell: (fix: AccountFix) => void, signal: AbortSignal) =>
+    followEvents(url + discoveryPaths.accountStream, authorization(accountId), signal, (json) => {
+      const fix = accountFixes.element.safeParse(json)
+      if (fix.success) tell(fix.data)
     })
-
-  async function follow(
-    accountId: string,
-    tell: (fix: AccountFix) => void,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const headers = authorization(accountId)
-    const response = await fetch(url + discoveryPaths.accountStream, { headers, signal, redirect: 'error' })
-    if (!response.ok || !response.body) throw new Error(`it answered HTTP ${response.status}`)
-    let text = ''
-    for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
-      text += chunk
-      const lines = text.split('\n')
-      text = lines.pop()!
-      if (text.length > maxEvent) throw new Error('it sent an event that is too long')
-      for (const line of lines) {
-        const fix = line.startsWith('data: ')
-          ? accountFixes.element.safeParse(JSON.parse(line.slice(6)))
-          : undefined
-        if (fix?.success) tell(fix.data)
-      }
-    }
-  }
 
   async function keepFollowing(accountId: string, tell: (fix: AccountFix) => void, signal: AbortSignal) {
     while (!signal.aborted) {
@@ -98,16 +77,30 @@ export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Pl
   return {
     async find(accountId, nodeIds) {
       try {
-        const response = await ask(accountId, `${discoveryPaths.accountFixes}?nodes=${nodeIds.join(',')}`)
-        const fixes = accountFixes.parse(await response.json())
+        const path = `${discoveryPaths.accountFixes}?nodes=${nodeIds.join(',')}`
+        const response = await fetch(url + path, {
+          headers: authorization(accountId),
+          redirect: 'error',
+          signal: AbortSignal.timeout(times.answer),
+        })
+        const fixes = accountFixes.parse(await readJson(response))
         return new Map(fixes.map((fix) => [fix.nodeId, fix]))
       } catch {
         return undefined
       }
     },
     async all(accountId) {
-      const response = await ask(accountId, discoveryPaths.accountPlaces).catch(() => undefined)
-      return response?.ok && response.body ? response.body : undefined
+      const count = reading.get(accountId) ?? 0
+      if (count >= maxReading) return undefined
+      reading.set(accountId, count + 1)
+      const onEnd = () => {
+        const left = reading.get(accountId)! - 1
+        if (left === 0) reading.delete(accountId)
+        else reading.set(accountId, left)
+      }
+      const answer = openLongAnswer(url + discoveryPaths.accountPlaces, authorization(accountId), onEnd)
+      const response = await answer.catch(() => undefined)
+      return response?.body ?? undefined
     },
     watch(accountId, listener) {
       let entry = watched.get(accountId)

@@ -13,9 +13,18 @@ export async function getJson(url: string): Promise<unknown> {
     await response.body?.cancel()
     throw new Error(`${url} answered HTTP ${response.status}`)
   }
+  return readJson(response)
+}
+
+/**
+ * The JSON of a small answer.
+ *
+ * @throws when it is not JSON, or larger than 1 MiB; the rest is not read
+ */
+export async function readJson({ body, url }: Response): Promise<unknown> {
   const parts: Uint8Array[] = []
   let size = 0
-  for await (const part of response.body ?? []) {
+  for await (const part of body ?? []) {
     size += part.length
     if (size > maxBytes) throw new Error(`${url} answered with more than ${maxBytes} bytes`)
     parts.push(part)
