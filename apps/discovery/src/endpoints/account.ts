@@ -15,6 +15,8 @@ import { placeFor, toldTo } from './show.ts'
 
 /** Most nodes of one question. */
 const mostAsked = 500
+/** Streams of one account: each replica of the identity service needs one. */
+const maxReaders = 100
 const isNodeId = (text: string): boolean => nodeIdPattern.test(text)
 
 export interface AccountParts {
@@ -80,6 +82,11 @@ export function addAccountEndpoints(app: FastifyInstance, { store, verifier }: A
   app.get(discoveryPaths.accountStream, async (request, reply) => {
     const accountId = await accountOf(request)
     const readers = readersOf(accountId)
+    if (readers.size >= maxReaders)
+      throw new OAuthError(
+        'temporarily_unavailable',
+        `${readers.size} streams of the account are open already`,
+      )
     const stream = openEventStream(request, reply, () => {
       readers.delete(stream)
       if (readers.size > 0) return
