@@ -26,7 +26,7 @@ import { createHistory } from './history.ts'
 import { type ContainerLog, createContainerLog } from './logs.ts'
 import { prefixesOf, shownEnv } from './paths.ts'
 import { recordOf, type ServiceSummary, stateFrom, summaryOf } from './record.ts'
-import { expectFreePaths, findImage } from './requirements.ts'
+import { expectFreePaths, expectRoom, findImage } from './requirements.ts'
 import { createService, type Service } from './service.ts'
 import type { ContainerStorage } from './storage.ts'
 
@@ -224,6 +224,7 @@ export function createContainers(parts: ContainerParts): Containers {
       }
       expectOfAccount(next)
       readSettings(env)
+      expectRoom(store.value, id)
       expectFreePaths(store.value, id, next)
       const kindBefore = before && store.value.contents[before.digest]?.kind
       const { kind } = store.value.contents[found.digest]!
@@ -252,6 +253,8 @@ export function createContainers(parts: ContainerParts): Containers {
       const event = before ? 'redeployed' : 'deployed'
       try {
         expectOfAccount(next)
+        // Others may have been deployed while this one started.
+        expectRoom(store.value, id)
         if (!store.value.contents[found.digest])
           throw new RpcError('conflict', `the image ${found.imageId} was removed meanwhile`)
         await change(

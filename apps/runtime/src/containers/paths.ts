@@ -1,18 +1,21 @@
-import { readSettings } from '@selvedge/protocol'
+import { type ContainerSettings, readSettings } from '@selvedge/protocol'
 import type { StoredContainer } from '../deployments/deployments.ts'
 
 type Placed = Pick<StoredContainer, 'clientId' | 'name' | 'env'>
 
-const ownPath = ({ name, env }: Placed): string => readSettings(env)['MCM.BASE_API_PATH'] ?? `/${name}`
+const ownPathOf = (name: string, settings: ContainerSettings): string =>
+  settings['MCM.BASE_API_PATH'] ?? `/${name}`
 
 /** Where a container answers on the listener of the runtime. */
-export const basePathOf = (container: Placed): string => `/${container.clientId}${ownPath(container)}`
+export const basePathOf = ({ clientId, name, env }: Placed): string =>
+  `/${clientId}${ownPathOf(name, readSettings(env))}`
 
 /** The same, and its alias where it has one. */
-export const prefixesOf = (container: Placed): string[] =>
-  readSettings(container.env)['MCM.API_ALIAS']
-    ? [basePathOf(container), `/api${ownPath(container)}`]
-    : [basePathOf(container)]
+export function prefixesOf({ clientId, name, env }: Placed): string[] {
+  const settings = readSettings(env)
+  const path = ownPathOf(name, settings)
+  return [`/${clientId}${path}`, ...(settings['MCM.API_ALIAS'] ? [`/api${path}`] : [])]
+}
 
 /** What the service is told, and the record shows: as the deployment gave it, with what the runtime decided. */
 export const shownEnv = (container: Placed, language: 'js' | 'wasm' | undefined): Record<string, string> => ({

@@ -27,6 +27,18 @@ export function findImage(
   })
 }
 
+/** Containers of a device: what it is to run is one document, which is written whole with each change. */
+const maxContainers = 200
+
+/** @throws RpcError `limit_exceeded` if there is no room for another container */
+export function expectRoom({ containers }: Deployments, id: string): void {
+  const count = Object.keys(containers).length
+  if (Object.hasOwn(containers, id) || count < maxContainers) return
+  throw new RpcError('limit_exceeded', `the runtime has ${count} containers; the limit is ${maxContainers}`, {
+    hint: 'Remove one that is not needed, with removeContainer.',
+  })
+}
+
 /** @throws RpcError `conflict` where another container answers at one of its paths */
 export function expectFreePaths({ containers }: Deployments, id: string, container: StoredContainer): void {
   const wanted = prefixesOf(container)

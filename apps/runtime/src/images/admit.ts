@@ -5,7 +5,19 @@ import type { Content } from '../deployments/deployments.ts'
 import { type Packed, parseDocument } from './archive.ts'
 import type { Blobs, Draft } from './blobs.ts'
 import { inspectLayer, type LayerReport } from './layer.ts'
-import { configDocument, type ImageConfig, ownArchitecture } from './manifest.ts'
+import { configDocument, type ImageConfig, imageLimits, ownArchitecture } from './manifest.ts'
+
+/** What stands in the document of all images for as long as the image is there. */
+function expectFewParts({ layers, repoTags }: Packed): void {
+  const refuse = (what: string) => {
+    throw new RpcError('invalid_image', `the image has ${what}`)
+  }
+  if (layers.length > imageLimits.layers)
+    refuse(`${layers.length} layers; the limit is ${imageLimits.layers}`)
+  if (repoTags.length > imageLimits.tags) refuse(`${repoTags.length} tags; the limit is ${imageLimits.tags}`)
+  const long = repoTags.find((each) => each.length > imageLimits.tagLength)
+  if (long !== undefined) refuse(`a tag of ${long.length} characters; the limit is ${imageLimits.tagLength}`)
+}
 
 /**
  * Looks an image through and puts it into the store: every layer is read, hashed and compared with the configuration, and
@@ -23,6 +35,7 @@ export async function admitImage(
 ): Promise<Content> {
   const extra: Draft[] = []
   try {
+    expectFewParts(packed)
     const config = parseDocument(
       await readFile(packed.config.path, 'utf8'),
       configDocument,

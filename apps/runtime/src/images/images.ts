@@ -51,6 +51,8 @@ export interface ImageParts {
   readonly onRemoved: (digest: string, kind: Content['kind']) => void
 }
 
+/** Images of a device. */
+const maxImages = 200
 /** Most changes of the images that wait for each other. */
 const maxQueue = 100
 /** What an archive needs on the disk while it is looked through: its layers, and what is taken out of them. */
@@ -61,6 +63,17 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   /** What is in the store and what the document says are changed by one at a time. */
   const turns = createTurns(maxQueue)
   const exclusively = <T>(work: () => Promise<T>): Promise<T> => turns.take('the images', work)
+  /** The image that is unused the longest goes for a new one. @throws RpcError `limit_exceeded` if all are used */
+  async function makeRoomFor(id: string, { drafts }: Packed): Promise<void> {
+    while (!store.value.images[id] && Object.keys(store.value.images).length >= maxImages) {
+      if (await removeUnused()) continue
+      await blobs.discard(drafts)
+      throw new RpcError('limit_exceeded', `the runtime has ${maxImages} images, which containers use`, {
+        hint: 'Remove a container and its image.',
+      })
+    }
+  }
+
   let known = store.value.contents
   const uploads = await openUploads(join(folder, 'uploads'), blobs, clock)
   const guard = createDiskGuard(folder, parts.reserve, {
@@ -103,13 +116,14 @@ export async function openImages(parts: ImageParts): Promise<Images> {
 
   async function admit(owner: Owner, packed: Packed, fallbackName: string): Promise<ImageRecord> {
     return exclusively(async () => {
+      const name = nameOf(packed.repoTags[0] ?? fallbackName)
+      const id = `${owner.client_id}-${name}`
+      await makeRoomFor(id, packed)
       const content = await admitImage(blobs, packed, budget(), guardInTurn.claim).catch(async (cause) => {
         // What was stored of it before it failed.
         await sweep()
         throw cause
       })
-      const name = nameOf(packed.repoTags[0] ?? fallbackName)
-      const id = `${owner.client_id}-${name}`
       const digest = content.config.digest
       const now = clock.now()
       const stored: StoredImage = {

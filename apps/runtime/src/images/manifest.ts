@@ -12,6 +12,9 @@ const descriptor = z.object({
   annotations: z.record(z.string(), z.string()).optional(),
 })
 
+/** Layers of an image, its tags, and characters of a tag: all of them stand in the document of what is deployed. */
+export const imageLimits = { layers: 200, tags: 100, tagLength: 300 } as const
+
 export const manifestDocument = z.object({ config: descriptor, layers: z.array(descriptor).min(1) })
 export const indexDocument = z.object({ manifests: z.array(descriptor).min(1) })
 

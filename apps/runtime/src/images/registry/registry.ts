@@ -5,7 +5,7 @@ import { RpcError } from '@selvedge/protocol'
 import * as z from 'zod'
 import { type Packed, parseDocument } from '../archive.ts'
 import type { Blobs, Draft } from '../blobs.ts'
-import { chooseManifest, indexDocument, manifestDocument } from '../manifest.ts'
+import { chooseManifest, imageLimits, indexDocument, manifestDocument } from '../manifest.ts'
 import {
   type Answer,
   type HttpGet,
@@ -28,8 +28,6 @@ const manifestTypes = [
 /** Largest documents in bytes: manifests as registries themselves limit them, and answers of token services. */
 const maxManifest = 4 * 1024 * 1024
 const maxTokenAnswer = 64 * 1024
-/** More layers than an engine can stack. */
-const maxLayers = 200
 
 export interface PullOptions {
   /** File in the form of Docker's config.json: `{ "auths": { "<registry>": { "auth": base64("user:password") } } }`. Empty: none. */
@@ -111,8 +109,11 @@ interface Blob {
 
 /** @throws RpcError `invalid_image` */
 function expectSmall({ config, layers }: { config: Blob; layers: readonly Blob[] }, maxSize: number): void {
-  if (layers.length > maxLayers)
-    throw new RpcError('invalid_image', `the image has ${layers.length} layers; the limit is ${maxLayers}`)
+  if (layers.length > imageLimits.layers)
+    throw new RpcError(
+      'invalid_image',
+      `the image has ${layers.length} layers; the limit is ${imageLimits.layers}`,
+    )
   const size = layers.reduce((sum, each) => sum + each.size, 0)
   if (size > maxSize || config.size > maxManifest)
     throw new RpcError(

@@ -1,0 +1,101 @@
+/** What clients deploy stands in one document: its images have limits. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemClock } from '@selvedge/service-kit/clock'
+import { openDocument } from '@selvedge/service-kit/store'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import {
+  functionImage,
+  layoutFiles,
+  savedFiles,
+  type TarEntry,
+  tarOf,
+} from '../../../../tests/harness/archives.ts'
+import { temporaryFolder } from '../../../../tests/harness/processes.ts'
+import { type DeploymentStore, noDeployments, readDeployments } from '../deployments/deployments.ts'
+import { openBlobs } from './blobs.ts'
+import { type Images, openImages } from './images.ts'
+
+const owner = { account_id: 'a', client_id: 'c' }
+const limit = 200
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let store: DeploymentStore
+let images: Images
+beforeEach(async () => {
+  folder = await temporaryFolder()
+  store = await openDocument(join(folder.path, 'deployments'), noDeployments, readDeployments)
+  images = await openImages({
+    folder: join(folder.path, 'images'),
+    store,
+    blobs: await openBlobs(join(folder.path, 'images')),
+    clock: systemClock,
+    reserve: 0,
+    maxSize: 64 * 1024 * 1024,
+    authFile: '',
+    onRemoved: () => undefined,
+  })
+})
+afterEach(async () => {
+  await store.close()
+  await folder.remove()
+})
+
+async function* bytes(archive: Buffer) {
+  yield archive
+}
+const deploy = (archive: Buffer) => images.receive(owner, bytes(archive))
+const named = (name: string) => functionImage('export default {}', name)
+
+it('keeps 200 images: the one that is unused the longest goes for a new one', async () => {
+  for (let at = 0; at < limit + 20; at++) await deploy(named(`image${at}`))
+  const names = images.list(owner).map(({ name }) => name)
+  expect(names).toHaveLength(limit)
+  expect(names).toContain(`image${limit + 19}`)
+  expect(names).not.toContain('image19')
+  // One that is there already needs no room.
+  await deploy(named('image30'))
+  expect(images.list(owner)).toHaveLength(limit)
+})
+
+it('refuses another one when containers use all of them, and keeps nothing of it', async () => {
+  for (let at = 0; at < limit; at++) await deploy(named(`image${at}`))
+  const [image] = images.list(owner)
+  // All images have the same content, which this container uses.
+  const container = { imageId: image!.id, digest: image!.digest }
+  await store.update((value) => ({ ...value, containers: { b: container as never } }))
+  await expect(deploy(functionImage('export default 1', 'another'))).rejects.toMatchObject({
+    reason: 'limit_exceeded',
+  })
+  expect(images.list(owner)).toHaveLength(limit)
+  expect(readdirSync(join(folder.path, 'images', 'incoming'))).toEqual([])
+})
+
+const withManifest = (files: TarEntry[], change: (manifest: Record<string, string[]>) => object): Buffer =>
+  tarOf(
+    files.map((file) => {
+      if (file.path !== 'manifest.json') return file
+      const [manifest] = JSON.parse(file.content!.toString())
+      return { ...file, content: JSON.stringify([change(manifest)]) }
+    }),
+  )
+
+it.each([
+  ['more than 100 tags', { RepoTags: Array.from({ length: 50_000 }, (_, at) => `tag${at}:1`) }],
+  ['a tag of more than 300 characters', { RepoTags: ['x'.repeat(1_000_000)] }],
+])('refuses an archive with %s', async (_, change) => {
+  const files = savedFiles({ layers: [tarOf([{ path: 'index.js', content: '1' }])] })
+  const archive = withManifest(files, (manifest) => ({ ...manifest, ...change }))
+  await expect(deploy(archive)).rejects.toMatchObject({ reason: 'invalid_image' })
+  expect(store.value).toEqual(noDeployments)
+})
+
+it('refuses an archive with more than 200 layers', async () => {
+  const layer = tarOf([{ path: 'bin/a', content: '1' }])
+  const files = layoutFiles({ layers: Array.from({ length: 300 }, () => layer), config: { Cmd: ['/a'] } })
+  const once = [...new Map(files.map((each) => [each.path, each])).values()]
+  await expect(deploy(tarOf(once))).rejects.toMatchObject({
+    reason: 'invalid_image',
+    message: 'the image has 300 layers; the limit is 200',
+  })
+})
