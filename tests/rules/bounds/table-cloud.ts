@@ -1,0 +1,101 @@
+/** What others can make grow in the identity and the discovery service. */
+import { type Bounds, lasting, nodesStay, own, passing, unlimited } from './bound.ts'
+
+export const identity: Bounds = {
+  'apps/identity/src/changes/changes.ts': {
+    'openChanges.followed': own('one for each part that follows a topic'),
+  },
+  'apps/identity/src/changes/trust-cache.ts': {
+    'createTrustCache.recent': lasting('`RecentMap<string, V>(limit)`', 'newer ones'),
+    'openTrustCopy.entries': lasting('the rows of the table: `readAll`', '`entries.delete`'),
+  },
+  'apps/identity/src/console/events.ts': {
+    'createEvents.streams': lasting('one for each account that somebody looks at', '`streams.delete`'),
+    'createEvents.open.own': lasting('`own.size >= maxStreams` ends the oldest', '`own.delete`'),
+    'createEvents.open.timers': own('two timers'),
+    'createEvents.open.news': lasting(
+      'one for each device of the account',
+      '`news = new Map` twice a second',
+    ),
+  },
+  'apps/identity/src/console/discovery-stream.ts': {
+    'followEvents.text': lasting('`text.length > maxEvent`', '`text = lines.pop()` with each line'),
+  },
+  'apps/identity/src/console/passwords.ts': {
+    'createPasswords.waiting': lasting('`waiting.length >= longestQueue`', '`waiting.shift`'),
+  },
+  'apps/identity/src/console/places.ts': {
+    'createPlaces.reading': lasting('`maxReading` of each account', '`reading.delete`'),
+    'createPlaces.watched': lasting('one for each account that somebody looks at', '`watched.delete`'),
+  },
+  'apps/identity/src/identity.ts': {
+    'startIdentity.issuers': own('one for each issuer of the configuration'),
+  },
+  'apps/identity/src/keys/signing-keys.ts': {
+    'openSigningKeys.signers': own('one for each kind of token'),
+    'openSigningKeys.opened': own('the signing keys, replaced as a whole; the operator makes them'),
+  },
+  'apps/identity/src/registry/developer-tokens.ts': {
+    'createDeveloperTokens.noted': lasting('`RecentMap<string, number>(100_000)`', 'newer ones'),
+    'createDeveloperTokens.unwritten': lasting(
+      'tokens that were used in the last `useTimes.write` milliseconds, each of them verified',
+      '`unwritten.clear`',
+    ),
+  },
+  'apps/identity/src/registry/nodes.ts': {
+    'createNodes.listeners': own('one for each part that follows the nodes'),
+  },
+}
+
+export const discovery: Bounds = {
+  'apps/discovery/src/endpoints/account.ts': {
+    'addAccountEndpoints.streams': lasting('one for each account that is followed', '`streams.delete`'),
+    'addAccountEndpoints.readers': lasting('`readers.size >= maxReaders`', '`readers.delete`'),
+    'addAccountEndpoints.readersOf.readers': lasting('`maxReaders`', '`readers.delete`'),
+  },
+  'apps/discovery/src/endpoints/fixes.ts': {
+    'fixesEndpoint.tracks': lasting('`tracks.ts: deleteOldest`', '`tracks.ts: DELETE FROM tracks`'),
+  },
+  'apps/discovery/src/endpoints/nodes.ts': {
+    'addNodesEndpoints.centres': lasting('`RecentMap<string, KnownLocation>(100_000)`', 'newer ones'),
+  },
+  'apps/discovery/src/index/grid.ts': {
+    'Grid.#heads': lasting('cells with a node', '`this.#heads.delete` when the last node leaves'),
+    'Grid.within.hits': passing('the nodes of the grid: `distance <= radius`'),
+  },
+  'apps/discovery/src/registry/registry.ts': {
+    'createRegistry.written': lasting('`RecentMap<string, number>(remembered)`', 'newer ones'),
+    'createRegistry.waiting': lasting('nodes with a session', '`waiting = new Map()` every five seconds'),
+  },
+  'apps/discovery/src/registry/tracks.ts': {
+    'createTracks.added': lasting('`RecentMap<string, number>(remembered)`', 'newer ones'),
+  },
+  'apps/discovery/src/stores/cluster/near.ts': {
+    'candidatesOf.nodes': passing('`mostCount` of each cell'),
+    'confirm.confirmed': passing('the candidates of a question: `mostCount` of each cell'),
+    'confirm.found': passing('`slice(0, query.limit)`'),
+  },
+  'apps/discovery/src/stores/cluster/put.ts': {
+    'createWriter.placeAll.members': passing('`most` locations'),
+    'createWriter.placeAll.add.values': passing('`most` locations'),
+    'createWriter.flush.group': passing('the locations of one turn of the event loop: `setImmediate`'),
+    'createWriter.waiting': lasting('one for each report under way', '`waiting = []` in each turn'),
+  },
+  'apps/discovery/src/stores/embedded/columns.ts': {
+    'Columns.nodeIds': unlimited(nodesStay),
+    'Columns.#names': unlimited(nodesStay),
+    'Columns.#slots': unlimited(nodesStay),
+    'Columns.#accounts': unlimited(nodesStay),
+    'Columns.#accountNumbers': unlimited(nodesStay),
+    'Columns.#heads': unlimited(nodesStay),
+    'Columns.#sizes': unlimited(nodesStay),
+  },
+  'apps/discovery/src/stores/embedded/durable-copy.ts': {
+    'createDurableCopy.dirty': lasting('one for each node', '`dirty.delete` when it is written'),
+  },
+  'apps/discovery/src/stores/embedded/embedded-store.ts': {
+    'openEmbeddedStore.grids.[]': lasting('one for each node', '`delete(slot)`'),
+    'openEmbeddedStore.watchers': lasting('one for each account that is followed', '`watchers.delete`'),
+    'openEmbeddedStore.watch.own': lasting('one for each reader of the account', '`own.delete`'),
+  },
+}

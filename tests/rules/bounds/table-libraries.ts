@@ -1,0 +1,176 @@
+/** What others can make grow in the libraries, the stack, the console's pages, the simulator and the command line. */
+import { type Bounds, lasting, own, passing } from './bound.ts'
+
+export const serviceKit: Bounds = {
+  'packages/service-kit/src/config/load.ts': {
+    'loadConfig.config': own('one for each option'),
+  },
+  'packages/service-kit/src/http/body.ts': {
+    'readBody.more': passing('`size > limit`'),
+  },
+  'packages/service-kit/src/http/bounded-writer.ts': {
+    'createBoundedWriter.waiting': lasting('`bytes > maxBytes`', '`takeFirst`'),
+  },
+  'packages/service-kit/src/http/get-json.ts': {
+    'readJson.parts': passing('`size > maxBytes`'),
+  },
+  'packages/service-kit/src/http/limiter.ts': {
+    'createLimiter.buckets': lasting('`remembered`', 'newer ones'),
+  },
+  'packages/service-kit/src/http/listen.ts': {
+    'listenTcp.servers': own('one for each address of the configuration'),
+  },
+  'packages/service-kit/src/http/one-a-turn.ts': {
+    'createOneATurn.waiting': lasting('large bodies: `rpc-listener.ts: maxLargeBodies`', '`waiting.shift`'),
+  },
+  'packages/service-kit/src/http/slow-bodies.ts': {
+    'endSlowBodies.arrivals': lasting('one for each open connection', '`arrivals.delete` when it closes'),
+  },
+  'packages/service-kit/src/lifecycle/alarms.ts': {
+    'raiseAlarms.listeners': own('one for each part that shows alarms'),
+    'reportCaught.known': lasting('`known.size >= maxCallbacks`', '`known.clear`'),
+  },
+  'packages/service-kit/src/lifecycle/crash-record.ts': {
+    'files of countCrash': own('one file of a fixed form'),
+  },
+  'packages/service-kit/src/log/log.ts': {
+    'createReplacer.enclosing': passing('`enclosing.length === maxDepth`'),
+  },
+  'packages/service-kit/src/store/document.ts': {
+    'openDocument.waiting': lasting('one for each request under way', '`waiting = []` with each write'),
+    'files of openOrCreate': own('two files that take turns'),
+  },
+  'packages/service-kit/src/store/folder-lock.ts': {
+    'files of takeLock': own('one empty file'),
+  },
+  'packages/service-kit/src/store/make-folder.ts': {
+    'files of makeOne': own('one folder'),
+  },
+  'packages/service-kit/src/store/platform/sqlite-worker.ts': {
+    prepared: lasting('`prepared.size >= maxPrepared`', '`prepared.clear`'),
+  },
+  'packages/service-kit/src/store/postgres.ts': {
+    'openPostgres.listeners': own('one for each part that follows other replicas'),
+    'createPrepare.names': lasting('`names.size < maxPrepared`', 'nothing; further statements get no name'),
+    'table schema_version': own('one row'),
+  },
+  'packages/service-kit/src/store/sqlite.ts': {
+    'connect.pending': lasting('one for each statement of a request under way', '`pending.delete`'),
+  },
+  'packages/service-kit/src/store/write-once.ts': {
+    'files of writeOnce': own('one file, for a key or a secret'),
+  },
+  'packages/service-kit/src/tokens/dpop.ts': {
+    'createDpopVerifier.used': lasting('`used.size < maxProofs`', '`used.delete`'),
+  },
+  'packages/service-kit/src/tokens/key-cache.ts': {
+    'createKeyCache.known': lasting(
+      '`RecentMap<string, { key: KeyObject; jkt: string }>(limit)`',
+      'newer ones',
+    ),
+    'readKey.keys': passing('the keys of one answer: `get-json.ts: maxBytes`'),
+  },
+  'packages/service-kit/src/tokens/recent-map.ts': {
+    'RecentMap.#young': lasting('`this.#young.size >= this.#half`', '`this.#young = new Map()`'),
+    'RecentMap.#old': lasting('as many as the young ones', '`this.#old = this.#young`'),
+  },
+  'packages/service-kit/src/tokens/verifier.ts': {
+    'createTokenVerifier.verified': lasting(
+      '`RecentMap<string, Verified>(options.remembered)`',
+      '`verified.delete`, newer ones',
+    ),
+  },
+}
+
+export const libraries: Bounds = {
+  'packages/client/src/backend/proof.ts': {
+    'createProofChecker.used': lasting('`used.size < remembered`', '`used.delete`'),
+  },
+  'packages/client/src/backend/verifier.ts': {
+    'createAccessTokenVerifier.verified': lasting('`verified.size >= remembered`', '`verified.delete`'),
+  },
+  'packages/client/src/node/node-fetch.ts': {
+    'readAll.chunks': passing('`size > maxAnswer`'),
+  },
+  'packages/client/src/node/streams.ts': {
+    'linesOf.rest': passing('`rest.length > maxLine`'),
+    'readJson.text': passing('`text.length > maxAnswer`'),
+  },
+  'packages/client/src/read-text.ts': {
+    'readText.text': passing('`size > maxBytes`'),
+    'all that readText.text() reads': passing(
+      'the answer of a `fetch` with a limit: `node-fetch.ts: maxAnswer`',
+    ),
+  },
+  'packages/geo/src/precision.ts': {
+    grids: own('one for each precision'),
+  },
+  'packages/geo/src/receivers/nmea.ts': {
+    'createNmeaReader.epoch': own('a fixed number of members'),
+    'createNmeaReader.tell.out': passing('the readings of one chunk: `split(chunk)`'),
+  },
+  'packages/geo/src/receivers/reading.ts': {
+    'createLineSplitter.rest': lasting('`rest.length > longest`', "`rest = ''`"),
+  },
+  'packages/protocol/src/jsonrpc/dispatcher.ts': {
+    'createDispatcher.table': own('one for each method'),
+    'createDispatcher.runBatch.ids': passing('`options.limits.batch`'),
+  },
+  'packages/protocol/src/tokens/base64url.ts': {
+    values: own('the characters of the alphabet'),
+  },
+  'packages/protocol/src/tokens/jws.ts': {
+    'splitJws.known': lasting(
+      '`verifier.ts: RecentMap<string, JsonObject>(100)`, of `maxTokenLength` characters at most',
+      'newer ones',
+    ),
+  },
+}
+
+export const programs: Bounds = {
+  'apps/cli/src/archive/build.ts': {
+    'files of buildFolder': own('one archive that its user builds'),
+    'lines that runBuilder reads': own('the output of a builder that its user runs'),
+  },
+  'apps/cli/src/archive/write.ts': { 'files of writeArchive': own('one archive that its user builds') },
+  'apps/cli/src/commands/admin/tokens.ts': { 'files of run': own('one file that its user names') },
+  'apps/cli/src/commands/dev.ts': { 'run.turn': own('one for each change of a file that its user edits') },
+  'apps/cli/src/commands/gps/follow.ts': {
+    'run.turn': own('the readings of a receiver that its user names'),
+  },
+  'apps/cli/src/commands/init.ts': { 'files of run': own('the files of a template') },
+  'apps/cli/src/commands/simulate.ts': {
+    'run.out': own('the report of our own simulator'),
+    'run.errors': own('the errors of our own simulator'),
+  },
+  'apps/cli/src/completion.ts': {
+    'candidates.next': own('the commands of the CLI'),
+    'candidates.add.next.get(prefix) ?? new Set()': own('the commands of the CLI'),
+  },
+  'apps/cli/src/context/config-folder.ts': { 'files of writePrivateFile': own('one file for each purpose') },
+  'apps/cli/src/output/terminal.ts': {
+    'lines that createTerminal.ask reads': own('what its user types'),
+  },
+  'apps/cli/src/program.ts': { 'buildProgram.byPath': own('the commands of the CLI') },
+  'apps/console/src/parts/map.tsx': {
+    'all that WorldMap.json() reads': own('a file of the console'),
+  },
+  'apps/console/src/state/use-places.ts': {
+    'all that usePlaces.json() reads': passing('the devices of the account: `AccountPlace[]`'),
+    'usePlaces.known.current': lasting('the devices of the account', '`known.current = new Map(`'),
+  },
+  'apps/simulator/src/installation.ts': { 'files of startOwn': own('one folder for each run') },
+  'apps/simulator/src/simulate.ts': { 'enrolAll.sessions': own('the virtual devices that its user wants') },
+  'apps/simulator/src/wire.ts': {
+    'createWire.idle': lasting('`open < connections`', '`idle.pop`'),
+    'createWire.waiting': lasting('`waiting.length < maxWaiting`', '`waiting.shift`'),
+    'createWire.Line.#text': lasting('`maxAnswer`', "`this.#text = ''` with each answer"),
+  },
+  'apps/stack/src/stack.ts': {
+    'startStack.parts': own('one for each daemon'),
+    'files of startStack': own('one file with the addresses of the daemons'),
+  },
+  'apps/stack/src/supervise.ts': {
+    'supervise.failures': lasting('`giveUp.failures`', 'those older than `giveUp.withinMs`'),
+  },
+}

@@ -1,0 +1,43 @@
+/** The tables and keys of the identity and the discovery service. */
+import { auditStays, type Bounds, lasting, nodesStay, own, passing, rowsStay, unlimited } from './bound.ts'
+
+export const stored: Bounds = {
+  'apps/identity/src/schema.ts': {
+    'table settings': own('one row for each setting'),
+    'table counters': own('one row for each counter'),
+    'table signing_keys': own('the keys that the operator makes'),
+    'table accounts': own('the accounts that the operator makes'),
+    'table enrolment_codes': own('the codes that the operator makes'),
+    'table projects': unlimited(rowsStay),
+    'table developer_tokens': unlimited(rowsStay),
+    'table people': unlimited(rowsStay),
+    'table members': unlimited(rowsStay),
+    'table passkeys': unlimited(rowsStay),
+    'table recovery_codes': lasting('`recovery-codes.ts: count` for each person', 'each new set'),
+    'table sessions': lasting('`sessions.ts: times.life`', '`sessions.ts: DELETE FROM sessions`'),
+    'table sign_ins': lasting('`sign-ins.ts: expires_at`', '`sign-ins.ts: DELETE FROM sign_ins`'),
+    'table one_time': lasting('`one-time.ts: life`', '`one-time.ts: DELETE FROM one_time`'),
+    'table device_requests': lasting(
+      '`device-requests.ts: deviceTimes.life`',
+      '`device-requests.ts: DELETE FROM device_requests`',
+    ),
+    'table changes': lasting('an hour: `changes.ts: keep:`', '`changes.ts: DELETE FROM changes`'),
+    'table revocations': lasting('`revocations.ts: expires_at`', '`revocations.ts: DELETE FROM revocations`'),
+    'table nodes': unlimited(nodesStay),
+    'table audit': unlimited(auditStays),
+  },
+  'apps/discovery/src/schema.ts': {
+    'table last_locations': unlimited(nodesStay),
+    'table nodes': unlimited(nodesStay),
+    'table tracks': lasting(
+      '`tracks.ts: trackLimits.kept` points of a node',
+      '`tracks.ts: DELETE FROM tracks`',
+    ),
+    'table secrets': own('one row'),
+  },
+  'apps/discovery/src/stores/cluster/keys.ts': {
+    'cellsWithin.found': passing('the cells within `radius`, which a query limits'),
+    'keys accountKey': unlimited(nodesStay),
+    'keys cellKey': lasting('the nodes that were heard in a slot of time', '`put.ts: EXPIRE`'),
+  },
+}
