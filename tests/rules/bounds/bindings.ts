@@ -24,7 +24,7 @@ const immediate = new Set([
   ...['sort', 'toSorted', 'replace', 'replaceAll', 'from'],
 ])
 
-export const isFunction = ({ type }: SyntaxNode): boolean =>
+const isFunction = ({ type }: SyntaxNode): boolean =>
   type === 'FunctionDeclaration' || type === 'FunctionExpression' || type === 'ArrowFunctionExpression'
 
 export const childOf = (node: SyntaxNode, member: string): SyntaxNode | undefined =>
