@@ -55,6 +55,7 @@ export async function createDevice(
   await edgeToken({ account: { id: developer.accountId, access_token: accessToken } })
   const token = await edgeToken({ audience: discoveryAudience })
   let session: AuthorizeRequest | undefined
+  let accountKey = ''
 
   async function begin(
     more: Partial<SessionRequest> = {},
@@ -82,7 +83,9 @@ export async function createDevice(
         body: signedBody ?? body,
       }),
     )
-    session = offer.complete(answer, () => performance.now()).authorize
+    const { authorize, open } = offer.complete(answer, () => performance.now())
+    session = authorize
+    accountKey = Buffer.from(open(answer.account_key) ?? []).toString('hex')
     return session
   }
   const authorize = async () => session ?? begin()
@@ -95,6 +98,25 @@ export async function createDevice(
     begin,
     authorize,
     tenantToken: () => edgeToken(),
+    /** States something to the registry. @returns an edge ID token */
+    state: edgeToken,
+    /** The key that the nodes of its account share, of a session that begins now. */
+    accountKey: async () => {
+      await begin({}, await edgeToken({ audience: discoveryAudience }))
+      return accountKey
+    },
+    verifyHmac: (edgeIdToken: string) =>
+      identity.verifyHmac({ edgeHmacCode: 'x', nodeId, uri: 'x' }, edgeIdToken, (nonce) =>
+        createProof({
+          key: privateKey,
+          jwk,
+          htm: 'POST',
+          htu: identityUrl + identityPaths.verifyHmac,
+          clock: systemClock,
+          nonce,
+          accessToken: edgeIdToken,
+        }),
+      ),
     report: async (fixes: FixInput | readonly FixInput[], using?: AuthorizeRequest) =>
       discovery.report(Array.isArray(fixes) ? fixes : [fixes as FixInput], using ?? (await authorize())),
     near: async (options: { radius?: number; limit?: number } = {}) =>

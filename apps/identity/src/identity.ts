@@ -95,7 +95,7 @@ export async function startIdentity(
   })
   const revocations = await openRevocations(store, clock, changes, longest.any)
   const audit = createAudit(store, clock)
-  const people = createPeople(store, clock)
+  const people = createPeople(store, clock, revocations)
   const accounts = createAccounts(store, clock, people)
   const oneTime = createOneTime(store, clock)
   const projects = createProjects(store, clock, changes)
@@ -117,9 +117,8 @@ export async function startIdentity(
     issuer: ownIssuer,
     epoch: changes.epoch,
     revocations,
-    endSignIns: signIns.revokeFrom,
   })
-  const deviceRequests = createDeviceRequests(store, clock, config['refresh.grace'])
+  const deviceRequests = createDeviceRequests(store, clock, config['refresh.grace'], changes.epoch)
   const limits = createLimits(clock, {
     address: config['limits.address'],
     client: config['limits.client'],

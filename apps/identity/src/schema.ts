@@ -108,6 +108,15 @@ export const migrations: Migrations = [
   ALTER TABLE revocations ADD COLUMN epoch BIGINT NOT NULL DEFAULT 0;
   ALTER TABLE sign_ins ADD COLUMN epoch BIGINT;
   `,
+  // What an approval of a terminal rests on, since when a node is of its account, and when a node left an account last.
+  `
+  CREATE INDEX revocations_epoch ON revocations (epoch);
+  ALTER TABLE device_requests ADD COLUMN epoch BIGINT;
+  CREATE INDEX device_requests_person ON device_requests (person_id);
+  ALTER TABLE nodes ADD COLUMN account_epoch BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE nodes ADD COLUMN account_at BIGINT NOT NULL DEFAULT 0;
+  CREATE TABLE account_keys (account_id TEXT PRIMARY KEY, epoch BIGINT NOT NULL);
+  `,
 ]
 
 /** Every table, in an order in which rows can be copied: what is referred to comes first. */
@@ -120,6 +129,7 @@ export const tables = [
   'projects',
   'developer_tokens',
   'nodes',
+  'account_keys',
   'enrolment_codes',
   'people',
   'members',

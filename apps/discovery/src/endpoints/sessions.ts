@@ -48,8 +48,9 @@ export function addSessionsEndpoint(app: FastifyInstance, parts: SessionsParts):
     if (trackUntil > clock.now() + longestTrack + 60_000)
       throw new OAuthError('invalid_request', `a track is kept for ${longestTrack / 86_400_000} days at most`)
     const { node_id: nodeId, node_name: nodeName, sub: accountId } = node
-    const left = await registry.state({ nodeId, nodeName, accountId, addresses, services, trackUntil })
-    if (left !== undefined) await store.forget(left, nodeId)
+    await registry.state({ nodeId, nodeName, accountId, addresses, services, trackUntil }, (former) =>
+      store.forget(former, nodeId),
+    )
     return sessions.begin(node, said.data)
   })
 }

@@ -69,9 +69,17 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
     ...more,
   })
 
+  let left: string[] = []
+  beforeEach(() => {
+    left = []
+  })
+  const state = (stated: ReturnType<typeof node>) =>
+    registry.state(stated, async (former) => void left.push(former))
+
   it('gives what a node said last, to its account alone', async () => {
-    expect(await registry.state(node('x'))).toBeUndefined()
-    expect(await registry.state(node('x', { addresses: [], nodeName: 'new' }))).toBeUndefined()
+    await state(node('x'))
+    await state(node('x', { addresses: [], nodeName: 'new' }))
+    expect(left).toEqual([])
     expect(await registry.find('a', ['x', 'y'])).toEqual([
       { ...node('x', { addresses: [], nodeName: 'new' }), heardAt: start },
     ])
@@ -79,21 +87,25 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
     expect(await registry.find('a', [])).toEqual([])
   })
 
-  it('tells which account a node has left', async () => {
-    await registry.state(node('x'))
-    expect(await registry.state(node('x', { accountId: 'b' }))).toBe('a')
+  it('lets the former account forget a node before the new one has it, and tries that again', async () => {
+    await state(node('x'))
+    const fail = () => Promise.reject(new Error('failover'))
+    await expect(registry.state(node('x', { accountId: 'b' }), fail)).rejects.toThrow('failover')
+    expect(await registry.page('a', '', 9)).toHaveLength(1)
+    await state(node('x', { accountId: 'b' }))
+    expect(left).toEqual(['a'])
     expect(await registry.page('a', '', 9)).toEqual([])
   })
 
   it('gives the nodes of an account page by page', async () => {
-    for (const id of ['c', 'a', 'd', 'b']) await registry.state(node(id))
+    for (const id of ['c', 'a', 'd', 'b']) await state(node(id))
     const pageOf = async (after: string) => (await registry.page('a', after, 3)).map((each) => each.nodeId)
     expect([await pageOf(''), await pageOf('c'), await pageOf('d')]).toEqual([['a', 'b', 'c'], ['d'], []])
   })
 
   it('writes signs of life now and then, and never an older one', async () => {
-    await registry.state(node('x'))
-    await registry.state(node('y'))
+    await state(node('x'))
+    await state(node('y'))
     const heardAt = async () => (await registry.find('a', ['x', 'y'])).map((each) => each.heardAt - start)
     clock.advance(59_000)
     registry.heard('x')
@@ -102,18 +114,18 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
     await registry.close()
     expect((await heardAt()).sort((a, b) => a - b)).toEqual([0, 61_000])
     clock.set(start)
-    await registry.state(node('x'))
+    await state(node('x'))
     expect(await heardAt()).toEqual([0, 0])
   })
 
   it('keeps the points of a track once each, and deletes them with its end, its account or its owner’s word', async () => {
     const points = [3, 1, 2, 1].map((fixedAt) => ({ longitude: fixedAt, latitude: 0, fixedAt }))
     const kept = async () => (await tracks.of('x', 9)).map((each) => each.fixedAt)
-    await registry.state(node('x', { trackUntil: start + 1000 }))
+    await state(node('x', { trackUntil: start + 1000 }))
     await tracks.add('x', points)
     await tracks.add('x', [])
     expect(await kept()).toEqual([1, 2, 3])
-    await registry.state(node('x', { trackUntil: start + 5000 }))
+    await state(node('x', { trackUntil: start + 5000 }))
     expect(await kept()).toEqual([1, 2, 3])
     await tracks.sweep()
     expect(await kept()).toEqual([1, 2, 3])
@@ -121,15 +133,15 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
     await tracks.sweep()
     expect([await kept(), (await registry.find('a', ['x']))[0]!.trackUntil]).toEqual([[], 0])
     for (const ending of [{ trackUntil: 0 }, { trackUntil: start + 99_000, accountId: 'b' }]) {
-      await registry.state(node('x', { trackUntil: start + 99_000 }))
+      await state(node('x', { trackUntil: start + 99_000 }))
       await tracks.add('x', points)
-      await registry.state(node('x', ending))
+      await state(node('x', ending))
       expect(await kept()).toEqual([])
     }
   })
 
   it('gives a track page by page, from its end', async () => {
-    await registry.state(node('x', { trackUntil: start + 1000 }))
+    await state(node('x', { trackUntil: start + 1000 }))
     await tracks.add('x', track(5))
     const page = async (before?: number) => (await tracks.of('x', 2, before)).map((each) => each.fixedAt)
     expect([await page(), await page(4), await page(2), await page(1)]).toEqual([[4, 5], [2, 3], [1], []])
@@ -137,8 +149,8 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
 
   it('keeps no more of a track than its last points, however many are told', async () => {
     const small = createTracks(database, clock, log, 10)
-    await registry.state(node('x', { trackUntil: start + 1000 }))
-    await registry.state(node('y', { trackUntil: start + 1000 }))
+    await state(node('x', { trackUntil: start + 1000 }))
+    await state(node('y', { trackUntil: start + 1000 }))
     await small.add('y', track(3))
     for (let at = 0; at < 10; at++) await small.add('x', track(10, at * 10))
     small.close()

@@ -21,8 +21,16 @@ export interface RegisteredNode {
 }
 
 export interface Registry {
-  /** Writes what a node says. @returns the account that it was of before, where that is another one */
-  state(node: Omit<RegisteredNode, 'heardAt'>): Promise<string | undefined>
+  /**
+   * Writes what a node says.
+   *
+   * @param leave called first if the node was of another account: what that one knows of the node is to be forgotten. If it
+   *   rejects, nothing is written, so that the next try finds the same
+   */
+  state(
+    node: Omit<RegisteredNode, 'heardAt'>,
+    leave: (formerAccountId: string) => Promise<void>,
+  ): Promise<void>
   /** Notes a sign of life; it is written now and then, many at once. */
   heard(nodeId: string): void
   /** Nodes of an account by their id. @param after the last one of the page before, or "" */
@@ -56,7 +64,7 @@ export function createRegistry(database: SqlStore, clock: Clock, log: Log, inter
   const timer = setInterval(safely('registry.flush', flush), Math.min(interval, 5000))
 
   return {
-    async state({ nodeId, nodeName, accountId, addresses, services, trackUntil }) {
+    async state({ nodeId, nodeName, accountId, addresses, services, trackUntil }, leave) {
       const now = clock.now()
       const [before] = await database.run(
         sql`SELECT account_id, track_until FROM nodes WHERE node_id = ${nodeId}`,
@@ -69,11 +77,11 @@ export function createRegistry(database: SqlStore, clock: Clock, log: Log, inter
             track_until = excluded.track_until`,
       ]
       const left = before !== undefined && before.account_id !== accountId
+      if (left) await leave(before.account_id as string)
       // A track is the account's, and is deleted with its end.
       if (left || trackUntil === 0) statements.push(sql`DELETE FROM tracks WHERE node_id = ${nodeId}`)
       await database.transaction(statements)
       written.set(nodeId, now)
-      return left ? (before.account_id as string) : undefined
     },
     heard(nodeId) {
       const now = clock.now()

@@ -42,7 +42,7 @@ export function createSessions(
   const accountsKey = deriveKey(secret, 'secrets of accounts')
 
   return {
-    begin({ node_id, node_name, sub }, { key, sharing, trackUntil }) {
+    begin({ node_id, node_name, sub, account_epoch = 0 }, { key, sharing, trackUntil }) {
       const content = write({ nodeId: node_id, nodeName: node_name, accountId: sub, sharing, trackUntil })
       const { ticket, sessionKey, seal } = keeper.begin(key, content, times.life)
       return {
@@ -51,7 +51,8 @@ export function createSessions(
         session_key: sessionKey,
         expires_in: times.life,
         report_within: times.reportWithin,
-        account_key: seal(createHmac('sha256', accountsKey).update(sub).digest()),
+        // A node that left knows the key of before.
+        account_key: seal(createHmac('sha256', accountsKey).update(`${sub} ${account_epoch}`).digest()),
       }
     },
     nodeOf(request) {

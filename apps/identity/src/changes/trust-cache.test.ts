@@ -173,7 +173,7 @@ it('a key that cannot be decrypted stops signing, and nothing else; it is tried 
 it('a gap in the numbers of the changes reads everything anew', async () => {
   const process = await startProcess({ isShared: true })
   const other = await startProcess({ isShared: true })
-  const people = createPeople(store, clock)
+  const people = createPeople(store, clock, process.revocations)
   const { accountId } = await createAccounts(store, clock, people).create('ada@example.com')
   const { clientId } = await other.projects.create({ name: 'p', accountId, scopes: [], resources: [] })
   expect((await process.projects.find(clientId))!.active).toBe(true)
@@ -189,7 +189,7 @@ it('a gap in the numbers of the changes reads everything anew', async () => {
 it('what was read before a change and arrives after it is not remembered', async () => {
   const process = await startProcess({ isShared: true })
   const other = await startProcess({ isShared: true })
-  const people = createPeople(store, clock)
+  const people = createPeople(store, clock, process.revocations)
   const { accountId } = await createAccounts(store, clock, people).create('ada@example.com')
   const { clientId } = await other.projects.create({ name: 'p', accountId, scopes: [], resources: [] })
   const release = process.holdAnswers(({ sql: text }) => text.includes('FROM projects'))

@@ -94,15 +94,15 @@ export interface TrustCopy<V> {
 export interface TrustCopyOptions<V> {
   readonly topic: Topic
   readonly readAll: () => Promise<ReadonlyMap<string, V>>
-  /** Reads one entry, or undefined if it is gone; absent: each change reads all of them. */
-  readonly read?: (subject: string) => Promise<V | undefined>
+  /** Reads the entries that were made or changed since it was called last; absent: each change reads all of them. */
+  readonly readNew?: () => Promise<ReadonlyMap<string, V>>
   /** Called after entries changed. */
   readonly onChange?: (entries: ReadonlyMap<string, V>) => void
 }
 
 /** A copy of a whole table. @throws whatever the first read throws */
 export async function openTrustCopy<V>(follow: Follow, options: TrustCopyOptions<V>): Promise<TrustCopy<V>> {
-  const { topic, readAll, read, onChange } = options
+  const { topic, readAll, readNew, onChange } = options
   let entries = new Map<string, V>()
   let version = 0
 
@@ -118,12 +118,10 @@ export async function openTrustCopy<V>(follow: Follow, options: TrustCopyOptions
   }
 
   const check = follow(topic, {
-    async changed(subject) {
+    async changed() {
       version++
-      if (!read) return reload()
-      const value = await read(subject)
-      if (value === undefined) entries.delete(subject)
-      else entries.set(subject, value)
+      if (!readNew) return reload()
+      for (const [subject, value] of await readNew()) entries.set(subject, value)
       onChange?.(entries)
     },
     reload,

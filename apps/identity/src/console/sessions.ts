@@ -37,8 +37,6 @@ export interface Sessions {
   end(personId: string, sessionId: string): Promise<boolean>
   /** Ends every session of a person but one. */
   endOthers(personId: string, keep: string): Promise<void>
-  /** Ends what a person looks at of an account. */
-  endOf(personId: string, accountId: string): Promise<void>
   switchTo(sessionId: string, accountId: string): Promise<void>
 }
 
@@ -93,9 +91,6 @@ export function createSessions(store: SqlStore, clock: Clock): Sessions {
     },
     async endOthers(personId, keep) {
       await store.run(sql`DELETE FROM sessions WHERE person_id = ${personId} AND session_id <> ${keep}`)
-    },
-    async endOf(personId, accountId) {
-      await store.run(sql`DELETE FROM sessions WHERE person_id = ${personId} AND account_id = ${accountId}`)
     },
     async switchTo(sessionId, accountId) {
       await store.run(sql`UPDATE sessions SET account_id = ${accountId} WHERE session_id = ${sessionId}`)

@@ -16,6 +16,7 @@ import { requireProof } from '@selvedge/service-kit/http-app'
 import {
   agreeHmacSecret,
   type DpopVerifier,
+  isIssuedBefore,
   nodeIdOf,
   type TokenVerifier,
   type VerifiedProof,
@@ -27,6 +28,8 @@ import type { EnrolmentCodes } from '../registry/enrolment-codes.ts'
 import type { Node, Nodes } from '../registry/nodes.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 
+/** Seconds for which a device may be offline after it was associated with a token: later the token proves nothing. */
+const longestOffline = 90 * 86_400
 /** Milliseconds by which "last seen" may be behind: not every token is worth a write. */
 const lastSeenStep = 60_000
 
@@ -81,6 +84,10 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       jti: randomUUID(),
       epoch,
       cnf: { jkt: proof.jkt },
+      // For the discovery service, which gives the nodes of an account the key that they know each other by.
+      ...(audience === discoveryAudience && {
+        account_epoch: await nodes.accountKeyEpoch(node.accountId),
+      }),
     }
     return {
       id_token: keys.sign(edgeIdProfile.typ, claims),
@@ -119,7 +126,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
   ): Promise<Node> {
     const now = clock.now()
     const nodeKey = JSON.stringify(stated.hmac_key)
-    const accountId = await accountOf(nodeId, stated, known?.accountId ?? '')
+    const accountId = await accountOf(nodeId, stated, known)
     const version = stated.version ?? known?.version ?? ''
     const services = stated.services ?? known?.services ?? []
     // What the owner removed is done with once the node says so itself, or belongs to somebody again.
@@ -145,6 +152,8 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       version,
       services,
       removedAccount,
+      accountEpoch: known?.accountEpoch ?? 0,
+      accountAt: known?.accountAt ?? 0,
     }
     // The answer says what the registry has, not what was stated: the owner may have changed it meanwhile.
     return nodes.save(node, {
@@ -154,7 +163,12 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
   }
 
   /** The account after what the node states: kept, removed by the node itself, or proved by an access token for this node. */
-  async function accountOf(nodeId: string, { account }: NodeStatement, before: string): Promise<string> {
+  async function accountOf(
+    nodeId: string,
+    { account }: NodeStatement,
+    known: Node | undefined,
+  ): Promise<string> {
+    const before = known?.accountId ?? ''
     if (!account) return before
     if (account.id === '' || account.id === before) return account.id
     if (account.access_token === undefined)
@@ -173,7 +187,15 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
         )
       // Numbers of another issuer mean nothing here.
       const { epoch: _, ...foreign } = token
-      const revoked = parts.revocations.reasonFor(token.iss === issuer() ? token : foreign)
+      const claims = token.iss === issuer() ? token : foreign
+      if (token.exp + longestOffline < seconds(clock))
+        throw new TokenError('token_expired', 'the access token expired more than 90 days ago')
+      if (known && isIssuedBefore(claims, leftAt(known)))
+        throw new TokenError(
+          'token_revoked',
+          'the access token is from before the node left its last account',
+        )
+      const revoked = parts.revocations.reasonFor(claims)
       if (revoked !== undefined)
         throw new TokenError('token_revoked', `the access token was revoked: ${revoked}`)
       return account.id
@@ -184,6 +206,12 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     }
   }
 }
+
+/** A token from before this cannot bring the node back into an account. */
+const leftAt = ({ accountEpoch, accountAt }: Node) => ({
+  epoch: accountEpoch,
+  notBefore: Math.floor(accountAt / 1000) + (accountAt === 0 ? 0 : 1),
+})
 
 const blocked = () => new OAuthError('access_denied', 'this node is blocked; ask the operator')
 

@@ -6,6 +6,8 @@ import type { DpopVerifier, TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { SignIns } from '../grants/sign-ins.ts'
 import type { Accounts } from '../registry/accounts.ts'
+import type { Nodes } from '../registry/nodes.ts'
+import type { Projects } from '../registry/projects.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import { readIssuedToken } from './issued-token.ts'
 
@@ -15,6 +17,8 @@ export interface UserInfoParts {
   readonly verifier: TokenVerifier
   readonly signIns: SignIns
   readonly accounts: Accounts
+  readonly projects: Projects
+  readonly nodes: Nodes
   readonly revocations: Revocations
   readonly dpop: DpopVerifier
 }
@@ -39,6 +43,11 @@ export function addUserInfoEndpoint(app: FastifyInstance, parts: UserInfoParts):
     const claims = token.claims as typeof token.claims & { scope: string; cnf?: { jkt: string } }
     if (claims.exp <= seconds(parts.clock))
       throw new OAuthError('invalid_token', 'the access token has expired')
+    const node = claims.node_id === undefined ? undefined : await parts.nodes.find(claims.node_id)
+    if (node && node.blockedAt !== null)
+      throw new OAuthError('invalid_token', 'the node of the access token is blocked')
+    if (!(await parts.projects.find(claims.client_id!))?.active)
+      throw new OAuthError('invalid_token', 'the project of the access token is turned off')
     const revoked = parts.revocations.reasonFor(claims)
     if (revoked !== undefined)
       throw new OAuthError('invalid_token', `the access token was revoked: ${revoked}`)

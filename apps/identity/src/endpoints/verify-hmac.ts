@@ -10,11 +10,13 @@ import {
 } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { Nodes } from '../registry/nodes.ts'
+import type { Revocations } from '../revocation/revocations.ts'
 
 export interface VerifyHmacParts {
   readonly clock: Clock
   readonly issuer: () => string
   readonly nodes: Nodes
+  readonly revocations: Revocations
   readonly dpop: DpopVerifier
   /** Believes this cloud's own keys only. */
   readonly ownVerifier: TokenVerifier
@@ -29,7 +31,14 @@ export interface VerifyHmacParts {
 export function addVerifyHmacEndpoint(app: FastifyInstance, parts: VerifyHmacParts): void {
   const { clock, issuer, nodes, dpop, ownVerifier: verifier, audiences } = parts
   app.post(identityPaths.verifyHmac, async (request, reply): Promise<VerifyHmacResponse> => {
-    await requireNode({ dpop, url: issuer(), verifier, audience: audiences()[0]! }, request, reply)
+    const options = { dpop, url: issuer(), verifier, audience: audiences()[0]! }
+    const asking = await requireNode(options, request, reply)
+    const asker = await nodes.find(asking.node_id)
+    if (!asker || asker.blockedAt !== null || parts.revocations.reasonFor(asking) !== undefined)
+      throw new OAuthError(
+        'invalid_token',
+        'the node of the edge ID token is blocked, or the token was revoked',
+      )
     const { edgeHmacCode, nodeId, uri } = readBody(request.body as string)
     const made = hmacIssuer(edgeHmacCode)
     const node = made === undefined ? undefined : await nodes.find(made)

@@ -42,14 +42,16 @@ export function deviceCode(parts: DeviceCodeParts): Grant {
           'invalid_grant',
           'the device code is bound to a key; send a DPoP proof of that key',
         )
-      const signIn = signInOf(approved, parts.issuer(), jkt, caller.epoch)
+      const signIn = signInOf(approved, parts.issuer(), jkt)
       const { sid, accountId } = signIn
-      // A retry within the grace may come after the person has taken the sign-in back.
-      checkNotRevoked(parts.revocations, { jti: sid, iat: Number.MAX_SAFE_INTEGER }, 'sign-in')
+      const { epoch } = approved
+      // Since the approval the person may have been removed, or have revoked this sign-in or all of them.
+      const claims = { jti: sid, iat: 0, epoch, account_id: accountId, client_id: clientId }
+      checkNotRevoked(parts.revocations, claims, 'sign-in')
       parts.limits.takeFor(clientId, accountId)
       const lasts = hasScope(approved.scope, 'offline_access')
       return {
-        ...tokensOf(parts, { project, signIn, scope: approved.scope, jkt, epoch: caller.epoch }),
+        ...tokensOf(parts, { project, signIn, scope: approved.scope, jkt, epoch }),
         ...(lasts && { refresh_token: await parts.signIns.begin(signIn) }),
       }
     },
@@ -57,8 +59,8 @@ export function deviceCode(parts: DeviceCodeParts): Grant {
 }
 
 /** The sign-in that an approved request becomes: of a person, for this service itself. */
-function signInOf(approved: Approved, issuer: string, jkt: string | undefined, epoch: number): SignIn {
-  const { sid, clientId, scope, accountId, personId, email, authTime, userAgent, address } = approved
+function signInOf(approved: Approved, issuer: string, jkt: string | undefined): SignIn {
+  const { sid, clientId, scope, accountId, personId, email, authTime, userAgent, address, epoch } = approved
   const described = `${userAgent || 'a terminal'} from ${address}`
   const own = { sid, clientId, scope, accountId, personId, email, authTime, described }
   return {

@@ -24,7 +24,12 @@ interface NewDeviceRequest {
   readonly userAgent: string
 }
 
-export type Approved = DeveloperSubject & NewDeviceRequest & { readonly sid: string }
+export type Approved = DeveloperSubject &
+  NewDeviceRequest & {
+    readonly sid: string
+    /** Number of the newest change that was known when a person approved it. */
+    readonly epoch: number
+  }
 
 export type Poll =
   | { readonly outcome: 'pending' | 'too_fast' | 'denied' | 'ended' | 'unknown' }
@@ -47,7 +52,13 @@ const alphabet = 'BCDFGHJKLMNPQRSTVWXZ'
 /** Milliseconds by which a poll may be early: clocks of devices and networks are what they are. */
 const tolerance = 500
 
-export function createDeviceRequests(store: SqlStore, clock: Clock, grace: number): DeviceRequests {
+/** @param epoch number of the newest change that is known */
+export function createDeviceRequests(
+  store: SqlStore,
+  clock: Clock,
+  grace: number,
+  epoch: () => number,
+): DeviceRequests {
   return {
     async create({ clientId, scope, jkt, address, userAgent }) {
       const now = clock.now()
@@ -58,7 +69,7 @@ export function createDeviceRequests(store: SqlStore, clock: Clock, grace: numbe
         const rows = await store.run(
           sql`INSERT INTO device_requests VALUES (${hashOf(deviceCode)}, ${userCode}, ${clientId}, ${scope}, ${jkt}, ${address},
             ${userAgent}, ${now}, ${now + deviceTimes.life * 1000}, ${deviceTimes.interval}, 0, 0, 'pending', ${newSid()}, NULL,
-            '', '', '', 0) ON CONFLICT DO NOTHING RETURNING user_code`,
+            '', '', '', 0, NULL) ON CONFLICT DO NOTHING RETURNING user_code`,
         )
         if (rows[0]) return { deviceCode, userCode: `${userCode.slice(0, 4)}-${userCode.slice(4)}` }
       }
@@ -76,10 +87,13 @@ export function createDeviceRequests(store: SqlStore, clock: Clock, grace: numbe
         email: '',
         authTime: 0,
       }
+      const state = by ? 'approved' : 'denied'
       const rows = await store.run(
-        sql`UPDATE device_requests SET state = ${by ? 'approved' : 'denied'}, account_id = ${accountId}, person_id = ${personId},
-            email = ${email}, auth_time = ${authTime}
-          WHERE user_code = ${normal(userCode)} AND state = 'pending' AND expires_at > ${clock.now()} RETURNING user_code`,
+        sql`UPDATE device_requests SET state = ${state}, account_id = ${accountId}, person_id = ${personId},
+            email = ${email}, auth_time = ${authTime}, epoch = ${epoch()}
+          WHERE user_code = ${normal(userCode)} AND state = 'pending' AND expires_at > ${clock.now()}
+            AND (${personId} = '' OR EXISTS (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId}))
+          RETURNING user_code`,
       )
       return rows.length === 1
     },
@@ -88,7 +102,9 @@ export function createDeviceRequests(store: SqlStore, clock: Clock, grace: numbe
       const hash = hashOf(deviceCode)
       const [used] = await store.run(
         sql`UPDATE device_requests SET state = 'used', used_at = ${now}
-          WHERE device_hash = ${hash} AND client_id = ${clientId} AND state = 'approved' AND expires_at > ${now} RETURNING *`,
+          WHERE device_hash = ${hash} AND client_id = ${clientId} AND state = 'approved' AND expires_at > ${now}
+            AND EXISTS (SELECT 1 FROM members WHERE members.account_id = device_requests.account_id
+              AND members.person_id = device_requests.person_id) RETURNING *`,
       )
       if (used) return { outcome: 'approved', approved: toApproved(used) }
       const [row] = await store.run(
@@ -137,4 +153,5 @@ const toApproved = (row: Row): Approved => ({
   personId: row.person_id as string,
   email: row.email as string,
   authTime: row.auth_time as number,
+  epoch: (row.epoch as number | null) ?? 0,
 })

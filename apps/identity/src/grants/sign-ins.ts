@@ -54,10 +54,6 @@ export interface SignIns {
   rotate(refreshToken: string): Promise<Rotation>
   /** Revokes a sign-in, and those that came from it. */
   revoke(sid: string): Promise<void>
-  /** Revokes the sign-ins that came from a developer ID token or from another sign-in. */
-  revokeFrom(origin: string): Promise<void>
-  /** Revokes what a person approved for an account. */
-  revokeOf(accountId: string, personId: string): Promise<void>
   /** Removes what ended long ago. */
   forgetEnded(): Promise<void>
   /** Live ones of an account that a person approved or a node holds. */
@@ -109,19 +105,7 @@ export function createSignIns({
   }
 
   async function revoke(sid: string): Promise<void> {
-    const rows = await store.run(
-      sql`UPDATE sign_ins SET revoked_at = COALESCE(revoked_at, ${clock.now()}) WHERE sid = ${sid} RETURNING expires_at`,
-    )
-    // Its access tokens live on for a day at most.
-    if (rows[0]) await revocations.revokeId(sid, Math.ceil(clock.now() / 1000) + 86_400)
-    await revokeFrom(sid)
-  }
-
-  async function revokeFrom(origin: string): Promise<void> {
-    const rows = await store.run(
-      sql`SELECT sid FROM sign_ins WHERE origin = ${origin} AND revoked_at IS NULL`,
-    )
-    for (const { sid } of rows) await revoke(sid as string)
+    await revocations.revokeTree(sql`SELECT sid AS id FROM sign_ins WHERE sid = ${sid}`)
   }
 
   /** Whether a token that is not the newest any more was still so a moment ago. */
@@ -146,13 +130,6 @@ export function createSignIns({
 
   return {
     revoke,
-    revokeFrom,
-    async revokeOf(accountId, personId) {
-      const rows = await store.run(
-        sql`SELECT sid FROM sign_ins WHERE account_id = ${accountId} AND person_id = ${personId} AND revoked_at IS NULL`,
-      )
-      for (const { sid } of rows) await revoke(sid as string)
-    },
     async begin(signIn) {
       const {
         sid,

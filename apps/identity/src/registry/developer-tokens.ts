@@ -63,12 +63,10 @@ export interface DeveloperTokensOptions {
   /** Number of the newest change that is known. */
   readonly epoch: () => number
   readonly revocations: Revocations
-  /** Ends the sign-ins that came from a token. */
-  readonly endSignIns: (jti: string) => Promise<void>
 }
 
 export function createDeveloperTokens(options: DeveloperTokensOptions): DeveloperTokens {
-  const { store, clock, log, keys, issuer, revocations, endSignIns } = options
+  const { store, clock, log, keys, issuer, revocations } = options
   const noted = new RecentMap<string, number>(100_000)
   const unwritten = new Map<string, number>()
 
@@ -130,13 +128,10 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
         setTimeout(safely('developerTokens.writeUses', writeUses), useTimes.write).unref()
     },
     async revoke(jti) {
-      const rows = await store.run(
-        sql`UPDATE developer_tokens SET revoked_at = COALESCE(revoked_at, ${clock.now()}) WHERE jti = ${jti} RETURNING revoked_at, expires_at`,
-      )
-      if (!rows[0]) throw new RpcError('not_found', `there is no developer ID token with the jti ${jti}`)
-      await revocations.revokeId(jti, longestOf(rows[0]))
-      await endSignIns(jti)
-      return { jti, revokedAt: isoTime(rows[0].revoked_at as number) }
+      if (!(await find(jti)))
+        throw new RpcError('not_found', `there is no developer ID token with the jti ${jti}`)
+      await revocations.revokeTree(sql`SELECT CAST(${jti} AS TEXT) AS id`)
+      return { jti, revokedAt: (await find(jti))!.revokedAt! }
     },
     async list(accountId) {
       const rows = await store.run(
@@ -148,9 +143,6 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
     },
   }
 }
-
-/** An access token made in the last moment of a developer ID token outlives it by a day at most. */
-const longestOf = (row: Row): number => Math.ceil((row.expires_at as number) / 1000) + 86_400
 
 const toToken = (row: Row): DeveloperToken => ({
   jti: row.jti as string,

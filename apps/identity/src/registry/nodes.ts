@@ -1,7 +1,7 @@
 import { RpcError } from '@selvedge/protocol'
 import type { NodeStatement } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
-import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
+import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../changes/changes.ts'
 import type { Seal } from '../keys/seal.ts'
 import type { Revocations } from '../revocation/revocations.ts'
@@ -22,6 +22,9 @@ export interface Node {
   readonly services: NodeServices
   /** The account that its owner removed from the node, until the node has done so, too; else empty. */
   readonly removedAccount: string
+  /** Number of the change with which it left an account last, and when that was; 0: never. */
+  readonly accountEpoch: number
+  readonly accountAt: number
 }
 
 export interface NodeChange {
@@ -56,6 +59,8 @@ export interface Nodes {
   setBlocked(nodeId: string, blocked: boolean): Promise<Node>
   /** Removes the account from a node, and revokes every token for it. */
   removeAccount(nodeId: string): Promise<Node>
+  /** Number of the change with which a node left an account last; 0: none did. */
+  accountKeyEpoch(accountId: string): Promise<number>
   /** Called with each node of which this process learns something new. */
   onChange(listener: (node: Node) => void): void
 }
@@ -109,6 +114,8 @@ export function createNodes({ store, clock, changes, seal, revocations }: NodesO
       version: row.version as string,
       services: JSON.parse(row.services as string),
       removedAccount: row.removed_account as string,
+      accountEpoch: row.account_epoch as number,
+      accountAt: row.account_at as number,
     }
   }
 
@@ -126,18 +133,23 @@ export function createNodes({ store, clock, changes, seal, revocations }: NodesO
       const sealed = seal.close(hmac.secret, purposeOf(nodeId))
       const states = accountBefore === undefined ? 0 : 1
       const before = accountBefore ?? ''
+      const leaves = before !== '' && before !== accountId ? 1 : 0
       const statement = sql`INSERT INTO nodes VALUES (${nodeId}, ${name}, ${accountId}, ${hmac.nodeKey}, ${hmac.cloudKey}, ${sealed},
-          ${enrolledAt}, ${lastSeenAt}, NULL, ${version}, ${JSON.stringify(services)}, ${removedAccount})
+          ${enrolledAt}, ${lastSeenAt}, NULL, ${version}, ${JSON.stringify(services)}, ${removedAccount}, 0, 0)
         ON CONFLICT (node_id) DO UPDATE SET name = excluded.name,
           account_id = CASE WHEN ${states} = 1 AND nodes.account_id = ${before} THEN excluded.account_id ELSE nodes.account_id END,
           removed_account = CASE WHEN ${states} = 1 AND nodes.account_id = ${before}
             THEN excluded.removed_account ELSE nodes.removed_account END,
+          account_epoch = CASE WHEN ${leaves} = 1 AND nodes.account_id = ${before}
+            THEN (SELECT value FROM counters WHERE name = 'changes') ELSE nodes.account_epoch END,
+          account_at = CASE WHEN ${leaves} = 1 AND nodes.account_id = ${before} THEN ${clock.now()} ELSE nodes.account_at END,
           hmac_node_key = excluded.hmac_node_key, hmac_cloud_key = excluded.hmac_cloud_key,
           hmac_secret = excluded.hmac_secret, last_seen_at = excluded.last_seen_at, version = excluded.version,
           services = excluded.services RETURNING *`
       if (isNews) {
-        const [rows] = await changes.commit([statement], [['node', nodeId]])
-        return toNode(rows![0]!)
+        const statements = leaves === 1 ? [changeAccountKey(nodeId), statement] : [statement]
+        const rows = await changes.commit(statements, [['node', nodeId]])
+        return toNode(rows.at(-1)![0]!)
       }
       const saved = await cache.fill(nodeId, async () => toNode((await store.run(statement))[0]!))
       tell(saved!)
@@ -167,7 +179,10 @@ export function createNodes({ store, clock, changes, seal, revocations }: NodesO
     async setBlocked(nodeId, blocked) {
       await found(nodeId)
       const at = blocked ? clock.now() : null
-      const statements = [sql`UPDATE nodes SET blocked_at = ${at} WHERE node_id = ${nodeId}`]
+      const statements = [
+        ...(blocked ? [changeAccountKey(nodeId)] : []),
+        sql`UPDATE nodes SET blocked_at = ${at} WHERE node_id = ${nodeId}`,
+      ]
       if (blocked) await revocations.revokeAll('node', nodeId, { statements, noted: [['node', nodeId]] })
       else await changes.commit(statements, [['node', nodeId]])
       return found(nodeId)
@@ -175,14 +190,27 @@ export function createNodes({ store, clock, changes, seal, revocations }: NodesO
     async removeAccount(nodeId) {
       await found(nodeId)
       const statements = [
-        sql`UPDATE nodes SET removed_account = account_id, account_id = '' WHERE node_id = ${nodeId} AND account_id <> ''`,
+        changeAccountKey(nodeId),
+        sql`UPDATE nodes SET removed_account = account_id, account_id = '', account_at = ${clock.now()},
+            account_epoch = (SELECT value FROM counters WHERE name = 'changes')
+          WHERE node_id = ${nodeId} AND account_id <> ''`,
       ]
       await revocations.revokeAll('node', nodeId, { statements, noted: [['node', nodeId]] })
       return found(nodeId)
     },
+    async accountKeyEpoch(accountId) {
+      const rows = await store.run(sql`SELECT epoch FROM account_keys WHERE account_id = ${accountId}`)
+      return (rows[0]?.epoch as number | undefined) ?? 0
+    },
     onChange: (listener) => void listeners.push(listener),
   }
 }
+
+/** Another key for the nodes of an account to know each other by, since one of them leaves it. */
+const changeAccountKey = (nodeId: string): Statement =>
+  sql`INSERT INTO account_keys SELECT nodes.account_id, counters.value FROM nodes, counters
+    WHERE nodes.node_id = ${nodeId} AND nodes.account_id <> '' AND counters.name = 'changes'
+    ON CONFLICT (account_id) DO UPDATE SET epoch = excluded.epoch`
 
 const purposeOf = (nodeId: string): string => `HMAC secret of node ${nodeId}`
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { RpcError } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
+import type { Revocations } from '../revocation/revocations.ts'
 
 export type Role = 'owner' | 'member'
 
@@ -40,17 +41,29 @@ export interface People {
   join(accountId: string, personId: string, role: Role): Promise<void>
   /** @throws RpcError `not_found`, or `conflict` for the last owner */
   setRole(accountId: string, personId: string, role: Role): Promise<void>
-  /** @throws RpcError `not_found`, or `conflict` for the last owner */
-  leave(accountId: string, personId: string): Promise<void>
+  /**
+   * Removes a member with everything that came from the membership, in one transaction: sessions, developer ID tokens, sign-ins
+   * and approvals of terminals.
+   *
+   * @throws RpcError `not_found`, or `conflict` for the last owner
+   */
+  remove(accountId: string, personId: string): Promise<void>
 }
 
-export function createPeople(store: SqlStore, clock: Clock): People {
+export function createPeople(
+  store: SqlStore,
+  clock: Clock,
+  revocations: Pick<Revocations, 'revokeTree'>,
+): People {
   const one = async (statement: Statement) => (await store.run(statement)).map(toPerson)[0]
 
   /** A change of one member that must leave an owner. */
   async function changeMember(change: Statement, accountId: string, personId: string): Promise<void> {
     const rows = await store.run(change)
-    if (rows.length > 0) return
+    if (rows.length === 0) await explainUnchanged(accountId, personId)
+  }
+
+  async function explainUnchanged(accountId: string, personId: string): Promise<never> {
     const found = await store.run(
       sql`SELECT role FROM members WHERE account_id = ${accountId} AND person_id = ${personId}`,
     )
@@ -117,15 +130,33 @@ export function createPeople(store: SqlStore, clock: Clock): People {
         accountId,
         personId,
       ),
-    leave: (accountId, personId) =>
-      changeMember(
+    async remove(accountId, personId) {
+      // Each statement asks whether the membership is gone: the last owner keeps everything, and a repetition completes.
+      const isGone = sql`NOT EXISTS (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId})`
+      const own = sql`account_id = ${accountId} AND person_id = ${personId}`
+      const where = { sql: `WHERE ${own.sql} AND ${isGone.sql}`, values: [...own.values, ...isGone.values] }
+      const from = (text: string): Statement => ({ sql: `${text} ${where.sql}`, values: where.values })
+      const roots = [
+        from('SELECT jti AS id FROM developer_tokens'),
+        from('SELECT sid AS id FROM sign_ins'),
+        from('SELECT sid AS id FROM device_requests'),
+      ]
+      const statements = [
         sql`DELETE FROM members WHERE account_id = ${accountId} AND person_id = ${personId}
           AND (role <> 'owner' OR EXISTS (SELECT 1 FROM members AS others
             WHERE others.account_id = members.account_id AND others.role = 'owner' AND others.person_id <> members.person_id))
           RETURNING person_id`,
-        accountId,
-        personId,
-      ),
+        from('DELETE FROM sessions'),
+      ]
+      const [removed] = await revocations.revokeTree(
+        {
+          sql: roots.map((each) => each.sql).join(' UNION '),
+          values: roots.flatMap((each) => each.values),
+        },
+        { statements, noted: [] },
+      )
+      if (removed!.length === 0) await explainUnchanged(accountId, personId)
+    },
   }
 }
 

@@ -13,6 +13,12 @@ export interface Revocation {
   readonly epoch: number
 }
 
+/** Statements of the same transaction, and what they change. */
+interface More {
+  readonly statements: readonly Statement[]
+  readonly noted: readonly (readonly [Topic, string])[]
+}
+
 export interface Revocations {
   /** Why a token is not good any more; undefined where it is. */
   reasonFor(claims: RevocableClaims, clientId?: string): string | undefined
@@ -24,11 +30,15 @@ export interface Revocations {
    *
    * @param more statements of the same transaction, and what they change
    */
-  revokeAll(
-    kind: Exclude<RevocationKind, 'id'>,
-    subject: string,
-    more?: { statements: readonly Statement[]; noted: readonly (readonly [Topic, string])[] },
-  ): Promise<Row[][]>
+  revokeAll(kind: Exclude<RevocationKind, 'id'>, subject: string, more?: More): Promise<Row[][]>
+  /**
+   * Revokes developer ID tokens and sign-ins, and every sign-in that came from them, in one transaction. Repeating it completes
+   * what is missing, also of what is marked as revoked already.
+   *
+   * @param roots gives one column, `id`: the `jti` or `sid` of each of them; runs after `more.statements`, several times
+   * @returns the rows of `more.statements` first
+   */
+  revokeTree(roots: Statement, more?: More): Promise<Row[][]>
   /** What the list for verifiers is made of; the same array until something changes. */
   current(): readonly Revocation[]
   /** Grows with every revocation. */
@@ -52,6 +62,33 @@ const endings: Readonly<
   ],
 }
 
+/** Milliseconds for which an access token may outlive what it came from, and a leeway of clocks. */
+const outliving = 86_400_000 + 60_000
+
+/** Marks and lists the roots and all that came from them. */
+function treeStatements(roots: Statement, now: number): Statement[] {
+  const tree = `WITH RECURSIVE roots (id) AS (${roots.sql}),
+    tree (id) AS (SELECT id FROM roots UNION SELECT sign_ins.sid FROM sign_ins JOIN tree ON sign_ins.origin = tree.id) `
+  const of = (text: string, ...values: number[]): Statement => ({
+    sql: tree + text,
+    values: [...roots.values, ...values],
+  })
+  const mark = 'SET revoked_at = COALESCE(revoked_at, CAST(? AS BIGINT))'
+  return [
+    of(`UPDATE developer_tokens ${mark} WHERE jti IN (SELECT id FROM tree)`, now),
+    of(`UPDATE sign_ins ${mark} WHERE sid IN (SELECT id FROM tree)`, now),
+    of(
+      `INSERT INTO revocations (kind, subject, not_before, expires_at, epoch)
+        SELECT 'id', tree.id, 0, CAST(? AS BIGINT) + COALESCE(
+          (SELECT expires_at FROM developer_tokens WHERE jti = tree.id), CAST(? AS BIGINT)), counters.value
+        FROM tree, counters WHERE counters.name = 'changes'
+        ON CONFLICT (kind, subject) DO UPDATE SET expires_at = excluded.expires_at, epoch = excluded.epoch`,
+      outliving,
+      now,
+    ),
+  ]
+}
+
 /** @param longestLife seconds for which a token may live */
 export async function openRevocations(
   store: SqlStore,
@@ -62,23 +99,23 @@ export async function openRevocations(
   type Entry = Revocation & { readonly expiresAt: number }
   let list: readonly Revocation[] | undefined
   const keyOf = (kind: RevocationKind, subject: string) => `${kind}:${subject}`
+  let newest = 0
   const known = await changes.copy<Entry>({
     topic: 'revocation',
-    async readAll() {
-      const rows = await store.run(sql`SELECT * FROM revocations`)
-      return new Map(rows.map(toEntry).map((entry) => [keyOf(entry.kind, entry.subject), entry]))
-    },
-    async read(key) {
-      const [kind = '', subject = ''] = key.split(/:(.*)/s)
-      const rows = await store.run(
-        sql`SELECT * FROM revocations WHERE kind = ${kind} AND subject = ${subject}`,
-      )
-      return rows[0] && toEntry(rows[0])
-    },
+    readAll: () => readSince(-1),
+    readNew: () => readSince(newest),
     onChange() {
       list = undefined
     },
   })
+
+  /** @param epoch number of a change; revocations of later ones are read */
+  async function readSince(epoch: number): Promise<Map<string, Entry>> {
+    const rows = await store.run(sql`SELECT * FROM revocations WHERE epoch > ${epoch}`)
+    const entries = rows.map(toEntry)
+    newest = entries.reduce((latest, each) => Math.max(latest, each.epoch), newest)
+    return new Map(entries.map((entry) => [keyOf(entry.kind, entry.subject), entry]))
+  }
 
   function toEntry(row: Row): Entry {
     const { kind, subject, not_before: notBefore, epoch, expires_at: expiresAt } = row as never
@@ -121,6 +158,12 @@ export async function openRevocations(
       return changes.commit(
         [...more.statements, ...made],
         [['revocation', keyOf(kind, subject)], ...more.noted],
+      )
+    },
+    revokeTree(roots, more = { statements: [], noted: [] }) {
+      return changes.commit(
+        [...more.statements, ...treeStatements(roots, clock.now())],
+        [['revocation', ''], ...more.noted],
       )
     },
     current() {

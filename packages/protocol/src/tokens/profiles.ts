@@ -39,6 +39,8 @@ export interface EdgeIdClaims extends BaseClaims {
   readonly node_name: string
   /** Thumbprint of the node's key (RFC 7800, RFC 9449 § 6.1). */
   readonly cnf: { readonly jkt: string }
+  /** For the discovery service: number of the change with which a node left the account last, or was blocked. */
+  readonly account_epoch?: number
 }
 
 /** RFC 9068, with the node as actor (RFC 8693 § 4.1). */

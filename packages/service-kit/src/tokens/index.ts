@@ -5,7 +5,13 @@ export { agreeHmacSecret, createHmacCode, type HmacVerdict, hmacIssuer, verifyHm
 export { readKeySet } from './key-cache.ts'
 export { RecentMap } from './recent-map.ts'
 export { createRemoteIssuer, type RemoteIssuer } from './remote-issuer.ts'
-export { findRevocation, type RevocableClaims, type RevocationKind, revocationEntry } from './revocation.ts'
+export {
+  findRevocation,
+  isIssuedBefore,
+  type RevocableClaims,
+  type RevocationKind,
+  revocationEntry,
+} from './revocation.ts'
 export { deriveKey, openBytes, sealBytes } from './sealed-bytes.ts'
 export {
   createSessionKeeper,

@@ -24,7 +24,10 @@ export interface Ending {
 }
 
 /** Whether a token was issued before an ending. A number decides wherever there is one: clocks jump and differ. */
-const isBefore = ({ iat, epoch }: RevocableClaims, ending: Ending): boolean =>
+export const isIssuedBefore = (
+  { iat, epoch }: Pick<RevocableClaims, 'iat' | 'epoch'>,
+  ending: Ending,
+): boolean =>
   epoch !== undefined && ending.epoch !== undefined ? epoch < ending.epoch : iat < ending.notBefore
 
 /**
@@ -41,7 +44,7 @@ export function findRevocation(
   if (sid !== undefined && endingOf('id', sid)) return 'the sign-in that it came from was revoked'
   const ends = (kind: RevocationKind, subject: string | undefined) => {
     const ending = subject === undefined ? undefined : endingOf(kind, subject)
-    return ending !== undefined && isBefore(claims, ending)
+    return ending !== undefined && isIssuedBefore(claims, ending)
   }
   if (ends('account', account_id)) return 'its account revoked all tokens of that time'
   if (ends('node', node_id)) return 'its node was blocked or removed after it was issued'

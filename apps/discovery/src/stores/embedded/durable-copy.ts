@@ -15,8 +15,8 @@ export interface DurableCopy {
   load(): Promise<KnownLocation[]>
   /** Notes that a node has changed. */
   changed(slot: number): void
-  /** Deletes a node. */
-  remove(nodeId: string): Promise<void>
+  /** Deletes what is written of a node and this account. May be repeated. */
+  remove(nodeId: string, accountId: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -36,7 +36,9 @@ export function createDurableCopy(
       for (const slot of dirty) if (slots.push(slot) === most) break
       for (const slot of slots) dirty.delete(slot)
       try {
-        await database.run(upsert(slots.map(read)))
+        // A node that was forgotten meanwhile has no account, and stays off the disk.
+        const held = slots.map(read).filter(({ accountId }) => accountId !== '')
+        if (held.length > 0) await database.run(upsert(held))
         isFailing = false
       } catch (cause) {
         dirty = new Set([...slots, ...dirty])
@@ -65,15 +67,17 @@ export function createDurableCopy(
 
   return {
     async load() {
-      return (await database.run(sql`SELECT * FROM last_locations`)).map(toLocation)
+      return (await database.run(sql`SELECT * FROM last_locations WHERE account_id <> ''`)).map(toLocation)
     },
     changed(slot) {
       dirty.add(slot)
       schedule()
     },
-    async remove(nodeId) {
+    async remove(nodeId, accountId) {
       await writing
-      await database.run(sql`DELETE FROM last_locations WHERE node_id = ${nodeId}`)
+      await database.run(
+        sql`DELETE FROM last_locations WHERE node_id = ${nodeId} AND account_id = ${accountId}`,
+      )
     },
     async close() {
       clearTimeout(timer)

@@ -111,11 +111,13 @@ export async function openEmbeddedStore(database: SqlStore, log: Log): Promise<L
     },
     async forget(accountId, nodeId) {
       const slot = nodes.slotOf(nodeId)
-      if (slot === undefined || nodes.account[slot] !== nodes.accountNumber(accountId)) return
-      nodes.leave(slot)
-      grids.account.delete(slot)
-      grids.others.delete(slot)
-      await copy.remove(nodeId)
+      if (slot !== undefined && nodes.account[slot] === nodes.accountNumber(accountId)) {
+        nodes.leave(slot)
+        grids.account.delete(slot)
+        grids.others.delete(slot)
+      }
+      // Also if it is out of memory already: the removal from the disk may have failed before.
+      await copy.remove(nodeId, accountId)
     },
     watch(accountId, listener) {
       const own = watchers.get(accountId) ?? new Set()

@@ -1,21 +1,15 @@
 import type { ConsoleInput } from '@selvedge/protocol/console'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Audit } from '../../audit/audit.ts'
-import type { SignIns } from '../../grants/sign-ins.ts'
-import type { DeveloperTokens } from '../../registry/developer-tokens.ts'
 import type { OneTime } from '../../registry/one-time.ts'
 import type { People } from '../../registry/people.ts'
 import type { Revocations } from '../../revocation/revocations.ts'
 import { auditOf, type ConsoleContext, done, viewerOf } from '../context.ts'
-import type { Sessions } from '../sessions.ts'
 
 export interface AccountParts {
   readonly clock: Clock
   readonly people: People
   readonly oneTime: OneTime
-  readonly sessions: Sessions
-  readonly signIns: SignIns
-  readonly developerTokens: DeveloperTokens
   readonly revocations: Revocations
   readonly audit: Audit
   /** Where people find the console. */
@@ -27,7 +21,7 @@ const invitationLife = 7 * 86_400
 
 /** The account and its people. */
 export function accountHandlers(parts: AccountParts) {
-  const { people, audit, sessions, signIns, developerTokens } = parts
+  const { people, audit } = parts
   const accountOf = (context: ConsoleContext) => viewerOf(context).membership.accountId
 
   return {
@@ -54,14 +48,7 @@ export function accountHandlers(parts: AccountParts) {
       return done
     },
     'member.remove': async ({ personId }: ConsoleInput<'member.remove'>, context: ConsoleContext) => {
-      const accountId = accountOf(context)
-      await people.leave(accountId, personId)
-      await sessions.endOf(personId, accountId)
-      const own = (await developerTokens.list(accountId)).filter(
-        (each) => each.personId === personId && !each.revokedAt,
-      )
-      for (const { jti } of own) await developerTokens.revoke(jti)
-      await signIns.revokeOf(accountId, personId)
+      await people.remove(accountOf(context), personId)
       await audit.record(auditOf(context, 'member.remove', personId))
       return done
     },
