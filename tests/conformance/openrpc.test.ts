@@ -94,6 +94,7 @@ describe('the OpenRPC document', () => {
         "discovery_unavailable -32010",
         "engine_unavailable -32010",
         "registry_unavailable -32010",
+        "storage_failed -32010",
         "limit_exceeded -32013",
         "storage_full -32013",
         "busy -32013",

@@ -1,5 +1,6 @@
 /** `npm run reliability <experiment> [rounds]`: the experiments of docs/reliability.md, each with all its rounds. Exit code 1 where one fails. */
 import { startServices } from '../harness/services.ts'
+import { faulty, meetFaults } from './faults/experiment.ts'
 import { counters, countThroughRedeploys } from './redeploys.ts'
 
 interface Experiment {
@@ -8,7 +9,7 @@ interface Experiment {
   run(rounds: number, say: (text: string) => void): Promise<readonly string[]>
 }
 
-const experiments: Readonly<Record<string, Experiment>> = {
+const experiments: Record<string, Experiment> = {
   redeploys: {
     rounds: 200,
     async run(rounds, say) {
@@ -25,6 +26,19 @@ const experiments: Readonly<Record<string, Experiment>> = {
     },
   },
 }
+
+for (const daemon of faulty)
+  experiments[`faults-${daemon}`] = {
+    rounds: Number.POSITIVE_INFINITY,
+    async run(rounds, say) {
+      const isAll = rounds === Number.POSITIVE_INFINITY
+      const outcome = await meetFaults(daemon, { rounds: isAll ? 'all' : rounds, slowMs: 5000 }, say)
+      say(
+        `${daemon}: ${outcome.rounds} rounds, ${outcome.hits} with a fault; refusals: ${JSON.stringify(outcome.refusals)}`,
+      )
+      return outcome.failures
+    },
+  }
 
 const [, , name = '', count] = process.argv
 const experiment = experiments[name]

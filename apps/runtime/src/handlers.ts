@@ -1,15 +1,7 @@
-import {
-  type MethodName,
-  type Methods,
-  methods,
-  type ParamsOf,
-  type ResultOf,
-  RpcError,
-} from '@selvedge/protocol'
+import { type MethodName, type Methods, methods, type ParamsOf, type ResultOf } from '@selvedge/protocol'
 import type { Handler } from '@selvedge/protocol/jsonrpc'
 import type { CallContext } from '@selvedge/service-kit/http'
 import { shareRun } from '@selvedge/service-kit/share'
-import { StoreError } from '@selvedge/service-kit/store'
 import type { Account } from './account/account.ts'
 import type { EdgeTokens } from './cloud/edge-tokens.ts'
 import type { Containers } from './containers/containers.ts'
@@ -113,21 +105,5 @@ export function createHandlers(parts: HandlerParts): Record<MethodName, Handler<
     getEngines: describeEngines,
     'rpc.discover': parts.document,
   }
-  return Object.fromEntries(
-    Object.entries(handlers).map(([name, handler]) => [name, withStorage(handler as Handler<CallContext>)]),
-  ) as Record<MethodName, Handler<CallContext>>
-}
-
-/** A full disk is a refusal that a caller can understand; other failures of the storage are ours. */
-function withStorage(handler: Handler<CallContext>): Handler<CallContext> {
-  const explain = (cause: unknown): never => {
-    if (cause instanceof StoreError && cause.full) {
-      throw new RpcError('storage_full', 'the state could not be written: the disk is full', { cause })
-    }
-    throw cause
-  }
-  return (params, context) => {
-    const result = handler(params, context)
-    return result instanceof Promise ? result.catch(explain) : result
-  }
+  return handlers as Record<MethodName, Handler<CallContext>>
 }

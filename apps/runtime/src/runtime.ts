@@ -8,7 +8,7 @@ import type { CallContext } from '@selvedge/service-kit/http'
 import type { Alarms, Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
-import { openDocument } from '@selvedge/service-kit/store'
+import { openDocument, storageRefusal } from '@selvedge/service-kit/store'
 import { createDpopVerifier, createTokenVerifier } from '@selvedge/service-kit/tokens'
 import { createAccount } from './account/account.ts'
 import { openApiKey } from './api-key.ts'
@@ -265,6 +265,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     mirror: config['compat.flatGetMe'],
     limits,
     ...(admit && { admit }),
+    explain: storageRefusal,
     onInternalError(method, cause) {
       const errorId = randomUUID()
       log.error('a method failed', { errorId, method, cause })

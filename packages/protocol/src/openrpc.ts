@@ -8,6 +8,7 @@ export const commonReasons: readonly Reason[] = [
   'invalid_request',
   'invalid_params',
   'internal_error',
+  'storage_failed',
   'limit_exceeded',
 ]
 

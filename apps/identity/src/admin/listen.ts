@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import { createRpcListener, type Listening, listenUnix } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
+import { storageRefusal } from '@selvedge/service-kit/store'
 import { adminMethodList, type createAdminHandlers } from './handlers.ts'
 
 /** The operator's socket: whoever may open it is the operator, so only the owner of the state folder may. */
@@ -15,6 +16,7 @@ export function openAdmin(
     handlers,
     mirror: false,
     limits: { depth: 32, batch: 100 },
+    explain: storageRefusal,
     onInternalError(method, cause) {
       const errorId = randomUUID()
       log.error('an admin method failed', { errorId, method, cause })

@@ -6,6 +6,7 @@ import { createDispatcher, type Handler } from '@selvedge/protocol/jsonrpc'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { addressOf, createGuard, readGuardedHeaders } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
+import { storageRefusal } from '@selvedge/service-kit/store'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Audit } from '../audit/audit.ts'
 import type { People } from '../registry/people.ts'
@@ -41,6 +42,7 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
     admit: (method, context) => admit(method.access, context, clock),
     mirror: false,
     limits: { depth: 32, batch: 1 },
+    explain: storageRefusal,
     onInternalError(method, cause) {
       const errorId = randomUUID()
       log.error('a method of the console failed', { errorId, method, cause })

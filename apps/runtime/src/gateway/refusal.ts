@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { catalogue, type Reason, RpcError } from '@selvedge/protocol'
 import { sendJson } from '@selvedge/service-kit/http'
+import { storageRefusal } from '@selvedge/service-kit/store'
 
 /** HTTP status of an error of the catalogue, by its code. */
 const statuses: Readonly<Record<number, number>> = {
@@ -66,6 +67,12 @@ export function sendError(
     sendRefusal(response, refusalOf(cause))
     return
   }
-  const message = `the runtime failed; its log has the cause under ${onInternal(cause)}`
+  const errorId = onInternal(cause)
+  const explained = storageRefusal(cause)
+  if (explained) {
+    sendRefusal(response, refusalOf(explained))
+    return
+  }
+  const message = `the runtime failed; its log has the cause under ${errorId}`
   sendRefusal(response, { status: 500, reason: 'internal_error', message })
 }

@@ -218,6 +218,13 @@ export const catalogue = {
     meaning: 'The image registry did not answer, or refused the credentials.',
     hint: 'Check the reference and the network; credentials are in the file that images.registryAuth names.',
   },
+  storage_failed: {
+    code: -32010,
+    retryable: true,
+    meaning:
+      'The state could not be read or written for another reason than a full disk; the detail names it. What was acknowledged before is kept.',
+    hint: 'Try again; if it stays so, look at the disk or the database, and in the log for the errorId of this answer.',
+  },
   limit_exceeded: {
     code: -32013,
     retryable: false,

@@ -9,7 +9,7 @@ export interface RpcErrorObject {
     readonly detail: string
     readonly hint: string
     readonly retryable: boolean
-    /** Only with `internal_error`: the id under which the log has the cause. */
+    /** Only with `internal_error` and failures of the storage: the id under which the log has the cause. */
     readonly errorId?: string
   }
 }

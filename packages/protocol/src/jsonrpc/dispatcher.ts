@@ -15,7 +15,9 @@ export interface DispatcherOptions<Context> {
   readonly handlers: Readonly<Record<string, Handler<Context>>>
   /** Called before the parameters are read; throws an RpcError to refuse. */
   readonly admit?: (method: Method, context: Context) => void
-  /** Takes the cause of an `internal_error`, and gives the id that the answer carries. */
+  /** Gives the words for a failure that a caller should know the cause of; it is reported all the same. */
+  readonly explain?: (cause: unknown) => RpcError | undefined
+  /** Takes the cause of an `internal_error`, or of one that was explained, and gives the id that the answer carries. */
   readonly onInternalError: (method: string, cause: unknown) => string
   /** Repeat the members that a method names in `mirrored` beside `id` and `jsonrpc`. */
   readonly mirror: boolean
@@ -82,9 +84,10 @@ export function createDispatcher<Context>(options: DispatcherOptions<Context>): 
     const known = cause instanceof RpcError && cause.reason !== 'internal_error'
     const error: RpcErrorObject = known
       ? cause.toObject()
-      : new RpcError('internal_error', 'the runtime failed while it ran this call').toObject(
-          report(method, cause),
-        )
+      : (
+          options.explain?.(cause) ??
+          new RpcError('internal_error', 'the runtime failed while it ran this call')
+        ).toObject(report(method, cause))
     return JSON.stringify({ id, jsonrpc: '2.0', error })
   }
 

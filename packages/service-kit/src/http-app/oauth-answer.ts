@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { OAuthError } from '@selvedge/protocol'
 import type { Log } from '../log/log.ts'
+import { storageRefusal } from '../store/storage-refusal.ts'
 
 export interface OAuthAnswer {
   readonly status: number
@@ -24,6 +25,15 @@ export function describeError(cause: unknown, path: string, log: Log): OAuthAnsw
   }
   const errorId = randomUUID()
   log.error('a request failed', { errorId, path, cause })
+  const storage = storageRefusal(cause)
+  if (storage) {
+    const description = `${storage.reason}: ${storage.message}; the log has the cause under ${errorId}`
+    return {
+      status: 503,
+      body: { error: 'temporarily_unavailable', error_description: description },
+      headers: { 'Retry-After': '5' },
+    }
+  }
   const description = `the service failed; its log has the cause under ${errorId}`
   return { status: 500, body: { error: 'server_error', error_description: description } }
 }

@@ -14,6 +14,9 @@ const maxJobs = 500
 /** Statements that stay prepared: lists of values make the same statement in many lengths. */
 const maxPrepared = 500
 
+/** What SQLite says of the disk, in the words of the system: SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY. */
+const systemCodes: Readonly<Record<number, string>> = { 13: 'ENOSPC', 10: 'EIO', 14: 'EIO', 8: 'EROFS' }
+
 const { path, migrations } = workerData as WorkerSettings
 const database = openDatabase(path, migrations)
 
@@ -71,5 +74,5 @@ function prepare(text: string): StatementSync {
 
 function failure(id: number, cause: unknown): JobResult {
   const { message, errcode } = cause as Error & { errcode?: number }
-  return { id, error: message, code: errcode === 13 ? 'ENOSPC' : undefined }
+  return { id, error: message, code: systemCodes[(errcode ?? 0) % 256] }
 }

@@ -1,0 +1,42 @@
+import { openSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { storageRefusal } from './storage-refusal.ts'
+import { StoreError } from './store-error.ts'
+
+const failure = (code: string, syscall?: string) =>
+  Object.assign(new Error('/secret/path'), { code, syscall })
+const store = (code: string) => new StoreError('can’t write /secret/path', { cause: failure(code) })
+
+describe('a failure of the storage', () => {
+  it.each([
+    ['a full disk', store('ENOSPC'), 'storage_full', /disk is full/],
+    ['a full quota', failure('EDQUOT', 'write'), 'storage_full', /disk is full/],
+    ['an error of the disk', store('EIO'), 'storage_failed', /EIO/],
+    ['no descriptor', failure('EMFILE', 'open'), 'storage_failed', /EMFILE/],
+    ['a database that is gone', store('CONNECTION_CLOSED'), 'storage_failed', /CONNECTION_CLOSED/],
+    ['one under others', new Error('outer', { cause: store('EROFS') }), 'storage_failed', /EROFS/],
+  ])('names %s, and no file', (_, cause, reason, message) => {
+    const refusal = storageRefusal(cause)
+    expect(refusal).toMatchObject({ reason, message: expect.stringMatching(message), cause })
+    expect(refusal!.message).not.toContain('/secret')
+  })
+
+  it('is told from what is missing, from the network and from defects', () => {
+    const missing = (() => {
+      try {
+        return openSync('/nothing/there', 'r')
+      } catch (cause) {
+        return cause
+      }
+    })()
+    for (const cause of [
+      missing,
+      failure('ECONNREFUSED', 'connect'),
+      new TypeError('x'),
+      new StoreError('y'),
+      1,
+      undefined,
+    ])
+      expect(storageRefusal(cause)).toBeUndefined()
+  })
+})

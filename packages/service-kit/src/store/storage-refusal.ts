@@ -1,0 +1,53 @@
+import { RpcError } from '@selvedge/protocol'
+
+/** Why a system call on a file fails that is in order itself, and the first digits of what PostgreSQL says when it cannot serve. */
+const fullDisk = new Set(['ENOSPC', 'EDQUOT', '53100'])
+const failures =
+  /^(EIO|EROFS|EMFILE|ENFILE|ENOMEM|EACCES|EPERM|ECONN[A-Z]+|ETIMEDOUT|CONNECTION_[A-Z]+|CONNECT_TIMEOUT|(08|53|57P)\w+)$/
+const fileCalls = new Set([
+  'open',
+  'read',
+  'write',
+  'fsync',
+  'fdatasync',
+  'ftruncate',
+  'rename',
+  'unlink',
+  'mkdir',
+  'rm',
+  'rmdir',
+  'stat',
+  'scandir',
+  'link',
+])
+
+interface Failure {
+  readonly name?: string
+  readonly code?: unknown
+  readonly syscall?: unknown
+  readonly cause?: unknown
+}
+
+/**
+ * A failure of the disk or the database in words for whoever asked: which one it was, and nothing of the names of files.
+ *
+ * @returns `storage_full` or `storage_failed`; undefined where the cause is something else
+ */
+export function storageRefusal(cause: unknown): RpcError | undefined {
+  let isStore = false
+  let depth = 0
+  for (
+    let each = cause as Failure | undefined;
+    each instanceof Object && depth < 5;
+    each = each.cause as Failure
+  ) {
+    depth++
+    isStore ||= each.name === 'StoreError' || fileCalls.has(String(each.syscall))
+    const code = String(each.code ?? '')
+    if (!isStore) continue
+    if (fullDisk.has(code)) return new RpcError('storage_full', 'the disk is full', { cause })
+    if (failures.test(code))
+      return new RpcError('storage_failed', `the state could not be read or written: ${code}`, { cause })
+  }
+  return undefined
+}

@@ -1,0 +1,104 @@
+/** An identity service that makes accounts, projects and tokens and revokes them, and what of it was acknowledged. */
+import { createIdentityClient } from '@selvedge/client'
+import { adminOf, runtimeOf } from '../../harness/flow.ts'
+import { type Program, type Stack, startProgram } from '../../harness/processes.ts'
+import { attempt, type Step, type Subject } from './rounds.ts'
+
+interface Token {
+  readonly clientId: string
+  readonly jti: string
+  readonly idToken: string
+}
+
+export interface IdentitySubject extends Subject {
+  stop(): Promise<void>
+}
+
+/** @param env of the daemon, which is started again with it on the port that it had */
+export async function identitySubject(
+  stack: Stack,
+  env: Readonly<Record<string, string>>,
+): Promise<IdentitySubject> {
+  const { port } = new URL(stack.identity.url)
+  let program: Program = stack.identity
+  const admin = adminOf(stack.state)
+  const identity = createIdentityClient({ url: stack.identity.url })
+  const { id_token: edgeIdToken } = await runtimeOf(stack).getEdgeIdToken()
+  const email = 'faults@example.com'
+  await admin['account.create']({ email })
+  const emails = [email]
+  const clientIds: string[] = []
+  /** Good ones, and those whose end was acknowledged. */
+  let good: Token[] = []
+  const revoked: Token[] = []
+  let last = 0
+
+  const exchange = ({ clientId, idToken }: Token) =>
+    identity.exchange({ clientId, developerIdToken: idToken, edgeIdToken, scope: 'openid edge:mcm' })
+
+  async function createAccount(): Promise<void> {
+    const next = `faults${++last}@example.com`
+    await admin['account.create']({ email: next })
+    emails.push(next)
+  }
+  async function createProject(): Promise<void> {
+    const project = { name: `faults ${++last}`, email, scopes: null, resources: null }
+    clientIds.push((await admin['project.create'](project)).clientId)
+  }
+  async function createToken(): Promise<void> {
+    const clientId = clientIds.at(-1)!
+    good.push({ clientId, ...(await admin['token.developer.create']({ email, clientId, days: null })) })
+  }
+  async function revoke(token: Token): Promise<void> {
+    // Its end may be stored though it was not acknowledged.
+    good = good.filter((each) => each !== token)
+    await admin['token.developer.revoke']({ jti: token.jti })
+    revoked.push(token)
+  }
+
+  return {
+    async work() {
+      const steps: Step[] = [
+        await attempt('an account', createAccount),
+        await attempt('a project', createProject),
+      ]
+      if (clientIds.length > 0) steps.push(await attempt('a developer token', createToken))
+      if (good.length > 0) steps.push(await attempt('an exchange', () => exchange(good.at(-1)!)))
+      if (good.length > 1) steps.push(await attempt('a revocation', () => revoke(good[0]!)))
+      return steps
+    },
+    isRunning: () => program.process.exitCode === null && program.process.signalCode === null,
+    async restart() {
+      await program.stop('SIGKILL')
+      program = await startProgram('identity', { ...env, SELVEDGE_IDENTITY_PORT: port })
+    },
+    async missing() {
+      const failures: string[] = []
+      const accounts = new Set((await admin['account.list']()).map((each) => each.email))
+      const projects = new Set((await admin['project.list']()).map((each) => each.clientId))
+      const tokens = new Map((await admin['token.developer.list']()).map((each) => [each.jti, each]))
+      failures.push(
+        ...emails.filter((each) => !accounts.has(each)).map((each) => `the account ${each} is gone`),
+      )
+      failures.push(
+        ...clientIds.filter((each) => !projects.has(each)).map((each) => `the project ${each} is gone`),
+      )
+      for (const { jti } of good)
+        if (tokens.get(jti)?.revokedAt !== null) failures.push(`the token ${jti} is gone`)
+      for (const { jti } of revoked)
+        if (!tokens.get(jti)?.revokedAt) failures.push(`the end of the token ${jti} is gone`)
+      const [used, ended] = [good.at(-1), revoked.at(-1)]
+      if (used)
+        await exchange(used).catch((cause) =>
+          failures.push(`the token ${used.jti} is refused: ${cause.message}`),
+        )
+      if (ended)
+        await exchange(ended).then(
+          () => failures.push(`the token ${ended.jti} was revoked and is accepted`),
+          () => undefined,
+        )
+      return failures
+    },
+    stop: () => program.stop(),
+  }
+}
