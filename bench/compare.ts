@@ -3,11 +3,12 @@
  * run at the same time and are measured in turn, seven rounds each, so that a noisy moment meets both. A row is a loss where the
  * median ratio is more than 3 % above 1 and above the spread of the rounds. Exit code 1 after a loss. It takes about three minutes.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Services } from '../tests/harness/services.ts'
+import { cpuOf } from './cpu.ts'
 import type { Plan } from './load.ts'
 import { median, roundSeconds, rounds, runLoad } from './measure.ts'
 
@@ -21,36 +22,6 @@ const getMe = '{"jsonrpc":"2.0","method":"getMe","params":[""],"id":1}'
 interface Side {
   readonly services: Services
   readonly loads: Readonly<Record<'getMe' | 'gateway', Omit<Plan, 'seconds'>>>
-}
-
-/** CPU microseconds of a process and, apart from it, of all that it started: nanoseconds on the processor, of every thread. */
-function cpuOf(pid: number): { own: number; children: number } {
-  const parents = new Map<number, number>()
-  const times = new Map<number, number>()
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'utf8')
-      parents.set(Number(name), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]))
-      const threads = readdirSync(`/proc/${name}/task`)
-      const ran = threads.map(
-        (each) => readFileSync(`/proc/${name}/task/${each}/schedstat`, 'utf8').split(' ')[0],
-      )
-      times.set(
-        Number(name),
-        ran.reduce((sum, each) => sum + Number(each) / 1000, 0),
-      )
-    } catch {
-      // It has just ended.
-    }
-  }
-  const isChild = (each: number): boolean => {
-    const parent = parents.get(each)
-    return parent !== undefined && (parent === pid || isChild(parent))
-  }
-  let children = 0
-  for (const [each, time] of times) if (isChild(each)) children += time
-  return { own: times.get(pid) ?? 0, children }
 }
 
 /** Starts a checkout with its own test harness, since what a deployment asks for may differ. */

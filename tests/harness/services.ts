@@ -45,9 +45,10 @@ export interface Services {
 }
 
 export async function startServices(
-  options: { args?: readonly string[]; env?: Record<string, string> } = {},
+  options: { args?: readonly string[]; identity?: readonly string[]; env?: Record<string, string> } = {},
 ): Promise<Services> {
-  const stack = await startStack({ runtime: options.args ?? [], env: options.env ?? {} })
+  const { args = [], identity = [], env = {} } = options
+  const stack = await startStack({ runtime: args, identity, env })
   const developer = await createDeveloper(stack.state)
   const token = await accessToken(stack, developer)
   let { runtime: program } = stack
