@@ -44,14 +44,46 @@ export interface Reply {
   readonly text: string
 }
 
-/** @throws ConnectionFailure */
+interface Request {
+  readonly method: string
+  readonly path: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
+/** How often a request is sent that an overloaded service refuses, and the longest wait in seconds that it may ask for. */
+const attempts = { most: 3, maxWaitSeconds: 5 }
+
+/**
+ * Sends a request. A service that refuses it for now (503 with `Retry-After`) has not looked at it: it is sent again after that
+ * time and a random part of it, so that the clients of a burst do not come back together.
+ *
+ * @throws ConnectionFailure
+ */
 export async function send(
-  { url, fetch = globalThis.fetch, timeoutMs = 10_000 }: Connection,
-  request: { method: string; path: string; headers?: Record<string, string>; body?: string },
+  connection: Connection,
+  request: Request,
   { signal }: CallOptions = {},
 ): Promise<Reply> {
-  const timeout = AbortSignal.timeout(timeoutMs)
-  const { method, path, headers = {}, body } = request
+  const { timeoutMs = 10_000 } = connection
+  const deadline = performance.now() + timeoutMs
+  for (let attempt = 1; ; attempt++) {
+    const reply = await sendOnce(connection, request, signal, deadline - performance.now())
+    const waitSeconds = Number(reply.header('retry-after') ?? Number.NaN)
+    const waitMs = waitSeconds * 1000 * (1 + Math.random())
+    const isWorthIt = waitSeconds <= attempts.maxWaitSeconds && performance.now() + waitMs < deadline
+    if (reply.status !== 503 || !isWorthIt || attempt === attempts.most) return reply
+    await new Promise((resolve) => setTimeout(resolve, waitMs))
+  }
+}
+
+async function sendOnce(
+  { url, fetch = globalThis.fetch, timeoutMs = 10_000 }: Connection,
+  { method, path, headers = {}, body }: Request,
+  signal: AbortSignal | undefined,
+  leftMs: number,
+): Promise<Reply> {
+  const timeout = AbortSignal.timeout(Math.max(1, Math.ceil(leftMs)))
   let status: number
   let text: string
   let header: Reply['header']
