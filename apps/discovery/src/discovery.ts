@@ -58,7 +58,10 @@ export async function startDiscovery(
   let { url } = config
 
   const shared = { clock, store, registry, tracks, sessions }
-  const app = createHttpApp(log, maxBody, fixesEndpoint(shared))
+  const app = createHttpApp(log, maxBody, {
+    hotPath: fixesEndpoint(shared),
+    vital: [discoveryPaths.health],
+  })
   addHealth(app, discoveryPaths.health, () => database.run(sql`SELECT 1`))
   addSessionsEndpoint(app, {
     ...shared,

@@ -65,6 +65,8 @@ const healthTimeout = 2000
 const cleaningInterval = 3_600_000
 /** Seconds for which the link of the first owner is good; each start makes a new one. */
 const setupLife = 86_400
+/** What is served in an overload, too: the sign of life, and what ends tokens. Each costs little. */
+const vital = [identityPaths.health, identityPaths.revocations, identityPaths.revoke, identityPaths.jwks]
 /** Longest lives in seconds: of any token, and of one that others than this service check. */
 const longest = { any: 366 * 86_400, checkedByOthers: 2 * 86_400 }
 
@@ -174,7 +176,7 @@ export async function startIdentity(
     ...tenant,
     grants: createGrants(exchange, { ...tenant, mint }),
   })
-  const app = createHttpApp(log, maxBody, roles.tenant ? tokenEndpoint : undefined)
+  const app = createHttpApp(log, maxBody, { hotPath: roles.tenant ? tokenEndpoint : undefined, vital })
   // Before every route but the token endpoint, which counts for itself, and the sign of life.
   app.addHook('onRequest', async ({ raw, url }) => {
     if (url === identityPaths.health) return

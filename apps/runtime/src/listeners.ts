@@ -7,6 +7,7 @@ import {
   createRpcListener,
   type Listener,
   type Listening,
+  type LoadShedder,
   listenTcp,
   listenUnix,
 } from '@selvedge/service-kit/http'
@@ -28,6 +29,7 @@ export function reachableAt(config: RuntimeConfig, url: string): string[] {
 
 export interface ListenerParts {
   readonly dispatcher: Dispatcher<CallContext>
+  readonly shedder: LoadShedder
   /** The OpenRPC document as JSON text, for a URL of the API. */
   readonly openRpc: (url: string) => string
   /** Answers what is for no path of the API. */
@@ -45,7 +47,7 @@ export interface ListenerParts {
  */
 export async function openListeners(
   config: RuntimeConfig,
-  { dispatcher, openRpc, others, nonce, onUrl }: ListenerParts,
+  { dispatcher, shedder, openRpc, others, nonce, onUrl }: ListenerParts,
 ): Promise<Listening> {
   const tls =
     config['listen.tlsCert'] === ''
@@ -61,6 +63,7 @@ export async function openListeners(
       maxBody: limits.body,
       oneATurn,
       nonce,
+      shedder,
       others,
       openRpc: () => openRpc(url()),
     })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createDiscoveryClient, createIdentityClient } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
 import { createDispatcher } from '@selvedge/protocol/jsonrpc'
-import type { CallContext } from '@selvedge/service-kit/http'
+import { type CallContext, createLoadShedder, shedCalls } from '@selvedge/service-kit/http'
 import type { Alarms, Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
@@ -238,33 +238,33 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     limits: { maxError: config['gps.maxError'], maxInterval: config['gps.maxInterval'] * 1000 },
   })
   const documentFor = createOpenRpcDocuments(table.all)
-  const dispatcher = createDispatcher<CallContext>({
-    methods: table.all,
-    handlers: createHandlers({
-      getMe: createGetMe({
-        ...shared,
-        nodeId,
-        identity,
-        discovery,
-        notices: notices.list,
-        supports: table.all.map((each) => each.name),
-        revocations: revocations.status,
-      }),
-      tokens,
-      account,
-      gps,
-      nodes,
-      sharing: createLocationSharing(state, clock, publisher.restate),
-      hmac: createHmac({ ...shared, ...identity, tokens }),
-      images,
-      containers,
-      describeEngines: services.describeEngines,
-      authorize,
-      document: () => documentFor(own.url).value,
+  const shedder = createLoadShedder()
+  const handlers = createHandlers({
+    getMe: createGetMe({
+      ...shared,
+      nodeId,
+      identity,
+      discovery,
+      notices: notices.list,
+      supports: table.all.map((each) => each.name),
+      revocations: revocations.status,
     }),
+    tokens,
+    account,
+    gps,
+    nodes,
+    sharing: createLocationSharing(state, clock, publisher.restate),
+    hmac: createHmac({ ...shared, ...identity, tokens }),
+    images,
+    containers,
+    describeEngines: services.describeEngines,
+    authorize,
+    document: () => documentFor(own.url).value,
+  })
+  const dispatcher = createDispatcher<CallContext>({
+    ...shedCalls<CallContext>(shedder, { methods: table.all, handlers, ...(admit && { admit }) }),
     mirror: config['compat.flatGetMe'],
     limits,
-    ...(admit && { admit }),
     explain: storageRefusal,
     onInternalError(method, cause) {
       const errorId = randomUUID()
@@ -274,6 +274,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   })
   const listeners = await openListeners(config, {
     dispatcher,
+    shedder,
     openRpc: (url) => documentFor(url).text,
     others: services.listener,
     nonce: dpop.nonce,

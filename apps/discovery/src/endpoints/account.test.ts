@@ -13,11 +13,9 @@ afterEach(async () => {
 
 async function serve(): Promise<{ url: string; watching: () => number }> {
   let watching = 0
-  const app = createHttpApp(
-    createLog({ service: 'discovery', level: 'error', now: Date.now }),
-    1024,
-    undefined,
-  )
+  const app = createHttpApp(createLog({ service: 'discovery', level: 'error', now: Date.now }), 1024, {
+    vital: [],
+  })
   addAccountEndpoints(app, {
     store: {
       watch() {

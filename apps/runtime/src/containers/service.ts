@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ContainerRecord } from '@selvedge/protocol'
 import { RpcError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
+import { type ConcurrencyLimit, createConcurrencyLimit } from '@selvedge/service-kit/http'
 import { inBackground, reportFailure } from '@selvedge/service-kit/safely'
 import { shareRun } from '@selvedge/service-kit/share'
 import type { Engine, Instance, Plan } from '../engines/engine.ts'
@@ -41,6 +42,8 @@ export interface Running {
   requests: number
   /** Those of them whose answer has not begun. */
   unanswered: number
+  /** How many of them may wait for the beginning of their answer. */
+  readonly limit: ConcurrencyLimit
   lastUsed: number
 }
 
@@ -131,6 +134,7 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
     startedAt: now(),
     requests: 0,
     unanswered: 0,
+    limit: createConcurrencyLimit(now),
     lastUsed: now(),
   })
 

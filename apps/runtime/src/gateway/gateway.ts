@@ -92,11 +92,14 @@ export function createGateway({ routes, admit, now, nonce, onInternalError }: Ga
     try {
       const found = find(request)
       const { route } = found.match
+      const begin = (running: Running, caller: Caller | undefined) => {
+        if (!running.limit.hasRoom(running.unanswered)) throw tooMany
+        done(passageOf(request, found, caller, running))
+      }
       const start = (caller: Caller | undefined) => {
         const running = route.service.acquire()
-        if (running instanceof Promise)
-          running.then((late) => done(passageOf(request, found, caller, late))).catch(fail)
-        else done(passageOf(request, found, caller, running))
+        if (running instanceof Promise) running.then((late) => begin(late, caller)).catch(fail)
+        else begin(running, caller)
       }
       const caller = admit(route, request.headers.authorization, provenRequest(request))
       if (caller instanceof Promise) caller.then(start).catch(fail)
@@ -145,6 +148,9 @@ export function createGateway({ routes, admit, now, nonce, onInternalError }: Ga
     close: () => proxy.close(),
   }
 }
+
+/** One object: a refusal must cost next to nothing, and a stack trace is most of it. */
+const tooMany = new RpcError('busy', 'the service has more requests than it can answer; send it again in 1 s')
 
 const isDown = (cause: unknown): cause is RpcError =>
   cause instanceof RpcError && (cause.reason === 'container_failed' || cause.reason === 'engine_unavailable')

@@ -1,6 +1,7 @@
 /** The proxy in front of services that misbehave on the wire. */
 import { createServer, request } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net'
+import { createConcurrencyLimit } from '@selvedge/service-kit/http'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Running } from '../containers/service.ts'
 import { createProxy } from './proxy.ts'
@@ -29,6 +30,7 @@ async function front(onRequest: (socket: Socket, count: number) => void) {
     plan: { log: (_: string, text: string) => lines.push(text) },
     requests: 0,
     unanswered: 0,
+    limit: createConcurrencyLimit(),
     lastUsed: 0,
   } as unknown as Running
   const proxy = createProxy(() => 0)

@@ -41,12 +41,14 @@ export interface Count {
 export function countRequest(running: Running, now: () => number): Count {
   running.requests++
   running.unanswered++
+  const begunAt = now()
   let isAnswered = false
   let isOver = false
   const answered = () => {
     if (isAnswered) return
     isAnswered = true
     running.unanswered--
+    running.limit.ended(now() - begunAt)
   }
   return {
     answered,

@@ -1,6 +1,6 @@
 /** WebSockets through the gateway, to services that answer strangely and with readers that never read. */
 import { type AddressInfo, connect, createServer as createSocketServer, type Socket } from 'node:net'
-import { attach, createHttpServer } from '@selvedge/service-kit/http'
+import { attach, createConcurrencyLimit, createHttpServer } from '@selvedge/service-kit/http'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Running } from '../containers/service.ts'
 import { passUpgrade } from './upgrade.ts'
@@ -29,6 +29,7 @@ async function front(
     plan: { log: () => undefined },
     requests: 0,
     unanswered: 0,
+    limit: createConcurrencyLimit(),
     lastUsed: 0,
   } as unknown as Running
   const server = createHttpServer({})

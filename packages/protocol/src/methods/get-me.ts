@@ -45,5 +45,6 @@ export const getMe = method({
   }),
   reasons: [],
   access: { withoutApiKey: true },
+  priority: 'vital',
   mirrored: ['nodeId', 'accountId', 'name', 'version'],
 })

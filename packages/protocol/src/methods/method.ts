@@ -38,6 +38,8 @@ export interface Method<
   /** Reasons that this method fails with, beyond those that any call may. */
   readonly reasons: readonly Reason[]
   readonly access: Access
+  /** Served in an overload, too. Only for methods that cost little and must not starve. Default: refused with `busy`. */
+  readonly priority?: 'vital'
   /** Milliseconds for which a caller should wait, where the usual ten seconds are too few. */
   readonly patienceMs?: number
   /** Largest body of a request with a call of this method, in bytes. Default: {@link maxBodyBytesOf}. */

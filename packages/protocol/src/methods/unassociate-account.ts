@@ -10,4 +10,5 @@ export const unassociateAccount = method({
   result: z.object({ accountId: z.string().describe('The account that was removed') }),
   reasons: ['storage_full'],
   access: { token: 'associated', scope: 'edge:account:unassociate' },
+  priority: 'vital',
 })

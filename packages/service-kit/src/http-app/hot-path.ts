@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { OAuthError } from '@selvedge/protocol'
 import { addressOf } from '../http/address.ts'
 import { readBody } from '../http/body.ts'
+import { createConcurrencyLimit } from '../http/concurrency-limit.ts'
 import { isUtf8Type } from '../http/content-type.ts'
 import { sendJson } from '../http/send-json.ts'
 import type { Log } from '../log/log.ts'
@@ -38,10 +39,16 @@ export interface HotPath {
 /** Serves `POST <path>` itself and leaves everything else to `others`. */
 export function withHotPath(
   { path, takes, answer, nonce, trustedProxies }: HotPath,
-  limits: { readonly maxBody: number; readonly log: Log },
+  limits: {
+    readonly maxBody: number
+    readonly log: Log
+    readonly refuseBusy: (response: ServerResponse) => void
+  },
   others: RequestListener,
 ): RequestListener {
-  const { maxBody, log } = limits
+  const { maxBody, log, refuseBusy } = limits
+  const concurrency = createConcurrencyLimit()
+  let underWay = 0
   const fail = (response: ServerResponse, cause: unknown, proof?: string) => {
     const { status, body, headers } = describeError(cause, path, log)
     const wantsNonce = nonce && (proof !== undefined || body.error === 'use_dpop_nonce')
@@ -62,12 +69,18 @@ export function withHotPath(
       }
       if (!isUtf8(body))
         return fail(response, new OAuthError('invalid_request', 'the body is not valid UTF-8'))
+      if (!concurrency.hasRoom(underWay)) return refuseBusy(response)
       const address = addressOf(request, trustedProxies)
+      const begunAt = performance.now()
+      underWay++
       try {
         const result = await answer({ body: body.toString(), authorization, dpop, address })
         send(response, 200, result, dpop === undefined || !nonce ? undefined : { 'DPoP-Nonce': nonce() })
       } catch (cause) {
         fail(response, cause, dpop)
+      } finally {
+        underWay--
+        concurrency.ended(performance.now() - begunAt)
       }
     }
     readBody(

@@ -1,36 +1,59 @@
+import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { OAuthError } from '@selvedge/protocol'
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import { ListenError } from '../http/listen.ts'
+import { busyMessage, createLoadShedder } from '../http/load-shedder.ts'
+import { createRefuseBusy } from '../http/refuse-busy.ts'
 import { attach, createHttpServer, type Limits } from '../http/server.ts'
 import type { Log } from '../log/log.ts'
 import { safely } from '../safely/safely.ts'
 import { type HotPath, jsonType, withHotPath } from './hot-path.ts'
 import { describeError } from './oauth-answer.ts'
+import { limitRoutes } from './route-limits.ts'
+
+export interface HttpAppOptions {
+  /** An endpoint that is served below the router. */
+  readonly hotPath?: HotPath | undefined
+  /** Paths that are served in an overload, too; all others are ordinary. */
+  readonly vital: readonly string[]
+  /** Time for bodies; for tests. */
+  readonly limits?: Limits
+}
 
 /**
  * The HTTP shell: JSON bodies as text, since endpoints parse strictly for themselves; every refusal in OAuth's words. What is
  * not JSON in UTF-8 is 415.
  *
  * @param maxBody largest body in bytes
- * @param hotPath an endpoint that is served below the router
- * @param limits time for bodies; for tests
  */
 export function createHttpApp(
   log: Log,
   maxBody: number,
-  hotPath?: HotPath,
-  limits: Limits = {},
+  { hotPath, vital, limits = {} }: HttpAppOptions,
 ): FastifyInstance {
+  const shedder = createLoadShedder()
+  const vitalPaths = new Set(vital)
+  const refuseBusy = createRefuseBusy(shedder, {
+    error: 'temporarily_unavailable',
+    error_description: busyMessage,
+  })
   const app = fastify({
     bodyLimit: maxBody,
     logger: false,
     serverFactory: (router) => {
       const server = createHttpServer(limits)
-      attach(server, { request: hotPath ? withHotPath(hotPath, { maxBody, log }, router) : router })
+      const listener = hotPath ? withHotPath(hotPath, { maxBody, log, refuseBusy }, router) : router
+      attach(server, {
+        request: (request, response) => {
+          if (!vitalPaths.has(pathOf(request)) && shedder.isBusy(request.socket)) refuseBusy(response)
+          else listener(request, response)
+        },
+      })
       return server
     },
   })
+  limitRoutes(app, vitalPaths, refuseBusy)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(jsonType, { parseAs: 'string' }, (_request, body, done) => done(null, body))
   app.addHook('onSend', (_request, reply, payload, done) => {
@@ -49,6 +72,11 @@ export function createHttpApp(
     }),
   )
   return app
+}
+
+function pathOf({ url = '' }: IncomingMessage): string {
+  const end = url.indexOf('?')
+  return end === -1 ? url : url.slice(0, end)
 }
 
 /**

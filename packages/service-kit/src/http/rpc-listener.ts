@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { openRpcPath, RpcError, rpcPath } from '@selvedge/protocol'
 import type { Answer, Dispatcher } from '@selvedge/protocol/jsonrpc'
 import { safely } from '../safely/safely.ts'
@@ -12,12 +13,15 @@ import {
   type Refusal,
   readGuardedHeaders,
 } from './guard.ts'
+import { busyMessage, createLoadShedder, type LoadShedder, retryAfterSeconds } from './load-shedder.ts'
 import { createOneATurn } from './one-a-turn.ts'
+import { createRefuseBusy } from './refuse-busy.ts'
 import { sendJson } from './send-json.ts'
 import type { Listener } from './server.ts'
+import type { ShedContext } from './shed-calls.ts'
 
 /** What the transport tells a handler of the caller. */
-export interface CallContext {
+export interface CallContext extends ShedContext {
   /** The Authorization header as it came. */
   readonly authorization: string | undefined
   /** The DPoP header as it came. */
@@ -28,6 +32,7 @@ export interface CallContext {
   readonly path: string
   /** Whether the call came over TLS, so from another machine. */
   readonly overTls: boolean
+  readonly socket: Socket
 }
 
 export interface RpcListenerOptions {
@@ -43,6 +48,8 @@ export interface RpcListenerOptions {
   readonly nonce?: () => string
   /** The OpenRPC document as JSON text; absent: the path is not served. */
   readonly openRpc?: () => string
+  /** Refuses what is for `others` in an overload; methods are shed by their dispatcher. Default: one of its own. */
+  readonly shedder?: LoadShedder
   /** Answers what is for no path of this listener; absent: 404. The guard has let it through. */
   readonly others?: Listener
 }
@@ -67,10 +74,12 @@ export function createRpcListener({
   overTls = false,
   nonce,
   openRpc,
+  shedder = createLoadShedder(),
   others,
 }: RpcListenerOptions): Listener {
   const check = createGuard(guard)
   const allowedOrigins = new Set(guard.allowedOrigins)
+  const refuseBusy = createRefuseBusy(shedder, { error: { code: 503, message: busyMessage, reason: 'busy' } })
   let reserved = 0
 
   const handle: RequestListener = (request, response) => {
@@ -128,30 +137,36 @@ export function createRpcListener({
       method: 'POST',
       path: rpcPath,
       overTls,
+      socket: response.req.socket,
     }
     const text = dispatcher.dispatch(body.toString(), context, body.length)
+    const send = (ready: Answer) => {
+      if (context.isBusy) response.setHeader('Retry-After', retryAfterSeconds)
+      answer(response, ready)
+      if (context.isBusy) shedder.wasRefused(context.socket)
+    }
     if (text instanceof Promise)
       text.then(
-        safely(
-          'http.answer',
-          (late: Awaited<typeof text>) => answer(response, late),
-          () => response.destroy(),
-        ),
+        safely('http.answer', send, () => response.destroy()),
         safely('http.answer', () => response.destroy()),
       )
-    else answer(response, text)
+    else send(text)
   }
 
   const upgrade: Listener['upgrade'] = (request, socket, head) => {
     const refused = check(readGuardedHeaders(request))
-    if (!refused && others?.upgrade) return others.upgrade(request, socket, head)
+    const isBusy = others?.upgrade !== undefined && shedder.isBusy(request.socket)
+    if (!refused && !isBusy && others?.upgrade) return others.upgrade(request, socket, head)
     socket.on('error', () => socket.destroy())
-    socket.end(`HTTP/1.1 ${refused?.status ?? 404} Refused\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+    const status = refused?.status ?? (isBusy ? 503 : 404)
+    const retryAfter = isBusy ? `Retry-After: ${retryAfterSeconds}\r\n` : ''
+    socket.end(`HTTP/1.1 ${status} Refused\r\nConnection: close\r\n${retryAfter}Content-Length: 0\r\n\r\n`)
   }
 
   const other: RequestListener = (request, response) => {
     if (request.url !== openRpcPath || !openRpc) {
-      if (others) return others.request(request, response)
+      if (others)
+        return shedder.isBusy(request.socket) ? refuseBusy(response) : others.request(request, response)
       const message = `there is nothing at ${JSON.stringify(request.url?.slice(0, 200))}; the API is at POST ${rpcPath}`
       refuse(response, { status: 404, reason: 'not_found', message })
     } else if (request.method !== 'GET') {
@@ -183,6 +198,7 @@ function notAllowed(response: ServerResponse, allow: string): void {
 function refuse(response: ServerResponse, { status, reason, message }: Refusal): void {
   const text = JSON.stringify({ error: { code: status, message, reason } })
   response.setHeader('Connection', 'close')
+  if (status === 503) response.setHeader('Retry-After', retryAfterSeconds)
   sendJson(response, status, text)
 }
 

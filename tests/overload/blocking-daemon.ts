@@ -1,0 +1,12 @@
+/** A daemon whose ordinary requests block its event loop; started by a test. Its first line is its URL. */
+import { createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
+import { createLog } from '@selvedge/service-kit/log'
+
+const log = createLog({ service: 'blocking', level: 'error', now: Date.now })
+const app = createHttpApp(log, 65_536, { vital: ['/vital'] })
+app.get('/vital', async () => ({ status: 'ok' }))
+app.post('/ordinary', async () => {
+  for (const end = performance.now() + 3; performance.now() < end; );
+  return { status: 'ok' }
+})
+await listenApp(app, '127.0.0.1', 0, (url) => process.stdout.write(`${url}\n`))
