@@ -1,4 +1,5 @@
 /** Copies a store into an empty one: `selvedge admin store copy`. Secrets travel as they are kept, encrypted. */
+import { writeNote } from '@selvedge/service-kit/log'
 import { openSql } from '@selvedge/service-kit/sql'
 import { type Row, type SqlStore, type Statement, StoreError } from '@selvedge/service-kit/store'
 import { migrations, tables } from './schema.ts'
@@ -44,6 +45,6 @@ async function main(): Promise<void> {
 }
 
 main().catch((cause: Error) => {
-  process.stderr.write(`error: ${cause.message}\n`)
+  writeNote(`error: ${cause.message}`)
   process.exit(1)
 })

@@ -1,3 +1,5 @@
+import { onOneLine } from '@selvedge/protocol/redaction'
+import { writeNote } from '@selvedge/service-kit/log'
 import { readOptions } from './options.ts'
 import { createScreen } from './screen.ts'
 import { simulate } from './simulate.ts'
@@ -11,9 +13,8 @@ void (async () => {
     const report = await simulate(options, process.env, createScreen(process.stderr), interrupted.signal)
     process.stdout.write(`${JSON.stringify(report)}\n`, () => process.exit(0))
   } catch (cause) {
-    // Services elsewhere have a say in it: no control sequences of theirs reach the terminal.
-    const message = (cause as Error).message.replaceAll(/[\p{Cc}\p{Bidi_Control}]+/gu, ' ')
-    process.stderr.write(`${message}\n`)
+    // Services elsewhere have a say in it.
+    writeNote(onOneLine((cause as Error).message))
     process.exit((cause as Error).name === 'ConfigError' ? 2 : 1)
   }
 })()

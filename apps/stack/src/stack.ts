@@ -9,6 +9,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ConfigError, readConfigFile } from '@selvedge/service-kit/config'
 import { type Child, type Service, startChild } from '@selvedge/service-kit/lifecycle'
+import { writeNote } from '@selvedge/service-kit/log'
 import { openStateFolder } from '@selvedge/service-kit/store'
 import { type Supervised, supervise } from './supervise.ts'
 
@@ -60,7 +61,7 @@ export async function startStack(env: Env, argv: readonly string[], stopped: Abo
       `unknown argument "${argv[0]}"; the stack is set up by environment variables and the configuration file`,
     )
   const state = resolve(stateFolder(env))
-  openStateFolder(state, undefined, (message) => process.stderr.write(`${message}\n`))
+  openStateFolder(state, undefined, writeNote)
   const addresses = join(state, 'stack.json')
 
   const parts: Supervised[] = []
@@ -73,7 +74,7 @@ export async function startStack(env: Env, argv: readonly string[], stopped: Abo
         name,
         restart: (port, signal) =>
           startChild(name, programOf(name), { ...own, [portVariable]: port }, { stopped: signal }),
-        say: (sentence) => void process.stderr.write(`error: ${sentence}\n`),
+        say: (sentence) => writeNote(`error: ${sentence}`),
         onRestarted: ({ ready }) =>
           void process.stderr.write(`${name} runs again at ${ready.url}\n${ownerLine(ready.setup)}`),
         now: () => performance.now(),

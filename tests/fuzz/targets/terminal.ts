@@ -1,4 +1,5 @@
-import { cleanResult, indented, onOneLine, withoutControls } from '../../../apps/cli/src/output/clean.ts'
+import { onOneLine, withoutControls } from '@selvedge/protocol/redaction'
+import { cleanResult, indented } from '../../../apps/cli/src/output/clean.ts'
 import { expectThat, type Target } from '../engine/target.ts'
 
 const escapes = '\x1b]52;c;eA==\x07 \x1b[31mred\x1b[0m \x9b2J \x1b]0;title\x1b\\ \u202e text\r\n'

@@ -1,4 +1,5 @@
 import { describeNotice } from '@selvedge/protocol'
+import { redactText } from '@selvedge/protocol/redaction'
 import { command } from '../command.ts'
 import { checkService, type ServiceCheck } from '../context/check-service.ts'
 
@@ -61,7 +62,7 @@ export const doctor = command({
         hints: [],
       })),
     ]
-    return { checks }
+    return { checks: checks.map((each) => ({ ...each, detail: redactText(each.detail) })) }
   },
   human: ({ checks }) =>
     checks

@@ -1,11 +1,11 @@
 import { isSelvedgeError } from '@selvedge/client'
 import { cliClientId } from '@selvedge/protocol'
+import { onOneLine } from '@selvedge/protocol/redaction'
 import { renderUnicodeCompact } from 'uqr'
 import { command } from '../command.ts'
 import type { Identity } from '../context/context.ts'
 import { readServiceUrl } from '../context/service-url.ts'
 import { loginOf } from '../login/developer-token.ts'
-import { onOneLine } from '../output/clean.ts'
 import type { Terminal } from '../output/terminal.ts'
 
 const usualScope =

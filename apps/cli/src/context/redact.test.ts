@@ -1,5 +1,6 @@
+import { redactText } from '@selvedge/protocol/redaction'
 import { describe, expect, it } from 'vitest'
-import { redactBody, redactHeader, redactShapes } from './redact.ts'
+import { redactBody, redactHeader } from './redact.ts'
 
 const form = 'application/x-www-form-urlencoded'
 const json = 'application/json'
@@ -26,7 +27,7 @@ describe('a call as --verbose shows it', () => {
     for (const value of [refreshToken, jwt, `v1.${'a'.repeat(56)}.1.b.c.d`]) {
       expect(redactBody(`note=${encodeURIComponent(value)}`, form)).not.toContain(value.slice(-20))
       expect(redactBody(JSON.stringify({ note: [value] }), json)).not.toContain(value.slice(-20))
-      expect(redactShapes(`https://host/x?y=${value}`)).not.toContain(value.slice(-20))
+      expect(redactText(`https://host/x?y=${value}`)).not.toContain(value.slice(-20))
     }
   })
 
@@ -54,7 +55,7 @@ describe('a call as --verbose shows it', () => {
       params: { ...call.params, edgeAccessToken: '<edgeAccessToken>' },
     })
     expect(redactHeader('Content-Type', json)).toBe(json)
-    expect(redactShapes('https://user:pass@host/token')).toBe('https://<redacted>@host/token')
+    expect(redactText('https://user:pass@host/token')).toBe('https://<redacted>@host/token')
   })
 
   it('shows nothing of a body that it cannot read', () => {

@@ -1,42 +1,17 @@
 /** Calls as `--verbose` shows them: they end up in scroll-back buffers and bug reports, so nothing secret may be in them. */
 import { methods } from '@selvedge/protocol'
 import { adminMethods } from '@selvedge/protocol/admin'
-
-/** Names of fields, parameters and headers whose values are secrets. */
-const secretName =
-  /token|secret|password|passphrase|credential|assertion|authorization|cookie|proof|dpop|signature|ticket|session|key$|(?:device|user|enrolment|hmac|recovery)_?code|^code$|link/i
-
-/** Fields that are named like a secret and hold none. */
-const plainName = /_type$|^expires_in$/i
-
-/** Secrets by their shape, wherever they stand: refresh token, HMAC code, credentials of HTTP, user and password in a URL. */
-const shapes: readonly (readonly [RegExp, string])[] = [
-  [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.\d{1,12}\.[\w-]+/g, '<refresh token>'],
-  [/\bv1\.[0-9a-f]{56}\.[\w.-]+/g, '<HMAC code>'],
-  [/\b(Bearer|DPoP|Session|Basic) +[^\s'"<]+/gi, '$1 <redacted>'],
-  [/(\/\/)[^/@\s'"]+@/g, '$1<redacted>@'],
-]
-
-const isSecretName = (name: string): boolean => secretName.test(name) && !plainName.test(name)
-
-/** Words with dots in them, whole: a pattern that begins inside of a word would read it once for each of its letters. */
-const dotted = /(?<![\w-])[\w-]+(?:\.[\w-]*){2,}/g
-
-export const redactShapes = (text: string): string =>
-  shapes.reduce(
-    (rest, [shape, shown]) => rest.replaceAll(shape, shown),
-    text.replaceAll(dotted, (word) => (/\beyJ/.test(word) ? '<token>' : word)),
-  )
+import { isSecretName, redactText } from '@selvedge/protocol/redaction'
 
 /** The value of a header. */
 export const redactHeader = (name: string, value: string): string =>
-  isSecretName(name) && !/^(?:Bearer|DPoP|Session|Basic) /i.test(value) ? '<redacted>' : redactShapes(value)
+  isSecretName(name) && !/^(?:Bearer|DPoP|Session|Basic) /i.test(value) ? '<redacted>' : redactText(value)
 
 /** The body of a request: JSON or a form; anything else is not shown at all. */
 export function redactBody(body: string, contentType: string): string {
   if (contentType.startsWith('application/x-www-form-urlencoded')) return redactForm(body)
   try {
-    return redactShapes(JSON.stringify(redactValue(namedParams(JSON.parse(body)))))
+    return JSON.stringify(redactValue(namedParams(JSON.parse(body))))
   } catch {
     return `<${body.length} characters>`
   }
@@ -44,7 +19,7 @@ export function redactBody(body: string, contentType: string): string {
 
 function redactForm(body: string): string {
   const fields = [...new URLSearchParams(body)].map(([name, value]) => {
-    const shown = isSecretName(name) ? `<${name}>` : encodeURIComponent(redactShapes(value))
+    const shown = isSecretName(name) ? `<${name}>` : encodeURIComponent(redactText(value))
     return `${encodeURIComponent(name)}=${shown}`
   })
   return fields.join('&')
@@ -52,6 +27,7 @@ function redactForm(body: string): string {
 
 function redactValue(value: unknown, name = ''): unknown {
   if (isSecretName(name) && value !== null && value !== undefined) return `<${name}>`
+  if (typeof value === 'string') return redactText(value)
   if (Array.isArray(value)) return value.map((each) => redactValue(each))
   if (typeof value !== 'object' || value === null) return value
   // Settings of the runtime are no secrets; any other variable of a container may be one.

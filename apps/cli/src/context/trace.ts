@@ -1,7 +1,7 @@
 import type { Fetch } from '@selvedge/client'
-import { onOneLine } from '../output/clean.ts'
+import { onOneLine, redactText } from '@selvedge/protocol/redaction'
 import type { Terminal } from '../output/terminal.ts'
-import { redactBody, redactHeader, redactShapes } from './redact.ts'
+import { redactBody, redactHeader } from './redact.ts'
 
 const quote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
@@ -15,7 +15,7 @@ export function traced(fetch: Fetch, terminal: Terminal, socketPath?: string): F
       words.push('-H', quote(`${name}: ${redactHeader(name, value)}`))
     const contentType = init.headers['Content-Type'] ?? ''
     if (init.body !== undefined) words.push('-d', quote(redactBody(init.body, contentType)))
-    words.push(quote(redactShapes(url)))
+    words.push(quote(redactText(url)))
     terminal.note(onOneLine(words.join(' ')))
     return fetch(url, init)
   }

@@ -1,5 +1,5 @@
 /** Results for people: members one a line, aligned; lists as tables. A cell is always on one line. */
-import { onOneLine } from './clean.ts'
+import { onOneLine } from '@selvedge/protocol/redaction'
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

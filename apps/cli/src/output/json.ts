@@ -1,4 +1,4 @@
-import { escapeControls } from './clean.ts'
+import { escapeControls } from '@selvedge/protocol/redaction'
 
 /** Results for programs: one JSON value. */
 export const formatJson = (value: unknown): string => escapeControls(JSON.stringify(value, undefined, 2))

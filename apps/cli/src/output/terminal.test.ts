@@ -2,8 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { escapeControls, onOneLine, withoutControls } from '@selvedge/protocol/redaction'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { cleanResult, escapeControls, indented, onOneLine, withoutControls } from './clean.ts'
+import { cleanResult, indented } from './clean.ts'
 import { createTerminal, type TerminalStreams } from './terminal.ts'
 
 const sources = fileURLToPath(new URL('..', import.meta.url))

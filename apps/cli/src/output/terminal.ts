@@ -3,7 +3,7 @@
  * forget it.
  */
 import { createInterface } from 'node:readline/promises'
-import { onOneLine, withoutControls } from './clean.ts'
+import { onOneLine, withoutControls } from '@selvedge/protocol/redaction'
 
 export interface Terminal {
   /** Writes lines to standard output: the result. */

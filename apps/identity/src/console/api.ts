@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { identityPaths, OAuthError } from '@selvedge/protocol'
 import { consoleMethods } from '@selvedge/protocol/console'
 import { createDispatcher, type Handler } from '@selvedge/protocol/jsonrpc'
+import { escapeControls } from '@selvedge/protocol/redaction'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { addressOf, createGuard, readGuardedHeaders } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
@@ -134,7 +135,7 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
   async function* pages(accountId: string): AsyncGenerator<string> {
     for (let before: string | undefined; ; ) {
       const page = await audit.list(accountId, 500, before)
-      for (const record of page) yield `${JSON.stringify(record)}\n`
+      for (const record of page) yield `${escapeControls(JSON.stringify(record))}\n`
       before = page.at(-1)?.id
       if (before === undefined) return
     }

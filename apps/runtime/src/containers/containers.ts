@@ -7,6 +7,7 @@ import {
   RpcError,
   readSettings,
 } from '@selvedge/protocol'
+import { redactText } from '@selvedge/protocol/redaction'
 import type { AccessClaims } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
@@ -137,7 +138,8 @@ export function createContainers(parts: ContainerParts): Containers {
         ...parts.hostFor(id),
         openStorage: (reader) => storage.open(id, settings['MCM.STORAGE_MB'] * 1024 * 1024, reader),
       },
-      log: (stream, text) => entry.log.add(stream, text),
+      // What a container writes is its own; the runtime's lines quote errors and addresses.
+      log: (stream, text) => entry.log.add(stream, stream === 'runtime' ? redactText(text) : text),
     }
   }
 

@@ -1,5 +1,6 @@
 /** What happened to containers, and why: every change of one is kept together with its reason. */
 import type { HistoryEntry, LogLine } from '@selvedge/protocol'
+import { redactText } from '@selvedge/protocol/redaction'
 import type { AccessClaims } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
@@ -43,7 +44,7 @@ export function createHistory(parts: {
     event,
     rule,
     by: by ? { accountId: by.account_id, clientId: by.client_id } : null,
-    detail,
+    detail: redactText(detail),
   })
 
   return {
@@ -57,7 +58,7 @@ export function createHistory(parts: {
     report(id, { event, rule, detail, failed, restart }, last) {
       const words = last.filter(({ stream }) => stream !== 'runtime').map(({ text }) => text)
       const isSaid = words.length === 0 || detail.includes(words.at(-1)!)
-      const reason = [detail, ...(isSaid ? [] : words)].join(' | ').slice(0, maxReason)
+      const reason = redactText([detail, ...(isSaid ? [] : words)].join(' | ')).slice(0, maxReason)
       const happened = item(event, rule, reason)
       const apply = (value: Deployments): Deployments => {
         const container = value.containers[id]

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { systemClock } from '../clock/clock.ts'
 import { ConfigError } from '../config/index.ts'
 import { ListenError } from '../http/listen.ts'
-import { createLog } from '../log/log.ts'
+import { createLog, writeNote } from '../log/log.ts'
 import { StoreError } from '../store/store-error.ts'
 import { type Alarms, raiseAlarms } from './alarms.ts'
 import { ChildFailure } from './child.ts'
@@ -58,7 +58,7 @@ export async function runService(
     if (!isReady && stopping.signal.aborted) process.exit(exitCodes.stopped)
     // A child has said itself why it did not start.
     if (!(cause instanceof ChildFailure))
-      process.stderr.write(`error: ${isReady ? '' : `${name} did not start: `}${explain(cause)}\n`)
+      writeNote(`error: ${isReady ? '' : `${name} did not start: `}${explain(cause)}`)
     process.exit(isUnrepairable(cause) ? unrepairable : exitCodes.failed)
   }
   process.exit(exitCodes.stopped)

@@ -58,6 +58,28 @@ describe('a log', () => {
     expect(JSON.stringify(read()[0]).length).toBeLessThan(80_000)
   })
 
+  it('writes no secret and no control sequence, wherever they stand', () => {
+    const secret = 'S3cr3tS3cr3tS3cr3t'
+    const lines: string[] = []
+    const log = createLog({ service: 'test', level: 'debug', now: () => 0 }, (line) => lines.push(line))
+    const cause = new Error(`answered Authorization: Bearer ${secret}`, {
+      cause: new Error(`postgres://selvedge:${secret}@db/x`),
+    })
+    log.error(`refused password=${secret}`, { cause, code: 'ENOSPC' })
+    log.debug('asked', { apiKey: secret, headers: { cookie: secret }, tokens: [secret], id: 'a' })
+    log.warn('\u001b]0;title\u0007 \u009b2J \u202e', { name: '\u009b31m' })
+    log.info(`${'x'.repeat(40_000)} ${secret}`)
+    log.info('unreadable', {
+      get password() {
+        throw new Error(secret)
+      },
+    })
+    expect(lines.join('\n')).not.toContain(secret)
+    expect(lines.join('')).toMatch(/^[ -~]*$/)
+    expect(JSON.parse(lines[0]!)).toMatchObject({ code: 'ENOSPC', message: 'refused password=<redacted>' })
+    expect(JSON.parse(lines[1]!)).toMatchObject({ apiKey: '<apiKey>', tokens: '<tokens>', id: 'a' })
+  })
+
   it('names an object twice that stands twice beside itself', () => {
     const { log, read } = collect()
     const twice = { id: 1 }
@@ -117,7 +139,7 @@ describe('standard error that cannot be written', () => {
     await new Promise((resolve) => setTimeout(resolve, 50))
     process.stdout.write('alive', () => process.exit(7))`
   const run = (stderr: 'pipe' | string): ChildProcess => {
-    const node = [process.execPath, '--input-type=module', '-e', program]
+    const node = [process.execPath, '--conditions=source', '--input-type=module', '-e', program]
     return stderr === 'pipe'
       ? spawn(node[0]!, node.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] })
       : spawn('sh', ['-c', `exec "$@" 2>${stderr}`, 'sh', ...node], { stdio: ['ignore', 'pipe', 'ignore'] })

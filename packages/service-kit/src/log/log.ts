@@ -1,7 +1,9 @@
 /**
- * One JSON line an event, on standard error. Secrets never go in: callers log ids, not tokens. A log never ends or stalls its
- * program: what cannot be written is dropped and counted, and what cannot be shown as JSON is shown as text.
+ * One JSON line an event, on standard error. Secrets never go in: callers log ids, not tokens, and what foreign text brings along is
+ * removed here, with control sequences. A log never ends or stalls its program: what cannot be written is dropped and counted, and
+ * what cannot be shown as JSON is shown as text.
  */
+import { escapeControls, isSecretName, redactText } from '@selvedge/protocol/redaction'
 import { isoTime } from '../clock/clock.ts'
 import { createLineWriter } from './line-writer.ts'
 
@@ -15,6 +17,8 @@ export interface Log {
 }
 
 const rank: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
+
+export { writeNote } from './write-note.ts'
 
 /** The message of the line that follows lines that could not be written. */
 export const droppedMessage = 'log lines were dropped'
@@ -30,17 +34,19 @@ export function createLog(
   options: LogOptions,
   write: (line: string) => void = toStandardError(options),
 ): Log {
+  const isHidden = createIsHidden()
   const at =
     (level: Level) =>
     (message: string, fields: object = {}) => {
       if (rank[level] < rank[options.level]) return
-      write(lineOf(options, level, message, fields))
+      write(lineOf(options, level, message, fields, isHidden))
     }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
 function toStandardError(options: LogOptions): (line: string) => void {
-  const recovered = (dropped: number) => lineOf(options, 'warn', droppedMessage, { dropped })
+  const isHidden = createIsHidden()
+  const recovered = (dropped: number) => lineOf(options, 'warn', droppedMessage, { dropped }, isHidden)
   return createLineWriter(process.stderr, recovered).write
 }
 
@@ -49,14 +55,40 @@ const maxDepth = 32
 /** Longest line in characters; the details of a longer one are cut. */
 const maxLine = 32 * 1024
 
-function lineOf({ now, service }: LogOptions, level: Level, message: string, fields: object): string {
+type IsHidden = (name: string) => boolean
+
+function lineOf(
+  { now, service }: LogOptions,
+  level: Level,
+  message: string,
+  fields: object,
+  isHidden: IsHidden,
+): string {
   const head = { time: isoTime(now()), level, service, message }
   try {
-    const line = JSON.stringify({ ...head, ...fields }, createReplacer())
+    const line = escapeControls(JSON.stringify({ ...head, ...fields }, createReplacer(isHidden)))
     return line.length <= maxLine ? line : JSON.stringify({ ...head, cut: line.slice(0, maxLine) })
   } catch {
     // A getter that throws, a toJSON that throws: the event is worth more than its details.
-    return JSON.stringify({ ...head, unreadable: true })
+    return escapeControls(JSON.stringify({ ...head, message: redactText(message), unreadable: true }))
+  }
+}
+
+/** Of text that is longer, this many characters are looked through and shown. */
+const maxText = 8192
+
+/** Names whose outcome is stored: nearly all are words of the code. */
+const maxNames = 1000
+
+/** Whether a member of a log line is a secret. `code` is that of an error. */
+function createIsHidden(): IsHidden {
+  const known = new Map<string, boolean>()
+  return (name) => {
+    let isHidden = known.get(name)
+    if (isHidden !== undefined) return isHidden
+    isHidden = name !== 'code' && isSecretName(name)
+    if (known.size < maxNames) known.set(name, isHidden)
+    return isHidden
   }
 }
 
@@ -64,12 +96,14 @@ function lineOf({ now, service }: LogOptions, level: Level, message: string, fie
  * Errors have no enumerable members: without this a cause would be logged as {}. JSON has neither cycles nor BigInt; the first
  * are shown as "[circular]", the second as text.
  */
-function createReplacer(): (this: unknown, key: string, value: unknown) => unknown {
+function createReplacer(isHidden: IsHidden): (this: unknown, key: string, value: unknown) => unknown {
   /** What encloses the present value, outermost first, and what each is shown as. */
   const enclosing: { readonly value: object; readonly shown: object }[] = []
-  return function (_key, value) {
+  return function (key, value) {
+    if (typeof value === 'string') return isHidden(key) ? `<${key}>` : redactText(value.slice(0, maxText))
     if (typeof value === 'bigint') return `${value}n`
     if (typeof value !== 'object' || value === null) return value
+    if (isHidden(key)) return `<${key}>`
     while (enclosing.length > 0 && enclosing.at(-1)?.shown !== this) enclosing.pop()
     if (enclosing.length === maxDepth) return '[deep]'
     if (enclosing.some((each) => each.value === value)) return '[circular]'

@@ -1,9 +1,9 @@
 import { followLogs } from '@selvedge/client/node'
 import type { LogLine } from '@selvedge/protocol'
+import { onOneLine } from '@selvedge/protocol/redaction'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { UsageError } from '../../failure.ts'
-import { onOneLine } from '../../output/clean.ts'
 import { formatJsonLine } from '../../output/json.ts'
 
 const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }

@@ -1,10 +1,10 @@
 import { RpcFailure } from '@selvedge/client'
 import { isWorthSending, type Motion } from '@selvedge/geo'
 import { follow, parseSource, type Reading } from '@selvedge/geo/receivers'
+import { onOneLine } from '@selvedge/protocol/redaction'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { describeFailure, UsageError } from '../../failure.ts'
-import { onOneLine } from '../../output/clean.ts'
 
 /** Milliseconds until a receiver that is away is tried again. */
 const again = 5000
