@@ -34,6 +34,10 @@ export const serviceKit: Bounds = {
     'files of countCrash': own('one file of a fixed form'),
   },
   'packages/service-kit/src/log/log.ts': {
+    'createIsHidden.known': lasting(
+      '`known.size < maxNames`',
+      'nothing: later names are looked at each time',
+    ),
     'createReplacer.enclosing': passing('`enclosing.length === maxDepth`'),
   },
   'packages/service-kit/src/store/document.ts': {

@@ -49,7 +49,7 @@ export interface MulticastParts {
   readonly onTrouble: (trouble: Trouble) => void
 }
 
-export interface MulticastListeners {
+interface MulticastListeners {
   readonly onMessage: (message: Message, origin: Origin) => void
   /** Called for each network that packets may be sent on (again). */
   readonly onReady: (network: Network) => void
