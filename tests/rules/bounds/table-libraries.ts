@@ -5,6 +5,9 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/config/load.ts': {
     'loadConfig.config': own('one for each option'),
   },
+  'packages/service-kit/src/http-app/route-limits.ts': {
+    'limitRoutes.loads': own('one for each route that the program declares: `request.routeOptions`'),
+  },
   'packages/service-kit/src/http/body.ts': {
     'readBody.more': passing('`size > limit`'),
   },
@@ -22,6 +25,14 @@ export const serviceKit: Bounds = {
   },
   'packages/service-kit/src/http/one-a-turn.ts': {
     'createOneATurn.waiting': lasting('large bodies: `rpc-listener.ts: maxLargeBodies`', '`waiting.shift`'),
+  },
+  'packages/service-kit/src/http/load-shedder.ts': {
+    'createLoadShedder.resting': lasting('one a connection', '`resting.delete(socket)`, after a second'),
+    'createLoadShedder.resumed': lasting('one a connection', '`old.clear()`, after two ticks'),
+    'createLoadShedder.resumedBefore': lasting('one a connection', '`resumedBefore = resumed`, at each tick'),
+  },
+  'packages/service-kit/src/http/refuse-busy.ts': {
+    'createRefuseBusy.waiting': lasting('the requests of one turn', '`waiting = []`, at its end'),
   },
   'packages/service-kit/src/http/slow-bodies.ts': {
     'endSlowBodies.arrivals': lasting('one for each open connection', '`arrivals.delete` when it closes'),
