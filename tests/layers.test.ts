@@ -83,9 +83,10 @@ const features: Readonly<Record<string, Readonly<Record<string, readonly string[
   'apps/identity': {
     keys: [],
     changes: [],
-    audit: [],
-    revocation: [],
-    registry: [],
+    sweep: [],
+    audit: ['sweep'],
+    revocation: ['sweep'],
+    registry: ['sweep'],
     checks: [],
     grants: ['checks'],
     endpoints: ['checks', 'grants'],

@@ -84,6 +84,26 @@ export const identityOptions = {
   'limits.client': option.count(60_000, [1, 1_000_000_000], 'Tokens a minute of one project.'),
   'limits.account': option.count(60_000, [1, 1_000_000_000], 'Tokens a minute of one account.'),
   'limits.node': option.count(120, [1, 1_000_000_000], 'Edge ID tokens a minute of one node.'),
+  'audit.keep': option.seconds(
+    34_560_000,
+    [86_400, 315_360_000],
+    'For how long a row of the audit log is stored. Older ones are removed and not exported: download the log from the console before.',
+  ),
+  'audit.perAccount': option.count(
+    100_000,
+    [100, 100_000_000],
+    'Rows of the audit log of one account, what was done and what was refused counted apart. The oldest are removed beyond it.',
+  ),
+  'revocations.perAccount': option.count(
+    1000,
+    [1, 100_000],
+    'Revoked tokens and sign-ins of one account in the list for runtimes. An account that revokes more within a day is listed as a whole: runtimes then refuse all access tokens that it was issued until then; new ones are valid.',
+  ),
+  'revocations.inAll': option.count(
+    100_000,
+    [100, 300_000],
+    'Entries of the list for runtimes in all. Beyond it, the accounts with the most entries are listed as a whole.',
+  ),
   'log.level': option.choice(
     ['debug', 'info', 'warn', 'error'],
     'info',

@@ -49,20 +49,24 @@ import { createNodes } from './registry/nodes.ts'
 import { createOneTime } from './registry/one-time.ts'
 import { createPeople } from './registry/people.ts'
 import { createProjects } from './registry/projects.ts'
+import { revocationExpiry } from './revocation/expiry.ts'
 import { addRevocationsEndpoint } from './revocation/feed.ts'
+import { createFolding } from './revocation/folding.ts'
+import { openRevocationList } from './revocation/list.ts'
 import { openRevocations } from './revocation/revocations.ts'
 import { migrations } from './schema.ts'
 import { openSecret } from './settings.ts'
+import { createSweep } from './sweep/sweep.ts'
+import { removeExpiredRows } from './sweep-tasks.ts'
 
 /** Most developer ID tokens that are remembered as good: one serves a fleet. An edge ID token is shown once or twice. */
 const rememberedDevelopers = 1000
 /** Largest body in bytes: two tokens and their fields fit many times. */
 const maxBody = 64 * 1024
-/** Milliseconds between two looks at the age of the signing key, and between two removals of what ended. */
+/** Milliseconds between two looks at the age of the signing key. */
 const keysInterval = 60_000
 /** Milliseconds for the store to answer a check of this service's health. */
 const healthTimeout = 2000
-const cleaningInterval = 3_600_000
 /** Seconds for which the link of the first owner is good; each start makes a new one. */
 const setupLife = 86_400
 /** What is served in an overload, too: the sign of life, and what ends tokens. Each costs little. */
@@ -95,8 +99,19 @@ export async function startIdentity(
     publishedLife: longest.checkedByOthers,
     rotateAfter: config['keys.rotateAfter'],
   })
-  const revocations = await openRevocations(store, clock, changes, longest.any)
-  const audit = createAudit(store, clock)
+  const folding = createFolding({
+    store,
+    clock,
+    changes,
+    log,
+    bounds: { perAccount: config['revocations.perAccount'], inAll: config['revocations.inAll'] },
+  })
+  const revocations = await openRevocations(store, clock, changes, longest.any, folding)
+  const revocationList = await openRevocationList({ store, clock, keys, issuer: ownIssuer })
+  const audit = createAudit(store, clock, {
+    keepMs: config['audit.keep'] * 1000,
+    perAccount: config['audit.perAccount'],
+  })
   const people = createPeople(store, clock, revocations)
   const accounts = createAccounts(store, clock, people)
   const oneTime = createOneTime(store, clock)
@@ -127,6 +142,12 @@ export async function startIdentity(
     account: config['limits.account'],
     node: config['limits.node'],
   })
+
+  const sweep = createSweep(store, clock, log, [
+    ...removeExpiredRows(store),
+    ...audit.tasks,
+    ...revocationExpiry(store, revocations, folding),
+  ])
 
   const issuers = new Map<string, Issuer>()
   /** This service by its own keys, another one by its published keys. */
@@ -184,7 +205,7 @@ export async function startIdentity(
     await changes.ensureFresh()
   })
   addMetadataEndpoints(app, { issuer: ownIssuer, keys, roles })
-  addRevocationsEndpoint(app, tenant)
+  addRevocationsEndpoint(app, revocationList)
   addHealth(app, identityPaths.health, async () => {
     changes.checkFresh()
     await store.run({ ...sql`SELECT 1`, timeoutMs: healthTimeout })
@@ -242,10 +263,8 @@ export async function startIdentity(
     }),
     log,
   )
-  const schedule = [
-    setInterval(safely('keys.rotate', keys.rotateIfDue), keysInterval),
-    setInterval(safely('signIns.forgetEnded', signIns.forgetEnded), cleaningInterval),
-  ]
+  const schedule = [setInterval(safely('keys.rotate', keys.rotateIfDue), keysInterval)]
+  sweep.start()
   log.debug('ready', { issuer, role: config.role })
 
   return {
@@ -254,6 +273,7 @@ export async function startIdentity(
       for (const each of schedule) clearInterval(each)
       await app.close()
       await admin.close()
+      await sweep.stop()
       await changes.stop()
       clock.stop()
       await store.close()

@@ -117,6 +117,29 @@ export const migrations: Migrations = [
   ALTER TABLE nodes ADD COLUMN account_at BIGINT NOT NULL DEFAULT 0;
   CREATE TABLE account_keys (account_id TEXT PRIMARY KEY, epoch BIGINT NOT NULL);
   `,
+  // The list of revoked tokens has numbers of its own, and names only what runtimes check. What ends is found by an index.
+  `
+  INSERT INTO counters SELECT 'revocations', value FROM counters WHERE name = 'changes';
+  CREATE TABLE revocation_steps (seq BIGINT PRIMARY KEY, mark TEXT NOT NULL, at BIGINT NOT NULL);
+  CREATE INDEX revocation_steps_at ON revocation_steps (at);
+  ALTER TABLE revocations ADD COLUMN account_id TEXT NOT NULL DEFAULT '';
+  ALTER TABLE revocations ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE revocations ADD COLUMN is_listed INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE revocations ADD COLUMN listed_until BIGINT NOT NULL DEFAULT 0;
+  UPDATE revocations SET is_listed = 1, seq = (SELECT value FROM counters WHERE name = 'revocations'),
+    listed_until = CASE WHEN kind = 'id' THEN expires_at ELSE (not_before + 86520) * 1000 END;
+  CREATE INDEX revocations_seq ON revocations (seq);
+  CREATE INDEX revocations_account ON revocations (account_id, kind, is_listed);
+  CREATE INDEX revocations_listed ON revocations (listed_until) WHERE is_listed = 1;
+  CREATE INDEX revocations_expires ON revocations (expires_at);
+  CREATE INDEX one_time_expires ON one_time (expires_at);
+  CREATE INDEX device_requests_expires ON device_requests (expires_at);
+  CREATE INDEX sessions_expires ON sessions (expires_at);
+  CREATE INDEX sessions_seen ON sessions (last_seen_at);
+  CREATE INDEX enrolment_codes_expires ON enrolment_codes (expires_at);
+  CREATE INDEX audit_outcome ON audit (account_id, outcome, audit_id);
+  CREATE INDEX nodes_strangers ON nodes (last_seen_at) WHERE account_id = '';
+  `,
 ]
 
 /** Every table, in an order in which rows can be copied: what is referred to comes first. */
@@ -137,6 +160,7 @@ export const tables = [
   'recovery_codes',
   'sessions',
   'one_time',
+  'revocation_steps',
   'revocations',
   'sign_ins',
   'device_requests',

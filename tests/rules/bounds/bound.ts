@@ -31,5 +31,4 @@ export const unlimited = (promise: string): Bound => ({ kind: 'unlimited', promi
 
 /** Sentences of SECURITY.md for {@link unlimited}. */
 export const nodesStay = 'A node that was enrolled or heard once is never removed'
-export const auditStays = 'The audit log is never trimmed'
 export const rowsStay = 'What signed-in people create has no limit'

@@ -2,6 +2,19 @@
 import { type Bounds, lasting, nodesStay, own, passing, unlimited } from './bound.ts'
 
 export const identity: Bounds = {
+  'apps/identity/src/audit/audit.ts': {
+    'createAudit.touched': lasting('accounts with a new row in the last minute', '`touched = new Map()`'),
+  },
+  'apps/identity/src/revocation/entries.ts': {
+    'Entries.#revoked': lasting('`folding.ts: bounds.inAll`', '`this.#revoked.delete`'),
+    'Entries.#endings': lasting('one for each account, node and project', '`endings.delete`'),
+    'Entries.#folded': lasting('one for each account', '`endings.delete`'),
+    'Entries.apply.endings': lasting('one for each account, node and project', '`endings.delete`'),
+  },
+  'apps/identity/src/revocation/list.ts': {
+    'openRevocationList.signed': own('two variants'),
+    'openRevocationList.answers': lasting('`answers.size < maxAnswers`', '`answers = new Map()`'),
+  },
   'apps/identity/src/changes/changes.ts': {
     'openChanges.followed': own('one for each part that follows a topic'),
   },

@@ -1,11 +1,12 @@
 /** The tables and keys of the identity and the discovery service. */
-import { auditStays, type Bounds, lasting, nodesStay, own, passing, rowsStay, unlimited } from './bound.ts'
+import { type Bounds, lasting, nodesStay, own, passing, rowsStay, unlimited } from './bound.ts'
 
 export const stored: Bounds = {
   'apps/identity/src/schema.ts': {
     'table settings': own('one row for each setting'),
     'table counters': own('one row for each counter'),
     'table signing_keys': own('the keys that the operator makes'),
+    'table account_keys': own('one row for each account'),
     'table accounts': own('the accounts that the operator makes'),
     'table enrolment_codes': own('the codes that the operator makes'),
     'table projects': unlimited(rowsStay),
@@ -14,17 +15,27 @@ export const stored: Bounds = {
     'table members': unlimited(rowsStay),
     'table passkeys': unlimited(rowsStay),
     'table recovery_codes': lasting('`recovery-codes.ts: count` for each person', 'each new set'),
-    'table sessions': lasting('`sessions.ts: times.life`', '`sessions.ts: DELETE FROM sessions`'),
-    'table sign_ins': lasting('`sign-ins.ts: expires_at`', '`sign-ins.ts: DELETE FROM sign_ins`'),
-    'table one_time': lasting('`one-time.ts: life`', '`one-time.ts: DELETE FROM one_time`'),
+    'table sessions': lasting('`sessions.ts: sessionTimes.life`', "`sweep-tasks.ts: table: 'sessions'`"),
+    'table sign_ins': lasting('`sign-ins.ts: expires_at`', '`sweep-tasks.ts: sign_ins`'),
+    'table one_time': lasting('`one-time.ts: life`', '`sweep-tasks.ts: one_time`'),
     'table device_requests': lasting(
       '`device-requests.ts: deviceTimes.life`',
-      '`device-requests.ts: DELETE FROM device_requests`',
+      '`sweep-tasks.ts: device_requests`',
     ),
     'table changes': lasting('an hour: `changes.ts: keep:`', '`changes.ts: DELETE FROM changes`'),
-    'table revocations': lasting('`revocations.ts: expires_at`', '`revocations.ts: DELETE FROM revocations`'),
+    'table revocations': lasting(
+      '`folding.ts: heldPerListed` for each account; one row for each node, project and account',
+      '`expiry.ts: DELETE FROM revocations`',
+    ),
+    'table revocation_steps': lasting(
+      '`expiry.ts: kept.steps`, and two days',
+      '`expiry.ts: DELETE FROM revocation_steps`',
+    ),
     'table nodes': unlimited(nodesStay),
-    'table audit': unlimited(auditStays),
+    'table audit': lasting(
+      '`audit.ts: perAccount` of each account and outcome',
+      '`audit.ts: DELETE FROM audit`',
+    ),
   },
   'apps/discovery/src/schema.ts': {
     'table last_locations': unlimited(nodesStay),

@@ -101,8 +101,9 @@ export function createAdminHandlers(parts: AdminParts): Record<AdminMethodName, 
     },
     'token.developer.list': () => developerTokens.list(),
     'token.developer.revoke': async ({ jti }) => {
-      const revoked = await developerTokens.revoke(jti)
-      await note((await developerTokens.find(jti))?.accountId ?? '', 'developer_token.revoke', jti)
+      const { isNews, ...revoked } = await developerTokens.revoke(jti)
+      if (isNews)
+        await note((await developerTokens.find(jti))?.accountId ?? '', 'developer_token.revoke', jti)
       return revoked
     },
     'node.list': async () => (await nodes.list()).map(describeNode),

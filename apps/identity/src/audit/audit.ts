@@ -1,7 +1,11 @@
-/** Who did what, from where, and how it ended. Rows are added and never changed; no secret is ever in one. */
+/**
+ * Who did what, from where, and how it ended. Rows are added and never changed, and removed by age and number; no secret is ever
+ * in one.
+ */
 import { randomBytes } from 'node:crypto'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
+import { batch, inBatches, type SweepTask } from '../sweep/sweep.ts'
 
 export interface AuditEntry {
   /** Account whose log it belongs to; "" for the operator's alone. */
@@ -28,14 +32,55 @@ export interface Audit {
   record(entry: AuditEntry): Promise<void>
   /** Newest first. @param before id of the last one seen */
   list(accountId: string, limit: number, before?: string): Promise<AuditRecord[]>
+  /** Removes rows that are too old or too many. */
+  readonly tasks: readonly SweepTask[]
 }
 
-export function createAudit(store: SqlStore, clock: Clock): Audit {
+export interface AuditBounds {
+  /** Milliseconds for which a row is stored. */
+  readonly keepMs: number
+  /**
+   * Rows of one account. What was done and what was refused are counted apart: whoever can bring about refusals displaces no
+   * record of what happened.
+   */
+  readonly perAccount: number
+}
+
+export function createAudit(store: SqlStore, clock: Clock, { keepMs, perAccount }: AuditBounds): Audit {
+  /** Accounts and outcomes with new rows since the last sweep. */
+  let touched = new Map<string, readonly [accountId: string, outcome: string]>()
+
+  async function removeOld(until: number): Promise<void> {
+    const first = timePrefix(Math.max(0, until - keepMs))
+    await inBatches(
+      store,
+      () => sql`DELETE FROM audit WHERE audit_id IN
+        (SELECT audit_id FROM audit WHERE audit_id < ${first} LIMIT ${batch}) RETURNING 1 AS one`,
+    )
+  }
+
+  async function removeExcess(): Promise<void> {
+    const due = touched.values()
+    touched = new Map()
+    for (const [accountId, outcome] of due)
+      await inBatches(
+        store,
+        () => sql`DELETE FROM audit WHERE audit_id IN
+          (SELECT audit_id FROM audit WHERE account_id = ${accountId} AND outcome = ${outcome}
+            ORDER BY audit_id DESC LIMIT ${batch} OFFSET ${perAccount}) RETURNING 1 AS one`,
+      )
+  }
+
   return {
+    tasks: [
+      { name: 'audit by age', run: removeOld },
+      { name: 'audit by number', run: removeExcess },
+    ],
     async record({ accountId, actor, action, subject = '', address, outcome, detail = '' }) {
       const now = clock.now()
       // The time comes first, so that the order of the identifiers is that of the events.
-      const id = now.toString(36).padStart(9, '0') + randomBytes(8).toString('hex')
+      const id = timePrefix(now) + randomBytes(8).toString('hex')
+      touched.set(`${outcome} ${accountId}`, [accountId, outcome])
       await store.run(
         sql`INSERT INTO audit VALUES (${id}, ${now}, ${accountId}, ${actor}, ${action}, ${subject}, ${address}, ${outcome}, ${detail})`,
       )
@@ -48,6 +93,8 @@ export function createAudit(store: SqlStore, clock: Clock): Audit {
     },
   }
 }
+
+const timePrefix = (time: number): string => time.toString(36).padStart(9, '0')
 
 const toRecord = (row: Row): AuditRecord => ({
   id: row.audit_id as string,

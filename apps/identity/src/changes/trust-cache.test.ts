@@ -12,6 +12,7 @@ import { createAccounts } from '../registry/accounts.ts'
 import { createNodes } from '../registry/nodes.ts'
 import { createPeople } from '../registry/people.ts'
 import { createProjects } from '../registry/projects.ts'
+import { noFolding } from '../revocation/folding.ts'
 import { openRevocations } from '../revocation/revocations.ts'
 import { migrations } from '../schema.ts'
 import { openChanges } from './changes.ts'
@@ -19,6 +20,7 @@ import { topics } from './trust-cache.ts'
 
 const clock = createFakeClock()
 const nodeId = 'a'.repeat(56)
+const revoked = { endsAt: 4_000_000_000, checkedUntil: 4_000_000_000, accountId: '' }
 let folder: string
 let store: SqlStore
 let stops: (() => Promise<void>)[]
@@ -59,7 +61,7 @@ async function startProcess({ isShared = false, sealKeys = [9] } = {}) {
   })
   stops.push(changes.stop)
   const seal = createSeal(sealKeys.map((each) => Buffer.alloc(32, each)))
-  const revocations = await openRevocations(own, clock, changes, 3600)
+  const revocations = await openRevocations(own, clock, changes, 3600, noFolding)
   const keys = await openSigningKeys({
     store: own,
     clock,
@@ -136,7 +138,7 @@ it('a process that slept decides nothing before it has read, although its monoto
 it('a revocation that was acknowledged while it could not be read is never decided against', async () => {
   const process = await startProcess()
   process.failIf(({ sql: text }) => text.includes('LEFT JOIN changes'))
-  await process.revocations.revokeId('t1', 4_000_000_000)
+  await process.revocations.revokeId('t1', revoked)
   expect(await codeOf(() => process.revocations.reasonFor(claims('t1')))).toBe('503')
   process.failIf(() => false)
   process.pass(1001)
@@ -147,10 +149,10 @@ it('a revocation that was acknowledged while it could not be read is never decid
 it('a revocation whose row could not be read is tried again', async () => {
   const process = await startProcess()
   process.failIf(({ sql: text }) => text.includes('FROM revocations'))
-  await process.revocations.revokeId('t1', 4_000_000_000)
+  await process.revocations.revokeId('t1', revoked)
   expect(await codeOf(() => process.revocations.reasonFor(claims('t1')))).toBe('503')
   process.failIf(() => false)
-  await process.revocations.revokeId('t2', 4_000_000_000)
+  await process.revocations.revokeId('t2', revoked)
   expect(process.revocations.reasonFor(claims('t1'))).toBe('it was revoked')
 })
 
@@ -159,7 +161,7 @@ it('a key that cannot be decrypted stops signing, and nothing else; it is tried 
   const [known] = process.keys.list()
   const other = await startProcess({ sealKeys: [8, 9] })
   await other.keys.rotate()
-  await process.revocations.revokeId('t1', 4_000_000_000)
+  await process.revocations.revokeId('t1', revoked)
   expect(process.revocations.reasonFor(claims('t1'))).toBe('it was revoked')
   expect(await codeOf(() => process.keys.sign('at+jwt', {}))).toBe('503')
   expect(await codeOf(() => process.keys.jwks)).toBe('503')
@@ -178,7 +180,7 @@ it('a gap in the numbers of the changes reads everything anew', async () => {
   const { clientId } = await other.projects.create({ name: 'p', accountId, scopes: [], resources: [] })
   expect((await process.projects.find(clientId))!.active).toBe(true)
   await other.projects.update(clientId, { active: false })
-  await other.revocations.revokeId('t1', 4_000_000_000)
+  await other.revocations.revokeId('t1', revoked)
   await store.run(sql`DELETE FROM changes`)
   process.pass(5001)
   await process.changes.ensureFresh()

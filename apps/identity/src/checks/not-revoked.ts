@@ -1,4 +1,4 @@
-import { TokenError } from '@selvedge/protocol/tokens'
+import { type EdgeIdClaims, TokenError } from '@selvedge/protocol/tokens'
 import type { RevocableClaims } from '@selvedge/service-kit/tokens'
 import type { Revocations } from '../revocation/revocations.ts'
 
@@ -16,4 +16,18 @@ export function checkNotRevoked(
 ): void {
   const reason = revocations.reasonFor(claims, clientId)
   if (reason !== undefined) throw new TokenError('token_revoked', `the ${label} was revoked: ${reason}`)
+}
+
+/**
+ * The same of an edge ID token. Whether its node is blocked is another check, and the token is short: what was revoked for the
+ * node are access tokens.
+ *
+ * @throws TokenError
+ */
+export function checkEdgeNotRevoked(
+  revocations: Pick<Revocations, 'edgeReasonFor'>,
+  claims: EdgeIdClaims,
+): void {
+  const reason = revocations.edgeReasonFor(claims)
+  if (reason !== undefined) throw new TokenError('token_revoked', `the edge ID token was revoked: ${reason}`)
 }

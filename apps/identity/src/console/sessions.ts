@@ -41,37 +41,36 @@ export interface Sessions {
 }
 
 /** Milliseconds: longest life, life without being used, and by how much "last seen" may be behind. */
-const times = { life: 7 * 86_400_000, idle: 86_400_000, step: 60_000 }
+export const sessionTimes = { life: 7 * 86_400_000, idle: 86_400_000, step: 60_000 }
 
 /** Seconds for which the browser keeps the cookie. */
-export const cookieLife = times.life / 1000
+export const cookieLife = sessionTimes.life / 1000
 
 export function createSessions(store: SqlStore, clock: Clock): Sessions {
   return {
     async create({ personId, accountId, method, address, userAgent }) {
       const secret = randomBytes(32).toString('base64url')
       const now = clock.now()
-      await store.transaction([
-        sql`DELETE FROM sessions WHERE expires_at <= ${now} OR last_seen_at <= ${now - times.idle}`,
+      await store.run(
         sql`INSERT INTO sessions VALUES (${randomUUID()}, ${hashOf(secret)}, ${personId}, ${accountId}, ${now}, ${method}, ${now},
-          ${now}, ${now + times.life}, ${address}, ${userAgent.slice(0, 200)})`,
-      ])
+          ${now}, ${now + sessionTimes.life}, ${address}, ${userAgent.slice(0, 200)})`,
+      )
       return secret
     },
     async find(secret) {
       const now = clock.now()
       const [row] = await store.run(
-        sql`SELECT * FROM sessions WHERE hash = ${hashOf(secret)} AND expires_at > ${now} AND last_seen_at > ${now - times.idle}`,
+        sql`SELECT * FROM sessions WHERE hash = ${hashOf(secret)} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idle}`,
       )
       if (!row) return undefined
-      if (now - (row.last_seen_at as number) > times.step)
+      if (now - (row.last_seen_at as number) > sessionTimes.step)
         await store.run(sql`UPDATE sessions SET last_seen_at = ${now} WHERE session_id = ${row.session_id!}`)
       return toSession(row)
     },
     async list(personId) {
       const now = clock.now()
       const rows = await store.run(
-        sql`SELECT * FROM sessions WHERE person_id = ${personId} AND expires_at > ${now} AND last_seen_at > ${now - times.idle}
+        sql`SELECT * FROM sessions WHERE person_id = ${personId} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idle}
           ORDER BY last_seen_at DESC`,
       )
       return rows.map((row) => ({

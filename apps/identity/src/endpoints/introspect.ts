@@ -1,5 +1,5 @@
 import { identityPaths } from '@selvedge/protocol'
-import { type Clock, seconds } from '@selvedge/service-kit/clock'
+import type { Clock } from '@selvedge/service-kit/clock'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import { parseForm, required } from '../grants/form.ts'
@@ -10,6 +10,7 @@ import type { Projects } from '../registry/projects.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import { clientOf, type IssuedToken, readIssuedToken } from './issued-token.ts'
 import { refuseSecret } from './token.ts'
+import { reasonAgainst } from './token-state.ts'
 
 export interface IntrospectParts {
   readonly clock: Clock
@@ -29,7 +30,7 @@ const inactive = { active: false } as const
  * itself, which nobody can guess, together with the client that it was issued to: a client learns nothing of another's tokens.
  */
 export function addIntrospectEndpoint(routes: FastifyInstance, parts: IntrospectParts): void {
-  const { clock, revocations, signIns } = parts
+  const { revocations, signIns } = parts
   routes.post(identityPaths.introspect, async (request): Promise<object> => {
     refuseSecret(request.headers.authorization)
     const form = parseForm(request.body as string)
@@ -37,23 +38,19 @@ export function addIntrospectEndpoint(routes: FastifyInstance, parts: Introspect
     if (!token) return inactive
     const client = clientOf(token)
     if (client !== undefined && form.get('client_id') !== client) return inactive
-    if (client !== undefined && !(await parts.projects.find(client))?.active) return inactive
     if (token.kind === 'refresh') return describeRefresh(token.signIn, form.get('token')!)
-    return describe(token)
+    return (await reasonAgainst(token, parts)) === undefined ? describe(token) : inactive
   })
 
-  async function describe({ kind, claims }: Exclude<IssuedToken, { kind: 'refresh' }>): Promise<object> {
-    if (claims.exp <= seconds(clock)) return inactive
+  function describe({ kind, claims }: Exclude<IssuedToken, { kind: 'refresh' }>): object {
     const client = kind === 'developer' ? { client_id: claims.aud as string } : {}
-    if (revocations.reasonFor({ ...claims, ...client }) !== undefined) return inactive
-    const node = claims.node_id === undefined ? undefined : await parts.nodes.find(claims.node_id)
-    if (node && node.blockedAt !== null) return inactive
     const bound = (claims as { cnf?: object }).cnf !== undefined
     const type = kind === 'access' ? (bound ? 'DPoP' : 'Bearer') : 'N_A'
     return { active: true, token_type: type, ...client, ...claims }
   }
 
   async function describeRefresh(signIn: SignIn, token: string): Promise<object> {
+    if (!(await parts.projects.find(signIn.clientId))?.active) return inactive
     const { accountId, scope, expiresAt, jkt } = signIn
     const claims = revocableOf(signIn)
     if (!(await signIns.isCurrent(token)) || revocations.reasonFor(claims) !== undefined) return inactive

@@ -37,11 +37,14 @@ export function addRevokeEndpoint(routes: FastifyInstance, parts: RevokeParts): 
     const client = clientOf(token)
     if (client !== undefined && required(form, 'client_id') !== client)
       throw new OAuthError('invalid_grant', 'the token was issued to another client')
-    await revoke(token)
+    const isNews = await revoke(token)
     const claims = token.kind === 'refresh' ? undefined : token.claims
+    const accountId =
+      token.kind === 'refresh' ? token.signIn.accountId : (claims?.account_id ?? claims?.sub ?? '')
+    // Repeating it changes nothing and is no event; a node without an account has no log that it could stand in.
+    if (!isNews || accountId === '') return reply.code(200).send()
     await parts.audit.record({
-      accountId:
-        token.kind === 'refresh' ? token.signIn.accountId : (claims?.account_id ?? claims?.sub ?? ''),
+      accountId,
       actor: client ?? claims?.node_id ?? '',
       action: 'token.revoke',
       subject: token.kind === 'refresh' ? token.signIn.sid : token.claims.jti,
@@ -52,12 +55,23 @@ export function addRevokeEndpoint(routes: FastifyInstance, parts: RevokeParts): 
     return reply.code(200).send()
   })
 
-  async function revoke(token: IssuedToken): Promise<void> {
-    if (token.kind === 'refresh') return parts.signIns.revoke(token.signIn.sid)
-    const { jti, exp } = token.claims
-    // Tokens of a sign-in are not kept one by one.
-    const isKept = token.kind === 'developer' && (await parts.developerTokens.find(jti))
-    if (isKept) await parts.developerTokens.revoke(jti)
-    else await parts.revocations.revokeId(jti, exp)
+  /** @returns whether it was valid until now */
+  async function revoke(token: IssuedToken): Promise<boolean> {
+    const { revocations, signIns, developerTokens } = parts
+    if (token.kind === 'refresh')
+      return !revocations.isRevoked(token.signIn.sid) && (await signIns.revoke(token.signIn.sid))
+    const { jti, exp, iat, sid, node_id, account_id: accountId = '' } = token.claims
+    if (token.kind === 'edge') return revocations.revokeEdge(node_id!, iat, exp)
+    if (token.kind === 'access')
+      return revocations.revokeId(jti, {
+        endsAt: exp,
+        accountId,
+        checkedUntil: node_id === undefined ? 0 : exp,
+      })
+    // Tokens of a sign-in are not kept one by one, and access tokens that come of them name the sign-in.
+    if (sid === undefined && (await developerTokens.find(jti)))
+      return !revocations.isRevoked(jti) && (await developerTokens.revoke(jti)).isNews
+    const what = { endsAt: exp, accountId }
+    return revocations.revokeId(jti, sid === undefined ? what : { ...what, checkedUntil: 0 })
   }
 }

@@ -1,25 +1,18 @@
 import { identityPaths, OAuthError } from '@selvedge/protocol'
 import { describeKind, hasScope } from '@selvedge/protocol/tokens'
-import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import { requireProof } from '@selvedge/service-kit/http-app'
 import type { DpopVerifier, TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { SignIns } from '../grants/sign-ins.ts'
 import type { Accounts } from '../registry/accounts.ts'
-import type { Nodes } from '../registry/nodes.ts'
-import type { Projects } from '../registry/projects.ts'
-import type { Revocations } from '../revocation/revocations.ts'
 import { readIssuedToken } from './issued-token.ts'
+import { reasonAgainst, type TokenStateParts } from './token-state.ts'
 
-export interface UserInfoParts {
-  readonly clock: Clock
+export interface UserInfoParts extends TokenStateParts {
   readonly issuer: () => string
   readonly verifier: TokenVerifier
   readonly signIns: SignIns
   readonly accounts: Accounts
-  readonly projects: Projects
-  readonly nodes: Nodes
-  readonly revocations: Revocations
   readonly dpop: DpopVerifier
 }
 
@@ -41,16 +34,9 @@ export function addUserInfoEndpoint(app: FastifyInstance, parts: UserInfoParts):
     const token = await readIssuedToken(text, parts.verifier, parts.signIns, parts.issuer())
     if (token?.kind !== 'access') throw new OAuthError('invalid_token', describeRefused(text))
     const claims = token.claims as typeof token.claims & { scope: string; cnf?: { jkt: string } }
-    if (claims.exp <= seconds(parts.clock))
-      throw new OAuthError('invalid_token', 'the access token has expired')
-    const node = claims.node_id === undefined ? undefined : await parts.nodes.find(claims.node_id)
-    if (node && node.blockedAt !== null)
-      throw new OAuthError('invalid_token', 'the node of the access token is blocked')
-    if (!(await parts.projects.find(claims.client_id!))?.active)
-      throw new OAuthError('invalid_token', 'the project of the access token is turned off')
-    const revoked = parts.revocations.reasonFor(claims)
-    if (revoked !== undefined)
-      throw new OAuthError('invalid_token', `the access token was revoked: ${revoked}`)
+    const reason = await reasonAgainst(token, parts)
+    if (reason !== undefined)
+      throw new OAuthError('invalid_token', `the access token is not valid any more: ${reason}`)
     if (claims.cnf) {
       const proof =
         scheme.toLowerCase() === 'dpop' &&

@@ -47,6 +47,8 @@ export interface DeviceRequests {
 
 /** Seconds: life of a request, first interval between polls, and by how much a poll that comes too early lengthens it (§ 3.5). */
 export const deviceTimes = { life: 600, interval: 5, slowDown: 5 }
+/** Milliseconds for which a request that expired stays, so that its code gets a clear answer. */
+export const endedRequestLife = 86_400_000
 /** No vowels, nothing that looks like something else: 20^8 codes (§ 6.1). */
 const alphabet = 'BCDFGHJKLMNPQRSTVWXZ'
 /** Milliseconds by which a poll may be early: clocks of devices and networks are what they are. */
@@ -63,7 +65,6 @@ export function createDeviceRequests(
     async create({ clientId, scope, jkt, address, userAgent }) {
       const now = clock.now()
       const deviceCode = randomBytes(32).toString('base64url')
-      await store.run(sql`DELETE FROM device_requests WHERE expires_at < ${now - 86_400_000}`)
       for (;;) {
         const userCode = Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join('')
         const rows = await store.run(

@@ -4,7 +4,7 @@ import { checkClientActive } from '../checks/client-active.ts'
 import { checkDeveloperToken } from '../checks/developer-token.ts'
 import { checkEdgeToken } from '../checks/edge-token.ts'
 import { checkNodeAllowed } from '../checks/node-allowed.ts'
-import { checkNotRevoked } from '../checks/not-revoked.ts'
+import { checkEdgeNotRevoked, checkNotRevoked } from '../checks/not-revoked.ts'
 import { checkResourceAllowed } from '../checks/resource-allowed.ts'
 import { checkScopeAllowed } from '../checks/scope-allowed.ts'
 import { checkScopeApproved } from '../checks/scope-approved.ts'
@@ -44,8 +44,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     checkNotRevoked(revocations, developer, 'developer ID token', clientId)
     checkScopeApproved(developer, granted)
     const edge = await checkEdgeToken(edgeVerifier, edgeToken, parts.issuer())
-    // Whether its node is blocked is asked below, and the token is short: what was revoked for the node are access tokens.
-    checkNotRevoked(revocations, { jti: edge.jti, iat: edge.iat }, 'edge ID token')
+    checkEdgeNotRevoked(revocations, edge)
     await checkNodeAllowed(nodes, edge, parts.issuer())
     parts.limits.takeFor(clientId, developer.account_id)
     const { account_id: accountId, auth_time: authTime } = developer

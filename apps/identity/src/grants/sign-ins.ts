@@ -52,10 +52,8 @@ export interface SignIns {
    * revokes the sign-in.
    */
   rotate(refreshToken: string): Promise<Rotation>
-  /** Revokes a sign-in, and those that came from it. */
-  revoke(sid: string): Promise<void>
-  /** Removes what ended long ago. */
-  forgetEnded(): Promise<void>
+  /** Revokes a sign-in, and those that came from it. @returns whether it was not revoked yet */
+  revoke(sid: string): Promise<boolean>
   /** Live ones of an account that a person approved or a node holds. */
   list(accountId: string): Promise<SignIn[]>
 }
@@ -75,7 +73,7 @@ export interface SignInsOptions {
 const remembered = 16
 const digits = 13
 /** Milliseconds for which an ended sign-in is kept, so that its tokens are told from unknown ones. */
-const remembrance = 30 * 86_400_000
+export const endedSignInLife = 30 * 86_400_000
 
 export function createSignIns({
   store,
@@ -104,8 +102,8 @@ export function createSignIns({
     return (await store.run(sql`SELECT * FROM sign_ins WHERE sid = ${sid}`))[0]
   }
 
-  async function revoke(sid: string): Promise<void> {
-    await revocations.revokeTree(sql`SELECT sid AS id FROM sign_ins WHERE sid = ${sid}`)
+  async function revoke(sid: string): Promise<boolean> {
+    return (await revocations.revokeTree(sql`SELECT sid AS id FROM sign_ins WHERE sid = ${sid}`)).isNews
   }
 
   /** Whether a token that is not the newest any more was still so a moment ago. */
@@ -178,9 +176,6 @@ export function createSignIns({
       )
       if (!rows[0]) return lookBack(sid, generation)
       return { outcome: 'ok', signIn: toSignIn(rows[0]), refreshToken: tokenOf(sid, generation + 1) }
-    },
-    async forgetEnded() {
-      await store.run(sql`DELETE FROM sign_ins WHERE expires_at < ${clock.now() - remembrance}`)
     },
     async list(accountId) {
       const rows = await store.run(

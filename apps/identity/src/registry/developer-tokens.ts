@@ -44,8 +44,13 @@ export interface DeveloperTokens {
   ): string
   /** Notes that a token was used; written down a moment later with others, since every exchange comes here. */
   noteUse(jti: string): void
-  /** Revokes a token and all that came of it. @throws RpcError `not_found` */
-  revoke(jti: string): Promise<{ jti: string; revokedAt: string }>
+  /**
+   * Revokes a token and all that came of it.
+   *
+   * @returns `isNews`: whether it was not revoked yet
+   * @throws RpcError `not_found`
+   */
+  revoke(jti: string): Promise<{ jti: string; revokedAt: string; isNews: boolean }>
   /** All of them, or those of an account. */
   list(accountId?: string): Promise<DeveloperToken[]>
   find(jti: string): Promise<DeveloperToken | undefined>
@@ -130,8 +135,8 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
     async revoke(jti) {
       if (!(await find(jti)))
         throw new RpcError('not_found', `there is no developer ID token with the jti ${jti}`)
-      await revocations.revokeTree(sql`SELECT CAST(${jti} AS TEXT) AS id`)
-      return { jti, revokedAt: (await find(jti))!.revokedAt! }
+      const { isNews } = await revocations.revokeTree(sql`SELECT CAST(${jti} AS TEXT) AS id`)
+      return { jti, revokedAt: (await find(jti))!.revokedAt!, isNews }
     },
     async list(accountId) {
       const rows = await store.run(

@@ -21,10 +21,9 @@ export function createOneTime(store: SqlStore, clock: Clock): OneTime {
     async create(purpose, payload, life) {
       const secret = randomBytes(32).toString('base64url')
       const now = clock.now()
-      await store.transaction([
-        sql`DELETE FROM one_time WHERE expires_at <= ${now}`,
+      await store.run(
         sql`INSERT INTO one_time VALUES (${hashOf(secret)}, ${purpose}, ${JSON.stringify(payload)}, ${now + life * 1000})`,
-      ])
+      )
       return secret
     },
     async look(secret) {

@@ -148,14 +148,14 @@ export function createPeople(
           RETURNING person_id`,
         from('DELETE FROM sessions'),
       ]
-      const [removed] = await revocations.revokeTree(
+      const { rows } = await revocations.revokeTree(
         {
           sql: roots.map((each) => each.sql).join(' UNION '),
           values: roots.flatMap((each) => each.values),
         },
         { statements, noted: [] },
       )
-      if (removed!.length === 0) await explainUnchanged(accountId, personId)
+      if (rows[0]!.length === 0) await explainUnchanged(accountId, personId)
     },
   }
 }

@@ -16,6 +16,7 @@ import { openChanges } from '../changes/changes.ts'
 import { createDeviceRequests } from '../grants/device-requests.ts'
 import { createSignIns } from '../grants/sign-ins.ts'
 import { createSeal } from '../keys/seal.ts'
+import { noFolding } from '../revocation/folding.ts'
 import { openRevocations } from '../revocation/revocations.ts'
 import { migrations } from '../schema.ts'
 import { createAccounts } from './accounts.ts'
@@ -63,7 +64,7 @@ describe.each(Object.keys(urls))('a removal on %s', (kind) => {
       maxAgeMs: 60_000,
     })
     stop = changes.stop
-    const revocations = await openRevocations(own, clock, changes, 3600)
+    const revocations = await openRevocations(own, clock, changes, 3600, noFolding)
     const people = createPeople(own, clock, revocations)
     const accounts = createAccounts(own, clock, people)
     const seal = createSeal([Buffer.alloc(32, 9)])

@@ -1,16 +1,25 @@
 /** What was revoked before it ended. Every exchange and every introspection asks, so the answer is in memory. */
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
-import { findRevocation, type RevocableClaims, type RevocationKind } from '@selvedge/service-kit/tokens'
+import {
+  type Ending,
+  findRevocation,
+  type RevocableClaims,
+  type RevocationKind,
+} from '@selvedge/service-kit/tokens'
 import type { Changes, Topic } from '../changes/changes.ts'
+import type { Folding } from './folding.ts'
+import { longestAccessLife, type RevocationRow, type RowKind, revocationStatements } from './rows.ts'
+import { treeStatements } from './tree.ts'
 
-export interface Revocation {
-  readonly kind: RevocationKind
-  readonly subject: string
-  /** Unix second before which tokens of the subject must not have been issued, if they have no epoch. */
-  readonly notBefore: number
-  /** Number of the change that revoked them. */
-  readonly epoch: number
+/** What an `id` that is revoked is about. Times are Unix seconds. */
+export interface RevokedId {
+  /** When it expires by itself. */
+  readonly endsAt: number
+  /** Whose it is; "" if unknown. */
+  readonly accountId: string
+  /** When the last access token for a node that comes of it expires; 0: there is none; absent: as late as any may. */
+  readonly checkedUntil?: number
 }
 
 /** Statements of the same transaction, and what they change. */
@@ -22,8 +31,17 @@ interface More {
 export interface Revocations {
   /** Why a token is not good any more; undefined where it is. */
   reasonFor(claims: RevocableClaims, clientId?: string): string | undefined
-  /** Revokes one token, or all that came from one sign-in. @param endsAt Unix second at which the last of them ends by itself */
-  revokeId(id: string, endsAt: number): Promise<void>
+  /** Why an edge ID token is not valid any more; undefined if it is. Revoking one ends the older ones of its node, too. */
+  edgeReasonFor(claims: Pick<RevocableClaims, 'jti' | 'iat' | 'node_id'>): string | undefined
+  /** Revokes one token. What is revoked already stays as it is. @returns whether it was not revoked yet */
+  revokeId(id: string, what: RevokedId): Promise<boolean>
+  /**
+   * Revokes the edge ID tokens that a node got until a Unix second.
+   *
+   * @param endsAt Unix second at which the last of them expires
+   * @returns whether one of them was not revoked yet
+   */
+  revokeEdge(nodeId: string, issuedAt: number, endsAt: number): Promise<boolean>
   /**
    * Revokes every token of an account, node or client that was issued until now; those issued after this returns are valid.
    * No clock plays a part: tokens carry the number of the newest change that their issuer knew.
@@ -36,13 +54,13 @@ export interface Revocations {
    * what is missing, also of what is marked as revoked already.
    *
    * @param roots gives one column, `id`: the `jti` or `sid` of each of them; runs after `more.statements`, several times
-   * @returns the rows of `more.statements` first
+   * @returns the rows of `more.statements` first, and whether any of the tokens and sign-ins was not revoked yet
    */
-  revokeTree(roots: Statement, more?: More): Promise<Row[][]>
-  /** What the list for verifiers is made of; the same array until something changes. */
-  current(): readonly Revocation[]
-  /** Grows with every revocation. */
-  seq(): Promise<number>
+  revokeTree(roots: Statement, more?: More): Promise<{ readonly rows: Row[][]; readonly isNews: boolean }>
+  /** Whether a token or sign-in was revoked by its identifier, as far as this process knows. */
+  isRevoked(id: string): boolean
+  /** Frees the memory of what expired. @param now Unix milliseconds */
+  forgetEnded(now: number): void
 }
 
 /** What lasts and ends with an account, a node or a client: it is shown as revoked, too. */
@@ -62,32 +80,15 @@ const endings: Readonly<
   ],
 }
 
-/** Milliseconds for which an access token may outlive what it came from, and a leeway of clocks. */
-const outliving = 86_400_000 + 60_000
-
-/** Marks and lists the roots and all that came from them. */
-function treeStatements(roots: Statement, now: number): Statement[] {
-  const tree = `WITH RECURSIVE roots (id) AS (${roots.sql}),
-    tree (id) AS (SELECT id FROM roots UNION SELECT sign_ins.sid FROM sign_ins JOIN tree ON sign_ins.origin = tree.id) `
-  const of = (text: string, ...values: number[]): Statement => ({
-    sql: tree + text,
-    values: [...roots.values, ...values],
-  })
-  const mark = 'SET revoked_at = COALESCE(revoked_at, CAST(? AS BIGINT))'
-  return [
-    of(`UPDATE developer_tokens ${mark} WHERE jti IN (SELECT id FROM tree)`, now),
-    of(`UPDATE sign_ins ${mark} WHERE sid IN (SELECT id FROM tree)`, now),
-    of(
-      `INSERT INTO revocations (kind, subject, not_before, expires_at, epoch)
-        SELECT 'id', tree.id, 0, CAST(? AS BIGINT) + COALESCE(
-          (SELECT expires_at FROM developer_tokens WHERE jti = tree.id), CAST(? AS BIGINT)), counters.value
-        FROM tree, counters WHERE counters.name = 'changes'
-        ON CONFLICT (kind, subject) DO UPDATE SET expires_at = excluded.expires_at, epoch = excluded.epoch`,
-      outliving,
-      now,
-    ),
-  ]
+interface Entry extends Ending {
+  readonly kind: RowKind
+  readonly epoch: number
+  readonly expiresAt: number
+  readonly accountId: string
 }
+
+/** Seconds by which the clocks of two replicas may differ. */
+const skew = 60
 
 /** @param longestLife seconds for which a token may live */
 export async function openRevocations(
@@ -95,88 +96,110 @@ export async function openRevocations(
   clock: Clock,
   changes: Changes,
   longestLife: number,
+  folding: Folding,
 ): Promise<Revocations> {
-  type Entry = Revocation & { readonly expiresAt: number }
-  let list: readonly Revocation[] | undefined
-  const keyOf = (kind: RevocationKind, subject: string) => `${kind}:${subject}`
-  let newest = 0
+  const keyOf = (kind: RowKind, subject: string) => `${kind}:${subject}`
+  let newest = -1
   const known = await changes.copy<Entry>({
     topic: 'revocation',
     readAll: () => readSince(-1),
     readNew: () => readSince(newest),
-    onChange() {
-      list = undefined
-    },
   })
+  const entryOf = (kind: RowKind, subject: string) => known.get(keyOf(kind, subject))
+  /** The same from memory that may be outdated: what it says to be revoked is revoked. */
+  const heldOf = (kind: RowKind, subject: string) => known.held().get(keyOf(kind, subject))
 
   /** @param epoch number of a change; revocations of later ones are read */
   async function readSince(epoch: number): Promise<Map<string, Entry>> {
-    const rows = await store.run(sql`SELECT * FROM revocations WHERE epoch > ${epoch}`)
-    const entries = rows.map(toEntry)
-    newest = entries.reduce((latest, each) => Math.max(latest, each.epoch), newest)
-    return new Map(entries.map((entry) => [keyOf(entry.kind, entry.subject), entry]))
+    const rows = await store.run(
+      sql`SELECT * FROM revocations WHERE epoch > ${epoch} AND expires_at >
+        COALESCE((SELECT value FROM counters WHERE name = 'swept_until'), 0)`,
+    )
+    newest = rows.reduce((latest, row) => Math.max(latest, row.epoch as number), newest)
+    return new Map(rows.map((row) => [keyOf(row.kind as RowKind, row.subject as string), toEntry(row)]))
   }
 
-  function toEntry(row: Row): Entry {
-    const { kind, subject, not_before: notBefore, epoch, expires_at: expiresAt } = row as never
-    return { kind, subject, notBefore, epoch, expiresAt }
+  /** Whether all tokens of the account were revoked later than this one of them. */
+  function isCovered({ kind, accountId, notBefore, epoch }: Entry): boolean {
+    const all = kind === 'id' && accountId !== '' ? heldOf('account', accountId) : undefined
+    return all !== undefined && epoch < all.epoch && notBefore + skew < all.notBefore
   }
 
-  function statements(
-    kind: RevocationKind,
-    subject: string,
-    notBefore: number,
-    expiresAt: number,
-  ): Statement[] {
-    return [
-      sql`INSERT INTO revocations (kind, subject, not_before, expires_at, epoch)
-        SELECT CAST(${kind} AS TEXT), CAST(${subject} AS TEXT), CAST(${notBefore} AS BIGINT), CAST(${expiresAt} AS BIGINT), value
-        FROM counters WHERE name = 'changes'
-        ON CONFLICT (kind, subject) DO UPDATE SET not_before = excluded.not_before, expires_at = excluded.expires_at,
-          epoch = excluded.epoch`,
-      sql`DELETE FROM revocations WHERE expires_at <= ${clock.now()}`,
-    ]
+  async function write(row: RevocationRow): Promise<void> {
+    await changes.commit(revocationStatements(row, clock.now()), [
+      ['revocation', keyOf(row.kind, row.subject)],
+    ])
+  }
+
+  /** After single revocations of an account: there may be too many. */
+  async function bound(accountId: string): Promise<void> {
+    if (accountId !== '' && (await folding.check(accountId)))
+      await revokeAll('account', accountId, { statements: [folding.end(accountId)], noted: [] })
+  }
+
+  const revokeAll: Revocations['revokeAll'] = (kind, subject, more = { statements: [], noted: [] }) => {
+    // For tokens without an epoch: their times of issue are whole seconds.
+    const notBefore = seconds(clock) + 1
+    const row: RevocationRow = {
+      kind,
+      subject,
+      notBefore,
+      expiresAt: (notBefore + longestLife) * 1000,
+      accountId: kind === 'account' ? subject : '',
+      listedUntil: (notBefore + longestAccessLife) * 1000,
+    }
+    const made = [...endings[kind](subject, clock.now()), ...revocationStatements(row, clock.now())]
+    return changes.commit(
+      [...more.statements, ...made],
+      [['revocation', keyOf(kind, subject)], ...more.noted],
+    )
   }
 
   return {
+    revokeAll,
     reasonFor(claims, clientId) {
       if (known.all().size === 0) return undefined
       const whole = clientId === undefined ? claims : { ...claims, client_id: clientId }
-      return findRevocation(whole, (kind, subject) => known.get(keyOf(kind, subject)))
+      return findRevocation(whole, entryOf)
     },
-    async revokeId(id, endsAt) {
-      const made = statements('id', id, 0, (endsAt + 60) * 1000)
-      await changes.commit(made, [['revocation', keyOf('id', id)]])
+    edgeReasonFor({ jti, iat, node_id = '' }) {
+      const isRevoked = entryOf('id', jti) !== undefined || iat < (entryOf('edge', node_id)?.notBefore ?? 0)
+      return isRevoked ? 'it was revoked' : undefined
     },
-    async revokeAll(kind, subject, more = { statements: [], noted: [] }) {
-      // For tokens without an epoch: their times of issue are whole seconds.
-      const notBefore = seconds(clock) + 1
-      const made = [
-        ...endings[kind](subject, clock.now()),
-        ...statements(kind, subject, notBefore, (notBefore + longestLife) * 1000),
-      ]
-      return changes.commit(
-        [...more.statements, ...made],
-        [['revocation', keyOf(kind, subject)], ...more.noted],
-      )
-    },
-    revokeTree(roots, more = { statements: [], noted: [] }) {
-      return changes.commit(
+    async revokeTree(roots, more = { statements: [], noted: [] }) {
+      const rows = await changes.commit(
         [...more.statements, ...treeStatements(roots, clock.now())],
         [['revocation', ''], ...more.noted],
       )
+      const accounts = new Set(rows.at(-1)!.map((row) => row.account_id as string))
+      for (const accountId of accounts) await bound(accountId)
+      return { rows, isNews: accounts.size > 0 }
     },
-    current() {
-      if (!list) {
-        const now = clock.now()
-        known.prune(({ expiresAt }) => expiresAt <= now)
-        list = [...known.all().values()]
-      }
-      return list
+    isRevoked: (id) => heldOf('id', id) !== undefined,
+    async revokeId(id, { endsAt, accountId, ...rest }) {
+      if (heldOf('id', id)) return false
+      const at = seconds(clock)
+      const { checkedUntil = at + longestAccessLife } = rest
+      const listedUntil = checkedUntil === 0 ? 0 : (checkedUntil + skew) * 1000
+      const expiresAt = (Math.max(endsAt, checkedUntil) + skew) * 1000
+      await write({ kind: 'id', subject: id, notBefore: at, expiresAt, accountId, listedUntil })
+      await bound(accountId)
+      return true
     },
-    async seq() {
-      const rows = await store.run(sql`SELECT value FROM counters WHERE name = 'changes'`)
-      return rows[0]!.value as number
+    async revokeEdge(nodeId, issuedAt, endsAt) {
+      const notBefore = issuedAt + 1
+      if ((heldOf('edge', nodeId)?.notBefore ?? 0) >= notBefore) return false
+      const expiresAt = (endsAt + skew) * 1000
+      await write({ kind: 'edge', subject: nodeId, notBefore, expiresAt, accountId: '', listedUntil: 0 })
+      return true
+    },
+    forgetEnded(now) {
+      known.prune((each) => each.expiresAt <= now || isCovered(each))
     },
   }
+}
+
+function toEntry(row: Row): Entry {
+  const { kind, not_before, epoch, expires_at, account_id } = row as never
+  return { kind, notBefore: not_before, epoch, expiresAt: expires_at, accountId: account_id }
 }

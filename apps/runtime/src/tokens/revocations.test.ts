@@ -179,3 +179,9 @@ it('shows a notice from a list that it does not accept until it accepts one', as
   await look(listOf({ seq: 4 }))
   expect(shown()).toEqual(['revocations_refused'])
 })
+
+it('a list of 100,000 tokens is accepted', async () => {
+  const many = Array.from({ length: 100_000 }, (_, at) => token(`other-${at}`))
+  await look(listOf({ revoked: [...many, token('t1')] }))
+  expect(revocations.reasonFor(claims())).toBe('it was revoked')
+})

@@ -61,9 +61,9 @@ export interface KnownHeaders {
   set(text: string, header: JsonObject): unknown
 }
 
-/** @throws TokenError `token_missing` or `token_malformed` */
-export function parseJws(token: string, known?: KnownHeaders): Jws {
-  const { header, payload, signingInput, signature } = splitJws(token, known)
+/** @param maxLength in characters @throws TokenError `token_missing` or `token_malformed` */
+export function parseJws(token: string, known?: KnownHeaders, maxLength?: number): Jws {
+  const { header, payload, signingInput, signature } = splitJws(token, known, maxLength)
   return { header, payload: readJson('payload', payload), signingInput, signature }
 }
 
@@ -75,10 +75,11 @@ export function parseJws(token: string, known?: KnownHeaders): Jws {
 export function splitJws(
   token: string,
   known?: KnownHeaders,
+  maxLength = maxTokenLength,
 ): Omit<Jws, 'payload'> & { readonly payload: Uint8Array } {
   if (token === '') throw new TokenError('token_missing', 'the token is empty')
-  if (token.length > maxTokenLength) {
-    throw new TokenError('token_malformed', `the token is longer than ${maxTokenLength} characters`)
+  if (token.length > maxLength) {
+    throw new TokenError('token_malformed', `the token is longer than ${maxLength} characters`)
   }
   const first = token.indexOf('.')
   const second = token.indexOf('.', first + 1)

@@ -16,11 +16,11 @@ export interface OpenedToken {
  */
 export function openToken(
   token: string,
-  profile: Pick<TokenProfile<BaseClaims>, 'label' | 'typ'>,
+  profile: Pick<TokenProfile<BaseClaims>, 'label' | 'typ' | 'maxLength'>,
   known?: KnownHeaders,
 ): OpenedToken {
   try {
-    const jws = parseJws(token, known)
+    const jws = parseJws(token, known, profile.maxLength)
     return { jws, ...checkHeader(jws, profile) }
   } catch (cause) {
     if (!(cause instanceof TokenError)) throw cause

@@ -67,6 +67,10 @@ export interface TokenProfile<Claims extends BaseClaims> {
   readonly typ: string
   /** Longest life, in seconds, that is believed. */
   readonly maxLifetime: number
+  /** Longest token in characters; absent: `maxTokenLength`. */
+  readonly maxLength?: number
+  /** Set if a number in the claims says which of two is newer: the reader compares `iat` and `exp` with its clock by itself. */
+  readonly readerJudgesTimes?: true
   readonly check: (payload: JsonObject) => string | undefined
   /** Never set: carries the type of the claims. */
   readonly claims?: Claims
@@ -135,30 +139,50 @@ export const personProfile: TokenProfile<PersonClaims> = {
 export const revocationsAudience = 'urn:selvedge:revocations'
 
 /**
- * What was revoked before it ended, signed by the issuer. Subjects stand in it as the first 16 bytes of their SHA-256 in
- * base64url, so that the public list names nobody.
+ * What was revoked and has not expired yet, signed by the issuer: all of it, or what changed since an earlier state. Subjects
+ * stand in it as the first 16 bytes of their SHA-256 in base64url, so that the public list names nobody.
  */
 export interface RevocationsClaims extends BaseClaims {
-  /** Grows with every revocation; a list with a smaller one is older. */
+  /** Number of this state. Each change has a larger one; clocks have no part in it. */
   readonly seq: number
+  /**
+   * Random name of this state. A service that was restored from a backup reaches the same numbers again with other names.
+   * Absent in lists of older services.
+   */
+  readonly mark?: string
+  /** Set if this is only what changed since the state of this number; absent: the whole list. */
+  readonly since?: number
+  /** Set in a whole list that answers a question about a state that the service does not know any more, or never had. */
+  readonly restarted?: true
   /** Tokens and sign-ins (`jti` and `sid`). */
   readonly revoked: readonly string[]
   /** Accounts, nodes and clients, each with the Unix second before which its tokens must not have been issued. */
   readonly not_before: Readonly<Record<string, number>>
   /** The same subjects, each with the number below which a token's `epoch` must not be. For tokens that have one, it decides. */
   readonly epochs?: Readonly<Record<string, number>>
+  /** Entries that are no longer in the list, because every token that they are about has expired. Only with `since`. */
+  readonly ended?: readonly string[]
 }
 
 const holdsNumbers = (values: object) => Object.values(values).every((each) => Number.isSafeInteger(each))
+
+const isTexts = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string')
 
 export const revocationsProfile: TokenProfile<RevocationsClaims> = {
   label: 'list of revoked tokens',
   typ: 'revocations+jwt',
   maxLifetime: 31 * 86_400,
-  check({ seq, revoked, not_before, epochs = {} }) {
+  // As large as the largest answer that a client reads.
+  maxLength: 16 * 1024 * 1024,
+  readerJudgesTimes: true,
+  check({ seq, mark = '', since = 0, restarted = true, revoked, not_before, ended = [], epochs = {} }) {
     if (!Number.isSafeInteger(seq)) return 'claim "seq" is not a whole number'
-    if (!Array.isArray(revoked) || !revoked.every((each) => typeof each === 'string'))
-      return 'claim "revoked" is not a list of texts'
+    if (!Number.isSafeInteger(since)) return 'claim "since" is not a whole number'
+    if (typeof mark !== 'string') return 'claim "mark" is not a text'
+    if (restarted !== true) return 'claim "restarted" is not true'
+    if (!isTexts(revoked)) return 'claim "revoked" is not a list of texts'
+    if (!isTexts(ended)) return 'claim "ended" is not a list of texts'
     if (typeof not_before !== 'object' || not_before === null) return 'claim "not_before" is not an object'
     if (!holdsNumbers(not_before)) return 'claim "not_before" holds no times'
     if (typeof epochs !== 'object' || epochs === null) return 'claim "epochs" is not an object'

@@ -6,6 +6,7 @@ export { readKeySet } from './key-cache.ts'
 export { RecentMap } from './recent-map.ts'
 export { createRemoteIssuer, type RemoteIssuer } from './remote-issuer.ts'
 export {
+  type Ending,
   findRevocation,
   isIssuedBefore,
   type RevocableClaims,

@@ -82,10 +82,9 @@ export function tokenHandlers(parts: TokenParts) {
       const token = await developerTokens.find(jti)
       if (token?.accountId !== accountOf(context))
         throw new RpcError('not_found', 'the account has no such token')
-      await developerTokens.revoke(jti)
-      await audit.record(
-        auditOf(context, 'developer_token.revoke', jti, { detail: await nameOf(token.clientId) }),
-      )
+      const { isNews } = await developerTokens.revoke(jti)
+      const detail = await nameOf(token.clientId)
+      if (isNews) await audit.record(auditOf(context, 'developer_token.revoke', jti, { detail }))
       return done
     },
     'sign_in.list': async (_: unknown, context: ConsoleContext) => {

@@ -1,0 +1,101 @@
+/** What removes expired rows: in small steps, by an index, and at its own pace. */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openSql } from '@selvedge/service-kit/sql'
+import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
+import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createDeviceRequests } from '../grants/device-requests.ts'
+import { createOneTime } from '../registry/one-time.ts'
+import { migrations } from '../schema.ts'
+import { removeExpiredRows } from '../sweep-tasks.ts'
+import { createSweep } from './sweep.ts'
+
+const clock = createFakeClock()
+let folder: string
+let store: SqlStore
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'sweep-'))
+  store = await openSql(`sqlite:${join(folder, 'identity.db')}`, migrations)
+})
+afterEach(async () => {
+  await store.close()
+  rmSync(folder, { recursive: true })
+})
+
+it('finds the rows of every table by an index', async () => {
+  const statements: string[] = []
+  const spied = {
+    ...store,
+    run: async (statement: Statement) => {
+      statements.push(statement.sql)
+      return []
+    },
+  } as unknown as SqlStore
+  for (const { run } of removeExpiredRows(spied)) await run(0)
+  expect(statements).toHaveLength(6)
+  for (const each of statements) {
+    const values = each
+      .split('?')
+      .slice(1)
+      .map(() => 1)
+    const plan = JSON.stringify(await store.run({ sql: `EXPLAIN QUERY PLAN ${each}`, values }))
+    expect(plan, each).not.toContain('SCAN')
+  }
+})
+
+it('removes a crowd of rows in small statements, and an insert removes nothing', async () => {
+  const oneTime = createOneTime(store, clock)
+  const requests = createDeviceRequests(store, clock, 10, () => 0)
+  const request = { clientId: 'c', scope: '', jkt: '', address: '', userAgent: '' }
+  for (let at = 0; at < 1200; at++) await oneTime.create('passkey-sign-in', {}, 300)
+  await requests.create(request)
+  clock.advance(3 * 86_400_000)
+  const count = async (table: string) =>
+    Number((await store.run({ sql: `SELECT COUNT(*) AS n FROM ${table}`, values: [] }))[0]!.n)
+  await oneTime.create('passkey-sign-in', {}, 300)
+  await requests.create(request)
+  expect(await count('one_time')).toBe(1201)
+  let largest = 0
+  const counting: SqlStore = {
+    ...store,
+    run: async (statement) => {
+      const rows = await store.run(statement)
+      largest = Math.max(largest, rows.length)
+      return rows as never
+    },
+  }
+  for (const { run } of removeExpiredRows(counting)) await run(clock.now())
+  expect(await count('one_time')).toBe(1)
+  expect(await count('device_requests')).toBe(1)
+  expect(largest).toBe(500)
+})
+
+it('goes on in time by two minutes a sweep at most, also after a restart, and back with the clock', async () => {
+  const seen: number[] = []
+  const sweep = () =>
+    createSweep(store, clock, createMemoryLog(), [
+      { name: 'watch', run: async (until) => void seen.push(until - clock.now()) },
+    ]).run()
+  await sweep()
+  clock.advance(10 * 60_000)
+  await sweep()
+  await sweep()
+  clock.advance(-60 * 60_000)
+  await sweep()
+  expect(seen).toEqual([0, -8 * 60_000, -6 * 60_000, 0])
+})
+
+it('one task that fails does not stop the others', async () => {
+  const log = createMemoryLog()
+  const ran: string[] = []
+  await createSweep(store, clock, log, [
+    { name: 'broken', run: async () => Promise.reject(new Error('away')) },
+    { name: 'next', run: async () => void ran.push('next') },
+  ]).run()
+  expect(ran).toEqual(['next'])
+  expect(log.lines.join()).toContain('broken')
+  expect(await store.run(sql`SELECT 1 AS one`)).toHaveLength(1)
+})
