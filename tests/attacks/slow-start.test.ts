@@ -5,6 +5,8 @@ import { mkdirSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { deploymentsFormat } from '../../apps/runtime/src/deployments/deployments.ts'
+import { slotContent } from '../../packages/service-kit/src/store/slot.ts'
 import { needs } from '../harness/installed.ts'
 import { makeNetworks, type Networks } from '../harness/networks.ts'
 import { freePorts, startProgram, temporaryFolder } from '../harness/processes.ts'
@@ -64,6 +66,8 @@ describe('a runtime whose start takes three seconds', needs('networks'), () => {
     )
     await new Promise((resolve) => setTimeout(resolve, 3000))
     const writer = await open(slow, 'w')
+    const { version, initial } = deploymentsFormat
+    await writer.write(slotContent(1, version, Buffer.from(JSON.stringify(initial)), true))
     await writer.close()
     const runtime = await starting
     const answered = (async () => {

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { request as httpsRequest } from 'node:https'
@@ -6,10 +6,11 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createDiscoveryClient, type RpcFailure } from '@selvedge/client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { slotContent } from '../../packages/service-kit/src/store/slot.ts'
 import { cliEnvOf, runCli } from '../harness/cli.ts'
 import { accessToken, adminOf, createDeveloper, runtimeOf } from '../harness/flow.ts'
 import { needs } from '../harness/installed.ts'
-import { type Program, type Stack, startProgram, startStack } from '../harness/processes.ts'
+import { freePorts, type Program, root, type Stack, startProgram, startStack } from '../harness/processes.ts'
 
 let stack: Stack
 let runtime: Program
@@ -260,14 +261,45 @@ describe('the state of a node', () => {
     expect(await startError()).toMatch(/is of node [0-9a-f]{56}, the state beside it of node [0-9a-f]{56}/)
   })
 
-  it('with one damaged file goes on from the other', async () => {
+  it('with one damaged file goes on from the other, and says so', async () => {
     const { nodeId } = await client().getMe()
     await runtime.stop()
     appendFileSync(join(stack.state, 'runtime/state.a'), 'x')
     truncateSync(join(stack.state, 'runtime/state.b'), 30)
     runtime = await restart('runtime')
-    expect(await client().getMe()).toMatchObject({ nodeId, notices: [] })
+    const me = await client().getMe()
+    expect(me).toMatchObject({ nodeId, notices: [{ reason: 'state_rolled_back' }] })
+    const line = runtime
+      .errors()
+      .split('\n')
+      .find((each) => each.includes(me.notices[0]!.errorId))
+    expect(line).toMatch(/runtime\/state.* is damaged; it is set aside as .*state\.b\.damaged-/)
   })
+
+  it.each(['state', 'deployments', 'revocations', 'nodes'])(
+    'whose %s was written by a later version stops the runtime with exit code 78 and is left as it is',
+    async (name) => {
+      await runtime.stop()
+      const folder = join(stack.state, 'runtime')
+      writeFileSync(join(folder, `${name}.a`), slotContent(900, 2, Buffer.from('{}'), true))
+      const contents = () =>
+        readdirSync(folder)
+          .filter((each) => /\.[ab]$|damaged/.test(each))
+          .map((each) => [each, readFileSync(join(folder, each), 'utf8')])
+      const before = contents()
+      const { status, stderr } = spawnSync(process.execPath, [join(root, 'apps/runtime/dist/main.cjs')], {
+        env: { SELVEDGE_STATE: stack.state, ...freePorts, SELVEDGE_LINK_LOCAL: 'false' },
+        encoding: 'utf8',
+        timeout: 30_000,
+        killSignal: 'SIGKILL',
+      })
+      expect(stderr).toMatch(
+        new RegExp(`runtime/${name}\\.a was written by a later version .* Start the later version again`),
+      )
+      expect(status).toBe(78)
+      expect(contents()).toEqual(before)
+    },
+  )
 
   it('with both files damaged is set aside, says so, and the node is still the same', async () => {
     const { nodeId } = await client().getMe()

@@ -24,6 +24,7 @@ const parsers = [
   'packages/service-kit/src/tokens/session.ts',
   'packages/service-kit/src/tokens/sealed-bytes.ts',
   'packages/service-kit/src/store/document.ts',
+  'packages/service-kit/src/store/slot.ts',
   'packages/geo/src/receivers/nmea.ts',
   'packages/geo/src/receivers/gpsd.ts',
   'apps/runtime/src/gateway/path.ts',

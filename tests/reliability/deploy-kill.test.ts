@@ -118,15 +118,14 @@ function leftoverBlobs(state: string): string[] {
   const images = join(state, 'runtime/images')
   const newest = ['a', 'b']
     .map((slot) => readFileSync(join(state, `runtime/deployments.${slot}`), 'utf8'))
-    .filter((text) => text !== '')
-    .sort((one, two) => Number(two.split(' ')[1]) - Number(one.split(' ')[1]))[0]!
+    .sort((one, two) => Number(two.split(' ')[4]) - Number(one.split(' ')[4]))[0]!
   const [head = '', body = ''] = [
     newest.slice(0, newest.indexOf('\n')),
     newest.slice(newest.indexOf('\n') + 1),
   ]
   const { contents } = JSON.parse(
     Buffer.from(body)
-      .subarray(0, Number(head.split(' ')[2]))
+      .subarray(0, Number(head.split(' ')[5]))
       .toString(),
   )
   const known = JSON.stringify(contents)

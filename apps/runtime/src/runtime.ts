@@ -28,16 +28,17 @@ import { limits } from './limits.ts'
 import { createLinkLocal } from './link-local/start.ts'
 import { openListeners, reachableAt } from './listeners.ts'
 import { methodTable } from './method-table.ts'
+import { raiseDocumentNotices } from './node/document-notices.ts'
 import { createGetMe } from './node/get-me.ts'
 import { openNodeKey } from './node/node-key.ts'
 import { createNotices } from './node/notices.ts'
-import { createLastKnown } from './nodes/last-known.ts'
+import { openLastKnown } from './nodes/last-known.ts'
 import { createNodes } from './nodes/nodes.ts'
 import { nodesRoutes } from './nodes/routes.ts'
 import { createLocationSharing } from './nodes/sharing.ts'
 import { createOpenRpcDocuments } from './openrpc-documents.ts'
 import { openServices } from './services.ts'
-import { initialState, readState } from './state.ts'
+import { stateFormat } from './state.ts'
 import { createDeviceClock } from './time/device-clock.ts'
 import { createAuthorize } from './tokens/authorize.ts'
 import { createCheckProof } from './tokens/proof.ts'
@@ -64,7 +65,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   const folder = join(config.state, 'runtime')
   const [lists, state] = await Promise.all([
     openLists(folder),
-    openDocument(join(folder, 'state'), initialState, readState),
+    openDocument(join(folder, 'state'), stateFormat),
   ])
   const key = await openNodeKey(join(folder, 'node-key.json'), state.value.nodeId)
   const { nodeId } = key
@@ -73,7 +74,6 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   const admit = config.apiKey ? await openApiKey(join(config.state, 'api-key')) : undefined
   const name = deviceName(config)
   const notices = createNotices(clock, log)
-  for (const detail of state.notices) notices.raise('state_damaged', { detail })
   const crash = alarms.lastCrash()
   if (crash && clock.now() - crash.at < crashShownMs) notices.show('crashed', crash.errorId, crash.at)
   alarms.onUnhandled(({ errorId, at }) => notices.show('internal_failure', errorId, at))
@@ -129,7 +129,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     log,
     notices,
   })
-  const lastKnown = createLastKnown(join(folder, 'nodes'))
+  const lastKnown = await openLastKnown(join(folder, 'nodes'), log)
   const nodes = createNodes({
     nodeId,
     state,
@@ -202,7 +202,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   })
   const { images, containers } = services
   own.containers = containers
-  for (const detail of services.damage) notices.raise('deployments_damaged', { detail })
+  raiseDocumentNotices(notices, { state, deployments: services, revocations: lists })
 
   const onAccountChange = () => {
     tokens.forget()

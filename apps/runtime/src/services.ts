@@ -6,12 +6,12 @@ import { RpcError, readSettings } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { Listener } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
-import { openDocument } from '@selvedge/service-kit/store'
+import { type DocumentNotice, openDocument } from '@selvedge/service-kit/store'
 import type { RuntimeConfig } from './config.ts'
 import { type Containers, createContainers } from './containers/containers.ts'
 import { createFailedNotice } from './containers/failed-notice.ts'
 import { createContainerStorage } from './containers/storage.ts'
-import { noDeployments, readDeployments } from './deployments/deployments.ts'
+import { deploymentsFormat } from './deployments/deployments.ts'
 import type { Engine, EngineReport } from './engines/engine.ts'
 import { withNotice } from './engines/engine-notice.ts'
 import { createFunctionEngine } from './engines/function/function-engine.ts'
@@ -31,8 +31,8 @@ import type { Authorize } from './tokens/authorize.ts'
 export interface Services {
   readonly images: Images
   readonly containers: Containers
-  /** What became of a damaged document of the deployments, in words for the log. */
-  readonly damage: readonly string[]
+  /** What a person should know of the files of the deployments. */
+  readonly notices: readonly DocumentNotice[]
   /** Answers `/mcm/v1/…` and requests for services. */
   readonly listener: Listener
   describeEngines(): Promise<Record<'function' | 'oci', EngineReport>>
@@ -69,7 +69,7 @@ const functionProgram = fileURLToPath(
 
 export async function openServices(parts: ServicesParts): Promise<Services> {
   const { config, folder, nodeId, clock, log, notices, authorize } = parts
-  const store = await openDocument(join(folder, 'deployments'), noDeployments, readDeployments)
+  const store = await openDocument(join(folder, 'deployments'), deploymentsFormat)
   const onInternalError = (cause: unknown): string => {
     const errorId = randomUUID()
     log.error('a request failed', { errorId, cause })
@@ -161,7 +161,7 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
   return {
     images,
     containers,
-    damage: store.notices,
+    notices: store.notices,
     listener: {
       request: (request, response) => {
         if (!rest(request, response)) gateway.handle(request, response)

@@ -1,14 +1,22 @@
-/** What the runtime keeps: one small document, so that every change is one write and one fsync. */
+/**
+ * What the runtime stores of itself: one small document, so that every change is one write and one fsync. Members that are not
+ * known are refused and not dropped: whoever adds one raises the version.
+ */
 import { defaultSharing, fixSources, sharing } from '@selvedge/protocol'
 import { publicJwk } from '@selvedge/protocol/tokens'
-import type { DocumentStore } from '@selvedge/service-kit/store'
+import type { DocumentFormat, DocumentStore } from '@selvedge/service-kit/store'
 import * as z from 'zod'
 
 const coordinate = z.union([z.string(), z.number()])
 
-const storedFix = z.object({
+const storedFix = z.strictObject({
   /** As given. */
-  signal: z.object({ longitude: coordinate, latitude: coordinate, speed: coordinate, bearing: coordinate }),
+  signal: z.strictObject({
+    longitude: coordinate,
+    latitude: coordinate,
+    speed: coordinate,
+    bearing: coordinate,
+  }),
   /** Unix milliseconds. Later than that of every fix before it. */
   fixedAt: z.number(),
   receivedAt: z.number(),
@@ -19,13 +27,13 @@ const storedFix = z.object({
   published: z.boolean(),
 })
 
-const runtimeState = z.object({
+const runtimeState = z.strictObject({
   /** Empty before the first start is done. */
   nodeId: z.string(),
   /** Empty where there is none. */
   accountId: z.string(),
   /** What the registry has not confirmed yet: the account, and the token that proves it; id "" for none. */
-  report: z.object({ id: z.string(), access_token: z.string().optional() }).nullable(),
+  report: z.strictObject({ id: z.string(), access_token: z.string().optional() }).nullable(),
   /** Accounts that were removed, and the second up to which their tokens are refused. */
   revokedUntil: z.record(z.string(), z.number()),
   fix: storedFix.nullable(),
@@ -34,9 +42,9 @@ const runtimeState = z.object({
   /** Until when the discovery service keeps a track, Unix milliseconds; 0: it keeps none. */
   trackUntil: z.number().default(0),
   /** What the nodes of the account know each other by on a network, in base64url; of this account only. */
-  accountKey: z.object({ accountId: z.string(), key: z.string() }).nullable().default(null),
+  accountKey: z.strictObject({ accountId: z.string(), key: z.string() }).nullable().default(null),
   /** The cloud's half of the HMAC agreement. */
-  hmacCloudKey: publicJwk.nullable(),
+  hmacCloudKey: publicJwk.strict().nullable(),
   /** Published keys of the issuers, so that tokens are checked offline. */
   keySets: z.record(z.string(), z.unknown()),
   /** The latest time that was ever believed, Unix milliseconds: no clock is believed that shows an earlier one. */
@@ -46,8 +54,6 @@ const runtimeState = z.object({
 export type RuntimeState = z.infer<typeof runtimeState>
 export type StoredFix = z.infer<typeof storedFix>
 export type StateStore = DocumentStore<RuntimeState>
-
-export const readState = (json: unknown): RuntimeState => runtimeState.parse(json)
 
 export const initialState: RuntimeState = {
   nodeId: '',
@@ -61,4 +67,10 @@ export const initialState: RuntimeState = {
   hmacCloudKey: null,
   keySets: {},
   timeFloor: 0,
+}
+
+export const stateFormat: DocumentFormat<RuntimeState> = {
+  version: 1,
+  initial: initialState,
+  read: (json) => runtimeState.parse(json),
 }

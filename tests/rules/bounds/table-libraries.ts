@@ -51,9 +51,14 @@ export const serviceKit: Bounds = {
     ),
     'createReplacer.enclosing': passing('`enclosing.length === maxDepth`'),
   },
+  'packages/service-kit/src/store/change-queue.ts': {
+    'createChangeQueue.queue': lasting('one for each request under way', '`queue = all.applied`'),
+  },
   'packages/service-kit/src/store/document.ts': {
-    'openDocument.waiting': lasting('one for each request under way', '`waiting = []` with each write'),
-    'files of openOrCreate': own('two files that take turns'),
+    'openDocument.queue': lasting('one for each request under way', '`batch.written`'),
+    'setAside.names': own('two files of a document'),
+    'files of openBoth': own('two files that take turns'),
+    'files of setAside': own('one for each file that was damaged at a start'),
   },
   'packages/service-kit/src/store/folder-lock.ts': {
     'files of takeLock': own('one empty file'),

@@ -194,7 +194,7 @@ export const runtime: Bounds = {
     'fromMultipart.read.working': own('one archive for each request'),
   },
   'apps/runtime/src/nodes/last-known.ts': {
-    'document of createLastKnown': lasting('`slice(1 - most)` answers', 'each newer answer'),
+    'document of openLastKnown': lasting('`slice(1 - most)` answers', 'each newer answer'),
   },
   'apps/runtime/src/openrpc-documents.ts': {
     'createOpenRpcDocuments.documents': own('one for each own URL: with and without TLS'),

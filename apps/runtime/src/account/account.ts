@@ -15,7 +15,7 @@ export interface Account {
 const maxRemoved = 1000
 
 /**
- * @param onChange called when the account is another one, for the registry to be told
+ * @param onChange called when another account is on the disk, so that the registry is told
  * @param isDisputed whether the registry knows another account, or did not believe the proof of this one
  */
 export function createAccount(
@@ -27,26 +27,21 @@ export function createAccount(
   return {
     remove,
     async associate({ account_id: id }, token) {
-      // Somebody else's call may be writing the same: it counts when it is on the disk, and is taken back where it fails.
-      if (state.value.accountId === id) await state.settled()
-      const { accountId } = state.value
-      if (accountId === id) {
-        // Another proof for the registry, since it lacks one that it believes.
-        if (isDisputed()) {
-          await state.update((value) => ({ ...value, report: { id, access_token: token } }))
-          onChange()
+      // Another call may be writing an account at this moment: it counts if it succeeds.
+      await state.settled()
+      // Another proof for the registry, where it has none that it accepts.
+      if (state.value.accountId === id && !isDisputed()) return { accountId: id }
+      await state.update((value) => {
+        const { accountId } = value
+        if (accountId !== '' && accountId !== id) {
+          throw new RpcError(
+            'already_associated',
+            `this runtime is associated with account ${accountId} already`,
+          )
         }
-        return { accountId }
-      }
-      if (accountId !== '') {
-        throw new RpcError(
-          'already_associated',
-          `this runtime is associated with account ${accountId} already`,
-        )
-      }
-      const kept = state.update((value) => ({ ...value, accountId: id, report: { id, access_token: token } }))
+        return { ...value, accountId: id, report: { id, access_token: token } }
+      })
       onChange()
-      await kept
       return { accountId: id }
     },
 
@@ -59,22 +54,19 @@ export function createAccount(
   }
 
   async function remove(id: string, until: number): Promise<void> {
-    const kept = state.update((value) => ({
-      ...value,
-      accountId: '',
-      report: { id: '' },
+    await state.update((value) => {
+      const { [id]: before = 0, ...others } = value.revokedUntil
+      const revokedUntil = Object.fromEntries([
+        ...Object.entries(others).slice(-maxRemoved),
+        [id, Math.max(before, until)],
+      ])
+      // Another account may have come since the caller looked.
+      if (value.accountId !== id) return { ...value, revokedUntil }
       // Where the device was is the former account's business.
-      fix: null,
-      trackUntil: 0,
-      accountKey: null,
-      sharing: defaultSharing,
-      revokedUntil: Object.fromEntries([
-        ...Object.entries(value.revokedUntil).slice(-maxRemoved),
-        [id, until],
-      ]),
-    }))
+      const former = { fix: null, trackUntil: 0, accountKey: null, sharing: defaultSharing }
+      return { ...value, ...former, accountId: '', report: { id: '' }, revokedUntil }
+    })
     onChange()
-    await kept
   }
 }
 

@@ -85,7 +85,9 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
     reportWithin = answer.report_within * 1000
     const secret = open(answer.account_key)?.toString('base64url')
     if (secret !== undefined && secret !== state.value.accountKey?.key && state.value.accountId === accountId)
-      await state.update((value) => ({ ...value, accountKey: { accountId, key: secret } }))
+      await state.update((value) =>
+        value.accountId === accountId ? { ...value, accountKey: { accountId, key: secret } } : value,
+      )
     return authorize
   }
 

@@ -246,7 +246,11 @@ export function createContainers(parts: ContainerParts): Containers {
           })
         }
         const note = `rolled back: ${detail}`
-        await change(id, { ...before, note }, item('rolled back', rule, detail, owner))
+        await change(
+          id,
+          ({ containers }) => ({ ...(containers[id] ?? before), note }),
+          item('rolled back', rule, detail, owner),
+        )
         throw new RpcError(cause.reason ?? 'container_failed', note, {
           cause,
           hint: `Revision ${before.revision} is untouched.${words}`,
@@ -254,14 +258,17 @@ export function createContainers(parts: ContainerParts): Containers {
       })
       const event = before ? 'redeployed' : 'deployed'
       try {
-        expectOfAccount(next)
-        // Others may have been deployed while this one started.
-        expectRoom(store.value, id)
-        if (!store.value.contents[found.digest])
-          throw new RpcError('conflict', `the image ${found.imageId} was removed meanwhile`)
         await change(
           id,
-          next,
+          (value) => {
+            // Others may have been deployed while this one started.
+            expectOfAccount(next)
+            expectRoom(value, id)
+            expectFreePaths(value, id, next)
+            if (!value.contents[found.digest])
+              throw new RpcError('conflict', `the image ${found.imageId} was removed meanwhile`)
+            return next
+          },
           item(
             event,
             'deployContainer',
@@ -317,10 +324,15 @@ export function createContainers(parts: ContainerParts): Containers {
         if (service.running()) return record(id)
         expectOfAccount(container)
         const running = await service.prepare(planOf(id, container))
-        const next: StoredContainer = { ...container, wanted: 'running', failed: null }
         try {
-          expectOfAccount(container)
-          await change(id, next, item('started', 'startContainer', `revision ${container.revision}`, owner))
+          await change(
+            id,
+            ({ containers }) => {
+              expectOfAccount(container)
+              return { ...(containers[id] ?? container), wanted: 'running', failed: null }
+            },
+            item('started', 'startContainer', `revision ${container.revision}`, owner),
+          )
         } catch (cause) {
           await service.discard(running)
           throw cause
@@ -334,7 +346,7 @@ export function createContainers(parts: ContainerParts): Containers {
         const container = find(owner, id)
         await change(
           id,
-          { ...container, wanted: 'stopped', failed: null },
+          ({ containers }) => ({ ...(containers[id] ?? container), wanted: 'stopped', failed: null }),
           item('stopped', 'stopContainer', '', owner),
         )
         await entry.service?.stop()

@@ -22,8 +22,14 @@ type By = Pick<AccessClaims, 'account_id' | 'client_id'>
 
 export interface History {
   item(event: string, rule: string, detail: string, by?: By): HistoryItem
-  /** Makes a container what it is given to be. Kept when it is on the disk, with what happened. @throws StoreError */
-  change(id: string, container: StoredContainer, happened: HistoryItem): Promise<void>
+  /**
+   * Changes a container. Resolves when it is on the disk, with what happened.
+   *
+   * @param make gives the container, from the document as it is when the change is made: what the runtime noted since the caller
+   *   read it stays. If it throws, nothing is changed
+   * @throws StoreError, and what `make` throws
+   */
+  change(id: string, make: (value: Deployments) => StoredContainer, happened: HistoryItem): Promise<void>
   /** What the runtime did by itself. @param last lines of the container's log */
   report(id: string, happening: Happening, last: readonly LogLine[]): void
   /** Oldest first; undefined for a container that never was. */
@@ -49,9 +55,9 @@ export function createHistory(parts: {
 
   return {
     item,
-    change: (id, container, happened) =>
+    change: (id, make, happened) =>
       store.update((value) => {
-        const containers = { ...value.containers, [id]: container }
+        const containers = { ...value.containers, [id]: make(value) }
         const leaving = without(value.leaving, id)
         return withHistory(withoutUnused({ ...value, containers, leaving }), id, happened)
       }),
@@ -70,13 +76,12 @@ export function createHistory(parts: {
         }
         return withHistory({ ...value, containers: { ...value.containers, [id]: next } }, id, happened)
       }
-      // Only that a container has failed must be known after a power cut; the rest goes to the disk with the next change.
-      if (!failed) {
-        store.updateLazily(apply)
-        return
-      }
+      // What happened is true whether or not the disk takes it; a write that fails is made up for by the next one.
+      store.updateLazily(apply)
+      if (!failed) return
+      // Only that a container has failed must be known after a power cut.
       store
-        .update(apply)
+        .update((value) => value)
         .catch((cause) => log.error('what became of a container could not be kept', { id, cause }))
       parts.onFailed()
     },

@@ -1,14 +1,14 @@
 /** What the device is to run: images, containers, and what happened to them. One document, so that a change is whole or not there. */
-import type { DocumentStore } from '@selvedge/service-kit/store'
+import type { DocumentFormat, DocumentStore } from '@selvedge/service-kit/store'
 import * as z from 'zod'
 
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
 
 /** A blob in the store. */
-const blobReference = z.object({ digest, size: z.number() })
+const blobReference = z.strictObject({ digest, size: z.number() })
 
 /** What an image holds, whatever it is called. Kept as long as an image or a container needs it. */
-const content = z.object({
+const content = z.strictObject({
   kind: z.enum(['function', 'oci']),
   config: blobReference,
   /** Bottom first; `diffId` is the digest of the layer unpacked. */
@@ -18,7 +18,7 @@ const content = z.object({
   size: z.number(),
 })
 
-const storedImage = z.object({
+const storedImage = z.strictObject({
   clientId: z.string(),
   accountId: z.string(),
   name: z.string(),
@@ -30,7 +30,7 @@ const storedImage = z.object({
   usedAt: z.number(),
 })
 
-const storedContainer = z.object({
+const storedContainer = z.strictObject({
   clientId: z.string(),
   accountId: z.string(),
   name: z.string(),
@@ -50,15 +50,15 @@ const storedContainer = z.object({
   restarts: z.number(),
 })
 
-const entry = z.object({
+const entry = z.strictObject({
   at: z.number(),
   event: z.string(),
   rule: z.string(),
-  by: z.object({ accountId: z.string(), clientId: z.string() }).nullable(),
+  by: z.strictObject({ accountId: z.string(), clientId: z.string() }).nullable(),
   detail: z.string(),
 })
 
-const deployments = z.object({
+const deployments = z.strictObject({
   contents: z.record(z.string(), content),
   images: z.record(z.string(), storedImage),
   containers: z.record(z.string(), storedContainer),
@@ -75,13 +75,11 @@ export type HistoryItem = z.infer<typeof entry>
 export type Deployments = z.infer<typeof deployments>
 export type DeploymentStore = DocumentStore<Deployments>
 
-export const readDeployments = (json: unknown): Deployments => deployments.parse(json)
-export const noDeployments: Deployments = {
-  contents: {},
-  images: {},
-  containers: {},
-  leaving: {},
-  history: {},
+/** Members that are not known are refused and not dropped: whoever adds one raises the version. */
+export const deploymentsFormat: DocumentFormat<Deployments> = {
+  version: 1,
+  initial: { contents: {}, images: {}, containers: {}, leaving: {}, history: {} },
+  read: (json) => deployments.parse(json),
 }
 
 /** Most entries kept of one container, and most removed containers whose history is kept. */

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { destination, distanceBetween, predict } from '@selvedge/geo'
 import { openDocument } from '@selvedge/service-kit/store'
-import { createFakeClock } from '@selvedge/service-kit/testing'
+import { createDiskFaults, createFakeClock } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { initialState, readState, type StateStore } from '../state.ts'
+import { initialState, type StateStore, stateFormat } from '../state.ts'
 import { createGps, type Gps } from './gps.ts'
 
 let folder: string
@@ -18,7 +18,10 @@ const start = clock.now()
 beforeEach(async () => {
   clock.set(start)
   folder = mkdtempSync(join(tmpdir(), 'gps-'))
-  state = await openDocument(join(folder, 'state'), { ...initialState, accountId: 'a' }, readState)
+  state = await openDocument(join(folder, 'state'), {
+    ...stateFormat,
+    initial: { ...initialState, accountId: 'a' },
+  })
   sent = []
   gps = createGps({
     state,
@@ -128,4 +131,55 @@ describe('a receiver', () => {
     expect(sent).toEqual([])
     expect(() => gps.last()).toThrow('no location was recorded yet')
   })
+})
+
+describe('a full disk', () => {
+  it('takes no fix, and the next one of the receiver is sent once there is room', async () => {
+    const disk = await createDiskFaults()
+    const reading = { longitude: 10, latitude: 50, speed: 0, bearing: 0, mode: 3 as const, accuracy: 5 }
+    try {
+      disk.fail('write')
+      await expect(gps.observe(reading, 'nmea')).rejects.toThrow('no space left')
+      await expect(gps.update({ ...reading, longitude: '11', latitude: '51' })).rejects.toThrow(
+        'no space left',
+      )
+    } finally {
+      disk.repair()
+    }
+    expect({ sent, fix: state.value.fix }).toEqual({ sent: [], fix: null })
+    clock.advance(1000)
+    await gps.observe(reading, 'nmea')
+    expect(sent).toEqual([1])
+  })
+
+  it('leaves the reading of the receiver the last word', async () => {
+    const disk = await createDiskFaults()
+    const reading = { longitude: 10, latitude: 50, speed: 0, bearing: 0, mode: 3 as const, accuracy: 5 }
+    await gps.observe(reading, 'nmea')
+    clock.advance(1000)
+    await gps.observe({ ...reading, accuracy: 7 }, 'nmea')
+    disk.fail('write')
+    await expect(gps.update({ ...reading, longitude: 11 })).rejects.toThrow('no space left')
+    disk.repair()
+    expect(gps.last()).toMatchObject({ accuracy: 7 })
+  })
+})
+
+it('a fix of a former account is not stored for the next one', async () => {
+  const change = state.update((value) => ({ ...value, accountId: 'b' }))
+  const late = gps.update({ longitude: 1, latitude: 2, speed: 0, bearing: 0 })
+  await expect(late).rejects.toMatchObject({ reason: 'wrong_account' })
+  await change
+  expect(state.value.fix).toBeNull()
+})
+
+it('fixes that come at the same moment are each later than the one before', async () => {
+  const at: number[] = []
+  await Promise.all(
+    [1, 2, 3].map((longitude) => gps.update({ longitude, latitude: 0, speed: 0, bearing: 0 })),
+  )
+  at.push(state.value.fix!.fixedAt)
+  await gps.update({ longitude: 4, latitude: 0, speed: 0, bearing: 0 })
+  at.push(state.value.fix!.fixedAt)
+  expect(at.map((each) => each - start)).toEqual([2, 3])
 })

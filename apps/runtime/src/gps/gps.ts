@@ -27,18 +27,25 @@ export interface GpsParts {
 export function createGps({ state, clock, publisher, order, limits }: GpsParts): Gps {
   /** The newest word of a receiver, and whose the device was then; an idle disk matters more than the last second of it. */
   let observed: { readonly fix: StoredFix; readonly accountId: string } | undefined
+  /** What others go by: the last fix that was stored, or is being stored. */
   let sent: Motion | undefined
+  /** Time of the last fix, stored or not. */
+  let givenUpTo = 0
 
-  async function keep(fix: StoredFix): Promise<boolean> {
-    const timeFloor = Math.max(state.value.timeFloor, fix.receivedAt)
-    await state.update((value) => ({ ...value, fix, timeFloor }))
-    return publisher.publish(fix.fixedAt)
+  /** @throws RpcError when the account changed meanwhile: the location is nothing for another one */
+  async function store(fix: StoredFix, accountId: string): Promise<void> {
+    await state.update((value) => {
+      if (value.accountId !== accountId)
+        throw new RpcError('wrong_account', 'the account of this runtime changed meanwhile')
+      return { ...value, fix, timeFloor: Math.max(value.timeFloor, fix.receivedAt) }
+    })
   }
 
   const fixOf = (signal: GpsSignal, source: FixSource, accuracy: number | null): StoredFix => {
     const receivedAt = clock.now()
-    const before = Math.max(state.value.fix?.fixedAt ?? 0, observed?.fix.fixedAt ?? 0)
+    const before = Math.max(state.value.fix?.fixedAt ?? 0, givenUpTo)
     const fixedAt = nextFixTime(receivedAt, before === 0 ? undefined : before)
+    givenUpTo = fixedAt
     return { signal, fixedAt, receivedAt, source, accuracy, published: false }
   }
 
@@ -47,9 +54,10 @@ export function createGps({ state, clock, publisher, order, limits }: GpsParts):
       const signal = { longitude, latitude, speed, bearing }
       const values = readGpsSignal(signal, order)
       const fix = fixOf(signal, 'api', null)
+      await store(fix, state.value.accountId)
       observed = undefined
       sent = { ...values, fixedAt: fix.fixedAt }
-      return { status: (await keep(fix)) ? 'ok' : 'queued' }
+      return { status: (await publisher.publish(fix.fixedAt)) ? 'ok' : 'queued' }
     },
     async observe({ longitude, latitude, speed, bearing, accuracy }, source) {
       const fix = fixOf({ longitude, latitude, speed, bearing }, source, accuracy ?? null)
@@ -58,8 +66,14 @@ export function createGps({ state, clock, publisher, order, limits }: GpsParts):
       const now = { longitude, latitude, speed, bearing, fixedAt: fix.fixedAt }
       // With nothing kept, the account was told nothing: what a former one knows is of no use to it.
       if (accountId === '' || !isWorthSending(kept ? sent : undefined, now, limits)) return
+      const before = sent
       sent = now
-      await keep(fix)
+      await store(fix, accountId).catch((cause) => {
+        // Nobody was told of it: the next one is worth sending.
+        if (sent === now) sent = before
+        throw cause
+      })
+      await publisher.publish(fix.fixedAt)
     },
     last() {
       const { fix: kept, accountId } = state.value

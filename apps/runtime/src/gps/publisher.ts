@@ -3,7 +3,7 @@
  * only the newest is worth sending, unless a track is kept. What could not be sent is sent when the service is back; and when
  * there was nothing to send for a while, the newest once more, as a sign of life.
  */
-import { type DiscoveryClient, isSelvedgeError } from '@selvedge/client'
+import { type AuthorizeRequest, type DiscoveryClient, isSelvedgeError, OAuthFailure } from '@selvedge/client'
 import { type FixInput, maxFixes, RpcError, readGpsSignal } from '@selvedge/protocol'
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
@@ -30,6 +30,8 @@ const slow = 500
 const cooling = 1000
 /** Milliseconds between two looks whether a sign of life is due. */
 const look = 5000
+/** Milliseconds after which a fix that the service refused is sent again: its clock, or the one of this device, may have been wrong. */
+const refusedMs = 60_000
 
 export interface PublisherParts {
   readonly client: DiscoveryClient
@@ -59,11 +61,16 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
   /** Fixes that were replaced before they were sent, while a track is kept. */
   let passed: StoredFix[] = []
   let seen: StoredFix | null = null
+  /** The newest fix, while the service refuses it. Later ones are sent. */
+  let refused = { fixedAt: Number.NEGATIVE_INFINITY, at: Number.NEGATIVE_INFINITY }
   let owner = ''
   let timer: NodeJS.Timeout | undefined
   const isAssociated = () => state.value.accountId !== ''
   // Whatever the service wants: a sign of life that is due at once would be followed by the next one without end.
   const isOverdue = () => clock.monotonic() - heardAt >= Math.max(look, session.reportWithin())
+  /** The newest fix, unless it was refused a moment ago. */
+  const sendable = (fix: StoredFix | null): StoredFix | null =>
+    fix?.fixedAt === refused.fixedAt && clock.monotonic() - refused.at < refusedMs ? null : fix
   const retry = createRetry('publisher.send', sendNewest)
 
   function settle(published: boolean, isServed: (waiter: Waiter) => boolean): void {
@@ -75,13 +82,13 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
   /** Sends until nothing is left to send; gives false after a failure. */
   async function sendNewest(): Promise<boolean> {
     for (;;) {
-      const { fix } = state.value
+      const fix = sendable(state.value.fix)
       const isNew = fix !== null && !fix.published
       if (!isAssociated() || (!isNew && known === stated && !isOverdue())) return true
       const begunAt = clock.monotonic()
       const statement = stated
       try {
-        await send(fix)
+        if (!(await send(fix))) continue
       } catch (cause) {
         if (!isSelvedgeError(cause) && !(cause instanceof RpcError))
           log.error('a fix could not be sent', { cause })
@@ -113,16 +120,36 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
     seen = null
   }
 
-  async function send(newest: StoredFix | null): Promise<void> {
+  /** Drops fixes that were replaced already, else sets the newest aside. @returns whether there is less to send than before */
+  function setAside(batch: readonly StoredFix[], newest: StoredFix | null, cause: Error): boolean {
+    if (batch.length === 0 && !newest) return false
+    log.warn('the discovery service refused fixes', { fixes: batch.length || 1, reason: cause.message })
+    if (batch.length === 0 && newest) {
+      refused = { fixedAt: newest.fixedAt, at: clock.monotonic() }
+      settle(false, ({ fixedAt }) => fixedAt <= newest.fixedAt)
+    }
+    return true
+  }
+
+  /** @returns false when the service refused what would be refused again: it is not sent again, so that others can be sent */
+  async function send(newest: StoredFix | null): Promise<boolean> {
     forgetFormer()
     const batch = passed.splice(0, maxFixes - 1)
     const fixes = [...batch, ...(newest ? [newest] : [])].map(toReport)
-    await session
-      .use((authorize) => client.report(fixes, authorize))
-      .catch((cause: unknown) => {
-        passed.unshift(...batch)
+    let refusal: OAuthFailure | undefined
+    const report = (authorize: AuthorizeRequest) =>
+      client.report(fixes, authorize).catch((cause: unknown) => {
+        if (cause instanceof OAuthFailure && cause.reason === 'invalid_request') refusal = cause
         throw cause
       })
+    try {
+      await session.use(report)
+      return true
+    } catch (cause) {
+      if (cause === refusal && setAside(batch, newest, cause as OAuthFailure)) return false
+      passed.unshift(...batch)
+      throw cause
+    }
   }
 
   /** With a track, what is replaced unsent is kept for it, as far as one report goes. */

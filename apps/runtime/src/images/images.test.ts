@@ -12,7 +12,7 @@ import {
   tarOf,
 } from '../../../../tests/harness/archives.ts'
 import { temporaryFolder } from '../../../../tests/harness/processes.ts'
-import { type DeploymentStore, noDeployments, readDeployments } from '../deployments/deployments.ts'
+import { type DeploymentStore, deploymentsFormat } from '../deployments/deployments.ts'
 import { openBlobs } from './blobs.ts'
 import { type Images, openImages } from './images.ts'
 
@@ -24,7 +24,7 @@ let store: DeploymentStore
 let images: Images
 beforeEach(async () => {
   folder = await temporaryFolder()
-  store = await openDocument(join(folder.path, 'deployments'), noDeployments, readDeployments)
+  store = await openDocument(join(folder.path, 'deployments'), deploymentsFormat)
   images = await openImages({
     folder: join(folder.path, 'images'),
     store,
@@ -87,7 +87,7 @@ it.each([
   const files = savedFiles({ layers: [tarOf([{ path: 'index.js', content: '1' }])] })
   const archive = withManifest(files, (manifest) => ({ ...manifest, ...change }))
   await expect(deploy(archive)).rejects.toMatchObject({ reason: 'invalid_image' })
-  expect(store.value).toEqual(noDeployments)
+  expect(store.value).toEqual(deploymentsFormat.initial)
 })
 
 it('refuses an archive with more than 200 layers', async () => {

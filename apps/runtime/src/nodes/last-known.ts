@@ -1,14 +1,14 @@
 /** The last answers of the discovery service, for when it can't be reached: on the disk, since a device may start offline. */
-
 import { type NodeList, type NodeOptions, nodeLimits, nodeList } from '@selvedge/protocol'
+import type { Log } from '@selvedge/service-kit/log'
 import { reportFailure } from '@selvedge/service-kit/safely'
 import { shareResult } from '@selvedge/service-kit/share'
-import { openDocument } from '@selvedge/service-kit/store'
+import { type DocumentFormat, expectKnownVersion, openDocument } from '@selvedge/service-kit/store'
 import * as z from 'zod'
 
-const known = z.object({
+const known = z.strictObject({
   accountId: z.string(),
-  answers: z.record(z.string(), z.object({ at: z.number(), list: nodeList })),
+  answers: z.record(z.string(), z.strictObject({ at: z.number(), list: nodeList })),
 })
 
 type Known = z.infer<typeof known>
@@ -40,11 +40,23 @@ const most = 8
 /** Milliseconds between two writes: whoever asks every second does not wear out the flash. */
 const pause = 60_000
 
-/** @param path of the document; it is opened when it is first needed */
-export function createLastKnown(path: string): LastKnown {
-  const open = shareResult(() =>
-    openDocument<Known>(path, { accountId: '', answers: {} }, (json) => known.parse(json)),
-  )
+const format: DocumentFormat<Known> = {
+  version: 1,
+  initial: { accountId: '', answers: {} },
+  read: (json) => known.parse(json),
+}
+
+/**
+ * @param path of the document; it is opened when it is first needed
+ * @throws StoreError when a later version of the program wrote it
+ */
+export async function openLastKnown(path: string, log: Log): Promise<LastKnown> {
+  await expectKnownVersion(path, format.version)
+  const open = shareResult(async () => {
+    const store = await openDocument(path, format)
+    for (const { detail } of store.notices) log.warn('stored lists of nodes are damaged', { detail })
+    return store
+  })
   let writtenAt = Number.NEGATIVE_INFINITY
   return {
     async find(accountId, question) {
@@ -67,7 +79,10 @@ export function createLastKnown(path: string): LastKnown {
         const store = await open()
         if (at - writtenAt < pause) return store.updateLazily(change)
         writtenAt = at
-        await store.update(change)
+        await store.update(change).catch((cause) => {
+          writtenAt = Number.NEGATIVE_INFINITY
+          throw cause
+        })
       } catch (cause) {
         reportFailure('lastKnown.keep', cause)
       }

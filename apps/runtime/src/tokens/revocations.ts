@@ -17,7 +17,7 @@ import { findRevocation, revocationEntry, type TokenVerifier } from '@selvedge/s
 import * as z from 'zod'
 import type { Notices } from '../node/notices.ts'
 
-const storedList = z.object({
+const storedList = z.strictObject({
   /** Unix seconds at which it was signed. */
   iat: z.number(),
   seq: z.number(),
@@ -26,7 +26,7 @@ const storedList = z.object({
   not_before: z.record(z.string(), z.number()),
   epochs: z.record(z.string(), z.number()).default({}),
 })
-const stored = z.object({ lists: z.record(z.string(), storedList) })
+const stored = z.strictObject({ lists: z.record(z.string(), storedList) })
 type StoredList = z.infer<typeof storedList>
 type Stored = z.infer<typeof stored>
 
@@ -74,7 +74,11 @@ interface Live {
 
 /** The lists that are kept on the disk. */
 export const openLists = (folder: string): Promise<DocumentStore<Stored>> =>
-  openDocument(join(folder, 'revocations'), { lists: {} }, (json) => stored.parse(json))
+  openDocument(join(folder, 'revocations'), {
+    version: 1,
+    initial: { lists: {} },
+    read: (json) => stored.parse(json),
+  })
 
 export function createRevocations(parts: RevocationsParts): Revocations {
   const { nodeId, clock, notices, issuers, verifier, store } = parts

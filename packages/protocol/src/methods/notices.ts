@@ -11,6 +11,10 @@ export const noticeReasons = {
     'The state of this runtime was damaged and was set aside; account and location are gone until it is restored from a backup. The log has the names of the files.',
   deployments_damaged:
     'The list of images and containers was damaged and was set aside; they are gone until it is restored from a backup. The log has the names of the files.',
+  revocations_damaged:
+    'The stored lists of revoked tokens were damaged and were set aside. Until they are fetched again, a revoked token may be accepted. The log has the names of the files.',
+  state_rolled_back:
+    'The last change of the state cannot be read, and the state from before it is used. Check account, sharing and containers, and repeat what was changed last. Check the disk of the device.',
   container_failed:
     'A container failed too often and is not started again. Find out why, and start it: selvedge status, selvedge why <name>, selvedge container start <name>',
   function_engine_unavailable:

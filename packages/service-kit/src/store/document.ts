@@ -1,100 +1,93 @@
 /**
  * One JSON document that survives a power cut at any moment.
  *
- * Two files take turns. Each holds a header line `selvedge <generation> <length> <digest>` and the document; a write goes to
- * the older one and is followed by fdatasync, so that the newer one is whole at every moment. At start the newest valid
- * generation counts. Changes that come while a write is under way share the next one (group commit).
+ * Two files take turns ({@link readSlot}). A write goes to the older one and is followed by fdatasync, so that the newer one is
+ * whole at every moment. At start the newest whole one counts. Changes that come while a write is under way share the next one
+ * (group commit).
  */
-import { createHash, randomUUID } from 'node:crypto'
-import { type FileHandle, open, readFile, rename } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { type FileHandle, link, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { type Change, createChangeQueue } from './change-queue.ts'
+import { markSlot, readSlot, type Slot, slotContent, type WholeSlot, writeSlot } from './slot.ts'
 import { StoreError } from './store-error.ts'
-import { syncFolder } from './sync-folder.ts'
+import { writeOnce } from './write-once.ts'
+
+export interface DocumentFormat<T> {
+  /** Raised with every change of the shape. A program that knows a lower version refuses the document. From 1. */
+  readonly version: number
+  readonly initial: T
+  /** Turns parsed JSON into a document. @throws when it is none, or has members that this version does not know */
+  readonly read: (json: unknown) => T
+}
+
+/** What a person should know of the files of a document. */
+export interface DocumentNotice {
+  /** `reset`: the document starts anew. `rolled_back`: the one before the last is used, as the last cannot be read. */
+  readonly kind: 'reset' | 'rolled_back'
+  /** What happened, with the names of the files, for the log. */
+  readonly detail: string
+}
 
 export interface DocumentStore<T> {
-  /** The document as it is now, changes under way included. */
+  /** The document as it is on the disk, with the lazy changes. A change that is being written is not in it yet. */
   readonly value: T
-  /** What a person should know of the files, such as that one was set aside. */
-  readonly notices: readonly string[]
+  readonly notices: readonly DocumentNotice[]
   /**
-   * Changes the document. The promise is kept once the change is on the disk.
+   * Changes the document. Resolves when the change is on the disk.
    *
-   * @param change gives the new document and does nothing else; it may run twice
-   * @throws StoreError when it could not be written; then the change is taken back
+   * @param change gets the document with all changes before this one, also those that are being written, and gives the new one.
+   *   It does nothing else and may run again. What must hold when the change is made is checked here: a change that throws
+   *   changes nothing
+   * @throws StoreError when it could not be written; then nothing was changed. Also what the change throws
    */
-  update(change: (value: T) => T): Promise<void>
-  /** Changes the document in memory; the change goes to the disk with the next `update`. For what can be found out again. */
-  updateLazily(change: (value: T) => T): void
-  /** Kept once every change made so far is on the disk, or taken back because it could not be written. */
+  update(change: Change<T>): Promise<void>
+  /**
+   * Changes the document in memory; the change goes to the disk with the next `update` that succeeds. For what can be found out
+   * again.
+   */
+  updateLazily(change: Change<T>): void
+  /** Resolves when every change made so far is on the disk or was refused. */
   settled(): Promise<void>
   close(): Promise<void>
-}
-
-interface Change<T> {
-  readonly apply: (value: T) => T
-  readonly resolve: () => void
-  readonly reject: (cause: unknown) => void
-}
-
-interface Generation<T> {
-  readonly number: number
-  readonly value: T
 }
 
 const slots = ['a', 'b'] as const
 
 /**
- * @param path of the document; the files are `<path>.a` and `<path>.b`
- * @param read turns parsed JSON into a document and throws where it is none
- * @throws StoreError when the folder can't be used, or what it holds is of another version's format
+ * @param path of the document; the files are `<path>.a` and `<path>.b`. Its folder exists
+ * @throws StoreError when the folder can't be used, or a later version of the program wrote the files: then they are unchanged
  */
-export async function openDocument<T>(
-  path: string,
-  initial: T,
-  read: (json: unknown) => T,
-): Promise<DocumentStore<T>> {
-  const notices: string[] = []
-  const found: (Generation<T> | undefined)[] = []
-  let damaged = 0
-  for (const slot of slots) {
-    const file = `${path}.${slot}`
-    const content = await readFile(file).catch((cause) => {
-      if (cause.code === 'ENOENT') return undefined
-      throw new StoreError(`can't read ${file}: ${cause.message}`, { cause })
-    })
-    const generation = content?.length ? parseGeneration(file, content, read) : undefined
-    if (content?.length && !generation) damaged++
-    found.push(generation)
-  }
-  let newest = 0
-  if (found[1] && found[1].number > (found[0]?.number ?? -1)) newest = 1
-  const current = found[newest]
-  if (!current && damaged > 0) notices.push(await setAside(path))
-
-  const handles = await openSlots(path)
-  let durable = current?.value ?? initial
-  let value = durable
-  let generation = current?.number ?? 0
-  let slot = current ? 1 - newest : 0
-  let waiting: Change<T>[] = []
+export async function openDocument<T>(path: string, format: DocumentFormat<T>): Promise<DocumentStore<T>> {
+  const files = await openFiles(path, format)
+  const { handles } = files
+  const queue = createChangeQueue(files.value)
+  let { generation, next } = files
   let writing: Promise<void> | undefined
 
+  async function write(handle: FileHandle, content: Buffer): Promise<void> {
+    try {
+      await writeSlot(handle, content)
+    } catch (cause) {
+      // A refused change must not come back with the next start. Where the disk refuses this as well, it may.
+      await writeSlot(handle, emptySlot(format.version)).catch(() => undefined)
+      throw cause
+    }
+  }
+
   async function writeAll(): Promise<void> {
-    while (waiting.length > 0) {
-      const served = waiting
-      const written = value
-      waiting = []
+    while (queue.isWaiting) {
+      const batch = queue.take()
+      const handle = handles[next]!
       try {
-        await writeGeneration(handles[slot]!, ++generation, written)
-        slot = 1 - slot
-        durable = written
-        for (const each of served) each.resolve()
+        const content = slotContent(++generation, format.version, toBody(batch.value))
+        await write(handle, content)
+        next = 1 - next
+        batch.written()
+        await markSlot(handle, content).catch(() => undefined)
       } catch (cause) {
-        value = waiting.reduce((before, { apply }) => apply(before), durable)
-        const error = new StoreError(`can't write ${path}.${slots[slot]}: ${(cause as Error).message}`, {
-          cause,
-        })
-        for (const each of served) each.reject(error)
+        const message = `can't write ${path}.${slots[next]}: ${(cause as Error).message}`
+        batch.failed(new StoreError(message, { cause }))
       }
     }
     writing = undefined
@@ -102,19 +95,15 @@ export async function openDocument<T>(
 
   return {
     get value() {
-      return value
+      return queue.value
     },
-    notices,
+    notices: files.notices,
     update(change) {
-      value = change(value)
-      const done = new Promise<void>((resolve, reject) => waiting.push({ apply: change, resolve, reject }))
-      writing ??= writeAll()
+      const done = queue.add(change)
+      if (queue.isWaiting) writing ??= writeAll()
       return done
     },
-    updateLazily(change) {
-      value = change(value)
-      durable = change(durable)
-    },
+    updateLazily: queue.addLazily,
     settled: async () => writing,
     async close() {
       await writing
@@ -123,76 +112,125 @@ export async function openDocument<T>(
   }
 }
 
-/** Makes both files, and their names durable in the folder, before anything is acknowledged. */
-async function openSlots(path: string): Promise<FileHandle[]> {
+/**
+ * For a document that is opened later, or never.
+ *
+ * @throws StoreError when a later version of the program wrote it
+ */
+export async function expectKnownVersion(path: string, version: number): Promise<void> {
+  for (const slot of slots) await readSlot(`${path}.${slot}`, version)
+}
+
+interface Files<T> {
+  readonly handles: readonly FileHandle[]
+  readonly value: T
+  readonly generation: number
+  /** Index of the slot that is written next. */
+  readonly next: number
+  readonly notices: readonly DocumentNotice[]
+}
+
+async function openFiles<T>(path: string, format: DocumentFormat<T>): Promise<Files<T>> {
+  const found = await Promise.all(slots.map((slot) => readSlot(`${path}.${slot}`, format.version)))
+  const current = newestOf(found)
   try {
-    const handles: FileHandle[] = []
-    for (const slot of slots) handles.push(await openOrCreate(`${path}.${slot}`))
-    await syncFolder(dirname(path))
-    return handles
+    if (!current) return await startAnew(path, format, found)
+    const { slot, at } = current
+    const value = parse(`${path}.${slots[at]}`, slot, format)
+    const other = found[1 - at]!
+    const notices: DocumentNotice[] = []
+    if (isLost(other, slot)) notices.push(await setAside(path, [slots[1 - at]!], 'rolled_back'))
+    if (notices.length > 0 || other.kind === 'missing')
+      await writeOnce(`${path}.${slots[1 - at]}`, emptySlot(format.version))
+    const handles = await openBoth(path)
+    if (!slot.isMarked) await confirm(handles[at]!, slot)
+    return { handles, value, generation: slot.generation, next: 1 - at, notices }
   } catch (cause) {
-    throw new StoreError(`can't use the state folder ${dirname(path)}: ${(cause as Error).message}`, {
-      cause,
-    })
+    if (cause instanceof StoreError) throw cause
+    const message = `can't use the state folder ${dirname(path)}: ${(cause as Error).message}`
+    throw new StoreError(message, { cause })
   }
 }
 
-const openOrCreate = (file: string) =>
-  open(file, 'r+').catch((cause: NodeJS.ErrnoException) => {
-    if (cause.code !== 'ENOENT') throw cause
-    return open(file, 'wx+', 0o600)
-  })
+function newestOf(found: readonly Slot[]): { slot: WholeSlot; at: number } | undefined {
+  const whole = found.flatMap((slot, at) => (slot.kind === 'whole' ? [{ slot, at }] : []))
+  return whole.sort((one, other) => other.slot.generation - one.slot.generation)[0]
+}
 
-async function writeGeneration(handle: FileHandle, generation: number, value: unknown): Promise<void> {
-  const body = Buffer.from(JSON.stringify(value))
-  const header = `selvedge ${generation} ${body.length} ${digestOf(generation, body)}\n`
-  const content = Buffer.concat([Buffer.from(header), body])
-  let written = 0
-  while (written < content.length) {
-    written += (await handle.write(content, written, content.length - written, written)).bytesWritten
+/** Number of the first write; no change was acknowledged before the second. */
+const firstGeneration = 1
+
+/** Whether the other slot may have held a newer document that was acknowledged. */
+function isLost(other: Slot, { generation, version }: WholeSlot): boolean {
+  if (other.kind === 'damaged') {
+    // The first format left the second file empty until the second write.
+    if (version === 0 && generation === firstGeneration) return false
+    return other.generation === undefined || other.generation > generation
   }
+  return other.kind === 'missing' && generation > firstGeneration
+}
+
+/** A document that was never written, or that is damaged in both files. Nothing is acknowledged before both are on the disk. */
+async function startAnew<T>(
+  path: string,
+  format: DocumentFormat<T>,
+  found: readonly Slot[],
+): Promise<Files<T>> {
+  const { version, initial } = format
+  const isNew = found.every(({ kind }) => kind === 'missing')
+  const notices = isNew ? [] : [await setAside(path, slots, 'reset')]
+  await writeOnce(`${path}.a`, slotContent(firstGeneration, version, toBody(initial), true))
+  await writeOnce(`${path}.b`, emptySlot(version))
+  const handles = await openBoth(path)
+  return { handles, value: initial, generation: firstGeneration, next: 1, notices }
+}
+
+const openBoth = (path: string): Promise<FileHandle[]> =>
+  Promise.all(slots.map((slot) => open(`${path}.${slot}`, 'r+')))
+
+/** A process that ended may have written the slot and not synced it: what was seen of it must not be lost from now on. */
+async function confirm(handle: FileHandle, { generation, version, body }: WholeSlot): Promise<void> {
   await handle.datasync()
+  await markSlot(handle, slotContent(generation, version, body))
 }
 
-/** Bytes after the given length are of a longer, older generation. */
-function parseGeneration<T>(
-  file: string,
-  content: Buffer,
-  read: (json: unknown) => T,
-): Generation<T> | undefined {
-  const end = content.indexOf(0x0a)
-  const match = /^selvedge (\d{1,15}) (\d{1,9}) ([0-9a-f]{64})$/.exec(
-    content.toString('latin1', 0, Math.max(end, 0)),
-  )
-  if (!match) return undefined
-  const [, number, length, digest] = match as unknown as [string, string, string, string]
-  const body = content.subarray(end + 1, end + 1 + Number(length))
-  if (body.length !== Number(length) || digestOf(Number(number), body) !== digest) return undefined
+const toBody = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
+const emptySlot = (version: number): Buffer => slotContent(0, version)
+
+function parse<T>(file: string, { body }: WholeSlot, format: DocumentFormat<T>): T {
   try {
-    return { number: Number(number), value: read(JSON.parse(body.toString())) }
+    return format.read(JSON.parse(body.toString()))
   } catch (cause) {
     // What was written is whole: another version wrote it, and setting it aside would lose it.
     throw new StoreError(
-      `the state in ${file} is of a format that this version does not know. Start the newer version again, or restore a backup`,
+      `the state in ${file} is of a format that this version does not know: ${(cause as Error).message}. ` +
+        'Nothing was changed. Start the version that wrote it, or restore a backup',
       { cause, isUnrepairable: true },
     )
   }
 }
 
-async function setAside(path: string): Promise<string> {
+async function setAside(
+  path: string,
+  damaged: readonly string[],
+  kind: DocumentNotice['kind'],
+): Promise<DocumentNotice> {
   const names: string[] = []
-  for (const slot of slots) {
+  for (const slot of damaged) {
     const file = `${path}.${slot}`
     const aside = `${file}.damaged-${randomUUID().slice(0, 8)}`
-    const moved = await rename(file, aside).then(
-      () => true,
-      () => false,
-    )
-    if (moved) names.push(aside)
+    // A second name: the file keeps its own until it is replaced, so that a failure in between hides nothing.
+    await link(file, aside)
+      .catch(() => rename(file, aside))
+      .then(
+        () => names.push(aside),
+        () => undefined,
+      )
   }
-  return `the state in ${path} was damaged and is set aside as ${names.join(' and ')}; what it held is gone until you restore it from a backup`
+  const where = names.length === 0 ? 'a file of it is missing' : `it is set aside as ${names.join(' and ')}`
+  const what =
+    kind === 'reset'
+      ? 'what it held is gone until you restore it from a backup'
+      : 'the document from before its last change is used: repeat what was changed last'
+  return { kind, detail: `the state in ${path} is damaged; ${where}; ${what}` }
 }
-
-/** Over the number, too: a torn write may put a new number before an old document. */
-const digestOf = (generation: number, body: Buffer): string =>
-  createHash('sha256').update(`${generation} `).update(body).digest('hex')

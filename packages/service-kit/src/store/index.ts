@@ -1,5 +1,11 @@
 /** Durable state: one document for a device, SQL for the services. Nothing is acknowledged before it is on the disk. */
-export { type DocumentStore, openDocument } from './document.ts'
+export {
+  type DocumentFormat,
+  type DocumentNotice,
+  type DocumentStore,
+  expectKnownVersion,
+  openDocument,
+} from './document.ts'
 export { makeFolder, makeTransientFolder } from './make-folder.ts'
 export { type Migrations, type Row, type SqlStore, type SqlValue, type Statement, sql } from './sql.ts'
 export { openSqlite } from './sqlite.ts'

@@ -1,7 +1,6 @@
 /** Files that are written once and never changed, such as keys: whole under their name, or not there. */
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { open, readdir, rename, rm } from 'node:fs/promises'
+import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { syncFolder } from './sync-folder.ts'
 
@@ -48,7 +47,7 @@ export async function readOrWriteOnce(
   make: () => string | Uint8Array | Promise<string>,
 ): Promise<Buffer> {
   try {
-    const content = readFileSync(path)
+    const content = await readFile(path)
     await syncFolder(dirname(path))
     return content
   } catch (cause) {

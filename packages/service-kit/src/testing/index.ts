@@ -1,7 +1,8 @@
-/** Fakes for tests: a clock that moves when told, a log that is kept. */
+/** Fakes for tests: a clock that moves when told, a log in memory, a disk that fails. */
 import type { Clock } from '../clock/clock.ts'
 import { createLog, type Log } from '../log/log.ts'
 
+export { createDiskFaults, type DiskFaults } from './disk-faults.ts'
 export { freePort } from './free-port.ts'
 export { findPostgres, type PostgresServer, startPostgres } from './postgres.ts'
 export { findRedis, type RedisCluster, startRedisCluster } from './redis.ts'
