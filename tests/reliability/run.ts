@@ -1,7 +1,11 @@
-/** `npm run reliability <experiment> [rounds]`: the experiments of docs/reliability.md, each with all its rounds. Exit code 1 where one fails. */
+/** `npm run reliability <experiment> [rounds [seconds]]`: the experiments of docs/reliability.md, each with all its rounds. Exit code 1 where one fails. */
 import { startServices } from '../harness/services.ts'
 import { faulty, meetFaults } from './faults/experiment.ts'
+import { killUnderLoad } from './kills.ts'
 import { counters, countThroughRedeploys } from './redeploys.ts'
+
+/** Seconds for which something is frozen: of the kills only. */
+const [, , name = '', count, seconds = '30'] = process.argv
 
 interface Experiment {
   readonly rounds: number
@@ -27,6 +31,18 @@ const experiments: Record<string, Experiment> = {
   },
 }
 
+experiments.kills = {
+  rounds: 300,
+  async run(rounds, say) {
+    const killed = await killUnderLoad({ rounds, freezeMs: 1000 * Number(seconds), say })
+    const { acknowledged, refused } = killed
+    say(
+      `${rounds} rounds: ${JSON.stringify(killed.rounds)}; ${acknowledged} acknowledged, ${refused} refused`,
+    )
+    return killed.failures
+  },
+}
+
 for (const daemon of faulty)
   experiments[`faults-${daemon}`] = {
     rounds: Number.POSITIVE_INFINITY,
@@ -40,7 +56,7 @@ for (const daemon of faulty)
     },
   }
 
-const [, , name = '', count] = process.argv
+
 const experiment = experiments[name]
 const rounds = Number(count ?? experiment?.rounds)
 if (!experiment || !(rounds > 0)) {

@@ -3,10 +3,11 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { startStack, temporaryFolder } from '../../harness/processes.ts'
 import { startServices } from '../../harness/services.ts'
+import { identitySubject } from '../subjects/identity.ts'
+import { runtimeSubject } from '../subjects/runtime.ts'
+import type { Subject } from '../subjects/subject.ts'
 import { type FaultKind, type Faults, faultKinds, prepareFaults } from './faults.ts'
-import { identitySubject } from './identity-subject.ts'
-import { chooseRounds, type Outcome, type Round, runRounds, type Subject } from './rounds.ts'
-import { runtimeSubject } from './runtime-subject.ts'
+import { chooseRounds, type Outcome, type Round, runRounds } from './rounds.ts'
 
 export const faulty = ['runtime', 'identity'] as const
 export type Faulty = (typeof faulty)[number]

@@ -2,26 +2,8 @@
  * Rounds of faults: one system call fails while a daemon works. Nothing may be acknowledged that is not there after a kill, the
  * daemon goes on, says what the cause was, and works again without help.
  */
+import type { Step, Subject } from '../subjects/subject.ts'
 import type { FaultKind, Faults } from './faults.ts'
-
-/** One thing that was asked of a daemon. */
-export interface Step {
-  readonly what: string
-  /** Why it was refused, as a word; undefined where it was acknowledged. */
-  readonly refused: string | undefined
-}
-
-/** A daemon under a workload. */
-export interface Subject {
-  /** Asks for some changes, one after the other. @param round a number that grows */
-  work(round: number): Promise<Step[]>
-  /** Whether its process is the one that was started. */
-  isRunning(): boolean
-  /** SIGKILL, and a start on the same state. */
-  restart(): Promise<void>
-  /** What was acknowledged and is not there, in words. */
-  missing(): Promise<string[]>
-}
 
 export interface Round {
   readonly kind: FaultKind
@@ -104,15 +86,4 @@ export function chooseRounds(
     return 1 + Math.floor((state / 2 ** 32) * last)
   }
   return kinds.flatMap((kind) => Array.from({ length: count }, () => ({ kind, nth: next() })))
-}
-
-/** The word for why a call was refused. */
-export const attempt = async (what: string, work: () => Promise<unknown>): Promise<Step> => {
-  try {
-    await work()
-    return { what, refused: undefined }
-  } catch (cause) {
-    const { reason, message } = cause as Error & { reason?: string }
-    return { what, refused: reason ?? message }
-  }
 }

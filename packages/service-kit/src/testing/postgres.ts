@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -13,6 +13,11 @@ export interface PostgresServer {
   createDatabase(): Promise<string>
   /** Ends all connections to a database, as a restart or a failover does (57P01). @returns how many */
   endConnections(url: string): Promise<number>
+  /** Ends it and all its processes, in order (SIGINT) or not (SIGKILL), and starts it again. */
+  restart(signal: 'SIGINT' | 'SIGKILL'): Promise<void>
+  /** Stops all its processes where they are, and lets them go on. */
+  freeze(): void
+  thaw(): void
   stop(): Promise<void>
 }
 
@@ -56,28 +61,53 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
     `unix_socket_directories=${folder}`,
     'max_connections=300',
   ]
-  const server = spawn(join(programs, 'postgres'), ['-D', data, ...options.flatMap((each) => ['-c', each])], {
-    ...owner,
-    cwd: folder,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
   let errors = ''
-  server.stderr.on('data', (chunk) => {
-    errors += chunk
-  })
+  const launch = () => {
+    const started = spawn(
+      join(programs, 'postgres'),
+      ['-D', data, ...options.flatMap((each) => ['-c', each])],
+      {
+        ...owner,
+        cwd: folder,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    )
+    started.stderr.on('data', (chunk) => {
+      errors += chunk
+    })
+    return started
+  }
+  let server = launch()
   const urlOf = (database: string) => `postgres://selvedge@127.0.0.1:${port}/${database}`
   const admin = new pg.Pool({ connectionString: urlOf('postgres'), max: 1 })
   admin.on('error', () => undefined)
-  for (let tries = 0; ; tries++) {
-    try {
-      await admin.query('SELECT 1')
-      break
-    } catch (cause) {
-      if (server.exitCode !== null || tries > 200)
-        throw new Error(`PostgreSQL did not start: ${errors}`, { cause })
-      await new Promise((resolve) => setTimeout(resolve, 50))
+  const untilReady = async () => {
+    for (let tries = 0; ; tries++) {
+      try {
+        await admin.query('SELECT 1')
+        return
+      } catch (cause) {
+        if (server.exitCode !== null || tries > 200)
+          throw new Error(`PostgreSQL did not start: ${errors}`, { cause })
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
     }
   }
+  const signalAll = (signal: NodeJS.Signals) => {
+    const { pid } = server
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+      .trim()
+      .split(' ')
+      .filter(Boolean)
+    for (const each of [pid!, ...children.map(Number)]) {
+      try {
+        process.kill(each, signal)
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
+  }
+  await untilReady()
   return {
     async createDatabase() {
       const name = `t${randomUUID().replaceAll('-', '')}`
@@ -91,6 +121,15 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
       )
       return rows.length
     },
+    async restart(signal) {
+      if (signal === 'SIGKILL') signalAll(signal)
+      else server.kill(signal)
+      if (server.exitCode === null && server.signalCode === null) await once(server, 'exit')
+      server = launch()
+      await untilReady()
+    },
+    freeze: () => signalAll('SIGSTOP'),
+    thaw: () => signalAll('SIGCONT'),
     async stop() {
       await admin.end()
       server.kill('SIGINT')

@@ -2,7 +2,7 @@
 import { createIdentityClient } from '@selvedge/client'
 import { adminOf, runtimeOf } from '../../harness/flow.ts'
 import { type Program, type Stack, startProgram } from '../../harness/processes.ts'
-import { attempt, type Step, type Subject } from './rounds.ts'
+import { attempt, type Step, type Subject } from './subject.ts'
 
 interface Token {
   readonly clientId: string
@@ -11,8 +11,12 @@ interface Token {
 }
 
 export interface IdentitySubject extends Subject {
+  pid(): number
   stop(): Promise<void>
 }
+
+/** Milliseconds for which an edge ID token is used: far less than it lasts. */
+const edgeTokenMs = 30_000
 
 /** @param env of the daemon, which is started again with it on the port that it had */
 export async function identitySubject(
@@ -23,8 +27,15 @@ export async function identitySubject(
   let program: Program = stack.identity
   const admin = adminOf(stack.state)
   const identity = createIdentityClient({ url: stack.identity.url })
-  const { id_token: edgeIdToken } = await runtimeOf(stack).getEdgeIdToken()
-  const email = 'faults@example.com'
+  let edge = { token: '', until: 0 }
+  async function edgeIdToken(): Promise<string> {
+    if (performance.now() > edge.until) {
+      const { id_token: token } = await runtimeOf(stack).getEdgeIdToken()
+      edge = { token, until: performance.now() + edgeTokenMs }
+    }
+    return edge.token
+  }
+  const email = 'subject@example.com'
   await admin['account.create']({ email })
   const emails = [email]
   const clientIds: string[] = []
@@ -33,16 +44,21 @@ export async function identitySubject(
   const revoked: Token[] = []
   let last = 0
 
-  const exchange = ({ clientId, idToken }: Token) =>
-    identity.exchange({ clientId, developerIdToken: idToken, edgeIdToken, scope: 'openid edge:mcm' })
+  const exchange = async ({ clientId, idToken }: Token) =>
+    identity.exchange({
+      clientId,
+      developerIdToken: idToken,
+      edgeIdToken: await edgeIdToken(),
+      scope: 'openid edge:mcm',
+    })
 
   async function createAccount(): Promise<void> {
-    const next = `faults${++last}@example.com`
+    const next = `subject${++last}@example.com`
     await admin['account.create']({ email: next })
     emails.push(next)
   }
   async function createProject(): Promise<void> {
-    const project = { name: `faults ${++last}`, email, scopes: null, resources: null }
+    const project = { name: `subject ${++last}`, email, scopes: null, resources: null }
     clientIds.push((await admin['project.create'](project)).clientId)
   }
   async function createToken(): Promise<void> {
@@ -99,6 +115,7 @@ export async function identitySubject(
         )
       return failures
     },
+    pid: () => program.process.pid!,
     stop: () => program.stop(),
   }
 }

@@ -1,7 +1,7 @@
 /** A runtime that moves, deploys and counts, and what of it was acknowledged. */
 import { functionImage, writeFile } from '../../harness/archives.ts'
 import type { Services } from '../../harness/services.ts'
-import { attempt, type Step, type Subject } from './rounds.ts'
+import { attempt, type Step, type Subject } from './subject.ts'
 
 const counter = `mimikModule.exports = (context, request, response) => {
   const n = Number(context.storage.getItem('n') || 0) + (request.method === 'POST' ? 1 : 0)
@@ -10,22 +10,39 @@ const counter = `mimikModule.exports = (context, request, response) => {
 }`
 const trial = (version: number) => `export default { fetch: () => new Response('${version}') }`
 
-export async function runtimeSubject(services: Services): Promise<Subject> {
+export interface RuntimeSubject extends Subject {
+  /** One increment more, beside the work. */
+  increment(): Promise<Step>
+}
+
+export async function runtimeSubject(services: Services): Promise<RuntimeSubject> {
   const { token: edgeAccessToken } = services
-  const { basePath } = await services.deploy('counter', counter)
+  const { id: image } = await services.deployImage(functionImage(counter, 'counter'))
+  const redeploy = (round: number) =>
+    services.runtime().deployContainer({
+      edgeAccessToken,
+      spec: { name: 'counter', image, env: { ROUND: String(round) } },
+    })
+  const { basePath } = await redeploy(0)
   const trialPath = `/${services.developer.clientId}/trial`
   let pid = services.runtimePid()
   let speed = 0
   let acknowledgedSpeed = 0
+  /** Every acknowledged increment gave a number that no other one gave. */
+  const counts = new Set<number>()
   let count = 0
+  const repeated: number[] = []
   let version: number | undefined
   /** Versions that may be there, where the last answer was a refusal. */
   let possible: (number | undefined)[] = []
 
   async function increment(): Promise<void> {
     const { status, text } = await services.call(basePath, { method: 'POST', body: '' })
-    if (status === 200) count = Number(text)
-    else throw Object.assign(new Error(text), { reason: reasonOf(status, text) })
+    if (status !== 200) throw Object.assign(new Error(text), { reason: reasonOf(status, text) })
+    const given = Number(text)
+    if (counts.has(given)) repeated.push(given)
+    counts.add(given)
+    count = Math.max(count, given)
   }
   async function move(): Promise<void> {
     const next = ++speed
@@ -53,7 +70,7 @@ export async function runtimeSubject(services: Services): Promise<Subject> {
   }
 
   async function missing(): Promise<string[]> {
-    const failures: string[] = []
+    const failures = repeated.splice(0).map((each) => `two increments were answered with ${each}`)
     const now = await services.call(basePath)
     if (now.status !== 200 || Number(now.text) < count)
       failures.push(`the counter is at ${now.status} ${now.text}, and ${count} was acknowledged`)
@@ -77,6 +94,7 @@ export async function runtimeSubject(services: Services): Promise<Subject> {
         await attempt('an increment', increment),
         await attempt('an increment', increment),
         await attempt('a deployment', () => deploy(round)),
+        await attempt('a redeployment', () => redeploy(round)),
       ]
       if (version !== undefined && round % 3 === 0) steps.push(await attempt('a removal', remove))
       return [...steps, await attempt('an increment', increment)]
@@ -87,6 +105,7 @@ export async function runtimeSubject(services: Services): Promise<Subject> {
       pid = services.runtimePid()
     },
     missing,
+    increment: () => attempt('an increment', increment),
   }
 }
 

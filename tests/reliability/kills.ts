@@ -1,0 +1,203 @@
+/**
+ * Daemons and their database are killed, frozen and cut off while callers count, move, deploy, redeploy, and make and revoke tokens.
+ * Whatever was acknowledged is there when they run again.
+ */
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { findPostgres, type PostgresServer, startPostgres } from '@selvedge/service-kit/testing'
+import { type FreezingProxy, startFreezingProxy } from '../harness/freezing-proxy.ts'
+import { startProgram } from '../harness/processes.ts'
+import { type Services, startServices } from '../harness/services.ts'
+import { identitySubject } from './subjects/identity.ts'
+import { runtimeSubject } from './subjects/runtime.ts'
+import type { Step, Subject } from './subjects/subject.ts'
+
+export interface KillOptions {
+  readonly rounds: number
+  /** Milliseconds for which something is frozen. */
+  readonly freezeMs: number
+  readonly say?: (text: string) => void
+}
+
+export interface Killed {
+  /** Rounds by what happened in them. */
+  readonly rounds: Readonly<Record<string, number>>
+  readonly acknowledged: number
+  readonly refused: number
+  readonly failures: readonly string[]
+}
+
+interface World {
+  /** What can happen to it. */
+  readonly blows: Readonly<Record<string, () => Promise<void>>>
+  readonly subjects: readonly Subject[]
+  /** Asked all the time, beside the work of the subjects. */
+  readonly callers: readonly (() => Promise<Step>)[]
+  stop(): Promise<void>
+}
+
+/** Milliseconds of load before something happens: up to so many. */
+const spreadMs = 1500
+/** Attempts until all works again, a quarter of a second apart. */
+const attempts = 160
+
+/** Not random between runs. */
+function createRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+export async function killUnderLoad({ rounds, freezeMs, say }: KillOptions): Promise<Killed> {
+  const world = await makeWorld(freezeMs)
+  const random = createRandom(20_261_122)
+  const counts: Record<string, number> = {}
+  const failures: string[] = []
+  const totals = { acknowledged: 0, refused: 0 }
+  const names = Object.keys(world.blows)
+  try {
+    for (let round = 1; round <= rounds; round++) {
+      const name = names[(round - 1) % names.length]!
+      counts[name] = (counts[name] ?? 0) + 1
+      const endLoad = beginLoad(world, round, totals)
+      await sleep(random() * spreadMs)
+      await world.blows[name]!()
+      await endLoad()
+      const found = [...(await recover(world, round)), ...(await missingIn(world))]
+      failures.push(...found.map((each) => `round ${round}, ${name}: ${each}`))
+      for (const each of found) say?.(`round ${round}, ${name}: ${each}`)
+    }
+  } finally {
+    await world.stop()
+  }
+  return { rounds: counts, ...totals, failures }
+}
+
+/** Gives the function that ends it, once what is under way is answered. */
+function beginLoad(
+  { subjects, callers }: World,
+  round: number,
+  totals: { acknowledged: number; refused: number },
+): () => Promise<void> {
+  let isOver = false
+  const keepOn = async (ask: () => Promise<readonly Step[]>) => {
+    while (!isOver) {
+      const steps = await ask()
+      const refused = steps.filter((step) => step.refused !== undefined).length
+      totals.refused += refused
+      totals.acknowledged += steps.length - refused
+      if (refused > 0) await sleep(20)
+    }
+  }
+  let pass = 0
+  const loops = [
+    ...subjects.map((subject) => keepOn(() => subject.work(round * 1000 + pass++))),
+    ...callers.map((call) => keepOn(async () => [await call()])),
+  ]
+  return async () => {
+    isOver = true
+    await Promise.all(loops)
+  }
+}
+
+async function recover({ subjects }: World, round: number): Promise<string[]> {
+  let refused: Step[] = []
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    const steps: Step[] = []
+    for (const subject of subjects) steps.push(...(await subject.work(round * 1000 + 900 + (attempt % 90))))
+    refused = steps.filter((step) => step.refused !== undefined)
+    if (refused.length === 0) return []
+    await sleep(250)
+  }
+  return refused.map(({ what, refused }) => `${what} is refused for good: ${refused}`)
+}
+
+const missingIn = async ({ subjects }: World): Promise<string[]> =>
+  (await Promise.all(subjects.map((subject) => subject.missing()))).flat()
+
+interface Database {
+  readonly postgres: PostgresServer
+  readonly proxy: FreezingProxy
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** Where PostgreSQL is installed, the identity service keeps its state there, behind a proxy that can freeze. */
+async function makeDatabase(): Promise<Database | undefined> {
+  if (!findPostgres()) return undefined
+  const postgres = await startPostgres()
+  const url = new URL(await postgres.createDatabase())
+  const proxy = await startFreezingProxy(Number(url.port))
+  url.port = String(proxy.port)
+  const keys = randomBytes(32).toString('base64url')
+  return { postgres, proxy, env: { SELVEDGE_IDENTITY_STORE: url.href, SELVEDGE_IDENTITY_KEYS: keys } }
+}
+
+async function makeWorld(freezeMs: number): Promise<World> {
+  const database = await makeDatabase()
+  const env = { ...database?.env }
+  const services = await startServices({ env })
+  const { stack } = services
+  const runtime = await runtimeSubject(services)
+  const shared = { ...env, SELVEDGE_STATE: stack.state }
+  const identity = await identitySubject(stack, { ...shared, SELVEDGE_DISCOVERY_URL: stack.discovery.url })
+  const discovery = keepDiscovery(services, shared)
+  const freeze = async (pid: number) => {
+    process.kill(pid, 'SIGSTOP')
+    await sleep(freezeMs)
+    process.kill(pid, 'SIGCONT')
+  }
+  return {
+    subjects: [runtime, identity],
+    callers: [runtime.increment, runtime.increment],
+    blows: {
+      'kill of the runtime': runtime.restart,
+      'kill of identity': identity.restart,
+      'kill of discovery': discovery.restart,
+      'kill of the stack': async () =>
+        void (await Promise.all([runtime.restart(), identity.restart(), discovery.restart()])),
+      'freeze of the runtime': () => freeze(services.runtimePid()),
+      'freeze of identity': () => freeze(identity.pid()),
+      ...(database && blowsOf(database, freezeMs)),
+    },
+    async stop() {
+      await identity.stop()
+      await discovery.stop()
+      await services.stop()
+      database?.proxy.stop()
+      await database?.postgres.stop()
+    },
+  }
+}
+
+function keepDiscovery({ stack }: Services, env: Readonly<Record<string, string>>) {
+  let program = stack.discovery
+  const { port } = new URL(stack.discovery.url)
+  return {
+    async restart() {
+      await program.stop('SIGKILL')
+      program = await startProgram('discovery', {
+        ...env,
+        SELVEDGE_DISCOVERY_PORT: port,
+        SELVEDGE_IDENTITY_URL: stack.identity.url,
+      })
+    },
+    stop: () => program.stop(),
+  }
+}
+
+const blowsOf = ({ postgres, proxy }: Database, freezeMs: number): World['blows'] => ({
+  'kill of PostgreSQL': () => postgres.restart('SIGKILL'),
+  'restart of PostgreSQL': () => postgres.restart('SIGINT'),
+  async 'freeze of PostgreSQL'() {
+    postgres.freeze()
+    await sleep(freezeMs)
+    postgres.thaw()
+  },
+  async 'cut from PostgreSQL'() {
+    proxy.freeze()
+    await sleep(freezeMs)
+    proxy.thaw()
+  },
+})
