@@ -58,6 +58,8 @@ function runJob({ id, statements }: Job): JobResult {
     database.exec('RELEASE job')
     return { id, rows: rows.map((each) => each.map((row) => ({ ...row }))) }
   } catch (cause) {
+    // A failure of the disk ends the whole transaction: every job of it has failed, and for this reason.
+    if (!database.isTransaction) throw cause
     database.exec('ROLLBACK TO job; RELEASE job')
     return failure(id, cause)
   }
