@@ -136,7 +136,7 @@ export async function startIdentity(
     revocations,
   })
   const deviceRequests = createDeviceRequests(store, clock, config['refresh.grace'], changes.epoch)
-  const limits = createLimits(clock, {
+  const limits = createLimits({
     address: config['limits.address'],
     client: config['limits.client'],
     account: config['limits.account'],

@@ -65,8 +65,8 @@ function readQuery<T extends z.ZodType>(type: T, given: unknown): z.infer<T> {
 /** `GET /v1/nodes` and `GET /v1/nodes/<id>/track`, for nodes. */
 export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void {
   const { clock, store, registry, tracks, sessions, silence } = parts
-  const asking = createLimiter(asks, clock)
-  const moving = createLimiter(moves, clock)
+  const asking = createLimiter(asks)
+  const moving = createLimiter(moves)
   const centres = new RecentMap<string, KnownLocation>(100_000)
 
   const stateOf = (heardAt: number) => (clock.now() - heardAt <= silence ? 'online' : 'offline')

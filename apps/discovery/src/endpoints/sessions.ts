@@ -32,7 +32,7 @@ export interface SessionsParts {
 export function addSessionsEndpoint(app: FastifyInstance, parts: SessionsParts): void {
   const { clock, store, registry, sessions, verifier, proof, limits } = parts
   // A proof takes two signatures to check, and anybody can send one.
-  const limiter = createLimiter({ burst: limits.address, perSecond: limits.address / 60 }, clock)
+  const limiter = createLimiter({ burst: limits.address, perSecond: limits.address / 60 })
   app.post(discoveryPaths.sessions, async (request, reply): Promise<SessionResponse> => {
     takeOrRefuse(limiter, limitKeyOf(addressOf(request.raw, limits.trustedProxies)), 'this address')
     const body = (request.body as string | undefined) ?? ''

@@ -75,8 +75,8 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { stop():
     recoveryCodes: createRecoveryCodes(store, clock),
     identityUrl: parts.issuer,
     developerLifetime: parts.lifetimes.developer,
-    codeTries: createLimiter(tries.code, clock),
-    tries: { person: createLimiter(tries.person, clock), address: createLimiter(tries.address, clock) },
+    codeTries: createLimiter(tries.code),
+    tries: { person: createLimiter(tries.person), address: createLimiter(tries.address) },
   }
   const handlers = {
     ...signInHandlers(shared),

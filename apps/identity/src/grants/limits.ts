@@ -1,4 +1,3 @@
-import type { Clock } from '@selvedge/service-kit/clock'
 import { createLimiter, limitKeyOf, type Rate, takeOrRefuse } from '@selvedge/service-kit/http'
 
 /**
@@ -15,16 +14,13 @@ export interface Limits {
 }
 
 /** @param perMinute requests a minute of one address, client or account, and node; each may come in one burst */
-export function createLimits(
-  clock: Clock,
-  perMinute: {
-    readonly address: number
-    readonly client: number
-    readonly account: number
-    readonly node: number
-  },
-): Limits {
-  const limiterOf = (count: number) => createLimiter(rateOf(count), clock)
+export function createLimits(perMinute: {
+  readonly address: number
+  readonly client: number
+  readonly account: number
+  readonly node: number
+}): Limits {
+  const limiterOf = (count: number) => createLimiter(rateOf(count))
   const addresses = limiterOf(perMinute.address)
   const clients = limiterOf(perMinute.client)
   const accounts = limiterOf(perMinute.account)

@@ -1,5 +1,4 @@
 import { OAuthError } from '@selvedge/protocol'
-import type { Clock } from '../clock/clock.ts'
 import { RecentMap } from '../tokens/recent-map.ts'
 
 /** Lets `burst` requests of one key through at once, and `perSecond` of them from then on. */
@@ -18,17 +17,21 @@ export interface Limiter {
 /** Most keys that are remembered; a stranger with many addresses must not fill the memory. */
 const remembered = 100_000
 
-/** A token bucket a key. It belongs to one process: of n replicas each allows as much. */
-export function createLimiter({ burst, perSecond }: Rate, clock: Clock): Limiter {
+/**
+ * A token bucket for each key. It belongs to one process: of n replicas each allows as much.
+ *
+ * @param now milliseconds since any moment, which only grow: the clock of the system jumps when it is set
+ */
+export function createLimiter({ burst, perSecond }: Rate, now = () => performance.now()): Limiter {
   const buckets = new RecentMap<string, { left: number; at: number }>(remembered)
   return {
     take(key) {
-      const now = clock.now()
+      const at = now()
       let bucket = buckets.get(key)
-      if (!bucket) buckets.set(key, (bucket = { left: burst, at: now }))
-      const earned = (Math.max(0, now - bucket.at) / 1000) * perSecond
+      if (!bucket) buckets.set(key, (bucket = { left: burst, at }))
+      const earned = ((at - bucket.at) / 1000) * perSecond
       bucket.left = Math.min(burst, bucket.left + earned)
-      bucket.at = now
+      bucket.at = at
       if (bucket.left < 1) return Math.max(1, Math.ceil((1 - bucket.left) / perSecond))
       bucket.left--
       return 0

@@ -33,7 +33,7 @@ export async function openClusterStore({ urls, silence, clock, log }: ClusterPar
   const primaries = open('master')
   await ready(primaries, urls)
   let replicas: Cluster | undefined
-  const read = createReader(primaries, () => (replicas ??= open('slave')), clock.now)
+  const read = createReader(primaries, () => (replicas ??= open('slave')))
   const writer = createWriter(primaries, silence)
 
   async function last(accountId: string, nodeIds: readonly string[]): Promise<(KnownLocation | undefined)[]> {

@@ -10,9 +10,13 @@ export type Read = <T>(command: (on: Cluster) => Promise<T>) => Promise<T>
 
 /**
  * @param replicas a connection that reads from replicas; made when it is needed for the first time
- * @param now milliseconds since any moment
+ * @param now milliseconds since any moment, which only grow
  */
-export function createReader(primaries: Cluster, replicas: () => Cluster, now: () => number): Read {
+export function createReader(
+  primaries: Cluster,
+  replicas: () => Cluster,
+  now: () => number = () => performance.now(),
+): Read {
   let waryUntil = Number.NEGATIVE_INFINITY
   return async (command) => {
     const asked = command(primaries)
