@@ -53,7 +53,13 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
     keepAlive: true,
     types: typeParsers,
   }
-  const timed = { ...settings, query_timeout: times.answer }
+  // The server ends what nobody waits for any more: it would hold its locks and its connection.
+  const timed = {
+    ...settings,
+    query_timeout: times.answer,
+    statement_timeout: times.answer,
+    idle_in_transaction_session_timeout: times.answer,
+  }
   const pool = new Pool({ ...timed, max: 10, pipeline: true } as PoolConfig)
   // Both report the end of a connection; without a listener it would be thrown.
   pool.on('error', () => undefined)

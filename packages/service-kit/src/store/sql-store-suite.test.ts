@@ -313,6 +313,16 @@ describe('postgres, behind a network that fails', needs('postgres'), () => {
   })
 })
 
+describe('postgres, whose client does not wait any more', () => {
+  it('ends the statement and the transaction itself', needs('postgres'), async () => {
+    const store = await openSql(await server.createDatabase(), migrations)
+    const limits = ['statement_timeout', 'idle_in_transaction_session_timeout']
+    const shown = await store.transaction(limits.map((name) => ({ sql: `SHOW ${name}`, values: [] })))
+    expect(shown.map(([row], at) => row![limits[at]!])).toEqual(['30s', '30s'])
+    await store.close()
+  })
+})
+
 describe('sqlite, whose thread ends', () => {
   it('rejects what is under way, opens the database again with the next call, and closes', async () => {
     const threads: Worker[] = []
