@@ -31,20 +31,24 @@ function show(
   terminal.note(lines.slice(0, -1).join('\n'))
 }
 
+/** Seconds between two polls, whatever the service wants: not all the time, and not never. */
+const pauses = { shortest: 1, longest: 60 }
+const within = (seconds: number) => Math.min(Math.max(seconds, pauses.shortest), pauses.longest)
+
 const wait = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000))
 
 /** Polls (RFC 8628 § 3.5) until the person has approved or refused. */
 async function poll(identity: Identity['client'], clientId: string, { device_code, interval }: Begun) {
-  let pause = interval
+  let pause = within(interval)
   for (;;) {
     await wait(pause)
     try {
       return await identity.redeemDevice({ clientId, deviceCode: device_code })
     } catch (cause) {
       const reason = isSelvedgeError(cause) ? cause.reason : undefined
-      if (reason === 'slow_down') pause += 5
+      if (reason === 'slow_down') pause = within(pause + 5)
       // A lost answer is asked for again; RFC 8628 § 3.5 wants it ever more slowly.
-      else if (reason === 'timeout' || reason === 'not_running') pause = Math.min(pause * 2, 60)
+      else if (reason === 'timeout' || reason === 'not_running') pause = within(pause * 2)
       else if (reason !== 'authorization_pending') throw cause
     }
   }
