@@ -2,8 +2,10 @@
 import { hash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
-import { gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { OAuthError } from '@selvedge/protocol'
+import { type Shared, shareResult } from '@selvedge/service-kit/share'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
 const types: Readonly<Record<string, string>> = {
@@ -38,10 +40,12 @@ const headers = {
 interface File {
   readonly type: string
   readonly body: Buffer
-  /** Made when it is asked for first: the start need not wait for it. */
-  zipped: Buffer | undefined
+  /** Made when it is asked for first, and not on the event loop. */
+  readonly zipped: Shared<Buffer>
   readonly etag: string
 }
+
+const compress = promisify(gzip)
 
 /** Views of the application: all of them are its one page. */
 const views = [
@@ -86,13 +90,13 @@ export function addPages(app: FastifyInstance, folder: string, site: () => URL):
   }
 }
 
-function send(file: File, asked: Record<string, unknown>, reply: FastifyReply) {
+async function send(file: File, asked: Record<string, unknown>, reply: FastifyReply) {
   reply.header('ETag', file.etag).header('Vary', 'Accept-Encoding')
   if (asked['if-none-match'] === file.etag) return reply.code(304).send()
   reply.type(file.type)
   if (!String(asked['accept-encoding'] ?? '').includes('gzip')) return reply.send(file.body)
-  file.zipped ??= gzipSync(file.body, { level: 9 })
-  return reply.header('Content-Encoding', 'gzip').send(file.zipped)
+  const zipped = await file.zipped()
+  return reply.header('Content-Encoding', 'gzip').send(zipped)
 }
 
 function readFiles(folder: string): Map<string, File> {
@@ -107,7 +111,7 @@ function readFiles(folder: string): Map<string, File> {
     files.set(`/${relative(folder, path).split(sep).join('/')}`, {
       type,
       body,
-      zipped: undefined,
+      zipped: shareResult(() => compress(body, { level: 9 })),
       etag,
     })
   }

@@ -1,4 +1,5 @@
-import { createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto'
+import { createPublicKey, generateKeyPair, randomUUID } from 'node:crypto'
+import { promisify } from 'node:util'
 import { type EdgeTokenResponse, identityPaths, OAuthError } from '@selvedge/protocol'
 import {
   accessProfile,
@@ -140,7 +141,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       known.removedAccount === removedAccount &&
       JSON.stringify(known.services) === JSON.stringify(services)
     if (same && now - known.lastSeenAt < lastSeenStep) return known
-    const hmac = known?.hmac.nodeKey === nodeKey ? known.hmac : agree(nodeId, stated, nodeKey)
+    const hmac = known?.hmac.nodeKey === nodeKey ? known.hmac : await agree(nodeId, stated, nodeKey)
     const node = {
       nodeId,
       name: stated.name,
@@ -215,9 +216,12 @@ const leftAt = ({ accountEpoch, accountAt }: Node) => ({
 
 const blocked = () => new OAuthError('access_denied', 'this node is blocked; ask the operator')
 
-/** The cloud's half of the secret: a key pair for this node alone, of which only the public key is kept. */
-function agree(nodeId: string, { hmac_key }: NodeStatement, nodeKey: string): Node['hmac'] {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+/** Any stranger may have one made: on the event loop it takes four times as long. */
+const makeKeyPair = promisify(generateKeyPair)
+
+/** The cloud's half of the secret: a key pair for this node alone, of which only the public key is stored. */
+async function agree(nodeId: string, { hmac_key }: NodeStatement, nodeKey: string): Promise<Node['hmac']> {
+  const { privateKey, publicKey } = await makeKeyPair('ec', { namedCurve: 'P-256' })
   const secret = agreeHmacSecret(privateKey, importNodeKey(hmac_key), nodeId)
   const cloudKey = JSON.stringify(publicJwk.parse(publicKey.export({ format: 'jwk' })))
   return { nodeKey, cloudKey, secret: secret.toString('base64url') }
