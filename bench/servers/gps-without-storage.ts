@@ -1,5 +1,5 @@
 /** The runtime's updateGps with its guards, its parameters and its token check, and nothing kept. */
-import { methods, readGpsSignal } from '@selvedge/protocol'
+import { type Methods, methods, readGpsSignal } from '@selvedge/protocol'
 import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import { accessProfile, edgeAudience } from '@selvedge/protocol/tokens'
 import { systemClock } from '@selvedge/service-kit/clock'
@@ -8,12 +8,15 @@ import { createRemoteIssuer, createTokenVerifier } from '@selvedge/service-kit/t
 
 const issuer = createRemoteIssuer({ issuer: process.argv[2]!, clock: systemClock, getJson })
 const verifier = createTokenVerifier({ issuers: () => [issuer], clock: systemClock, remembered: 1000 })
-const dispatcher = createDispatcher<CallContext>({
-  methods: [methods.updateGps],
+const dispatcher = createDispatcher<Pick<Methods, 'updateGps'>, { token: unknown }, CallContext>({
+  methods: { updateGps: methods.updateGps },
+  checks: {
+    token: (_, { edgeAccessToken }) =>
+      verifier.verify(edgeAccessToken as string, accessProfile, edgeAudience),
+  },
   handlers: {
-    updateGps: async (params) => {
-      await verifier.verify(params.edgeAccessToken as string, accessProfile, edgeAudience)
-      readGpsSignal(params as never, [])
+    updateGps: (params) => {
+      readGpsSignal(params, [])
       return { status: 'ok' }
     },
   },

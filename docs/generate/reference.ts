@@ -39,8 +39,9 @@ const openRpc = openRpcDocument(Object.values(methods), {
 }) as { methods: { name: string; result: { schema: object } }[] }
 
 function describeAccess({ access }: Method): string {
-  if (access.withoutApiKey) return 'Open to every program on the device.'
+  if (access.caller === 'anyone' && access.withoutApiKey) return 'Open to every program on the device.'
   const parts = ['Needs the API key where one is set.']
+  if (access.caller !== 'token') return parts.join(' ')
   if (access.token === 'node') parts.push('Needs an access token of this node.')
   if (access.token === 'associated')
     parts.push('Needs an access token of this node and of the associated account.')

@@ -26,7 +26,7 @@ export async function openApiKey(path: string): Promise<Admit> {
     )
   const expected = digest(key.trim())
   return ({ name, access }, { authorization }) => {
-    if (access.withoutApiKey) return
+    if (access.caller === 'anyone' && access.withoutApiKey) return
     const [, given] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? []
     if (given === undefined)
       throw new RpcError('api_key_invalid', `${name} needs the API key, and the call has none`)

@@ -1,14 +1,11 @@
-import { type Method, methods, withParamOrder } from '@selvedge/protocol'
+import { type Methods, methods, withParamOrder } from '@selvedge/protocol'
 import type { RuntimeConfig } from './config.ts'
 
 const latitudeFirst = ['edgeAccessToken', 'latitude', 'longitude', 'speed', 'bearing']
 
 /** The methods of the contract, in the positional order that the configuration asks for. Everything derives from this list. */
-export function methodTable(config: RuntimeConfig): {
-  readonly all: readonly Method[]
-  readonly updateGps: Method
-} {
+export function methodTable(config: RuntimeConfig): Methods {
   const isSwapped = config['gps.positionalOrder'] === 'latitude-first'
   const updateGps = isSwapped ? withParamOrder(methods.updateGps, latitudeFirst) : methods.updateGps
-  return { all: Object.values({ ...methods, updateGps }), updateGps }
+  return { ...methods, updateGps }
 }

@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createDiscoveryClient, createIdentityClient } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
+import type { Methods } from '@selvedge/protocol'
 import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import { type CallContext, createLoadShedder, shedCalls } from '@selvedge/service-kit/http'
 import type { Alarms, Service } from '@selvedge/service-kit/lifecycle'
@@ -22,7 +23,7 @@ import type { Containers } from './containers/containers.ts'
 import { createGps } from './gps/gps.ts'
 import { createPublisher } from './gps/publisher.ts'
 import { followReceiver } from './gps/receiver.ts'
-import { createHandlers } from './handlers.ts'
+import { createHandlers, type RuntimeCallers } from './handlers.ts'
 import { createHmac } from './hmac/hmac.ts'
 import { limits } from './limits.ts'
 import { createLinkLocal } from './link-local/start.ts'
@@ -237,7 +238,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     order: table.updateGps.params.map((each) => each.name),
     limits: { maxError: config['gps.maxError'], maxInterval: config['gps.maxInterval'] * 1000 },
   })
-  const documentFor = createOpenRpcDocuments(table.all)
+  const documentFor = createOpenRpcDocuments(Object.values(table))
   const shedder = createLoadShedder()
   const handlers = createHandlers({
     getMe: createGetMe({
@@ -246,7 +247,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
       identity,
       discovery,
       notices: notices.list,
-      supports: table.all.map((each) => each.name),
+      supports: Object.keys(table),
       revocations: revocations.status,
     }),
     tokens,
@@ -258,11 +259,19 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     images,
     containers,
     describeEngines: services.describeEngines,
-    authorize,
     document: () => documentFor(own.url).value,
   })
-  const dispatcher = createDispatcher<CallContext>({
-    ...shedCalls<CallContext>(shedder, { methods: table.all, handlers, ...(admit && { admit }) }),
+  const dispatcher = createDispatcher<Methods, RuntimeCallers, CallContext>({
+    ...shedCalls<Methods, RuntimeCallers, CallContext>(shedder, {
+      methods: table,
+      handlers,
+      ...(admit && { admit }),
+    }),
+    checks: {
+      anyone: () => undefined,
+      token: ({ name, access }, { edgeAccessToken }, context) =>
+        authorize(edgeAccessToken as string, access, context, name),
+    },
     mirror: config['compat.flatGetMe'],
     limits,
     explain: storageRefusal,

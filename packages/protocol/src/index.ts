@@ -21,7 +21,9 @@ export {
   type Method,
   type Param,
   type ParamsOf,
+  type PersonAccess,
   type ResultOf,
+  type TokenAccess,
   withParamOrder,
 } from './methods/method.ts'
 export { type NodeOptions, nodeOptions, nodesResult, type TrackOptions } from './methods/nodes.ts'

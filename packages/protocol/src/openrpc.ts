@@ -25,10 +25,12 @@ const tokenReasons: readonly Reason[] = [
 /** Every reason that a method can fail with: its own, and those that follow from the access it asks for. */
 export function reasonsOf({ reasons, access }: Method): readonly Reason[] {
   const all: Reason[] = [...reasons]
-  if (!access.withoutApiKey) all.push('api_key_invalid')
-  if (access.token) all.push(...tokenReasons)
-  if (access.scope) all.push('insufficient_scope')
-  if (access.token === 'associated') all.push('not_associated', 'wrong_account')
+  if (access.caller !== 'anyone' || !access.withoutApiKey) all.push('api_key_invalid')
+  if (access.caller === 'token') {
+    all.push(...tokenReasons)
+    if (access.scope) all.push('insufficient_scope')
+    if (access.token === 'associated') all.push('not_associated', 'wrong_account')
+  }
   return [...all, ...commonReasons]
 }
 

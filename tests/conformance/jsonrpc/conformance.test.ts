@@ -22,8 +22,9 @@ async function check(url: string, vector: Vector): Promise<void> {
 }
 
 describe("the specification's own examples", () => {
-  const dispatcher = createDispatcher<CallContext>({
+  const dispatcher = createDispatcher<typeof exampleMethods, { anyone: undefined }, CallContext>({
     methods: exampleMethods,
+    checks: { anyone: () => undefined },
     handlers: exampleHandlers,
     mirror: false,
     limits: { depth: 32, batch: 100 },

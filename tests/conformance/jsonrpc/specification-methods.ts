@@ -9,17 +9,17 @@ const declare = (name: string, params: readonly string[]): Method => ({
   params: params.map(number),
   result: z.unknown(),
   reasons: [],
-  access: {},
+  access: { caller: 'anyone' },
 })
 
-export const exampleMethods: readonly Method[] = [
-  declare('subtract', ['minuend', 'subtrahend']),
-  declare('sum', ['a', 'b', 'c']),
-  declare('update', ['a', 'b', 'c', 'd', 'e']),
-  declare('notify_hello', ['a']),
-  declare('notify_sum', ['a', 'b', 'c']),
-  declare('get_data', []),
-]
+export const exampleMethods = {
+  subtract: declare('subtract', ['minuend', 'subtrahend']),
+  sum: declare('sum', ['a', 'b', 'c']),
+  update: declare('update', ['a', 'b', 'c', 'd', 'e']),
+  notify_hello: declare('notify_hello', ['a']),
+  notify_sum: declare('notify_sum', ['a', 'b', 'c']),
+  get_data: declare('get_data', []),
+}
 
 type Numbers = Record<string, number>
 

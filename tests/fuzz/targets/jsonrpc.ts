@@ -1,4 +1,4 @@
-import { methods, RpcError } from '@selvedge/protocol'
+import { type Method, methods, RpcError } from '@selvedge/protocol'
 import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import { mutateJson } from '../engine/mutate-json.ts'
 import { expectThat, type Target } from '../engine/target.ts'
@@ -31,10 +31,11 @@ export const jsonrpc: Target = {
   mutators: [mutateJson],
   words: Object.keys(methods).map((name) => JSON.stringify(name)),
   open: () => {
-    const all = Object.values(methods)
-    const dispatcher = createDispatcher({
-      methods: all,
-      handlers: Object.fromEntries(all.map(({ name }) => [name, (params: unknown) => params])),
+    const handlers = Object.keys(methods).map((name) => [name, (params: object) => params] as const)
+    const dispatcher = createDispatcher<Record<string, Method>, { anyone: unknown; token: unknown }, object>({
+      methods,
+      handlers: Object.fromEntries(handlers),
+      checks: { anyone: () => undefined, token: () => undefined },
       onInternalError: (method, cause) => {
         throw new Error(`internal error in ${method}`, { cause })
       },

@@ -1,6 +1,6 @@
 import { RpcError } from '@selvedge/protocol'
-import { type AdminInput, type AdminMethodName, adminMethods } from '@selvedge/protocol/admin'
-import type { Handler } from '@selvedge/protocol/jsonrpc'
+import type { AdminMethods } from '@selvedge/protocol/admin'
+import type { HandlersOf } from '@selvedge/protocol/jsonrpc'
 import { usualScopes } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime, seconds } from '@selvedge/service-kit/clock'
 import type { CallContext } from '@selvedge/service-kit/http'
@@ -35,10 +35,13 @@ export interface AdminParts {
 /** Seconds for which a link of the operator is good. */
 const linkLife = 86_400
 
-export const adminMethodList = Object.values(adminMethods)
+/** What handlers know their callers as: whoever can open the socket. */
+export interface AdminCallers {
+  readonly operator: undefined
+}
 
 /** One handler a method of the operator's API. Whoever may open the socket may call them. */
-export function createAdminHandlers(parts: AdminParts): Record<AdminMethodName, Handler<CallContext>> {
+export function createAdminHandlers(parts: AdminParts): HandlersOf<AdminMethods, AdminCallers, CallContext> {
   const { accounts, projects, developerTokens, nodes, codes, keys, people, clock } = parts
 
   /** What the operator does stands in the log of the account that it is done to. */
@@ -54,7 +57,7 @@ export function createAdminHandlers(parts: AdminParts): Record<AdminMethodName, 
     throw new RpcError('conflict', detail, { hint: 'Name the account with --email.' })
   }
 
-  const handlers: { [Name in AdminMethodName]: (params: AdminInput<Name>) => unknown } = {
+  return {
     'account.create': async ({ email }) => ({ accountId: (await accounts.create(email)).accountId }),
     'account.list': () => accounts.list(),
     'account.link': async ({ email }) => {
@@ -125,5 +128,4 @@ export function createAdminHandlers(parts: AdminParts): Record<AdminMethodName, 
       return keys.list()
     },
   }
-  return handlers as unknown as Record<AdminMethodName, Handler<CallContext>>
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import { type AdminMethods, adminMethods } from '@selvedge/protocol/admin'
 import { createDispatcher } from '@selvedge/protocol/jsonrpc'
-import { createRpcListener, type Listening, listenUnix } from '@selvedge/service-kit/http'
+import { type CallContext, createRpcListener, type Listening, listenUnix } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
 import { storageRefusal } from '@selvedge/service-kit/store'
-import { adminMethodList, type createAdminHandlers } from './handlers.ts'
+import type { AdminCallers, createAdminHandlers } from './handlers.ts'
 
 /** The operator's socket: whoever may open it is the operator, so only the owner of the state folder may. */
 export function openAdmin(
@@ -11,9 +12,10 @@ export function openAdmin(
   handlers: ReturnType<typeof createAdminHandlers>,
   log: Log,
 ): Promise<Listening> {
-  const dispatcher = createDispatcher({
-    methods: adminMethodList,
+  const dispatcher = createDispatcher<AdminMethods, AdminCallers, CallContext>({
+    methods: adminMethods,
     handlers,
+    checks: { operator: () => undefined },
     mirror: false,
     limits: { depth: 32, batch: 100 },
     explain: storageRefusal,

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { identityPaths, OAuthError } from '@selvedge/protocol'
-import { consoleMethods } from '@selvedge/protocol/console'
-import { createDispatcher, type Handler } from '@selvedge/protocol/jsonrpc'
+import { type ConsoleMethods, consoleMethods } from '@selvedge/protocol/console'
+import { createDispatcher, type HandlersOf } from '@selvedge/protocol/jsonrpc'
 import { escapeControls } from '@selvedge/protocol/redaction'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { addressOf, createGuard, readGuardedHeaders } from '@selvedge/service-kit/http'
@@ -11,14 +11,14 @@ import { storageRefusal } from '@selvedge/service-kit/store'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Audit } from '../audit/audit.ts'
 import type { People } from '../registry/people.ts'
-import { admit, type ConsoleContext, type Viewer } from './context.ts'
+import { type ConsoleCallers, type ConsoleContext, checkPerson, type Viewer } from './context.ts'
 import { createSessionCookie, type SessionCookie } from './cookie.ts'
 import type { Events } from './events.ts'
 import type { Places } from './places.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface ConsoleApiParts {
-  readonly handlers: Readonly<Record<string, Handler<ConsoleContext>>>
+  readonly handlers: HandlersOf<ConsoleMethods, ConsoleCallers, ConsoleContext>
   readonly people: People
   readonly sessions: Sessions
   readonly events: Events
@@ -37,10 +37,13 @@ export interface ConsoleApiParts {
  */
 export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): void {
   const { people, sessions, audit, clock, log, site } = parts
-  const dispatcher = createDispatcher<ConsoleContext>({
-    methods: Object.values(consoleMethods),
+  const dispatcher = createDispatcher<ConsoleMethods, ConsoleCallers, ConsoleContext>({
+    methods: consoleMethods,
     handlers: parts.handlers,
-    admit: (method, context) => admit(method.access, context, clock),
+    checks: {
+      anyone: () => undefined,
+      person: ({ access }, _params, context) => checkPerson(access, context, clock),
+    },
     mirror: false,
     limits: { depth: 32, batch: 1 },
     explain: storageRefusal,

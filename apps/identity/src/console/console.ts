@@ -1,5 +1,4 @@
 /** The console: pages for people, and the API behind them. This is where its parts meet. */
-import type { Handler } from '@selvedge/protocol/jsonrpc'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { createLimiter } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
@@ -17,7 +16,6 @@ import type { People } from '../registry/people.ts'
 import type { Projects } from '../registry/projects.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import { addConsoleApi } from './api.ts'
-import type { ConsoleContext } from './context.ts'
 import { createEvents } from './events.ts'
 import { accountHandlers } from './handlers/account.ts'
 import { deviceHandlers } from './handlers/devices.ts'
@@ -85,7 +83,7 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { stop():
     ...projectHandlers(shared),
     ...tokenHandlers(shared),
     ...deviceHandlers(shared),
-  } as unknown as Record<string, Handler<ConsoleContext>>
+  }
   const events = createEvents({ nodes, places, clock })
   addConsoleApi(app, { ...parts, handlers, sessions, events, site })
   addPages(app, parts.pages, site)

@@ -1,4 +1,6 @@
-import { type Access, RpcError } from '@selvedge/protocol'
+import { type PersonAccess, RpcError } from '@selvedge/protocol'
+import type { ConsoleMethods } from '@selvedge/protocol/console'
+import type { HandlersOf } from '@selvedge/protocol/jsonrpc'
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { AuditEntry } from '../audit/audit.ts'
 import type { Membership, Person } from '../registry/people.ts'
@@ -23,35 +25,43 @@ export interface ConsoleContext {
   retryAfter?: number
 }
 
+/** What handlers know their callers as. */
+export interface ConsoleCallers {
+  readonly anyone: undefined
+  readonly person: Viewer
+}
+
+/** Handlers of a part of the console's API; together they have to be all of it. */
+export type ConsoleHandlers = Partial<HandlersOf<ConsoleMethods, ConsoleCallers, ConsoleContext>>
+
 /** Milliseconds for which a sign-in counts as recent. */
 const recent = 600_000
 
-/** @throws RpcError where the caller lacks what the method asks for */
-export function admit({ session, role }: Access, { viewer }: ConsoleContext, clock: Clock): void {
-  if (session === undefined) return
-  const { session: own, membership } = viewerOf({ viewer })
+/** @returns who calls. @throws RpcError `signed_out`, `forbidden` or `step_up_required` */
+export function checkPerson(
+  { session, role }: PersonAccess,
+  { viewer }: ConsoleContext,
+  clock: Clock,
+): Viewer {
+  if (!viewer) throw new RpcError('signed_out', 'you are not signed in')
+  const { session: own, membership } = viewer
   if (role === 'owner' && membership.role !== 'owner')
     throw new RpcError('forbidden', `this is for owners of the account; you are a ${membership.role}`)
   if (session === 'recent' && clock.now() - own.authTime > recent)
     throw new RpcError('step_up_required', 'your sign-in is older than ten minutes')
-}
-
-/** @throws RpcError `signed_out` */
-export function viewerOf({ viewer }: Pick<ConsoleContext, 'viewer'>): Viewer {
-  if (!viewer) throw new RpcError('signed_out', 'you are not signed in')
   return viewer
 }
 
 /** An entry of the audit log by somebody who is signed in. */
 export function auditOf(
-  context: ConsoleContext,
+  { person, membership }: Viewer,
+  { address }: ConsoleContext,
   action: string,
   subject = '',
   more: Partial<Pick<AuditEntry, 'detail' | 'outcome'>> = {},
 ): AuditEntry {
-  const { person, membership } = viewerOf(context)
   const { accountId } = membership
-  return { accountId, actor: person.email, action, subject, address: context.address, outcome: 'ok', ...more }
+  return { accountId, actor: person.email, action, subject, address, outcome: 'ok', ...more }
 }
 
 export const done = { done: true } as const

@@ -1,4 +1,4 @@
-import { RpcError, readSettings } from '@selvedge/protocol'
+import { RpcError, readSettings, type TokenAccess } from '@selvedge/protocol'
 import { TokenError } from '@selvedge/protocol/tokens'
 import type { Route } from '../containers/containers.ts'
 import type { Authorize } from '../tokens/authorize.ts'
@@ -29,6 +29,9 @@ export type Admit = (
   request: ProvenRequest,
 ) => Caller | undefined | Promise<Caller>
 
+/** What a request to a service needs, unless its settings open it. */
+const callService: TokenAccess = { caller: 'token', token: 'associated' }
+
 export function createAdmit(authorize: Authorize, identity: ServiceIdentity): Admit {
   const accessOf = new WeakMap<object, 'account' | 'client' | 'public'>()
   const settingOf = ({ env }: Route['container']) => {
@@ -48,7 +51,7 @@ export function createAdmit(authorize: Authorize, identity: ServiceIdentity): Ad
   ): Promise<Caller> {
     const caller = identity.isOwn(token)
       ? fromService(await verified(() => identity.verify(token, id)))
-      : fromToken(await authorize(token, { token: 'associated' }, request, `the service ${id}`))
+      : fromToken(await authorize(token, callService, request, `the service ${id}`))
     if (caller.account !== container.accountId)
       throw new RpcError('wrong_account', `the service ${id} is of another account than the token`)
     if (ownProjectOnly && caller.client !== container.clientId)

@@ -29,50 +29,88 @@ const defaultTail = 100
 export function mcmRoutes({ images, containers, clock }: McmParts): Routes {
   const { images: imagesPath, uploads, containers: containersPath } = mcmPaths
   const table: Routes['table'] = {
-    [`GET ${imagesPath}`]: async ({ owner }) => ({ data: images.list(owner) }),
-    [`POST ${imagesPath}`]: async ({ owner, request }) => {
-      allowLargeBody(request)
-      return receiveImage(request, {
-        archive: (content, length) => images.receive(owner, content, length),
-        source: (source) => images.deploy(owner, source),
-      })
+    [`GET ${imagesPath}`]: {
+      as: methods.getImages,
+      handle: async ({ owner }) => ({ data: images.list(owner) }),
     },
-    [`GET ${imagesPath}/{id}`]: async ({ owner, id }) => {
-      const image = images.list(owner).find((each) => each.id === id)
-      if (!image) throw new RpcError('not_found', `there is no image ${JSON.stringify(id)}`)
-      return image
+    [`POST ${imagesPath}`]: {
+      as: methods.deployImage,
+      handle: async ({ owner, request }) => {
+        allowLargeBody(request)
+        return receiveImage(request, {
+          archive: (content, length) => images.receive(owner, content, length),
+          source: (source) => images.deploy(owner, source),
+        })
+      },
     },
-    [`DELETE ${imagesPath}/{id}`]: ({ owner, id }) => images.remove(owner, id),
-    [`POST ${uploads}`]: async ({ request }) => {
-      allowLargeBody(request)
-      return images.upload(uploadOf(request), Number(request.headers['content-length'] ?? 0))
+    [`GET ${imagesPath}/{id}`]: {
+      as: methods.getImages,
+      handle: async ({ owner, id }) => {
+        const image = images.list(owner).find((each) => each.id === id)
+        if (!image) throw new RpcError('not_found', `there is no image ${JSON.stringify(id)}`)
+        return image
+      },
     },
-    [`GET ${containersPath}`]: async ({ owner }) => ({ data: await containers.list(owner) }),
-    [`POST ${containersPath}`]: async ({ owner, request }) =>
-      containers.deploy(owner, await readSpec(request)),
-    [`GET ${containersPath}/{id}`]: ({ owner, id }) => containers.get(owner, id),
-    [`DELETE ${containersPath}/{id}`]: ({ owner, id }) => containers.remove(owner, id),
-    [`POST ${containersPath}/{id}/start`]: ({ owner, id }) => containers.start(owner, id),
-    [`POST ${containersPath}/{id}/stop`]: ({ owner, id }) => containers.stop(owner, id),
-    [`GET ${containersPath}/{id}/logs`]: async ({ owner, id, query, response, authorizeAgain }) => {
-      const log = containers.logs(owner, id)
-      const since = query.get('since')
-      const lines = log.tail(
-        Number(query.get('tail') ?? defaultTail) || defaultTail,
-        since === null ? 0 : Date.parse(since) || 0,
-      )
-      if (query.get('follow') !== 'true') return { lines }
-      const mayRead = async () => {
-        // A container that was removed, and deployed anew under its name, has another log.
-        if (containers.logs(await authorizeAgain(), id) !== log)
-          throw new RpcError('not_found', 'it was removed')
-      }
-      followLog(response, { log, lines, now: () => isoTime(clock.now()), mayRead })
-      return undefined
+    [`DELETE ${imagesPath}/{id}`]: {
+      as: methods.removeImage,
+      handle: ({ owner, id }) => images.remove(owner, id),
     },
-    [`GET ${containersPath}/{id}/history`]: async ({ owner, id }) => containers.history(owner, id),
+    [`POST ${uploads}`]: {
+      as: methods.deployImage,
+      handle: async ({ request }) => {
+        allowLargeBody(request)
+        return images.upload(uploadOf(request), Number(request.headers['content-length'] ?? 0))
+      },
+    },
+    [`GET ${containersPath}`]: {
+      as: methods.getContainers,
+      handle: async ({ owner }) => ({ data: await containers.list(owner) }),
+    },
+    [`POST ${containersPath}`]: {
+      as: methods.deployContainer,
+      handle: async ({ owner, request }) => containers.deploy(owner, await readSpec(request)),
+    },
+    [`GET ${containersPath}/{id}`]: {
+      as: methods.getContainers,
+      handle: ({ owner, id }) => containers.get(owner, id),
+    },
+    [`DELETE ${containersPath}/{id}`]: {
+      as: methods.removeContainer,
+      handle: ({ owner, id }) => containers.remove(owner, id),
+    },
+    [`POST ${containersPath}/{id}/start`]: {
+      as: methods.startContainer,
+      handle: ({ owner, id }) => containers.start(owner, id),
+    },
+    [`POST ${containersPath}/{id}/stop`]: {
+      as: methods.stopContainer,
+      handle: ({ owner, id }) => containers.stop(owner, id),
+    },
+    [`GET ${containersPath}/{id}/logs`]: {
+      as: methods.getContainerLogs,
+      handle: async ({ owner, id, query, response, authorizeAgain }) => {
+        const log = containers.logs(owner, id)
+        const since = query.get('since')
+        const lines = log.tail(
+          Number(query.get('tail') ?? defaultTail) || defaultTail,
+          since === null ? 0 : Date.parse(since) || 0,
+        )
+        if (query.get('follow') !== 'true') return { lines }
+        const mayRead = async () => {
+          // A container that was removed, and deployed anew under its name, has another log.
+          if (containers.logs(await authorizeAgain(), id) !== log)
+            throw new RpcError('not_found', 'it was removed')
+        }
+        followLog(response, { log, lines, now: () => isoTime(clock.now()), mayRead })
+        return undefined
+      },
+    },
+    [`GET ${containersPath}/{id}/history`]: {
+      as: methods.getContainerHistory,
+      handle: async ({ owner, id }) => containers.history(owner, id),
+    },
   }
-  return { prefix: mcmPaths.prefix, access: methods.getImages.access, table }
+  return { prefix: mcmPaths.prefix, table }
 }
 
 /** @throws RpcError `limit_exceeded` | `invalid_params` */

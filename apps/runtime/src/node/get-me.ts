@@ -62,7 +62,7 @@ export function createGetMe({
     | undefined
 
   /** Other machines come over TLS: where a device gets its tokens from is nothing for them. */
-  return (_: unknown, { overTls }: { readonly overTls?: boolean }): object => {
+  return ({ overTls }: { readonly overTls?: boolean }): object => {
     const now = clock.now()
     const time = clock.state()
     const links = [identity.link.status(), discovery.link.status(), revocations()] as const

@@ -5,17 +5,19 @@ import type { Nodes } from './nodes.ts'
 /** `GET /mds/v1/nodes?clusters=…`, the REST twin of getNodes. */
 export const nodesRoutes = (nodes: Nodes): Routes => ({
   prefix: '/mds/v1',
-  access: methods.getNodes.access,
   table: {
-    'GET /mds/v1/nodes': async ({ query }) => {
-      const cluster = query.get('clusters') ?? ''
-      if (!(clusters as readonly string[]).includes(cluster)) {
-        throw new RpcError(
-          'invalid_params',
-          `the parameter "clusters" is ${JSON.stringify(cluster)}; expected one of ${clusters.join(', ')}`,
-        )
-      }
-      return nodes.list(cluster as Cluster, readOptions(query))
+    'GET /mds/v1/nodes': {
+      as: methods.getNodes,
+      handle: async ({ query }) => {
+        const cluster = query.get('clusters') ?? ''
+        if (!(clusters as readonly string[]).includes(cluster)) {
+          throw new RpcError(
+            'invalid_params',
+            `the parameter "clusters" is ${JSON.stringify(cluster)}; expected one of ${clusters.join(', ')}`,
+          )
+        }
+        return nodes.list(cluster as Cluster, readOptions(query))
+      },
     },
   },
 })

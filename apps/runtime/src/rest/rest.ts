@@ -1,6 +1,6 @@
 /** The REST twins of methods: a bearer token, a table of routes, and refusals as JSON. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Access, RpcError } from '@selvedge/protocol'
+import { type Method, RpcError, type TokenAccess } from '@selvedge/protocol'
 import type { AccessClaims } from '@selvedge/protocol/tokens'
 import { sendJson } from '@selvedge/service-kit/http'
 import { safely } from '@selvedge/service-kit/safely'
@@ -15,6 +15,9 @@ export interface RestParts {
   readonly onInternalError: (cause: unknown) => string
 }
 
+/** A method whose callers show a token. */
+export type TokenMethod = Method<string, Method['params'], Method['result'], TokenAccess>
+
 type Handle = (call: {
   readonly owner: AccessClaims
   readonly id: string
@@ -25,12 +28,18 @@ type Handle = (call: {
   readonly response: ServerResponse
 }) => Promise<unknown>
 
-/** What is below one prefix, and what its callers must show. */
+/** What is below one prefix. */
 export interface Routes {
   readonly prefix: string
-  readonly access: Access
-  /** Method and path, with `{id}` for the id of a thing. What a handler gives is the answer; undefined where it has answered. */
-  readonly table: Readonly<Record<string, Handle>>
+  /** By HTTP method and path, with `{id}` for the id of a thing. */
+  readonly table: Readonly<Record<string, Route>>
+}
+
+export interface Route {
+  /** The method whose twin it is, or whose access it needs: the caller is checked by its declaration. */
+  readonly as: TokenMethod
+  /** What it gives is the answer; undefined where it has answered. */
+  readonly handle: Handle
 }
 
 /** Gives false where the path is not of this API. */
@@ -38,10 +47,16 @@ export type Rest = (request: IncomingMessage, response: ServerResponse) => boole
 
 export function createRest(parts: RestParts, all: readonly Routes[]): Rest {
   const prefixes = all.map(({ prefix }) => `${prefix}/`)
-  const patterns = all.flatMap(({ access, table }) =>
-    Object.entries(table).map(([key, handle]) => {
+  const patterns = all.flatMap(({ table }) =>
+    Object.entries(table).map(([key, { as, handle }]) => {
       const [method = '', path = ''] = key.split(' ')
-      return { key, access, handle, method, path: new RegExp(`^${path.replace('{id}', '([^/]+)')}$`) }
+      return {
+        key,
+        access: as.access,
+        handle,
+        method,
+        path: new RegExp(`^${path.replace('{id}', '([^/]+)')}$`),
+      }
     }),
   )
 

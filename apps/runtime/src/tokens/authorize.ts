@@ -1,4 +1,4 @@
-import { type Access, RpcError } from '@selvedge/protocol'
+import { RpcError, type TokenAccess } from '@selvedge/protocol'
 import {
   type AccessClaims,
   accessProfile,
@@ -20,7 +20,7 @@ import type { Revocations } from './revocations.ts'
  */
 export type Authorize = (
   token: string,
-  access: Access,
+  access: TokenAccess,
   request: ProvenRequest,
   use: string,
 ) => Promise<AccessClaims>

@@ -60,7 +60,7 @@ export const adminMethods = {
     params: [email],
     result: z.object({ accountId: z.string() }),
     reasons: ['already_exists'],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'account.list': method({
     name: 'account.list',
@@ -68,7 +68,7 @@ export const adminMethods = {
     params: [],
     result: z.array(account),
     reasons: [],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'account.link': method({
     name: 'account.link',
@@ -77,7 +77,7 @@ export const adminMethods = {
     params: [email],
     result: z.object({ link: z.string(), expiresAt: isoTime }),
     reasons: ['not_found'],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'account.revoke': method({
     name: 'account.revoke',
@@ -85,7 +85,7 @@ export const adminMethods = {
     params: [email],
     result: z.object({ accountId: z.string() }),
     reasons: ['not_found'],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'project.create': method({
     name: 'project.create',
@@ -108,7 +108,7 @@ export const adminMethods = {
     ],
     result: z.object({ clientId: z.string() }),
     reasons: ['not_found', 'conflict'],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'project.list': method({
     name: 'project.list',
@@ -116,7 +116,7 @@ export const adminMethods = {
     params: [],
     result: z.array(project),
     reasons: [],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'project.disable': method({
     name: 'project.disable',
@@ -124,7 +124,7 @@ export const adminMethods = {
     params: [clientId],
     result: z.object({ clientId: z.string() }),
     reasons: ['not_found'],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'token.developer.create': method({
     name: 'token.developer.create',
@@ -141,7 +141,7 @@ export const adminMethods = {
     ],
     result: z.object({ idToken: z.string(), jti: z.string(), expiresAt: isoTime }),
     reasons: ['not_found', 'conflict'],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'token.developer.list': method({
     name: 'token.developer.list',
@@ -149,7 +149,7 @@ export const adminMethods = {
     params: [],
     result: z.array(developerToken),
     reasons: [],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'token.developer.revoke': method({
     name: 'token.developer.revoke',
@@ -157,7 +157,7 @@ export const adminMethods = {
     params: [tokenId],
     result: z.object({ jti: z.string(), revokedAt: isoTime }),
     reasons: ['not_found'],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'node.list': method({
     name: 'node.list',
@@ -165,7 +165,7 @@ export const adminMethods = {
     params: [],
     result: z.array(node),
     reasons: [],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'node.block': method({
     name: 'node.block',
@@ -173,7 +173,7 @@ export const adminMethods = {
     params: [nodeId],
     result: node,
     reasons: ['not_found'],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'node.unblock': method({
     name: 'node.unblock',
@@ -181,7 +181,7 @@ export const adminMethods = {
     params: [nodeId],
     result: node,
     reasons: ['not_found'],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'enrolment.create': method({
     name: 'enrolment.create',
@@ -189,7 +189,7 @@ export const adminMethods = {
     params: [],
     result: z.object({ code: z.string(), expiresAt: isoTime }),
     reasons: [],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'keys.list': method({
     name: 'keys.list',
@@ -197,7 +197,7 @@ export const adminMethods = {
     params: [],
     result: z.array(signingKey),
     reasons: [],
-    access: {},
+    access: { caller: 'operator' },
   }),
   'keys.rotate': method({
     name: 'keys.rotate',
@@ -205,7 +205,7 @@ export const adminMethods = {
     params: [],
     result: z.array(signingKey),
     reasons: [],
-    access: {},
+    access: { caller: 'operator' },
   }),
 } as const
 

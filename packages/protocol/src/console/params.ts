@@ -10,7 +10,7 @@ export const clientId = id('clientId', 'Client ID of the project.')
 export const done = z.object({ done: z.literal(true) })
 
 /** What a method asks of its caller. */
-export const any = { session: 'any' } as const
-export const recent = { session: 'recent' } as const
-export const owner = { session: 'any', role: 'owner' } as const
-export const recentOwner = { session: 'recent', role: 'owner' } as const
+export const any = { caller: 'person', session: 'any' } as const
+export const recent = { caller: 'person', session: 'recent' } as const
+export const owner = { caller: 'person', session: 'any', role: 'owner' } as const
+export const recentOwner = { caller: 'person', session: 'recent', role: 'owner' } as const

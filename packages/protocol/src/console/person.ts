@@ -42,7 +42,7 @@ export const personMethods = {
       identityUrl: z.string(),
     }),
     reasons: [],
-    access: {},
+    access: { caller: 'anyone' },
   }),
   'session.end': method({
     name: 'session.end',
@@ -50,7 +50,7 @@ export const personMethods = {
     params: [],
     result: done,
     reasons: [],
-    access: {},
+    access: { caller: 'anyone' },
   }),
   'session.list': method({
     name: 'session.list',
@@ -82,7 +82,7 @@ export const personMethods = {
     params: [],
     result: options,
     reasons: [],
-    access: {},
+    access: { caller: 'anyone' },
   }),
   'sign_in.passkey.finish': method({
     name: 'sign_in.passkey.finish',
@@ -90,7 +90,7 @@ export const personMethods = {
     params: [challenge, credential],
     result: done,
     reasons: ['credentials_invalid'],
-    access: {},
+    access: { caller: 'anyone' },
   }),
   'sign_in.password': method({
     name: 'sign_in.password',
@@ -98,7 +98,7 @@ export const personMethods = {
     params: [email, password],
     result: done,
     reasons: ['credentials_invalid', 'busy'],
-    access: {},
+    access: { caller: 'anyone' },
   }),
   'sign_in.recovery': method({
     name: 'sign_in.recovery',
@@ -106,7 +106,7 @@ export const personMethods = {
     params: [email, text('code', 64, 'Recovery code.')],
     result: done,
     reasons: ['credentials_invalid', 'busy'],
-    access: {},
+    access: { caller: 'anyone' },
   }),
   'link.look': method({
     name: 'link.look',
@@ -119,7 +119,7 @@ export const personMethods = {
       accountName: z.string().nullable(),
     }),
     reasons: ['credentials_invalid'],
-    access: {},
+    access: { caller: 'anyone' },
   }),
   'link.use': method({
     name: 'link.use',
@@ -128,7 +128,7 @@ export const personMethods = {
     params: [link, email],
     result: done,
     reasons: ['credentials_invalid', 'conflict'],
-    access: {},
+    access: { caller: 'anyone' },
   }),
   'passkey.begin': method({
     name: 'passkey.begin',

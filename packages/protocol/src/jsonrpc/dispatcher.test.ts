@@ -2,21 +2,25 @@ import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { RpcError } from '../errors/rpc-error.ts'
 import type { Method } from '../methods/method.ts'
-import { createDispatcher, type Handler } from './dispatcher.ts'
+import { createDispatcher } from './dispatcher.ts'
 
-const declare = (name: string): Method => ({
+const declare = (name: string, more: Partial<Method> = {}): Method => ({
   name,
   summary: name,
   params: [],
   result: z.unknown(),
   reasons: [],
-  access: {},
+  access: { caller: 'anyone' },
+  ...more,
 })
 
-function make(handlers: Record<string, Handler<undefined>>, methods = Object.keys(handlers).map(declare)) {
+type Handlers = Record<string, (params: object, caller: unknown) => unknown>
+
+function make(handlers: Handlers, methods = Object.keys(handlers).map((name) => declare(name)), checks = {}) {
   const causes: unknown[] = []
-  const dispatcher = createDispatcher<undefined>({
-    methods,
+  const dispatcher = createDispatcher<Record<string, Method>, { anyone: unknown }, undefined>({
+    methods: Object.fromEntries(methods.map((each) => [each.name, each])),
+    checks: { anyone: () => undefined, ...checks },
     handlers,
     mirror: true,
     limits: { depth: 32, batch: 100 },
@@ -37,6 +41,45 @@ describe('a dispatcher', () => {
     expect(() => make({}, [declare('a')])).toThrow('method a has no handler')
     expect(() => make({ a: () => 1 }, [])).toThrow('handler a has no method')
     expect(() => make({}, [declare('toString')])).toThrow('method toString has no handler')
+  })
+
+  it.each([
+    ['declares nothing', {}],
+    ['declares an empty access', { access: {} }],
+    ['declares a caller that nothing checks', { access: { caller: 'operator' } }],
+    ['declares a member that every object has', { access: { caller: 'toString' } }],
+  ])('does not start with a method that %s', (_, more) => {
+    const method = declare('a', { access: undefined, ...more } as Partial<Method>)
+    expect(() => make({ a: () => 1 }, [method])).toThrow('method a does not declare who may call it')
+  })
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new RpcError('token_missing', 'no')
+      },
+    ],
+    [
+      'rejects',
+      async () => {
+        throw new RpcError('token_missing', 'no')
+      },
+    ],
+  ])('never enters a handler whose check %s', async (_, anyone) => {
+    let runs = 0
+    const { call } = make({ a: () => ++runs }, undefined, { anyone })
+    const answer = await call({ jsonrpc: '2.0', method: 'a', id: 1 })
+    expect(answer.error.data.reason).toBe('token_missing')
+    expect(runs).toBe(0)
+  })
+
+  it.each([
+    ['at once', () => 'Ann'],
+    ['later', async () => 'Ann'],
+  ])('hands the handler the caller that was verified %s', async (_, anyone) => {
+    const { call } = make({ a: (_params, caller) => ({ caller }) }, undefined, { anyone })
+    expect((await call({ jsonrpc: '2.0', method: 'a', id: 1 })).result).toEqual({ caller: 'Ann' })
   })
 
   it.each([

@@ -1,18 +1,53 @@
 import { RpcError, type RpcErrorObject } from '../errors/rpc-error.ts'
-import { type Method, maxBodyBytesOf, defaultMaxBodyBytes as smallestLimit } from '../methods/method.ts'
+import {
+  type Access,
+  type Method,
+  maxBodyBytesOf,
+  type ParamsOf,
+  defaultMaxBodyBytes as smallestLimit,
+} from '../methods/method.ts'
 import { readParams } from '../methods/read-params.ts'
 import { type JsonError, parseJson } from './json.ts'
 
 /** Identifier of a call. A number beyond 2^53 can't be echoed unchanged and is refused (RFC 8259 § 6). */
 export type Id = string | number | null
 
-/** Runs a method: parameters by name, and whatever the transport knows of the caller. */
-export type Handler<Context> = (params: Readonly<Record<string, unknown>>, context: Context) => unknown
+/** Methods by their names. */
+export type MethodTable = Readonly<Record<string, Method>>
 
-export interface DispatcherOptions<Context> {
-  readonly methods: readonly Method[]
-  /** One handler a method, by the method's name; neither may lack the other. */
-  readonly handlers: Readonly<Record<string, Handler<Context>>>
+/** What handlers know their callers as, by the kind of caller that a method declares. */
+export type Callers = { readonly [Kind in Access['caller']]?: unknown }
+
+/**
+ * One handler a method: gets the parameters by name, the verified caller, and what the transport knows of the request. A
+ * handler is never entered for a caller whom its method's declaration does not allow.
+ */
+export type HandlersOf<Table extends MethodTable, Of extends Callers, Context> = {
+  readonly [Name in keyof Table]: (
+    params: ParamsOf<Table[Name]>,
+    caller: Of[Table[Name]['access']['caller'] & keyof Of],
+    context: Context,
+  ) => unknown
+}
+
+/** Checks callers, one function for each kind of them. @throws RpcError to refuse */
+export type Checks<Of extends Callers, Context> = {
+  readonly [Kind in keyof Of]-?: (
+    method: Method<string, Method['params'], Method['result'], Extract<Access, { caller: Kind }>>,
+    params: Params,
+    context: Context,
+  ) => Of[Kind] | Promise<Of[Kind]>
+}
+
+type Params = Readonly<Record<string, unknown>>
+type Handler<Context> = (params: Params, caller: unknown, context: Context) => unknown
+type Check<Context> = (method: Method, params: Params, context: Context) => unknown
+
+export interface DispatcherOptions<Table extends MethodTable, Of extends Callers, Context> {
+  readonly methods: Table
+  /** By the method's name; neither may lack the other. */
+  readonly handlers: HandlersOf<Table, Of, Context>
+  readonly checks: Checks<Of, Context>
   /** Called before the parameters are read; throws an RpcError to refuse. */
   readonly admit?: (method: Method, context: Context) => void
   /** Gives the words for a failure that a caller should know the cause of; it is reported all the same. */
@@ -42,6 +77,7 @@ const defaultBatchAnswer = 512 * 1024
 
 interface Entry<Context> {
   readonly method: Method
+  readonly check: Check<Context>
   readonly handler: Handler<Context>
   last: { readonly result: unknown; readonly text: string } | undefined
 }
@@ -65,19 +101,12 @@ export interface Dispatcher<Context> {
  * a lone call without `id` is answered with `"id": null` (in a batch it is a notification), and `params: null` counts as
  * absent.
  */
-export function createDispatcher<Context>(options: DispatcherOptions<Context>): Dispatcher<Context> {
-  const table = new Map<string, Entry<Context>>()
-  for (const method of options.methods) {
-    const handler = Object.hasOwn(options.handlers, method.name) ? options.handlers[method.name] : undefined
-    if (!handler) throw new Error(`method ${method.name} has no handler`)
-    table.set(method.name, { method, handler, last: undefined })
-  }
-  for (const name of Object.keys(options.handlers)) {
-    if (!table.has(name)) throw new Error(`handler ${name} has no method`)
-  }
-
+export function createDispatcher<Table extends MethodTable, Of extends Callers, Context>(
+  options: DispatcherOptions<Table, Of, Context>,
+): Dispatcher<Context> {
+  const table = tableOf(options)
   /** Limit of the largest body that any method accepts: a larger one is not even parsed. */
-  const maxBodyBytes = Math.max(...options.methods.map(maxBodyBytesOf))
+  const maxBodyBytes = Math.max(...Object.values(options.methods).map(maxBodyBytesOf))
   const batchAnswer = options.limits.batchAnswer ?? defaultBatchAnswer
 
   function failure(id: Id, cause: unknown, method = ''): string {
@@ -134,8 +163,14 @@ export function createDispatcher<Context>(options: DispatcherOptions<Context>): 
       const entry = table.get(name)
       if (!entry)
         throw new RpcError('method_not_found', `there is no method ${JSON.stringify(name.slice(0, 80))}`)
-      options.admit?.(entry.method, context)
-      const result = entry.handler(readParams(entry.method, call.params), context)
+      const { method, check, handler } = entry
+      options.admit?.(method, context)
+      const params = readParams(method, call.params)
+      const caller = check(method, params, context)
+      const result =
+        caller instanceof Promise
+          ? caller.then((verified) => handler(params, verified, context))
+          : handler(params, caller, context)
       if (!(result instanceof Promise)) return success(id, entry, result)
       return result.then(
         (value) => success(id, entry, value),
@@ -221,6 +256,24 @@ export function createDispatcher<Context>(options: DispatcherOptions<Context>): 
     },
     refuse: (error) => failure(null, error),
   }
+}
+
+/** @throws Error where a method lacks a handler or a check of its callers: such an API does not start */
+function tableOf<Table extends MethodTable, Of extends Callers, Context>(
+  options: DispatcherOptions<Table, Of, Context>,
+): Map<string, Entry<Context>> {
+  const handlers = new Map<string, Handler<Context>>(Object.entries(options.handlers))
+  const checks = new Map<string, Check<Context>>(Object.entries(options.checks))
+  const table = new Map<string, Entry<Context>>()
+  for (const [name, method] of Object.entries(options.methods)) {
+    const handler = handlers.get(name)
+    if (!handler) throw new Error(`method ${name} has no handler`)
+    const check = checks.get(method.access?.caller)
+    if (!check) throw new Error(`method ${name} does not declare who may call it, or nothing checks that`)
+    table.set(name, { method, check, handler, last: undefined })
+  }
+  for (const name of handlers.keys()) if (!table.has(name)) throw new Error(`handler ${name} has no method`)
+  return table
 }
 
 const joinAnswers = (answers: readonly string[]): Answer =>

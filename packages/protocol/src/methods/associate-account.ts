@@ -9,5 +9,5 @@ export const associateAccount = method({
   params: [edgeAccessToken],
   result: z.object({ accountId: z.string().describe('The account') }),
   reasons: ['already_associated', 'storage_full'],
-  access: { token: 'node', scope: 'edge:account:associate' },
+  access: { caller: 'token', token: 'node', scope: 'edge:account:associate' },
 })

@@ -3,7 +3,7 @@ import { containerRecord, historyEntry, logLine } from '../mcm/records.ts'
 import { method, param } from './method.ts'
 import { edgeAccessToken } from './values.ts'
 
-const access = { token: 'associated', scope: 'edge:mcm' } as const
+const access = { caller: 'token', token: 'associated', scope: 'edge:mcm' } as const
 const id = param(
   'id',
   z.string().min(1).max(400),
@@ -137,5 +137,5 @@ export const getEngines = method({
   params: [],
   result: z.object({ function: engineReport, oci: engineReport }),
   reasons: [],
-  access: {},
+  access: { caller: 'anyone' },
 })

@@ -7,5 +7,5 @@ export const discover = method({
   params: [],
   result: z.looseObject({ openrpc: z.string() }),
   reasons: [],
-  access: {},
+  access: { caller: 'anyone' },
 })

@@ -8,5 +8,5 @@ export const getEdgeIdToken = method({
   params: [],
   result: z.object({ id_token: z.string().describe('Edge ID token (JWT, typ edge-id+jwt)') }),
   reasons: ['identity_unavailable'],
-  access: {},
+  access: { caller: 'anyone' },
 })

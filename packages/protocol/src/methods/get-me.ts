@@ -44,7 +44,7 @@ export const getMe = method({
     supports: z.array(z.string()).describe('Methods that this runtime has'),
   }),
   reasons: [],
-  access: { withoutApiKey: true },
+  access: { caller: 'anyone', withoutApiKey: true },
   priority: 'vital',
   mirrored: ['nodeId', 'accountId', 'name', 'version'],
 })

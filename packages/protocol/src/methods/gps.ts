@@ -46,7 +46,7 @@ export const updateGps = method({
   ],
   result: z.object({ status: z.enum(['ok', 'queued']) }),
   reasons: ['storage_full'],
-  access: { token: 'associated' },
+  access: { caller: 'token', token: 'associated' },
 })
 
 export const getGps = method({
@@ -65,7 +65,7 @@ export const getGps = method({
     published: z.boolean().describe('Whether the discovery service has accepted it'),
   }),
   reasons: ['not_found'],
-  access: { token: 'associated' },
+  access: { caller: 'token', token: 'associated' },
 })
 
 /**

@@ -18,7 +18,7 @@ export const getEdgeHmacCode = method({
   ],
   result: z.object({ edgeHmacCode: z.string() }),
   reasons: ['identity_unavailable'],
-  access: { token: 'associated' },
+  access: { caller: 'token', token: 'associated' },
 })
 
 export const verifyEdgeHmacCode = method({
@@ -36,5 +36,5 @@ export const verifyEdgeHmacCode = method({
     z.object({ valid: z.literal(false), reason: z.enum(['invalid', 'wrong_node', 'wrong_uri', 'expired']) }),
   ]),
   reasons: ['identity_unavailable'],
-  access: {},
+  access: { caller: 'anyone' },
 })

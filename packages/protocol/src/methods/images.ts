@@ -3,7 +3,7 @@ import { imageRecord } from '../mcm/records.ts'
 import { method, param } from './method.ts'
 import { edgeAccessToken } from './values.ts'
 
-const access = { token: 'associated', scope: 'edge:mcm' } as const
+const access = { caller: 'token', token: 'associated', scope: 'edge:mcm' } as const
 
 export const deployImage = method({
   name: 'deployImage',

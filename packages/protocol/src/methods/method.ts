@@ -10,18 +10,30 @@ export interface Param<Name extends string = string, Schema extends z.ZodType = 
   readonly expected: string
 }
 
-/** What a caller must show. Left out: nothing. */
-export interface Access {
-  /** The first parameter is an edge access token of this node. `associated`: of the associated account, too. */
-  readonly token?: 'node' | 'associated'
+/** Who may call a method. The dispatcher checks it before the handler runs, and hands the handler the verified caller. */
+export type Access =
+  | { readonly caller: 'anyone' /** Open even where an API key is set. */; readonly withoutApiKey?: true }
+  | TokenAccess
+  | PersonAccess
+  /** Whoever can open the operator's socket. */
+  | { readonly caller: 'operator' }
+
+/** The parameter `edgeAccessToken` is an access token of this node. */
+export interface TokenAccess {
+  readonly caller: 'token'
+  /** `associated`: the token is of the associated account, too. */
+  readonly token: 'node' | 'associated'
   /** Scope that the token must hold. */
   readonly scope?: string
-  /** Of the console: a signed-in person; `recent`: signed in within the last ten minutes. */
-  readonly session?: 'any' | 'recent'
-  /** Of the console: only owners of the account. */
+}
+
+/** Of the console: a signed-in person. */
+export interface PersonAccess {
+  readonly caller: 'person'
+  /** `recent`: signed in within the last ten minutes. */
+  readonly session: 'any' | 'recent'
+  /** Only owners of the account. */
   readonly role?: 'owner'
-  /** Open even where an API key is set. */
-  readonly withoutApiKey?: true
 }
 
 /** One method of an API, declared once: server table, client types, OpenRPC, CLI help and reference derive from it. */
@@ -29,6 +41,7 @@ export interface Method<
   Name extends string = string,
   Params extends readonly Param[] = readonly Param[],
   Result extends z.ZodType = z.ZodType,
+  Asked extends Access = Access,
 > {
   readonly name: Name
   readonly summary: string
@@ -37,7 +50,7 @@ export interface Method<
   readonly result: Result
   /** Reasons that this method fails with, beyond those that any call may. */
   readonly reasons: readonly Reason[]
-  readonly access: Access
+  readonly access: Asked
   /** Served in an overload, too. Only for methods that cost little and must not starve. Default: refused with `busy`. */
   readonly priority?: 'vital'
   /** Milliseconds for which a caller should wait, where the usual ten seconds are too few. */
@@ -58,7 +71,7 @@ const batchOfTokensBytes = 256 * 1024
  * token, else 65,536. What any caller may make the runtime parse depends on it.
  */
 export const maxBodyBytesOf = ({ maxBodyBytes, access }: Method): number =>
-  maxBodyBytes ?? (access.token ? batchOfTokensBytes : defaultMaxBodyBytes)
+  maxBodyBytes ?? (access.caller === 'token' ? batchOfTokensBytes : defaultMaxBodyBytes)
 
 export function param<const Name extends string, Schema extends z.ZodType>(
   name: Name,
@@ -73,7 +86,8 @@ export function method<
   const Name extends string,
   const Params extends readonly Param[],
   Result extends z.ZodType,
->(declaration: Method<Name, Params, Result>): Method<Name, Params, Result> {
+  const Asked extends Access,
+>(declaration: Method<Name, Params, Result, Asked>): Method<Name, Params, Result, Asked> {
   return declaration
 }
 

@@ -53,7 +53,7 @@ export const getNodes = method({
   ],
   result: nodesResult,
   reasons: ['discovery_unavailable', 'not_found', 'busy'],
-  access: { token: 'associated', scope: 'edge:clusters' },
+  access: { caller: 'token', token: 'associated', scope: 'edge:clusters' },
 })
 
 const precision = z.enum(precisions)
@@ -76,7 +76,7 @@ export const setLocationSharing = method({
   ],
   result: z.object({ account: precision, others: precision, status }),
   reasons: ['storage_full'],
-  access: { token: 'associated' },
+  access: { caller: 'token', token: 'associated' },
 })
 
 export const setLocationTrack = method({
@@ -94,7 +94,7 @@ export const setLocationTrack = method({
   ],
   result: z.object({ until: isoTime.nullable(), status }),
   reasons: ['storage_full'],
-  access: { token: 'associated' },
+  access: { caller: 'token', token: 'associated' },
 })
 
 export const getLocationSharing = method({
@@ -103,7 +103,7 @@ export const getLocationSharing = method({
   params: [edgeAccessToken],
   result: z.object({ account: precision, others: precision, trackUntil: isoTime.nullable() }),
   reasons: [],
-  access: { token: 'associated' },
+  access: { caller: 'token', token: 'associated' },
 })
 
 const trackOptions = z.strictObject({
@@ -128,5 +128,5 @@ export const getLocationTrack = method({
   ],
   result: track,
   reasons: ['discovery_unavailable'],
-  access: { token: 'associated' },
+  access: { caller: 'token', token: 'associated' },
 })

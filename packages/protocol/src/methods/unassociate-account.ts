@@ -9,6 +9,6 @@ export const unassociateAccount = method({
   params: [edgeAccessToken],
   result: z.object({ accountId: z.string().describe('The account that was removed') }),
   reasons: ['storage_full'],
-  access: { token: 'associated', scope: 'edge:account:unassociate' },
+  access: { caller: 'token', token: 'associated', scope: 'edge:account:unassociate' },
   priority: 'vital',
 })

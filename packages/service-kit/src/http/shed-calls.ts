@@ -1,6 +1,6 @@
 /** Load shedding for JSON-RPC: by method, as each declares it, so that no handler has to remember. */
 import type { Socket } from 'node:net'
-import type { DispatcherOptions, Handler } from '@selvedge/protocol/jsonrpc'
+import type { Callers, DispatcherOptions, HandlersOf, MethodTable } from '@selvedge/protocol/jsonrpc'
 import { createConcurrencyLimit } from './concurrency-limit.ts'
 import { busyError, type LoadShedder } from './load-shedder.ts'
 
@@ -11,23 +11,27 @@ export interface ShedContext {
   isBusy?: boolean
 }
 
+type Shed<Table extends MethodTable, Of extends Callers, Context> = Pick<
+  DispatcherOptions<Table, Of, Context>,
+  'methods' | 'handlers' | 'admit'
+>
+
 /**
  * The options of a dispatcher that refuses ordinary calls with `busy` while the daemon is overloaded, or while as many calls of
  * the same method are under way as its {@link createConcurrencyLimit limit} allows. A method is ordinary unless it declares
  * itself vital.
  */
-export function shedCalls<Context extends ShedContext>(
+export function shedCalls<Table extends MethodTable, Of extends Callers, Context extends ShedContext>(
   shedder: LoadShedder,
-  { methods, handlers, admit }: Pick<DispatcherOptions<Context>, 'methods' | 'handlers' | 'admit'>,
-): Pick<DispatcherOptions<Context>, 'methods' | 'handlers' | 'admit'> {
-  const limited = { ...handlers }
-  for (const { name, priority } of methods) {
-    const handler = handlers[name]
-    if (priority !== 'vital' && handler) limited[name] = limitCalls(handler)
-  }
+  { methods, handlers, admit }: Shed<Table, Of, Context>,
+): Shed<Table, Of, Context> {
+  const limited = Object.entries(handlers).map(([name, handler]) => [
+    name,
+    methods[name]?.priority === 'vital' ? handler : limitCalls(handler),
+  ])
   return {
     methods,
-    handlers: limited,
+    handlers: Object.fromEntries(limited) as HandlersOf<Table, Of, Context>,
     admit(method, context) {
       if (method.priority !== 'vital' && shedder.isBusy(context.socket)) refuse(context)
       admit?.(method, context)
@@ -40,13 +44,15 @@ function refuse(context: ShedContext): never {
   throw busyError
 }
 
+type Handler<Context> = (params: unknown, caller: unknown, context: Context) => unknown
+
 function limitCalls<Context extends ShedContext>(handler: Handler<Context>): Handler<Context> {
   const limit = createConcurrencyLimit()
   let underWay = 0
-  return (params, context) => {
+  return (params, caller, context) => {
     if (!limit.hasRoom(underWay)) refuse(context)
     const begunAt = performance.now()
-    const result = handler(params, context)
+    const result = handler(params, caller, context)
     if (!(result instanceof Promise)) return result
     underWay++
     const end = () => {

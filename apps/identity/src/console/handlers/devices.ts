@@ -1,10 +1,10 @@
 import { RpcError } from '@selvedge/protocol'
-import type { ConsoleInput, Device } from '@selvedge/protocol/console'
+import type { Device } from '@selvedge/protocol/console'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Audit } from '../../audit/audit.ts'
 import type { Node, Nodes } from '../../registry/nodes.ts'
 import type { Revocations } from '../../revocation/revocations.ts'
-import { auditOf, type ConsoleContext, done, viewerOf } from '../context.ts'
+import { auditOf, type ConsoleContext, type ConsoleHandlers, done, type Viewer } from '../context.ts'
 import type { Places } from '../places.ts'
 
 export interface DeviceParts {
@@ -37,9 +37,9 @@ export function describeDevice(node: Node, now: number): Omit<Device, 'fix'> {
 }
 
 export function deviceHandlers({ clock, nodes, revocations, places, audit }: DeviceParts) {
-  async function own(nodeId: string, context: ConsoleContext): Promise<Node> {
+  async function own(nodeId: string, { membership }: Viewer): Promise<Node> {
     const node = await nodes.find(nodeId)
-    if (node?.accountId !== viewerOf(context).membership.accountId)
+    if (node?.accountId !== membership.accountId)
       throw new RpcError('not_found', `the account has no device ${nodeId}`)
     return node
   }
@@ -64,24 +64,21 @@ export function deviceHandlers({ clock, nodes, revocations, places, audit }: Dev
   /** A change of one device of the account, with its entry in the audit log. */
   const change =
     (action: string, work: (nodeId: string) => Promise<unknown>) =>
-    async ({ nodeId }: ConsoleInput<'device.block'>, context: ConsoleContext) => {
-      await own(nodeId, context)
+    async ({ nodeId }: { nodeId: string }, viewer: Viewer, context: ConsoleContext) => {
+      await own(nodeId, viewer)
       await work(nodeId)
-      await audit.record(auditOf(context, action, nodeId))
+      await audit.record(auditOf(viewer, context, action, nodeId))
       return done
     }
 
   return {
-    'device.list': async (
-      { page = 0, search = '' }: ConsoleInput<'device.list'>,
-      context: ConsoleContext,
-    ) => {
-      const { accountId } = viewerOf(context).membership
+    'device.list': async ({ page = 0, search = '' }, viewer) => {
+      const { accountId } = viewer.membership
       const { nodes: some, total } = await nodes.page(accountId, search, { size: pageSize, number: page })
       return { ...(await withPlaces(accountId, some)), total, pageSize }
     },
-    'device.get': async ({ nodeId }: ConsoleInput<'device.get'>, context: ConsoleContext) => {
-      const node = await own(nodeId, context)
+    'device.get': async ({ nodeId }, viewer) => {
+      const node = await own(nodeId, viewer)
       const { devices, hasPlaces } = await withPlaces(node.accountId, [node])
       return { device: devices[0]!, hasPlaces }
     },
@@ -89,5 +86,5 @@ export function deviceHandlers({ clock, nodes, revocations, places, audit }: Dev
     'device.unblock': change('device.unblock', (nodeId) => nodes.setBlocked(nodeId, false)),
     'device.revoke': change('device.revoke', (nodeId) => revocations.revokeAll('node', nodeId)),
     'device.disassociate': change('device.disassociate', (nodeId) => nodes.removeAccount(nodeId)),
-  }
+  } satisfies ConsoleHandlers
 }

@@ -1,9 +1,8 @@
 import { RpcError } from '@selvedge/protocol'
-import type { ConsoleInput } from '@selvedge/protocol/console'
 import { isoTime } from '@selvedge/service-kit/clock'
 import type { Audit } from '../../audit/audit.ts'
 import type { People } from '../../registry/people.ts'
-import { auditOf, type ConsoleContext, done, viewerOf } from '../context.ts'
+import { auditOf, type ConsoleContext, type ConsoleHandlers, done } from '../context.ts'
 import type { Passkeys } from '../passkeys.ts'
 import { type Passwords, problemOf } from '../passwords.ts'
 import type { RecoveryCodes } from '../recovery-codes.ts'
@@ -41,56 +40,52 @@ export function personHandlers(parts: PersonParts) {
   }
 
   return {
-    'session.get': async (_: unknown, context: ConsoleContext) => ({
+    'session.get': async (_params, _caller, context) => ({
       viewer: await describe(context),
       needsOwner: !context.viewer && !(await people.anyCredential()),
       identityUrl: parts.identityUrl(),
     }),
-    'session.end': async (_: unknown, context: ConsoleContext) => {
+    'session.end': async (_params, _caller, context) => {
       const { viewer } = context
       if (viewer) await sessions.end(viewer.person.personId, viewer.session.sessionId)
       context.newSession = null
       return done
     },
-    'session.list': async (_: unknown, context: ConsoleContext) => {
-      const { person, session } = viewerOf(context)
+    'session.list': async (_, viewer) => {
+      const { person, session } = viewer
       const all = await sessions.list(person.personId)
       return all.map(({ personId: _person, accountId: _account, ...each }) => ({
         ...each,
         isCurrent: each.sessionId === session.sessionId,
       }))
     },
-    'session.revoke': async ({ sessionId }: ConsoleInput<'session.revoke'>, context: ConsoleContext) => {
-      if (!(await sessions.end(viewerOf(context).person.personId, sessionId)))
+    'session.revoke': async ({ sessionId }, viewer, context) => {
+      if (!(await sessions.end(viewer.person.personId, sessionId)))
         throw new RpcError('not_found', 'you have no such session')
-      await audit.record(auditOf(context, 'session.revoke', sessionId))
+      await audit.record(auditOf(viewer, context, 'session.revoke', sessionId))
       return done
     },
-    'session.switch': async ({ accountId }: ConsoleInput<'session.switch'>, context: ConsoleContext) => {
-      const { session, memberships } = viewerOf(context)
+    'session.switch': async ({ accountId }, viewer) => {
+      const { session, memberships } = viewer
       if (!memberships.some((each) => each.accountId === accountId))
         throw new RpcError('not_found', 'you are no member of this account')
       await sessions.switchTo(session.sessionId, accountId)
       return done
     },
-    'passkey.begin': (_: unknown, context: ConsoleContext) =>
-      passkeys.beginRegistration(viewerOf(context).person),
-    'passkey.finish': async (
-      { challenge, response, name }: ConsoleInput<'passkey.finish'>,
-      context: ConsoleContext,
-    ) => {
-      await passkeys.finishRegistration(viewerOf(context).person, challenge, response, name)
-      await audit.record(auditOf(context, 'passkey.create', '', { detail: name }))
+    'passkey.begin': (_, viewer) => passkeys.beginRegistration(viewer.person),
+    'passkey.finish': async ({ challenge, response, name }, viewer, context) => {
+      await passkeys.finishRegistration(viewer.person, challenge, response, name)
+      await audit.record(auditOf(viewer, context, 'passkey.create', '', { detail: name }))
       return done
     },
-    'passkey.list': (_: unknown, context: ConsoleContext) => passkeys.list(viewerOf(context).person.personId),
-    'passkey.remove': async ({ credentialId }: ConsoleInput<'passkey.remove'>, context: ConsoleContext) => {
-      await passkeys.remove(viewerOf(context).person, credentialId)
-      await audit.record(auditOf(context, 'passkey.remove', credentialId))
+    'passkey.list': (_, viewer) => passkeys.list(viewer.person.personId),
+    'passkey.remove': async ({ credentialId }, viewer, context) => {
+      await passkeys.remove(viewer.person, credentialId)
+      await audit.record(auditOf(viewer, context, 'passkey.remove', credentialId))
       return done
     },
-    'password.set': async ({ password }: ConsoleInput<'password.set'>, context: ConsoleContext) => {
-      const { person, session } = viewerOf(context)
+    'password.set': async ({ password }, viewer, context) => {
+      const { person, session } = viewer
       const problem = await problemOf(password, person.email)
       if (problem !== undefined)
         throw new RpcError('invalid_params', `the password is not accepted: ${problem}`, {
@@ -98,13 +93,13 @@ export function personHandlers(parts: PersonParts) {
         })
       await people.setPassword(person.personId, await passwords.hash(password))
       await sessions.endOthers(person.personId, session.sessionId)
-      await audit.record(auditOf(context, 'password.set'))
+      await audit.record(auditOf(viewer, context, 'password.set'))
       return done
     },
-    'recovery.create': async (_: unknown, context: ConsoleContext) => {
-      const codes = await recoveryCodes.create(viewerOf(context).person.personId)
-      await audit.record(auditOf(context, 'recovery.create'))
+    'recovery.create': async (_, viewer, context) => {
+      const codes = await recoveryCodes.create(viewer.person.personId)
+      await audit.record(auditOf(viewer, context, 'recovery.create'))
       return { codes }
     },
-  }
+  } satisfies ConsoleHandlers
 }

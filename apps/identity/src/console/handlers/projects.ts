@@ -1,5 +1,4 @@
 import { RpcError } from '@selvedge/protocol'
-import type { ConsoleInput } from '@selvedge/protocol/console'
 import { sql } from '@selvedge/service-kit/store'
 import type { Audit } from '../../audit/audit.ts'
 import type { SignIns } from '../../grants/sign-ins.ts'
@@ -7,7 +6,7 @@ import type { DeveloperTokens } from '../../registry/developer-tokens.ts'
 import type { Nodes } from '../../registry/nodes.ts'
 import type { Project, Projects } from '../../registry/projects.ts'
 import type { Revocations } from '../../revocation/revocations.ts'
-import { auditOf, type ConsoleContext, done, viewerOf } from '../context.ts'
+import { auditOf, type ConsoleHandlers, done, type Viewer } from '../context.ts'
 
 export interface ProjectParts {
   readonly projects: Projects
@@ -24,10 +23,10 @@ export interface ProjectParts {
 export async function ownProject(
   projects: Projects,
   clientId: string,
-  context: ConsoleContext,
+  { membership }: Viewer,
 ): Promise<Project> {
   const project = await projects.find(clientId)
-  if (project && project.accountId === viewerOf(context).membership.accountId) return project
+  if (project && project.accountId === membership.accountId) return project
   throw new RpcError('not_found', `the account has no project with the client ID ${clientId}`)
 }
 
@@ -40,7 +39,7 @@ export function projectHandlers({
   audit,
   lifetimes,
 }: ProjectParts) {
-  const accountOf = (context: ConsoleContext) => viewerOf(context).membership.accountId
+  const accountOf = ({ membership }: Viewer) => membership.accountId
   const describe = ({ accountId: _, ...project }: Project) => ({
     ...project,
     accessLifetime: project.accessLifetime || lifetimes.access,
@@ -65,34 +64,32 @@ export function projectHandlers({
   }
 
   return {
-    'project.list': async (_: unknown, context: ConsoleContext) =>
-      (await projects.list(accountOf(context))).map(describe),
-    'project.create': async (settings: ConsoleInput<'project.create'>, context: ConsoleContext) => {
-      const project = await projects.create({ ...settings, accountId: accountOf(context) })
-      await audit.record(auditOf(context, 'project.create', project.clientId, { detail: project.name }))
+    'project.list': async (_, viewer) => (await projects.list(accountOf(viewer))).map(describe),
+    'project.create': async (settings, viewer, context) => {
+      const project = await projects.create({ ...settings, accountId: accountOf(viewer) })
+      await audit.record(
+        auditOf(viewer, context, 'project.create', project.clientId, { detail: project.name }),
+      )
       return describe(project)
     },
-    'project.update': async (
-      { clientId, ...settings }: ConsoleInput<'project.update'>,
-      context: ConsoleContext,
-    ) => {
-      await ownProject(projects, clientId, context)
+    'project.update': async ({ clientId, ...settings }, viewer, context) => {
+      await ownProject(projects, clientId, viewer)
       const project = await projects.update(clientId, settings)
-      await audit.record(auditOf(context, 'project.update', clientId, { detail: project.name }))
+      await audit.record(auditOf(viewer, context, 'project.update', clientId, { detail: project.name }))
       return describe(project)
     },
-    'project.dependents': async ({ clientId }: ConsoleInput<'project.dependents'>, context: ConsoleContext) =>
-      dependentsOf(await ownProject(projects, clientId, context)),
-    'project.delete': async ({ clientId }: ConsoleInput<'project.delete'>, context: ConsoleContext) => {
-      const { name } = await ownProject(projects, clientId, context)
+    'project.dependents': async ({ clientId }, viewer) =>
+      dependentsOf(await ownProject(projects, clientId, viewer)),
+    'project.delete': async ({ clientId }, viewer, context) => {
+      const { name } = await ownProject(projects, clientId, viewer)
       const statements = ['sign_ins', 'developer_tokens', 'projects'].map((table) =>
         deleteOf(table, clientId),
       )
       await revocations.revokeAll('client', clientId, { statements, noted: [['project', clientId]] })
-      await audit.record(auditOf(context, 'project.delete', clientId, { detail: name }))
+      await audit.record(auditOf(viewer, context, 'project.delete', clientId, { detail: name }))
       return done
     },
-  }
+  } satisfies ConsoleHandlers
 }
 
 function deleteOf(table: string, clientId: string) {

@@ -1,12 +1,11 @@
 import { RpcError } from '@selvedge/protocol'
-import type { ConsoleInput } from '@selvedge/protocol/console'
 import type { Limiter } from '@selvedge/service-kit/http'
 import { limitKeyOf } from '@selvedge/service-kit/http'
 import type { Audit } from '../../audit/audit.ts'
 import type { Accounts } from '../../registry/accounts.ts'
 import type { OneTime, Purpose } from '../../registry/one-time.ts'
 import type { People, Person, Role } from '../../registry/people.ts'
-import { type ConsoleContext, done } from '../context.ts'
+import { type ConsoleContext, type ConsoleHandlers, done } from '../context.ts'
 import type { Passkeys } from '../passkeys.ts'
 import { type Passwords, PasswordsBusy } from '../passwords.ts'
 import type { RecoveryCodes } from '../recovery-codes.ts'
@@ -143,36 +142,27 @@ export function signInHandlers(parts: SignInParts) {
 
   return {
     'sign_in.passkey.begin': () => passkeys.beginSignIn(),
-    'sign_in.passkey.finish': async (
-      { challenge, response }: ConsoleInput<'sign_in.passkey.finish'>,
-      context: ConsoleContext,
-    ) => {
+    'sign_in.passkey.finish': async ({ challenge, response }, _caller, context) => {
       const person = await people.byId(await passkeys.finishSignIn(challenge, response))
       if (!person) throw wrong()
       return enter(person, 'passkey', context)
     },
-    'sign_in.password': async (
-      { email, password }: ConsoleInput<'sign_in.password'>,
-      context: ConsoleContext,
-    ) => {
+    'sign_in.password': async ({ email, password }, _caller, context) => {
       const check = (person: Person | undefined) => passwords.verify(password, person?.password ?? '')
       return enter(await attempt(email, context, check), 'password', context)
     },
-    'sign_in.recovery': async (
-      { email, code }: ConsoleInput<'sign_in.recovery'>,
-      context: ConsoleContext,
-    ) => {
+    'sign_in.recovery': async ({ email, code }, _caller, context) => {
       const check = (person: Person | undefined) => recoveryCodes.use(person?.personId ?? '', code)
       return enter(await attempt(email, context, check), 'recovery code', context)
     },
-    'link.look': async ({ link }: ConsoleInput<'link.look'>) => {
+    'link.look': async ({ link }) => {
       const found = await oneTime.look(link)
       if (!found || !links.includes(found.purpose)) throw badLink()
       const { purpose, payload } = found
       const account = payload.accountId === undefined ? undefined : await accounts.byId(payload.accountId)
       return { purpose, email: payload.email ?? null, accountName: account?.email ?? null }
     },
-    'link.use': async ({ link, email }: ConsoleInput<'link.use'>, context: ConsoleContext) => {
+    'link.use': async ({ link, email }, _caller, context) => {
       const found = await oneTime.look(link)
       if (!found || !links.includes(found.purpose)) throw badLink()
       // A link that lets anybody in says nothing of who he is: an address that is known must be signed in already.
@@ -189,5 +179,5 @@ export function signInHandlers(parts: SignInParts) {
       const { person, accountId } = await admitByLink(found.purpose, payload, email, context)
       return enter(person, 'link', context, accountId)
     },
-  }
+  } satisfies ConsoleHandlers
 }

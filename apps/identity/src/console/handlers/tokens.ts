@@ -1,5 +1,4 @@
 import { RpcError } from '@selvedge/protocol'
-import type { ConsoleInput } from '@selvedge/protocol/console'
 import { type Scope, scopes } from '@selvedge/protocol/tokens'
 import { isoTime } from '@selvedge/service-kit/clock'
 import { type Limiter, limitKeyOf } from '@selvedge/service-kit/http'
@@ -9,7 +8,7 @@ import type { SignIns } from '../../grants/sign-ins.ts'
 import type { DeveloperTokens } from '../../registry/developer-tokens.ts'
 import type { People } from '../../registry/people.ts'
 import type { Projects } from '../../registry/projects.ts'
-import { auditOf, type ConsoleContext, done, viewerOf } from '../context.ts'
+import { auditOf, type ConsoleContext, type ConsoleHandlers, done, type Viewer } from '../context.ts'
 import { ownProject } from './projects.ts'
 
 export interface TokenParts {
@@ -27,12 +26,12 @@ export interface TokenParts {
 
 export function tokenHandlers(parts: TokenParts) {
   const { projects, people, developerTokens, signIns, deviceRequests, audit, codeTries } = parts
-  const accountOf = (context: ConsoleContext) => viewerOf(context).membership.accountId
+  const accountOf = ({ membership }: Viewer) => membership.accountId
 
   const nameOf = async (clientId: string) => (await projects.find(clientId))?.name ?? clientId
 
-  async function waiting(userCode: string, context: ConsoleContext): Promise<DeviceRequest> {
-    const keys = [viewerOf(context).person.personId, limitKeyOf(context.address)]
+  async function waiting(userCode: string, viewer: Viewer, context: ConsoleContext): Promise<DeviceRequest> {
+    const keys = [viewer.person.personId, limitKeyOf(context.address)]
     const wait = Math.max(...keys.map((key) => codeTries.take(key)))
     if (wait > 0) {
       context.retryAfter = wait
@@ -48,8 +47,8 @@ export function tokenHandlers(parts: TokenParts) {
   }
 
   return {
-    'token.list': async (_: unknown, context: ConsoleContext) => {
-      const accountId = accountOf(context)
+    'token.list': async (_, viewer) => {
+      const accountId = accountOf(viewer)
       const names = new Map((await projects.list(accountId)).map(({ clientId, name }) => [clientId, name]))
       const emails = new Map(
         (await people.members(accountId)).map(({ personId, email }) => [personId, email]),
@@ -60,10 +59,10 @@ export function tokenHandlers(parts: TokenParts) {
         madeBy: emails.get(personId) ?? 'a former member',
       }))
     },
-    'token.create': async ({ clientId }: ConsoleInput<'token.create'>, context: ConsoleContext) => {
-      const project = await ownProject(projects, clientId, context)
+    'token.create': async ({ clientId }, viewer, context) => {
+      const project = await ownProject(projects, clientId, viewer)
       if (!project.active) throw new RpcError('conflict', `the project ${project.name} is turned off`)
-      const { person, membership, session } = viewerOf(context)
+      const { person, membership, session } = viewer
       const subject = {
         accountId: membership.accountId,
         personId: person.personId,
@@ -75,20 +74,22 @@ export function tokenHandlers(parts: TokenParts) {
         clientId,
         project.developerLifetime || parts.developerLifetime,
       )
-      await audit.record(auditOf(context, 'developer_token.create', made.jti, { detail: project.name }))
+      await audit.record(
+        auditOf(viewer, context, 'developer_token.create', made.jti, { detail: project.name }),
+      )
       return made
     },
-    'token.revoke': async ({ jti }: ConsoleInput<'token.revoke'>, context: ConsoleContext) => {
+    'token.revoke': async ({ jti }, viewer, context) => {
       const token = await developerTokens.find(jti)
-      if (token?.accountId !== accountOf(context))
+      if (token?.accountId !== accountOf(viewer))
         throw new RpcError('not_found', 'the account has no such token')
       const { isNews } = await developerTokens.revoke(jti)
       const detail = await nameOf(token.clientId)
-      if (isNews) await audit.record(auditOf(context, 'developer_token.revoke', jti, { detail }))
+      if (isNews) await audit.record(auditOf(viewer, context, 'developer_token.revoke', jti, { detail }))
       return done
     },
-    'sign_in.list': async (_: unknown, context: ConsoleContext) => {
-      const all = await signIns.list(accountOf(context))
+    'sign_in.list': async (_, viewer) => {
+      const all = await signIns.list(accountOf(viewer))
       return Promise.all(
         all.map(async ({ sid, clientId, email, described, scope, createdAt, lastUsedAt, expiresAt }) => ({
           sid,
@@ -103,18 +104,15 @@ export function tokenHandlers(parts: TokenParts) {
         })),
       )
     },
-    'sign_in.revoke': async ({ sid }: ConsoleInput<'sign_in.revoke'>, context: ConsoleContext) => {
-      const own = (await signIns.list(accountOf(context))).find((each) => each.sid === sid)
+    'sign_in.revoke': async ({ sid }, viewer, context) => {
+      const own = (await signIns.list(accountOf(viewer))).find((each) => each.sid === sid)
       if (!own) throw new RpcError('not_found', 'the account has no such sign-in')
       await signIns.revoke(sid)
-      await audit.record(auditOf(context, 'sign_in.revoke', sid))
+      await audit.record(auditOf(viewer, context, 'sign_in.revoke', sid))
       return done
     },
-    'device_request.find': async (
-      { userCode }: ConsoleInput<'device_request.find'>,
-      context: ConsoleContext,
-    ) => {
-      const { scope, ...request } = await waiting(userCode, context)
+    'device_request.find': async ({ userCode }, viewer, context) => {
+      const { scope, ...request } = await waiting(userCode, viewer, context)
       return {
         ...request,
         clientName: await nameOf(request.clientId),
@@ -122,12 +120,9 @@ export function tokenHandlers(parts: TokenParts) {
         isFromHere: limitKeyOf(request.address) === limitKeyOf(context.address),
       }
     },
-    'device_request.decide': async (
-      { userCode, approve }: ConsoleInput<'device_request.decide'>,
-      context: ConsoleContext,
-    ) => {
-      const { clientId, address } = await waiting(userCode, context)
-      const { person, membership, session } = viewerOf(context)
+    'device_request.decide': async ({ userCode, approve }, viewer, context) => {
+      const { clientId, address } = await waiting(userCode, viewer, context)
+      const { person, membership, session } = viewer
       const project = await projects.find(clientId)
       // A project's terminal signs in to the account of the project, and to no other.
       if (approve && project && project.accountId !== '' && project.accountId !== membership.accountId)
@@ -144,9 +139,12 @@ export function tokenHandlers(parts: TokenParts) {
         throw new RpcError('not_found', 'no sign-in waits for this code any more')
       const detail = `${project?.name ?? clientId} from ${address}`
       await audit.record(
-        auditOf(context, 'device_request.decide', clientId, { detail, outcome: approve ? 'ok' : 'refused' }),
+        auditOf(viewer, context, 'device_request.decide', clientId, {
+          detail,
+          outcome: approve ? 'ok' : 'refused',
+        }),
       )
       return done
     },
-  }
+  } satisfies ConsoleHandlers
 }
