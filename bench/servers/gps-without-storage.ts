@@ -11,8 +11,8 @@ const verifier = createTokenVerifier({ issuers: () => [issuer], clock: systemClo
 const dispatcher = createDispatcher<Pick<Methods, 'updateGps'>, { token: unknown }, CallContext>({
   methods: { updateGps: methods.updateGps },
   checks: {
-    token: (_, { edgeAccessToken }) =>
-      verifier.verify(edgeAccessToken as string, accessProfile, edgeAudience),
+    token: (_, readParams) =>
+      verifier.verify(readParams().edgeAccessToken as string, accessProfile, edgeAudience),
   },
   handlers: {
     updateGps: (params) => {

@@ -7,6 +7,7 @@ import { systemClock } from '@selvedge/service-kit/clock'
 import { createProof } from '@selvedge/service-kit/tokens'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDeveloper, createProject, runtimeOf } from '../harness/flow.ts'
+import { sampleOf } from '../harness/samples.ts'
 import { callUrl, type Services, startServices } from '../harness/services.ts'
 
 const kinds = {
@@ -115,7 +116,7 @@ describe('the kind of a token', () => {
 })
 
 describe('the runtime names the kind', () => {
-  const withToken = Object.values(methods).filter(({ access }) => 'token' in access && access.token)
+  const withToken = Object.values(methods).filter(({ access }) => access.caller === 'token')
 
   it.each(withToken.map(({ name }) => name))('at %s', async (method) => {
     for (const kind of others('access')) {
@@ -164,22 +165,6 @@ describe('the runtime names the kind', () => {
     }
   })
 })
-
-/** Parameters that are right but for the token. */
-function sampleOf(method: string, edgeAccessToken: string): object {
-  const samples: Record<string, object> = {
-    updateGps: { longitude: '1', latitude: '2', speed: '3', bearing: '4' },
-    getNodes: { cluster: 'account' },
-    getContainerLogs: { tail: 1 },
-    setLocationSharing: { audience: 'account', precision: 'exact' },
-    setLocationTrack: { until: '' },
-    getEdgeHmacCode: { expiry: '4000000000', nodeId: 'a'.repeat(56), uri: '/x' },
-    deployImage: { source: '/nowhere' },
-    deployContainer: { spec: { name: 'x', image: 'x', env: {} } },
-  }
-  const byId = /^(?:remove|start|stop)|Logs$|History$/.test(method) ? { id: 'x' } : {}
-  return { edgeAccessToken, ...byId, ...samples[method] }
-}
 
 describe('the token endpoint names the kind', () => {
   const own = () => ({

@@ -269,8 +269,8 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     }),
     checks: {
       anyone: () => undefined,
-      token: ({ name, access }, { edgeAccessToken }, context) =>
-        authorize(edgeAccessToken as string, access, context, name),
+      token: ({ name, access }, readParams, context) =>
+        authorize(readParams().edgeAccessToken as string, access, context, name),
     },
     mirror: config['compat.flatGetMe'],
     limits,

@@ -42,7 +42,7 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
     handlers: parts.handlers,
     checks: {
       anyone: () => undefined,
-      person: ({ access }, _params, context) => checkPerson(access, context, clock),
+      person: ({ access }, _readParams, context) => checkPerson(access, context, clock),
     },
     mirror: false,
     limits: { depth: 32, batch: 1 },

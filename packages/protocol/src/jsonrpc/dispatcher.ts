@@ -30,18 +30,22 @@ export type HandlersOf<Table extends MethodTable, Of extends Callers, Context> =
   ) => unknown
 }
 
-/** Checks callers, one function for each kind of them. @throws RpcError to refuse */
+/**
+ * Checks callers, one function for each kind of them: before the parameters are read, unless it reads them itself.
+ *
+ * @throws RpcError to refuse
+ */
 export type Checks<Of extends Callers, Context> = {
   readonly [Kind in keyof Of]-?: (
     method: Method<string, Method['params'], Method['result'], Extract<Access, { caller: Kind }>>,
-    params: Params,
+    readParams: () => Params,
     context: Context,
   ) => Of[Kind] | Promise<Of[Kind]>
 }
 
 type Params = Readonly<Record<string, unknown>>
 type Handler<Context> = (params: Params, caller: unknown, context: Context) => unknown
-type Check<Context> = (method: Method, params: Params, context: Context) => unknown
+type Check<Context> = (method: Method, readParams: () => Params, context: Context) => unknown
 
 export interface DispatcherOptions<Table extends MethodTable, Of extends Callers, Context> {
   readonly methods: Table
@@ -165,12 +169,16 @@ export function createDispatcher<Table extends MethodTable, Of extends Callers, 
         throw new RpcError('method_not_found', `there is no method ${JSON.stringify(name.slice(0, 80))}`)
       const { method, check, handler } = entry
       options.admit?.(method, context)
-      const params = readParams(method, call.params)
-      const caller = check(method, params, context)
+      let params: Params | undefined
+      const read = () => {
+        params ??= readParams(method, call.params)
+        return params
+      }
+      const caller = check(method, read, context)
       const result =
         caller instanceof Promise
-          ? caller.then((verified) => handler(params, verified, context))
-          : handler(params, caller, context)
+          ? caller.then((verified) => handler(read(), verified, context))
+          : handler(read(), caller, context)
       if (!(result instanceof Promise)) return success(id, entry, result)
       return result.then(
         (value) => success(id, entry, value),

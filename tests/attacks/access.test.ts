@@ -1,0 +1,156 @@
+/**
+ * Every method, every REST route and a service, with every token that must not open it. What is expected comes from the
+ * declarations alone: a new method is tested from the moment it is declared.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { identityPaths, methods, type Reason, rpcPath, type TokenAccess } from '@selvedge/protocol'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { mcmRoutes } from '../../apps/runtime/src/mcm/routes.ts'
+import { nodesRoutes } from '../../apps/runtime/src/nodes/routes.ts'
+import { accessToken, createDeveloper } from '../harness/flow.ts'
+import { type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
+import { sampleOf } from '../harness/samples.ts'
+import { callUrl, type Services, startServices } from '../harness/services.ts'
+import { forge, readIssuerKeys } from './forge.ts'
+
+/** A token that must not open anything, or only what asks for less; the reason of its refusal. */
+interface Case {
+  readonly token: () => string
+  readonly reason: Reason
+  /** Whether what a method declares asks for what the token lacks. Default: always. */
+  readonly applies?: (access: TokenAccess) => boolean
+}
+
+let services: Services
+/** A runtime of no account, with the tokens of its own node. */
+let alone:
+  | undefined
+  | { runtime: Program; token: string; folder: Awaited<ReturnType<typeof temporaryFolder>> }
+let revoked: string
+const forged = (payload: Record<string, unknown>) =>
+  forge(services.token, { name: '', payload, expect: '' }, readIssuerKeys(services.stack.state))
+const isAssociated = ({ token }: TokenAccess) => token === 'associated'
+
+const cases: Readonly<Record<string, Case>> = {
+  'no token': { token: () => '', reason: 'token_missing' },
+  'a malformed token': { token: () => 'a.b', reason: 'token_malformed' },
+  'an expired token': {
+    token: () => forged({ iat: '$now-7200', exp: '$now-3600' }),
+    reason: 'token_expired',
+  },
+  'a revoked token': { token: () => revoked, reason: 'token_revoked' },
+  'a token for another node': { token: () => forged({ node_id: 'b'.repeat(56) }), reason: 'wrong_node' },
+  'a token of another account': {
+    token: () => forged({ account_id: randomUUID(), client_id: randomUUID(), azp: null }),
+    reason: 'wrong_account',
+    applies: isAssociated,
+  },
+  'a token of another account with the same client': {
+    token: () => forged({ account_id: randomUUID() }),
+    reason: 'wrong_account',
+    applies: isAssociated,
+  },
+  'a token without a scope': {
+    token: () => forged({ scope: 'openid' }),
+    reason: 'insufficient_scope',
+    applies: ({ scope }) => scope !== undefined,
+  },
+  'a key-bound token without a proof': {
+    token: () => forged({ cnf: { jkt: 'A'.repeat(43) } }),
+    reason: 'invalid_dpop_proof',
+  },
+}
+
+beforeAll(async () => {
+  services = await startServices({ env: { SELVEDGE_REVOCATIONS_INTERVAL: '1' } })
+  const { stack, developer } = services
+  await services.deploy('hello', 'export default { fetch: () => new Response("hello") }')
+  revoked = await accessToken(stack, developer)
+  await fetch(stack.identity.url + identityPaths.revoke, {
+    method: 'POST',
+    body: new URLSearchParams({ token: revoked, client_id: developer.clientId }),
+  })
+  while ((await reasonAt('getGps', sampleOf('getGps', revoked))) !== 'token_revoked') await sleep(50)
+  alone = await startAlone()
+}, 120_000)
+afterAll(async () => {
+  await alone?.runtime.stop()
+  await alone?.folder.remove()
+  await services?.stop()
+})
+
+async function startAlone() {
+  const folder = await temporaryFolder()
+  const { identity, discovery } = services.stack
+  const runtime = await startProgram('runtime', {
+    SELVEDGE_STATE: folder.path,
+    SELVEDGE_RUNTIME_PORT: '0',
+    SELVEDGE_IDENTITY_URL: identity.url,
+    SELVEDGE_DISCOVERY_URL: discovery.url,
+  })
+  const developer = await createDeveloper(services.stack.state)
+  return { runtime, folder, token: await accessToken({ identity, runtime }, developer) }
+}
+
+/** @returns the reason of the refusal, or `undefined` */
+async function reasonAt(method: string, params: object, url = services.url()): Promise<string | undefined> {
+  const response = await fetch(url + rpcPath, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  })
+  const { error } = (await response.json()) as { error?: { data: { reason: string } } }
+  return error?.data.reason
+}
+
+const reasonOfHttp = (text: string): string =>
+  (JSON.parse(text) as { error: { reason: string } }).error.reason
+
+describe.each(Object.entries(cases))('%s', (_, { token, reason, applies = () => true }) => {
+  const guarded = Object.values(methods).flatMap(({ name, access }) =>
+    access.caller === 'token' && applies(access) ? [name] : [],
+  )
+  it.each(guarded)('is refused by %s', async (name) => {
+    expect(await reasonAt(name, sampleOf(name, token()))).toBe(reason)
+  })
+
+  const tables = [mcmRoutes({} as never), nodesRoutes({} as never)]
+  const routes = tables.flatMap(({ table }) =>
+    Object.entries(table).flatMap(([key, { as }]) => (applies(as.access) ? [key] : [])),
+  )
+  it.each(routes)('is refused by %s', async (key) => {
+    const [method = '', path = ''] = key.split(' ')
+    const given = token() === '' ? null : token()
+    const { status, text } = await callUrl(services.url() + path.replace('{id}', 'x'), {
+      method,
+      token: given,
+    })
+    expect(reasonOfHttp(text)).toBe(reason)
+    expect(status).toBe(reason === 'insufficient_scope' || reason.startsWith('wrong_') ? 403 : 401)
+  })
+
+  if (applies({ caller: 'token', token: 'associated' }))
+    it('is refused by a service', async () => {
+      const given = token() === '' ? null : token()
+      const { clientId } = services.developer
+      const { text } = await callUrl(`${services.url()}/${clientId}/hello`, { token: given })
+      expect(reasonOfHttp(text)).toBe(reason)
+    })
+})
+
+describe('a good token of a node that is associated with no account', () => {
+  const guarded = Object.values(methods).flatMap(({ name, access }) =>
+    access.caller === 'token' && isAssociated(access) ? [name] : [],
+  )
+  it.each(guarded)('is refused by %s', async (name) => {
+    expect(await reasonAt(name, sampleOf(name, alone!.token), alone!.runtime.url)).toBe('not_associated')
+  })
+})
+
+it('a good token opens what its scope allows: the cases above are refused for what they lack', async () => {
+  for (const name of ['getGps', 'getImages', 'getContainers', 'getLocationSharing'])
+    expect({ name, reason: await reasonAt(name, sampleOf(name, services.token)) }).toMatchObject({ name })
+  expect(await reasonAt('getImages', sampleOf('getImages', services.token))).toBeUndefined()
+  expect((await services.call(`/${services.developer.clientId}/hello`)).text).toBe('hello')
+})

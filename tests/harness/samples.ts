@@ -1,0 +1,15 @@
+/** Parameters with which a method of the local API can be called, whatever comes of it. */
+export function sampleOf(method: string, edgeAccessToken: string): object {
+  const samples: Record<string, object> = {
+    updateGps: { longitude: '1', latitude: '2', speed: '3', bearing: '4' },
+    getNodes: { cluster: 'account' },
+    getContainerLogs: { tail: 1 },
+    setLocationSharing: { audience: 'account', precision: 'exact' },
+    setLocationTrack: { until: '' },
+    getEdgeHmacCode: { expiry: '4000000000', nodeId: 'a'.repeat(56), uri: '/x' },
+    deployImage: { source: '/nowhere' },
+    deployContainer: { spec: { name: 'x', image: 'x', env: {} } },
+  }
+  const byId = /^(?:remove|start|stop)|Logs$|History$/.test(method) ? { id: 'x' } : {}
+  return { edgeAccessToken, ...byId, ...samples[method] }
+}
