@@ -24,7 +24,7 @@ function slowPatternsOf(source: Source): string[] {
   return [...nodesOf(source.program)].flatMap(({ node }) => {
     const regex = node.type === 'Literal' ? (node.regex as Pattern | undefined) : undefined
     if (!regex) return []
-    const verdict = checkSync(regex.pattern, regex.flags, { timeout: 10_000 })
+    const verdict = checkSync(regex.pattern, regex.flags, { timeout: 120_000 })
     if (verdict.status === 'safe') return []
     const cost = verdict.status === 'vulnerable' ? verdict.complexity.summary : verdict.status
     return [`${placeOf(source, node)} /${regex.pattern}/: ${cost}`]

@@ -133,7 +133,6 @@ export const libraries: Bounds = {
     'createLineSplitter.rest': lasting('`rest.length > longest`', "`rest = ''`"),
   },
   'packages/protocol/src/jsonrpc/dispatcher.ts': {
-    'createDispatcher.table': own('one for each method'),
     'createDispatcher.runBatch.ids': passing('`options.limits.batch`'),
   },
   'packages/protocol/src/tokens/base64url.ts': {
