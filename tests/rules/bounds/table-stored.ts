@@ -8,6 +8,7 @@ export const stored: Bounds = {
     'table signing_keys': own('the keys that the operator makes'),
     'table account_keys': own('one row for each account'),
     'table accounts': own('the accounts that the operator makes'),
+    'table account_keys': own('one row for each account'),
     'table enrolment_codes': own('the codes that the operator makes'),
     'table projects': unlimited(rowsStay),
     'table developer_tokens': unlimited(rowsStay),
