@@ -32,7 +32,7 @@ const damaged = new Set([11, 26])
 
 const isUnrepairable = (cause: unknown): boolean => {
   const { code, errcode } = cause as { code?: string; errcode?: number }
-  return code === 'NEWER_VERSION' || (errcode !== undefined && damaged.has(errcode))
+  return code === 'NEWER_VERSION' || code === 'DAMAGED' || (errcode !== undefined && damaged.has(errcode))
 }
 
 /** The thread that has the database open, until it ends. */

@@ -1,18 +1,33 @@
+import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { type Migrations, newerVersion } from '../sql.ts'
+import { hasLostCommits } from './check-wal.ts'
+
+/** Bytes up to which the whole database is checked when it is opened: a tenth of a second. */
+const maxChecked = 64 * 1024 * 1024
 
 /**
  * Opens a database file, made where it is not there, and brings its tables up to date. A commit is on the disk when it returns.
+ * A database that is damaged, or that a later version has changed, is refused before anything is changed.
  *
- * @throws Error of SQLite; one with the code NEWER_VERSION where a later version has changed the tables
+ * @throws Error of SQLite; one with the code NEWER_VERSION or DAMAGED
  */
 export function openDatabase(path: string, migrations: Migrations): DatabaseSync {
+  if (hasLostCommits(`${path}-wal`))
+    throw damaged(`${path}-wal is damaged: commits that were acknowledged cannot be read any more`)
   const database = new DatabaseSync(path, { timeout: 5000 })
-  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
   const { user_version: done } = database.prepare('PRAGMA user_version').get() as { user_version: number }
   if (done > migrations.length) throw newerVersion(done, migrations.length)
+  if (statSync(path).size <= maxChecked) {
+    const [first] = database.prepare('PRAGMA integrity_check(1)').all() as { integrity_check: string }[]
+    if (first?.integrity_check !== 'ok') throw damaged(`it is damaged: ${first?.integrity_check}`)
+  }
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
   for (let step = done; step < migrations.length; step++) {
     database.exec(`BEGIN IMMEDIATE; ${migrations[step]}; PRAGMA user_version = ${step + 1}; COMMIT`)
   }
   return database
 }
+
+const damaged = (what: string): Error =>
+  Object.assign(new Error(`${what}. Nothing was changed. Restore a backup`), { code: 'DAMAGED' })
