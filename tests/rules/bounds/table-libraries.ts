@@ -14,6 +14,9 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/http/bounded-writer.ts': {
     'createBoundedWriter.waiting': lasting('`bytes > maxBytes`', '`takeFirst`'),
   },
+  'packages/service-kit/src/http/connections.ts': {
+    'followConnections.all': lasting('`all.size >= max`', '`evict`, and `all.delete` when one closes'),
+  },
   'packages/service-kit/src/http/get-json.ts': {
     'readJson.parts': passing('`size > maxBytes`'),
   },
@@ -33,9 +36,6 @@ export const serviceKit: Bounds = {
   },
   'packages/service-kit/src/http/refuse-busy.ts': {
     'createRefuseBusy.waiting': lasting('the requests of one turn', '`waiting = []`, at its end'),
-  },
-  'packages/service-kit/src/http/slow-bodies.ts': {
-    'endSlowBodies.arrivals': lasting('one for each open connection', '`arrivals.delete` when it closes'),
   },
   'packages/service-kit/src/lifecycle/alarms.ts': {
     'raiseAlarms.listeners': own('one for each part that shows alarms'),

@@ -2,7 +2,13 @@
 import { rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hostPaths, RpcError } from '@selvedge/protocol'
-import { attach, createHttpServer, readGuardedHeaders, sendJson } from '@selvedge/service-kit/http'
+import {
+  attach,
+  createHttpServer,
+  maxConnectionsOf,
+  readGuardedHeaders,
+  sendJson,
+} from '@selvedge/service-kit/http'
 import * as z from 'zod'
 import { targetHeader } from '../engines/function/control.ts'
 import { passOut } from './egress.ts'
@@ -21,7 +27,7 @@ export interface HostSocketParts {
 }
 
 /** Connections that one instance may have open. */
-const maxConnections = 128
+const maxConnections = Math.min(128, maxConnectionsOf())
 
 const identityRequest = z.object({ audience: z.string() })
 
@@ -31,7 +37,7 @@ export async function openHostSocket(
   parts: HostSocketParts,
 ): Promise<{ close(): Promise<void> }> {
   const { outbound, gateway, isOwnUrl } = parts
-  const server = createHttpServer({})
+  const server = createHttpServer({ connections: maxConnections })
   attach(server, {
     request: (request, response) => {
       if (readGuardedHeaders(request).repeated !== undefined) return refuseRepeated(response)
@@ -46,7 +52,6 @@ export async function openHostSocket(
     },
     upgrade: gateway.handleUpgrade,
   })
-  server.maxConnections = maxConnections
 
   // An earlier run of the runtime may have left it. By umask, since chmod would follow what is put in its place.
   rmSync(path, { force: true })

@@ -9,6 +9,7 @@ import {
 } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { safely } from '../safely/safely.ts'
+import { type Connections, followConnections, maxConnectionsOf } from './connections.ts'
 import { createEarlyEnd, type DrainLimits, drainDefaults } from './early-response.ts'
 import { endSlowBodies } from './slow-bodies.ts'
 
@@ -18,6 +19,8 @@ export interface Limits extends Partial<DrainLimits> {
    * Bodies that are declared large (`allowLargeBody`) need a minimum rate instead. Default: 30.
    */
   readonly bodySeconds?: number
+  /** Connections that may be open at the same time. Default: by the descriptors that the process may have. */
+  readonly connections?: number
 }
 
 /** What answers requests, and requests to speak WebSocket; without `upgrade` those are ordinary requests. */
@@ -33,7 +36,7 @@ export interface Listener {
  * @param tls PEM texts; without them the server speaks plain HTTP
  */
 export function createHttpServer(
-  { bodySeconds = 30, ...drain }: Limits,
+  { bodySeconds = 30, connections = maxConnectionsOf(), ...drain }: Limits,
   tls?: { readonly cert: string; readonly key: string },
 ): Server {
   const settings = {
@@ -58,18 +61,26 @@ export function createHttpServer(
     'request',
     safely('http.early-end', (_request: IncomingMessage, response: ServerResponse) => endEarly(response)),
   )
-  endSlowBodies(server, bodySeconds)
+  const followed = followConnections(server, connections)
+  connectionsOf.set(server, followed)
+  endSlowBodies(server, followed, bodySeconds)
   return server
 }
+
+const connectionsOf = new WeakMap<Server, Connections>()
 
 /** Serves a listener. Whatever it throws ends its own request. */
 export function attach(server: Server, { request, upgrade }: Listener): void {
   server.on('request', safely('http.request', request, failRequest))
-  if (upgrade)
-    server.on(
-      'upgrade',
-      safely('http.upgrade', upgrade, (_cause, _request, socket) => socket.destroy()),
-    )
+  if (!upgrade) return
+  const onUpgrade: typeof upgrade = (upgrading, socket, head) => {
+    connectionsOf.get(server)?.upgraded(upgrading.socket)
+    upgrade(upgrading, socket, head)
+  }
+  server.on(
+    'upgrade',
+    safely('http.upgrade', onUpgrade, (_cause, _request, socket) => socket.destroy()),
+  )
 }
 
 function failRequest(_cause: unknown, _request: IncomingMessage, response: ServerResponse): void {

@@ -1,0 +1,137 @@
+/**
+ * The open connections of a server, and their limit. When it is reached, the connections that wait for their client end, the
+ * longest unused first: those between two requests, then those whose body is still coming. What is being answered, and large
+ * bodies, go on; if nothing else is left, the new connection is refused. So a client that opens thousands of connections, or
+ * sends its bodies slowly, costs a bounded number of descriptors and keeps nobody out.
+ */
+import { readFileSync } from 'node:fs'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { reportFailure, safely } from '../safely/safely.ts'
+import { busyMessage, retryAfterSeconds } from './load-shedder.ts'
+import { isLarge } from './slow-bodies.ts'
+
+/** What a connection is busy with. */
+export interface Connection {
+  readonly socket: Socket
+  /** Its last request; undefined before the first. */
+  request: IncomingMessage | undefined
+  response: ServerResponse | undefined
+  /** Whether it speaks another protocol than HTTP. */
+  isUpgraded: boolean
+  /** Number of the last use, of all uses of the server. */
+  used: number
+  /** For slow bodies: the request that the last look found, the number of that look, and the bytes that had come until then. */
+  seen: IncomingMessage | undefined
+  since: number
+  bytes: number
+}
+
+export interface Connections {
+  readonly all: ReadonlyMap<Socket, Connection>
+  /** Marks a connection that does not speak HTTP any more: it ends when its listener ends it. */
+  upgraded(socket: Socket): void
+}
+
+/** Connections of one server, whatever the system allows: each takes about 10 KB. */
+const mostConnections = 4096
+/** Descriptors for files, the database, functions and outgoing connections, and a part of the rest for each server. */
+const reservedDescriptors = 64
+const part = 1 / 4
+/** Of the connections that wait for their client, this part ends at once: looking for them takes time. */
+const evictedPart = 1 / 16
+
+/** Connections that one server of this process may have, by the descriptors that the process may have (`ulimit -n`). */
+export function maxConnectionsOf(limitsFile = '/proc/self/limits'): number {
+  const descriptors = descriptorLimit(limitsFile) ?? mostConnections
+  return Math.max(16, Math.min(mostConnections, Math.floor((descriptors - reservedDescriptors) * part)))
+}
+
+function descriptorLimit(limitsFile: string): number | undefined {
+  try {
+    const limit = /^Max open files +(\d+)/m.exec(readFileSync(limitsFile, 'utf8'))?.[1]
+    return limit === undefined ? undefined : Number(limit)
+  } catch {
+    return undefined
+  }
+}
+
+/** Follows the connections of a server. @param max connections that may be open at the same time */
+export function followConnections(server: Server, max: number): Connections {
+  const all = new Map<Socket, Connection>()
+  const isTls = 'setSecureContext' in server
+  let uses = 0
+
+  const add = (socket: Socket) => {
+    if (all.size >= max && evict(all, max) === 0) return refuse(socket)
+    const connection: Connection = {
+      socket,
+      request: undefined,
+      response: undefined,
+      isUpgraded: false,
+      used: ++uses,
+      seen: undefined,
+      since: 0,
+      bytes: 0,
+    }
+    all.set(socket, connection)
+    socket.once('close', () => all.delete(socket))
+  }
+  server.on(
+    isTls ? 'secureConnection' : 'connection',
+    safely('http.connection', add, (_cause, socket) => socket.destroy()),
+  )
+  // Handshakes under way are connections as well. Beyond it the system's call accepts and closes.
+  server.maxConnections = isTls ? max * 2 : max + 1
+  // A listener that cannot accept, for want of descriptors, goes on when it can.
+  const onError = (cause: Error) => {
+    if (server.listening) reportFailure('http.accept', cause)
+  }
+  server.on('error', safely('http.accept', onError))
+
+  // Each request passes here: it writes three members.
+  const note = (request: IncomingMessage, response: ServerResponse) => {
+    const connection = all.get(request.socket)
+    if (!connection) return
+    connection.request = request
+    connection.response = response
+    connection.used = ++uses
+  }
+  server.on('request', safely('http.connection', note))
+
+  return {
+    all,
+    upgraded(socket) {
+      const connection = all.get(socket)
+      if (connection) connection.isUpgraded = true
+    },
+  }
+}
+
+const isIdle = ({ request, response, isUpgraded }: Connection): boolean =>
+  !isUpgraded && (request === undefined || (request.complete && response?.writableFinished === true))
+
+const isBodyComing = ({ request, isUpgraded }: Connection): boolean =>
+  !isUpgraded && request !== undefined && !request.complete && !isLarge(request)
+
+/** Ends connections that wait for their client. @returns how many */
+function evict(all: ReadonlyMap<Socket, Connection>, max: number): number {
+  for (const isEvictable of [isIdle, isBodyComing]) {
+    const found = [...all.values()].filter(isEvictable)
+    if (found.length === 0) continue
+    found.sort((one, other) => one.used - other.used)
+    const evicted = found.slice(0, Math.max(1, Math.floor(max * evictedPart)))
+    for (const { socket } of evicted) socket.destroy()
+    return evicted.length
+  }
+  return 0
+}
+
+function refuse(socket: Socket): void {
+  const text = JSON.stringify({ error: 'temporarily_unavailable', error_description: busyMessage })
+  socket.on('error', () => socket.destroy())
+  socket.end(
+    `HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: ${retryAfterSeconds}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+    () => socket.destroy(),
+  )
+}
