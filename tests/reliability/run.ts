@@ -56,7 +56,6 @@ for (const daemon of faulty)
     },
   }
 
-
 const experiment = experiments[name]
 const rounds = Number(count ?? experiment?.rounds)
 if (!experiment || !(rounds > 0)) {

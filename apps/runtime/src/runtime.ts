@@ -161,8 +161,13 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     notices,
     store: lists,
     nodeId,
-    issuers: issuers.map((issuer) => ({ issuer, client: identityTo(issuer) })),
-    verifier,
+    // The first list may be large, and the way to it slow.
+    issuers: issuers.map((url) => ({
+      issuer: url,
+      client: createIdentityClient({ url, fetch, timeoutMs: 60_000 }),
+    })),
+    verifier: createTokenVerifier({ issuers: () => tenants.issuers, clock, remembered: 0 }),
+    isTimeTrusted: () => clock.state() === 'trusted',
     interval: config['revocations.interval'],
     onOwnNode() {
       tokens.forget()

@@ -55,8 +55,17 @@ export interface IdentityClient {
   redeemDevice(input: { clientId: string; deviceCode: string }, options?: CallOptions): Promise<TokenResponse>
   /** Ends a token before its time (RFC 7009). @throws OAuthFailure | ConnectionFailure */
   revoke(input: { clientId: string; token: string }, options?: CallOptions): Promise<void>
-  /** The signed list of what was revoked, unless it is the one with this ETag. @throws OAuthFailure | ConnectionFailure */
-  revocations(etag?: string, options?: CallOptions): Promise<{ token: string; etag: string } | 'unchanged'>
+  /**
+   * The signed list of what was revoked.
+   *
+   * @param held what is held already: the `seq` and `mark` of a list, to get what changed since; or an ETag, to get the whole
+   *   list unless it is that one
+   * @throws OAuthFailure | ConnectionFailure
+   */
+  revocations(
+    held?: string | { readonly seq: number; readonly mark: string },
+    options?: CallOptions,
+  ): Promise<{ token: string; etag: string } | 'unchanged'>
   /** Any JSON document of the service, such as its metadata or its keys. @throws ConnectionFailure */
   getJson(path: string, options?: CallOptions): Promise<unknown>
 }
@@ -99,13 +108,11 @@ export function createIdentityClient(connection: Connection): IdentityClient {
     async revoke({ clientId, token }, options) {
       await post(identityPaths.revoke, { client_id: clientId, token }, options)
     },
-    async revocations(etag, options) {
-      const headers = etag === undefined ? {} : { 'If-None-Match': etag }
-      const reply = await send(
-        connection,
-        { method: 'GET', path: identityPaths.revocations, headers },
-        options,
-      )
+    async revocations(held, options) {
+      const headers = typeof held === 'string' ? { 'If-None-Match': held } : {}
+      const query = typeof held === 'object' ? `?since=${held.seq}&mark=${encodeURIComponent(held.mark)}` : ''
+      const path = identityPaths.revocations + query
+      const reply = await send(connection, { method: 'GET', path, headers }, options)
       if (reply.status === 304) return 'unchanged'
       successOf(url, reply)
       return { token: reply.text, etag: reply.header('etag') ?? '' }

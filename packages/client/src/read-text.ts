@@ -6,6 +6,12 @@ export interface TextAnswer {
   text(): Promise<string>
 }
 
+/** `code` of the error of an answer that is larger than its limit. */
+export const tooLarge = 'ANSWER_TOO_LARGE'
+
+export const answerTooLarge = (maxBytes: number): Error =>
+  Object.assign(new Error(`the answer is larger than ${maxBytes} bytes`), { code: tooLarge })
+
 /**
  * @param maxBytes bytes of the longest body that is accepted
  * @throws Error if it is longer; the rest is not read
@@ -22,7 +28,7 @@ export async function readText(answer: TextAnswer, maxBytes: number): Promise<st
     size += value.length
     if (size > maxBytes) {
       await reader.cancel()
-      throw new Error(`the answer is larger than ${maxBytes} bytes`)
+      throw answerTooLarge(maxBytes)
     }
     text += decoder.decode(value, { stream: true })
   }

@@ -1,5 +1,5 @@
 import { ConnectionFailure } from './errors.ts'
-import { readText, type TextAnswer } from './read-text.ts'
+import { readText, type TextAnswer, tooLarge } from './read-text.ts'
 
 /** Bytes of an answer. */
 const maxAnswer = 16 * 1024 * 1024
@@ -103,6 +103,8 @@ async function sendOnce(
       throw new ConnectionFailure('aborted', `the call to ${url}${path} was cancelled`, { cause })
     if (timeout.aborted)
       throw new ConnectionFailure('timeout', `${url}${path} did not answer within ${timeoutMs} ms`, { cause })
+    if ((cause as { code?: unknown }).code === tooLarge)
+      throw new ConnectionFailure('bad_answer', `${url}${path}: ${(cause as Error).message}`, { cause })
     throw new ConnectionFailure('not_running', `nothing answers at ${url}: ${reasonOf(cause)}`, { cause })
   }
   if (text === '' || header('content-type') === 'application/jwt')

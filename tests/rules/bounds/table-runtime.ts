@@ -213,7 +213,9 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/tokens/revocations.ts': {
     'createRevocations.live': own('one list for each issuer of the configuration'),
-    'createRevocations.refused': own('one for each issuer of the configuration'),
+    'createRevocations.troubled': own('one for each notice and issuer of the configuration'),
+    'createRevocations.show.issuersOf': own('the issuers of the configuration'),
+    'createRevocations.failures': own('one for each issuer of the configuration'),
     'createRevocations.reasonFor.known': own('a fixed number of kinds for each verified token'),
     'document revocations': lasting(
       'the list of each issuer of the configuration: `node-fetch.ts: maxAnswer`',

@@ -1,13 +1,17 @@
 /** The runtime's side of the list of revoked tokens, with a network that lies. */
+
+import { execFileSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { IdentityClient } from '@selvedge/client'
+import { setTimeout as pause } from 'node:timers/promises'
+import { ConnectionFailure, type IdentityClient } from '@selvedge/client'
 import type { AccessClaims } from '@selvedge/protocol/tokens'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { createTokenVerifier, revocationEntry, signJws } from '@selvedge/service-kit/tokens'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { needs } from '../../../../tests/harness/installed.ts'
 import { createNotices, type Notices } from '../node/notices.ts'
 import { createRevocations, openLists, type Revocations } from './revocations.ts'
 
@@ -41,6 +45,10 @@ interface Listed {
   readonly iat?: number
   readonly key?: typeof own
   readonly aud?: string
+  readonly mark?: string
+  readonly since?: number
+  readonly ended?: readonly string[]
+  readonly restarted?: true
 }
 
 const listOf = ({
@@ -50,6 +58,7 @@ const listOf = ({
   iat = now(),
   key = own,
   aud = 'urn:selvedge:revocations',
+  ...more
 }: Listed) =>
   signJws(
     { typ: 'revocations+jwt', kid: 'k' },
@@ -63,12 +72,16 @@ const listOf = ({
       seq,
       revoked,
       not_before: before,
+      ...more,
     },
     key.privateKey,
   )
 
 let folder: string
-let list: string | 'unchanged'
+let list: string | 'unchanged' | Error
+let lastHeld: unknown
+let isTimeTrusted: boolean
+let interval: number
 let asked: number
 let ownNode: number
 let revocations: Revocations
@@ -83,19 +96,22 @@ const open = async () =>
       {
         issuer,
         client: {
-          revocations: async () => {
+          revocations: async (held: unknown) => {
             asked++
+            lastHeld = held
+            if (list instanceof Error) throw list
             return list === 'unchanged' ? list : { token: list, etag: `"${asked}"` }
           },
         } as unknown as IdentityClient,
       },
     ],
     verifier,
-    interval: 3600,
+    isTimeTrusted: () => isTimeTrusted,
+    interval,
     onOwnNode: () => void ownNode++,
   })
 /** One look at the list that is there now. */
-async function look(next: string | 'unchanged'): Promise<void> {
+async function look(next: typeof list): Promise<void> {
   list = next
   await revocations.stop()
   revocations = await open()
@@ -109,6 +125,8 @@ beforeEach(async () => {
   list = listOf({})
   asked = 0
   ownNode = 0
+  isTimeTrusted = true
+  interval = 3600
   notices = createNotices(clock, createMemoryLog())
   revocations = await open()
 })
@@ -146,19 +164,142 @@ it('a token of another issuer is not for this list to judge', async () => {
 it.each([
   ['is signed by somebody else', { key: stranger }],
   ['was made for something else', { aud: 'urn:selvedge:edge' }],
-  ['was signed before the one that is held', { iat: now() - 3600 }],
-  ['has a smaller number', { seq: 1 }],
+  ['has a smaller number and was signed before', { seq: 1, iat: now() - 3600 }],
 ])('a list that %s is not taken: what was revoked stays revoked', async (_, lie) => {
   await look(listOf({ revoked: [token('t1')], seq: 5 }))
   await look(listOf({ revoked: [], seq: 6, ...lie }))
   expect(revocations.reasonFor(claims())).toBe('it was revoked')
 })
 
-it('a service that began anew is believed again: its list is younger', async () => {
+const shown = () => notices.list().map(({ reason }) => reason)
+
+it('a service that began anew is believed again, and makes nothing valid again', async () => {
   await look(listOf({ revoked: [token('t1')], seq: 5 }))
   clock.advance(3_600_000)
-  await look(listOf({ revoked: [], seq: 1 }))
+  await look(listOf({ revoked: [token('t2')], seq: 1 }))
+  expect(shown()).toEqual(['revocations_restarted'])
+  expect(revocations.reasonFor(claims({ jti: 't2' }))).toBe('it was revoked')
+  expect(revocations.reasonFor(claims())).toBe('it was revoked')
+  // Once every token of then has expired, nothing of it is left.
+  clock.advance(2 * 86_400_000)
+  await look(listOf({ revoked: [token('t2')], seq: 2 }))
+  expect(shown()).toEqual([])
   expect(revocations.reasonFor(claims())).toBeUndefined()
+})
+
+it('an account that was revoked by a list that is lost stays revoked for the tokens of then', async () => {
+  const account = revocationEntry('account', 'a1')
+  await look(listOf({ before: { [account]: now() + 100 }, seq: 5 }))
+  await look(listOf({ before: { [account]: now() - 100 }, seq: 3, iat: now() + 1 }))
+  expect(revocations.reasonFor(claims())).toMatch(/account/)
+})
+
+it('what changed is added to what is held, and what ended is taken out', async () => {
+  await look(listOf({ revoked: [token('t1'), token('t2')], seq: 5, mark: 'm5' }))
+  await look(listOf({ revoked: [token('t3')], ended: [token('t2')], since: 5, seq: 7, mark: 'm7' }))
+  expect(lastHeld).toMatchObject({ seq: 5, mark: 'm5' })
+  const reasons = ['t1', 't2', 't3'].map((jti) => revocations.reasonFor(claims({ jti })))
+  expect(reasons).toEqual(['it was revoked', undefined, 'it was revoked'])
+  await look('unchanged')
+  expect(lastHeld).toMatchObject({ seq: 7, mark: 'm7' })
+})
+
+it('changes since another state are refused: what was revoked stays revoked', async () => {
+  await look(listOf({ revoked: [token('t1')], seq: 5, mark: 'm5' }))
+  for (const since of [4, 6]) {
+    await look(listOf({ ended: [token('t1')], since, seq: 7, mark: 'm7' }))
+    expect(shown()).toEqual(['revocations_refused'])
+    expect(revocations.reasonFor(claims())).toBe('it was revoked')
+  }
+})
+
+it('a state that the service does not know any more is told, and makes nothing valid again', async () => {
+  await look(listOf({ revoked: [token('t1')], seq: 5, mark: 'm5' }))
+  await look(listOf({ revoked: [], restarted: true, seq: 9, mark: 'm9' }))
+  expect(shown()).toEqual(['revocations_restarted'])
+  expect(revocations.reasonFor(claims())).toBe('it was revoked')
+})
+
+it('a service whose clock was two days ahead once blocks none of its later lists', async () => {
+  await look(listOf({ revoked: [token('t1')], seq: 5, mark: 'm5' }))
+  const ahead = now() + 2 * 86_400
+  await look(
+    listOf({ revoked: [token('t2')], ended: [token('t1')], since: 5, seq: 6, mark: 'm6', iat: ahead }),
+  )
+  expect(shown()).toEqual(['revocations_wrong_time'])
+  // What it ends by that clock has not ended.
+  expect(revocations.reasonFor(claims())).toBe('it was revoked')
+  expect(revocations.reasonFor(claims({ jti: 't2' }))).toBe('it was revoked')
+  await look(listOf({ revoked: [token('t3')], since: 6, seq: 7, mark: 'm7' }))
+  expect(shown()).toEqual([])
+  expect(revocations.reasonFor(claims({ jti: 't3' }))).toBe('it was revoked')
+})
+
+it('a device that does not know the time judges no list by it', async () => {
+  isTimeTrusted = false
+  await look(listOf({ revoked: [token('t1')], iat: now() + 10 * 365 * 86_400 }))
+  expect(shown()).toEqual([])
+  expect(revocations.reasonFor(claims())).toBe('it was revoked')
+})
+
+it('a list that is too large to take is told; a service that is away is not', async () => {
+  await look(new ConnectionFailure('not_running', 'nothing answers'))
+  expect(shown()).toEqual([])
+  await look(new ConnectionFailure('bad_answer', 'the answer is larger than 16777216 bytes'))
+  expect(shown()).toEqual(['revocations_refused'])
+})
+
+it('a service that answers and gives no list for three times is told', async () => {
+  interval = 0.02
+  list = new ConnectionFailure('timeout', 'did not answer within 60000 ms')
+  await revocations.stop()
+  revocations = await open()
+  revocations.start()
+  while (asked < 2) await pause(5)
+  expect(shown()).toEqual([])
+  while (shown().length === 0) await pause(5)
+  expect(asked).toBeGreaterThanOrEqual(3)
+  list = listOf({})
+  while (shown().length > 0) await pause(5)
+})
+
+describe('on a full disk', needs('mounts'), () => {
+  it('a list decides at once, is fetched again, and is stored as soon as there is room', async () => {
+    await revocations.stop()
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k,mode=0700', 'tmpfs', folder])
+    try {
+      interval = 0.02
+      list = listOf({ seq: 4, mark: 'm4' })
+      revocations = await open()
+      revocations.start()
+      while (lastHeld === undefined || !(lastHeld as { seq?: number }).seq) await pause(5)
+      const filler = join(folder, 'filler')
+      try {
+        writeFileSync(filler, Buffer.alloc(1024 * 1024))
+      } catch {
+        // Full, as it should be.
+      }
+      const many = Array.from({ length: 500 }, (_, at) => token(`other-${at}`))
+      list = listOf({ revoked: [...many, token('t1')], since: 4, seq: 5, mark: 'm5' })
+      while (shown().length === 0) await pause(5)
+      expect(shown()).toEqual(['revocations_not_stored'])
+      expect(revocations.reasonFor(claims())).toBe('it was revoked')
+      const before = asked
+      while (asked < before + 3) await pause(5)
+      // It is still asked for by what is on the disk.
+      expect(lastHeld).toMatchObject({ seq: 4, mark: 'm4' })
+      rmSync(filler)
+      while (shown().length > 0) await pause(5)
+      await revocations.stop()
+      list = new ConnectionFailure('not_running', 'nothing answers')
+      revocations = await open()
+      expect(revocations.reasonFor(claims())).toBe('it was revoked')
+      await revocations.stop()
+    } finally {
+      execFileSync('umount', ['-l', folder])
+      revocations = await open()
+    }
+  })
 })
 
 it('a list that speaks of this very node is told, once', async () => {
@@ -169,14 +310,13 @@ it('a list that speaks of this very node is told, once', async () => {
 })
 
 it('shows a notice from a list that it does not accept until it accepts one', async () => {
-  const shown = () => notices.list().map(({ reason }) => reason)
   await look(listOf({ seq: 5 }))
   expect(shown()).toEqual([])
   await look('no.list.at-all')
   expect(shown()).toEqual(['revocations_refused'])
   await look('unchanged')
   expect(shown()).toEqual([])
-  await look(listOf({ seq: 4 }))
+  await look(listOf({ seq: 4, iat: now() - 3600 }))
   expect(shown()).toEqual(['revocations_refused'])
 })
 

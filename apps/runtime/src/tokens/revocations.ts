@@ -4,30 +4,17 @@
  */
 import { join } from 'node:path'
 import { type IdentityClient, isSelvedgeError } from '@selvedge/client'
-import {
-  type AccessClaims,
-  type RevocationsClaims,
-  revocationsAudience,
-  revocationsProfile,
-} from '@selvedge/protocol/tokens'
-import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import type { NoticeReason } from '@selvedge/protocol'
+import { type AccessClaims, revocationsAudience, revocationsProfile } from '@selvedge/protocol/tokens'
+import { type Clock, isoTime, seconds } from '@selvedge/service-kit/clock'
 import { safely } from '@selvedge/service-kit/safely'
 import { type DocumentStore, openDocument } from '@selvedge/service-kit/store'
 import { findRevocation, revocationEntry, type TokenVerifier } from '@selvedge/service-kit/tokens'
 import * as z from 'zod'
 import type { Notices } from '../node/notices.ts'
+import { type Applied, applyList, type LiveList, storedList, toLive } from './revocation-lists.ts'
 
-const storedList = z.strictObject({
-  /** Unix seconds at which it was signed. */
-  iat: z.number(),
-  seq: z.number(),
-  etag: z.string(),
-  revoked: z.array(z.string()),
-  not_before: z.record(z.string(), z.number()),
-  epochs: z.record(z.string(), z.number()).default({}),
-})
 const stored = z.strictObject({ lists: z.record(z.string(), storedList) })
-type StoredList = z.infer<typeof storedList>
 type Stored = z.infer<typeof stored>
 
 interface RevocationsStatus {
@@ -46,6 +33,8 @@ export interface Revocations {
   stop(): Promise<void>
 }
 
+type RevocationNotice = Extract<NoticeReason, `revocations_${string}`>
+
 export interface RevocationsParts {
   readonly store: DocumentStore<Stored>
   readonly nodeId: string
@@ -55,6 +44,8 @@ export interface RevocationsParts {
   readonly issuers: readonly { readonly issuer: string; readonly client: IdentityClient }[]
   /** Believes the issuers' own keys. */
   readonly verifier: TokenVerifier
+  /** Whether this device knows the time. */
+  readonly isTimeTrusted: () => boolean
   /** Seconds between two looks. */
   readonly interval: number
   /** Called when an issuer has something to say of this node itself. */
@@ -64,95 +55,104 @@ export interface RevocationsParts {
 /** Milliseconds until the first look: the start has more urgent things to do, and what was kept holds meanwhile. */
 const firstLook = 250
 
-/** Seconds by which the clocks of two replicas of an issuer may differ: an older list is never taken for a newer one. */
-const skew = 60
-
-interface Live {
-  readonly list: StoredList
-  readonly revoked: ReadonlySet<string>
-}
+/** How often in a row an issuer that answers may fail to give its list before a person is told. */
+const maxFailures = 3
 
 /** The lists that are kept on the disk. */
 export const openLists = (folder: string): Promise<DocumentStore<Stored>> =>
   openDocument(join(folder, 'revocations'), {
-    version: 1,
+    version: 2,
     initial: { lists: {} },
     read: (json) => stored.parse(json),
   })
 
 export function createRevocations(parts: RevocationsParts): Revocations {
   const { nodeId, clock, notices, issuers, verifier, store } = parts
-  const live = new Map<string, Live>()
-  for (const [issuer, list] of Object.entries(store.value.lists)) live.set(issuer, liven(list))
+  const live = new Map<string, LiveList>()
+  for (const [issuer, list] of Object.entries(store.value.lists)) live.set(issuer, toLive(list))
   /** Entries of the tokens that are in use: hashing them for each call would cost more than the call. */
   const entries = new WeakMap<AccessClaims, Map<string, string>>()
   const ownEntry = revocationEntry('node', nodeId)
-  /** Issuers whose last list was not accepted. */
-  const refused = new Set<string>()
+  /** Issuers that have a reason for a notice. */
+  const troubled = new Map<RevocationNotice, Set<string>>()
+  const failures = new Map<string, number>()
   let checkedAt: string | null = null
   let status: RevocationsStatus = describe()
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
   let stopped = false
 
-  function liven(list: StoredList): Live {
-    return { list, revoked: new Set(list.revoked) }
-  }
-
   function describe(): RevocationsStatus {
     const times = [...live.values()].map(({ list }) => list.iat)
     return { checkedAt, issuedAt: times.length === 0 ? null : isoTime(Math.min(...times) * 1000) }
   }
 
-  const ownEnding = (list?: StoredList) => `${list?.not_before[ownEntry]} ${list?.epochs[ownEntry]}`
+  const ownEnding = (issuer: string) => JSON.stringify(live.get(issuer)?.endings.get(ownEntry))
 
   async function look({ issuer, client }: RevocationsParts['issuers'][number]): Promise<boolean> {
-    const held = live.get(issuer)?.list
+    // What is asked for goes by the disk: what could not be stored is fetched again.
+    const held = store.value.lists[issuer]
     try {
-      const answer = await client.revocations(held?.etag)
-      if (answer === 'unchanged') return taken(issuer)
-      const claims = await verifier.verify(answer.token, revocationsProfile, revocationsAudience)
-      if (claims.iss !== issuer) throw new Error(`the list is of ${claims.iss}`)
-      if (held && isOlder(claims, held)) {
-        return refuse(issuer, { seq: claims.seq, why: 'it is older than the list that is held' })
+      const answer = await client.revocations(held?.mark ? held : held?.etag)
+      failures.delete(issuer)
+      if (answer !== 'unchanged') {
+        const claims = await verifier.verify(answer.token, revocationsProfile, revocationsAudience)
+        if (claims.iss !== issuer) throw new Error(`the list is of ${claims.iss}`)
+        const at = { now: seconds(clock), isTrusted: parts.isTimeTrusted() }
+        const applied = applyList(held, claims, answer.etag, at)
+        if (applied.outcome === 'refused') return refuse(issuer, { seq: claims.seq, why: applied.why })
+        await take(issuer, applied)
       }
-      await take(issuer, claims, answer.etag)
-      return taken(issuer)
+      show('revocations_refused', issuer, false)
+      const { restartedUntil = 0, seq } = live.get(issuer)?.list ?? {}
+      show('revocations_restarted', issuer, restartedUntil > seconds(clock), { seq })
+      return true
     } catch (cause) {
-      // An issuer that is away is no failure of the list: getMe shows how old it is.
-      return isSelvedgeError(cause) ? false : refuse(issuer, { cause })
+      return isAway(issuer, cause) ? false : refuse(issuer, { cause })
     }
   }
 
-  function taken(issuer: string): true {
-    refused.delete(issuer)
-    if (refused.size === 0) notices.clear('revocations_refused')
-    return true
+  /** Whether an issuer is only away, which is no failure of the list: getMe shows how old it is. */
+  function isAway(issuer: string, cause: unknown): boolean {
+    if (!isSelvedgeError(cause)) return false
+    if (cause.reason === 'not_running') return true
+    // Another refusal, or an answer that never ends, may pass; what cannot be read at all will not.
+    const count = (failures.get(issuer) ?? 0) + 1
+    failures.set(issuer, count)
+    return cause.reason !== 'bad_answer' && count < maxFailures
   }
 
   function refuse(issuer: string, details: object): false {
-    refused.add(issuer)
-    notices.raise('revocations_refused', { issuer, ...details })
+    show('revocations_refused', issuer, true, details)
     return false
   }
 
+  function show(reason: RevocationNotice, issuer: string, isSo: boolean, details: object = {}): void {
+    const issuersOf = troubled.get(reason) ?? new Set()
+    if (!isSo) issuersOf.delete(issuer)
+    else {
+      troubled.set(reason, issuersOf.add(issuer))
+      notices.raise(reason, { issuer, ...details })
+    }
+    if (issuersOf.size === 0) notices.clear(reason)
+  }
+
+  /** It decides from now on, also if it cannot be stored: then it is fetched again until it can. */
   async function take(
     issuer: string,
-    { iat, seq, revoked, not_before, epochs = {} }: RevocationsClaims,
-    etag: string,
+    { list, hasWrongTime }: Extract<Applied, { outcome: 'accepted' }>,
   ): Promise<void> {
-    const list: StoredList = {
-      iat,
-      seq,
-      etag,
-      revoked: [...revoked],
-      not_before: { ...not_before },
-      epochs: { ...epochs },
+    const before = ownEnding(issuer)
+    live.set(issuer, toLive(list))
+    const details = { seq: list.seq, issuedAt: isoTime(list.iat * 1000) }
+    show('revocations_wrong_time', issuer, hasWrongTime, details)
+    try {
+      await store.update((value) => ({ lists: { ...value.lists, [issuer]: list } }))
+      show('revocations_not_stored', issuer, false)
+    } catch (cause) {
+      show('revocations_not_stored', issuer, true, { ...details, cause })
     }
-    const before = ownEnding(live.get(issuer)?.list)
-    live.set(issuer, liven(list))
-    await store.update((value) => ({ lists: { ...value.lists, [issuer]: list } }))
-    if (ownEnding(list) !== before) parts.onOwnNode()
+    if (ownEnding(issuer) !== before) parts.onOwnNode()
   }
 
   async function run(): Promise<void> {
@@ -174,8 +174,7 @@ export function createRevocations(parts: RevocationsParts): Revocations {
   return {
     reasonFor(claims) {
       const own = live.get(claims.iss)
-      if (!own || (own.list.revoked.length === 0 && Object.keys(own.list.not_before).length === 0))
-        return undefined
+      if (!own || own.revoked.size + own.endings.size === 0) return undefined
       let known = entries.get(claims)
       if (!known) entries.set(claims, (known = new Map()))
       const entryOf = (kind: Parameters<typeof revocationEntry>[0], subject: string) => {
@@ -187,8 +186,7 @@ export function createRevocations(parts: RevocationsParts): Revocations {
       return findRevocation(claims, (kind, subject) => {
         const entry = entryOf(kind, subject)
         if (kind === 'id') return own.revoked.has(entry) ? { notBefore: 0 } : undefined
-        const notBefore = own.list.not_before[entry]
-        return notBefore === undefined ? undefined : { notBefore, epoch: own.list.epochs[entry] }
+        return own.endings.get(entry)
       })
     },
     status: () => status,
@@ -202,10 +200,4 @@ export function createRevocations(parts: RevocationsParts): Revocations {
       await store.close()
     },
   }
-}
-
-/** Whether a list was signed before the one that is held. Within the skew of the clocks, the number decides. */
-function isOlder({ iat, seq }: Pick<RevocationsClaims, 'iat' | 'seq'>, held: StoredList): boolean {
-  if (Math.abs(iat - held.iat) > skew) return iat < held.iat
-  return seq < held.seq
 }

@@ -1,4 +1,5 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { answerTooLarge } from '../read-text.ts'
 import type { Fetch } from '../send.ts'
 import { https } from './https.ts'
 
@@ -60,7 +61,7 @@ async function readAll(response: IncomingMessage): Promise<string> {
   let size = 0
   for await (const chunk of response) {
     size += (chunk as Buffer).length
-    if (size > maxAnswer) throw new Error(`the answer is larger than ${maxAnswer} bytes`)
+    if (size > maxAnswer) throw answerTooLarge(maxAnswer)
     chunks.push(chunk as Buffer)
   }
   return Buffer.concat(chunks).toString()

@@ -29,6 +29,16 @@ export const noticeReasons = {
     'Link-local discovery cannot use a network. It is tried again; the log has the cause. Turn it off with linkLocal.enabled if it is not wanted.',
   revocations_refused:
     'A list of revoked tokens arrived that this runtime does not accept, so tokens that were revoked since may still be accepted. The log has the cause.',
+  revocations_not_stored:
+    'A list of revoked tokens could not be written. It holds until this runtime ends, and is fetched and written again; make room on the disk.',
+  revocations_restarted:
+    'The list of revoked tokens of the identity service went back or began anew, as after a restored backup. What was revoked before stays revoked here for a day; revoke it again at the service.',
+  revocations_wrong_time:
+    'The identity service signs its list of revoked tokens with another time than this device has. Set the clock of the one that is wrong.',
+  keys_not_stored:
+    'The keys of an identity service could not be written. They hold until this runtime ends, and are written again; make room on the disk.',
+  keys_refused:
+    'An identity service names itself differently from the configuration, or its keys cannot be read, so its tokens are refused. The log has the cause.',
   crashed:
     'An exception ended this runtime and it was started again. Please report the log line with this error ID.',
   internal_failure:
