@@ -6,7 +6,6 @@ export const stored: Bounds = {
     'table settings': own('one row for each setting'),
     'table counters': own('one row for each counter'),
     'table signing_keys': own('the keys that the operator makes'),
-    'table account_keys': own('one row for each account'),
     'table accounts': own('the accounts that the operator makes'),
     'table account_keys': own('one row for each account'),
     'table enrolment_codes': own('the codes that the operator makes'),
