@@ -114,7 +114,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     addresses: () => reachableAt(config, own.url),
     services: ownServices,
   })
-  const publisher = createPublisher({ ...shared, ...discovery, session })
+  const publisher = createPublisher({ ...shared, ...discovery, session, notices })
   const linkLocal = createLinkLocal(config['linkLocal.enabled'], {
     nodeId,
     accountId: () => state.value.accountId,

@@ -10,6 +10,7 @@ import { safely } from '@selvedge/service-kit/safely'
 import type { DiscoverySession } from '../cloud/discovery-session.ts'
 import type { Link } from '../cloud/link.ts'
 import { createRetry } from '../cloud/retry.ts'
+import type { Notices } from '../node/notices.ts'
 import type { StateStore, StoredFix } from '../state.ts'
 import type { DeviceClock } from '../time/device-clock.ts'
 
@@ -40,6 +41,7 @@ export interface PublisherParts {
   readonly clock: DeviceClock
   readonly link: Link
   readonly log: Log
+  readonly notices: Notices
 }
 
 interface Waiter {
@@ -49,7 +51,15 @@ interface Waiter {
   readonly settle: (published: boolean) => void
 }
 
-export function createPublisher({ client, session, state, clock, link, log }: PublisherParts): Publisher {
+export function createPublisher({
+  client,
+  session,
+  state,
+  clock,
+  link,
+  log,
+  notices,
+}: PublisherParts): Publisher {
   let waiters: Waiter[] = []
   let failedAt = Number.NEGATIVE_INFINITY
   /** The latest fix that the service has accepted since the start. */
@@ -117,6 +127,7 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
     if (owner === accountId) return
     owner = accountId
     passed = []
+    notices.clear('fixes_dropped')
     seen = null
   }
 
@@ -144,12 +155,20 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
       })
     try {
       await session.use(report)
+      if (passed.length === 0) notices.clear('fixes_dropped')
       return true
     } catch (cause) {
       if (cause === refusal && setAside(batch, newest, cause as OAuthFailure)) return false
-      passed.unshift(...batch)
+      keep([...batch, ...passed])
       throw cause
     }
+  }
+
+  /** Keeps the newest of the fixes that wait, as many as fit in one report with the next one. */
+  function keep(fixes: readonly StoredFix[]): void {
+    passed = fixes.slice(1 - maxFixes)
+    const dropped = fixes.length - passed.length
+    if (dropped > 0) notices.raise('fixes_dropped', { dropped, kept: passed.length })
   }
 
   /** With a track, what is replaced unsent is kept for it, as far as one report goes. */
@@ -157,7 +176,7 @@ export function createPublisher({ client, session, state, clock, link, log }: Pu
     forgetFormer()
     const { fix, trackUntil } = state.value
     const isReplaced = seen && seen.fixedAt > acceptedUpTo && seen.fixedAt !== fix?.fixedAt
-    if (isReplaced && trackUntil > clock.now()) passed = [...passed, seen!].slice(1 - maxFixes)
+    if (isReplaced && trackUntil > clock.now()) keep([...passed, seen!])
     seen = fix
   }
 

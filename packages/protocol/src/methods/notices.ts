@@ -39,6 +39,8 @@ export const noticeReasons = {
     'The keys of an identity service could not be written. They hold until this runtime ends, and are written again; make room on the disk.',
   keys_refused:
     'An identity service names itself differently from the configuration, or its keys cannot be read, so its tokens are refused. The log has the cause.',
+  fixes_dropped:
+    'The discovery service did not answer for so long that the oldest fixes of the track were dropped; the newest wait, and are sent when it answers. Check the network: selvedge status',
   crashed:
     'An exception ended this runtime and it was started again. Please report the log line with this error ID.',
   internal_failure:
