@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
+import { type AddressInfo, connect, createServer as createTcpServer, type Server } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { isListed, passOut } from './egress.ts'
 
@@ -39,6 +39,33 @@ describe('a call of a function', () => {
     await once(server, 'listening')
     return (server.address() as AddressInfo).port
   }
+
+  it('reads no more of an answer than the function does', async () => {
+    let sent = 0
+    const piece = Buffer.alloc(100_000)
+    const flood = await listen(
+      createServer((_, response) => {
+        const send = () => {
+          do sent += piece.length
+          while (response.write(piece) && sent < 500_000_000)
+        }
+        response.on('drain', send)
+        send()
+      }),
+    )
+    const host = `127.0.0.1:${flood}`
+    const port = await listen(
+      createServer((request, response) => passOut(request, response, `http://${host}/`, [host])),
+    )
+    const reader = connect(port, '127.0.0.1').pause()
+    reader.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    for (let before = -1; sent === 0 || sent !== before; ) {
+      before = sent
+      await new Promise((resolve) => setTimeout(resolve, 500))
+    }
+    expect(sent).toBeLessThan(50_000_000)
+    reader.destroy()
+  })
 
   /** Sends a request on the way out, as the host socket does. */
   async function call(
