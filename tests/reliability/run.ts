@@ -1,5 +1,6 @@
 /** `npm run reliability <experiment> [rounds [seconds]]`: the experiments of docs/reliability.md, each with all its rounds. Exit code 1 where one fails. */
 import { startServices } from '../harness/services.ts'
+import { damageable, damageFiles } from './bitflips.ts'
 import { faulty, meetFaults } from './faults/experiment.ts'
 import { killUnderLoad } from './kills.ts'
 import { counters, countThroughRedeploys } from './redeploys.ts'
@@ -53,6 +54,16 @@ for (const daemon of faulty)
         `${daemon}: ${outcome.rounds} rounds, ${outcome.hits} with a fault; refusals: ${JSON.stringify(outcome.refusals)}`,
       )
       return outcome.failures
+    },
+  }
+
+for (const daemon of damageable)
+  experiments[`bitflips-${daemon}`] = {
+    rounds: 1000,
+    async run(rounds, say) {
+      const { outcomes, failures } = await damageFiles(daemon, rounds)
+      say(`${daemon}: ${rounds} damaged states: ${JSON.stringify(outcomes)}`)
+      return failures
     },
   }
 

@@ -7,12 +7,15 @@ import { makeFolder, readOrWriteOnce, StoreError } from '@selvedge/service-kit/s
 export interface Seal {
   /** @param purpose what the secret is of; a sealed text moved to another place does not open there */
   close(secret: string, purpose: string): string
-  /** @throws Error where it was sealed with a key that is not at hand, for another purpose, or was changed */
+  /** @throws StoreError where it was sealed with a key that is not at hand, for another purpose, or was changed */
   open(sealed: string, purpose: string): string
   isSealed(text: string): boolean
 }
 
 const prefix = 'v1.'
+
+/** Environment variable that may hold the keys, for platforms that hand out secrets so. */
+export const keysVariable = 'SELVEDGE_IDENTITY_KEYS'
 
 /** @param keys the first one seals, all of them open */
 export function createSeal(keys: readonly Buffer[]): Seal {
@@ -36,15 +39,14 @@ export function createSeal(keys: readonly Buffer[]): Seal {
           // Of another key.
         }
       }
-      throw new Error(
-        `${purpose} can't be decrypted: it was encrypted with a key that this service does not have`,
+      throw new StoreError(
+        `${purpose} can't be decrypted: it was encrypted with a key that this service does not have, or it is damaged. ` +
+          `Restore the key file (identity/secret-keys, or ${keysVariable}) and the database from the same backup`,
+        { isUnrepairable: true },
       )
     },
   }
 }
-
-/** Environment variable that may hold the keys, for platforms that hand out secrets so. */
-export const keysVariable = 'SELVEDGE_IDENTITY_KEYS'
 
 /**
  * The keys: 32 bytes in base64url each, one a line, the newest first; from the environment, else from the file. They are on
