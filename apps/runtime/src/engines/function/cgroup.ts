@@ -141,7 +141,8 @@ function makeGroups(folders: readonly string[], limit: () => void): void {
     limit()
   } catch (cause) {
     inBackground('cgroup.remove', removeGroups(folders))
-    throw cause
+    // Not with the code of the cause: "no space" means too many groups here, and no full disk.
+    throw new Error(`control groups fail: ${(cause as Error).message}`, { cause })
   }
 }
 

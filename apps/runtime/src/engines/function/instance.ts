@@ -66,14 +66,16 @@ export async function startInstance(
   }
 }
 
+/** What the runtime could not do for a function is never the fault of the function, which has not begun. */
 function startFailure(cause: unknown): RpcError {
   if (cause instanceof RpcError) return cause
   const { code, message, full } = cause as NodeJS.ErrnoException & { full?: boolean }
   const detail = `the function could not be started: ${message}`
   if (full === true || isDiskFull(code))
     return new RpcError('storage_full', detail, { cause, hint: 'Free disk space; the start is tried again.' })
-  if (!isShortage(code)) return new RpcError('container_failed', detail, { cause })
-  const hint = 'Free memory, processes or file descriptors; the start is tried again.'
+  const hint = isShortage(code)
+    ? 'Free memory, processes or file descriptors; the start is tried again.'
+    : 'The start is tried again; "selvedge doctor" shows what is missing.'
   return new RpcError('engine_unavailable', detail, { cause, hint })
 }
 
@@ -85,9 +87,11 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
   started.promise.catch(() => undefined)
   const fail = (cause: RpcError) => started.reject(cause)
   let program: Program | undefined
+  let isListening = false
 
   const line = await openControlLine(folder.control, settings['MCM.STORAGE_MB'] * megabyte, {
     onListening(own) {
+      isListening = true
       // Not awaited: the program answers on this line while it is handed over.
       inBackground(
         'function.hand',
@@ -109,8 +113,11 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
   onLine(line)
   program = launch(starting, memoryMb)
   const { ended, kill } = program
-  const gone = ended.then(async ({ why, cause }) => {
-    fail(cause ? startFailure(cause) : new RpcError('container_failed', why))
+  const gone = ended.then(async ({ why, cause, isOfFunction }) => {
+    // Before it listens, none of its code has run: its sandbox or its control group failed.
+    if (cause) fail(startFailure(cause))
+    else if (isListening || isOfFunction) fail(new RpcError('container_failed', why))
+    else fail(startFailure(new Error(why)))
     await undo.run()
     return why
   })
@@ -168,7 +175,7 @@ interface Program {
   /** Ends it; the first reason is the one that is reported. */
   kill(why: string): void
   /** Resolves when it has ended; never rejects. */
-  readonly ended: Promise<Ending>
+  readonly ended: Promise<Ending & { readonly isOfFunction: boolean }>
   memory(): Promise<number | null>
 }
 
@@ -191,7 +198,8 @@ function launch({ plan, sandbox, folder, user, undo }: Starting, memoryMb: numbe
   if (!group && child.pid !== undefined) undo.add(watchMemory(child.pid, memoryBytes, () => kill(overMemory)))
   const ended = awaitEnd(child, plan.log).then((ending) => {
     const isOver = ending.isHeapFull || wasOutOfMemory(group)
-    return { ...ending, why: endedBecause ?? (isOver ? overMemory : ending.why) }
+    const isOfFunction = isOver || endedBecause !== undefined
+    return { ...ending, isOfFunction, why: endedBecause ?? (isOver ? overMemory : ending.why) }
   })
   return { kill, ended, memory: async () => group?.memory() ?? memoryOfTree(child.pid ?? -1) }
 }

@@ -1,0 +1,89 @@
+/**
+ * A program for tests/services/control-groups.test.ts, in a mount namespace of its own: control groups that are there and fail,
+ * and one function that is to start nevertheless. Prints what became of it as JSON.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { readSettings } from '@selvedge/protocol'
+import type { Plan } from '../../apps/runtime/src/engines/engine.ts'
+import { findDeno } from '../../apps/runtime/src/engines/function/find-deno.ts'
+import { createFunctionEngine } from '../../apps/runtime/src/engines/function/function-engine.ts'
+import { startInstance } from '../../apps/runtime/src/engines/function/instance.ts'
+import { findSandbox } from '../../apps/runtime/src/engines/function/sandbox.ts'
+import { admitImage } from '../../apps/runtime/src/images/admit.ts'
+import { readArchive } from '../../apps/runtime/src/images/archive.ts'
+import { openBlobs } from '../../apps/runtime/src/images/blobs.ts'
+import { functionImage } from './archives.ts'
+
+const [failure = '', state = '', program = ''] = process.argv.slice(2)
+const root = '/sys/fs/cgroup'
+const mount = (...args: string[]) => execFileSync('mount', args)
+
+/** Folders in the memory that look like control groups of version 1, with room for so many files. */
+function mountGroups(files: number): void {
+  mount('-t', 'tmpfs', '-o', `nr_inodes=${files}`, 'groups', root)
+  for (const each of ['memory', 'cpu', 'pids']) mkdirSync(join(root, each))
+}
+
+const blobs = await openBlobs(join(state, 'images'))
+const archive = (async function* () {
+  yield functionImage('export default { fetch: () => new Response("up") }')
+})()
+const content = await admitImage(blobs, await readArchive(blobs, archive, () => undefined), () => undefined)
+const plan: Plan = {
+  id: 'client-service',
+  revision: 1,
+  content,
+  env: {},
+  settings: readSettings({}),
+  info: { httpPort: 1, nodeId: 'n', apiRoot: 'http://127.0.0.1:1', serviceType: 'client-service' },
+  host: {
+    openStorage: async () => ({
+      follow: async () => undefined,
+      takeOver: async () => undefined,
+      write: async () => undefined,
+      close: () => undefined,
+    }),
+    identityToken: () => ({ token: 't', expiresAt: '' }),
+    serve: async (path) => {
+      const server = createServer()
+      await new Promise<void>((resolve) => server.listen(path, resolve))
+      return { close: () => new Promise<void>((resolve) => server.close(() => resolve())) }
+    },
+  },
+  log: () => undefined,
+}
+const engine = createFunctionEngine({ state, program, blobs })
+
+async function start() {
+  if (failure === 'cannot be joined') {
+    const sandbox = await findSandbox(findDeno()!, program, 'selvedge-test')
+    const group = { memory: () => 0, wasOutOfMemory: () => false, remove: async () => undefined }
+    const cgroups = {
+      ...sandbox.cgroups!,
+      create: () => ({ ...group, joinFiles: ['/proc/none/cgroup.procs'] }),
+    }
+    await sandbox.cgroups?.close()
+    return startInstance(plan, { ...sandbox, cgroups }, join(state, 'instance'), blobs)
+  }
+  if (failure === 'cannot be made') mountGroups(5)
+  if (failure === 'take no limits') {
+    mountGroups(200)
+    await engine.describe()
+    const used = execFileSync('df', ['--output=iused', root], { encoding: 'utf8' }).trim().split(/\s+/).at(-1)
+    mount('-o', `remount,nr_inodes=${Number(used) + 4}`, root)
+  }
+  return engine.start(plan)
+}
+
+const outcome = await start().then(
+  async (instance) => {
+    await instance.stop(0)
+    return { started: instance.isolation }
+  },
+  ({ reason, message }) => ({ reason, message }),
+)
+await engine.close()
+process.stdout.write(JSON.stringify(outcome))
