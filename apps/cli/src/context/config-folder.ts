@@ -37,6 +37,19 @@ export function configFolder(env: Env): string {
  * @throws UsageError for a symbolic link, a file of another user, or one that others can read or write
  */
 export function readPrivateFile(path: string): string | undefined {
+  const hint = `It must be a file of this user that no one else can read: chmod 600 ${path}`
+  return readOwnFile(path, 0o077, hint)
+}
+
+/**
+ * Reads a file of this user or of root.
+ *
+ * @param forbidden bits of its mode that may not be set
+ * @param hint what to do instead
+ * @returns undefined where there is none
+ * @throws UsageError for a symbolic link, a file of another user, or one with a forbidden mode
+ */
+export function readOwnFile(path: string, forbidden: number, hint: string): string | undefined {
   let file: number
   try {
     file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
@@ -45,17 +58,14 @@ export function readPrivateFile(path: string): string | undefined {
     if (code === 'ENOENT') return undefined
     throw new UsageError(
       code === 'ELOOP' ? `${path} is a symbolic link` : `can't read ${path}: ${message}`,
-      'It must be a file of this user that no one else can read.',
+      hint,
     )
   }
   try {
-    const { uid, mode } = fstatSync(file)
-    if (!fstatSync(file).isFile() || !isOwn(uid) || (mode & 0o077) !== 0)
-      throw new UsageError(
-        `${path} is of user ${uid} with mode ${(mode & 0o777).toString(8)}`,
-        `Only its owner may read it: chmod 600 ${path}`,
-      )
-    return readFileSync(file, 'utf8')
+    const stat = fstatSync(file)
+    if (stat.isFile() && isOwn(stat.uid) && (stat.mode & forbidden) === 0) return readFileSync(file, 'utf8')
+    const mode = (stat.mode & 0o777).toString(8)
+    throw new UsageError(`${path} is of user ${stat.uid} with mode ${mode}`, hint)
   } finally {
     closeSync(file)
   }

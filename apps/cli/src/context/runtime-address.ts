@@ -1,9 +1,9 @@
 /** Where the runtime is, who named it, and whether the user has to confirm it. */
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ConnectionFailure } from '@selvedge/client'
-import { findSocket, isOwn, type SocketFinding } from '@selvedge/client/node'
+import { findSocket, type SocketFinding } from '@selvedge/client/node'
 import { UsageError } from '../failure.ts'
+import { readOwnFile } from './config-folder.ts'
 import type { Unconfirmed } from './confirm.ts'
 import { readServiceUrl } from './service-url.ts'
 
@@ -113,24 +113,6 @@ function addressOf(
   }
 }
 
-/** The API key in a file of the runtime; undefined where there is none. @throws UsageError */
-function readKey(path: string): string | undefined {
-  let file: number
-  try {
-    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException
-    if (code === 'ENOENT') return undefined
-    throw new UsageError(
-      `can't read the API key of the runtime: ${message}`,
-      'Run as the user of the runtime, or set SELVEDGE_API_KEY.',
-    )
-  }
-  try {
-    const stat = fstatSync(file)
-    if (stat.isFile() && isOwn(stat.uid)) return readFileSync(file, 'utf8').trim()
-    throw new UsageError('the file api-key beside the socket is of another user', 'Set SELVEDGE_API_KEY.')
-  } finally {
-    closeSync(file)
-  }
-}
+/** The API key in a file of the runtime; undefined where there is none. The group of the runtime may read it. @throws UsageError */
+const readKey = (path: string): string | undefined =>
+  readOwnFile(path, 0, 'Run as the user of the runtime, or set SELVEDGE_API_KEY.')?.trim()

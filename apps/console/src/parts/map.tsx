@@ -59,7 +59,7 @@ export default function WorldMap({ places, devices, focus = false }: WorldMapPro
     return () => observer.disconnect()
   }, [])
   useEffect(() => {
-    fetch(countriesUrl)
+    fetch(countriesUrl, { redirect: 'error' })
       .then((response) => response.json())
       .then((topology) => setLand(feature(topology, topology.objects.countries) as GeoPermissibleObjects))
       .catch(() => undefined)

@@ -33,7 +33,7 @@ export function usePlaces(): {
     const patience = known.current.size > 1000 ? lookInterval : 0
     if (performance.now() - lookedAt.current < patience) return
     lookedAt.current = performance.now()
-    const response = await fetch('/console/places').catch(() => undefined)
+    const response = await fetch('/console/places', { redirect: 'error' }).catch(() => undefined)
     if (!response?.ok) {
       lookedAt.current = Number.NEGATIVE_INFINITY
       return

@@ -11,6 +11,8 @@ const maxWaitingBytes = 256 * 1024
 const checkMs = 5000
 /** Milliseconds of silence after which the connection is probed, so that a reader that vanished does not stay. */
 const probeMs = 15_000
+/** Milliseconds for the last lines to leave. A reader that does not read would hold the connection. */
+const lastBytesMs = 5000
 
 export interface Following {
   readonly log: Pick<ContainerLog, 'follow'>
@@ -38,10 +40,15 @@ export function followLog(response: ServerResponse, { log, lines, now, mayRead }
   const send = (line: LogLine) => write(`${JSON.stringify(line)}\n`)
   lines.forEach(send)
   const stop = log.follow(send)
+  const end = () => {
+    clearInterval(check)
+    response.end()
+    setTimeout(() => response.destroy(), lastBytesMs).unref()
+  }
   const check = setInterval(
     safely(
       'logs.may-read',
-      () => mayRead().catch(() => response.end()),
+      () => mayRead().catch(end),
       () => response.destroy(),
     ),
     checkMs,

@@ -1,4 +1,4 @@
-import { identityPaths, metadata } from '@selvedge/protocol'
+import { identityPaths, readKeySetUrl } from '@selvedge/protocol'
 import { jwkOfSet, jwks } from '@selvedge/protocol/tokens'
 import { readText } from '../read-text.ts'
 
@@ -35,10 +35,9 @@ export function createIssuerKeys(options: {
   }
 
   async function refresh(): Promise<void> {
-    const { issuer: named, jwks_uri } = metadata.parse(await getJson(issuer + identityPaths.oauthMetadata))
-    if (named !== issuer) throw new Error(`${issuer} calls itself ${named}`)
+    const keySetUrl = readKeySetUrl(await getJson(issuer + identityPaths.oauthMetadata), issuer)
     const fetched = new Map<string, VerificationKey>()
-    for (const each of jwks.parse(await getJson(jwks_uri)).keys) {
+    for (const each of jwks.parse(await getJson(keySetUrl)).keys) {
       const jwk = jwkOfSet.safeParse(each)
       if (!jwk.success) continue
       const { kid, kty, crv, x, y } = jwk.data

@@ -111,3 +111,20 @@ export const metadata = z.looseObject({
   token_endpoint: z.string(),
   jwks_uri: z.string(),
 })
+
+/**
+ * The URL of an issuer's key set, from its metadata.
+ *
+ * @param json document at `identityPaths.oauthMetadata`
+ * @throws Error if the issuer has another name there (RFC 8414 § 3.3), or the URL is not of HTTP, carries credentials, or is not
+ *   encrypted although the issuer is
+ */
+export function readKeySetUrl(json: unknown, issuer: string): string {
+  const { issuer: named, jwks_uri: text } = metadata.parse(json)
+  if (named !== issuer) throw new Error(`${issuer} calls itself ${named}`)
+  const url = URL.parse(text)
+  const schemes = issuer.startsWith('https:') ? ['https:'] : ['https:', 'http:']
+  if (!url || !schemes.includes(url.protocol) || url.username !== '' || url.password !== '')
+    throw new Error(`the jwks_uri of ${issuer} is ${JSON.stringify(text)}; expected ${schemes[0]}//…`)
+  return text
+}

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { identityPaths, metadata } from '@selvedge/protocol'
+import { identityPaths, readKeySetUrl } from '@selvedge/protocol'
 import type { Clock } from '../clock/clock.ts'
 import { shareRun } from '../share/share.ts'
 import { readKeySet } from './key-cache.ts'
@@ -44,9 +44,7 @@ export function createRemoteIssuer({
   async function fetchKeys(): Promise<boolean> {
     let good = false
     try {
-      const { issuer: named, jwks_uri } = metadata.parse(await getJson(issuer + identityPaths.oauthMetadata))
-      if (named !== issuer) return false
-      const keySet = await getJson(jwks_uri)
+      const keySet = await getJson(readKeySetUrl(await getJson(issuer + identityPaths.oauthMetadata), issuer))
       keys = readKeySet(keySet)
       good = true
       if (JSON.stringify(keySet) !== text) {
