@@ -7,7 +7,7 @@ import { addHealth, createHttpApp, listenApp } from '@selvedge/service-kit/http-
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { openSql } from '@selvedge/service-kit/sql'
-import { sql } from '@selvedge/service-kit/store'
+import { openSteadyClock, sql } from '@selvedge/service-kit/store'
 import {
   createDpopVerifier,
   createRemoteIssuer,
@@ -43,8 +43,9 @@ export async function startDiscovery(
     throw cause
   })
   const secret = await openSecret(database)
+  const steady = await openSteadyClock(database, clock)
   const registry = createRegistry(database, clock, log, config['presence.interval'] * 1000)
-  const tracks = createTracks(database, clock, log)
+  const tracks = createTracks(database, steady, log)
   const sessions = createSessions(secret, clock, {
     life: config['sessions.lifetime'],
     reportWithin: config['presence.interval'],
@@ -75,6 +76,7 @@ export async function startDiscovery(
   addAccountEndpoints(app, { store, verifier: tenantVerifier })
   const close = async () => {
     tracks.close()
+    await steady.stop()
     await registry.close()
     await store.close()
     await database.close()

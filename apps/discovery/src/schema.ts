@@ -35,4 +35,6 @@ export const migrations: Migrations = [
   );
   CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL);
   `,
+  // The time by which tracks are removed.
+  `CREATE TABLE counters (name TEXT PRIMARY KEY, value BIGINT NOT NULL);`,
 ]

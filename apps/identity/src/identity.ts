@@ -12,7 +12,7 @@ import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
 import { openSql } from '@selvedge/service-kit/sql'
-import { openStoreClock, sql } from '@selvedge/service-kit/store'
+import { openSteadyClock, openStoreClock, sql } from '@selvedge/service-kit/store'
 import {
   createDpopVerifier,
   createRemoteIssuer,
@@ -83,7 +83,8 @@ export async function startIdentity(
     await readSealKeys(config['secrets.keyFile'] || join(folder, 'secret-keys'), env, config.store === ''),
   )
   const store = await openSql(config.store || `sqlite:${join(folder, 'identity.db')}`, migrations)
-  const clock = await openStoreClock(store, system, log)
+  const storeClock = await openStoreClock(store, system, log)
+  const clock = await openSteadyClock(store, storeClock)
   let issuer = config.issuer
   const ownIssuer = () => issuer
   const roles = { cloud: config.role !== 'tenant', tenant: config.role !== 'cloud' }
@@ -275,7 +276,8 @@ export async function startIdentity(
       await admin.close()
       await sweep.stop()
       await changes.stop()
-      clock.stop()
+      await clock.stop()
+      storeClock.stop()
       await store.close()
       log.debug('stopped')
     },

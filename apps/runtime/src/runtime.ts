@@ -94,8 +94,17 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     link: createLink(clock),
     client: createDiscoveryClient({ url: config['discovery.url'], fetch, timeoutMs: 5000 }),
   }
+  const issuers = config['identity.tenants'].length > 0 ? config['identity.tenants'] : [identity.url]
+  const getJson = (url: string) => identityTo(new URL(url).origin).getJson(new URL(url).pathname)
+  const tenants = openTenants({ ...shared, issuers, getJson })
+  /** The one who signs the time. */
+  const cloud =
+    tenants.issuers.find(({ issuer }) => issuer === identity.url) ??
+    openTenants({ ...shared, issuers: [identity.url], getJson }).issuers[0]!
   const tokens = createEdgeTokens({
     ...shared,
+    nodeId,
+    issuer: cloud,
     notices,
     ...identity,
     enrolmentCode: config['identity.enrolmentCode'],
@@ -139,12 +148,6 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     session,
     lastKnown,
     neighbours: linkLocal.neighbours,
-  })
-  const issuers = config['identity.tenants'].length > 0 ? config['identity.tenants'] : [identity.url]
-  const tenants = openTenants({
-    ...shared,
-    issuers,
-    getJson: (url) => identityTo(new URL(url).origin).getJson(new URL(url).pathname),
   })
   const verifier = createTokenVerifier({ issuers: () => tenants.issuers, clock, remembered })
   tenants.onChange(verifier.clear)

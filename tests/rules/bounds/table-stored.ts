@@ -39,6 +39,7 @@ export const stored: Bounds = {
   },
   'apps/discovery/src/schema.ts': {
     'table last_locations': unlimited(nodesStay),
+    'table counters': own('one row for each counter'),
     'table nodes': unlimited(nodesStay),
     'table tracks': lasting(
       '`tracks.ts: trackLimits.kept` points of a node',

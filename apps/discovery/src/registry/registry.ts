@@ -85,7 +85,7 @@ export function createRegistry(database: SqlStore, clock: Clock, log: Log, inter
     },
     heard(nodeId) {
       const now = clock.now()
-      if (now - (written.get(nodeId) ?? 0) < interval) return
+      if (Math.abs(now - (written.get(nodeId) ?? 0)) < interval) return
       written.set(nodeId, now)
       waiting.set(nodeId, now)
     },

@@ -1,6 +1,6 @@
 /** Where nodes went, for as long as their owners asked for it. */
 import { trackLimits } from '@selvedge/protocol'
-import type { Clock } from '@selvedge/service-kit/clock'
+import type { SteadyClock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import { RecentMap } from '@selvedge/service-kit/tokens'
@@ -30,14 +30,14 @@ const sweepInterval = 60_000
 /** @param kept most points of a node */
 export function createTracks(
   database: SqlStore,
-  clock: Clock,
+  clock: SteadyClock,
   log: Log,
   kept: number = trackLimits.kept,
 ): Tracks {
   const added = new RecentMap<string, number>(remembered)
 
   async function sweep(): Promise<void> {
-    const now = clock.now()
+    const now = clock.past()
     await database.transaction([
       sql`DELETE FROM tracks WHERE node_id IN (SELECT node_id FROM nodes WHERE track_until > 0 AND track_until <= ${now})`,
       sql`UPDATE nodes SET track_until = 0 WHERE track_until > 0 AND track_until <= ${now}`,

@@ -4,7 +4,7 @@
  * second. A process that cannot read them decides nothing: what it has in memory may have been revoked.
  */
 import { OAuthError } from '@selvedge/protocol'
-import type { Clock } from '@selvedge/service-kit/clock'
+import type { Clock, SteadyClock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
 import { shareRun } from '@selvedge/service-kit/share'
@@ -50,7 +50,7 @@ const times = { poll: 1000, answer: 2000, keep: 3_600_000 }
 
 export interface ChangesOptions {
   readonly store: SqlStore
-  readonly clock: Clock
+  readonly clock: SteadyClock
   /** The machine's own clock: it goes on while the machine sleeps. */
   readonly system: Clock
   readonly log: Log
@@ -189,7 +189,7 @@ export async function openChanges(options: ChangesOptions): Promise<Changes> {
       refuseIf(isOutdated())
     },
     async commit(statements, noted) {
-      const now = clock.now()
+      const now = clock.steady()
       const notes = noted.flatMap(([topic, subject]) => [
         // The row of the counter is locked until the end of the transaction: numbers become visible in their order.
         sql`UPDATE counters SET value = value + 1 WHERE name = 'changes'`,

@@ -10,7 +10,10 @@ import {
   hasScope,
   type NodeStatement,
   publicJwk,
+  type TimeClaims,
   TokenError,
+  timeAudience,
+  timeProfile,
 } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import { requireProof } from '@selvedge/service-kit/http-app'
@@ -94,11 +97,32 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       id_token: keys.sign(edgeIdProfile.typ, claims),
       expires_in: lifetime,
       account_id: node.accountId,
-      time: clock.now(),
+      ...timeFor(nodeId, proof.node),
       hmac_key: JSON.parse(node.hmac.cloudKey),
       ...(node.removedAccount !== '' && { removed_account: node.removedAccount }),
     }
   })
+
+  /** The time, and the same signed for the nonce of the node, which may have no other source that it can believe. */
+  function timeFor(
+    nodeId: string,
+    { time_nonce: nonce }: NodeStatement,
+  ): Pick<EdgeTokenResponse, 'time' | 'time_token'> {
+    const time = clock.now()
+    if (nonce === undefined) return { time }
+    const iat = Math.floor(time / 1000)
+    const claims: TimeClaims = {
+      iss: issuer(),
+      sub: nodeId,
+      aud: timeAudience,
+      iat,
+      exp: iat + timeProfile.maxLifetime,
+      jti: randomUUID(),
+      nonce,
+      time,
+    }
+    return { time, time_token: keys.sign(timeProfile.typ, claims) }
+  }
 
   function audienceOf({ audience }: NodeStatement): string | string[] {
     if (audience === undefined) return [...parts.audiences()]
@@ -140,7 +164,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       known.version === version &&
       known.removedAccount === removedAccount &&
       JSON.stringify(known.services) === JSON.stringify(services)
-    if (same && now - known.lastSeenAt < lastSeenStep) return known
+    if (same && Math.abs(now - known.lastSeenAt) < lastSeenStep) return known
     const hmac = known?.hmac.nodeKey === nodeKey ? known.hmac : await agree(nodeId, stated, nodeKey)
     const node = {
       nodeId,

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { SteadyClock } from '@selvedge/service-kit/clock'
 import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
@@ -14,7 +15,8 @@ import { openSigningKeys } from './signing-keys.ts'
 const day = 86_400_000
 let folder: string
 let store: SqlStore
-const clock = createFakeClock()
+const fake = createFakeClock()
+const clock = fake
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'keys-'))
   store = await openSql(`sqlite:${join(folder, 'keys.db')}`, migrations)
@@ -23,7 +25,7 @@ afterEach(async () => {
   await store.close()
   rmSync(folder, { recursive: true })
 })
-const open = async (rotateAfter = 30 * 86_400) => {
+const open = async (rotateAfter = 30 * 86_400, clock: SteadyClock = fake) => {
   const changes = await openChanges({ store, clock, system: clock, log: createMemoryLog(), maxAgeMs: 5000 })
   const seal = createSeal([Buffer.alloc(32, 9)])
   return openSigningKeys({
@@ -54,6 +56,27 @@ it('the key that signs next was published before, and the one that signed last i
   expect(published(keys.jwks)).toHaveLength(2)
   // Its developer ID tokens are still believed by the service itself.
   expect(keys.asIssuer('x').findKey(before![0]!)).toBeDefined()
+})
+
+it('a jump of the clock rotates nothing, withdraws nothing and stops no later rotation', async () => {
+  let shift = 0
+  const jumping = { now: () => fake.now() + shift, steady: fake.steady, past: fake.past }
+  const keys = await open(30 * 86_400, jumping)
+  const before = published(keys.jwks)
+  for (const by of [day, 3650 * day, -day, -3650 * day]) {
+    shift = by
+    await keys.rotateIfDue()
+    await keys.rotate()
+    expect(published(keys.jwks)).toEqual(expect.arrayContaining(before))
+  }
+  shift = 0
+  const active = () => keys.list().find(({ state }) => state === 'active')!.kid
+  const last = active()
+  await keys.rotateIfDue()
+  expect(active()).toBe(last)
+  clock.advance(30 * day)
+  await keys.rotateIfDue()
+  expect(active()).not.toBe(last)
 })
 
 it('a schedule of 0 leaves it to the operator', async () => {

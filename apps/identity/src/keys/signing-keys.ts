@@ -4,7 +4,7 @@
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { type PublicJwk, publicJwk } from '@selvedge/protocol/tokens'
-import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import { isoTime, type SteadyClock } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import { createJwsSigner, type Issuer, thumbprint } from '@selvedge/service-kit/tokens'
 import type { Changes } from '../changes/changes.ts'
@@ -37,7 +37,8 @@ export interface SigningKeys {
 
 export interface SigningKeysOptions {
   readonly store: SqlStore
-  readonly clock: Clock
+  /** By its steady time, so that a jump neither rotates nor withdraws a key. */
+  readonly clock: SteadyClock
   readonly changes: Changes
   readonly seal: Seal
   /** Seconds for which a token may live that this service alone checks: how long a retired key is kept. */
@@ -89,7 +90,7 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
     const jwk = privateKey.export({ format: 'jwk' })
     const kid = thumbprint(jwk as PublicJwk)
     const sealed = seal.close(JSON.stringify(jwk), purposeOf(kid))
-    return sql`INSERT INTO signing_keys VALUES (${kid}, ${sealed}, ${state}, ${clock.now()}) ON CONFLICT DO NOTHING`
+    return sql`INSERT INTO signing_keys VALUES (${kid}, ${sealed}, ${state}, ${clock.steady()}) ON CONFLICT DO NOTHING`
   }
 
   /** Keys of a database from before secrets were encrypted. */
@@ -110,7 +111,7 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
   }
 
   function publish(): string {
-    const oldest = clock.now() - publishedLife * 1000
+    const oldest = clock.steady() - publishedLife * 1000
     const shown = [...keys.all().values()].filter(
       ({ state, since }) => state !== 'retired' || since >= oldest,
     )
@@ -118,7 +119,7 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
   }
 
   async function rotate(): Promise<void> {
-    const now = clock.now()
+    const now = clock.steady()
     const active = findActive()
     const next = [...keys.all().values()].find((each) => each.state === 'next')
     // Each step names the key that was seen: of two replicas that rotate at once, the second one finds nothing to change.
@@ -152,7 +153,7 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
       [...keys.all().values()].map(({ kid, state, since }) => ({ kid, state, since: isoTime(since) })),
     rotate,
     async rotateIfDue() {
-      const isDue = (since: number) => clock.now() - since >= rotateAfter * 1000
+      const isDue = (since: number) => clock.steady() - since >= rotateAfter * 1000
       if (rotateAfter > 0 && isDue(findActive().since)) await rotate()
     },
   }

@@ -126,7 +126,7 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
       keys.sign(developerIdProfile.typ, { ...claimsFor(subject, clientId, lifetime, epoch), sid, scope }),
     noteUse(jti) {
       const now = clock.now()
-      if (now - (noted.get(jti) ?? 0) < useTimes.step) return
+      if (Math.abs(now - (noted.get(jti) ?? 0)) < useTimes.step) return
       noted.set(jti, now)
       unwritten.set(jti, now)
       if (unwritten.size === 1)

@@ -2,11 +2,12 @@
  * Edge ID tokens from the cloud. One request does all that a node and its cloud have to say to each other: it enrols the
  * node, reports the account, agrees the HMAC secret, tells the time and brings a token. Repeating it does no harm.
  */
+import { randomUUID } from 'node:crypto'
 import { ConnectionFailure, type IdentityClient, isSelvedgeError, OAuthFailure } from '@selvedge/client'
 import { type EdgeTokenResponse, identityPaths, RpcError, version } from '@selvedge/protocol'
 import type { NodeStatement } from '@selvedge/protocol/tokens'
 import type { Log } from '@selvedge/service-kit/log'
-import { createProof } from '@selvedge/service-kit/tokens'
+import { createProof, type Issuer, verifySignedTime } from '@selvedge/service-kit/tokens'
 import type { NodeKey } from '../node/node-key.ts'
 import type { Notices } from '../node/notices.ts'
 import type { StateStore } from '../state.ts'
@@ -35,6 +36,9 @@ const patience = 4000
 
 export interface EdgeTokenParts {
   readonly key: NodeKey
+  readonly nodeId: string
+  /** The identity service as an issuer: it signs the time. */
+  readonly issuer: Issuer
   readonly name: string
   readonly url: string
   readonly enrolmentCode: string
@@ -70,14 +74,30 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
   async function request(node: NodeStatement): Promise<EdgeTokenResponse> {
     const { privateKey, jwk } = key.signing
     const htu = url + identityPaths.edgeToken
+    const timeNonce = randomUUID()
+    const asked = { ...node, time_nonce: timeNonce }
     const prove = (nonce: string | undefined) =>
-      createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, node })
+      createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, node: asked })
     const sentAt = clock.monotonic()
     const answer = await client.edgeToken(prove, { signal: AbortSignal.timeout(patience) })
-    clock.learn(answer.time, sentAt)
-    state.updateLazily((value) => ({ ...value, timeFloor: clock.now() }))
     link.succeeded()
+    await learnTime(answer.time_token, timeNonce, { sentAt, answeredAt: clock.monotonic() })
     return answer
+  }
+
+  /** A time that is not signed for this very question might be anybody's, or of yesterday: it is not believed. */
+  async function learnTime(
+    token: string | undefined,
+    nonce: string,
+    at: { readonly sentAt: number; readonly answeredAt: number },
+  ): Promise<void> {
+    if (token === undefined) return
+    try {
+      clock.learn(await verifySignedTime(token, parts.issuer, { nonce, nodeId: parts.nodeId }), at)
+      state.updateLazily((value) => ({ ...value, timeFloor: clock.now() }))
+    } catch (cause) {
+      log.warn('the time of the identity service is not believed', { cause })
+    }
   }
 
   /** Where the cloud refuses the account, the node still gets its token; the refusal is told and not repeated. */
@@ -116,7 +136,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     }
     // With something still to report, the token may be of the former account: it is given out once and not kept.
     if (state.value.report === null) {
-      tokens.set(audience, { token: answer.id_token, endsAt: clock.now() + answer.expires_in * 1000 })
+      tokens.set(audience, { token: answer.id_token, endsAt: clock.elapsed() + answer.expires_in * 1000 })
       compareAccounts(answer.account_id)
     }
     return answer.id_token
@@ -148,7 +168,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
   return {
     async get(audience = '') {
       const known = tokens.get(audience)
-      const left = known ? known.endsAt - clock.now() : 0
+      const left = known ? known.endsAt - clock.elapsed() : 0
       if (known && left > margin) return known.token
       let fetching = running.get(audience)
       if (!fetching) {

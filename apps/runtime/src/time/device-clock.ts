@@ -1,46 +1,65 @@
 /**
- * The time of a device, which may have no battery for its clock and no network to ask. It never goes back behind the latest
- * time that was ever believed, and follows the identity service where that is known.
+ * The time of a device, which may have no battery for its clock and no network to ask. While the identity service has confirmed
+ * the time, setting the system's clock changes nothing. Before that, the system's clock counts where it is plausible: not behind
+ * the latest time that was believed. What it shows for a moment is not believed; what it shows for an hour is.
  */
-import type { Clock } from '@selvedge/service-kit/clock'
+import { uptime as systemUptime } from 'node:os'
+import { type Clock, clockJump, createBelievedTime } from '@selvedge/service-kit/clock'
 
 /** trusted: the identity service confirmed it. held: plausible. unknown: the clock shows a time that is over already. */
 type TimeState = 'trusted' | 'held' | 'unknown'
 
 export interface DeviceClock extends Clock {
   state(): TimeState
-  /** Takes the time of the identity service; `sentAt` is when it was asked, on the `monotonic` scale. */
-  learn(serverTime: number, sentAt: number): void
-  /** Milliseconds that only ever grow. */
+  /**
+   * Takes a time that the identity service signed for a fresh nonce. Nothing else may lower the latest time that was believed.
+   *
+   * @param serverTime Unix milliseconds
+   * @param at when the service was asked and when its answer came, on the `monotonic` scale
+   */
+  learn(serverTime: number, at: { readonly sentAt: number; readonly answeredAt: number }): void
+  /** Milliseconds that only ever grow, and stand still while the device sleeps. */
   monotonic(): number
+  /** Milliseconds that only ever grow, also while the device sleeps. For ends that no setting of a clock may move. */
+  elapsed(): number
 }
 
 /** Milliseconds by which the system's clock may differ from the service's before it is corrected. */
 const tolerance = 2000
-/** Milliseconds by which the system's clock may jump before what was learned is forgotten. */
-const jump = 60_000
+/** Milliseconds for which a clock that was set must go on before it is believed. */
+const settle = 3_600_000
 
 export interface TimeSources {
   readonly system: () => number
   readonly monotonic: () => number
+  /** Milliseconds since the device was started, sleep included. */
+  readonly uptime: () => number
 }
 
-/** @param floor latest time ever believed, Unix milliseconds */
+const ownSources: TimeSources = {
+  system: Date.now,
+  monotonic: () => performance.now(),
+  uptime: () => systemUptime() * 1000,
+}
+
+/** @param floor latest time that was believed, Unix milliseconds */
 export function createDeviceClock(
   floor: number,
-  { system, monotonic }: TimeSources = { system: Date.now, monotonic: () => performance.now() },
+  { system, monotonic, uptime }: TimeSources = ownSources,
 ): DeviceClock {
-  let offset = 0
-  let learned: { system: number; monotonic: number } | undefined
-  let base = { time: floor, monotonic: monotonic() }
+  let slept = 0
+  const elapsed = () => monotonic() + slept
+  const marks = () => ({ system: system(), monotonic: monotonic(), uptime: uptime() })
+  let mark = marks()
+  const least = createBelievedTime(floor, elapsed, settle)
+  let isLearned = false
 
-  /** A system clock that was set by hand or by NTP makes what was learned worthless. */
-  function forgetAfterJump(): void {
-    if (!learned) return
-    const drift = system() - learned.system - (monotonic() - learned.monotonic)
-    if (Math.abs(drift) <= jump) return
-    learned = undefined
-    offset = 0
+  /** The monotonic clock stands still while the device sleeps; what the system has counted meanwhile is added. */
+  function noteSleep(): void {
+    const passed = monotonic() - mark.monotonic
+    if (Math.abs(system() - mark.system - passed) <= clockJump) return
+    slept += Math.max(0, uptime() - mark.uptime - passed)
+    mark = marks()
   }
 
   /** Within a millisecond of the system's clock nothing changes; every call of the API asks for the time. */
@@ -49,28 +68,31 @@ export function createDeviceClock(
   function readClock(): { readonly now: number; readonly state: TimeState } {
     const at = system()
     if (read?.at === at) return read
-    forgetAfterJump()
-    const shown = at + offset
-    const behind = base.time - at
-    let now = shown
-    if (shown >= base.time) base = { time: shown, monotonic: monotonic() }
-    else now = Math.floor(Math.max(shown, base.time + (monotonic() - base.monotonic)))
-    read = { at, now, state: learned ? 'trusted' : behind > tolerance ? 'unknown' : 'held' }
+    noteSleep()
+    if (isLearned) {
+      read = { at, now: least.now(), state: 'trusted' }
+      return read
+    }
+    least.note(at)
+    const behind = least.now() - at
+    read = { at, now: Math.max(at, least.now()), state: behind > tolerance ? 'unknown' : 'held' }
     return read
   }
 
   return {
     now: () => readClock().now,
     state: () => readClock().state,
-    learn(serverTime, sentAt) {
-      const there = serverTime + (monotonic() - sentAt) / 2
-      const difference = there - system()
-      offset = Math.abs(difference) > tolerance ? Math.round(difference) : 0
-      learned = { system: system(), monotonic: monotonic() }
-      // The service is the authority: a floor that a wrong clock had set must not outlive it.
-      base = { time: system() + offset, monotonic: monotonic() }
+    learn(serverTime, { sentAt, answeredAt }) {
+      const there = serverTime + (answeredAt - sentAt) / 2 + (monotonic() - answeredAt)
+      noteSleep()
+      least.set(Math.abs(there - system()) > tolerance ? Math.round(there) : system())
+      isLearned = true
       read = undefined
     },
     monotonic,
+    elapsed() {
+      noteSleep()
+      return elapsed()
+    },
   }
 }

@@ -75,6 +75,12 @@ export const edgeTokenResponse = z.object({
   expires_in: z.number().int().describe('Seconds'),
   account_id: z.string().describe('Account of the node in the registry; empty where there is none'),
   time: z.number().describe('Time of the service, in Unix milliseconds'),
+  time_token: z
+    .string()
+    .optional()
+    .describe(
+      'The same time, signed: a JWT of the type time+jwt with "nonce", the "time_nonce" of the statement, and "time". The node believes no other time',
+    ),
   hmac_key: publicJwk.describe("The cloud's half of the agreement of the HMAC secret"),
   removed_account: z
     .string()

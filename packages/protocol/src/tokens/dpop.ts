@@ -35,6 +35,8 @@ export const nodeStatement = z.strictObject({
     )
     .max(maxStatedServices)
     .optional(),
+  /** Made up for this request: the answer brings the time, signed together with it. */
+  time_nonce: z.string().min(16).max(64).optional(),
 })
 
 export type NodeStatement = z.infer<typeof nodeStatement>

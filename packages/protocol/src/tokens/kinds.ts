@@ -21,6 +21,7 @@ const byType: Readonly<Record<string, Kind>> = {
   'dpop+jwt': { name: 'a DPoP proof' },
   'service+jwt': { name: 'a service token' },
   'revocations+jwt': { name: 'a list of revoked tokens' },
+  'time+jwt': { name: 'a signed time' },
 }
 
 /** Texts that are no JWT, by their form. */

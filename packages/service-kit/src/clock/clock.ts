@@ -5,6 +5,14 @@ export interface Clock {
   now(): number
 }
 
+/** A clock that also knows what a jump does not change. */
+export interface SteadyClock extends Clock {
+  /** Unix milliseconds that only grow; a jump of the clock that does not last does not move them. */
+  steady(): number
+  /** Unix milliseconds; what ended before has ended for certain, so that it may be removed: the earlier of both times. */
+  past(): number
+}
+
 export const systemClock: Clock = { now: () => Date.now() }
 
 /** Unix seconds, as tokens count. */

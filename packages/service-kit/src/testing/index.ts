@@ -1,5 +1,5 @@
 /** Fakes for tests: a clock that moves when told, a log in memory, a disk that fails. */
-import type { Clock } from '../clock/clock.ts'
+import type { SteadyClock } from '../clock/clock.ts'
 import { createLog, type Log } from '../log/log.ts'
 
 export { createDiskFaults, type DiskFaults } from './disk-faults.ts'
@@ -7,7 +7,7 @@ export { freePort } from './free-port.ts'
 export { findPostgres, type PostgresServer, startPostgres } from './postgres.ts'
 export { findRedis, type RedisCluster, startRedisCluster } from './redis.ts'
 
-export interface FakeClock extends Clock {
+export interface FakeClock extends SteadyClock {
   set(milliseconds: number): void
   advance(milliseconds: number): void
 }
@@ -16,6 +16,8 @@ export function createFakeClock(start = Date.parse('2026-01-01T00:00:00Z')): Fak
   let time = start
   return {
     now: () => time,
+    steady: () => time,
+    past: () => time,
     set: (milliseconds) => {
       time = milliseconds
     },

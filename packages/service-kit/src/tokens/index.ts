@@ -22,4 +22,5 @@ export {
   type SessionRequestParts,
 } from './session.ts'
 export { createJwsSigner, signJws } from './sign.ts'
+export { verifySignedTime } from './signed-time.ts'
 export { createTokenVerifier, type Issuer, type TokenVerifier } from './verifier.ts'
