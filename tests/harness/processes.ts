@@ -29,7 +29,7 @@ export const temporaryFolder = async (): Promise<{ path: string; remove: () => P
   return { path, remove: () => rm(path, { recursive: true, force: true }) }
 }
 
-/** Runs a program until it is ready. @throws with its standard error where it ends before */
+/** Runs a program until it is ready. @throws with its standard error, and its exit code as `code`, where it ends before */
 export async function startProgram(
   name: 'runtime' | 'identity' | 'discovery',
   env: Record<string, string>,
@@ -54,7 +54,8 @@ export async function startProgram(
     once(child, 'message').then(([message]) => message as { ready: Record<string, string> }),
     once(child, 'exit').then(() => undefined),
   ])
-  if (!said) throw new Error(`${name} did not start: ${watched.errors()}`)
+  if (!said)
+    throw Object.assign(new Error(`${name} did not start: ${watched.errors()}`), { code: child.exitCode })
   watched.mustRun()
   return {
     url: said.ready.url!,

@@ -1,7 +1,7 @@
 /** `npm run reliability <experiment> [rounds [seconds]]`: the experiments of docs/reliability.md, each with all its rounds. Exit code 1 where one fails. */
 import { startServices } from '../harness/services.ts'
 import { damageable, damageFiles } from './bitflips.ts'
-import { faulty, meetFaults } from './faults/experiment.ts'
+import { type Faulty, faulty, meetFaults } from './faults/experiment.ts'
 import { killUnderLoad } from './kills.ts'
 import { counters, countThroughRedeploys } from './redeploys.ts'
 
@@ -44,18 +44,25 @@ experiments.kills = {
   },
 }
 
-for (const daemon of faulty)
-  experiments[`faults-${daemon}`] = {
+for (const daemon of faulty) {
+  experiments[`faults-${daemon}`] = faultsOf(daemon, false)
+  experiments[`start-faults-${daemon}`] = faultsOf(daemon, true)
+}
+
+/** @param atStart whether the faults come while the daemon starts */
+function faultsOf(daemon: Faulty, atStart: boolean): Experiment {
+  return {
     rounds: Number.POSITIVE_INFINITY,
     async run(rounds, say) {
       const isAll = rounds === Number.POSITIVE_INFINITY
-      const outcome = await meetFaults(daemon, { rounds: isAll ? 'all' : rounds, slowMs: 5000 }, say)
+      const outcome = await meetFaults(daemon, { rounds: isAll ? 'all' : rounds, slowMs: 5000, atStart }, say)
       say(
         `${daemon}: ${outcome.rounds} rounds, ${outcome.hits} with a fault; refusals: ${JSON.stringify(outcome.refusals)}`,
       )
       return outcome.failures
     },
   }
+}
 
 for (const daemon of damageable)
   experiments[`bitflips-${daemon}`] = {

@@ -7,7 +7,7 @@ import { identitySubject } from '../subjects/identity.ts'
 import { runtimeSubject } from '../subjects/runtime.ts'
 import type { Subject } from '../subjects/subject.ts'
 import { type FaultKind, type Faults, faultKinds, prepareFaults } from './faults.ts'
-import { chooseRounds, type Outcome, type Round, runRounds } from './rounds.ts'
+import { chooseRounds, type Outcome, type Round, runRounds, runStarts } from './rounds.ts'
 
 export const faulty = ['runtime', 'identity'] as const
 export type Faulty = (typeof faulty)[number]
@@ -15,6 +15,8 @@ export type Faulty = (typeof faulty)[number]
 interface Options {
   /** Rounds of each kind of fault; "all": every call of one pass through the work, at most 200. */
   readonly rounds: number | 'all'
+  /** Whether the faults come while it starts, and not while it works. */
+  readonly atStart?: boolean
   /** Milliseconds of a slow write. */
   readonly slowMs: number
 }
@@ -33,7 +35,7 @@ export async function meetFaults(
   const { subject, stop } = await (daemon === 'runtime' ? withRuntime(env) : withIdentity(env))
   try {
     const rounds = await plan(subject, faults, options)
-    return await runRounds(subject, faults, rounds, say)
+    return await (options.atStart ? runStarts : runRounds)(subject, faults, rounds, say)
   } finally {
     await stop()
     await folder.remove()
@@ -59,13 +61,13 @@ async function withIdentity(env: Record<string, string>): Promise<Started> {
   }
 }
 
-/** How many calls one pass through the work makes that a fault of this kind could hit. */
-async function plan(subject: Subject, faults: Faults, { rounds }: Options): Promise<Round[]> {
+/** How many calls one pass through the work, or one start, makes that a fault of this kind could hit. */
+async function plan(subject: Subject, faults: Faults, { rounds, atStart }: Options): Promise<Round[]> {
   const all: Round[] = []
   await subject.work(0)
   for (const [at, kind] of faultKinds.entries()) {
     faults.arm({ kind, nth: 2 ** 31 - 1 })
-    await subject.work(at + 1)
+    await (atStart ? subject.restart() : subject.work(at + 1))
     const last = Math.min(200, faults.calls())
     faults.disarm()
     all.push(...(rounds === 'all' ? everyCall(kind, last) : chooseRounds([kind], rounds, last)))

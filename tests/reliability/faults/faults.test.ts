@@ -13,3 +13,14 @@ it.each(faulty)(
     expect(outcome.hits).toBeGreaterThan(outcome.rounds / 2)
   },
 )
+
+it.each(faulty)(
+  'the %s that meets a fault while it starts ends as one that may be started again, and has everything then',
+  { ...needs('gcc'), timeout: 240_000 },
+  async (daemon) => {
+    const outcome = await meetFaults(daemon, { rounds: 2, slowMs: 300, atStart: true })
+    console.info(`faults while the ${daemon} starts:`, outcome)
+    expect(outcome.failures).toEqual([])
+    expect(outcome.hits).toBeGreaterThan(outcome.rounds / 2)
+  },
+)

@@ -2,6 +2,7 @@
  * Rounds of faults: one system call fails while a daemon works. Nothing may be acknowledged that is not there after a kill, the
  * daemon goes on, says what the cause was, and works again without help.
  */
+import { exitCodes } from '@selvedge/service-kit/lifecycle'
 import type { Step, Subject } from '../subjects/subject.ts'
 import type { FaultKind, Faults } from './faults.ts'
 
@@ -58,6 +59,38 @@ export async function runRounds(
     failures.push(...(await subject.missing()).map((each) => `${where}: ${each}`))
     for (const each of failures.slice(said)) say(each)
     said = failures.length
+  }
+  return { rounds: rounds.length, hits, refusals, failures }
+}
+
+/** The same while it starts: it starts, or ends with a code that says that a later start may succeed, and the next start does. */
+export async function runStarts(
+  subject: Subject,
+  faults: Faults,
+  rounds: readonly Round[],
+  say: (text: string) => void,
+): Promise<Outcome> {
+  const refusals: Record<string, number> = {}
+  const failures: string[] = []
+  let hits = 0
+  for (const [at, { kind, nth }] of rounds.entries()) {
+    for (const { what, refused } of await subject.work(100_000 + at))
+      if (refused !== undefined) failures.push(`${what} was refused without a fault: ${refused}`)
+    faults.arm({ kind, nth })
+    const code = await subject.restart().then(
+      () => 'it started',
+      (cause: { code?: number | null }) => `exit code ${cause.code}`,
+    )
+    const hit = faults.disarm()
+    if (hit) hits++
+    refusals[code] = (refusals[code] ?? 0) + 1
+    const where = `${kind} at call ${nth} of a start${hit ? `, ${hit.operation} of ${hit.path}` : ''}`
+    const found: string[] = []
+    if (!['it started', `exit code ${exitCodes.failed}`].includes(code)) found.push(`${where}: ${code}`)
+    await subject.restart()
+    found.push(...(await subject.missing()).map((each) => `${where}: ${each}`))
+    for (const each of found) say(each)
+    failures.push(...found)
   }
   return { rounds: rounds.length, hits, refusals, failures }
 }

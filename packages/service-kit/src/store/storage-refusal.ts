@@ -3,7 +3,7 @@ import { RpcError } from '@selvedge/protocol'
 /** Why a system call on a file fails that is in order itself, and the first digits of what PostgreSQL says when it cannot serve. */
 const fullDisk = new Set(['ENOSPC', 'EDQUOT', '53100'])
 const failures =
-  /^(EIO|EROFS|EMFILE|ENFILE|ENOMEM|EACCES|EPERM|ECONN[A-Z]+|ETIMEDOUT|CONNECTION_[A-Z]+|CONNECT_TIMEOUT|(08|53|57P)\w+)$/
+  /^(EIO|EUCLEAN|EROFS|EMFILE|ENFILE|ENOMEM|EACCES|EPERM|ECONN[A-Z]+|ETIMEDOUT|CONNECTION_[A-Z]+|CONNECT_TIMEOUT|(08|53|57P)\w+)$/
 const fileCalls = new Set([
   'open',
   'read',

@@ -14,8 +14,18 @@ const maxJobs = 500
 /** Statements that stay prepared: lists of values make the same statement in many lengths. */
 const maxPrepared = 500
 
-/** What SQLite says of the disk, in the words of the system: SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY. */
-const systemCodes: Readonly<Record<number, string>> = { 13: 'ENOSPC', 10: 'EIO', 14: 'EIO', 8: 'EROFS' }
+/**
+ * What SQLite says of the disk, in the words of the system: SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_CORRUPT
+ * and SQLITE_NOTADB. A page that cannot be read for a moment is called corrupt, too.
+ */
+const systemCodes: Readonly<Record<number, string>> = {
+  13: 'ENOSPC',
+  10: 'EIO',
+  14: 'EIO',
+  8: 'EROFS',
+  11: 'EUCLEAN',
+  26: 'EUCLEAN',
+}
 
 const { path, migrations } = workerData as WorkerSettings
 const database = openDatabase(path, migrations)
