@@ -13,8 +13,12 @@ export interface Reference {
   readonly text: string
 }
 
-const pattern =
-  /^(?:((?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(?::\d{1,5})?)\/)?([a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*)(?::(\w[\w.-]{0,127}))?(?:@(sha256:[0-9a-f]{64}))?$/
+/** Characters of a reference that nobody exceeds by accident. */
+const longest = 400
+const hostPattern = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/
+const componentPattern = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$/
+const tagPattern = /^\w[\w.-]{0,127}$/
+const digestPattern = /^sha256:[0-9a-f]{64}$/
 
 /**
  * Reads a reference the way Docker and Podman write them: without a registry it is one of Docker Hub, without a tag `latest`.
@@ -22,20 +26,16 @@ const pattern =
  * @throws RpcError `invalid_params`
  */
 export function readReference(text: string): Reference {
-  const match = pattern.exec(text.replace(/^docker:\/\//, ''))
-  if (!match || text.length > 400 || (match[1] !== undefined && !isHost(match[1]))) {
+  const parts = text.length > longest ? undefined : partsOf(text.replace(/^docker:\/\//, ''))
+  if (!parts) {
     throw new RpcError(
       'invalid_params',
       `${JSON.stringify(text.slice(0, 200))} is neither an absolute path, nor an upload: handle, nor an image reference`,
       { hint: 'A reference is registry.example:5000/team/app:1.0, with @sha256:… to pin it.' },
     )
   }
-  let [, host, repository = '', tag, digest] = match
-  // The first part is a registry only where it can't be part of a name.
-  if (host !== undefined && !/[.:]/.test(host) && host !== 'localhost') {
-    repository = `${host}/${repository}`
-    host = undefined
-  }
+  const { host, tag, digest } = parts
+  let { repository } = parts
   const isHub = host === undefined || host === 'docker.io'
   if (isHub && !repository.includes('/')) repository = `library/${repository}`
   return {
@@ -49,3 +49,31 @@ export function readReference(text: string): Reference {
 
 /** Whether a URL understands a host as it is written: `1.2` would be the address 1.0.0.2, and `e.0` none at all. */
 const isHost = (host: string): boolean => URL.parse(`https://${host}`)?.hostname === host.replace(/:\d+$/, '')
+
+interface Parts {
+  readonly host: string | undefined
+  readonly repository: string
+  readonly tag: string | undefined
+  readonly digest: string | undefined
+}
+
+/** One small pattern for each part: one for all of them could not be shown to be linear. */
+function partsOf(text: string): Parts | undefined {
+  const [name = '', digest, ...more] = text.split('@')
+  const components = name.split('/')
+  const [first = ''] = components
+  // The first part is a registry only where it can't be part of a name.
+  const isRegistry = components.length > 1 && (/[.:]/.test(first) || first === 'localhost')
+  const host = isRegistry ? components.shift() : undefined
+  const [last = '', ...tags] = components.pop()?.split(':') ?? []
+  components.push(last)
+  const [tag] = tags
+  const isRight =
+    more.length === 0 &&
+    tags.length < 2 &&
+    (host === undefined || (hostPattern.test(host) && isHost(host))) &&
+    components.every((each) => componentPattern.test(each)) &&
+    (tag === undefined || tagPattern.test(tag)) &&
+    (digest === undefined || digestPattern.test(digest))
+  return isRight ? { host, repository: components.join('/'), tag, digest } : undefined
+}
