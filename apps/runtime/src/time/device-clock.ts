@@ -85,7 +85,7 @@ export function createDeviceClock(
     learn(serverTime, { sentAt, answeredAt }) {
       const there = serverTime + (answeredAt - sentAt) / 2 + (monotonic() - answeredAt)
       noteSleep()
-      least.set(Math.abs(there - system()) > tolerance ? Math.round(there) : system())
+      least.replace(Math.abs(there - system()) > tolerance ? Math.round(there) : system())
       isLearned = true
       read = undefined
     },

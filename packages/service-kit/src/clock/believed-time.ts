@@ -7,7 +7,7 @@ export interface BelievedTime {
   /** Notes what a clock shows. A clock that was set ahead is believed once it went on so for the time to settle. */
   note(shown: number): void
   /** Replaces what was believed. */
-  set(time: number): void
+  replace(time: number): void
 }
 
 /**
@@ -25,21 +25,21 @@ export function createBelievedTime(start: number, elapsed: () => number, settleM
   let candidate: typeof least | undefined
   const timeOf = (moment: typeof least) => Math.floor(moment.time + (elapsed() - moment.elapsed))
 
-  function set(time: number): void {
+  function replace(time: number): void {
     least = momentOf(time)
     candidate = undefined
   }
 
   return {
     now: () => timeOf(least),
-    set,
+    replace,
     note(shown) {
       const ahead = shown - timeOf(least)
       if (ahead > clockJump) {
         const goesOn = candidate && Math.abs(shown - timeOf(candidate)) <= clockJump
         if (!candidate || !goesOn) candidate = momentOf(shown)
-        if (elapsed() - candidate.elapsed >= settleMs) set(shown)
-      } else if (ahead >= 0) set(shown)
+        if (elapsed() - candidate.elapsed >= settleMs) replace(shown)
+      } else if (ahead >= 0) replace(shown)
     },
   }
 }
