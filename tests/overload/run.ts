@@ -20,6 +20,8 @@ const limits = { goodput: 0.9, p99: 10, memory: 1.2 }
 const seconds = Number(process.env.SELVEDGE_OVERLOAD_SECONDS ?? 8)
 const idleSeconds = Number(process.env.SELVEDGE_OVERLOAD_IDLE_SECONDS ?? 60)
 const vitalEveryMs = 50
+/** Seconds of each load that are not measured. */
+const warmUpSeconds = 3
 /** Clients that may wait for an answer at the same time; a request for which there is none is not sent. */
 const maxConnections = Number(process.env.SELVEDGE_OVERLOAD_CONNECTIONS ?? 512)
 
@@ -71,6 +73,7 @@ function probe(vital: () => Promise<boolean>): () => { p99: number; failed: numb
   let failed = 0
   let isOver = false
   const run = async () => {
+    await sleep(warmUpSeconds * 1000)
     while (!isOver) {
       const before = performance.now()
       if (await vital().catch(() => false)) latencies.push(performance.now() - before)
@@ -100,7 +103,7 @@ async function measure({ name, program, requests, vital }: Workload, services: S
     port: Number(new URL(url).port),
     requests: writeRequests(folder, texts()),
     rate,
-    warmUpSeconds: 3,
+    warmUpSeconds,
     seconds,
     connections,
     timeoutMs: 20_000,

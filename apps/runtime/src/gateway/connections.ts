@@ -5,7 +5,7 @@ import type { Running } from '../containers/service.ts'
 import type { ResponseReader } from './response-reader.ts'
 
 /** Most connections to one instance that wait for their next request. */
-const maxIdle = 64
+const maxIdle = 256
 
 export interface Connection {
   readonly socket: Socket
