@@ -22,7 +22,7 @@ const operations = [
 const pathAt = 32
 const bytes = 1024
 
-export interface Fault {
+interface Fault {
   readonly kind: FaultKind
   /** Which of the calls fails, from 1. */
   readonly nth: number
@@ -30,7 +30,7 @@ export interface Fault {
   readonly inARow?: number
 }
 
-export interface Hit {
+interface Hit {
   readonly operation: (typeof operations)[number]
   readonly path: string
   /** A sync failed, and none of the same file succeeded after it. */

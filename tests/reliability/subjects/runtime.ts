@@ -117,7 +117,7 @@ function reasonOf(status: number, text: string): string {
   }
 }
 
-export function isAlive(pid: number): boolean {
+function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch {

@@ -27,7 +27,7 @@ export interface Node {
   readonly accountAt: number
 }
 
-export interface NodeChange {
+interface NodeChange {
   /** Whether more changed than when the node was seen. */
   readonly isNews: boolean
   /** Account that the node had when it was read, if what the node states of its account is to be written. */

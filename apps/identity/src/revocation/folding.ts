@@ -9,7 +9,7 @@ import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../changes/changes.ts'
 import { longestAccessLife, nextStep, writeRow } from './rows.ts'
 
-export interface ListBounds {
+interface ListBounds {
   /** Tokens and sign-ins of one account that the list names. */
   readonly perAccount: number
   /** Entries in all. Beyond it, the accounts with the most entries are named as a whole. */

@@ -18,7 +18,7 @@ export interface ListState {
   readonly mark: string
 }
 
-export interface SignedList {
+interface SignedList {
   readonly token: string
   readonly etag: string
 }

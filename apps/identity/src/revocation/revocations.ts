@@ -13,7 +13,7 @@ import { longestAccessLife, type RevocationRow, type RowKind, revocationStatemen
 import { treeStatements } from './tree.ts'
 
 /** What an `id` that is revoked is about. Times are Unix seconds. */
-export interface RevokedId {
+interface RevokedId {
   /** When it expires by itself. */
   readonly endsAt: number
   /** Whose it is; "" if unknown. */

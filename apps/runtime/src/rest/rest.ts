@@ -16,7 +16,7 @@ export interface RestParts {
 }
 
 /** A method whose callers show a token. */
-export type TokenMethod = Method<string, Method['params'], Method['result'], TokenAccess>
+type TokenMethod = Method<string, Method['params'], Method['result'], TokenAccess>
 
 type Handle = (call: {
   readonly owner: AccessClaims
@@ -35,7 +35,7 @@ export interface Routes {
   readonly table: Readonly<Record<string, Route>>
 }
 
-export interface Route {
+interface Route {
   /** The method whose twin it is, or whose access it needs: the caller is checked by its declaration. */
   readonly as: TokenMethod
   /** What it gives is the answer; undefined where it has answered. */

@@ -16,7 +16,7 @@ import { safely } from '../safely/safely.ts'
  * How a route or a method is treated in an overload: `vital` ones are always served, `ordinary` ones may be refused. Only what
  * costs little and must not starve is vital: health, revocation, `getMe`.
  */
-export type Priority = 'vital' | 'ordinary'
+type Priority = 'vital' | 'ordinary'
 
 /** Seconds that a refused caller is asked to wait: the value of `Retry-After`. */
 export const retryAfterSeconds = 1
