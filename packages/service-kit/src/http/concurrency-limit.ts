@@ -14,8 +14,8 @@ export interface ConcurrencyLimit {
   ended(durationMs: number): void
 }
 
-/** Requests at the same time: always allowed, allowed at first, never more. */
-const limits = { least: 8, first: 256, most: 1024 }
+/** Requests at the same time: while the usual duration is measured again, always allowed else, allowed at first, never more. */
+const limits = { probe: 8, least: 32, first: 256, most: 1024 }
 /** Milliseconds between two changes of the limit. */
 const windowMs = 100
 /** Milliseconds after which it is measured again how long a request takes without load. */
@@ -32,7 +32,7 @@ export function createConcurrencyLimit(now: () => number = () => performance.now
   let ofEpoch = Number.POSITIVE_INFINITY
   let usual = Number.POSITIVE_INFINITY
   let isReached = false
-  let isShrunk = false
+  let isRefusing = false
 
   /** Changes the limit by what the window that ended has shown. One without an end of a request shows no queue. */
   function adapt(at: number): void {
@@ -42,14 +42,13 @@ export function createConcurrencyLimit(now: () => number = () => performance.now
       fastest !== Number.POSITIVE_INFINITY && fastest > best * tolerance.times + tolerance.plusMs
     if (isQueueing) limit = Math.max(limits.least, Math.floor(limit * 0.8))
     else if (isReached) limit = Math.min(limits.most, Math.ceil(limit * 1.25))
-    isShrunk ||= isQueueing
     windowStart = at
     fastest = Number.POSITIVE_INFINITY
     isReached = false
     if (at - epochStart < epochMs) return
     // With a queue all the time, its wait would soon count as usual: few at once show what a request takes without one.
-    if (isShrunk) limit = limits.least
-    isShrunk = false
+    if (isRefusing) limit = limits.probe
+    isRefusing = false
     epochStart = at
     usual = ofEpoch
     ofEpoch = Number.POSITIVE_INFINITY
@@ -61,6 +60,7 @@ export function createConcurrencyLimit(now: () => number = () => performance.now
       isReached = true
       const at = now()
       if (at - windowStart > windowMs) adapt(at)
+      if (underWay >= limit) isRefusing = true
       return underWay < limit
     },
     ended(durationMs) {
