@@ -12,12 +12,6 @@ import type { Socket } from 'node:net'
 import { RpcError } from '@selvedge/protocol'
 import { safely } from '../safely/safely.ts'
 
-/**
- * How a route or a method is treated in an overload: `vital` ones are always served, `ordinary` ones may be refused. Only what
- * costs little and must not starve is vital: health, revocation, `getMe`.
- */
-type Priority = 'vital' | 'ordinary'
-
 /** Seconds that a refused caller is asked to wait: the value of `Retry-After`. */
 export const retryAfterSeconds = 1
 
