@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs'
 import { File } from '@bjorn3/browser_wasi_shim'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { StorageChange } from './control.ts'
 import { encodeFrame, maxPayload } from './frames.ts'
 import { createStorage } from './platform/storage.ts'
+import { hostWasm } from './platform/wasm.ts'
 import { openFiles } from './platform/wasm-files.ts'
 import { maxItems } from './storage-change.ts'
 
@@ -141,5 +143,15 @@ describe('the files of a WASM program', () => {
     await held.settled()
     expect(['x', 'y', 'z', 'new'].map(storage.getItem)).toEqual(['1', '0', null, '2'])
     expect(JSON.stringify(changes.slice(1))).not.toContain('"y"')
+  })
+
+  it('are those of one request at a time: each of many at once counts', async () => {
+    const { storage } = open()
+    const wasm = readFileSync(new URL('../../../../../tests/services/counter.wasm', import.meta.url))
+    const around = { env: {}, info: { serviceType: 'counter' }, storage } as never
+    const serve = await hostWasm(new Uint8Array(wasm), around)
+    const ask = async () => (await serve(new Request('http://localhost/', { method: 'POST' }))).text()
+    const answers = await Promise.all(Array.from({ length: 20 }, ask))
+    expect(answers.map(Number).sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, at) => at + 1))
   })
 })
