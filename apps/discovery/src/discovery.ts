@@ -13,6 +13,7 @@ import {
   createRemoteIssuer,
   createTokenVerifier,
   deriveKey,
+  logOutcome,
 } from '@selvedge/service-kit/tokens'
 import type { DiscoveryConfig } from './config.ts'
 import { addAccountEndpoints } from './endpoints/account.ts'
@@ -52,7 +53,9 @@ export async function startDiscovery(
   })
   const verifierOf = (list: readonly string[], most: number) => {
     const trusted = list.length === 0 ? [config['identity.url']] : list
-    const issuers = trusted.map((issuer) => createRemoteIssuer({ issuer, clock, getJson }))
+    const issuers = trusted.map((issuer) =>
+      createRemoteIssuer({ issuer, clock, getJson, onOutcome: logOutcome(issuer, log) }),
+    )
     return createTokenVerifier({ issuers: () => issuers, clock, remembered: most })
   }
   const dpop = createDpopVerifier(deriveKey(secret, 'nonces'), clock)

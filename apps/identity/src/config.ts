@@ -83,6 +83,17 @@ export const identityOptions = {
   ),
   'limits.client': option.count(60_000, [1, 1_000_000_000], 'Tokens a minute of one project.'),
   'limits.account': option.count(60_000, [1, 1_000_000_000], 'Tokens a minute of one account.'),
+  'limits.enrolment': option.count(
+    1000,
+    [1, 1_000_000_000],
+    'Nodes that may enrol from one network address in an hour without a code, in one burst at most; of IPv6, from a /64.',
+  ),
+  'limits.nodes': option.count(10_000, [1, 1_000_000_000], 'Nodes of one account.'),
+  'nodes.forgetAfter': option.seconds(
+    604_800,
+    [86_400, 315_360_000],
+    'After how long a node that enrolled, never had an account and was not seen again is removed. It may enrol again.',
+  ),
   'limits.node': option.count(120, [1, 1_000_000_000], 'Edge ID tokens a minute of one node.'),
   'audit.keep': option.seconds(
     34_560_000,

@@ -18,6 +18,7 @@ import {
   createRemoteIssuer,
   createTokenVerifier,
   type Issuer,
+  logOutcome,
 } from '@selvedge/service-kit/tokens'
 import { createAdminHandlers } from './admin/handlers.ts'
 import { openAdmin } from './admin/listen.ts'
@@ -117,7 +118,14 @@ export async function startIdentity(
   const accounts = createAccounts(store, clock, people)
   const oneTime = createOneTime(store, clock)
   const projects = createProjects(store, clock, changes)
-  const nodes = createNodes({ store, clock, changes, seal, revocations })
+  const nodes = createNodes({
+    store,
+    clock,
+    changes,
+    seal,
+    revocations,
+    forgetAfterMs: config['nodes.forgetAfter'] * 1000,
+  })
   const codes = createEnrolmentCodes(store, clock)
   const signIns: SignIns = createSignIns({
     store,
@@ -142,11 +150,13 @@ export async function startIdentity(
     client: config['limits.client'],
     account: config['limits.account'],
     node: config['limits.node'],
+    enrolment: config['limits.enrolment'],
   })
 
   const sweep = createSweep(store, clock, log, [
     ...removeExpiredRows(store),
     ...audit.tasks,
+    nodes.removeStrangers,
     ...revocationExpiry(store, revocations, folding),
   ])
 
@@ -155,7 +165,10 @@ export async function startIdentity(
   const issuerOf = (url: string): Issuer => {
     const known = issuers.get(url)
     if (known) return known
-    const found = url === issuer ? keys.asIssuer(issuer) : createRemoteIssuer({ issuer: url, clock, getJson })
+    const found =
+      url === issuer
+        ? keys.asIssuer(issuer)
+        : createRemoteIssuer({ issuer: url, clock, getJson, onOutcome: logOutcome(url, log) })
     issuers.set(url, found)
     return found
   }
@@ -233,6 +246,7 @@ export async function startIdentity(
       ...cloud,
       codes,
       lifetime: config['lifetime.edge'],
+      maxNodes: config['limits.nodes'],
       enrolment: config.enrolment,
       tenantVerifier: verifierOf(config.trustedTenants),
     })

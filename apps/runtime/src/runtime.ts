@@ -96,11 +96,11 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   }
   const issuers = config['identity.tenants'].length > 0 ? config['identity.tenants'] : [identity.url]
   const getJson = (url: string) => identityTo(new URL(url).origin).getJson(new URL(url).pathname)
-  const tenants = openTenants({ ...shared, issuers, getJson })
+  const tenants = openTenants({ ...shared, notices, issuers, getJson })
   /** The one who signs the time. */
   const cloud =
     tenants.issuers.find(({ issuer }) => issuer === identity.url) ??
-    openTenants({ ...shared, issuers: [identity.url], getJson }).issuers[0]!
+    openTenants({ ...shared, notices, issuers: [identity.url], getJson }).issuers[0]!
   const tokens = createEdgeTokens({
     ...shared,
     nodeId,

@@ -25,7 +25,9 @@ type Env = Readonly<Record<string, string | undefined>>
 
 const programOf = (name: string) => fileURLToPath(new URL(`../../${name}/dist/main.cjs`, import.meta.url))
 /** The whole fleet is one address, one account and one project; its sessions last as long as the longest run. */
-const unlimited = ['address', 'client', 'account'].map((name) => `--limits.${name}=1000000000`)
+const unlimited = ['address', 'client', 'account', 'enrolment', 'nodes'].map(
+  (name) => `--limits.${name}=1000000000`,
+)
 const patient = ['--sessions.lifetime=3600', '--limits.address=1000000000']
 
 export async function startOwn(seed: string): Promise<Installation> {

@@ -30,5 +30,5 @@ export const own = (why: string): Bound => ({ kind: 'own', why })
 export const unlimited = (promise: string): Bound => ({ kind: 'unlimited', promise })
 
 /** Sentences of SECURITY.md for {@link unlimited}. */
-export const nodesStay = 'A node that was enrolled or heard once is never removed'
+export const nodesStay = 'A node that was heard once is never removed'
 export const rowsStay = 'What signed-in people create has no limit'

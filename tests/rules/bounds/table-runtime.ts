@@ -211,6 +211,11 @@ export const runtime: Bounds = {
   'apps/runtime/src/tokens/authorize.ts': {
     'createVerify.remember.of': passing('`maxRefused`; the others end with their verification'),
   },
+  'apps/runtime/src/tokens/tenants.ts': {
+    'openTenants.unstored': own('the issuers of the configuration'),
+    'openTenants.refused': own('the issuers of the configuration'),
+    'openTenants.mark.issuersOf': own('the issuers of the configuration'),
+  },
   'apps/runtime/src/tokens/revocations.ts': {
     'createRevocations.live': own('one list for each issuer of the configuration'),
     'createRevocations.troubled': own('one for each notice and issuer of the configuration'),

@@ -31,7 +31,10 @@ export const stored: Bounds = {
       '`expiry.ts: kept.steps`, and two days',
       '`expiry.ts: DELETE FROM revocation_steps`',
     ),
-    'table nodes': unlimited(nodesStay),
+    'table nodes': lasting(
+      '`limits.ts: takeEnrolment`, and `edge-token.ts: maxNodes` of each account',
+      '`nodes.ts: DELETE FROM nodes`',
+    ),
     'table audit': lasting(
       '`audit.ts: perAccount` of each account and outcome',
       '`audit.ts: DELETE FROM audit`',

@@ -71,7 +71,7 @@ async function startProcess({ isShared = false, sealKeys = [9] } = {}) {
     publishedLife: 3600,
     rotateAfter: 0,
   })
-  const nodes = createNodes({ store: own, clock, changes, seal, revocations })
+  const nodes = createNodes({ store: own, clock, changes, seal, revocations, forgetAfterMs: 1 })
   const projects = createProjects(own, clock, changes)
   return {
     changes,

@@ -16,6 +16,7 @@ import {
   timeProfile,
 } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
+import { addressOf } from '@selvedge/service-kit/http'
 import { requireProof } from '@selvedge/service-kit/http-app'
 import {
   agreeHmacSecret,
@@ -55,6 +56,10 @@ export interface EdgeTokenParts {
   readonly tenantVerifier: TokenVerifier
   readonly revocations: Revocations
   readonly limits: Limits
+  /** Addresses of proxies that are believed. */
+  readonly trustedProxies: readonly string[]
+  /** Nodes of one account. */
+  readonly maxNodes: number
 }
 
 /**
@@ -73,7 +78,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     parts.limits.takeNode(nodeId)
     const known = await nodes.find(nodeId)
     if (known && known.blockedAt !== null) throw blocked()
-    if (!known) await admit(nodeId, proof.node)
+    if (!known) await admit(nodeId, proof.node, addressOf(request.raw, parts.trustedProxies))
     const node = await bringUpToDate(nodeId, proof.node, known)
     if (node.blockedAt !== null) throw blocked()
     const now = seconds(clock)
@@ -133,8 +138,12 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     )
   }
 
-  async function admit(nodeId: string, { enrolment_code: code }: NodeStatement): Promise<void> {
-    if (parts.enrolment === 'open') return
+  async function admit(
+    nodeId: string,
+    { enrolment_code: code }: NodeStatement,
+    address: string,
+  ): Promise<void> {
+    if (parts.enrolment === 'open') return parts.limits.takeEnrolment(address)
     if (code !== undefined && (await parts.codes.redeem(code, nodeId))) return
     throw new OAuthError(
       'access_denied',
@@ -152,6 +161,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     const now = clock.now()
     const nodeKey = JSON.stringify(stated.hmac_key)
     const accountId = await accountOf(nodeId, stated, known)
+    if (accountId !== '' && accountId !== known?.accountId) await expectRoom(accountId)
     const version = stated.version ?? known?.version ?? ''
     const services = stated.services ?? known?.services ?? []
     // What the owner removed is done with once the node says so itself, or belongs to somebody again.
@@ -185,6 +195,13 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       isNews: !same,
       ...(stated.account && { accountBefore: known?.accountId ?? '' }),
     })
+  }
+
+  async function expectRoom(accountId: string): Promise<void> {
+    const { maxNodes } = parts
+    if ((await nodes.countOf(accountId)) < maxNodes) return
+    const hint = 'remove nodes that are gone, or raise limits.nodes of the identity service'
+    throw new OAuthError('invalid_grant', `the account has ${maxNodes} nodes already; ${hint}`)
   }
 
   /** The account after what the node states: kept, removed by the node itself, or proved by an access token for this node. */

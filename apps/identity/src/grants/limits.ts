@@ -9,6 +9,8 @@ export interface Limits {
   takeAddress(address: string): void
   /** @throws OAuthError `temporarily_unavailable` */
   takeFor(clientId: string, accountId: string): void
+  /** A new node without a code. @throws OAuthError `temporarily_unavailable` */
+  takeEnrolment(address: string): void
   /** @throws OAuthError `temporarily_unavailable` */
   takeNode(nodeId: string): void
 }
@@ -19,18 +21,22 @@ export function createLimits(perMinute: {
   readonly client: number
   readonly account: number
   readonly node: number
+  /** An hour, from one address. */
+  readonly enrolment: number
 }): Limits {
   const limiterOf = (count: number) => createLimiter(rateOf(count))
   const addresses = limiterOf(perMinute.address)
   const clients = limiterOf(perMinute.client)
   const accounts = limiterOf(perMinute.account)
   const nodes = limiterOf(perMinute.node)
+  const enrolments = createLimiter({ burst: perMinute.enrolment, perSecond: perMinute.enrolment / 3600 })
   return {
     takeAddress: (address) => takeOrRefuse(addresses, limitKeyOf(address), 'this address'),
     takeFor(clientId, accountId) {
       takeOrRefuse(clients, clientId, 'this client')
       takeOrRefuse(accounts, accountId, 'this account')
     },
+    takeEnrolment: (address) => takeOrRefuse(enrolments, limitKeyOf(address), 'new nodes from this address'),
     takeNode: (nodeId) => takeOrRefuse(nodes, nodeId, 'this node'),
   }
 }

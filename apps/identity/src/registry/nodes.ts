@@ -5,6 +5,7 @@ import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-
 import type { Changes } from '../changes/changes.ts'
 import type { Seal } from '../keys/seal.ts'
 import type { Revocations } from '../revocation/revocations.ts'
+import { batch, inBatches, type SweepTask } from '../sweep/sweep.ts'
 
 type NodeServices = NonNullable<NodeStatement['services']>
 
@@ -61,6 +62,10 @@ export interface Nodes {
   removeAccount(nodeId: string): Promise<Node>
   /** Number of the change with which a node left an account last; 0: none did. */
   accountKeyEpoch(accountId: string): Promise<number>
+  /** How many nodes an account has. */
+  countOf(accountId: string): Promise<number>
+  /** Removes nodes that enrolled, never had an account, and were not seen for some time. Each may enrol again. */
+  readonly removeStrangers: SweepTask
   /** Called with each node of which this process learns something new. */
   onChange(listener: (node: Node) => void): void
 }
@@ -71,9 +76,12 @@ export interface NodesOptions {
   readonly changes: Changes
   readonly seal: Seal
   readonly revocations: Revocations
+  /** Milliseconds after which a node without an account is removed. */
+  readonly forgetAfterMs: number
 }
 
-export function createNodes({ store, clock, changes, seal, revocations }: NodesOptions): Nodes {
+export function createNodes(options: NodesOptions): Nodes {
+  const { store, clock, changes, seal, revocations, forgetAfterMs } = options
   const listeners: ((node: Node) => void)[] = []
   const cache = changes.cache<Node>({
     topic: 'node',
@@ -201,6 +209,21 @@ export function createNodes({ store, clock, changes, seal, revocations }: NodesO
     async accountKeyEpoch(accountId) {
       const rows = await store.run(sql`SELECT epoch FROM account_keys WHERE account_id = ${accountId}`)
       return (rows[0]?.epoch as number | undefined) ?? 0
+    },
+    async countOf(accountId) {
+      const [row] = await store.run(sql`SELECT COUNT(*) AS total FROM nodes WHERE account_id = ${accountId}`)
+      return Number(row!.total)
+    },
+    removeStrangers: {
+      name: 'nodes',
+      // One that is blocked stays so, and one that left an account must not come back with a token of then.
+      run: (until) =>
+        inBatches(
+          store,
+          () => sql`DELETE FROM nodes WHERE node_id IN (SELECT node_id FROM nodes WHERE account_id = ''
+            AND last_seen_at <= ${until - forgetAfterMs} AND blocked_at IS NULL AND removed_account = ''
+            AND account_at = 0 AND account_epoch = 0 LIMIT ${batch}) RETURNING 1 AS one`,
+        ),
     },
     onChange: (listener) => void listeners.push(listener),
   }

@@ -74,7 +74,7 @@ describe.each(Object.keys(urls))('a removal on %s', (kind) => {
       people,
       accounts,
       projects: createProjects(own, clock, changes),
-      nodes: createNodes({ store: own, clock, changes, seal, revocations }),
+      nodes: createNodes({ store: own, clock, changes, seal, revocations, forgetAfterMs: 1 }),
       deviceRequests: createDeviceRequests(own, clock, 10, changes.epoch),
       signIns: createSignIns({
         store: own,

@@ -1,13 +1,14 @@
+import { isSelvedgeError } from '@selvedge/client'
 import type { Clock } from '@selvedge/service-kit/clock'
-import type { Log } from '@selvedge/service-kit/log'
 import { createRemoteIssuer, type RemoteIssuer } from '@selvedge/service-kit/tokens'
+import type { Notices } from '../node/notices.ts'
 import type { StateStore } from '../state.ts'
 
 export interface TenantParts {
   readonly issuers: readonly string[]
   readonly state: StateStore
   readonly clock: Clock
-  readonly log: Log
+  readonly notices: Notices
   readonly getJson: (url: string) => Promise<unknown>
 }
 
@@ -18,22 +19,44 @@ export interface Tenants {
 }
 
 /** The issuers whose access tokens are accepted, with their keys from the state, so that no network is needed. */
-export function openTenants({ issuers, state, clock, log, getJson }: TenantParts): Tenants {
+export function openTenants({ issuers, state, clock, notices, getJson }: TenantParts): Tenants {
   let changed = (): void => undefined
+  const unstored = new Set<string>()
+  const refused = new Set<string>()
+  const mark = (issuersOf: Set<string>, issuer: string, isSo: boolean) =>
+    isSo ? issuersOf.add(issuer) : issuersOf.delete(issuer)
   const open = (issuer: string) =>
     createRemoteIssuer({
       issuer,
       clock,
       getJson,
       stored: state.value.keySets[issuer],
-      onChange(keySet) {
+      async onChange(keySet) {
         changed()
-        const keep = state.update((value) => ({ ...value, keySets: { ...value.keySets, [issuer]: keySet } }))
-        keep.catch((cause) => log.error('the keys of an issuer could not be kept', { issuer, cause }))
+        try {
+          await state.update((value) => ({ ...value, keySets: { ...value.keySets, [issuer]: keySet } }))
+          mark(unstored, issuer, false)
+        } catch (cause) {
+          mark(unstored, issuer, true)
+          notices.raise('keys_not_stored', { issuer, cause })
+          throw cause
+        } finally {
+          if (unstored.size === 0) notices.clear('keys_not_stored')
+        }
+      },
+      onOutcome(cause) {
+        // An issuer that is away is no failure of its keys: those that are stored hold.
+        const isRefused = cause !== undefined && !isSelvedgeError(cause)
+        mark(refused, issuer, isRefused || (cause !== undefined && refused.has(issuer)))
+        if (isRefused) notices.raise('keys_refused', { issuer, cause })
+        if (refused.size === 0) notices.clear('keys_refused')
       },
     })
+  const opened = issuers.map(open)
+  /** What could not be stored counts as not fetched, so that it is tried again soon. */
+  const refreshed = async (each: RemoteIssuer) => (await each.refresh()) && !unstored.has(each.issuer)
   return {
-    issuers: issuers.map(open),
+    issuers: opened.map((each) => ({ ...each, refresh: () => refreshed(each) })),
     onChange: (listener) => {
       changed = listener
     },

@@ -4,7 +4,7 @@ export { importPublicKey, nodeIdOf, signEs256, thumbprint, verifyEs256 } from '.
 export { agreeHmacSecret, createHmacCode, type HmacVerdict, hmacIssuer, verifyHmacCode } from './hmac-code.ts'
 export { readKeySet } from './key-cache.ts'
 export { RecentMap } from './recent-map.ts'
-export { createRemoteIssuer, type RemoteIssuer } from './remote-issuer.ts'
+export { createRemoteIssuer, logOutcome, type RemoteIssuer } from './remote-issuer.ts'
 export {
   type Ending,
   findRevocation,

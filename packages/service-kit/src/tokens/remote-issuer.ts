@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { identityPaths, readKeySetUrl } from '@selvedge/protocol'
 import type { Clock } from '../clock/clock.ts'
+import type { Log } from '../log/log.ts'
 import { shareRun } from '../share/share.ts'
 import { readKeySet } from './key-cache.ts'
 import type { Issuer } from './verifier.ts'
@@ -19,8 +20,27 @@ export interface RemoteIssuerOptions {
   readonly getJson: (url: string) => Promise<unknown>
   /** A key set kept from before, so that tokens can be checked offline. */
   readonly stored?: unknown
-  /** Gets each key set that differs from the one before. */
-  readonly onChange?: (keySet: unknown) => void
+  /** Gets each key set that differs from the one before. If it rejects, it gets the same one again with the next fetch. */
+  readonly onChange?: (keySet: unknown) => void | Promise<void>
+  /** Called after each attempt. @param cause why it brought no keys; undefined: it did */
+  readonly onOutcome?: (cause: unknown) => void
+}
+
+/** Milliseconds between two log lines about the keys of one issuer. */
+const logEveryMs = 600_000
+
+/** Logs why an issuer brings no keys: at once, then every ten minutes, and when it does again. */
+export function logOutcome(issuer: string, log: Log, monotonic = () => performance.now()) {
+  let loggedAt: number | undefined
+  return (cause: unknown): void => {
+    if (cause === undefined) {
+      if (loggedAt !== undefined) log.info('the keys of an issuer are here again', { issuer })
+      loggedAt = undefined
+    } else if (loggedAt === undefined || monotonic() - loggedAt >= logEveryMs) {
+      loggedAt = monotonic()
+      log.warn('the keys of an issuer are not accepted, and its tokens are refused', { issuer, cause })
+    }
+  }
 }
 
 export interface RemoteIssuer extends Issuer {
@@ -35,6 +55,7 @@ export function createRemoteIssuer({
   getJson,
   stored,
   onChange,
+  onOutcome,
 }: RemoteIssuerOptions): RemoteIssuer {
   let keys: Map<string, KeyObject> = stored === undefined ? new Map() : readKeySet(stored)
   let text = stored === undefined ? '' : JSON.stringify(stored)
@@ -42,23 +63,28 @@ export function createRemoteIssuer({
   let allowed = { count: fetches.atOnce, at: clock.now() }
 
   async function fetchKeys(): Promise<boolean> {
-    let good = false
     try {
       const keySet = await getJson(readKeySetUrl(await getJson(issuer + identityPaths.oauthMetadata), issuer))
       keys = readKeySet(keySet)
-      good = true
-      if (JSON.stringify(keySet) !== text) {
-        text = JSON.stringify(keySet)
-        onChange?.(keySet)
-      }
-      return true
-    } catch {
-      return false
-    } finally {
-      lastWasGood = good
+      tellChange(keySet)
+      lastWasGood = true
+      onOutcome?.(undefined)
+    } catch (cause) {
+      lastWasGood = false
+      onOutcome?.(cause)
     }
+    return lastWasGood
   }
   const run = shareRun(fetchKeys)
+
+  function tellChange(keySet: unknown): void {
+    const next = JSON.stringify(keySet)
+    if (next === text) return
+    text = next
+    onChange?.(keySet)?.catch(() => {
+      if (text === next) text = ''
+    })
+  }
 
   return {
     issuer,

@@ -2,9 +2,9 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { accessProfile, edgeAudience, type TokenError } from '@selvedge/protocol/tokens'
 import { describe, expect, it, vi } from 'vitest'
 import { seconds } from '../clock/clock.ts'
-import { createFakeClock } from '../testing/index.ts'
+import { createFakeClock, createMemoryLog } from '../testing/index.ts'
 import { RecentMap } from './recent-map.ts'
-import { createRemoteIssuer } from './remote-issuer.ts'
+import { createRemoteIssuer, logOutcome } from './remote-issuer.ts'
 import { signJws } from './sign.ts'
 import { createTokenVerifier, type Issuer } from './verifier.ts'
 
@@ -120,6 +120,61 @@ describe('the keys of an issuer elsewhere', () => {
       stored: onChange.mock.calls[0]![0],
     })
     expect(again.findKey('k1')).toBeDefined()
+  })
+
+  it('say why there are none: an issuer that is away, calls itself something else, or has no keys', async () => {
+    const { clock } = make()
+    const outcomes: unknown[] = []
+    const answers: (() => unknown)[] = [
+      () => {
+        throw new Error('away')
+      },
+      () => ({
+        issuer: 'https://other.example',
+        jwks_uri: `${issuer}/jwks`,
+        token_endpoint: `${issuer}/token`,
+      }),
+      () => 'no metadata',
+    ]
+    const remote = createRemoteIssuer({
+      issuer,
+      clock,
+      getJson: async () => answers[outcomes.length]!(),
+      onOutcome: (cause) => void outcomes.push(cause),
+    })
+    for (let at = 0; at < 3; at++) expect(await remote.refresh()).toBe(false)
+    expect(outcomes.map((cause) => (cause as Error).message)[0]).toBe('away')
+    expect(outcomes[1]).toBeInstanceOf(Error)
+      'calls itself "https://other.example"',
+    )
+    expect(outcomes[2]).toBeInstanceOf(Error)
+  })
+
+  it('are told again with the next fetch if they could not be stored', async () => {
+    const { clock } = make()
+    const onChange = vi.fn(async () => Promise.reject(new Error('full')))
+    const remote = createRemoteIssuer({ issuer, clock, getJson: serve(() => ['k1']), onChange })
+    await remote.refresh()
+    await remote.refresh()
+    expect(onChange).toHaveBeenCalledTimes(2)
+    onChange.mockResolvedValue(undefined as never)
+    await remote.refresh()
+    clock.advance(60_000)
+    await remote.refresh()
+    expect(onChange).toHaveBeenCalledTimes(3)
+  })
+
+  it('are in the log once while they are missing, and once when they are back', () => {
+    const log = createMemoryLog()
+    let now = 0
+    const note = logOutcome(issuer, log, () => now)
+    for (let at = 0; at < 50; at++) note(new Error('away'))
+    expect(log.lines).toHaveLength(1)
+    now += 600_000
+    note(new Error('away'))
+    note(undefined)
+    note(undefined)
+    expect(log.lines).toHaveLength(3)
   })
 
   it('are not fetched for every stranger’s token', async () => {

@@ -1,0 +1,58 @@
+/** Strangers who enrol nodes, since enrolment is open, and revoke what they got. */
+
+import { generateKeyPairSync } from 'node:crypto'
+import { createIdentityClient } from '@selvedge/client'
+import { createNodeFetch } from '@selvedge/client/node'
+import { identityPaths } from '@selvedge/protocol'
+import { publicJwk } from '@selvedge/protocol/tokens'
+import { systemClock } from '@selvedge/service-kit/clock'
+import { createProof } from '@selvedge/service-kit/tokens'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { post } from '../harness/oauth.ts'
+import { type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
+
+const limit = 20
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let identity: Program
+beforeAll(async () => {
+  folder = await temporaryFolder()
+  identity = await startProgram('identity', { SELVEDGE_STATE: folder.path, SELVEDGE_IDENTITY_PORT: '0' }, [
+    `--limits.enrolment=${limit}`,
+  ])
+})
+afterAll(async () => {
+  await identity.stop()
+  await folder.remove()
+})
+
+async function enrol(): Promise<string> {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
+  const { url } = identity
+  const { id_token } = await createIdentityClient({ url, fetch: createNodeFetch() }).edgeToken((nonce) =>
+    createProof({
+      key: privateKey,
+      jwk,
+      htm: 'POST',
+      htu: url + identityPaths.edgeToken,
+      clock: systemClock,
+      nonce,
+      node: { name: 'stranger', hmac_key: jwk },
+    }),
+  )
+  return id_token
+}
+const list = () => fetch(`${identity.url}/revocations`)
+
+it('add nothing to the list that every device fetches, and no more nodes than the limit of their address', async () => {
+  const before = (await list()).headers.get('etag')
+  const tokens: string[] = []
+  for (let at = 0; at < limit; at++) tokens.push(await enrol())
+  await expect(enrol()).rejects.toMatchObject({ reason: 'temporarily_unavailable' })
+  for (const token of tokens)
+    for (let repeat = 0; repeat < 3; repeat++)
+      expect((await post(`${identity.url}/revoke`, { token })).status).toBe(200)
+  expect((await post(`${identity.url}/introspect`, { token: tokens[0]! })).body).toEqual({ active: false })
+  await new Promise((resolve) => setTimeout(resolve, 600))
+  expect((await list()).headers.get('etag')).toBe(before)
+})
