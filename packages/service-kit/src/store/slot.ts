@@ -6,7 +6,8 @@
  * The CRC-32 is of the line before it. The header fits into one sector of a disk, so a power cut leaves the old one or the new
  * one: a line with a wrong CRC-32 is damage. The mark is `-` while the document is written and becomes `+` once it is on the
  * disk. A header with `-` before a wrong document is a write that a power cut interrupted and that nobody was told of; one with
- * `+` is damage. Bytes after the length are of a longer, older generation.
+ * `+` is damage. Bytes after the length are of a longer, older generation, or zero: no file is shorter than the longest header, as
+ * a power cut may keep what was written over a file and lose what it grew by.
  */
 import { createHash } from 'node:crypto'
 import { type FileHandle, readFile } from 'node:fs/promises'
@@ -102,10 +103,9 @@ export function slotContent(
   isDone = false,
 ): Buffer {
   const line = `selvedge document ${fileFormat} ${version} ${generation} ${body.length} ${digestOf(generation, body)}`
-  return Buffer.concat([
-    Buffer.from(`${line} ${checksum(line)} ${isDone ? marks.done : marks.pending}\n`),
-    body,
-  ])
+  const head = Buffer.from(`${line} ${checksum(line)} ${isDone ? marks.done : marks.pending}\n`)
+  const padding = Buffer.alloc(Math.max(0, maxHeader - head.length - body.length))
+  return Buffer.concat([head, body, padding])
 }
 
 /** Writes a slot; it is on the disk when this resolves. */
