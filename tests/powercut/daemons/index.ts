@@ -1,0 +1,12 @@
+import type { Subject } from '../subject.ts'
+import { createDiscoverySubject } from './discovery.ts'
+import { createIdentitySubject } from './identity.ts'
+import { createRuntimeSubject } from './runtime.ts'
+import type { Name } from './start.ts'
+
+/** @param rounds how often the same work is done again, with other values */
+export const createDaemons = (rounds: number): Record<Name, Subject> => ({
+  runtime: createRuntimeSubject({ rounds }),
+  identity: createIdentitySubject({ rounds }),
+  discovery: createDiscoverySubject({ rounds }),
+})

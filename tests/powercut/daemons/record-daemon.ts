@@ -1,0 +1,59 @@
+/** Records a daemon from its first start on, while somebody works with it. */
+import { once } from 'node:events'
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { record } from '../recorder/record.ts'
+import type { Work } from '../subject.ts'
+import { Witness } from '../witness.ts'
+import { builtProgram, environment, type Name } from './start.ts'
+
+export interface Recorded {
+  readonly url: string
+  /** Its state folder. */
+  readonly state: string
+  readonly witness: Witness
+}
+
+export interface Options {
+  /** In place of the built program. */
+  readonly program?: string | undefined
+  readonly env?: Readonly<Record<string, string>>
+  readonly args?: readonly string[]
+}
+
+export async function recordDaemon(
+  name: Name,
+  { program = builtProgram(name), env = {}, args = [] }: Options,
+  work: (recorded: Recorded) => Promise<void>,
+): Promise<Work> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'powercut-disk-')))
+  const state = join(folder, 'state')
+  const recorder = record(folder, [process.execPath, program, ...args], {
+    env: { ...(await environment(name, state)), ...env },
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  })
+  const { process: child } = recorder
+  let errors = ''
+  child.stderr!.setEncoding('utf8').on('data', (chunk: string) => {
+    errors += chunk
+  })
+  const ended = once(child, 'exit')
+  try {
+    const [said] = (await Promise.race([once(child, 'message'), ended.then(() => [undefined])])) as [
+      { ready: { url: string } } | undefined,
+    ]
+    if (!said) throw new Error(`${name} did not start: ${errors}`)
+    const { url } = said.ready
+    const witness = new Witness(url)
+    await work({ url, state, witness })
+    child.kill('SIGTERM')
+    await ended
+    const recording = await recorder.read()
+    return { recording, steps: witness.steps(recording) }
+  } finally {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await ended
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

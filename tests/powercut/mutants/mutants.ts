@@ -1,0 +1,101 @@
+/** Defects that are put into a copy of the programs on purpose: each is a sync or an order that the code must not lose. */
+import type { Name } from '../daemons/start.ts'
+
+interface Edit {
+  /** Source file, from the root of the project. */
+  readonly file: string
+  /** What is replaced, wherever it stands in the file. */
+  readonly from: string
+  readonly to: string
+}
+
+export interface Mutant {
+  readonly name: string
+  readonly app: Name
+  readonly edits: readonly Edit[]
+  /** What is wrong in a state that shows it. */
+  readonly shows: RegExp
+}
+
+const slot = 'packages/service-kit/src/store/slot.ts'
+const document = 'packages/service-kit/src/store/document.ts'
+const database: Edit = {
+  file: 'packages/service-kit/src/store/platform/open-database.ts',
+  from: 'PRAGMA synchronous = FULL',
+  to: 'PRAGMA synchronous = OFF',
+}
+const folders: readonly Edit[] = [
+  {
+    file: 'packages/service-kit/src/store/sync-folder.ts',
+    from: 'await handle.sync().finally(() => handle.close())',
+    to: 'await handle.close()',
+  },
+  { file: 'packages/service-kit/src/store/sync-folder.ts', from: 'fsyncSync(opened)', to: '' },
+]
+const writeOnce: Edit = {
+  file: 'packages/service-kit/src/store/write-once.ts',
+  from: 'await handle.sync()',
+  to: '',
+}
+
+export const mutants: readonly Mutant[] = [
+  {
+    name: 'a document is written without datasync',
+    app: 'runtime',
+    shows: /^lost/,
+    edits: [{ file: slot, from: 'await handle.datasync()', to: '' }],
+  },
+  { name: 'folders are not synced', app: 'runtime', shows: /^(lost|it does not start)/, edits: folders },
+  { name: 'folders are not synced', app: 'identity', shows: /^lost/, edits: folders },
+  {
+    name: 'a blob is stored without a sync',
+    app: 'runtime',
+    shows: /^half: the deployments/,
+    edits: [{ file: 'apps/runtime/src/images/blobs.ts', from: 'await sync(path)', to: '' }],
+  },
+  {
+    name: 'writeOnce renames without a sync',
+    app: 'runtime',
+    shows: /^it does not start/,
+    edits: [writeOnce],
+  },
+  {
+    name: 'writeOnce renames without a sync',
+    app: 'identity',
+    shows: /^it does not start/,
+    edits: [writeOnce],
+  },
+  {
+    name: 'SQLite with synchronous = OFF',
+    app: 'runtime',
+    shows: /^lost: what a function stored/,
+    edits: [database],
+  },
+  { name: 'SQLite with synchronous = OFF', app: 'identity', shows: /^lost/, edits: [database] },
+  { name: 'SQLite with synchronous = OFF', app: 'discovery', shows: /^lost/, edits: [database] },
+  {
+    name: 'a change of a document is acknowledged before it is written',
+    app: 'runtime',
+    shows: /^lost/,
+    edits: [
+      { file: document, from: 'batch.written()', to: '' },
+      {
+        file: document,
+        from: 'await write(handle, content)',
+        to: 'batch.written()\nawait write(handle, content)',
+      },
+    ],
+  },
+  {
+    name: 'what a function stores is acknowledged early',
+    app: 'runtime',
+    shows: /^lost: what a function stored/,
+    edits: [
+      {
+        file: 'apps/runtime/src/containers/storage.ts',
+        from: 'await store.run(writeChange(id, change))',
+        to: 'void store.run(writeChange(id, change))',
+      },
+    ],
+  },
+]

@@ -1,0 +1,50 @@
+/** Two minutes of `npm run powercut`: what a cut of the power leaves of the daemons' work, and whether the machine sees defects. */
+import { describe, expect, it } from 'vitest'
+import { needs } from '../harness/installed.ts'
+import { createControls } from './controls/index.ts'
+import { createDaemons } from './daemons/index.ts'
+import { explore } from './explore.ts'
+import { expectApplicable } from './mutants/build.ts'
+import { findMutant } from './mutants/find.ts'
+import { mutants } from './mutants/mutants.ts'
+
+const seed = 20_261_122
+const timeout = 600_000
+const daemonNeeds = needs('strace', 'bwrap')
+
+describe('after a cut of the power', { ...daemonNeeds, timeout }, () => {
+  it.each(Object.entries(createDaemons(2)))(
+    '%s starts as the same node, with all that it acknowledged, whole, and without a false alarm',
+    async (_, subject) => {
+      const work = await subject.record()
+      const found = await explore(subject, work, { states: 600, starts: 6, byChance: 4, seed })
+      expect(found.problems).toEqual([])
+      expect(found.states).toBeGreaterThan(200)
+      expect(found.starts).toBeGreaterThan(1)
+    },
+  )
+})
+
+describe('a program with a defect is seen to lose something', () => {
+  it('every defect is one of the code as it is', () => {
+    for (const mutant of mutants) expectApplicable(mutant)
+  })
+
+  it.each(mutants.map((each) => [each.app, each.name, each] as const))(
+    '%s: %s',
+    { ...daemonNeeds, timeout },
+    async (_, __, mutant) => expect((await findMutant(mutant, seed)).problem).toBeDefined(),
+  )
+})
+
+describe('programs of others lose what they are known to lose', () => {
+  it.each(createControls(12).map((each) => [each.subject.name, each] as const))(
+    '%s',
+    { ...needs('strace', 'sqlite3', 'redis-server'), timeout },
+    async (_, { subject, loses, states }) => {
+      const extent = { states: Math.min(states, 300), starts: 0, byChance: 2, seed }
+      const { problems } = await explore(subject, await subject.record(), extent)
+      expect([...new Set(problems.map(({ model }) => model))].sort()).toEqual([...loses].sort())
+    },
+  )
+})
