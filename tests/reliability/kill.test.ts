@@ -1,6 +1,6 @@
 /**
  * SIGKILL at random moments of a stream of calls: what was acknowledged is there afterwards, and the node is the same. The
- * process dies, the machine does not: a cut of the power is played in packages/service-kit (document.test.ts).
+ * process dies, the machine does not: `tests/powercut` cuts the power.
  */
 import { cpSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
