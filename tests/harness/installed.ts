@@ -55,6 +55,8 @@ const lookUps: Partial<Record<Need, () => boolean>> = {
   networks: canMakeNetworks,
   postgres: () => findPostgres() !== undefined,
   'redis-server': () => findRedis() !== undefined,
+  // Some containers have the program and forbid what it does.
+  strace: () => spawnSync('strace', ['-qqq', '-o', '/dev/null', 'true']).status === 0,
   root: () => process.getuid?.() === 0,
 }
 

@@ -9,7 +9,7 @@ import { findMutant } from './mutants/find.ts'
 import { mutants } from './mutants/mutants.ts'
 
 const seed = 20_261_122
-const whole: Extent = { states: 16_000, starts: 160, byChance: 60, seed }
+const whole: Extent = { states: 22_000, starts: 220, byChance: 60, seed }
 /** So many states and starts the whole run is to have at least. */
 const least = { states: 10_000, starts: 300 }
 
@@ -25,7 +25,7 @@ async function runDaemons(only: string | undefined): Promise<void> {
   say('| Daemon | Acknowledged | Cuts | States | Whole starts | Violations |')
   say('| --- | --- | --- | --- | --- | --- |')
   let starts = 0
-  for (const [name, subject] of Object.entries(createDaemons(8))) {
+  for (const [name, subject] of Object.entries(createDaemons(10))) {
     if (only !== undefined && only !== name) continue
     const found = await explore(subject, await subject.record(), whole)
     show(name, found)
