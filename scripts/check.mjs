@@ -12,6 +12,7 @@ const projects = [
   'packages/service-kit',
   'apps/runtime',
   'apps/runtime/tsconfig.function.json',
+  'apps/runtime/tsconfig.function-test.json',
   'apps/identity',
   'apps/discovery',
   'apps/cli',

@@ -380,6 +380,8 @@ describe('TLS', () => {
       identity: { url: stack.identity.url },
       discovery: { url: stack.discovery.url },
     })
+    // It is good for a day.
+    expect(JSON.parse(me.out).notices).toMatchObject([{ reason: 'certificate_expires' }])
   })
 })
 

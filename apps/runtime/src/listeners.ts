@@ -3,13 +3,16 @@ import { join } from 'node:path'
 import type { Dispatcher } from '@selvedge/protocol/jsonrpc'
 import {
   type CallContext,
+  type CertificateStatus,
   createOneATurn,
   createRpcListener,
+  ListenError,
   type Listener,
   type Listening,
   type LoadShedder,
   listenTcp,
   listenUnix,
+  openCertificate,
 } from '@selvedge/service-kit/http'
 import type { RuntimeConfig } from './config.ts'
 import { limits } from './limits.ts'
@@ -38,6 +41,20 @@ export interface ListenerParts {
   readonly nonce: () => string
   /** Called with the URL of the API before the first request is served. */
   readonly onUrl: (url: string) => void
+  /** Called with the state of the TLS certificate, every few seconds. */
+  readonly onCertificate: (status: CertificateStatus) => void
+}
+
+/** @throws ListenError where the files cannot be used */
+function openTls(config: RuntimeConfig, onStatus: ListenerParts['onCertificate']) {
+  const { 'listen.tlsCert': cert, 'listen.tlsKey': key } = config
+  if (cert === '') return undefined
+  try {
+    return openCertificate({ cert, key, onStatus })
+  } catch (cause) {
+    const { message } = cause as Error
+    throw new ListenError(`can't use the TLS certificate ${cert} with the key ${key}: ${message}`, { cause })
+  }
 }
 
 /**
@@ -47,12 +64,9 @@ export interface ListenerParts {
  */
 export async function openListeners(
   config: RuntimeConfig,
-  { dispatcher, shedder, openRpc, others, nonce, onUrl }: ListenerParts,
+  { dispatcher, shedder, openRpc, others, nonce, onUrl, onCertificate }: ListenerParts,
 ): Promise<Listening> {
-  const tls =
-    config['listen.tlsCert'] === ''
-      ? undefined
-      : { cert: config['listen.tlsCert'], key: config['listen.tlsKey'] }
+  const tls = openTls(config, onCertificate)
   const urlOf = (port: number) => `${tls ? 'https' : 'http'}://127.0.0.1:${port}`
   const oneATurn = createOneATurn()
   const listenerFor = (port: number | undefined, url: () => string) =>
@@ -84,8 +98,14 @@ export async function openListeners(
   try {
     const socketListener = listenerFor(undefined, () => url)
     const unix = await listenUnix(join(config.state, 'runtime.sock'), 0o660, limits, socketListener)
-    return { close: async () => void (await Promise.all([tcp.close(), unix.close()])) }
+    return {
+      async close() {
+        tls?.close()
+        await Promise.all([tcp.close(), unix.close()])
+      },
+    }
   } catch (cause) {
+    tls?.close()
     await tcp.close()
     throw cause
   }

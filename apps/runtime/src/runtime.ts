@@ -29,6 +29,7 @@ import { limits } from './limits.ts'
 import { createLinkLocal } from './link-local/start.ts'
 import { openListeners, reachableAt } from './listeners.ts'
 import { methodTable } from './method-table.ts'
+import { showCertificate } from './node/certificate-notices.ts'
 import { raiseDocumentNotices } from './node/document-notices.ts'
 import { createGetMe } from './node/get-me.ts'
 import { openNodeKey } from './node/node-key.ts'
@@ -298,6 +299,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     onUrl: (url) => {
       own.url = url
     },
+    onCertificate: (status) => showCertificate(notices, status, clock.now()),
   })
   log.debug('ready', { url: own.url, nodeId })
 

@@ -14,6 +14,9 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/http/bounded-writer.ts': {
     'createBoundedWriter.waiting': lasting('`bytes > maxBytes`', '`takeFirst`'),
   },
+  'packages/service-kit/src/http/certificate.ts': {
+    'openCertificate.servers': own('one for each address of the configuration'),
+  },
   'packages/service-kit/src/http/connections.ts': {
     'followConnections.all': lasting('`all.size >= max`', '`evict`, and `all.delete` when one closes'),
   },

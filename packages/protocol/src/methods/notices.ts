@@ -41,6 +41,10 @@ export const noticeReasons = {
     'An identity service names itself differently from the configuration, or its keys cannot be read, so its tokens are refused. The log has the cause.',
   fixes_dropped:
     'The discovery service did not answer for so long that the oldest fixes of the track were dropped; the newest wait, and are sent when it answers. Check the network: selvedge status',
+  certificate_expires:
+    'The TLS certificate of the listeners ends within 14 days, or has ended. Replace the files of listen.tlsCert and listen.tlsKey; a restart is not needed.',
+  certificate_unusable:
+    'The new TLS certificate cannot be used, and the one from before is. Check that listen.tlsCert and listen.tlsKey can be read and belong together; the log has the cause.',
   crashed:
     'An exception ended this runtime and it was started again. Please report the log line with this error ID.',
   internal_failure:

@@ -2,6 +2,7 @@
 export { addressOf, limitKeyOf } from './address.ts'
 export { readBody } from './body.ts'
 export { createBoundedWriter } from './bounded-writer.ts'
+export { type CertificateStatus, openCertificate } from './certificate.ts'
 export { type ConcurrencyLimit, createConcurrencyLimit } from './concurrency-limit.ts'
 export { maxConnectionsOf } from './connections.ts'
 export { isUtf8Type } from './content-type.ts'

@@ -1,9 +1,10 @@
-import { chmodSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, rmSync, statSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import { ConfigError } from '../config/index.ts'
 import { makeTransientFolder } from '../store/make-folder.ts'
+import type { Certificate } from './certificate.ts'
 import { attach, createHttpServer, type Limits, type Listener } from './server.ts'
 
 /** A listener that could not be opened. The message says which, why, and what to do. */
@@ -22,7 +23,7 @@ export interface TcpOptions {
   readonly addresses: readonly string[]
   /** 0: any free one, the same on every address. */
   readonly port: number
-  readonly tls?: { readonly cert: string; readonly key: string }
+  readonly tls?: Certificate
   /** Whether callers must show a key; without it and TLS no address but the loopback is opened. */
   readonly authenticated: boolean
   readonly limits: Limits
@@ -110,10 +111,9 @@ export async function listenUnix(
 
 function makeServer(limits: Limits, tls?: TcpOptions['tls']): Server {
   if (!tls) return createHttpServer(limits)
-  return createHttpServer(limits, {
-    cert: readFileSync(tls.cert, 'utf8'),
-    key: readFileSync(tls.key, 'utf8'),
-  })
+  const server = createHttpServer(limits, tls.current())
+  tls.follow(server)
+  return server
 }
 
 function open(server: Server, where: { host: string; port: number } | { path: string }): Promise<void> {

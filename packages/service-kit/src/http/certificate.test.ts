@@ -1,0 +1,130 @@
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type Certificate, type CertificateStatus, openCertificate } from './certificate.ts'
+
+let folder: string
+let certificate: Certificate | undefined
+let statuses: CertificateStatus[]
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'certificate-'))
+  statuses = []
+})
+afterEach(() => {
+  certificate?.close()
+  rmSync(folder, { recursive: true })
+})
+const at = (name: string) => join(folder, name)
+
+function make(name: string, days = 30): void {
+  const request = [
+    'req',
+    '-x509',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-days',
+    String(days),
+  ]
+  const files = ['-subj', `/CN=${name}`, '-keyout', at(`${name}.key`), '-out', at(`${name}.crt`)]
+  execFileSync('openssl', [...request, ...files], { stdio: 'ignore' })
+}
+
+function use(name: string): void {
+  for (const kind of ['key', 'crt']) {
+    copyFileSync(at(`${name}.${kind}`), at(`next.${kind}`))
+    renameSync(at(`next.${kind}`), at(`used.${kind}`))
+  }
+}
+
+const open = () => {
+  certificate = openCertificate({
+    cert: at('used.crt'),
+    key: at('used.key'),
+    intervalMs: 20,
+    onStatus: (status) => statuses.push(status),
+  })
+  return certificate
+}
+const problem = () => statuses.at(-1)!.problem
+
+/** The name in the certificate that a server shows now. */
+const shownBy = (port: number) =>
+  new Promise<unknown>((resolve, reject) => {
+    const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().subject.CN)
+      socket.destroy()
+    })
+    socket.on('error', reject)
+  })
+
+describe('the certificate of a listener', () => {
+  it('is replaced in a running server, whose connections go on', async () => {
+    make('first')
+    make('second')
+    use('first')
+    const { current, follow } = open()
+    const server = createServer(current()).listen(0, '127.0.0.1')
+    follow(server)
+    await new Promise((resolve) => server.once('listening', resolve))
+    const { port } = server.address() as AddressInfo
+    const kept = connect(port, '127.0.0.1')
+    expect(await shownBy(port)).toBe('first')
+    use('second')
+    await expect.poll(() => shownBy(port)).toBe('second')
+    expect(kept.destroyed).toBe(false)
+    kept.destroy()
+    server.close()
+  })
+
+  it.each([
+    ['is gone', () => rmSync(at('used.crt'))],
+    ['is no certificate', () => writeFileSync(at('used.crt'), 'nothing')],
+    ['is empty', () => writeFileSync(at('used.crt'), '')],
+    ['is of another key', () => copyFileSync(at('second.crt'), at('used.crt'))],
+    [
+      'is a loop of links',
+      () => {
+        rmSync(at('used.crt'))
+        symlinkSync(at('used.crt'), at('used.crt'))
+      },
+    ],
+  ])('that %s leaves the one from before, until it is good again', async (_, spoil) => {
+    make('first')
+    make('second')
+    use('first')
+    const { current } = open()
+    const before = current()
+    spoil()
+    await expect.poll(problem).toBeInstanceOf(Error)
+    expect(current()).toEqual(before)
+    rmSync(at('used.crt'), { force: true })
+    use('second')
+    await expect.poll(problem).toBeUndefined()
+    expect(current()).not.toEqual(before)
+  })
+
+  it('tells when the one in use ends', () => {
+    make('first', 3)
+    use('first')
+    open()
+    const days = (statuses[0]!.expiresAt - Date.now()) / 86_400_000
+    expect(days).toBeGreaterThan(2.9)
+    expect(days).toBeLessThan(3.1)
+  })
+
+  it('cannot be opened where its files do not belong together', () => {
+    make('first')
+    make('second')
+    use('first')
+    copyFileSync(at('second.crt'), at('used.crt'))
+    expect(open).toThrow()
+  })
+})

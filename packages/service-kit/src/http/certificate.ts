@@ -1,0 +1,98 @@
+/** The TLS certificate of the listeners: read again when its files change, so that a renewed one needs no restart. */
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
+import type { Server as HttpServer } from 'node:http'
+import type { Server as TlsServer } from 'node:tls'
+import { safely } from '../safely/safely.ts'
+
+/** PEM texts. */
+export interface CertificatePair {
+  readonly cert: string
+  readonly key: string
+}
+
+export interface CertificateStatus {
+  /** Why the files on the disk are not used; the certificate from before is. `undefined`: they are used. */
+  readonly problem: Error | undefined
+  /** Unix milliseconds after which clients refuse the certificate in use. */
+  readonly expiresAt: number
+}
+
+export interface Certificate {
+  current(): CertificatePair
+  /** Gives a server each certificate that comes from now on. */
+  follow(server: HttpServer): void
+  close(): void
+}
+
+export interface CertificateOptions {
+  /** Paths of PEM files: the certificate chain and its private key. */
+  readonly cert: string
+  readonly key: string
+  /** Called after each look at the files. */
+  readonly onStatus: (status: CertificateStatus) => void
+  /** Milliseconds between two looks at the files. */
+  readonly intervalMs?: number
+}
+
+/**
+ * Reads the certificate, and looks for another one every ten seconds. Files are compared, not watched: tools replace them by
+ * renaming files, folders or links. A pair that cannot be used, such as one that is written right now, leaves the old one.
+ *
+ * @throws Error where the files cannot be read, or do not belong together
+ */
+export function openCertificate({
+  cert,
+  key,
+  onStatus,
+  intervalMs = 10_000,
+}: CertificateOptions): Certificate {
+  const servers = new Set<TlsServer>()
+  let seen = identify(cert, key)
+  let pair = readPair(cert, key)
+  let problem: Error | undefined
+
+  function look(): void {
+    try {
+      const found = identify(cert, key)
+      if (found !== seen || problem) {
+        const next = readPair(cert, key)
+        for (const server of servers) server.setSecureContext({ ...next, minVersion: 'TLSv1.2' })
+        pair = next
+        seen = found
+        problem = undefined
+      }
+    } catch (cause) {
+      problem = cause as Error
+    }
+    onStatus({ problem, expiresAt: Date.parse(new X509Certificate(pair.cert).validTo) })
+  }
+
+  const timer = setInterval(safely('certificate.look', look), intervalMs).unref()
+  look()
+  return {
+    current: () => pair,
+    follow(server) {
+      servers.add(server as unknown as TlsServer)
+      server.once('close', () => servers.delete(server as unknown as TlsServer))
+    },
+    close: () => clearInterval(timer),
+  }
+}
+
+/** What changes when a file is written or replaced. */
+function identify(...paths: readonly string[]): string {
+  return paths
+    .map((path) => statSync(path, { bigint: true }))
+    .map(({ dev, ino, size, mtimeNs }) => `${dev}:${ino}:${size}:${mtimeNs}`)
+    .join(' ')
+}
+
+/** @throws Error where they cannot be read, or do not belong together */
+function readPair(certPath: string, keyPath: string): CertificatePair {
+  const pair = { cert: readFileSync(certPath, 'utf8'), key: readFileSync(keyPath, 'utf8') }
+  // A secure context would accept an empty file, and show no certificate at all.
+  if (!new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key)))
+    throw new Error(`the key in ${keyPath} is not the one of the certificate in ${certPath}`)
+  return pair
+}
