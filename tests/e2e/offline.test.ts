@@ -281,7 +281,7 @@ describe('the state of a node', () => {
     async (name) => {
       await runtime.stop()
       const folder = join(stack.state, 'runtime')
-      writeFileSync(join(folder, `${name}.a`), slotContent(900, 2, Buffer.from('{}'), true))
+      writeFileSync(join(folder, `${name}.a`), slotContent(900, 99, Buffer.from('{}'), true))
       const contents = () =>
         readdirSync(folder)
           .filter((each) => /\.[ab]$|damaged/.test(each))

@@ -45,15 +45,19 @@ export interface ListenerParts {
   readonly onCertificate: (status: CertificateStatus) => void
 }
 
-/** @throws ListenError where the files cannot be used */
-function openTls(config: RuntimeConfig, onStatus: ListenerParts['onCertificate']) {
+/** What opens the certificate of the configuration; it throws a ListenError where the files cannot be used. */
+function tlsOf(config: RuntimeConfig, onStatus: ListenerParts['onCertificate']) {
   const { 'listen.tlsCert': cert, 'listen.tlsKey': key } = config
   if (cert === '') return undefined
-  try {
-    return openCertificate({ cert, key, onStatus })
-  } catch (cause) {
-    const { message } = cause as Error
-    throw new ListenError(`can't use the TLS certificate ${cert} with the key ${key}: ${message}`, { cause })
+  return () => {
+    try {
+      return openCertificate({ cert, key, onStatus })
+    } catch (cause) {
+      const { message } = cause as Error
+      throw new ListenError(`can't use the TLS certificate ${cert} with the key ${key}: ${message}`, {
+        cause,
+      })
+    }
   }
 }
 
@@ -66,7 +70,7 @@ export async function openListeners(
   config: RuntimeConfig,
   { dispatcher, shedder, openRpc, others, nonce, onUrl, onCertificate }: ListenerParts,
 ): Promise<Listening> {
-  const tls = openTls(config, onCertificate)
+  const tls = tlsOf(config, onCertificate)
   const urlOf = (port: number) => `${tls ? 'https' : 'http'}://127.0.0.1:${port}`
   const oneATurn = createOneATurn()
   const listenerFor = (port: number | undefined, url: () => string) =>
@@ -98,14 +102,8 @@ export async function openListeners(
   try {
     const socketListener = listenerFor(undefined, () => url)
     const unix = await listenUnix(join(config.state, 'runtime.sock'), 0o660, limits, socketListener)
-    return {
-      async close() {
-        tls?.close()
-        await Promise.all([tcp.close(), unix.close()])
-      },
-    }
+    return { close: async () => void (await Promise.all([tcp.close(), unix.close()])) }
   } catch (cause) {
-    tls?.close()
     await tcp.close()
     throw cause
   }

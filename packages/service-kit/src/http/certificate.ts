@@ -6,7 +6,7 @@ import type { Server as TlsServer } from 'node:tls'
 import { safely } from '../safely/safely.ts'
 
 /** PEM texts. */
-export interface CertificatePair {
+interface CertificatePair {
   readonly cert: string
   readonly key: string
 }

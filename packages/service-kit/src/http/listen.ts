@@ -23,7 +23,8 @@ export interface TcpOptions {
   readonly addresses: readonly string[]
   /** 0: any free one, the same on every address. */
   readonly port: number
-  readonly tls?: Certificate
+  /** Opens the certificate, once the addresses are known to be allowed. */
+  readonly tls?: () => Certificate
   /** Whether callers must show a key; without it and TLS no address but the loopback is opened. */
   readonly authenticated: boolean
   readonly limits: Limits
@@ -46,12 +47,13 @@ export async function listenTcp(options: TcpOptions): Promise<Listening & { port
       )
     }
   }
+  const certificate = tls?.()
   for (let attempt = 1; ; attempt++) {
     const servers: Server[] = []
     let port = options.port
     try {
       for (const [at, address] of addresses.entries()) {
-        const server = makeServer(limits, tls)
+        const server = makeServer(limits, certificate)
         try {
           await open(server, { host: address, port })
         } catch (cause) {
@@ -64,11 +66,18 @@ export async function listenTcp(options: TcpOptions): Promise<Listening & { port
       }
       const listener = options.listener(port)
       for (const server of servers) attach(server, listener)
-      return { port, close: () => closeAll(servers) }
+      return {
+        port,
+        close() {
+          certificate?.close()
+          return closeAll(servers)
+        },
+      }
     } catch (cause) {
       await closeAll(servers)
       const taken = (cause as NodeJS.ErrnoException).code === 'EADDRINUSE'
       if (taken && options.port === 0 && attempt < 20) continue
+      certificate?.close()
       if (!taken)
         throw new ListenError(`can't listen on port ${port}: ${(cause as Error).message}`, { cause })
       throw new ListenError(`port ${port} is taken by another program; stop it or choose another port`, {
@@ -109,10 +118,10 @@ export async function listenUnix(
   return { close: () => closeAll([server]) }
 }
 
-function makeServer(limits: Limits, tls?: TcpOptions['tls']): Server {
-  if (!tls) return createHttpServer(limits)
-  const server = createHttpServer(limits, tls.current())
-  tls.follow(server)
+function makeServer(limits: Limits, certificate?: Certificate): Server {
+  if (!certificate) return createHttpServer(limits)
+  const server = createHttpServer(limits, certificate.current())
+  certificate.follow(server)
   return server
 }
 
