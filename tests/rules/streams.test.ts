@@ -2,7 +2,7 @@
  * Every stream of a daemon waits for its reader, or is bounded: the table lists the files that write to one, with the code that
  * bounds what waits, and the test that opens it with a reader that never reads.
  */
-import { existsSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { root } from '../harness/processes.ts'
@@ -13,81 +13,94 @@ interface Stream {
   readonly what: string
   /** Code of the file that makes the writer wait, or limits what waits. */
   readonly bound: string
-  readonly test: string
+  /** File and title of the test. */
+  readonly test: readonly [file: string, title: string]
 }
 
-const attacks = 'tests/attacks/streams.test.ts'
-const functions = 'tests/attacks/functions.test.ts'
+/** Opens every stream that a daemon sends with readers that never read, one row each. */
+const neverRead = 'tests/attacks/never-read.test.ts'
 const streams: Readonly<Record<string, Stream>> = {
   'apps/runtime/src/gateway/proxy.ts': {
     what: 'requests to services and their answers',
     bound: 'isPaused',
-    test: attacks,
+    test: [neverRead, 'the answer of a service'],
   },
   'apps/runtime/src/gateway/egress.ts': {
     what: 'calls of a function to the outside, and their answers',
     bound: 'incoming.pipe(response)',
-    test: 'apps/runtime/src/gateway/egress.test.ts',
+    test: [neverRead, 'the answer of another host, asked by a function'],
   },
   'apps/runtime/src/gateway/upgrade.ts': {
     what: 'WebSockets of services',
     bound: 'upstream.pipe(socket)',
-    test: attacks,
+    test: [neverRead, 'a WebSocket of a service'],
   },
   'apps/runtime/src/images/tar-stream.ts': {
     what: 'archives, unpacked',
     bound: 'parser.write(Buffer.from(chunk))',
-    test: 'tests/services/images.test.ts',
+    test: [
+      'tests/services/images.test.ts',
+      'keeps its reserve: a deployment that would break into it is refused before it begins',
+    ],
   },
   'apps/runtime/src/images/blobs.ts': {
     what: 'layers on their way to the disk',
     bound: 'await pipeline(content, measure, file)',
-    test: 'apps/runtime/src/images/blobs.test.ts',
+    test: [
+      'apps/runtime/src/images/blobs.test.ts',
+      'refuses content that is cut short, and content that is missing',
+    ],
   },
   'apps/runtime/src/mcm/receive-image.ts': {
     what: 'uploads of images',
     bound: 'request.pipe(parser)',
-    test: 'tests/attacks/bodies.test.ts',
+    test: ['tests/attacks/bodies.test.ts', 'a request whose body never comes to its end'],
   },
   'apps/runtime/src/engines/oci/engine-api.ts': {
     what: 'images on their way to the engine',
     bound: 'pipeline(Readable.from(content), asked)',
-    test: 'tests/attacks/oci.test.ts',
+    test: ['tests/attacks/oci.test.ts', 'a hostile OCI image'],
   },
   'apps/runtime/src/engines/function/control-line.ts': {
     what: 'answers to a function',
     bound: 'socket.writableLength > maxUnread',
-    test: functions,
+    test: [
+      'tests/attacks/functions.test.ts',
+      'has one question under way: a function that asks and never reads does not fill the runtime',
+    ],
   },
   'apps/identity/src/console/api.ts': {
     what: 'the audit log and all places of an account',
     bound: 'Readable.from(pages(',
-    test: 'apps/identity/src/console/discovery-stream.test.ts',
+    test: [neverRead, 'the audit log of an account'],
   },
   'apps/identity/src/console/discovery-stream.ts': {
     what: 'all places of an account, and its events',
     bound: 'response.body.pipeTo(writable',
-    test: 'apps/identity/src/console/discovery-stream.test.ts',
+    test: [neverRead, 'all places of an account'],
   },
   'packages/service-kit/src/log/line-writer.ts': {
     what: 'the log of a daemon',
     bound: 'dropped',
-    test: 'packages/service-kit/src/log/log.test.ts',
+    test: [
+      'packages/service-kit/src/log/log.test.ts',
+      'drops lines while a reader does not read, instead of storing them',
+    ],
   },
   'packages/service-kit/src/http/early-response.ts': {
     what: 'refusals before the body is complete: one text',
     bound: 'response.write(content',
-    test: 'tests/attacks/bodies.test.ts',
+    test: ['tests/attacks/bodies.test.ts', 'is answered as soon as its body is larger than the limit'],
   },
   'packages/service-kit/src/http/bounded-writer.ts': {
     what: 'lines of a log that is followed',
     bound: 'bytes > maxBytes',
-    test: attacks,
+    test: [neverRead, 'a log that is followed'],
   },
   'packages/service-kit/src/http-app/event-stream.ts': {
     what: 'events of the console and of the discovery service',
     bound: 'raw.writableLength > maxWaiting',
-    test: 'packages/service-kit/src/http-app/event-stream.test.ts',
+    test: [neverRead, 'the events of the console'],
   },
 }
 
@@ -138,7 +151,10 @@ describe('streams', () => {
     const source = sources.find((each) => each.path === path)
     expect(source && writesOf(source)).not.toEqual([])
     expect(source?.text.includes(bound), `${path} has no ${bound} any more`).toBe(true)
-    expect(existsSync(join(root, test))).toBe(true)
+    const [file, title] = test
+    expect(readFileSync(join(root, file), 'utf8'), `${file} has no such test any more`).toContain(
+      `'${title}'`,
+    )
   })
 
   it.each([

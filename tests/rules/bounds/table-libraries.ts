@@ -20,6 +20,9 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/http/connections.ts': {
     'followConnections.all': lasting('`all.size >= max`', '`evict`, and `all.delete` when one closes'),
   },
+  'packages/service-kit/src/http/in-turn.ts': {
+    'inTurn.line': lasting('`line.length < maxWaiting`', '`shift`, at the end of each answer'),
+  },
   'packages/service-kit/src/http/get-json.ts': {
     'readJson.parts': passing('`size > maxBytes`'),
   },

@@ -31,6 +31,9 @@ export interface ConsoleApiParts {
   readonly trustedProxies: readonly string[]
 }
 
+/** Rows of the audit log that an export reads at once. */
+const auditPage = 50
+
 /**
  * The console's own endpoints. Two things keep foreign pages out: JSON and a header of the same origin are asked for, so no
  * form and no foreign script can call (and the cookie is SameSite); a foreign host name that leads here finds nothing.
@@ -134,10 +137,10 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
     return reply.send(Readable.from(pages(membership.accountId)))
   })
 
-  /** The whole log of an account, page by page. */
+  /** The whole log of an account, page by page: each reader holds one page. */
   async function* pages(accountId: string): AsyncGenerator<string> {
     for (let before: string | undefined; ; ) {
-      const page = await audit.list(accountId, 500, before)
+      const page = await audit.list(accountId, auditPage, before)
       for (const record of page) yield `${escapeControls(JSON.stringify(record))}\n`
       before = page.at(-1)?.id
       if (before === undefined) return

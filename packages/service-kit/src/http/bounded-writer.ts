@@ -19,7 +19,7 @@ export function createBoundedWriter(
   { maxBytes, onDropped }: BoundedWriterOptions,
 ): (text: string) => void {
   /** Pieces that wait, from `first` on; what is before was written or dropped. */
-  let waiting: Buffer[] = []
+  let waiting: (Buffer | undefined)[] = []
   let first = 0
   let bytes = 0
   let dropped = 0
@@ -28,7 +28,8 @@ export function createBoundedWriter(
   function takeFirst(): Buffer {
     const piece = waiting[first]!
     bytes -= piece.length
-    first++
+    // Let go at once: what was dropped would fill the memory until the list is moved down.
+    waiting[first++] = undefined
     // Moved down now and then, not with each piece.
     if (first > 1000 && first * 2 > waiting.length) {
       waiting = waiting.slice(first)

@@ -11,6 +11,7 @@ import type { Duplex } from 'node:stream'
 import { safely } from '../safely/safely.ts'
 import { type Connections, followConnections, maxConnectionsOf } from './connections.ts'
 import { createEarlyEnd, type DrainLimits, drainDefaults } from './early-response.ts'
+import { inTurn } from './in-turn.ts'
 import { endSlowBodies } from './slow-bodies.ts'
 
 export interface Limits extends Partial<DrainLimits> {
@@ -69,9 +70,10 @@ export function createHttpServer(
 
 const connectionsOf = new WeakMap<Server, Connections>()
 
-/** Serves a listener. Whatever it throws ends its own request. */
+/** Serves a listener, the requests of one connection one after the other. Whatever it throws ends its own request. */
 export function attach(server: Server, { request, upgrade }: Listener): void {
-  server.on('request', safely('http.request', request, failRequest))
+  const handle = safely('http.request', request, failRequest)
+  server.on('request', safely('http.in-turn', inTurn(handle), failRequest))
   if (!upgrade) return
   const onUpgrade: typeof upgrade = (upgrading, socket, head) => {
     connectionsOf.get(server)?.upgraded(upgrading.socket)

@@ -1,0 +1,233 @@
+/** Readers that never read, one row for each stream that a daemon sends: its memory stays, and it goes on to serve others. */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { discoveryPaths, identityPaths } from '@selvedge/protocol'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { type ConsoleSession, enterByLink } from '../harness/console.ts'
+import { type Program, root, startProgram, temporaryFolder } from '../harness/processes.ts'
+import { type Services, startServices } from '../harness/services.ts'
+import { residentMb } from '../soak/memory.ts'
+
+/** Readers of one stream. */
+const readers = 20
+/** Seconds for which they do not read. Each stream brings hundreds of megabytes in this time where nothing holds it back. */
+const seconds = 6
+/** Megabytes by which the memory of a daemon may grow under all of them together. */
+const mostMb = 64
+
+const collecting = {
+  NODE_OPTIONS: `--expose-gc --require=${join(root, 'tests/soak/collect-garbage.cjs')}`,
+}
+const always = { 'MCM.IDLE_SEC': '0', 'MCM.ACCESS': 'public' }
+
+/** Answers without end, logs without end, and asks others without reading what they answer. */
+const source = `const line = 'x'.repeat(4000)
+const kept = []
+setInterval(() => { for (let at = 0; at < 40; at++) console.log(line) }, 10)
+export default { fetch: async (request) => {
+  const { pathname, search } = new URL(request.url)
+  if (pathname === '/endless') return new Response(new ReadableStream({
+    pull: (controller) => controller.enqueue(new Uint8Array(65536)) }))
+  if (pathname === '/socket') {
+    const { socket, response } = Deno.upgradeWebSocket(request)
+    const text = 'x'.repeat(100_000)
+    socket.onopen = () => setInterval(() => {
+      for (let at = 0; at < 20 && socket.readyState === 1 && socket.bufferedAmount < 5_000_000; at++) socket.send(text)
+    }, 5)
+    return response
+  }
+  if (pathname === '/ask') for (let at = 0; at < ${readers}; at++) kept.push(await fetch(decodeURIComponent(search.slice(1))))
+  return new Response(kept.map(({ status }) => status).join())
+} }`
+
+let services: Services
+let service: { readonly id: string; readonly path: string }
+/** The console, with a discovery service and an audit log that have much to tell. */
+let pages: { readonly program: Program; readonly session: ConsoleSession; stop(): Promise<void> }
+let elsewhere: Server
+const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+/** Sends pieces as fast as they are taken, without end. */
+function pour(response: ServerResponse, pieceAt: (at: number) => string | Buffer): void {
+  let at = 0
+  const fill = () => {
+    while (!response.destroyed && response.write(pieceAt(at++)));
+  }
+  response.on('drain', fill)
+  fill()
+}
+
+const piece = Buffer.alloc(65_536, 'x')
+const places = `["${'n'.repeat(56)}",1.5,2.5,3],`.repeat(1000)
+/** One of 200 devices with a long name: what the console tells each of its readers twice a second. */
+const fixAt = (at: number) =>
+  `data: ${JSON.stringify({ nodeId: `${at % 200}`.padEnd(4000, 'n'), longitude: 1, latitude: 2, speed: 0, bearing: 0, fixedAt: '2026-01-01T00:00:00.000Z' })}\n\n`
+
+function answer({ url = '' }: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(200)
+  if (url === discoveryPaths.accountPlaces) pour(response, () => places)
+  else if (url === discoveryPaths.accountStream) {
+    // A round of all devices each 100 ms: no more than the console takes.
+    let at = 0
+    const round = () => {
+      for (let left = 200; left > 0; left--) response.write(fixAt(at++))
+    }
+    const timer = setInterval(round, 100)
+    response.on('close', () => clearInterval(timer))
+  } else pour(response, () => piece)
+}
+
+async function startConsole() {
+  const folder = await temporaryFolder()
+  const program = await startProgram('identity', {
+    SELVEDGE_STATE: folder.path,
+    SELVEDGE_IDENTITY_PORT: '0',
+    SELVEDGE_DISCOVERY_URL: urlOf(elsewhere),
+    ...collecting,
+  })
+  const session = await enterByLink(program.url, program.ready.setup!, 'ada@example.com')
+  const database = new DatabaseSync(join(folder.path, 'identity', 'identity.db'))
+  database.exec(`WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 9000)
+    INSERT INTO audit SELECT printf('000000000%016d', n), 0, (SELECT account_id FROM audit WHERE account_id <> '' LIMIT 1),
+      'ada@example.com', 'project.create', '', '127.0.0.1', 'ok', printf('%.4000c', 'x') FROM numbers`)
+  database.close()
+  return {
+    program,
+    session,
+    async stop() {
+      await program.stop()
+      await folder.remove()
+    },
+  }
+}
+
+beforeAll(async () => {
+  elsewhere = createServer(answer).listen(0, '127.0.0.1')
+  await once(elsewhere, 'listening')
+  services = await startServices({ env: collecting })
+  const record = await services.deploy('endless', source, {
+    ...always,
+    'MCM.OUTBOUND': new URL(urlOf(elsewhere)).host,
+  })
+  service = { id: record.id, path: record.basePath }
+  expect((await services.call(service.path)).status).toBe(200)
+  pages = await startConsole()
+}, 120_000)
+afterAll(async () => {
+  elsewhere?.closeAllConnections()
+  elsewhere?.close()
+  await pages?.stop()
+  await services?.stop()
+})
+
+const opened: Socket[] = []
+const closeAll = () => {
+  for (const socket of opened.splice(0)) socket.destroy()
+}
+afterEach(closeAll)
+
+/** Whether what is opened is read. It is for a while at first, so that memory which a stream takes anyhow is no growth. */
+let isRead = false
+
+/** Sends a request, and reads no more of what comes than its first line, or all of it. */
+async function open(url: string, head: string): Promise<void> {
+  const { hostname, port, host, pathname, search } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  opened.push(socket)
+  socket.on('error', () => undefined)
+  socket.write(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${head}\r\n`)
+  await once(socket, 'readable')
+  if (isRead) socket.resume()
+  else expect(String(socket.read(12))).toMatch(/^HTTP\/1\.1 (?:200|101)$/)
+}
+
+const openAll = (url: string, head: string, count = readers) =>
+  Promise.all(Array.from({ length: count }, () => open(url, head)))
+
+const ofDeveloper = () => `Authorization: Bearer ${services.token}\r\n`
+const ofRuntime = (path: string, head = '') => openAll(services.url() + path, ofDeveloper() + head)
+const ofConsole = (path: string, count = readers) =>
+  openAll(pages.program.url + path, `Cookie: ${pages.session.cookie()}\r\n`, count)
+
+/** The function itself asks, and does not read. */
+async function askFrom(url: string): Promise<void> {
+  const { text } = await services.call(`${service.path}/ask?${encodeURIComponent(url)}`)
+  expect(text.split(',').slice(-readers)).toEqual(Array(readers).fill('200'))
+}
+
+const handshake =
+  'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
+
+const streams: readonly {
+  readonly what: string
+  readonly of: 'runtime' | 'console'
+  readonly open: () => Promise<unknown>
+}[] = [
+  {
+    what: 'a log that is followed',
+    of: 'runtime',
+    open: () => ofRuntime(`/mcm/v1/containers/${service.id}/logs?follow=true`),
+  },
+  { what: 'the answer of a service', of: 'runtime', open: () => ofRuntime(`${service.path}/endless`) },
+  {
+    what: 'a WebSocket of a service',
+    of: 'runtime',
+    open: () => ofRuntime(`${service.path}/socket`, handshake),
+  },
+  {
+    what: 'the answer of another service, asked by a function',
+    of: 'runtime',
+    open: () => askFrom(`${services.url()}${service.path}/endless`),
+  },
+  {
+    what: 'the answer of another host, asked by a function',
+    of: 'runtime',
+    open: () => askFrom(urlOf(elsewhere)),
+  },
+  {
+    what: 'answers of the REST interface to requests on one connection',
+    of: 'runtime',
+    open: () => {
+      const url = `${services.url()}/mcm/v1/containers/${service.id}/logs?tail=1000`
+      const again = `\r\nGET ${url.slice(services.url().length)} HTTP/1.1\r\nHost: ${new URL(url).host}\r\n${ofDeveloper()}`
+      return openAll(url, ofDeveloper() + again.repeat(30))
+    },
+  },
+  { what: 'the events of the console', of: 'console', open: () => ofConsole(identityPaths.consoleEvents) },
+  {
+    what: 'all places of an account',
+    of: 'console',
+    // As many as one account may have under way.
+    open: () => ofConsole(identityPaths.consolePlaces, 8),
+  },
+  { what: 'the audit log of an account', of: 'console', open: () => ofConsole(identityPaths.consoleAudit) },
+]
+
+/** Resident memory of a daemon without its garbage. */
+async function memoryOf({ pid }: { readonly pid?: number | undefined }): Promise<number> {
+  process.kill(pid!, 'SIGUSR2')
+  await sleep(300)
+  return residentMb(pid!)!
+}
+
+const daemonOf = (of: 'runtime' | 'console'): Program =>
+  of === 'runtime' ? services.stack.runtime : pages.program
+
+it.each(streams)('$what costs bounded memory', { timeout: 60_000 }, async ({ of, open: openStream }) => {
+  const { process: daemon, url } = daemonOf(of)
+  isRead = true
+  await openStream()
+  await sleep(2000)
+  closeAll()
+  isRead = false
+  const before = await memoryOf(daemon)
+  await openStream()
+  // The last one alone: garbage that is being made shows in between.
+  await sleep(seconds * 1000)
+  expect((await memoryOf(daemon)) - before).toBeLessThan(mostMb)
+  expect((await fetch(`${url}/healthz`)).status).toBeLessThan(500)
+})
