@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { needs } from '../../../../tests/harness/installed.ts'
 import { type Certificate, type CertificateStatus, openCertificate } from './certificate.ts'
 
 let folder: string
@@ -65,7 +66,7 @@ const shownBy = (port: number) =>
     socket.on('error', reject)
   })
 
-describe('the certificate of a listener', () => {
+describe('the certificate of a listener', needs('openssl'), () => {
   it('is replaced in a running server, whose connections go on', async () => {
     make('first')
     make('second')

@@ -12,7 +12,7 @@ import { syncFolderNow } from './sync-folder.ts'
 export function makeFolder(path: string): void {
   const above = dirname(path)
   if (!isFolder(path)) {
-    if (above !== path) makeFolder(above)
+    if (above !== path && !isOther(above)) makeFolder(above)
     makeOne(path)
   }
   syncFolderNow(above)
@@ -26,7 +26,7 @@ export function makeFolder(path: string): void {
 export function makeTransientFolder(path: string): void {
   if (isFolder(path)) return
   const above = dirname(path)
-  if (above !== path) makeTransientFolder(above)
+  if (above !== path && !isOther(above)) makeTransientFolder(above)
   makeOne(path)
 }
 
@@ -44,3 +44,6 @@ function makeOne(path: string): void {
 }
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+
+/** Something that no folder can be made in: making one there says so. */
+const isOther = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === false

@@ -14,13 +14,17 @@ const defaultPageBytes = 4096
 
 type Sum = readonly [number, number]
 
-/** @returns whether commits that were acknowledged cannot be read any more; false where there is no log */
+/**
+ * @returns whether commits that were acknowledged cannot be read any more; false where there is no log
+ * @throws NodeJS.ErrnoException where there is one that cannot be read
+ */
 export function hasLostCommits(walPath: string): boolean {
   let log: Buffer
   try {
     log = readFileSync(walPath)
-  } catch {
-    return false
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw cause
   }
   if (log.length < headerBytes + frameHeaderBytes) return false
   // The byte order is in the magic number, which may be damaged: with the wrong one no frame follows another.

@@ -13,9 +13,36 @@ const maxChecked = 64 * 1024 * 1024
  * @throws Error of SQLite; one with the code NEWER_VERSION or DAMAGED
  */
 export function openDatabase(path: string, migrations: Migrations): DatabaseSync {
+  try {
+    return openOnce(path, migrations)
+  } catch (cause) {
+    // SQLite also calls a page malformed that could not be read for a moment.
+    if (!isDamage(cause)) throw cause
+    return openOnce(path, migrations)
+  }
+}
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB, and what is found here. */
+function isDamage(cause: unknown): boolean {
+  const { code, errcode } = cause as { code?: string; errcode?: number }
+  return code === 'DAMAGED' || errcode === 11 || errcode === 26
+}
+
+function openOnce(path: string, migrations: Migrations): DatabaseSync {
   if (hasLostCommits(`${path}-wal`))
     throw damaged(`${path}-wal is damaged: commits that were acknowledged cannot be read any more`)
   const database = new DatabaseSync(path, { timeout: 5000 })
+  try {
+    prepare(database, path, migrations)
+    return database
+  } catch (cause) {
+    database.close()
+    throw cause
+  }
+}
+
+/** Refuses a damaged or newer database, and brings the tables of any other up to date. */
+function prepare(database: DatabaseSync, path: string, migrations: Migrations): void {
   const { user_version: done } = database.prepare('PRAGMA user_version').get() as { user_version: number }
   if (done > migrations.length) throw newerVersion(done, migrations.length)
   if (statSync(path).size <= maxChecked) {
@@ -26,7 +53,6 @@ export function openDatabase(path: string, migrations: Migrations): DatabaseSync
   for (let step = done; step < migrations.length; step++) {
     database.exec(`BEGIN IMMEDIATE; ${migrations[step]}; PRAGMA user_version = ${step + 1}; COMMIT`)
   }
-  return database
 }
 
 const damaged = (what: string): Error =>
