@@ -35,9 +35,12 @@ export default { fetch: async (request) => {
   if (pathname === '/socket') {
     const { socket, response } = Deno.upgradeWebSocket(request)
     const text = 'x'.repeat(100_000)
-    socket.onopen = () => setInterval(() => {
-      for (let at = 0; at < 20 && socket.readyState === 1 && socket.bufferedAmount < 5_000_000; at++) socket.send(text)
-    }, 5)
+    // Little is kept in the function itself, whose memory is limited.
+    let timer
+    socket.onopen = () => {
+      timer = setInterval(() => { for (let at = 0; at < 20 && socket.bufferedAmount < 500_000; at++) socket.send(text) }, 5)
+    }
+    socket.onclose = () => clearInterval(timer)
     return response
   }
   if (pathname === '/ask') for (let at = 0; at < ${readers}; at++) kept.push(await fetch(decodeURIComponent(search.slice(1))))
