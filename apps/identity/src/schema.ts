@@ -103,7 +103,7 @@ export const migrations: Migrations = [
   `,
   // Every change deletes those that are old: a fleet that enrols makes thousands, and must not look through them each time.
   `CREATE INDEX changes_at ON changes (at);`,
-  // What was issued before a revocation is told by the numbers of the changes, which no clock can disturb.
+  // Whether a token was issued before a revocation is decided by the numbers of the changes. No clock has a part in it.
   `
   ALTER TABLE revocations ADD COLUMN epoch BIGINT NOT NULL DEFAULT 0;
   ALTER TABLE sign_ins ADD COLUMN epoch BIGINT;

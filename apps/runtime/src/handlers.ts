@@ -26,13 +26,13 @@ export interface HandlerParts {
   readonly document: () => object
 }
 
-/** What handlers know their callers as. */
+/** The caller that a handler gets, by the kind that its method declares. */
 export interface RuntimeCallers {
   readonly anyone: undefined
   readonly token: AccessClaims
 }
 
-/** One handler a method. Its caller is checked by the method's declaration before it runs. */
+/** One handler for each method. The dispatcher checks the caller against the method's declaration before the handler runs. */
 export function createHandlers(parts: HandlerParts): HandlersOf<Methods, RuntimeCallers, CallContext> {
   const { tokens, account, gps, nodes, sharing, hmac, images, containers } = parts
   return {

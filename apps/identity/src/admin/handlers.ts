@@ -28,19 +28,19 @@ export interface AdminParts {
   readonly audit: Audit
   readonly clock: Clock
   readonly consoleUrl: () => string
-  /** Seconds for which a developer ID token lives unless told otherwise. */
+  /** Default lifetime of a developer ID token, in seconds. */
   readonly developerLifetime: number
 }
 
-/** Seconds for which a link of the operator is good. */
+/** Lifetime of a link that the operator makes, in seconds. */
 const linkLife = 86_400
 
-/** What handlers know their callers as: whoever can open the socket. */
+/** The caller that a handler gets, by the kind that its method declares. The operator is any process that can open the socket. */
 export interface AdminCallers {
   readonly operator: undefined
 }
 
-/** One handler a method of the operator's API. Whoever may open the socket may call them. */
+/** One handler for each method of the operator's API. The permissions of the socket decide who can call them. */
 export function createAdminHandlers(parts: AdminParts): HandlersOf<AdminMethods, AdminCallers, CallContext> {
   const { accounts, projects, developerTokens, nodes, codes, keys, people, clock } = parts
 

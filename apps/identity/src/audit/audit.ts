@@ -40,8 +40,8 @@ export interface AuditBounds {
   /** Milliseconds for which a row is stored. */
   readonly keepMs: number
   /**
-   * Rows of one account. What was done and what was refused are counted apart: whoever can bring about refusals displaces no
-   * record of what happened.
+   * Maximum rows of one account, for each outcome. Refused requests have their own limit, so a flood of them removes no record
+   * of a change that was made.
    */
   readonly perAccount: number
 }

@@ -25,7 +25,7 @@ export interface ConsoleContext {
   retryAfter?: number
 }
 
-/** What handlers know their callers as. */
+/** The caller that a handler gets, by the kind that its method declares. */
 export interface ConsoleCallers {
   readonly anyone: undefined
   readonly person: Viewer

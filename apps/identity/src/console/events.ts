@@ -54,7 +54,7 @@ export function createEvents({
       streams.set(accountId, own)
       // The end takes it out of the set at once, whether or not its reader reads.
       if (own.size >= maxStreams) [...own][0]?.end()
-      // A fleet of thousands is told a few times a second, the newest of each.
+      // Fixes are sent a few times a second, and only the newest of each node: a fleet of thousands would send too many.
       let news = new Map<string, AccountFix>()
       const timers: NodeJS.Timeout[] = []
       const unwatch = places.watch(accountId, (fix: AccountFix) => news.set(fix.nodeId, fix))

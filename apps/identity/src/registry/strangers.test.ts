@@ -54,7 +54,7 @@ it('removes nodes that never had an account and were not seen for a week, and no
   await nodes.removeStrangers.run(clock.now())
   const left = (await nodes.list()).map(({ nodeId }) => nodeId).sort()
   expect(left).toEqual(['associated', 'blocked', 'left', 'removed', 'young'])
-  // It may come back, also where it is still in memory.
+  // A removed node can enrol again, even while this process still has it in memory.
   await enrol('stranger0')
   expect((await nodes.find('stranger0'))!.nodeId).toBe('stranger0')
   expect(await nodes.countOf('a1')).toBe(1)

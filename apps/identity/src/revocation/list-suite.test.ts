@@ -1,4 +1,4 @@
-/** The list of revoked tokens on every store: what is in it, how it is told in parts, and what bounds it. */
+/** The list of revoked tokens with every store: its content, the answers to runtimes that have an older state, and its limits. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 /**
- * The signed list of what was revoked, for runtimes: all of it, or what changed since a state that a runtime has. It is read
- * from the store by the numbers of its own steps, so that all replicas sign the same content under the same number, and no clock
- * decides which of two is newer.
+ * The signed list of revocations that runtimes fetch: the whole list, or the changes since a state that the runtime has. Each
+ * change has a number in the store. All replicas sign the same content under the same number, and the numbers decide which of
+ * two lists is newer, not a clock.
  */
 import { randomUUID } from 'node:crypto'
 import { type RevocationsClaims, revocationsAudience, revocationsProfile } from '@selvedge/protocol/tokens'
@@ -12,7 +12,7 @@ import type { SigningKeys } from '../keys/signing-keys.ts'
 import { Entries, entryOf, type ListContent } from './entries.ts'
 import { newMark } from './rows.ts'
 
-/** A state of the list: its number, and the random name by which it is told from one of the same number in a restored store. */
+/** A state of the list. After the store is restored from a backup, numbers are used again; `mark` is random and differs. */
 export interface ListState {
   readonly seq: number
   readonly mark: string

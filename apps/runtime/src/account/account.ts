@@ -7,16 +7,20 @@ export interface Account {
   /** @throws RpcError `already_associated` */
   associate(claims: AccessClaims, token: string): Promise<{ accountId: string }>
   unassociate(claims: AccessClaims): Promise<{ accountId: string }>
-  /** Takes the account away because the registry says so: its tokens up to a second are refused. */
+  /**
+   * Ends the association because the registry reports it as ended.
+   *
+   * @param until Unix seconds: tokens of the account that were issued up to then are refused
+   */
   remove(accountId: string, until: number): Promise<void>
 }
 
-/** Most removed accounts that are remembered; beyond it the ones removed first are forgotten. */
+/** Maximum removed accounts in the state; beyond it, the one removed first is dropped. */
 const maxRemoved = 1000
 
 /**
- * @param onChange called when another account is on the disk, so that the registry is told
- * @param isDisputed whether the registry knows another account, or did not believe the proof of this one
+ * @param onChange called after a changed association is on the disk; the runtime then reports it to the registry
+ * @param isDisputed whether the registry lists the node under another account, or refused the stored access token as proof
  */
 export function createAccount(
   state: StateStore,
@@ -27,9 +31,9 @@ export function createAccount(
   return {
     remove,
     async associate({ account_id: id }, token) {
-      // Another call may be writing an account at this moment: it counts if it succeeds.
+      // Another call may be writing an association now; wait, and see it if it succeeds.
       await state.settled()
-      // Another proof for the registry, where it has none that it accepts.
+      // If the registry did not accept the stored token as proof, this one replaces it and is reported again.
       if (state.value.accountId === id && !isDisputed()) return { accountId: id }
       await state.update((value) => {
         const { accountId } = value

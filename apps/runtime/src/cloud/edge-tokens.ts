@@ -85,7 +85,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     return answer
   }
 
-  /** A time that is not signed for this very question might be anybody's, or of yesterday: it is not believed. */
+  /** Accepts a time only if the identity service signed it for the nonce of this request: any other may be forged or replayed. */
   async function learnTime(
     token: string | undefined,
     nonce: string,

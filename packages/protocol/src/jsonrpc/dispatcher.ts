@@ -15,12 +15,12 @@ export type Id = string | number | null
 /** Methods by their names. */
 export type MethodTable = Readonly<Record<string, Method>>
 
-/** What handlers know their callers as, by the kind of caller that a method declares. */
+/** The types of the callers that handlers get, by the kind of caller that a method declares. */
 export type Callers = { readonly [Kind in Access['caller']]?: unknown }
 
 /**
- * One handler a method: gets the parameters by name, the verified caller, and what the transport knows of the request. A
- * handler is never entered for a caller whom its method's declaration does not allow.
+ * One handler for each method. It gets the parameters by name, the verified caller, and what the transport knows about the
+ * request. The dispatcher never calls it for a caller that the method's declaration does not allow.
  */
 export type HandlersOf<Table extends MethodTable, Of extends Callers, Context> = {
   readonly [Name in keyof Table]: (
