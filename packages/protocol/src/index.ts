@@ -5,6 +5,11 @@
 export { catalogue, messages, type Reason, reasons } from './errors/catalogue.ts'
 export { OAuthError, type OAuthErrorCode, oauthErrors } from './errors/oauth.ts'
 export { RpcError, type RpcErrorObject } from './errors/rpc-error.ts'
+export {
+  consoleCookies,
+  isConsoleCookie,
+  withoutConsoleCookies,
+} from './http/console-cookies.ts'
 export * from './http/discovery.ts'
 export * from './http/identity.ts'
 export { readFixes } from './http/read-fixes.ts'

@@ -1,3 +1,4 @@
+import { consoleCookies } from '@selvedge/protocol'
 import { cookieLife } from './sessions.ts'
 
 /** The session cookie. Under TLS its name binds it to this very host (RFC 6265bis § 4.1.3.2). */
@@ -8,7 +9,7 @@ export interface SessionCookie {
 }
 
 export function createSessionCookie(isSecure: boolean): SessionCookie {
-  const name = isSecure ? '__Host-selvedge' : 'selvedge_session'
+  const name = isSecure ? consoleCookies.secure : consoleCookies.plain
   const attributes = `Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
   return {
     read(header = '') {

@@ -50,6 +50,14 @@ describe('the headers of a request for a service', () => {
     expect(headers).not.toHaveProperty('connection')
   })
 
+  it('lose the session cookies of the console, and the header where nothing else is in it', () => {
+    expect(passed('Cookie', 'selvedge_session=x; a=1; __Host-selvedge=y')).toMatchObject({ cookie: 'a=1' })
+    expect(passed('COOKIE', 'selvedge_session=x')).not.toHaveProperty('cookie')
+    expect(passed('Cookie', 'my_selvedge_session=1; selvedge_session2=2')).toMatchObject({
+      cookie: 'my_selvedge_session=1; selvedge_session2=2',
+    })
+  })
+
   it('cost time linear in their length', () => {
     const names = Array.from({ length: 3000 }, (_, at) => `n${at}`)
     const raw = ['Connection', names.join(','), ...names.flatMap((name) => [name, 'v'])]
@@ -71,6 +79,11 @@ describe('the headers of a call to the outside', () => {
 })
 
 describe('the headers of an answer', () => {
+  it('set and clear no session cookie of the console', () => {
+    const raw = ['SET-COOKIE', 'selvedge_session=x', 'Set-Cookie', 'a=1', 'Clear-Site-Data', '"cookies"']
+    expect(responseHeaders(raw, false)).toEqual(['Set-Cookie', 'a=1'])
+  })
+
   it('lose those of one connection, and the policy of pages is added last', () => {
     const raw = ['Connection', 'X-Own', 'X-Own', 'a', 'Keep-Alive', 'b', 'Trailer', 'c', 'X-Other', 'd']
     expect(responseHeaders(raw, false)).toEqual(['X-Other', 'd'])

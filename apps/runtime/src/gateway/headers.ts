@@ -1,5 +1,5 @@
 /** Headers on their way through the gateway (RFC 9110 § 7.6.1, RFC 7239). */
-import { callerHeaders } from '@selvedge/protocol'
+import { callerHeaders, isConsoleCookie, withoutConsoleCookies } from '@selvedge/protocol'
 import type { Caller } from './admit.ts'
 
 /** Meant for one connection only, or for the gateway itself. */
@@ -35,6 +35,9 @@ export interface RequestFacts {
 
 const none: ReadonlySet<string> = new Set()
 
+/** Clears the cookies of every port of the host, the console's included. */
+const clearsCookies = 'clear-site-data'
+
 /** Names that the Connection header adds to those that end here (RFC 9110 § 7.6.1). */
 function namedByConnection(raw: readonly string[]): ReadonlySet<string> {
   let names: Set<string> | undefined
@@ -60,7 +63,8 @@ export function requestHeaders(raw: readonly string[], facts: RequestFacts): str
     if (droppedFromRequests.has(lower) || connection.has(lower) || refusedName.test(lower)) continue
     if (lower === 'authorization' && !forwardToken) continue
     if (lower === 'host') host = raw[at + 1]!
-    headers.push(name, raw[at + 1]!)
+    const value = lower === 'cookie' ? withoutConsoleCookies(raw[at + 1]!) : raw[at + 1]!
+    if (lower !== 'cookie' || value !== '') headers.push(name, value)
   }
   const node = from.includes(':') ? `"[${from}]"` : from || '_local'
   headers.push(
@@ -96,13 +100,19 @@ export function withoutHopByHop(raw: readonly string[]): string[] {
   return headers
 }
 
-/** The headers for the client. @param sandboxed whether pages are kept apart from the runtime's own */
+/**
+ * The headers for the client. A service neither sets nor clears a session cookie of the console.
+ *
+ * @param sandboxed whether pages are kept apart from the runtime's own
+ */
 export function responseHeaders(raw: readonly string[], sandboxed: boolean): string[] {
   const headers: string[] = []
   const connection = namedByConnection(raw)
   for (let at = 0; at < raw.length; at += 2) {
     const lower = raw[at]!.toLowerCase()
-    if (!dropped.has(lower) && !connection.has(lower)) headers.push(raw[at]!, raw[at + 1]!)
+    if (dropped.has(lower) || connection.has(lower) || lower === clearsCookies) continue
+    if (lower === 'set-cookie' && isConsoleCookie(raw[at + 1]!)) continue
+    headers.push(raw[at]!, raw[at + 1]!)
   }
   if (sandboxed) headers.push('Content-Security-Policy', pagePolicy)
   return headers

@@ -1,4 +1,5 @@
 /** WebSockets through the gateway, to services that answer strangely and with readers that never read. */
+import { once } from 'node:events'
 import { type AddressInfo, connect, createServer as createSocketServer, type Socket } from 'node:net'
 import { attach, createConcurrencyLimit, createHttpServer } from '@selvedge/service-kit/http'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -87,6 +88,18 @@ async function writeUntilFull(socket: Socket): Promise<number> {
   }
   return written - socket.writableLength
 }
+
+it('sets no session cookie of the console with the answer to a handshake', async () => {
+  const setting = switching.replace(
+    'Connection',
+    'Set-Cookie: selvedge_session=x; Path=/\r\nSet-Cookie: own=1\r\nConnection',
+  )
+  const { client } = await front((socket) => socket.write(setting))
+  const [head] = await once(client, 'data')
+  expect(String(head)).toContain('101 Switching Protocols')
+  expect(String(head)).toContain('Set-Cookie: own=1')
+  expect(String(head)).not.toContain('selvedge_session')
+})
 
 describe('an upgrade', () => {
   it('reads the service no faster than a client that never reads', async () => {
