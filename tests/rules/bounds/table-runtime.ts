@@ -6,12 +6,12 @@ export const runtime: Bounds = {
     'createEdgeTokens.tokens': own('one for each service that the runtime talks to'),
     'createEdgeTokens.running': own('one request for each service that the runtime talks to'),
   },
-  'apps/runtime/src/containers/containers.ts': {
-    'createContainers.entries': lasting(
+  'apps/runtime/src/containers/entries.ts': {
+    'createEntries.entries': lasting(
       'one for each container, and one while a change of an unknown one runs',
       '`entries.delete` when the container is gone',
     ),
-    'createContainers.planOf.entry.log': lasting(
+    'createEntries.planOf.entry.log': lasting(
       'the lines of `createContainerLog`: `logs.ts: kept.lines`',
       '`logs.ts: lines.shift`, and the removal of the container',
     ),

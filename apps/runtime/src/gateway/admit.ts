@@ -1,6 +1,6 @@
 import { RpcError, readSettings, type TokenAccess } from '@selvedge/protocol'
 import { TokenError } from '@selvedge/protocol/tokens'
-import type { Route } from '../containers/containers.ts'
+import type { Route } from '../containers/views.ts'
 import type { Authorize } from '../tokens/authorize.ts'
 import type { ProvenRequest } from '../tokens/proof.ts'
 import { readToken } from './read-token.ts'

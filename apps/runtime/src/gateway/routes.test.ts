@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Route } from '../containers/containers.ts'
+import type { Route } from '../containers/views.ts'
 import { createRoutes } from './routes.ts'
 
 function routesOf(...prefixes: string[]) {

@@ -1,4 +1,5 @@
-import type { Containers, Route } from '../containers/containers.ts'
+import type { Containers } from '../containers/containers.ts'
+import type { Route } from '../containers/views.ts'
 
 export interface Match {
   readonly route: Route

@@ -1,0 +1,149 @@
+/** The log and the service of each container, in memory. The document says which containers there are, and what is wanted. */
+import { type ContainerRecord, type ContainerState, readSettings } from '@selvedge/protocol'
+import { redactText } from '@selvedge/protocol/redaction'
+import type { Clock } from '@selvedge/service-kit/clock'
+import { safely } from '@selvedge/service-kit/safely'
+import type { DeploymentStore, StoredContainer } from '../deployments/deployments.ts'
+import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.ts'
+import type { History } from './history.ts'
+import { type ContainerLog, createContainerLog } from './logs.ts'
+import { isOfAccount } from './owned.ts'
+import { shownEnv } from './paths.ts'
+import { recordOf, stateFrom } from './record.ts'
+import { createService, type Service } from './service.ts'
+import type { ContainerStorage } from './storage.ts'
+
+export interface Entry {
+  readonly log: ContainerLog
+  service: Service | undefined
+}
+
+export interface EntryParts {
+  readonly store: DeploymentStore
+  readonly engines: Readonly<Record<'function' | 'oci', Engine>>
+  readonly storage: ContainerStorage
+  readonly clock: Clock
+  readonly info: () => Omit<ServiceInfo, 'serviceType'>
+  /** What the runtime does for the instances of a container, beside its storage. */
+  readonly hostFor: (id: string) => Omit<HostServices, 'openStorage'>
+  /** The associated account, or "": containers of another account do not run. */
+  readonly accountId: () => string
+}
+
+export interface Entries {
+  of(id: string): Entry
+  /** Containers with an entry; each may have been removed from the document. */
+  ids(): string[]
+  /** Drops the entry of a container that is not in the document. */
+  dropIfRemoved(id: string): void
+  planOf(id: string, container: StoredContainer): Plan
+  /** The service of the entry, made when it is first needed. */
+  serviceOf(id: string, container: StoredContainer): Service
+  /** A service beside that of the entry, for a revision that needs another engine. */
+  makeService(id: string, container: StoredContainer): Service
+  mayRun(container: StoredContainer): boolean
+  stateOf(id: string, container: StoredContainer): ContainerState
+  record(id: string): Promise<ContainerRecord>
+  /** Stops all services because the runtime ends. */
+  close(): Promise<void>
+}
+
+/** Milliseconds between two checks for idle and unhealthy instances. */
+const tickInterval = 1000
+const now = () => performance.now()
+
+/** @param ready resolves when the leftovers of an earlier run are recovered; undefined from then on. Nothing starts before */
+export function createEntries(
+  parts: EntryParts,
+  history: History,
+  ready: () => Promise<void> | undefined,
+): Entries {
+  const { store, engines, storage, clock } = parts
+  const entries = new Map<string, Entry>()
+  let ticking: NodeJS.Timeout | undefined
+
+  function entryOf(id: string): Entry {
+    let entry = entries.get(id)
+    if (!entry) {
+      entry = { log: createContainerLog(clock), service: undefined }
+      entries.set(id, entry)
+    }
+    return entry
+  }
+
+  function planOf(id: string, container: StoredContainer): Plan {
+    const settings = readSettings(container.env)
+    const content = store.value.contents[container.digest]!
+    const entry = entryOf(id)
+    return {
+      id,
+      revision: container.revision,
+      content,
+      env: shownEnv(container, content.entry?.language),
+      settings,
+      info: { ...parts.info(), serviceType: id },
+      host: {
+        ...parts.hostFor(id),
+        openStorage: (reader) => storage.open(id, settings['MCM.STORAGE_MB'] * 1024 * 1024, reader),
+      },
+      // A container may write what it likes into its own log; lines of the runtime may quote secrets in errors and addresses.
+      log: (stream, text) => entry.log.add(stream, stream === 'runtime' ? redactText(text) : text),
+    }
+  }
+
+  /** The timer starts with the first service: a runtime without containers does not need it. */
+  function startTicking(): void {
+    const tick = safely('containers.tick', (service: Service | undefined) => service?.tick())
+    ticking ??= setInterval(
+      safely('containers.tick', () => {
+        for (const { service } of entries.values()) tick(service)
+      }),
+      tickInterval,
+    ).unref()
+  }
+
+  function makeService(id: string, container: StoredContainer): Service {
+    startTicking()
+    return createService(planOf(id, container), {
+      engine: engines[store.value.contents[container.digest]!.kind],
+      now,
+      clock,
+      ready,
+      report: (happening) => history.report(id, happening, entryOf(id).log.tail(5)),
+    })
+  }
+
+  function serviceOf(id: string, container: StoredContainer): Service {
+    const entry = entryOf(id)
+    entry.service ??= makeService(id, container)
+    return entry.service
+  }
+
+  const mayRun = (container: StoredContainer): boolean =>
+    container.wanted === 'running' && container.failed === null && isOfAccount(container, parts.accountId())
+
+  const stateOf = (id: string, container: StoredContainer): ContainerState =>
+    stateFrom(container, mayRun(container), entries.get(id)?.service)
+
+  return {
+    of: entryOf,
+    ids: () => [...entries.keys()],
+    dropIfRemoved(id) {
+      if (!store.value.containers[id]) entries.delete(id)
+    },
+    planOf,
+    serviceOf,
+    makeService,
+    mayRun,
+    stateOf,
+    record(id) {
+      const container = store.value.containers[id]!
+      const content = store.value.contents[container.digest]!
+      return recordOf(id, container, content, stateOf(id, container), entries.get(id)?.service)
+    },
+    async close() {
+      clearInterval(ticking)
+      await Promise.all([...entries.values()].map(({ service }) => service?.stop(true)))
+    },
+  }
+}

@@ -1,0 +1,41 @@
+/** Takes up what an earlier run of the runtime left: instances that still run, containers that were being removed. */
+import type { Content } from '../deployments/deployments.ts'
+import { without } from '../deployments/deployments.ts'
+import type { Entries, EntryParts } from './entries.ts'
+
+type Parts = Pick<EntryParts, 'store' | 'engines' | 'storage'>
+
+/** Removes the volumes and the storage of a removed container. */
+export async function removeData(
+  { store, engines, storage }: Parts,
+  id: string,
+  kind: Content['kind'],
+): Promise<void> {
+  await engines[kind].removeData(id)
+  if (kind === 'function') await storage.remove(id)
+  store.updateLazily((value) => ({ ...value, leaving: without(value.leaving, id) }))
+}
+
+/**
+ * Each engine keeps the instances that may run and ends all others. Then the data of removed containers is removed.
+ *
+ * @param onNotRecovered called when something could not be removed; it is tried again at the next start
+ */
+export async function recover(
+  parts: Parts,
+  { mayRun }: Entries,
+  onNotRecovered: (details: object) => void,
+): Promise<void> {
+  const { containers, contents, leaving } = parts.store.value
+  const running = new Map(
+    Object.entries(containers)
+      .filter(([, container]) => mayRun(container))
+      .map(([id, { revision }]) => [id, revision]),
+  )
+  const digests = new Set(Object.keys(contents))
+  const kinds = new Set<Content['kind']>(['function', ...Object.values(contents).map(({ kind }) => kind)])
+  for (const kind of kinds)
+    await parts.engines[kind].recover(running, digests).catch((cause) => onNotRecovered({ kind, cause }))
+  for (const [id, kind] of Object.entries(leaving))
+    await removeData(parts, id, kind).catch((cause) => onNotRecovered({ id, cause }))
+}
