@@ -101,6 +101,21 @@ export const hostileFunctions: readonly { name: string; source: string; env?: Re
   },
 ]
 
+/** Answers and WebSockets without an end, of which the function itself keeps little: its memory is limited. */
+export const pouringFunction = `
+const text = 'x'.repeat(100_000)
+export default { fetch(request) {
+  if (new URL(request.url).pathname !== '/socket') return new Response(new ReadableStream({
+    pull: (controller) => controller.enqueue(new Uint8Array(65536)) }))
+  const { socket, response } = Deno.upgradeWebSocket(request)
+  let timer
+  socket.onopen = () => {
+    timer = setInterval(() => { for (let at = 0; at < 20 && socket.bufferedAmount < 500_000; at++) socket.send(text) }, 5)
+  }
+  socket.onclose = () => clearInterval(timer)
+  return response
+} }`
+
 /** What every hostile function may use at most. */
 export const hostileSettings = {
   'MCM.CPU': '0.1',

@@ -2,12 +2,17 @@
 export interface Plan {
   readonly runtime: string
   readonly identity: string
+  readonly discovery: string
   readonly token: string
   readonly clientId: string
   readonly developerToken: string
   /** Path of the function that behaves. */
   readonly goodPath: string
-  /** Paths of those that do not. */
+  /** An image to deploy: that of the function that behaves. */
+  readonly image: string
+  /** Path of the function whose answers and WebSockets have no end. */
+  readonly pouringPath: string
+  /** Paths of those that do harm. */
   readonly hostilePaths: readonly string[]
   /** Ids of containers with a log. */
   readonly loud: readonly string[]

@@ -7,9 +7,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { dns } from '../fuzz/targets/dns.ts'
 import { canMakeNetworks, makeNetworks } from '../harness/networks.ts'
+import { sendRaw } from '../harness/raw-udp.ts'
 import { type Services, startServices } from '../harness/services.ts'
-import { goodFunction, hostileFunctions, hostileSettings } from './functions.ts'
+import { goodFunction, hostileFunctions, hostileSettings, pouringFunction } from './functions.ts'
 import { residentMb, slopeOf } from './memory.ts'
 import type { Counts, Plan } from './plan.ts'
 
@@ -39,16 +41,28 @@ const run = (name: string, ...args: string[]) =>
 
 /** With networks of its own, a neighbour sends packets; without, that part is left out. */
 async function inNetworks(): Promise<void> {
+  const [question = Buffer.alloc(0)] = await dns.seeds()
   const networks = makeNetworks({ device: { lan: '10.87.0.1' }, stranger: { lan: '10.87.0.2' } })
   const within = (host: string, ...args: string[]) =>
     spawn('ip', ['netns', 'exec', networks.spaceOf(host), process.execPath, '--conditions=source', ...args], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
   let packets: ChildProcess | undefined
+  let fromNowhere: ChildProcess | undefined
   try {
     const soak = within('device', pathOf('run.ts'), length, 'lan')
     soak.on('message', (message: { attack: boolean }) => {
-      if (!message.attack) return void packets?.kill()
+      if (!message.attack) {
+        fromNowhere?.kill()
+        return void packets?.kill()
+      }
+      // Port 0 cannot be answered; only a raw socket sends from it.
+      fromNowhere = sendRaw(
+        networks.spaceOf('stranger'),
+        '10.87.0.2',
+        [{ source: '10.87.0.2', sourcePort: 0, payload: question }],
+        { perSecond: 5, rounds: minutes * 300 },
+      )
       packets = within('stranger', pathOf('packets.ts'), '10.87.0.2')
       packets.on('message', (counts) => soak.connected && soak.send(counts as object))
     })
@@ -58,6 +72,7 @@ async function inNetworks(): Promise<void> {
     process.exitCode = code ?? 1
   } finally {
     packets?.kill()
+    fromNowhere?.kill()
     networks.remove()
   }
 }
@@ -80,16 +95,20 @@ async function speedOf(callers: ChildProcess, kinds: readonly string[]): Promise
 
 async function prepare(services: Services): Promise<Plan> {
   const good = await services.deploy('good', goodFunction, { 'MCM.IDLE_SEC': '0' })
+  const pouring = await services.deploy('pouring', pouringFunction, { 'MCM.IDLE_SEC': '0' })
   const hostile: { id: string; basePath: string }[] = []
   for (const { name, source, env } of hostileFunctions)
     hostile.push(await services.deploy(name, source, { ...hostileSettings, ...env }))
   return {
     runtime: services.url(),
     identity: services.stack.identity.url,
+    discovery: services.stack.discovery.url,
     token: services.token,
     clientId: services.developer.clientId,
     developerToken: services.developer.idToken,
     goodPath: good.basePath,
+    image: good.imageId,
+    pouringPath: pouring.basePath,
     hostilePaths: hostile.map(({ basePath }) => basePath),
     loud: hostile.map(({ id }) => id),
   }
