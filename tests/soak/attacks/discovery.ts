@@ -20,7 +20,7 @@ const fixes = JSON.stringify(
 )
 const statement = JSON.stringify({
   key: { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) },
-  addresses: Array(1000).fill('x'.repeat(100)),
+  addresses: Array(16).fill('x'.repeat(100)),
   services: [],
 })
 
