@@ -25,6 +25,7 @@ const samples: Readonly<Record<string, readonly string[]>> = {
   call: ['updateGps', '{secret}', '1', '2', '3', '4'],
   'admin account create': ['--email', 'a@b.example'],
   'admin account link': ['--email', 'a@b.example'],
+  'admin link revoke': ['x'],
   'admin account revoke': ['--email', 'a@b.example'],
   'admin project create': ['--name', 'x'],
   'admin project disable': ['x'],

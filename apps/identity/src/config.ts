@@ -89,6 +89,13 @@ export const identityOptions = {
     'Nodes that may enrol from one network address in an hour without a code, in one burst at most; of IPv6, from a /64.',
   ),
   'limits.nodes': option.count(10_000, [1, 1_000_000_000], 'Nodes of one account.'),
+  'limits.members': option.count(1000, [1, 1_000_000], 'People of one account.'),
+  'limits.projects': option.count(1000, [1, 1_000_000], 'Projects of one account.'),
+  'limits.developerTokens': option.count(
+    10_000,
+    [1, 1_000_000],
+    'Developer ID tokens of one account that have not expired, revoked ones included.',
+  ),
   'nodes.forgetAfter': option.seconds(
     604_800,
     [86_400, 315_360_000],

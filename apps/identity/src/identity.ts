@@ -46,6 +46,7 @@ import { openSigningKeys } from './keys/signing-keys.ts'
 import { createAccounts } from './registry/accounts.ts'
 import { createDeveloperTokens } from './registry/developer-tokens.ts'
 import { createEnrolmentCodes } from './registry/enrolment-codes.ts'
+import { createLinks } from './registry/links.ts'
 import { createNodes } from './registry/nodes.ts'
 import { createOneTime } from './registry/one-time.ts'
 import { createPeople } from './registry/people.ts'
@@ -68,7 +69,7 @@ const maxBody = 64 * 1024
 const keysInterval = 60_000
 /** Milliseconds for the store to answer a check of this service's health. */
 const healthTimeout = 2000
-/** Seconds for which the link of the first owner is good; each start makes a new one. */
+/** Seconds until the link for the first owner expires; each start makes a new one. */
 const setupLife = 86_400
 /** What is served in an overload, too: the sign of life, and what ends tokens. Each costs little. */
 const vital = [identityPaths.health, identityPaths.revocations, identityPaths.revoke, identityPaths.jwks]
@@ -114,10 +115,11 @@ export async function startIdentity(
     keepMs: config['audit.keep'] * 1000,
     perAccount: config['audit.perAccount'],
   })
-  const people = createPeople(store, clock, revocations)
-  const accounts = createAccounts(store, clock, people)
+  const people = createPeople(store, changes, revocations)
+  const accounts = createAccounts(store, clock)
   const oneTime = createOneTime(store, clock)
-  const projects = createProjects(store, clock, changes)
+  const links = createLinks(store, clock, config['limits.members'])
+  const projects = createProjects(store, clock, changes, config['limits.projects'])
   const nodes = createNodes({
     store,
     clock,
@@ -143,6 +145,7 @@ export async function startIdentity(
     issuer: ownIssuer,
     epoch: changes.epoch,
     revocations,
+    maxTokens: config['limits.developerTokens'],
   })
   const deviceRequests = createDeviceRequests(store, clock, config['refresh.grace'], changes.epoch)
   const limits = createLimits({
@@ -236,7 +239,17 @@ export async function startIdentity(
     addUserInfoEndpoint(app, tenant)
     const pages = fileURLToPath(new URL('./console', import.meta.url))
     const lifetimes = { access: config['lifetime.access'], developer: config['lifetime.developer'] }
-    const ownConsole = addConsole(app, { ...tenant, store, log, people, oneTime, places, lifetimes, pages })
+    const ownConsole = addConsole(app, {
+      ...tenant,
+      store,
+      log,
+      people,
+      oneTime,
+      links,
+      places,
+      lifetimes,
+      pages,
+    })
     ending.push(() => ownConsole.stop())
   }
   if (roles.cloud) {
@@ -273,7 +286,7 @@ export async function startIdentity(
       ...tenant,
       codes,
       people,
-      oneTime,
+      links,
       developerLifetime: config['lifetime.developer'],
     }),
     log,
@@ -299,9 +312,8 @@ export async function startIdentity(
 
   /** Nobody can sign in yet: whoever starts the service gets the link that makes the first owner. */
   async function setupLink(): Promise<{ setup?: string }> {
-    if (await people.anyCredential()) return {}
-    await oneTime.forget('setup')
+    const secret = await links.createSetup(setupLife)
     // After the #: it is never sent, so it is in no log and no Referer.
-    return { setup: `${consoleUrl()}/setup#${await oneTime.create('setup', {}, setupLife)}` }
+    return secret === undefined ? {} : { setup: `${consoleUrl()}/setup#${secret}` }
   }
 }

@@ -140,6 +140,19 @@ export const migrations: Migrations = [
   CREATE INDEX audit_outcome ON audit (account_id, outcome, audit_id);
   CREATE INDEX nodes_strangers ON nodes (last_seen_at) WHERE account_id = '';
   `,
+  // Links name who made them, and end with that. Those from before do not: they end here.
+  `
+  CREATE TABLE links (
+    link_id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, purpose TEXT NOT NULL, account_id TEXT NOT NULL, role TEXT NOT NULL,
+    email TEXT NOT NULL, made_by TEXT NOT NULL, created_at BIGINT NOT NULL, expires_at BIGINT NOT NULL, claim TEXT NOT NULL
+  );
+  CREATE INDEX developer_tokens_expires ON developer_tokens (expires_at);
+  CREATE INDEX projects_account ON projects (account_id);
+  CREATE INDEX links_account ON links (account_id);
+  CREATE INDEX links_claim ON links (claim);
+  CREATE INDEX links_expires ON links (expires_at);
+  DELETE FROM one_time WHERE purpose IN ('setup', 'reset', 'invitation');
+  `,
 ]
 
 /** Every table, in an order in which rows can be copied: what is referred to comes first. */
@@ -160,6 +173,7 @@ export const tables = [
   'recovery_codes',
   'sessions',
   'one_time',
+  'links',
   'revocation_steps',
   'revocations',
   'sign_ins',

@@ -31,4 +31,3 @@ export const unlimited = (promise: string): Bound => ({ kind: 'unlimited', promi
 
 /** Sentences of SECURITY.md for {@link unlimited}. */
 export const nodesStay = 'A node that was heard once is never removed'
-export const rowsStay = 'What signed-in people create has no limit'

@@ -24,6 +24,7 @@ export const identity: Bounds = {
   },
   'apps/identity/src/console/events.ts': {
     'createEvents.streams': lasting('one for each account that somebody looks at', '`streams.delete`'),
+    'createEvents.viewings': lasting('one for each stream', '`viewings.delete`'),
     'createEvents.open.own': lasting('`own.size >= maxStreams` ends the oldest', '`own.delete`'),
     'createEvents.open.timers': own('two timers'),
     'createEvents.open.news': lasting(

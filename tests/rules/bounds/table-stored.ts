@@ -1,5 +1,5 @@
 /** The tables and keys of the identity and the discovery service. */
-import { type Bounds, lasting, nodesStay, own, passing, rowsStay, unlimited } from './bound.ts'
+import { type Bounds, lasting, nodesStay, own, passing, unlimited } from './bound.ts'
 
 export const stored: Bounds = {
   'apps/identity/src/schema.ts': {
@@ -9,11 +9,18 @@ export const stored: Bounds = {
     'table accounts': own('the accounts that the operator makes'),
     'table account_keys': own('one row for each account'),
     'table enrolment_codes': own('the codes that the operator makes'),
-    'table projects': unlimited(rowsStay),
-    'table developer_tokens': unlimited(rowsStay),
-    'table people': unlimited(rowsStay),
-    'table members': unlimited(rowsStay),
-    'table passkeys': unlimited(rowsStay),
+    'table projects': lasting('`projects.ts: maxProjects` of each account', '`projects.ts: deleteOf`'),
+    'table developer_tokens': lasting(
+      '`developer-tokens.ts: maxTokens` of each account that have not expired',
+      '`sweep-tasks.ts: developer_tokens`',
+    ),
+    'table people': lasting('those of the accounts', '`people.ts: forgetPerson`'),
+    'table members': lasting('`links.ts: maxMembers` of each account', '`people.ts: DELETE FROM members`'),
+    'table passkeys': lasting(
+      '`passkeys.ts: maxPasskeys` of each person',
+      '`passkeys.ts: DELETE FROM passkeys`',
+    ),
+    'table links': lasting('`links.ts: maxLinks` of each account', '`sweep-tasks.ts: links`'),
     'table recovery_codes': lasting('`recovery-codes.ts: count` for each person', 'each new set'),
     'table sessions': lasting('`sessions.ts: sessionTimes.life`', "`sweep-tasks.ts: table: 'sessions'`"),
     'table sign_ins': lasting('`sign-ins.ts: expires_at`', '`sweep-tasks.ts: sign_ins`'),

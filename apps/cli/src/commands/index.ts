@@ -8,6 +8,8 @@ import {
   adminAccountLink,
   adminAccountList,
   adminAccountRevoke,
+  adminLinkList,
+  adminLinkRevoke,
 } from './admin/accounts.ts'
 import { adminKeysList, adminKeysRotate } from './admin/keys.ts'
 import { adminEnrolmentCreate, adminNodeBlock, adminNodeList, adminNodeUnblock } from './admin/nodes.ts'
@@ -83,6 +85,8 @@ export const commands: readonly CommandDeclaration[] = [
   adminAccountList,
   adminAccountLink,
   adminAccountRevoke,
+  adminLinkList,
+  adminLinkRevoke,
   adminProjectCreate,
   adminProjectList,
   adminProjectDisable,

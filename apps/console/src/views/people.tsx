@@ -13,6 +13,7 @@ export function PeopleView() {
   const { data, error, reload } = useCall(() => api['member.list']())
   const [invitation, setInvitation] = useState<{ link: string; expiresAt: string }>()
   const isOwner = viewer.role === 'owner'
+  const invitations = useCall(async () => (isOwner ? api['invitation.list']() : []))
   return (
     <View title="People" error={error}>
       <ul class="plain card">
@@ -64,6 +65,7 @@ export function PeopleView() {
             send={async (values) => {
               const role = values.get('role') === 'owner' ? 'owner' : 'member'
               setInvitation(await api['member.invite']({ role }))
+              await invitations.reload()
             }}
           >
             <p class="field">
@@ -77,12 +79,35 @@ export function PeopleView() {
           {invitation && (
             <>
               <p>
-                Give this link to one person, on a way that you trust. It is good once, and ends{' '}
+                Share this link with one person over a trusted channel. It works once, and expires{' '}
                 <Time of={invitation.expiresAt} />.
               </p>
               <Copy label="Invitation link" text={invitation.link} />
             </>
           )}
+          <ul class="plain">
+            {invitations.data?.map(({ linkId, role, madeBy, expiresAt }) => (
+              <li key={linkId}>
+                <span>
+                  Invitation of a new {role} by {madeBy}
+                  <br />
+                  <small class="hint">
+                    expires <Time of={expiresAt} />
+                  </small>
+                </span>
+                <Action
+                  kind="danger"
+                  label={`Revoke the invitation of a new ${role} by ${madeBy}`}
+                  run={async () => {
+                    await api['invitation.revoke']({ linkId })
+                    await invitations.reload()
+                  }}
+                >
+                  Revoke
+                </Action>
+              </li>
+            ))}
+          </ul>
         </Card>
       ) : (
         <p class="hint">Owners of the account can invite people.</p>

@@ -9,8 +9,8 @@ import type { SigningKeys } from '../keys/signing-keys.ts'
 import type { Account, Accounts } from '../registry/accounts.ts'
 import type { DeveloperTokens } from '../registry/developer-tokens.ts'
 import type { EnrolmentCodes } from '../registry/enrolment-codes.ts'
+import type { Links } from '../registry/links.ts'
 import { describeNode, type Nodes } from '../registry/nodes.ts'
-import type { OneTime } from '../registry/one-time.ts'
 import type { People } from '../registry/people.ts'
 import type { Projects } from '../registry/projects.ts'
 import type { Revocations } from '../revocation/revocations.ts'
@@ -23,7 +23,7 @@ export interface AdminParts {
   readonly codes: EnrolmentCodes
   readonly keys: SigningKeys
   readonly people: People
-  readonly oneTime: OneTime
+  readonly links: Links
   readonly revocations: Revocations
   readonly audit: Audit
   readonly clock: Clock
@@ -58,18 +58,43 @@ export function createAdminHandlers(parts: AdminParts): HandlersOf<AdminMethods,
   }
 
   return {
-    'account.create': async ({ email }) => ({ accountId: (await accounts.create(email)).accountId }),
+    'account.create': async ({ email, knownPerson }) => {
+      const { accountId } = await accounts.create(email, { isKnownPerson: knownPerson ?? false })
+      return { accountId }
+    },
     'account.list': () => accounts.list(),
     'account.link': async ({ email }) => {
       const person = await people.byEmail(email)
       if (!person) throw new RpcError('not_found', `nobody has the e-mail address ${email}`)
-      const secret = await parts.oneTime.create('reset', { email }, linkLife)
+      const link = { purpose: 'reset', accountId: '', role: 'member', email, madeBy: '' } as const
+      const secret = await parts.links.create(link, linkLife)
       const [membership] = await people.memberships(person.personId)
       await note(membership?.accountId ?? '', 'account.link', email)
       return {
         link: `${parts.consoleUrl()}/reset#${secret}`,
         expiresAt: isoTime(clock.now() + linkLife * 1000),
       }
+    },
+    'link.list': async () => {
+      const all = await parts.links.list()
+      return Promise.all(
+        all.map(async ({ madeBy, email, ...link }) => ({
+          linkId: link.linkId,
+          purpose: link.purpose,
+          accountId: link.accountId,
+          email: email === '' ? null : email,
+          madeBy: madeBy === '' ? 'the operator' : ((await people.byId(madeBy))?.email ?? madeBy),
+          createdAt: link.createdAt,
+          expiresAt: link.expiresAt,
+        })),
+      )
+    },
+    'link.revoke': async ({ linkId }) => {
+      const link = (await parts.links.list()).find((each) => each.linkId === linkId)
+      if (!link || !(await parts.links.revoke(linkId)))
+        throw new RpcError('not_found', `there is no link with the ID ${linkId}; it may have been used`)
+      await note(link.accountId, 'link.revoke', linkId)
+      return { linkId }
     },
     'account.revoke': async ({ email }) => {
       const { accountId } = await accounts.byEmail(email)
@@ -95,8 +120,9 @@ export function createAdminHandlers(parts: AdminParts): HandlersOf<AdminMethods,
       const project = await projects.find(clientId)
       if (!project) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
       if (!project.active) throw new RpcError('conflict', `the project ${project.name} is turned off`)
-      const person = await people.byEmail(account.email)
-      const subject = { ...account, personId: person?.personId ?? '', authTime: seconds(clock) }
+      const members = await people.members(account.accountId)
+      const personId = members.find(({ email: own }) => own === account.email)?.personId ?? ''
+      const subject = { ...account, personId, authTime: seconds(clock) }
       const usual = project.developerLifetime || parts.developerLifetime
       const made = await developerTokens.issue(subject, clientId, days === null ? usual : days * 86_400)
       await note(account.accountId, 'developer_token.create', made.jti, project.name)

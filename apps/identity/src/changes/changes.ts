@@ -28,6 +28,8 @@ export interface Changes {
   cache<V>(options: TrustCacheOptions<V>): TrustCache<V>
   /** A copy of a whole table, for decisions about trust. @throws whatever its first read throws */
   copy<V>(options: TrustCopyOptions<V>): Promise<TrustCopy<V>>
+  /** Calls a listener with each subject that changed, at this or another replica; with "" if changes were missed. */
+  onChange(topic: Topic, listener: (subject: string) => void): void
   /**
    * Runs statements in one transaction together with the note of what they change. All processes learn of it.
    * Inside the transaction the counter `changes` has the number of this change already.
@@ -181,6 +183,9 @@ export async function openChanges(options: ChangesOptions): Promise<Changes> {
   return {
     cache: (own) => createTrustCache(follow, own),
     copy: (own) => openTrustCopy(follow, own),
+    onChange(topic, listener) {
+      follow(topic, { changed: listener, reload: () => listener('') })
+    },
     epoch: () => epoch,
     checkFresh,
     async ensureFresh() {

@@ -10,7 +10,6 @@ import { createSeal } from '../keys/seal.ts'
 import { openSigningKeys } from '../keys/signing-keys.ts'
 import { createAccounts } from '../registry/accounts.ts'
 import { createNodes } from '../registry/nodes.ts'
-import { createPeople } from '../registry/people.ts'
 import { createProjects } from '../registry/projects.ts'
 import { noFolding } from '../revocation/folding.ts'
 import { openRevocations } from '../revocation/revocations.ts'
@@ -72,7 +71,7 @@ async function startProcess({ isShared = false, sealKeys = [9] } = {}) {
     rotateAfter: 0,
   })
   const nodes = createNodes({ store: own, clock, changes, seal, revocations, forgetAfterMs: 1 })
-  const projects = createProjects(own, clock, changes)
+  const projects = createProjects(own, clock, changes, 10)
   return {
     changes,
     revocations,
@@ -175,8 +174,7 @@ it('a key that cannot be decrypted stops signing, and nothing else; it is tried 
 it('a gap in the numbers of the changes reads everything anew', async () => {
   const process = await startProcess({ isShared: true })
   const other = await startProcess({ isShared: true })
-  const people = createPeople(store, clock, process.revocations)
-  const { accountId } = await createAccounts(store, clock, people).create('ada@example.com')
+  const { accountId } = await createAccounts(store, clock).create('ada@example.com')
   const { clientId } = await other.projects.create({ name: 'p', accountId, scopes: [], resources: [] })
   expect((await process.projects.find(clientId))!.active).toBe(true)
   await other.projects.update(clientId, { active: false })
@@ -191,8 +189,7 @@ it('a gap in the numbers of the changes reads everything anew', async () => {
 it('what was read before a change and arrives after it is not remembered', async () => {
   const process = await startProcess({ isShared: true })
   const other = await startProcess({ isShared: true })
-  const people = createPeople(store, clock, process.revocations)
-  const { accountId } = await createAccounts(store, clock, people).create('ada@example.com')
+  const { accountId } = await createAccounts(store, clock).create('ada@example.com')
   const { clientId } = await other.projects.create({ name: 'p', accountId, scopes: [], resources: [] })
   const release = process.holdAnswers(({ sql: text }) => text.includes('FROM projects'))
   const late = process.projects.find(clientId)

@@ -4,9 +4,10 @@
  */
 import { RecentMap } from '@selvedge/service-kit/tokens'
 
-/** What can be changed; each topic has one {@link Follower}, which is a `TrustCache`. */
+/** What is in memory; each topic has one {@link Follower}, which is a `TrustCache`. */
 export const topics = ['keys', 'revocation', 'project', 'node'] as const
-export type Topic = (typeof topics)[number]
+/** What can be changed. `person`: sessions or memberships of a person, which nobody has in memory. */
+export type Topic = (typeof topics)[number] | 'person'
 
 /** What has something of the store in memory. */
 export interface Follower {

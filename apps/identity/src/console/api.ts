@@ -122,10 +122,10 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
   })
 
   app.get(identityPaths.consoleEvents, async (request, reply) => {
-    const { membership } = await requireViewer(request)
-    parts.events.open(membership.accountId, request, reply, async () => {
-      const viewer = await viewerOf(request)
-      return viewer?.membership.accountId === membership.accountId
+    const viewer = await requireViewer(request)
+    parts.events.open(viewer, request, reply, async () => {
+      const now = await viewerOf(request)
+      return now?.membership.accountId === viewer.membership.accountId
     })
   })
 

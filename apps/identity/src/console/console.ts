@@ -5,20 +5,24 @@ import type { Log } from '@selvedge/service-kit/log'
 import type { SqlStore } from '@selvedge/service-kit/store'
 import type { FastifyInstance } from 'fastify'
 import type { Audit } from '../audit/audit.ts'
+import type { Changes } from '../changes/changes.ts'
 import type { DeviceRequests } from '../grants/device-requests.ts'
 import type { Limits } from '../grants/limits.ts'
 import type { SignIns } from '../grants/sign-ins.ts'
 import type { Accounts } from '../registry/accounts.ts'
 import type { DeveloperTokens } from '../registry/developer-tokens.ts'
+import type { Links } from '../registry/links.ts'
 import type { Nodes } from '../registry/nodes.ts'
 import type { OneTime } from '../registry/one-time.ts'
 import type { People } from '../registry/people.ts'
 import type { Projects } from '../registry/projects.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import { addConsoleApi } from './api.ts'
+import { createEnter } from './enter.ts'
 import { createEvents } from './events.ts'
 import { accountHandlers } from './handlers/account.ts'
 import { deviceHandlers } from './handlers/devices.ts'
+import { linkHandlers } from './handlers/links.ts'
 import { personHandlers } from './handlers/person.ts'
 import { projectHandlers } from './handlers/projects.ts'
 import { signInHandlers } from './handlers/sign-in.ts'
@@ -33,6 +37,7 @@ import { createSessions } from './sessions.ts'
 export interface ConsoleParts {
   readonly store: SqlStore
   readonly clock: Clock
+  readonly changes: Changes
   readonly log: Log
   readonly accounts: Accounts
   readonly people: People
@@ -40,6 +45,7 @@ export interface ConsoleParts {
   readonly nodes: Nodes
   readonly developerTokens: DeveloperTokens
   readonly oneTime: OneTime
+  readonly links: Links
   readonly signIns: SignIns
   readonly deviceRequests: DeviceRequests
   readonly revocations: Revocations
@@ -64,11 +70,12 @@ const tries = {
 export function addConsole(app: FastifyInstance, parts: ConsoleParts): { stop(): void } {
   const { store, clock, oneTime, nodes, places } = parts
   const site = () => new URL(parts.consoleUrl())
-  const sessions = createSessions(store, clock)
+  const sessions = createSessions(store, clock, parts.changes)
   const shared = {
     ...parts,
     sessions,
-    passkeys: createPasskeys(store, clock, oneTime, site),
+    enter: createEnter({ ...parts, sessions }),
+    passkeys: createPasskeys(store, clock, oneTime, parts.links, site),
     passwords: createPasswords(),
     recoveryCodes: createRecoveryCodes(store, clock),
     identityUrl: parts.issuer,
@@ -78,13 +85,14 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { stop():
   }
   const handlers = {
     ...signInHandlers(shared),
+    ...linkHandlers(shared),
     ...personHandlers(shared),
     ...accountHandlers(shared),
     ...projectHandlers(shared),
     ...tokenHandlers(shared),
     ...deviceHandlers(shared),
   }
-  const events = createEvents({ nodes, places, clock })
+  const events = createEvents({ nodes, places, clock, changes: parts.changes })
   addConsoleApi(app, { ...parts, handlers, sessions, events, site })
   addPages(app, parts.pages, site)
   return { stop: () => events.stop() }

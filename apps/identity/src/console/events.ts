@@ -4,14 +4,16 @@ import type { Clock } from '@selvedge/service-kit/clock'
 import { type EventStream, openEventStream } from '@selvedge/service-kit/http-app'
 import { safely } from '@selvedge/service-kit/safely'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Changes } from '../changes/changes.ts'
 import type { Nodes } from '../registry/nodes.ts'
+import type { Viewer } from './context.ts'
 import { describeDevice } from './handlers/devices.ts'
 import type { Places } from './places.ts'
 
 export interface Events {
   /** @param isStillAllowed asked now and then: a session that ends takes its stream with it */
   open(
-    accountId: string,
+    viewer: Pick<Viewer, 'membership' | 'person'>,
     request: FastifyRequest,
     reply: FastifyReply,
     isStillAllowed: () => Promise<boolean>,
@@ -31,13 +33,21 @@ export function createEvents({
   nodes,
   places,
   clock,
+  changes,
 }: {
   nodes: Nodes
   places: Places
   clock: Clock
+  changes: Pick<Changes, 'onChange'>
 }): Events {
   const streams = new Map<string, Set<EventStream>>()
+  /** Whom each stream is for, and how it is checked whether it may go on. */
+  const viewings = new Set<{ readonly personId: string; readonly check: () => void }>()
 
+  // Somebody was removed, or signed out: at once, whichever replica did it. "" if it is not known who.
+  changes.onChange('person', (changed) => {
+    for (const { personId, check } of viewings) if (changed === '' || changed === personId) check()
+  })
   nodes.onChange((node) => {
     // A device that was removed from an account is told to all: they look again, and see what is theirs.
     const accounts = node.accountId === '' ? [node.removedAccount] : [node.accountId]
@@ -49,7 +59,7 @@ export function createEvents({
   })
 
   return {
-    open(accountId, request, reply, isStillAllowed) {
+    open({ membership: { accountId }, person: { personId } }, request, reply, isStillAllowed) {
       const own = streams.get(accountId) ?? new Set()
       streams.set(accountId, own)
       // The end takes it out of the set at once, whether or not its reader reads.
@@ -58,16 +68,24 @@ export function createEvents({
       let news = new Map<string, AccountFix>()
       const timers: NodeJS.Timeout[] = []
       const unwatch = places.watch(accountId, (fix: AccountFix) => news.set(fix.nodeId, fix))
+      let opened: EventStream | undefined
+      const end = () => opened?.end()
+      const checkOnce = async () => {
+        if (!(await isStillAllowed())) end()
+      }
+      // What cannot be checked is not allowed: the page connects again, and is asked to sign in if it must.
+      const check = safely('consoleEvents.check', checkOnce, end)
+      const viewing = { personId, check }
       const stream = openEventStream(request, reply, () => {
         for (const each of timers) clearInterval(each)
         unwatch()
+        viewings.delete(viewing)
         own.delete(stream)
         if (own.size === 0 && streams.get(accountId) === own) streams.delete(accountId)
       })
+      opened = stream
       own.add(stream)
-      const check = async () => {
-        if (!(await isStillAllowed())) stream.end()
-      }
+      viewings.add(viewing)
       const sendNews = () => {
         if (news.size === 0) return
         const all = [...news.values()]
@@ -75,9 +93,7 @@ export function createEvents({
         for (let at = 0; at < all.length; at += fixesOfEvent)
           stream.send({ fixes: all.slice(at, at + fixesOfEvent) })
       }
-      const end = () => stream.end()
-      // What cannot be checked is not allowed: the page connects again, and is asked to sign in if it must.
-      timers.push(setInterval(safely('consoleEvents.check', check, end), lookInterval).unref())
+      timers.push(setInterval(check, lookInterval).unref())
       timers.push(setInterval(safely('consoleEvents.send', sendNews, end), tellInterval).unref())
     },
     stop() {

@@ -2,6 +2,7 @@
 import { RpcError } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
+import type { Links } from '../registry/links.ts'
 import type { OneTime } from '../registry/one-time.ts'
 import type { Person } from '../registry/people.ts'
 
@@ -16,7 +17,7 @@ export interface Passkeys {
   /** @returns the person @throws RpcError `credentials_invalid` */
   finishSignIn(challenge: string, response: unknown): Promise<string>
   beginRegistration(person: Person): Promise<Challenge>
-  /** @throws RpcError `credentials_invalid`, `already_exists` */
+  /** @throws RpcError `credentials_invalid`, `already_exists`, `limit_exceeded` */
   finishRegistration(person: Person, challenge: string, response: unknown, name: string): Promise<void>
   list(
     personId: string,
@@ -25,18 +26,38 @@ export interface Passkeys {
   remove(person: Person, credentialId: string): Promise<void>
 }
 
+/** Passkeys of one person. */
+const maxPasskeys = 20
 /** Seconds in which a challenge must be answered. */
 const patience = 300
 
 const load = () => import('./webauthn.lazy.ts')
 
 /** @param site where the console is: passkeys are bound to its host name */
-export function createPasskeys(store: SqlStore, clock: Clock, oneTime: OneTime, site: () => URL): Passkeys {
+export function createPasskeys(
+  store: SqlStore,
+  clock: Clock,
+  oneTime: OneTime,
+  links: Pick<Links, 'endFor'>,
+  site: () => URL,
+): Passkeys {
   const refused = (cause?: unknown) =>
     new RpcError('credentials_invalid', 'the passkey was not accepted', {
       cause,
       hint: 'Try again. If it was removed here, remove it from the device as well and sign in in another way.',
     })
+
+  async function list(personId: string) {
+    const rows = await store.run(
+      sql`SELECT * FROM passkeys WHERE person_id = ${personId} ORDER BY created_at`,
+    )
+    return rows.map((row) => ({
+      credentialId: row.credential_id as string,
+      name: row.name as string,
+      createdAt: isoTime(row.created_at as number),
+      lastUsedAt: row.last_used_at === null ? null : isoTime(row.last_used_at as number),
+    }))
+  }
 
   return {
     async beginSignIn() {
@@ -110,23 +131,21 @@ export function createPasskeys(store: SqlStore, clock: Clock, oneTime: OneTime, 
       if (!result.verified) throw refused()
       const { credential } = result.registrationInfo
       const key = Buffer.from(credential.publicKey).toString('base64url')
-      const rows = await store.run(
-        sql`INSERT INTO passkeys VALUES (${credential.id}, ${personId}, ${name}, ${key}, ${credential.counter},
-          ${(credential.transports ?? []).join(' ')}, ${clock.now()}, NULL) ON CONFLICT DO NOTHING RETURNING credential_id`,
-      )
-      if (!rows[0]) throw new RpcError('already_exists', 'this passkey is registered already')
+      const [rows] = await store.transaction([
+        sql`INSERT INTO passkeys SELECT CAST(${credential.id} AS TEXT), CAST(${personId} AS TEXT), CAST(${name} AS TEXT),
+            CAST(${key} AS TEXT), CAST(${credential.counter} AS BIGINT), CAST(${(credential.transports ?? []).join(' ')} AS TEXT),
+            CAST(${clock.now()} AS BIGINT), NULL
+          WHERE (SELECT COUNT(*) FROM passkeys WHERE person_id = ${personId}) < ${maxPasskeys}
+          ON CONFLICT DO NOTHING RETURNING credential_id`,
+        ...links.endFor(personId),
+      ])
+      if (!rows![0] && (await list(personId)).length >= maxPasskeys)
+        throw new RpcError('limit_exceeded', `you have ${maxPasskeys} passkeys already`, {
+          hint: 'Remove one that you do not use any more.',
+        })
+      if (!rows![0]) throw new RpcError('already_exists', 'this passkey is registered already')
     },
-    async list(personId) {
-      const rows = await store.run(
-        sql`SELECT * FROM passkeys WHERE person_id = ${personId} ORDER BY created_at`,
-      )
-      return rows.map((row) => ({
-        credentialId: row.credential_id as string,
-        name: row.name as string,
-        createdAt: isoTime(row.created_at as number),
-        lastUsedAt: row.last_used_at === null ? null : isoTime(row.last_used_at as number),
-      }))
-    },
+    list,
     async remove({ personId, password }, credentialId) {
       const rows = await store.run(sql`SELECT credential_id FROM passkeys WHERE person_id = ${personId}`)
       if (!rows.some((row) => row.credential_id === credentialId))

@@ -2,6 +2,7 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
+import type { Changes } from '../changes/changes.ts'
 
 export interface Session {
   readonly sessionId: string
@@ -21,8 +22,8 @@ interface NewSession {
 }
 
 export interface Sessions {
-  /** @returns the secret for the cookie */
-  create(session: NewSession): Promise<string>
+  /** @returns the secret for the cookie; undefined if the person is not a member of the account */
+  create(session: NewSession): Promise<string | undefined>
   find(secret: string): Promise<Session | undefined>
   list(personId: string): Promise<
     (Omit<Session, 'authTime'> & {
@@ -35,9 +36,8 @@ export interface Sessions {
   >
   /** @returns whether there was such a session of the person */
   end(personId: string, sessionId: string): Promise<boolean>
-  /** Ends every session of a person but one. */
-  endOthers(personId: string, keep: string): Promise<void>
-  switchTo(sessionId: string, accountId: string): Promise<void>
+  /** @returns whether the person is a member of the account */
+  switchTo(sessionId: string, accountId: string): Promise<boolean>
 }
 
 /** Milliseconds: longest life, life without being used, and by how much "last seen" may be behind. */
@@ -46,16 +46,18 @@ export const sessionTimes = { life: 7 * 86_400_000, idle: 86_400_000, step: 60_0
 /** Seconds for which the browser keeps the cookie. */
 export const cookieLife = sessionTimes.life / 1000
 
-export function createSessions(store: SqlStore, clock: Clock): Sessions {
+export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Changes, 'commit'>): Sessions {
   return {
     async create({ personId, accountId, method, address, userAgent }) {
       const secret = randomBytes(32).toString('base64url')
       const now = clock.now()
-      await store.run(
-        sql`INSERT INTO sessions VALUES (${randomUUID()}, ${hashOf(secret)}, ${personId}, ${accountId}, ${now}, ${method}, ${now},
-          ${now}, ${now + sessionTimes.life}, ${address}, ${userAgent.slice(0, 200)})`,
+      const rows = await store.run(
+        sql`INSERT INTO sessions SELECT CAST(${randomUUID()} AS TEXT), CAST(${hashOf(secret)} AS TEXT), person_id, account_id,
+            CAST(${now} AS BIGINT), CAST(${method} AS TEXT), CAST(${now} AS BIGINT), CAST(${now} AS BIGINT),
+            CAST(${now + sessionTimes.life} AS BIGINT), CAST(${address} AS TEXT), CAST(${userAgent.slice(0, 200)} AS TEXT)
+          FROM members WHERE person_id = ${personId} AND account_id = ${accountId} RETURNING session_id`,
       )
-      return secret
+      return rows.length === 1 ? secret : undefined
     },
     async find(secret) {
       const now = clock.now()
@@ -83,16 +85,21 @@ export function createSessions(store: SqlStore, clock: Clock): Sessions {
       }))
     },
     async end(personId, sessionId) {
-      const rows = await store.run(
-        sql`DELETE FROM sessions WHERE session_id = ${sessionId} AND person_id = ${personId} RETURNING session_id`,
+      const [rows] = await changes.commit(
+        [
+          sql`DELETE FROM sessions WHERE session_id = ${sessionId} AND person_id = ${personId} RETURNING session_id`,
+        ],
+        [['person', personId]],
       )
-      return rows.length === 1
-    },
-    async endOthers(personId, keep) {
-      await store.run(sql`DELETE FROM sessions WHERE person_id = ${personId} AND session_id <> ${keep}`)
+      return rows!.length === 1
     },
     async switchTo(sessionId, accountId) {
-      await store.run(sql`UPDATE sessions SET account_id = ${accountId} WHERE session_id = ${sessionId}`)
+      const rows = await store.run(
+        sql`UPDATE sessions SET account_id = ${accountId} WHERE session_id = ${sessionId} AND EXISTS
+          (SELECT 1 FROM members WHERE members.person_id = sessions.person_id AND members.account_id = ${accountId})
+          RETURNING session_id`,
+      )
+      return rows.length === 1
     },
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { RpcError } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
-import type { People } from './people.ts'
+import { bindSetup } from './links.ts'
 
 export interface Account {
   readonly accountId: string
@@ -11,8 +11,13 @@ export interface Account {
 }
 
 export interface Accounts {
-  /** Makes an account, and its person the owner. @throws RpcError `already_exists` */
-  create(email: string): Promise<Account>
+  /**
+   * Makes an account with a new person, who is its owner.
+   *
+   * @param options.isKnownPerson the owner may be whoever signs in with this address already
+   * @throws RpcError `already_exists`, or `conflict` if somebody has the address and may not be the owner
+   */
+  create(email: string, options?: { readonly isKnownPerson?: boolean }): Promise<Account>
   /** @throws RpcError `not_found` */
   byEmail(email: string): Promise<Account>
   /** @throws RpcError `not_found` */
@@ -20,18 +25,29 @@ export interface Accounts {
   list(): Promise<Account[]>
 }
 
-export function createAccounts(store: SqlStore, clock: Clock, people: People): Accounts {
+export function createAccounts(store: SqlStore, clock: Clock): Accounts {
   return {
-    async create(email) {
-      const { personId } = await people.ensure(email)
-      const accountId = randomUUID()
-      const rows = await store.run(
-        sql`INSERT INTO accounts VALUES (${accountId}, ${email}, ${clock.now()}) ON CONFLICT (email) DO NOTHING RETURNING *`,
-      )
-      if (!rows[0])
+    async create(email, { isKnownPerson = false } = {}) {
+      const [personId, accountId, now] = [randomUUID(), randomUUID(), clock.now()]
+      // Whoever set up a sign-in with this address may not be whom the operator means.
+      const [rows] = await store.transaction([
+        sql`INSERT INTO accounts SELECT CAST(${accountId} AS TEXT), CAST(${email} AS TEXT), CAST(${now} AS BIGINT)
+          WHERE ${isKnownPerson ? 1 : 0} = 1 OR NOT EXISTS (SELECT 1 FROM people WHERE email = ${email})
+          ON CONFLICT (email) DO NOTHING RETURNING *`,
+        sql`INSERT INTO people SELECT CAST(${personId} AS TEXT), email, '', CAST(${now} AS BIGINT) FROM accounts
+          WHERE account_id = ${accountId} ON CONFLICT (email) DO NOTHING`,
+        sql`INSERT INTO members SELECT accounts.account_id, people.person_id, 'owner', CAST(${now} AS BIGINT) FROM accounts
+          JOIN people ON people.email = accounts.email WHERE accounts.account_id = ${accountId}
+          AND (${isKnownPerson ? 1 : 0} = 1 OR people.person_id = ${personId})`,
+        bindSetup(email),
+      ])
+      if (rows![0]) return toAccount(rows![0])
+      const [known] = await store.run(sql`SELECT 1 AS found FROM accounts WHERE email = ${email}`)
+      if (known)
         throw new RpcError('already_exists', `there is an account with the e-mail address ${email} already`)
-      await people.join(accountId, personId, 'owner')
-      return toAccount(rows[0])
+      throw new RpcError('conflict', `somebody signs in with the e-mail address ${email} already`, {
+        hint: 'An e-mail address is no proof of who that is. If you asked the person and it is the right one, repeat the command with --known-person.',
+      })
     },
     async byEmail(email) {
       const rows = await store.run(sql`SELECT * FROM accounts WHERE email = ${email}`)

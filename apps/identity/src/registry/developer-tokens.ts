@@ -30,7 +30,12 @@ export interface DeveloperSubject {
 }
 
 export interface DeveloperTokens {
-  /** Signs a developer ID token. It is not kept, only that it was made. */
+  /**
+   * Signs a developer ID token. It is not stored, only that it was made.
+   *
+   * @param subject.personId "" if the operator makes it for the account
+   * @throws RpcError `limit_exceeded`, or `conflict` if the person left the account or the project is turned off
+   */
   issue(
     subject: DeveloperSubject,
     clientId: string,
@@ -56,6 +61,9 @@ export interface DeveloperTokens {
   find(jti: string): Promise<DeveloperToken | undefined>
 }
 
+/** Milliseconds for which a token that expired is still shown. */
+export const endedTokenLife = 30 * 86_400_000
+
 /** Milliseconds: between two writes of what was used, and by which "last used" of one token may be behind. */
 const useTimes = { write: 2000, step: 60_000 }
 
@@ -68,10 +76,12 @@ export interface DeveloperTokensOptions {
   /** Number of the newest change that is known. */
   readonly epoch: () => number
   readonly revocations: Revocations
+  /** Tokens of one account that have not expired. */
+  readonly maxTokens: number
 }
 
 export function createDeveloperTokens(options: DeveloperTokensOptions): DeveloperTokens {
-  const { store, clock, log, keys, issuer, revocations } = options
+  const { store, clock, log, keys, issuer, revocations, maxTokens } = options
   const noted = new RecentMap<string, number>(100_000)
   const unwritten = new Map<string, number>()
 
@@ -111,15 +121,43 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
     return rows[0] && toToken(rows[0])
   }
 
+  async function whyNot(accountId: string): Promise<RpcError> {
+    const all = await list(accountId)
+    if (all.filter(({ expiresAt }) => expiresAt > isoTime(clock.now())).length < maxTokens)
+      return new RpcError(
+        'conflict',
+        'you are no longer a member of the account, or the project is turned off',
+      )
+    return new RpcError('limit_exceeded', `the account has ${maxTokens} developer ID tokens already`, {
+      hint: 'They count until they expire: use one token for a whole fleet, or ask the operator to raise limits.developerTokens.',
+    })
+  }
+
+  async function list(accountId?: string): Promise<DeveloperToken[]> {
+    const rows = await store.run(
+      accountId === undefined
+        ? sql`SELECT * FROM developer_tokens ORDER BY issued_at`
+        : sql`SELECT * FROM developer_tokens WHERE account_id = ${accountId} ORDER BY issued_at DESC`,
+    )
+    return rows.map(toToken)
+  }
+
   return {
     find,
+    list,
     async issue(subject, clientId, lifetime) {
       const claims = claimsFor(subject, clientId, lifetime, options.epoch())
       const { jti, iat, exp } = claims
-      await store.run(
-        sql`INSERT INTO developer_tokens VALUES (${jti}, ${subject.accountId}, ${clientId}, ${iat * 1000}, ${exp * 1000}, NULL,
-          ${subject.personId}, NULL)`,
+      const { accountId, personId } = subject
+      const rows = await store.run(
+        sql`INSERT INTO developer_tokens SELECT CAST(${jti} AS TEXT), CAST(${accountId} AS TEXT), CAST(${clientId} AS TEXT),
+            CAST(${iat * 1000} AS BIGINT), CAST(${exp * 1000} AS BIGINT), NULL, CAST(${personId} AS TEXT), NULL
+          WHERE (${personId} = '' OR EXISTS (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId}))
+            AND EXISTS (SELECT 1 FROM projects WHERE client_id = ${clientId} AND active = 1)
+            AND (SELECT COUNT(*) FROM developer_tokens WHERE account_id = ${accountId} AND expires_at > ${iat * 1000}) < ${maxTokens}
+          RETURNING jti`,
       )
+      if (!rows[0]) throw await whyNot(accountId)
       return { idToken: keys.sign(developerIdProfile.typ, claims), jti, expiresAt: isoTime(exp * 1000) }
     },
     issueFor: (subject, clientId, { lifetime, sid, epoch, scope }) =>
@@ -137,14 +175,6 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
         throw new RpcError('not_found', `there is no developer ID token with the jti ${jti}`)
       const { isNews } = await revocations.revokeTree(sql`SELECT CAST(${jti} AS TEXT) AS id`)
       return { jti, revokedAt: (await find(jti))!.revokedAt!, isNews }
-    },
-    async list(accountId) {
-      const rows = await store.run(
-        accountId === undefined
-          ? sql`SELECT * FROM developer_tokens ORDER BY issued_at`
-          : sql`SELECT * FROM developer_tokens WHERE account_id = ${accountId} ORDER BY issued_at DESC`,
-      )
-      return rows.map(toToken)
     },
   }
 }

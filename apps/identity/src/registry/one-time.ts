@@ -1,19 +1,15 @@
-/** Secrets that are good once: links to set up or join an account, challenges of passkeys. Only their hashes are kept. */
+/** Secrets that can be used once: challenges of passkeys. Only their hashes are stored. */
 import { hash, randomBytes } from 'node:crypto'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 
-export type Purpose = 'setup' | 'reset' | 'invitation' | 'passkey-sign-in' | 'passkey-registration'
+type Purpose = 'passkey-sign-in' | 'passkey-registration'
 
 export interface OneTime {
   /** @param life seconds @returns the secret: 32 random bytes in base64url */
   create(purpose: Purpose, payload: object, life: number): Promise<string>
-  /** What a secret is for, without using it up; undefined where it is unknown, used or ended. */
-  look(secret: string): Promise<{ purpose: Purpose; payload: Record<string, string> } | undefined>
   /** Uses a secret up. One caller gets its payload, whoever else tries. */
   use(purpose: Purpose, secret: string): Promise<Record<string, string> | undefined>
-  /** Takes back every secret of a purpose. */
-  forget(purpose: Purpose): Promise<void>
 }
 
 export function createOneTime(store: SqlStore, clock: Clock): OneTime {
@@ -26,23 +22,12 @@ export function createOneTime(store: SqlStore, clock: Clock): OneTime {
       )
       return secret
     },
-    async look(secret) {
-      const rows = await store.run(
-        sql`SELECT purpose, payload FROM one_time WHERE hash = ${hashOf(secret)} AND expires_at > ${clock.now()}`,
-      )
-      return (
-        rows[0] && { purpose: rows[0].purpose as Purpose, payload: JSON.parse(rows[0].payload as string) }
-      )
-    },
     async use(purpose, secret) {
       const rows = await store.run(
         sql`DELETE FROM one_time WHERE hash = ${hashOf(secret)} AND purpose = ${purpose} AND expires_at > ${clock.now()}
           RETURNING payload`,
       )
       return rows[0] && JSON.parse(rows[0].payload as string)
-    },
-    async forget(purpose) {
-      await store.run(sql`DELETE FROM one_time WHERE purpose = ${purpose}`)
     },
   }
 }

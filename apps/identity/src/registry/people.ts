@@ -1,8 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { RpcError } from '@selvedge/protocol'
-import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import { isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
+import type { Changes } from '../changes/changes.ts'
 import type { Revocations } from '../revocation/revocations.ts'
+import { anyCredential, endLinksFor } from './links.ts'
 
 export type Role = 'owner' | 'member'
 
@@ -30,20 +31,18 @@ export interface Membership {
 export interface People {
   byId(personId: string): Promise<Person | undefined>
   byEmail(email: string): Promise<Person | undefined>
-  /** The person of an address, made where there is none. */
-  ensure(email: string): Promise<Person>
-  setPassword(personId: string, password: string): Promise<void>
+  /** Sets the password, and ends all links that were to let this person in, and every session but one. @param session to keep */
+  setPassword(personId: string, password: string, session: string): Promise<void>
   /** Whether anybody can sign in at all; where not, the installation waits for its owner. */
   anyCredential(): Promise<boolean>
   /** Accounts of a person, the oldest membership first. */
   memberships(personId: string): Promise<Membership[]>
   members(accountId: string): Promise<Member[]>
-  join(accountId: string, personId: string, role: Role): Promise<void>
   /** @throws RpcError `not_found`, or `conflict` for the last owner */
   setRole(accountId: string, personId: string, role: Role): Promise<void>
   /**
    * Removes a member with everything that came from the membership, in one transaction: sessions, developer ID tokens, sign-ins
-   * and approvals of terminals.
+   * and approvals of terminals. Who is in no account then is forgotten altogether.
    *
    * @throws RpcError `not_found`, or `conflict` for the last owner
    */
@@ -52,16 +51,10 @@ export interface People {
 
 export function createPeople(
   store: SqlStore,
-  clock: Clock,
+  changes: Pick<Changes, 'commit'>,
   revocations: Pick<Revocations, 'revokeTree'>,
 ): People {
   const one = async (statement: Statement) => (await store.run(statement)).map(toPerson)[0]
-
-  /** A change of one member that must leave an owner. */
-  async function changeMember(change: Statement, accountId: string, personId: string): Promise<void> {
-    const rows = await store.run(change)
-    if (rows.length === 0) await explainUnchanged(accountId, personId)
-  }
 
   async function explainUnchanged(accountId: string, personId: string): Promise<never> {
     const found = await store.run(
@@ -76,19 +69,18 @@ export function createPeople(
   return {
     byId: (personId) => one(sql`SELECT * FROM people WHERE person_id = ${personId}`),
     byEmail: (email) => one(sql`SELECT * FROM people WHERE email = ${email}`),
-    async ensure(email) {
-      await store.run(
-        sql`INSERT INTO people VALUES (${randomUUID()}, ${email}, '', ${clock.now()}) ON CONFLICT (email) DO NOTHING`,
+    async setPassword(personId, password, session) {
+      await changes.commit(
+        [
+          sql`UPDATE people SET password = ${password} WHERE person_id = ${personId}`,
+          sql`DELETE FROM sessions WHERE person_id = ${personId} AND session_id <> ${session}`,
+          ...endLinksFor(personId),
+        ],
+        [['person', personId]],
       )
-      return (await one(sql`SELECT * FROM people WHERE email = ${email}`))!
-    },
-    async setPassword(personId, password) {
-      await store.run(sql`UPDATE people SET password = ${password} WHERE person_id = ${personId}`)
     },
     async anyCredential() {
-      const rows = await store.run(
-        sql`SELECT 1 AS found WHERE EXISTS (SELECT 1 FROM passkeys) OR EXISTS (SELECT 1 FROM people WHERE password <> '')`,
-      )
+      const rows = await store.run({ sql: `SELECT 1 AS found WHERE ${anyCredential}`, values: [] })
       return rows.length > 0
     },
     async memberships(personId) {
@@ -116,20 +108,18 @@ export function createPeople(
         joinedAt: isoTime(row.joined_at as number),
       }))
     },
-    async join(accountId, personId, role) {
-      await store.run(
-        sql`INSERT INTO members VALUES (${accountId}, ${personId}, ${role}, ${clock.now()}) ON CONFLICT DO NOTHING`,
-      )
-    },
-    setRole: (accountId, personId, role) =>
-      changeMember(
+    async setRole(accountId, personId, role) {
+      const [, rows] = await store.transaction([
+        lockAccount(accountId),
         sql`UPDATE members SET role = ${role} WHERE account_id = ${accountId} AND person_id = ${personId}
           AND (${role} = 'owner' OR EXISTS (SELECT 1 FROM members AS others
             WHERE others.account_id = members.account_id AND others.role = 'owner' AND others.person_id <> members.person_id))
           RETURNING person_id`,
-        accountId,
-        personId,
-      ),
+        sql`DELETE FROM links WHERE account_id = ${accountId} AND made_by = ${personId} AND NOT EXISTS
+          (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role = 'owner')`,
+      ])
+      if (rows!.length === 0) await explainUnchanged(accountId, personId)
+    },
     async remove(accountId, personId) {
       // Each statement asks whether the membership is gone: the last owner keeps everything, and a repetition completes.
       const isGone = sql`NOT EXISTS (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId})`
@@ -142,23 +132,41 @@ export function createPeople(
         from('SELECT sid AS id FROM device_requests'),
       ]
       const statements = [
+        lockAccount(accountId),
         sql`DELETE FROM members WHERE account_id = ${accountId} AND person_id = ${personId}
           AND (role <> 'owner' OR EXISTS (SELECT 1 FROM members AS others
             WHERE others.account_id = members.account_id AND others.role = 'owner' AND others.person_id <> members.person_id))
           RETURNING person_id`,
         from('DELETE FROM sessions'),
+        sql`DELETE FROM links WHERE account_id = ${accountId} AND made_by = ${personId} AND NOT EXISTS
+          (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId})`,
+        ...forgetPerson(personId),
       ]
       const { rows } = await revocations.revokeTree(
         {
           sql: roots.map((each) => each.sql).join(' UNION '),
           values: roots.flatMap((each) => each.values),
         },
-        { statements, noted: [] },
+        { statements, noted: [['person', personId]] },
       )
-      if (rows[0]!.length === 0) await explainUnchanged(accountId, personId)
+      if (rows[1]!.length === 0) await explainUnchanged(accountId, personId)
     },
   }
 }
+
+/**
+ * Changes of the members of one account take turns: without the lock, PostgreSQL would let two owners demote each other, since
+ * each transaction still sees the other one as an owner.
+ */
+const lockAccount = (accountId: string): Statement =>
+  sql`UPDATE accounts SET created_at = created_at WHERE account_id = ${accountId}`
+
+/** Nothing stays of a person who is in no account. */
+const forgetPerson = (personId: string): readonly Statement[] =>
+  ['passkeys', 'recovery_codes', 'sessions', 'people'].map((table) => ({
+    sql: `DELETE FROM ${table} WHERE person_id = ? AND NOT EXISTS (SELECT 1 FROM members WHERE person_id = ?)`,
+    values: [personId, personId],
+  }))
 
 const toPerson = (row: Row): Person => ({
   personId: row.person_id as string,

@@ -30,6 +30,7 @@ type Changeable = Pick<
 >
 
 export interface Projects {
+  /** @throws RpcError `limit_exceeded` */
   create(
     project: Pick<Project, 'name' | 'accountId' | 'scopes' | 'resources'> & Partial<Changeable>,
   ): Promise<Project>
@@ -53,7 +54,13 @@ const cliProject: Project = {
   dpop: 'optional',
 }
 
-export function createProjects(store: SqlStore, clock: Clock, changes: Changes): Projects {
+/** @param maxProjects of one account */
+export function createProjects(
+  store: SqlStore,
+  clock: Clock,
+  changes: Changes,
+  maxProjects: number,
+): Projects {
   const cache = changes.cache<Project>({ topic: 'project', limit: 10_000, read })
 
   async function read(clientId: string): Promise<Project | undefined> {
@@ -75,10 +82,15 @@ export function createProjects(store: SqlStore, clock: Clock, changes: Changes):
       dpop = 'optional',
     }) {
       const rows = await store.run(
-        sql`INSERT INTO projects VALUES (${randomUUID()}, ${name}, ${accountId}, ${scopes.join(' ')},
-          ${JSON.stringify(resources)}, 1, ${clock.now()}, ${accessLifetime}, ${developerLifetime}, ${dpop}) RETURNING *`,
+        sql`INSERT INTO projects SELECT CAST(${randomUUID()} AS TEXT), CAST(${name} AS TEXT), CAST(${accountId} AS TEXT),
+            CAST(${scopes.join(' ')} AS TEXT), CAST(${JSON.stringify(resources)} AS TEXT), 1, CAST(${clock.now()} AS BIGINT),
+            CAST(${accessLifetime} AS BIGINT), CAST(${developerLifetime} AS BIGINT), CAST(${dpop} AS TEXT)
+          WHERE (SELECT COUNT(*) FROM projects WHERE account_id = ${accountId}) < ${maxProjects} RETURNING *`,
       )
-      return toProject(rows[0]!)
+      if (rows[0]) return toProject(rows[0])
+      throw new RpcError('limit_exceeded', `the account has ${maxProjects} projects already`, {
+        hint: 'Delete projects that nobody needs any more, or ask the operator to raise limits.projects.',
+      })
     },
     async list(accountId) {
       const rows = await store.run(

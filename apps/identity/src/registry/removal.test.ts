@@ -20,8 +20,9 @@ import { noFolding } from '../revocation/folding.ts'
 import { openRevocations } from '../revocation/revocations.ts'
 import { migrations } from '../schema.ts'
 import { createAccounts } from './accounts.ts'
+import { type Accepted, createLinks } from './links.ts'
 import { createNodes, type Node } from './nodes.ts'
-import { createPeople } from './people.ts'
+import { createPeople, type Role } from './people.ts'
 import { createProjects } from './projects.ts'
 
 let server: PostgresServer | undefined
@@ -65,15 +66,16 @@ describe.each(Object.keys(urls))('a removal on %s', (kind) => {
     })
     stop = changes.stop
     const revocations = await openRevocations(own, clock, changes, 3600, noFolding)
-    const people = createPeople(own, clock, revocations)
-    const accounts = createAccounts(own, clock, people)
+    const people = createPeople(own, changes, revocations)
+    const accounts = createAccounts(own, clock)
     const seal = createSeal([Buffer.alloc(32, 9)])
     return {
       changes,
       revocations,
       people,
       accounts,
-      projects: createProjects(own, clock, changes),
+      links: createLinks(own, clock, 10),
+      projects: createProjects(own, clock, changes, 10),
       nodes: createNodes({ store: own, clock, changes, seal, revocations, forgetAfterMs: 1 }),
       deviceRequests: createDeviceRequests(own, clock, 10, changes.epoch),
       signIns: createSignIns({
@@ -98,11 +100,18 @@ describe.each(Object.keys(urls))('a removal on %s', (kind) => {
 
   const isRevoked = (jti: string) => parts.revocations.reasonFor({ jti, iat: 0 }) !== undefined
 
+  async function join(accountId: string, email: string, role: Role): Promise<Accepted> {
+    const secret = await parts.links.create(
+      { purpose: 'invitation', accountId, role, email: '', madeBy: '' },
+      60,
+    )
+    return (await parts.links.accept(secret, email, ''))!
+  }
+
   /** An owner, and a member with a developer ID token, a sign-in of a terminal, and one of a node that came from it. */
   async function makeMember() {
     const { accountId } = await parts.accounts.create('ada@example.com')
-    const { personId } = await parts.people.ensure('bob@example.com')
-    await parts.people.join(accountId, personId, 'member')
+    const { personId } = await join(accountId, 'bob@example.com', 'member')
     const { clientId } = await parts.projects.create({ name: 'p', accountId, scopes: [], resources: [] })
     const later = clock.now() + 86_400_000
     await store.run(

@@ -51,15 +51,34 @@ const node = z.object({
   lastSeenAt: isoTime,
   blockedAt: isoTime.nullable(),
 })
+const link = z.object({
+  linkId: z.string(),
+  purpose: z.enum(['setup', 'invitation', 'reset']),
+  /** Account that an invitation is for; else "". */
+  accountId: z.string(),
+  /** Address of the person that it lets in; null if the person gives one. */
+  email: z.string().nullable(),
+  madeBy: z.string(),
+  createdAt: isoTime,
+  expiresAt: isoTime,
+})
 const signingKey = z.object({ kid: z.string(), state: z.enum(['next', 'active', 'retired']), since: isoTime })
 
 export const adminMethods = {
   'account.create': method({
     name: 'account.create',
     summary: 'Makes an account.',
-    params: [email],
+    params: [
+      email,
+      param(
+        'knownPerson',
+        z.boolean().nullable().optional(),
+        'true, false or null',
+        'Whether the owner may be whoever signs in with this address already. Ask the person first: an address is no proof.',
+      ),
+    ],
     result: z.object({ accountId: z.string() }),
-    reasons: ['already_exists'],
+    reasons: ['already_exists', 'conflict'],
     access: { caller: 'operator' },
   }),
   'account.list': method({
@@ -76,6 +95,22 @@ export const adminMethods = {
       'Makes a link with which a person signs in once, to make a new passkey or password; good for a day.',
     params: [email],
     result: z.object({ link: z.string(), expiresAt: isoTime }),
+    reasons: ['not_found', 'limit_exceeded'],
+    access: { caller: 'operator' },
+  }),
+  'link.list': method({
+    name: 'link.list',
+    summary: 'Every link that lets somebody in and can still be used.',
+    params: [],
+    result: z.array(link),
+    reasons: [],
+    access: { caller: 'operator' },
+  }),
+  'link.revoke': method({
+    name: 'link.revoke',
+    summary: 'Revokes a link before it is used.',
+    params: [param('linkId', z.string().min(1).max(64), 'the ID of a link', 'ID of the link.')],
+    result: z.object({ linkId: z.string() }),
     reasons: ['not_found'],
     access: { caller: 'operator' },
   }),
@@ -107,7 +142,7 @@ export const adminMethods = {
       ),
     ],
     result: z.object({ clientId: z.string() }),
-    reasons: ['not_found', 'conflict'],
+    reasons: ['not_found', 'conflict', 'limit_exceeded'],
     access: { caller: 'operator' },
   }),
   'project.list': method({
@@ -140,7 +175,7 @@ export const adminMethods = {
       ),
     ],
     result: z.object({ idToken: z.string(), jti: z.string(), expiresAt: isoTime }),
-    reasons: ['not_found', 'conflict'],
+    reasons: ['not_found', 'conflict', 'limit_exceeded'],
     access: { caller: 'operator' },
   }),
   'token.developer.list': method({

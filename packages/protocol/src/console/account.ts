@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { method, param } from '../methods/method.ts'
 import { isoTime } from '../methods/values.ts'
-import { any, done, id, recentOwner } from './params.ts'
+import { any, done, id, owner, recentOwner } from './params.ts'
 import * as records from './records.ts'
 
 export const accountMethods = {
@@ -16,11 +16,28 @@ export const accountMethods = {
   }),
   'member.invite': method({
     name: 'member.invite',
-    summary: 'Makes a link with which one person joins the account; good for seven days.',
+    summary:
+      'Makes a link with which one person joins the account. It expires after seven days, and ends when its maker stops being an owner.',
     params: [param('role', records.role, 'owner or member', 'Role that the person gets.')],
     result: z.object({ link: z.string(), expiresAt: isoTime }),
-    reasons: [],
+    reasons: ['limit_exceeded'],
     access: recentOwner,
+  }),
+  'invitation.list': method({
+    name: 'invitation.list',
+    summary: 'Invitations to the account that can still be used.',
+    params: [],
+    result: z.array(records.invitation),
+    reasons: [],
+    access: owner,
+  }),
+  'invitation.revoke': method({
+    name: 'invitation.revoke',
+    summary: 'Revokes an invitation before it is used.',
+    params: [id('linkId', 'Invitation.')],
+    result: done,
+    reasons: ['not_found'],
+    access: owner,
   }),
   'member.set_role': method({
     name: 'member.set_role',

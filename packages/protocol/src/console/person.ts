@@ -127,7 +127,7 @@ export const personMethods = {
       'Uses a link up, and signs in whom it is for: the first owner, somebody invited, or somebody locked out.',
     params: [link, email],
     result: done,
-    reasons: ['credentials_invalid', 'conflict'],
+    reasons: ['credentials_invalid', 'conflict', 'limit_exceeded'],
     access: { caller: 'anyone' },
   }),
   'passkey.begin': method({
@@ -147,7 +147,7 @@ export const personMethods = {
       text('name', 60, 'Name of the passkey, for the person to know it again.'),
     ],
     result: done,
-    reasons: ['credentials_invalid', 'already_exists'],
+    reasons: ['credentials_invalid', 'already_exists', 'limit_exceeded'],
     access: recent,
   }),
   'passkey.list': method({

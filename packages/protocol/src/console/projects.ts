@@ -49,7 +49,7 @@ export const projectsMethods = {
     summary: 'Makes a project.',
     params: projectSettings,
     result: records.project,
-    reasons: [],
+    reasons: ['limit_exceeded'],
     access: any,
   }),
   'project.update': method({
@@ -89,7 +89,7 @@ export const projectsMethods = {
     summary: 'Makes a developer ID token for a project. It is shown once.',
     params: [clientId],
     result: z.object({ idToken: z.string(), jti: z.string(), expiresAt: isoTime }),
-    reasons: ['not_found', 'conflict'],
+    reasons: ['not_found', 'conflict', 'limit_exceeded'],
     access: recent,
   }),
   'token.revoke': method({

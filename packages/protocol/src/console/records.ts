@@ -42,6 +42,16 @@ export const passkey = z.object({
 
 export const member = z.object({ personId: z.string(), email: z.string(), role, joinedAt: isoTime })
 
+/** A link with which one person may join the account. */
+export const invitation = z.object({
+  linkId: z.string(),
+  role,
+  /** E-mail address of the owner who made it. */
+  madeBy: z.string(),
+  createdAt: isoTime,
+  expiresAt: isoTime,
+})
+
 export const dpopPolicy = z.enum(['off', 'optional', 'required'])
 
 export const project = z.object({

@@ -5,11 +5,19 @@ export const adminAccountCreate = command({
   summary: 'Make an account.',
   options: [
     { flags: '--email <address>', description: 'e-mail address of the account', required: true },
+    {
+      flags: '--known-person',
+      description: 'the owner may be whoever signs in with this address already: ask the person first',
+    },
     { flags: '--if-none', description: 'only where there is no account yet; otherwise show the first one' },
   ],
   run: async ({ admin }, { options }) => {
     const [first] = options.ifNone ? await admin['account.list']() : []
-    return first ? { accountId: first.accountId } : admin['account.create']({ email: String(options.email) })
+    if (first) return { accountId: first.accountId }
+    return admin['account.create']({
+      email: String(options.email),
+      knownPerson: options.knownPerson === true,
+    })
   },
 })
 
@@ -19,6 +27,19 @@ export const adminAccountLink = command({
   options: [{ flags: '--email <address>', description: 'e-mail address of the person', required: true }],
   run: async ({ admin }, { options }) => admin['account.link']({ email: String(options.email) }),
   human: ({ link, expiresAt }) => `${link}\nGood once, until ${expiresAt}.`,
+})
+
+export const adminLinkList = command({
+  path: ['admin', 'link', 'list'],
+  summary: 'List the links that let somebody in and can still be used.',
+  run: async ({ admin }) => admin['link.list'](),
+})
+
+export const adminLinkRevoke = command({
+  path: ['admin', 'link', 'revoke'],
+  summary: 'Revoke a link before it is used.',
+  args: [{ name: '<linkId>', description: 'ID of the link' }],
+  run: async ({ admin }, { args }) => admin['link.revoke']({ linkId: String(args[0]) }),
 })
 
 export const adminAccountRevoke = command({

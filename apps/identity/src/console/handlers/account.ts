@@ -1,22 +1,13 @@
-import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Audit } from '../../audit/audit.ts'
-import type { OneTime } from '../../registry/one-time.ts'
 import type { People } from '../../registry/people.ts'
 import type { Revocations } from '../../revocation/revocations.ts'
 import { auditOf, type ConsoleHandlers, done, type Viewer } from '../context.ts'
 
 export interface AccountParts {
-  readonly clock: Clock
   readonly people: People
-  readonly oneTime: OneTime
   readonly revocations: Revocations
   readonly audit: Audit
-  /** Where people find the console. */
-  readonly consoleUrl: () => string
 }
-
-/** Seconds for which an invitation is good. */
-const invitationLife = 7 * 86_400
 
 /** The account and its people. */
 export function accountHandlers(parts: AccountParts) {
@@ -25,19 +16,6 @@ export function accountHandlers(parts: AccountParts) {
 
   return {
     'member.list': (_, viewer) => people.members(accountOf(viewer)),
-    'member.invite': async ({ role }, viewer, context) => {
-      const secret = await parts.oneTime.create(
-        'invitation',
-        { accountId: accountOf(viewer), role },
-        invitationLife,
-      )
-      await audit.record(auditOf(viewer, context, 'member.invite', '', { detail: role }))
-      return {
-        // After the #: it is never sent, so it is in no log and no Referer.
-        link: `${parts.consoleUrl()}/join#${secret}`,
-        expiresAt: isoTime(parts.clock.now() + invitationLife * 1000),
-      }
-    },
     'member.set_role': async ({ personId, role }, viewer, context) => {
       await people.setRole(accountOf(viewer), personId, role)
       await audit.record(auditOf(viewer, context, 'member.set_role', personId, { detail: role }))

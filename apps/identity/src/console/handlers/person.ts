@@ -65,11 +65,9 @@ export function personHandlers(parts: PersonParts) {
       await audit.record(auditOf(viewer, context, 'session.revoke', sessionId))
       return done
     },
-    'session.switch': async ({ accountId }, viewer) => {
-      const { session, memberships } = viewer
-      if (!memberships.some((each) => each.accountId === accountId))
-        throw new RpcError('not_found', 'you are no member of this account')
-      await sessions.switchTo(session.sessionId, accountId)
+    'session.switch': async ({ accountId }, { session }) => {
+      if (!(await sessions.switchTo(session.sessionId, accountId)))
+        throw new RpcError('not_found', 'you are not a member of this account')
       return done
     },
     'passkey.begin': (_, viewer) => passkeys.beginRegistration(viewer.person),
@@ -91,8 +89,7 @@ export function personHandlers(parts: PersonParts) {
         throw new RpcError('invalid_params', `the password is not accepted: ${problem}`, {
           hint: 'Choose another one.',
         })
-      await people.setPassword(person.personId, await passwords.hash(password))
-      await sessions.endOthers(person.personId, session.sessionId)
+      await people.setPassword(person.personId, await passwords.hash(password), session.sessionId)
       await audit.record(auditOf(viewer, context, 'password.set'))
       return done
     },
