@@ -116,6 +116,8 @@ function merge(
 function evaluate(value: unknown, before: Record<string, unknown>): unknown {
   if (value === '$jwk') return stranger.publicKey.export({ format: 'jwk' })
   if (value === '$null') return null
+  if (value === '$aud') return [before.aud].flat()[0]
+  if (Array.isArray(value)) return value.map((each) => evaluate(each, before))
   if (typeof value !== 'string' || !value.startsWith('$')) return value
   const time = /^\$now([+-]\d+)?$/.exec(value)
   if (time) return Math.floor(Date.now() / 1000) + Number(time[1] ?? 0)

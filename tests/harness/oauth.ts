@@ -1,8 +1,8 @@
 /** Requests to the identity service as a program without any library would send them. */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import type { PublicJwk } from '@selvedge/protocol/tokens'
+import { dpopType, type PublicJwk } from '@selvedge/protocol/tokens'
 import { systemClock } from '@selvedge/service-kit/clock'
-import { createProof, thumbprint } from '@selvedge/service-kit/tokens'
+import { createProof, signJws, thumbprint } from '@selvedge/service-kit/tokens'
 
 export interface OAuthAnswer {
   readonly status: number
@@ -22,7 +22,11 @@ export async function post(
 
 export interface ProofKey {
   readonly jkt: string
-  prove(request: { htm?: string; htu: string; nonce?: string | undefined; accessToken?: string }): string
+  /** @param claims changes of the claims, such as an end */
+  prove(
+    request: { htm?: string; htu: string; nonce?: string | undefined; accessToken?: string },
+    claims?: Readonly<Record<string, unknown>>,
+  ): string
 }
 
 export function createProofKey(): ProofKey {
@@ -32,8 +36,12 @@ export function createProofKey(): ProofKey {
   const jwk = pair.publicKey.export({ format: 'jwk' }) as unknown as PublicJwk
   return {
     jkt: thumbprint(jwk),
-    prove: ({ htm = 'POST', ...request }) =>
-      createProof({ key: pair.privateKey, jwk, clock: systemClock, htm, ...request }),
+    prove({ htm = 'POST', ...request }, claims) {
+      const proof = createProof({ key: pair.privateKey, jwk, clock: systemClock, htm, ...request })
+      if (!claims) return proof
+      const own = JSON.parse(Buffer.from(proof.split('.')[1]!, 'base64url').toString())
+      return signJws({ typ: dpopType, jwk }, { ...own, ...claims }, pair.privateKey)
+    },
   }
 }
 

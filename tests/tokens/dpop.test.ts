@@ -78,10 +78,11 @@ describe('a proof at the token endpoint', () => {
   it.each([
     ['for another endpoint', { htu: 'http://127.0.0.1:1/token' }],
     ['for another method', { htm: 'GET' }],
-  ])('%s is refused', async (_, change) => {
+    ['that has expired by its own word', {}, { exp: 1 }],
+  ])('%s is refused', async (_, change, ended: Record<string, number> = {}) => {
     const url = `${services.stack.identity.url}/token`
     const nonce = (await post(url, {}, { DPoP: key.prove({ htu: url }) })).headers.get('dpop-nonce')!
-    const proof = key.prove({ htu: url, nonce, ...change })
+    const proof = key.prove({ htu: url, nonce, ...change }, ended)
     const { body } = await post(
       url,
       { grant_type: 'refresh_token', client_id: developer.clientId, refresh_token: 'x' },
@@ -138,6 +139,12 @@ describe('the local API', () => {
     expect(reasonOf(await call(getImages(token), { DPoP: proof }))).toBe('invalid_dpop_proof')
   })
 
+  it('refuses a proof that has expired by its own word', async () => {
+    const ended = { exp: Math.floor(Date.now() / 1000) - 1 }
+    const proof = key.prove({ htu: rpcUrl(), accessToken: token, nonce: await nonceOf() }, ended)
+    expect(reasonOf(await call(getImages(token), { DPoP: proof }))).toBe('invalid_dpop_proof')
+  })
+
   it('asks no proof for a bearer token', async () => {
     expect(reasonOf(await call(getImages(services.token), {}))).toBe('accepted')
   })
@@ -160,6 +167,23 @@ describe('the REST API and the services', () => {
     const proof = key.prove({ htm: 'GET', htu, accessToken: token, nonce })
     expect((await ask({ ...authorization, DPoP: proof })).status).toBe(200)
     expect((await ask({ ...authorization, DPoP: proof })).status).toBe(401)
+    const prove = (claims?: object) =>
+      key.prove({ htm: 'GET', htu, accessToken: token, nonce }, { ...claims })
+    const asBearer = await ask({ Authorization: `Bearer ${token}`, DPoP: prove() })
+    expect(asBearer).toMatchObject({ status: 401, text: expect.stringContaining('Authorization: DPoP') })
+    expect((await ask({ ...authorization, DPoP: prove({ exp: 1 }) })).status).toBe(401)
+    expect((await ask({ ...authorization, DPoP: prove() })).status).toBe(200)
+  })
+
+  it.each([
+    ['REST', '/mcm/v1/images'],
+    ['a service', ''],
+  ])('%s refuses a token that is bound to no key under the scheme DPoP', async (name, given) => {
+    const path = name === 'REST' ? given : await deployed()
+    const ask = (scheme: string) =>
+      services.call(path, { token: null, headers: { Authorization: `${scheme} ${services.token}` } })
+    expect((await ask('DPoP')).status).toBe(401)
+    expect((await ask('Bearer')).status).toBe(200)
   })
 
   async function deployed(): Promise<string> {
@@ -180,6 +204,9 @@ it('user info of a bound token needs a proof', async () => {
   const nonce = first.headers.get('dpop-nonce')!
   const proof = key.prove({ htm: 'GET', htu: url, accessToken: token, nonce })
   expect((await ask({ Authorization: `DPoP ${token}`, DPoP: proof })).status).toBe(200)
+  const another = key.prove({ htm: 'GET', htu: url, accessToken: token, nonce })
+  expect((await ask({ Authorization: `Bearer ${token}`, DPoP: another })).status).toBe(401)
+  expect((await ask({ Authorization: `DPoP ${services.token}`, DPoP: another })).status).toBe(401)
 })
 
 describe('a backend', () => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
+import { readAuthorization } from '@selvedge/protocol/tokens'
 import { addressOf, limitKeyOf } from '@selvedge/service-kit/http'
 import { createSessionCookie } from '../../../apps/identity/src/console/cookie.ts'
-import { readToken } from '../../../apps/runtime/src/gateway/read-token.ts'
 import { expectThat, type Target } from '../engine/target.ts'
 
 const seed = (...lines: string[]) => Buffer.from(lines.join('\n'), 'latin1')
@@ -12,7 +12,7 @@ export const callers: Target = {
   covers: [
     'packages/service-kit/src/http/address.ts',
     'apps/identity/src/console/cookie.ts',
-    'apps/runtime/src/gateway/read-token.ts',
+    'packages/protocol/src/tokens/authorization.ts',
   ],
   seeds: () => [
     seed('10.0.0.1, 192.0.2.7', 'a=1; selvedge_session=secret; b=2', 'Bearer abc.def.ghi'),
@@ -32,7 +32,7 @@ export const callers: Target = {
         } as unknown as IncomingMessage
         const key = limitKeyOf(addressOf(request, ['127.0.0.1']))
         const secret = cookie.read(cookies)
-        const token = readToken(authorization)
+        const token = readAuthorization(authorization)?.token
         expectThat(key !== '', 'a caller has no key')
         expectThat(token === undefined || !token.includes(' '), 'a token has a space')
         return `${key.includes(':')} ${secret !== undefined} ${token !== undefined}`

@@ -1,5 +1,5 @@
-import { dpopType, type NodeStatement } from '@selvedge/protocol/tokens'
-import { createDpopVerifier, DpopError, signEs256, thumbprint } from '@selvedge/service-kit/tokens'
+import { DpopError, dpopType, type NodeStatement } from '@selvedge/protocol/tokens'
+import { createDpopVerifier, signEs256, thumbprint } from '@selvedge/service-kit/tokens'
 import { mutateJson } from '../engine/mutate-json.ts'
 import { expectThat, outcomeOf, type Target } from '../engine/target.ts'
 import { clock, keyOf, now } from './keys.ts'
@@ -22,6 +22,7 @@ export const dpop: Target = {
   covers: [
     'packages/service-kit/src/tokens/dpop.ts',
     'packages/protocol/src/tokens/dpop.ts',
+    'packages/protocol/src/tokens/checks/proof.ts',
     'packages/protocol/src/tokens/jwk.ts',
   ],
   seeds: () => [

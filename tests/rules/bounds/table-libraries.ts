@@ -86,9 +86,6 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/store/write-once.ts': {
     'files of writeOnce': own('one file, for a key or a secret'),
   },
-  'packages/service-kit/src/tokens/dpop.ts': {
-    'createDpopVerifier.used': lasting('`used.size < maxProofs`', '`used.delete`'),
-  },
   'packages/service-kit/src/tokens/key-cache.ts': {
     'createKeyCache.known': lasting(
       '`RecentMap<string, { key: KeyObject; jkt: string }>(limit)`',
@@ -109,9 +106,6 @@ export const serviceKit: Bounds = {
 }
 
 export const libraries: Bounds = {
-  'packages/client/src/backend/proof.ts': {
-    'createProofChecker.used': lasting('`used.size < remembered`', '`used.delete`'),
-  },
   'packages/client/src/backend/verifier.ts': {
     'createAccessTokenVerifier.verified': lasting('`verified.size >= remembered`', '`verified.delete`'),
   },
@@ -149,6 +143,10 @@ export const libraries: Bounds = {
       '`verifier.ts: RecentMap<string, JsonObject>(100)`, of `maxTokenLength` characters at most',
       'newer ones',
     ),
+  },
+  'packages/protocol/src/tokens/used-proofs.ts': {
+    'UsedProofs.#ends': lasting('`this.#ends.size >= max`', '`this.#ends.delete`, when a proof has ended'),
+    'UsedProofs.#perKey': lasting('one for each key of `#ends`', '`this.#perKey.delete`'),
   },
 }
 

@@ -86,6 +86,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       iss: issuer(),
       sub: node.accountId,
       aud: audience,
+      azp: nodeId,
       node_id: nodeId,
       node_name: node.name,
       iat: now,

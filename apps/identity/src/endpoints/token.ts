@@ -1,7 +1,8 @@
 import { identityPaths, OAuthError } from '@selvedge/protocol'
 import { TokenError } from '@selvedge/protocol/tokens'
 import type { HotPath } from '@selvedge/service-kit/http-app'
-import { DpopError, type DpopVerifier } from '@selvedge/service-kit/tokens'
+import { proofAsOAuth } from '@selvedge/service-kit/http-app'
+import type { DpopVerifier } from '@selvedge/service-kit/tokens'
 import type { Changes } from '../changes/changes.ts'
 import { parseForm, required } from '../grants/form.ts'
 import type { Caller, Grant } from '../grants/grant.ts'
@@ -75,11 +76,5 @@ export function refuseSecret(authorization: string | undefined): void {
 }
 
 /** The key of a proof for a request to one of our forms. @throws OAuthError */
-export function verifyProof(dpop: DpopVerifier, proof: string, htu: string): string {
-  try {
-    return dpop.verify(proof, { htm: 'POST', htu }).jkt
-  } catch (cause) {
-    if (cause instanceof DpopError) throw new OAuthError(cause.code, cause.message, { cause })
-    throw cause
-  }
-}
+export const verifyProof = (dpop: DpopVerifier, proof: string, htu: string): string =>
+  proofAsOAuth(() => dpop.verify(proof, { htm: 'POST', htu }).jkt)

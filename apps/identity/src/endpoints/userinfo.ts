@@ -1,5 +1,5 @@
 import { identityPaths, OAuthError } from '@selvedge/protocol'
-import { describeKind, hasScope } from '@selvedge/protocol/tokens'
+import { describeKind, hasScope, readAuthorization, schemeProblem } from '@selvedge/protocol/tokens'
 import { requireProof } from '@selvedge/service-kit/http-app'
 import type { DpopVerifier, TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -27,26 +27,23 @@ function describeRefused(text: string): string {
 export function addUserInfoEndpoint(app: FastifyInstance, parts: UserInfoParts): void {
   async function answer(request: FastifyRequest, reply: FastifyReply): Promise<object> {
     reply.header('WWW-Authenticate', 'Bearer')
-    const [, scheme = '', text = ''] =
-      /^(Bearer|DPoP) +(\S+)$/i.exec(request.headers.authorization ?? '') ?? []
-    if (text === '')
+    const shown = readAuthorization(request.headers.authorization)
+    if (!shown)
       throw new OAuthError('invalid_token', 'send the access token as "Authorization: Bearer <token>"')
+    const { scheme, token: text } = shown
     const token = await readIssuedToken(text, parts.verifier, parts.signIns, parts.issuer())
     if (token?.kind !== 'access') throw new OAuthError('invalid_token', describeRefused(text))
     const claims = token.claims as typeof token.claims & { scope: string; cnf?: { jkt: string } }
     const reason = await reasonAgainst(token, parts)
     if (reason !== undefined)
       throw new OAuthError('invalid_token', `the access token is not valid any more: ${reason}`)
-    if (claims.cnf) {
-      const proof =
-        scheme.toLowerCase() === 'dpop' &&
-        requireProof({ dpop: parts.dpop, url: parts.issuer() }, request, reply, text)
-      if (!proof || proof.jkt !== claims.cnf.jkt)
-        throw new OAuthError(
-          'invalid_token',
-          'the access token is bound to a key: send it as "DPoP", with a proof of that key',
-        )
-    }
+    const problem = schemeProblem(scheme, claims)
+    if (problem !== undefined) throw new OAuthError('invalid_token', problem)
+    if (
+      claims.cnf &&
+      requireProof({ dpop: parts.dpop, url: parts.issuer() }, request, reply, text).jkt !== claims.cnf.jkt
+    )
+      throw new OAuthError('invalid_token', 'the proof is by another key than the token is bound to')
     if (!hasScope(claims.scope, 'openid'))
       throw new OAuthError('invalid_token', 'the access token lacks the scope "openid"')
     reply.removeHeader('WWW-Authenticate')

@@ -1,9 +1,8 @@
 import { RpcError, readSettings, type TokenAccess } from '@selvedge/protocol'
-import { TokenError } from '@selvedge/protocol/tokens'
+import { type ShownToken, schemeProblem, TokenError } from '@selvedge/protocol/tokens'
 import type { Route } from '../containers/views.ts'
 import type { Authorize } from '../tokens/authorize.ts'
 import type { ProvenRequest } from '../tokens/proof.ts'
-import { readToken } from './read-token.ts'
 import type { ServiceIdentity } from './service-identity.ts'
 
 /** Who calls, as the service is told. */
@@ -23,11 +22,7 @@ export interface Caller {
  * @returns undefined where the service is open to everybody
  * @throws RpcError
  */
-export type Admit = (
-  route: Route,
-  authorization: string | undefined,
-  request: ProvenRequest,
-) => Caller | undefined | Promise<Caller>
+export type Admit = (route: Route, request: ProvenRequest) => Caller | undefined | Promise<Caller>
 
 /** What a request to a service needs, unless its settings open it. */
 const callService: TokenAccess = { caller: 'token', token: 'associated' }
@@ -43,14 +38,21 @@ export function createAdmit(authorize: Authorize, identity: ServiceIdentity): Ad
     return access
   }
 
+  async function checkService({ scheme, token }: ShownToken, id: string): Promise<Caller> {
+    const problem = schemeProblem(scheme, {})
+    if (problem !== undefined) throw new RpcError('invalid_dpop_proof', problem)
+    return fromService(await verified(() => identity.verify(token, id)))
+  }
+
   async function check(
     { container, id }: Route,
-    token: string,
+    shown: ShownToken,
     ownProjectOnly: boolean,
     request: ProvenRequest,
   ): Promise<Caller> {
+    const { token } = shown
     const caller = identity.isOwn(token)
-      ? fromService(await verified(() => identity.verify(token, id)))
+      ? await checkService(shown, id)
       : fromToken(await authorize(token, callService, request, `the service ${id}`))
     if (caller.account !== container.accountId)
       throw new RpcError('wrong_account', `the service ${id} is of another account than the token`)
@@ -65,16 +67,16 @@ export function createAdmit(authorize: Authorize, identity: ServiceIdentity): Ad
     return caller
   }
 
-  return (route, authorization, request) => {
+  return (route, request) => {
     const access = settingOf(route.container)
     if (access === 'public') return undefined
-    const token = readToken(authorization)
-    if (token === undefined) {
+    const { shown } = request
+    if (!shown) {
       throw new RpcError('token_missing', `the service ${route.id} needs an access token`, {
         hint: 'Send "Authorization: Bearer <access token of this node>".',
       })
     }
-    return check(route, token, access === 'client', request)
+    return check(route, shown, access === 'client', request)
   }
 }
 

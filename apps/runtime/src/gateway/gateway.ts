@@ -8,8 +8,8 @@ import type { Route } from '../containers/views.ts'
 import type { Admit, Caller } from './admit.ts'
 import { requestHeaders } from './headers.ts'
 import { type RequestPath, readPath } from './path.ts'
+import { provenRequest } from './proven-request.ts'
 import { createProxy, type Passage } from './proxy.ts'
-import { provenRequest } from './read-token.ts'
 import { refusalOf, sendError, sendRefusal } from './refusal.ts'
 import type { Match, Routes } from './routes.ts'
 import { passUpgrade } from './upgrade.ts'
@@ -101,7 +101,7 @@ export function createGateway({ routes, admit, now, nonce, onInternalError }: Ga
         if (running instanceof Promise) running.then((late) => begin(late, caller)).catch(fail)
         else begin(running, caller)
       }
-      const caller = admit(route, request.headers.authorization, provenRequest(request))
+      const caller = admit(route, provenRequest(request))
       if (caller instanceof Promise) caller.then(start).catch(fail)
       else start(caller)
     } catch (cause) {

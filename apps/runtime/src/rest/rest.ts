@@ -4,7 +4,7 @@ import { type Method, RpcError, type TokenAccess } from '@selvedge/protocol'
 import type { AccessClaims } from '@selvedge/protocol/tokens'
 import { sendJson } from '@selvedge/service-kit/http'
 import { safely } from '@selvedge/service-kit/safely'
-import { provenRequest, readToken } from '../gateway/read-token.ts'
+import { provenRequest } from '../gateway/proven-request.ts'
 import { sendError, sendRefusal } from '../gateway/refusal.ts'
 import type { Authorize } from '../tokens/authorize.ts'
 
@@ -70,12 +70,11 @@ export function createRest(parts: RestParts, all: readonly Routes[]): Rest {
 
   async function run({ access, handle, path, key }: (typeof patterns)[number], call: Call): Promise<void> {
     const { request, response, pathname, query } = call
-    const token = readToken(request.headers.authorization)
-    if (token === undefined)
-      throw new RpcError('token_missing', 'send "Authorization: Bearer <access token>"')
     // One object for the whole request: a proof of the key counts for it, and is valid once.
     const proven = provenRequest(request)
-    const authorizeAgain = () => parts.authorize(token, access, proven, key)
+    const { shown } = proven
+    if (!shown) throw new RpcError('token_missing', 'send "Authorization: Bearer <access token>"')
+    const authorizeAgain = () => parts.authorize(shown.token, access, proven, key)
     const owner = await authorizeAgain()
     const id = decodeId(path.exec(pathname)![1] ?? '')
     const result = await handle({ owner, id, query, request, response, authorizeAgain })

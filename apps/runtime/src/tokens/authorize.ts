@@ -4,6 +4,7 @@ import {
   accessProfile,
   edgeAudience,
   hasScope,
+  schemeProblem,
   TokenError,
 } from '@selvedge/protocol/tokens'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
@@ -56,6 +57,8 @@ export function createAuthorize(parts: AuthorizeParts): Authorize {
     const revoked = revocations.reasonFor(claims)
     if (revoked !== undefined)
       throw new RpcError('token_revoked', `the token is not good any more: ${revoked}`)
+    const problem = schemeProblem(request.shown?.scheme, claims)
+    if (problem !== undefined) throw new RpcError('invalid_dpop_proof', problem)
     if (claims.cnf) checkProof(token, claims.cnf.jkt, request)
     if (access.scope !== undefined && !hasScope(claims.scope, access.scope)) {
       throw new RpcError(

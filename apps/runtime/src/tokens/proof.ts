@@ -1,8 +1,11 @@
 import { RpcError } from '@selvedge/protocol'
-import { DpopError, type DpopVerifier } from '@selvedge/service-kit/tokens'
+import { DpopError, type ShownToken } from '@selvedge/protocol/tokens'
+import type { DpopVerifier } from '@selvedge/service-kit/tokens'
 
 /** As much of a request as a proof is about (RFC 9449 § 4.2). */
 export interface ProvenRequest {
+  /** The token of the Authorization header, if it stands there; absent: it is a parameter of a call. */
+  readonly shown?: ShownToken | undefined
   /** The DPoP header as it came. */
   readonly dpop: string | undefined
   /** The Host header, which the guard has let through. */

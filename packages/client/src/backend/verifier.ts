@@ -2,27 +2,42 @@ import {
   type AccessClaims,
   accessProfile,
   checkClaims,
+  DpopError,
   edgeAudience,
   hasScope,
   type Jws,
   leeway,
   openToken,
+  readAuthorization,
+  schemeProblem,
   TokenError,
   type TokenProblem,
 } from '@selvedge/protocol/tokens'
 import { createIssuerKeys } from './issuer-keys.ts'
 import { createProofChecker, type ProvenRequest } from './proof.ts'
 
+/** HTTP statuses of refusals; of all others: 401. */
+const statuses: Readonly<Record<string, number>> = {
+  insufficient_scope: 403,
+  identity_unavailable: 503,
+  busy: 503,
+}
+
 /** Why a request is refused, ready for its answer (RFC 6750 § 3). */
 export class AccessTokenError extends Error {
   override readonly name = 'AccessTokenError'
-  readonly reason: TokenProblem | 'insufficient_scope' | 'identity_unavailable' | 'invalid_dpop_proof'
+  readonly reason:
+    | TokenProblem
+    | 'insufficient_scope'
+    | 'identity_unavailable'
+    | 'invalid_dpop_proof'
+    | 'busy'
   /** 401, 403 or 503. */
   readonly status: number
   constructor(reason: AccessTokenError['reason'], message: string, options?: { cause?: unknown }) {
     super(message, options)
     this.reason = reason
-    this.status = reason === 'insufficient_scope' ? 403 : reason === 'identity_unavailable' ? 503 : 401
+    this.status = statuses[reason] ?? 401
   }
   /** Value of the WWW-Authenticate header; undefined where the fault is not the caller's. */
   get wwwAuthenticate(): string | undefined {
@@ -44,6 +59,8 @@ export interface AccessTokenVerifierOptions {
   readonly fetch?: typeof globalThis.fetch
   /** Unix milliseconds. */
   readonly now?: () => number
+  /** Milliseconds since any moment. */
+  readonly monotonic?: () => number
 }
 
 export interface AccessTokenVerifier {
@@ -67,7 +84,7 @@ const remembered = 1000
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): AccessTokenVerifier {
   const { issuer, audience = edgeAudience, scope = '', now = Date.now, fetch = globalThis.fetch } = options
   const keys = createIssuerKeys({ issuer, fetch, now })
-  const proofs = createProofChecker(now)
+  const proofs = createProofChecker(now, options.monotonic ?? (() => performance.now()))
   const verified = new Map<string, AccessClaims>()
   const needed = scope.split(' ').filter(Boolean)
 
@@ -100,18 +117,24 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
   return {
     async verify(given = '', request) {
       try {
-        const token = given.replace(/^(?:bearer|dpop) +/i, '')
+        const { scheme, token } = readAuthorization(given) ?? { scheme: undefined, token: given }
         const claims = await check(token)
-        const problem = claims.cnf && (await proofs.problemOf(token, claims.cnf.jkt, request))
+        const problem = schemeProblem(scheme, claims)
         if (problem !== undefined) throw new AccessTokenError('invalid_dpop_proof', problem)
+        if (claims.cnf) await proofs.check(token, claims.cnf.jkt, request)
         const missing = needed.filter((each) => !hasScope(claims.scope, each))
         if (missing.length > 0)
           throw new AccessTokenError('insufficient_scope', `the token lacks the scope ${missing.join(' ')}`)
         return claims
       } catch (cause) {
         if (cause instanceof TokenError) throw new AccessTokenError(cause.reason, cause.message, { cause })
+        if (cause instanceof DpopError) throw new AccessTokenError(reasonOf(cause), cause.message, { cause })
         throw cause
       }
     },
   }
 }
+
+/** A backend gives no nonces, so it asks for none. */
+const reasonOf = ({ code }: DpopError): 'busy' | 'invalid_dpop_proof' =>
+  code === 'busy' ? code : 'invalid_dpop_proof'

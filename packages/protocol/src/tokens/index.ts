@@ -1,7 +1,10 @@
 /** Tokens of the contract: their kinds, their claims, and every check that needs no key. */
+
+export * from './authorization.ts'
 export * from './base64url.ts'
 export { checkClaims } from './checks/claims.ts'
 export { checkAlgorithm, checkHeader } from './checks/header.ts'
+export * from './checks/proof.ts'
 export { leeway } from './checks/times.ts'
 export * from './dpop.ts'
 export * from './hmac-code.ts'
@@ -12,3 +15,4 @@ export { type OpenedToken, openToken } from './open-token.ts'
 export * from './profiles.ts'
 export * from './scopes.ts'
 export * from './time-token.ts'
+export * from './used-proofs.ts'

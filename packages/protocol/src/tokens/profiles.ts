@@ -35,6 +35,8 @@ export interface DeveloperIdClaims extends BaseClaims {
 
 /** A node's word of itself, by the cloud. `sub` is the associated account, or "". */
 export interface EdgeIdClaims extends BaseClaims {
+  /** The node; absent in tokens of older services. */
+  readonly azp?: string
   readonly node_id: string
   readonly node_name: string
   /** Thumbprint of the node's key (RFC 7800, RFC 9449 § 6.1). */

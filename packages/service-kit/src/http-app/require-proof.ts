@@ -1,7 +1,13 @@
 import { OAuthError } from '@selvedge/protocol'
-import { type EdgeIdClaims, edgeIdProfile, TokenError } from '@selvedge/protocol/tokens'
+import {
+  DpopError,
+  type EdgeIdClaims,
+  edgeIdProfile,
+  readAuthorization,
+  TokenError,
+} from '@selvedge/protocol/tokens'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { DpopError, type DpopVerifier, type VerifiedProof } from '../tokens/dpop.ts'
+import type { DpopVerifier, VerifiedProof } from '../tokens/dpop.ts'
 import type { TokenVerifier } from '../tokens/verifier.ts'
 
 /** Who sends a request, and how that is proved. */
@@ -33,17 +39,26 @@ export function requireProof(
       'the request has no DPoP header; sign a proof with the key of the node',
     )
   }
-  try {
-    const htu = url + request.url.split('?', 1)[0]
-    return dpop.verify(proof, {
+  return proofAsOAuth(() =>
+    dpop.verify(proof, {
       htm: request.method,
-      htu,
+      htu: url + request.url.split('?', 1)[0],
       ...(accessToken !== undefined && { accessToken }),
       ...(body !== undefined && { body }),
-    })
+    }),
+  )
+}
+
+/** A refused proof in OAuth's words (RFC 9449 §§ 5 and 7.1). */
+export function proofAsOAuth<T>(check: () => T): T {
+  try {
+    return check()
   } catch (cause) {
-    if (cause instanceof DpopError) throw new OAuthError(cause.code, cause.message, { cause })
-    throw cause
+    if (!(cause instanceof DpopError)) throw cause
+    const { code, message } = cause
+    if (code === 'busy')
+      throw new OAuthError('temporarily_unavailable', message, { cause, status: 503, retryAfter: 10 })
+    throw new OAuthError(code, message, { cause })
   }
 }
 
@@ -59,8 +74,8 @@ export async function requireNode(
   reply: FastifyReply,
   body?: string,
 ): Promise<EdgeIdClaims> {
-  const [, token = ''] = /^DPoP +(\S+)$/i.exec(request.headers.authorization ?? '') ?? []
-  if (token === '') {
+  const { scheme, token } = readAuthorization(request.headers.authorization) ?? {}
+  if (scheme !== 'DPoP' || token === undefined) {
     throw new OAuthError('invalid_token', 'send the edge ID token as "Authorization: DPoP <token>"')
   }
   const proof = requireProof(options, request, reply, token, body)

@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { publicJwk } from '@selvedge/protocol/tokens'
+import { DpopError, publicJwk } from '@selvedge/protocol/tokens'
 import * as dpop from 'jose'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createFakeClock, type FakeClock } from '../testing/index.ts'
-import { createDpopVerifier, createProof, DpopError, type DpopVerifier } from './dpop.ts'
+import { createDpopVerifier, createProof, type DpopVerifier } from './dpop.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
@@ -28,6 +28,9 @@ const prove = (more: object = {}) =>
   createProof({ key: privateKey, jwk, ...request, clock, nonce: verifier.nonce(), ...more })
 const check = (proof: string, more: object = {}) =>
   codeOf(() => verifier.verify(proof, { ...request, ...more }))
+
+/** A second before the clock's first. */
+const past = Math.floor(createFakeClock().now() / 1000) - 1
 
 /** A proof with its header or payload changed, signed again by the same key. */
 async function altered(header: object, payload: object): Promise<string> {
@@ -79,6 +82,20 @@ describe('a DPoP proof', () => {
     expect(check(prove(more))).toBe('invalid_dpop_proof')
   })
 
+  it('counts until its own end, and from its own beginning', async () => {
+    const now = Math.floor(clock.now() / 1000)
+    expect(check(await altered({}, { exp: now + 1, nbf: now }))).toBe('accepted')
+  })
+
+  it('stays used while its nonce is fresh, also if the clock jumps ahead and back', () => {
+    const proof = prove()
+    expect(check(proof)).toBe('accepted')
+    clock.advance(3_600_000)
+    expect(check(prove())).toBe('accepted')
+    clock.advance(-3_600_000)
+    expect(check(proof)).toBe('invalid_dpop_proof')
+  })
+
   it('goes with its token only', () => {
     expect(check(prove({ accessToken: 'a' }), { accessToken: 'a' })).toBe('accepted')
     expect(check(prove({ accessToken: 'a' }), { accessToken: 'b' })).toBe('invalid_dpop_proof')
@@ -104,6 +121,12 @@ describe('a DPoP proof', () => {
     ['without jti', {}, { jti: undefined }],
     ['with an endless jti', {}, { jti: 'x'.repeat(1000) }],
     ['without iat', {}, { iat: undefined }],
+    ['that has expired', {}, { exp: past }],
+    ['that expires now', {}, { exp: past + 1 }],
+    ['with an end that is no time', {}, { exp: 'never' }],
+    ['whose end is null', {}, { exp: null }],
+    ['that begins later', {}, { nbf: past + 100 }],
+    ['whose beginning is no time', {}, { nbf: 'x' }],
     ['with a statement of another shape', {}, { node: { name: 1 } }],
     ['with a statement that has more than it may', {}, { node: { name: 'a', hmac_key: jwk, admin: true } }],
   ])('%s is refused', async (_, header, payload) => {

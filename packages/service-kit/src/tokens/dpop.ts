@@ -1,14 +1,15 @@
 /** DPoP (RFC 9449): proofs that the sender of a request holds a key. Made by nodes, checked by the services. */
 import { createHmac, hash, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import {
+  checkProofClaims,
   type DpopClaims,
-  describeKind,
+  DpopError,
   dpopType,
   type NodeStatement,
   nodeStatement,
+  openProof,
   type PublicJwk,
-  parseJws,
-  publicJwk,
+  UsedProofs,
 } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '../clock/clock.ts'
 import { verifyEs256 } from './es256.ts'
@@ -56,20 +57,10 @@ export function createProof({
   return signJws({ typ: dpopType, jwk: { kty: jwk.kty, crv: jwk.crv, x: jwk.x, y: jwk.y } }, claims, key)
 }
 
-/** A refused proof. `nonce`: the caller is to repeat the request with a nonce of the server. */
-export class DpopError extends Error {
-  override readonly name = 'DpopError'
-  readonly code: 'use_dpop_nonce' | 'invalid_dpop_proof'
-  constructor(code: 'use_dpop_nonce' | 'invalid_dpop_proof', message: string) {
-    super(message)
-    this.code = code
-  }
-}
-
-/** Seconds for which a nonce of the server is good. */
+/** Seconds for which a nonce of the server is valid. */
 const nonceLife = 120
-/** Most proofs that are remembered against replay; beyond it the oldest are forgotten with their nonce's life nearly over. */
-const maxProofs = 200_000
+/** A nonce counts whole seconds, so its last one is not over before another second. */
+const proofLimits = { lifeMs: (nonceLife + 1) * 1000, max: 200_000, maxPerKey: 50_000 }
 
 export interface VerifiedProof {
   readonly jwk: PublicJwk
@@ -97,10 +88,15 @@ export interface DpopVerifier {
  * nothing has to be stored for it.
  *
  * @param secret shared by the replicas of a service
+ * @param monotonic milliseconds since any moment
  */
-export function createDpopVerifier(secret: Uint8Array, clock: Clock): DpopVerifier {
+export function createDpopVerifier(
+  secret: Uint8Array,
+  clock: Clock,
+  monotonic = () => performance.now(),
+): DpopVerifier {
   const findKey = createKeyCache(10_000)
-  const used = new Map<string, number>()
+  const used = new UsedProofs(proofLimits)
 
   const seal = (time: string) =>
     createHmac('sha256', secret).update(`dpop-nonce ${time}`).digest('base64url').slice(0, 22)
@@ -117,84 +113,35 @@ export function createDpopVerifier(secret: Uint8Array, clock: Clock): DpopVerifi
     return age >= 0 && age <= nonceLife
   }
 
-  function useUp(jti: string, jkt: string): void {
-    const now = seconds(clock)
-    for (const [key, end] of used) {
-      if (end >= now && used.size < maxProofs) break
-      used.delete(key)
-    }
-    const key = `${jkt} ${jti}`
-    if (used.has(key)) throw new DpopError('invalid_dpop_proof', 'the proof was used before')
-    used.set(key, now + nonceLife)
-  }
-
   return {
     nonce,
     verify(proof, { htm, htu, accessToken, body }) {
-      const { header, payload, signingInput, signature } = parseProof(proof)
-      const jwk = publicJwk.safeParse(header.jwk)
-      if (header.typ !== dpopType) throw new DpopError('invalid_dpop_proof', otherKind(proof))
-      if (header.alg !== 'ES256')
-        throw new DpopError('invalid_dpop_proof', 'the algorithm of the proof is not ES256')
-      if (Object.hasOwn(header, 'crit'))
-        throw new DpopError('invalid_dpop_proof', 'the proof has critical extensions')
-      if (!jwk.success || Object.hasOwn(header.jwk as object, 'd')) {
-        throw new DpopError('invalid_dpop_proof', 'the header "jwk" of the proof is not a public P-256 key')
-      }
-      const { key, jkt } = importKey(findKey, jwk.data)
-      if (!verifyEs256(key, signingInput, signature))
+      const { jwk, jws } = openProof(proof)
+      const { key, jkt } = importKey(findKey, jwk)
+      if (!verifyEs256(key, jws.signingInput, jws.signature))
         throw new DpopError('invalid_dpop_proof', 'the signature of the proof is not of its key')
-      const { jti, nonce: given, node, ath, bh } = payload
-      if (payload.htm !== htm || payload.htu !== htu) {
-        throw new DpopError(
-          'invalid_dpop_proof',
-          `the proof is for ${shown(payload.htm)} ${shown(payload.htu)}; the request is ${htm} ${htu}`,
-        )
-      }
-      if (typeof jti !== 'string' || jti === '' || jti.length > 256)
-        throw new DpopError('invalid_dpop_proof', 'claim "jti" of the proof is not a short string')
-      if (typeof payload.iat !== 'number')
-        throw new DpopError('invalid_dpop_proof', 'claim "iat" of the proof is not a number')
+      const ath = accessToken === undefined ? undefined : hashOf(accessToken)
+      const { jti } = checkProofClaims(jws.payload, { htm, htu, ath, now: seconds(clock) })
+      const { nonce: given, node, bh } = jws.payload
       if (typeof given !== 'string' || !isFresh(given)) {
         throw new DpopError('use_dpop_nonce', 'repeat the request with the nonce of the DPoP-Nonce header')
       }
-      if (accessToken !== undefined && ath !== hashOf(accessToken)) {
-        throw new DpopError('invalid_dpop_proof', 'the proof is for another token')
-      }
       if (body !== undefined && bh !== hashOf(body))
         throw new DpopError('invalid_dpop_proof', 'the proof is for another body')
-      const statement = node === undefined ? undefined : nodeStatement.safeParse(node)
-      if (statement && !statement.success) {
-        const issue = statement.error.issues[0]
-        throw new DpopError(
-          'invalid_dpop_proof',
-          `claim "node.${issue?.path.join('.')}" of the proof: ${issue?.message}`,
-        )
-      }
-      useUp(jti, jkt)
-      return { jwk: jwk.data, jkt, node: statement?.data }
+      const statement = readStatement(node)
+      used.use(jkt, jti, monotonic())
+      return { jwk, jkt, node: statement }
     },
   }
 }
 
-/** A claim in a message: JSON, since an object may not become a text in any other way. */
-const shown = (claim: unknown): string =>
-  typeof claim === 'string' ? claim.slice(0, 300) : (JSON.stringify(claim) ?? 'nothing').slice(0, 300)
-
-function parseProof(proof: string) {
-  try {
-    return parseJws(proof)
-  } catch (cause) {
-    const named = describeKind(proof) !== undefined
-    const message = (cause as Error).message.replaceAll('token', 'proof')
-    throw new DpopError('invalid_dpop_proof', named ? otherKind(proof) : message)
-  }
-}
-
-function otherKind(proof: string): string {
-  const found = describeKind(proof)
-  if (found === undefined) return `the type of the proof is not ${dpopType}`
-  return `this is ${found}; the DPoP header needs a DPoP proof`
+function readStatement(node: unknown): NodeStatement | undefined {
+  if (node === undefined) return undefined
+  const { success, data, error } = nodeStatement.safeParse(node)
+  if (success) return data
+  const issue = error.issues[0]
+  const where = `claim "node.${issue?.path.join('.')}" of the proof`
+  throw new DpopError('invalid_dpop_proof', `${where}: ${issue?.message}`)
 }
 
 function importKey(findKey: ReturnType<typeof createKeyCache>, jwk: PublicJwk) {

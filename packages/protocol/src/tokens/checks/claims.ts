@@ -22,7 +22,7 @@ export function checkClaims<Claims extends BaseClaims>(
     throw new TokenError('token_malformed', `claim "jti" of the ${label} is not a non-empty string`)
   }
   checkTimes(payload, profile, now, acceptEnded)
-  checkAudience(payload.aud, audience, label)
+  checkAudience(payload, audience, label)
   const problem = profile.check(payload)
   if (problem) throw new TokenError('token_malformed', `${problem} in the ${label}`)
   return payload as unknown as Claims

@@ -1,12 +1,10 @@
 import type { IncomingMessage } from 'node:http'
+import { readAuthorization } from '@selvedge/protocol/tokens'
 import type { ProvenRequest } from '../tokens/proof.ts'
 
-/** The token of an Authorization header (RFC 6750 § 2.1, RFC 9449 § 7.1). */
-export const readToken = (authorization: string | undefined): string | undefined =>
-  /^(?:bearer|dpop) +([^ ]+) *$/i.exec(authorization ?? '')?.[1]
-
-/** What a proof of the request must be about. */
+/** The token of a request, and what a proof of its key must be about. */
 export const provenRequest = ({ headers, method = '', url = '' }: IncomingMessage): ProvenRequest => ({
+  shown: readAuthorization(headers.authorization),
   dpop: headers.dpop as string | undefined,
   host: headers.host ?? '',
   method,

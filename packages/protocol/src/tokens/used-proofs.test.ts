@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import type { DpopError } from './checks/proof.ts'
+import { UsedProofs } from './used-proofs.ts'
+
+const lifeMs = 1000
+let at = 0
+const open = (limits: { max: number; maxPerKey: number }) => {
+  at = 0
+  const proofs = new UsedProofs({ lifeMs, ...limits })
+  return (jkt: string, jti: string): string => {
+    try {
+      proofs.use(jkt, jti, at)
+      return 'accepted'
+    } catch (cause) {
+      return (cause as DpopError).code
+    }
+  }
+}
+
+describe('proofs that were used', () => {
+  it('are refused until they end, and only for their key', () => {
+    const use = open({ max: 10, maxPerKey: 10 })
+    expect(use('a', '1')).toBe('accepted')
+    at = lifeMs - 1
+    expect(use('a', '1')).toBe('invalid_dpop_proof')
+    expect(use('b', '1')).toBe('accepted')
+    at = lifeMs
+    expect(use('a', '1')).toBe('accepted')
+  })
+
+  it('are not forgotten while they are valid: when the memory is full, new ones are refused', () => {
+    const use = open({ max: 3, maxPerKey: 3 })
+    for (const jti of ['1', '2', '3']) expect(use('a', jti)).toBe('accepted')
+    for (const jti of ['4', '5']) expect(use(jti, jti)).toBe('busy')
+    for (const jti of ['1', '2', '3']) expect(use('a', jti)).toBe('invalid_dpop_proof')
+    at = lifeMs
+    expect(use('b', '4')).toBe('accepted')
+  })
+
+  it('of one key leave room for those of others', () => {
+    const use = open({ max: 10, maxPerKey: 2 })
+    for (const jti of ['1', '2']) expect(use('a', jti)).toBe('accepted')
+    expect(use('a', '3')).toBe('busy')
+    expect(use('b', '3')).toBe('accepted')
+    at = lifeMs
+    for (const jti of ['4', '5']) expect(use('a', jti)).toBe('accepted')
+    expect(use('a', '6')).toBe('busy')
+  })
+})
