@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { instanceFolder, processesOf } from '../harness/instances.ts'
 import { type Services, startServices } from '../harness/services.ts'
+import { opens } from '../harness/unread.ts'
 
 let services: Services
 beforeAll(async () => {
@@ -196,22 +197,26 @@ describe('the control line', () => {
     expect(after.megabytes - before.megabytes).toBeLessThan(60)
   })
 
-  it('has one question under way: a function that asks and never reads does not fill the runtime', async () => {
-    const { ask } = await attack(
-      'asking',
-      `${write}
+  it(
+    'has one question under way: a function that asks and never reads does not fill the runtime',
+    opens('apps/runtime/src/engines/function/control-line.ts'),
+    async () => {
+      const { ask } = await attack(
+        'asking',
+        `${write}
        const text = Buffer.from(JSON.stringify({ identify: context.info.serviceType, ask: 1 }))
        let asked = 0
        const flood = async () => { for (;;) { await write(0, text.length, text); asked++ } }
        await Promise.race([flood(), new Promise((resolve) => setTimeout(resolve, 3000))])
        return asked`,
-    )
-    const before = used()
-    // The host program itself goes on reading: what is bounded is what waits at any time.
-    expect(Number((await ask()).text)).toBeGreaterThan(100)
-    expect(used().megabytes - before.megabytes).toBeLessThan(100)
-    await expectAlive()
-  })
+      )
+      const before = used()
+      // The host program itself goes on reading: what is bounded is what waits at any time.
+      expect(Number((await ask()).text)).toBeGreaterThan(100)
+      expect(used().megabytes - before.megabytes).toBeLessThan(100)
+      await expectAlive()
+    },
+  )
 })
 
 describe('a start with 60 MB of source', () => {

@@ -167,32 +167,44 @@ const handshake =
 
 const streams: readonly {
   readonly what: string
+  /** The source file that writes to the stream. */
+  readonly opens: string
   readonly of: 'runtime' | 'console'
   readonly open: () => Promise<unknown>
 }[] = [
   {
     what: 'a log that is followed',
+    opens: 'packages/service-kit/src/http/bounded-writer.ts',
     of: 'runtime',
     open: () => ofRuntime(`/mcm/v1/containers/${service.id}/logs?follow=true`),
   },
-  { what: 'the answer of a service', of: 'runtime', open: () => ofRuntime(`${service.path}/endless`) },
+  {
+    what: 'the answer of a service',
+    opens: 'apps/runtime/src/gateway/proxy.ts',
+    of: 'runtime',
+    open: () => ofRuntime(`${service.path}/endless`),
+  },
   {
     what: 'a WebSocket of a service',
+    opens: 'apps/runtime/src/gateway/upgrade.ts',
     of: 'runtime',
     open: () => ofRuntime(`${service.path}/socket`, handshake),
   },
   {
     what: 'the answer of another service, asked by a function',
+    opens: 'apps/runtime/src/gateway/proxy.ts',
     of: 'runtime',
     open: () => askFrom(`${services.url()}${service.path}/endless`),
   },
   {
     what: 'the answer of another host, asked by a function',
+    opens: 'apps/runtime/src/gateway/egress.ts',
     of: 'runtime',
     open: () => askFrom(urlOf(elsewhere)),
   },
   {
     what: 'answers of the REST interface to requests on one connection',
+    opens: 'packages/service-kit/src/http/in-turn.ts',
     of: 'runtime',
     open: () => {
       const url = `${services.url()}/mcm/v1/containers/${service.id}/logs?tail=1000`
@@ -200,14 +212,25 @@ const streams: readonly {
       return openAll(url, ofDeveloper() + again.repeat(30))
     },
   },
-  { what: 'the events of the console', of: 'console', open: () => ofConsole(identityPaths.consoleEvents) },
+  {
+    what: 'the events of the console',
+    opens: 'packages/service-kit/src/http-app/event-stream.ts',
+    of: 'console',
+    open: () => ofConsole(identityPaths.consoleEvents),
+  },
   {
     what: 'all places of an account',
+    opens: 'apps/identity/src/console/discovery-stream.ts',
     of: 'console',
     // As many as one account may have under way.
     open: () => ofConsole(identityPaths.consolePlaces, 8),
   },
-  { what: 'the audit log of an account', of: 'console', open: () => ofConsole(identityPaths.consoleAudit) },
+  {
+    what: 'the audit log of an account',
+    opens: 'apps/identity/src/console/api.ts',
+    of: 'console',
+    open: () => ofConsole(identityPaths.consoleAudit),
+  },
 ]
 
 /** Resident memory of a daemon without its garbage. */

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Server } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { opens, writeUntilFull } from '../../../../tests/harness/unread.ts'
 import { isListed, passOut } from './egress.ts'
 
 describe('the list of hosts that a function may call', () => {
@@ -40,32 +41,57 @@ describe('a call of a function', () => {
     return (server.address() as AddressInfo).port
   }
 
-  it('reads no more of an answer than the function does', async () => {
-    let sent = 0
-    const piece = Buffer.alloc(100_000)
-    const flood = await listen(
-      createServer((_, response) => {
-        const send = () => {
-          do sent += piece.length
-          while (response.write(piece) && sent < 500_000_000)
-        }
-        response.on('drain', send)
-        send()
-      }),
-    )
-    const host = `127.0.0.1:${flood}`
-    const port = await listen(
-      createServer((request, response) => passOut(request, response, `http://${host}/`, [host])),
-    )
-    const reader = connect(port, '127.0.0.1').pause()
-    reader.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
-    for (let before = -1; sent === 0 || sent !== before; ) {
-      before = sent
-      await new Promise((resolve) => setTimeout(resolve, 500))
-    }
-    expect(sent).toBeLessThan(50_000_000)
-    reader.destroy()
-  })
+  it(
+    'reads no more of an answer than the function does',
+    opens('apps/runtime/src/gateway/egress.ts'),
+    async () => {
+      let sent = 0
+      const piece = Buffer.alloc(100_000)
+      const flood = await listen(
+        createServer((_, response) => {
+          const send = () => {
+            do sent += piece.length
+            while (response.write(piece) && sent < 500_000_000)
+          }
+          response.on('drain', send)
+          send()
+        }),
+      )
+      const host = `127.0.0.1:${flood}`
+      const port = await listen(
+        createServer((request, response) => passOut(request, response, `http://${host}/`, [host])),
+      )
+      const reader = connect(port, '127.0.0.1').pause()
+      reader.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+      for (let before = -1; sent === 0 || sent !== before; ) {
+        before = sent
+        await new Promise((resolve) => setTimeout(resolve, 500))
+      }
+      expect(sent).toBeLessThan(50_000_000)
+      reader.destroy()
+    },
+  )
+
+  it(
+    'reads no more of a body of the function than the host does',
+    opens('apps/runtime/src/gateway/egress.ts'),
+    async () => {
+      const deaf = await listen(createTcpServer((socket) => socket.pause()))
+      const host = `127.0.0.1:${deaf}`
+      let read = () => 0
+      const port = await listen(
+        createServer((request, response) => {
+          read = () => request.socket.bytesRead
+          passOut(request, response, `http://${host}/`, [host])
+        }),
+      )
+      const sender = connect(port, '127.0.0.1').on('error', () => undefined)
+      sender.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500000000\r\n\r\n')
+      await writeUntilFull(sender)
+      expect(read()).toBeLessThan(50_000_000)
+      sender.destroy()
+    },
+  )
 
   /** Sends a request on the way out, as the host socket does. */
   async function call(

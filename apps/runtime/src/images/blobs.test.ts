@@ -1,8 +1,10 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, open, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../../../../tests/harness/processes.ts'
+import { countedSource, manyTurns, opens } from '../../../../tests/harness/unread.ts'
 import { type Blobs, openBlobs } from './blobs.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -31,7 +33,40 @@ const flip = (digest: string, at: number) => {
   writeFileSync(blobs.pathOf(digest), bytes)
 }
 
+/** Keeps all threads that write files busy, as a disk that takes nothing does. @returns lets them go on */
+async function stallDisk(): Promise<() => Promise<void>> {
+  const pipe = join(folder.path, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  // Opening a pipe waits for its other end.
+  const threads = Array.from(
+    { length: Number(process.env.UV_THREADPOOL_SIZE ?? 4) },
+    () => new Promise<number>((resolve) => open(pipe, 'r', (_, descriptor) => resolve(descriptor))),
+  )
+  await manyTurns()
+  return async () => {
+    const writer = openSync(pipe, constants.O_RDWR)
+    for (const descriptor of await Promise.all(threads)) closeSync(descriptor)
+    closeSync(writer)
+  }
+}
+
 describe('the blob store', () => {
+  it(
+    'reads no more of the content than the disk takes',
+    opens('apps/runtime/src/images/blobs.ts'),
+    async () => {
+      const goOn = await stallDisk()
+      const source = countedSource()
+      const draft = blobs.draft(source)
+      await manyTurns()
+      const read = source.read
+      await goOn()
+      await blobs.discard([await draft])
+      expect(read).toBeGreaterThan(0)
+      expect(read).toBeLessThan(4 * 1024 * 1024)
+    },
+  )
+
   it('gives back what was stored', async () => {
     const digest = await store()
     expect(Buffer.concat(await readAll(digest))).toEqual(content)

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { opens } from '../../../../tests/harness/unread.ts'
 import { caughtFailures } from '../safely/safely.ts'
 import { readBody } from './body.ts'
 import { isUtf8Type } from './content-type.ts'
@@ -98,15 +99,19 @@ describe('a body that comes too slowly', () => {
 })
 
 describe('an answer before the body is complete', () => {
-  it('goes out at once, and the rest of the body is read for a bounded time only', async () => {
-    const { port } = await serve({ drainSeconds: 0.3 }, (_request, response) =>
-      response.writeHead(401).end('who are you'),
-    )
-    const { saw, closed, answer } = open(port, head('Content-Length: 100000'))
-    await saw('who are you')
-    expect(answer()).toMatch(/^HTTP\/1\.1 401 /)
-    await closed
-  })
+  it(
+    'goes out at once, and the rest of the body is read for a bounded time only',
+    opens('packages/service-kit/src/http/early-response.ts'),
+    async () => {
+      const { port } = await serve({ drainSeconds: 0.3 }, (_request, response) =>
+        response.writeHead(401).end('who are you'),
+      )
+      const { saw, closed, answer } = open(port, head('Content-Length: 100000'))
+      await saw('who are you')
+      expect(answer()).toMatch(/^HTTP\/1\.1 401 /)
+      await closed
+    },
+  )
 
   it('is read whole by a client that first sends all it has, up to a bound of bytes', async () => {
     const { port, server } = await serve({ drainBytes: 1_000_000, drainSeconds: 60 }, (_request, response) =>

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
+import { opens } from '../../../../tests/harness/unread.ts'
 import { createLineWriter } from './line-writer.ts'
 import { createLog, droppedMessage } from './log.ts'
 
@@ -118,14 +119,18 @@ describe('a line writer', () => {
     expect(written).toEqual(['d\n', 'dropped 3\n', 'e\n'])
   })
 
-  it('drops lines while a reader does not read, instead of storing them', async () => {
-    const waiting: (() => void)[] = []
-    const stream = new Writable({ write: (_chunk, _encoding, done) => void waiting.push(done) })
-    const writer = createLineWriter(stream, (dropped) => `dropped ${dropped}`)
-    for (let count = 0; count < 10_000; count++) writer.write('x'.repeat(100))
-    expect(stream.writableLength).toBeLessThan(100_000)
-    expect(writer.dropped()).toBeGreaterThan(9000)
-  })
+  it(
+    'drops lines while a reader does not read, instead of storing them',
+    opens('packages/service-kit/src/log/line-writer.ts'),
+    async () => {
+      const waiting: (() => void)[] = []
+      const stream = new Writable({ write: (_chunk, _encoding, done) => void waiting.push(done) })
+      const writer = createLineWriter(stream, (dropped) => `dropped ${dropped}`)
+      for (let count = 0; count < 10_000; count++) writer.write('x'.repeat(100))
+      expect(stream.writableLength).toBeLessThan(100_000)
+      expect(writer.dropped()).toBeGreaterThan(9000)
+    },
+  )
 })
 
 describe('standard error that cannot be written', () => {
