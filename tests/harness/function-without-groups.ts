@@ -34,6 +34,8 @@ const archive = (async function* () {
 const content = await admitImage(blobs, await readArchive(blobs, archive, () => undefined), () => undefined)
 const plan: Plan = {
   id: 'client-service',
+  key: 'account/client/service',
+  dataKey: 'account/client/service',
   revision: 1,
   content,
   env: {},

@@ -23,6 +23,8 @@ export interface HandlerParts {
   readonly images: Images
   readonly containers: Containers
   readonly describeEngines: () => Promise<ResultOf<Methods['getEngines']>>
+  /** Removes all that an account has on the device, and the account itself, with `leave`. */
+  readonly wipe: <T>(accountId: string, leave: () => Promise<T>) => Promise<T>
   readonly document: () => object
 }
 
@@ -39,7 +41,10 @@ export function createHandlers(parts: HandlerParts): HandlersOf<Methods, Runtime
     getMe: (_params, _caller, context) => parts.getMe(context),
     getEdgeIdToken: async () => ({ id_token: await tokens.get() }),
     associateAccount: ({ edgeAccessToken }, caller) => account.associate(caller, edgeAccessToken),
-    unassociateAccount: (_, caller) => account.unassociate(caller),
+    unassociateAccount: ({ wipe }, caller) => {
+      const leave = () => account.unassociate(caller)
+      return wipe ? parts.wipe(caller.account_id, leave) : leave()
+    },
     updateGps: (params) => gps.update(params),
     getGps: () => gps.last(),
     getNodes: ({ cluster, options }) => nodes.list(cluster, options),

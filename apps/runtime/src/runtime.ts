@@ -224,7 +224,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     await state.settled()
     session.restate()
     linkLocal.restate()
-    await containers.followAccount()
+    await services.followAccount()
   }
   const account = createAccount(
     state,
@@ -268,6 +268,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     images,
     containers,
     describeEngines: services.describeEngines,
+    wipe: services.wipe,
     document: () => documentFor(own.url).value,
   })
   const dispatcher = createDispatcher<Methods, RuntimeCallers, CallContext>({

@@ -12,6 +12,7 @@ import { type Containers, createContainers } from './containers/containers.ts'
 import { createFailedNotice } from './containers/failed-notice.ts'
 import { createContainerStorage } from './containers/storage.ts'
 import { deploymentsFormat } from './deployments/deployments.ts'
+import { idOf, ofAccount } from './deployments/ownership.ts'
 import type { Engine, EngineReport } from './engines/engine.ts'
 import { withNotice } from './engines/engine-notice.ts'
 import { createFunctionEngine } from './engines/function/function-engine.ts'
@@ -36,6 +37,10 @@ export interface Services {
   /** Answers `/mcm/v1/…` and requests for services. */
   readonly listener: Listener
   describeEngines(): Promise<Record<'function' | 'oci', EngineReport>>
+  /** To be called when the associated account is another one. */
+  followAccount(): Promise<void>
+  /** Removes all that belongs to an account, which `leave` takes from the runtime. Resolves with what `leave` gives. */
+  wipe<T>(accountId: string, leave: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
@@ -99,13 +104,14 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
     reserve: config['images.reserve'],
     maxSize: config['images.maxSize'],
     authFile: config['images.registryAuth'],
+    accountId: parts.accountId,
     onRemoved: (digest, kind) =>
       void engines[kind]
         .removeImage(digest)
         .catch((cause) => log.debug('an image is left in its engine', { digest, cause })),
   })
   const identity = createServiceIdentity(nodeId, clock)
-  const routes = createRoutes()
+  const routes = createRoutes(parts.accountId)
   const gateway = createGateway({
     routes,
     admit: createAdmit(authorize, identity),
@@ -120,16 +126,19 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
     clock,
     log,
     info: () => ({ httpPort: Number(new URL(parts.url()).port), nodeId, apiRoot: parts.url() }),
-    hostFor: (id) => {
-      const container = () => store.value.containers[id]
+    hostFor: (key) => {
       const identityToken = (audience: string) => {
-        const own = container()
-        if (!own || !store.value.containers[audience])
+        const { [key]: own } = store.value.containers
+        const others = own ? ofAccount(store.value.containers, own.accountId) : []
+        if (!own || !others.some(([, other]) => idOf(other) === audience))
           throw new RpcError(
             'not_found',
             `there is no container ${JSON.stringify(audience.slice(0, 200))} to be known to`,
           )
-        return identity.issue({ sub: id, client_id: own.clientId, account_id: own.accountId }, audience)
+        return identity.issue(
+          { sub: idOf(own), client_id: own.clientId, account_id: own.accountId },
+          audience,
+        )
       }
       return {
         identityToken,
@@ -172,6 +181,14 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
       function: await engines.function.describe(),
       oci: await engines.oci.describe(),
     }),
+    async followAccount() {
+      await Promise.all([images.followAccount(), containers.followAccount()])
+    },
+    async wipe(accountId, leave) {
+      const left = await containers.wipe(accountId, leave)
+      await Promise.all([images.followAccount(), images.sweep()])
+      return left
+    },
     async close() {
       await containers.close()
       await Promise.all(Object.values(engines).map((engine) => engine.close()))

@@ -10,6 +10,7 @@ import {
   type Deployments,
   deploymentsFormat,
 } from '../../../apps/runtime/src/deployments/deployments.ts'
+import { keyOf } from '../../../apps/runtime/src/deployments/ownership.ts'
 import { openBlobs } from '../../../apps/runtime/src/images/blobs.ts'
 import { openNodeKey } from '../../../apps/runtime/src/node/node-key.ts'
 import { type RuntimeState, stateFormat } from '../../../apps/runtime/src/state.ts'
@@ -95,6 +96,10 @@ const parts: readonly Part[] = [
   { name: 'images', owns: ownsFile('images/'), read: readImages },
   { name: 'storage', owns: ownsFile('storage.db'), read: readStored },
 ]
+
+/** The key of a thing of the developer on the device. */
+const ownKey = ({ accountId, clientId }: Developer, name: string): string =>
+  keyOf({ account_id: accountId, client_id: clientId }, name)
 
 const stateOf = (view: View) => view.state as StatePart
 const deployedOf = (view: View) => view.deployments as Deployments
@@ -208,15 +213,14 @@ async function deploy(
   await witness.acknowledged(
     `image ${version}`,
     'image',
-    (view) => deployedOf(view).images[image.id]?.digest === image.digest,
+    (view) => deployedOf(view).images[ownKey(developer, 'store')]?.digest === image.digest,
   )
-  const id = `${developer.clientId}-store`
   const env = { VERSION: String(version), 'MCM.ACCESS': 'public' }
   await client.deployContainer({ edgeAccessToken, spec: { name: 'store', image: image.id, env } })
   await witness.acknowledged(
     `container ${version}`,
     'container',
-    (view) => deployedOf(view).containers[id]?.env.VERSION === String(version),
+    (view) => deployedOf(view).containers[ownKey(developer, 'store')]?.env.VERSION === String(version),
   )
 }
 
@@ -236,7 +240,7 @@ async function store({ url, developer, witness }: Bench, round: number): Promise
     await witness.acknowledged(
       `what a function stored (${value})`,
       `stored ${at}`,
-      (view) => (view.storage as Record<string, unknown>)[`${developer.clientId}-store key${at}`] === value,
+      (view) => (view.storage as Record<string, unknown>)[`${ownKey(developer, 'store')} key${at}`] === value,
     )
   }
 }

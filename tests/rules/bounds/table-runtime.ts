@@ -45,6 +45,11 @@ export const runtime: Bounds = {
       '`space.sessions.delete`',
     ),
   },
+  'apps/runtime/src/deployments/first-version.ts': {
+    'historyOf.all[key] ??= []': passing(
+      'the entries of the stored document: `deployments.ts: kept.entries`',
+    ),
+  },
   'apps/runtime/src/deployments/turns.ts': {
     'createTurns.queued.queue.last': lasting('`queue.length >= max`', '`queue.length === 0`'),
     'createTurns.queues': lasting(
@@ -204,7 +209,7 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/services.ts': {
     'document deployments': lasting(
-      '`requirements.ts: maxContainers`, `images.ts: maxImages`, and `deployments.ts: kept.removed` histories',
+      '`requirements.ts: maxContainers` and `images.ts: maxImages` of an account, `requirements.ts: maxOnDevice` and `images.ts: maxOnDevice` of all, and `deployments.ts: kept.removed` histories',
       '`deployments.ts: withoutUnused`; the image that is unused the longest makes room for a new one',
     ),
   },

@@ -1,13 +1,15 @@
 /** Containers on the device. The document says what is wanted; what runs follows it. */
 import type { Log } from '@selvedge/service-kit/log'
 import { reportFailure } from '@selvedge/service-kit/safely'
+import { withoutAccount } from '../deployments/deployments.ts'
+import { isKeyOf } from '../deployments/ownership.ts'
 import { createTurns } from '../deployments/turns.ts'
 import { type Changes, createChanges } from './changes.ts'
 import { createDeploy, type Deploy } from './deploy.ts'
 import { createEntries, type Entries, type Entry, type EntryParts } from './entries.ts'
 import { createHistory } from './history.ts'
 import { isOfAccount } from './owned.ts'
-import { recover, removeData } from './recovery.ts'
+import { recover, removeData, removeLeaving } from './recovery.ts'
 import type { Service } from './service.ts'
 import { createViews, type Views } from './views.ts'
 
@@ -17,6 +19,13 @@ export interface Containers extends Changes, Views {
   resume(): Promise<void>
   /** Call it when the associated account changed: containers of that account start, all others stop. */
   followAccount(): Promise<void>
+  /**
+   * Removes all that belongs to an account: containers, what they stored, history, images. Resolves when it is gone, with what
+   * `leave` gives.
+   *
+   * @param leave takes the account from the runtime, once it is on the disk that its things are to go
+   */
+  wipe<T>(accountId: string, leave: () => Promise<T>): Promise<T>
   /** Stops everything that runs, and changes nothing about what is wanted. */
   close(): Promise<void>
 }
@@ -38,12 +47,12 @@ const maxQueue = 16
 async function followAccount(
   { store, accountId }: ContainerParts,
   { mayRun, serviceOf }: Entries,
-  id: string,
+  key: string,
   service: Service | undefined,
 ): Promise<void> {
-  const container = store.value.containers[id]
+  const container = store.value.containers[key]
   if (!container || !isOfAccount(container, accountId())) await service?.stop()
-  else if (mayRun(container) && !service?.running()) serviceOf(id, container).resume()
+  else if (mayRun(container) && !service?.running()) serviceOf(key, container).resume()
 }
 
 export function createContainers(parts: ContainerParts): Containers {
@@ -55,34 +64,62 @@ export function createContainers(parts: ContainerParts): Containers {
   const turns = createTurns(maxQueue)
 
   /** No change begins before what an earlier run left is recovered. */
-  async function inside<T>(id: string, work: (entry: Entry, id: string) => Promise<T>): Promise<T> {
+  async function inside<T>(key: string, work: (entry: Entry, key: string) => Promise<T>): Promise<T> {
     await resuming
     try {
-      return await work(entries.of(id), id)
+      return await work(entries.of(key), key)
     } finally {
-      entries.dropIfRemoved(id)
+      entries.dropIfRemoved(key)
     }
   }
   const changeParts = {
     ...parts,
     entries,
     history,
-    inTurn: <T>(id: string, work: (entry: Entry, id: string) => Promise<T>) =>
-      turns.take(id, () => inside(id, work)),
-    removeData: (id: string, kind: 'function' | 'oci') => removeData(parts, id, kind),
+    inTurn: <T>(key: string, work: (entry: Entry, key: string) => Promise<T>) =>
+      turns.take(key, () => inside(key, work)),
+    removeData: (dataKey: string, kind: 'function' | 'oci') => removeData(parts, dataKey, kind),
   }
 
   async function resume(): Promise<void> {
     await recover(parts, entries, onNotRecovered)
     if (isClosing) return
-    for (const [id, container] of Object.entries(store.value.containers))
-      if (entries.mayRun(container)) entries.serviceOf(id, container).resume()
+    for (const [key, container] of Object.entries(store.value.containers))
+      if (entries.mayRun(container)) entries.serviceOf(key, container).resume()
+  }
+
+  /** Each container by itself: one that fails or hangs must not hold up another one. */
+  async function forEach(
+    keys: readonly string[],
+    work: (key: string, entry: Entry) => Promise<void>,
+  ): Promise<void> {
+    const each = (key: string) =>
+      turns
+        .takeAnyway(key, () => inside(key, (entry) => work(key, entry)))
+        .catch((cause) => reportFailure('containers.followAccount', cause))
+    await Promise.all([...new Set(keys)].map(each))
+  }
+
+  async function wipe<T>(accountId: string, leave: () => Promise<T>): Promise<T> {
+    const forget = () => store.update((value) => withoutAccount(value, accountId))
+    await resuming
+    await forget()
+    const left = leave()
+    await Promise.allSettled([left])
+    // After the changes that were under way: they may have put something back before the account left.
+    const keys = entries.keys().filter((key) => isKeyOf(key, accountId))
+    await forEach(keys, async (_, { service }) => service?.stop())
+    await forget()
+    await removeLeaving(parts, onNotRecovered)
+    parts.onChange()
+    return left
   }
 
   return {
+    wipe,
     deploy: createDeploy(changeParts),
     ...createChanges(changeParts),
-    ...createViews(store, entries, history),
+    ...createViews(store, entries, history, parts.accountId),
     resume() {
       const done = resume()
         .catch((cause) => onNotRecovered({ cause }))
@@ -94,15 +131,9 @@ export function createContainers(parts: ContainerParts): Containers {
     },
     async followAccount() {
       await resuming
-      // Each container by itself: one that fails or hangs must not keep another one running.
-      const ids = new Set([...Object.keys(store.value.containers), ...entries.ids()])
-      await Promise.all(
-        [...ids].map((id) =>
-          turns
-            .takeAnyway(id, () => inside(id, ({ service }) => followAccount(parts, entries, id, service)))
-            .catch((cause) => reportFailure('containers.followAccount', cause)),
-        ),
-      )
+      parts.onChange()
+      const keys = [...Object.keys(store.value.containers), ...entries.keys()]
+      await forEach(keys, (key, { service }) => followAccount(parts, entries, key, service))
     },
     async close() {
       isClosing = true

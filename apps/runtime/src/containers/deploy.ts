@@ -10,16 +10,17 @@ import {
   withHistory,
   withImageUsed,
 } from '../deployments/deployments.ts'
+import { idOf, keyOf, type Owner } from '../deployments/ownership.ts'
 import type { ChangeParts } from './changes.ts'
 import type { Entry } from './entries.ts'
-import { expectOfAccount, type Owner } from './owned.ts'
-import { expectFreePaths, expectRoom, findImage } from './requirements.ts'
+import { expectOfAccount } from './owned.ts'
+import { expectFree, expectRoom, findImage } from './requirements.ts'
 import type { Running, Service } from './service.ts'
 
 const rule = 'a new version must start and pass its health check'
 
 interface Deployment {
-  readonly id: string
+  readonly key: string
   readonly owner: Owner
   /** The revision that runs now, if the container exists. */
   readonly before: StoredContainer | undefined
@@ -31,13 +32,14 @@ export type Deploy = (owner: Owner, spec: ContainerSpec) => Promise<ContainerRec
 export function createDeploy(parts: ChangeParts): Deploy {
   const { store, clock, entries, history, inTurn } = parts
 
-  function planDeployment(owner: Owner, id: string, { name, image, env }: ContainerSpec): Deployment {
-    const before = store.value.containers[id]
+  function planDeployment(owner: Owner, key: string, { name, image, env }: ContainerSpec): Deployment {
+    const before = store.value.containers[key]
     const next: StoredContainer = {
       clientId: owner.client_id,
       accountId: owner.account_id,
       name,
-      ...findImage(store.value, owner.client_id, image),
+      ...findImage(store.value, owner, image),
+      dataKey: before?.dataKey ?? key,
       env,
       created: before?.created ?? clock.now(),
       wanted: 'running',
@@ -46,30 +48,30 @@ export function createDeploy(parts: ChangeParts): Deploy {
       revision: (before?.revision ?? 0) + 1,
       restarts: 0,
     }
-    return { id, owner, before, next }
+    return { key, owner, before, next }
   }
 
   /** Called again when the document is changed: other containers may have been deployed while this one started. */
-  function expectDeployable(value: Deployments, { id, next }: Deployment): void {
+  function expectDeployable(value: Deployments, { key, next }: Deployment): void {
     expectOfAccount(next, parts.accountId())
     readSettings(next.env)
-    expectRoom(value, id)
-    expectFreePaths(value, id, next)
+    expectRoom(value, key, next.accountId)
+    expectFree(value, key, next)
     if (!value.contents[next.digest])
-      throw new RpcError('conflict', `the image ${next.imageId} was removed meanwhile`)
+      throw new RpcError('conflict', `the image ${next.image} was removed meanwhile`)
   }
 
   /** The service of the entry, unless the new revision needs another engine. */
-  function serviceFor({ id, before, next }: Deployment): Service {
+  function serviceFor({ key, before, next }: Deployment): Service {
     const kindOf = ({ digest }: StoredContainer) => store.value.contents[digest]?.kind
     return before && kindOf(before) === kindOf(next)
-      ? entries.serviceOf(id, before)
-      : entries.makeService(id, next)
+      ? entries.serviceOf(key, before)
+      : entries.makeService(key, next)
   }
 
   /** Records why the new revision did not start. @returns the error for the caller */
   async function recordFailure(
-    { id, owner, before }: Deployment,
+    { key, owner, before }: Deployment,
     { log }: Entry,
     cause: RpcError,
   ): Promise<RpcError> {
@@ -79,22 +81,22 @@ export function createDeploy(parts: ChangeParts): Deploy {
     const reason = cause.reason ?? 'container_failed'
     if (!before) {
       const failed = history.item('deployment failed', rule, detail, owner)
-      await store.update((value) => withHistory(value, id, failed))
+      await store.update((value) => withHistory(value, key, failed))
       return new RpcError(reason, detail, { cause, hint: `Nothing was stored.${words}` })
     }
     const note = `rolled back: ${detail}`
     await history.change(
-      id,
-      ({ containers }) => ({ ...(containers[id] ?? before), note }),
+      key,
+      (container) => ({ ...container, note }),
       history.item('rolled back', rule, detail, owner),
     )
     return new RpcError(reason, note, { cause, hint: `Revision ${before.revision} is untouched.${words}` })
   }
 
   async function storeRevision(deployment: Deployment): Promise<void> {
-    const { id, owner, before, next } = deployment
-    await history.change(
-      id,
+    const { key, owner, before, next } = deployment
+    await history.put(
+      key,
       (value) => {
         expectDeployable(value, deployment)
         return next
@@ -102,7 +104,7 @@ export function createDeploy(parts: ChangeParts): Deploy {
       history.item(
         before ? 'redeployed' : 'deployed',
         'deployContainer',
-        `revision ${next.revision}, image ${next.imageId} ${next.digest}`,
+        `revision ${next.revision}, image ${idOf({ ...next, name: next.image })} ${next.digest}`,
         owner,
       ),
     )
@@ -117,10 +119,10 @@ export function createDeploy(parts: ChangeParts): Deploy {
   }
 
   async function run(deployment: Deployment, entry: Entry): Promise<ContainerRecord> {
-    const { id, next } = deployment
+    const { key, next } = deployment
     expectDeployable(store.value, deployment)
     const service = serviceFor(deployment)
-    const running = await service.prepare(entries.planOf(id, next)).catch(async (cause: RpcError) => {
+    const running = await service.prepare(entries.planOf(key, next)).catch(async (cause: RpcError) => {
       throw await recordFailure(deployment, entry, cause)
     })
     try {
@@ -130,11 +132,11 @@ export function createDeploy(parts: ChangeParts): Deploy {
       throw cause
     }
     await switchTo(running, service, entry)
-    store.updateLazily((value) => withImageUsed(value, next.imageId, clock.now()))
+    store.updateLazily((value) => withImageUsed(value, next.imageKey, clock.now()))
     parts.onChange()
-    return entries.record(id)
+    return entries.record(key)
   }
 
   return (owner, spec) =>
-    inTurn(`${owner.client_id}-${spec.name}`, (entry, id) => run(planDeployment(owner, id, spec), entry))
+    inTurn(keyOf(owner, spec.name), (entry, key) => run(planDeployment(owner, key, spec), entry))
 }

@@ -1,9 +1,10 @@
 /** The log and the service of each container, in memory. The document says which containers there are, and what is wanted. */
-import { type ContainerRecord, type ContainerState, readSettings } from '@selvedge/protocol'
+import { type ContainerRecord, type ContainerState, RpcError, readSettings } from '@selvedge/protocol'
 import { redactText } from '@selvedge/protocol/redaction'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { safely } from '@selvedge/service-kit/safely'
 import type { DeploymentStore, StoredContainer } from '../deployments/deployments.ts'
+import { idOf } from '../deployments/ownership.ts'
 import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.ts'
 import type { History } from './history.ts'
 import { type ContainerLog, createContainerLog } from './logs.ts'
@@ -24,26 +25,27 @@ export interface EntryParts {
   readonly storage: ContainerStorage
   readonly clock: Clock
   readonly info: () => Omit<ServiceInfo, 'serviceType'>
-  /** What the runtime does for the instances of a container, beside its storage. */
-  readonly hostFor: (id: string) => Omit<HostServices, 'openStorage'>
+  /** What the runtime does for the instances of a container, beside its storage. @param key of the container */
+  readonly hostFor: (key: string) => Omit<HostServices, 'openStorage'>
   /** The associated account, or "": containers of another account do not run. */
   readonly accountId: () => string
 }
 
 export interface Entries {
-  of(id: string): Entry
+  of(key: string): Entry
   /** Containers with an entry; each may have been removed from the document. */
-  ids(): string[]
+  keys(): string[]
   /** Drops the entry of a container that is not in the document. */
-  dropIfRemoved(id: string): void
-  planOf(id: string, container: StoredContainer): Plan
+  dropIfRemoved(key: string): void
+  planOf(key: string, container: StoredContainer): Plan
   /** The service of the entry, made when it is first needed. */
-  serviceOf(id: string, container: StoredContainer): Service
+  serviceOf(key: string, container: StoredContainer): Service
   /** A service beside that of the entry, for a revision that needs another engine. */
-  makeService(id: string, container: StoredContainer): Service
+  makeService(key: string, container: StoredContainer): Service
   mayRun(container: StoredContainer): boolean
-  stateOf(id: string, container: StoredContainer): ContainerState
-  record(id: string): Promise<ContainerRecord>
+  stateOf(key: string, container: StoredContainer): ContainerState
+  /** @throws RpcError `not_found` */
+  record(key: string): Promise<ContainerRecord>
   /** Stops all services because the runtime ends. */
   close(): Promise<void>
 }
@@ -62,29 +64,33 @@ export function createEntries(
   const entries = new Map<string, Entry>()
   let ticking: NodeJS.Timeout | undefined
 
-  function entryOf(id: string): Entry {
-    let entry = entries.get(id)
+  function entryOf(key: string): Entry {
+    let entry = entries.get(key)
     if (!entry) {
       entry = { log: createContainerLog(clock), service: undefined }
-      entries.set(id, entry)
+      entries.set(key, entry)
     }
     return entry
   }
 
-  function planOf(id: string, container: StoredContainer): Plan {
+  function planOf(key: string, container: StoredContainer): Plan {
     const settings = readSettings(container.env)
     const content = store.value.contents[container.digest]!
-    const entry = entryOf(id)
+    const entry = entryOf(key)
+    const { dataKey } = container
+    const id = idOf(container)
     return {
       id,
+      key,
+      dataKey,
       revision: container.revision,
       content,
       env: shownEnv(container, content.entry?.language),
       settings,
       info: { ...parts.info(), serviceType: id },
       host: {
-        ...parts.hostFor(id),
-        openStorage: (reader) => storage.open(id, settings['MCM.STORAGE_MB'] * 1024 * 1024, reader),
+        ...parts.hostFor(key),
+        openStorage: (reader) => storage.open(dataKey, settings['MCM.STORAGE_MB'] * 1024 * 1024, reader),
       },
       // A container may write what it likes into its own log; lines of the runtime may quote secrets in errors and addresses.
       log: (stream, text) => entry.log.add(stream, stream === 'runtime' ? redactText(text) : text),
@@ -102,44 +108,45 @@ export function createEntries(
     ).unref()
   }
 
-  function makeService(id: string, container: StoredContainer): Service {
+  function makeService(key: string, container: StoredContainer): Service {
     startTicking()
-    return createService(planOf(id, container), {
+    return createService(planOf(key, container), {
       engine: engines[store.value.contents[container.digest]!.kind],
       now,
       clock,
       ready,
-      report: (happening) => history.report(id, happening, entryOf(id).log.tail(5)),
+      report: (happening) => history.report(key, happening, entryOf(key).log.tail(5)),
     })
   }
 
-  function serviceOf(id: string, container: StoredContainer): Service {
-    const entry = entryOf(id)
-    entry.service ??= makeService(id, container)
+  function serviceOf(key: string, container: StoredContainer): Service {
+    const entry = entryOf(key)
+    entry.service ??= makeService(key, container)
     return entry.service
   }
 
   const mayRun = (container: StoredContainer): boolean =>
     container.wanted === 'running' && container.failed === null && isOfAccount(container, parts.accountId())
 
-  const stateOf = (id: string, container: StoredContainer): ContainerState =>
-    stateFrom(container, mayRun(container), entries.get(id)?.service)
+  const stateOf = (key: string, container: StoredContainer): ContainerState =>
+    stateFrom(container, mayRun(container), entries.get(key)?.service)
 
   return {
     of: entryOf,
-    ids: () => [...entries.keys()],
-    dropIfRemoved(id) {
-      if (!store.value.containers[id]) entries.delete(id)
+    keys: () => [...entries.keys()],
+    dropIfRemoved(key) {
+      if (!store.value.containers[key]) entries.delete(key)
     },
     planOf,
     serviceOf,
     makeService,
     mayRun,
     stateOf,
-    record(id) {
-      const container = store.value.containers[id]!
+    async record(key) {
+      const container = store.value.containers[key]
+      if (!container) throw new RpcError('not_found', 'the container was removed meanwhile')
       const content = store.value.contents[container.digest]!
-      return recordOf(id, container, content, stateOf(id, container), entries.get(id)?.service)
+      return recordOf(container, content, stateOf(key, container), entries.get(key)?.service)
     },
     async close() {
       clearInterval(ticking)

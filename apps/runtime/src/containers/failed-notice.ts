@@ -1,4 +1,5 @@
 import type { DeploymentStore } from '../deployments/deployments.ts'
+import { idOf, ofAccount } from '../deployments/ownership.ts'
 import type { Notices } from '../node/notices.ts'
 
 /** Makes a function that shows the notice `container_failed` while a container is given up, and clears it once none is. */
@@ -8,11 +9,12 @@ export function createFailedNotice(
   accountId: () => string,
 ): () => void {
   return () => {
-    const failed = Object.entries(store.value.containers).filter(
-      ([, each]) => each.wanted === 'running' && each.failed !== null && each.accountId === accountId(),
-    )
+    const own = ofAccount(store.value.containers, accountId()).map(([, each]) => each)
+    const failed = own.filter((each) => each.wanted === 'running' && each.failed !== null)
     if (failed.length === 0) notices.clear('container_failed')
     else
-      notices.raise('container_failed', { containers: failed.map(([id, { failed: why }]) => ({ id, why })) })
+      notices.raise('container_failed', {
+        containers: failed.map((each) => ({ id: idOf(each), why: each.failed })),
+      })
   }
 }

@@ -18,7 +18,8 @@ const container: StoredContainer = {
   accountId: 'a',
   name: 'one',
   image: 'image',
-  imageId: 'c-image',
+  imageKey: 'a/c/image',
+  dataKey: 'one',
   digest: `sha256:${'0'.repeat(64)}`,
   env: {},
   created: 0,
@@ -48,7 +49,7 @@ beforeEach(async () => {
     log: createMemoryLog(),
     onFailed: () => failures.push(store.value.containers.one!.failed ?? 'not failed'),
   })
-  await history.change('one', () => container, history.item('deployed', 'test', ''))
+  await history.put('one', () => container, history.item('deployed', 'test', ''))
 })
 afterEach(async () => {
   disk.repair()
@@ -57,11 +58,10 @@ afterEach(async () => {
 })
 
 it('a change keeps what the runtime noted of the container since the caller read it', async () => {
-  const before = store.value.containers.one!
   history.report('one', failure, [])
   await history.change(
     'one',
-    ({ containers }) => ({ ...(containers.one ?? before), note: 'rolled back' }),
+    (container) => ({ ...container, note: 'rolled back' }),
     history.item('rolled back', 'test', ''),
   )
   expect(store.value.containers.one).toMatchObject({ failed: 'it ended', note: 'rolled back' })
@@ -81,6 +81,14 @@ it('a change that throws changes nothing', async () => {
   expect(store.value).toBe(before)
 })
 
+it('a container that was removed meanwhile does not come back with a change of it', async () => {
+  await store.update((value) => ({ ...value, containers: {} }))
+  const stopped = history.change('one', (container) => container, history.item('stopped', 'test', ''))
+  await expect(stopped).rejects.toMatchObject({ reason: 'not_found' })
+  expect(store.value.containers).toEqual({})
+  expect(history.of('one')).toMatchObject([{ event: 'deployed' }])
+})
+
 it('a container that failed on a full disk has failed, and is stored as failed once there is room', async () => {
   disk.fail('write')
   history.report('one', failure, [])
@@ -88,11 +96,7 @@ it('a container that failed on a full disk has failed, and is stored as failed o
   await store.settled()
   expect(store.value.containers.one!.failed).toBe('it ended')
   disk.repair()
-  await history.change(
-    'one',
-    ({ containers }) => ({ ...containers.one!, note: 'later' }),
-    history.item('x', 'y', ''),
-  )
+  await history.change('one', (container) => ({ ...container, note: 'later' }), history.item('x', 'y', ''))
   await store.close()
   store = await open()
   expect(store.value.containers.one).toMatchObject({ failed: 'it ended', note: 'later' })

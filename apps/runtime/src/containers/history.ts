@@ -1,7 +1,6 @@
 /** What happened to containers, and why: every change of one is kept together with its reason. */
-import type { HistoryEntry, LogLine } from '@selvedge/protocol'
+import { type HistoryEntry, type LogLine, RpcError } from '@selvedge/protocol'
 import { redactText } from '@selvedge/protocol/redaction'
-import type { AccessClaims } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import {
@@ -13,27 +12,36 @@ import {
   without,
   withoutUnused,
 } from '../deployments/deployments.ts'
+import type { Owner } from '../deployments/ownership.ts'
 import type { Happening } from './service.ts'
 
 /** Most characters of a reason. */
 const maxReason = 1000
 
-type By = Pick<AccessClaims, 'account_id' | 'client_id'>
-
 export interface History {
-  item(event: string, rule: string, detail: string, by?: By): HistoryItem
+  item(event: string, rule: string, detail: string, by?: Owner): HistoryItem
   /**
-   * Changes a container. Resolves when it is on the disk, with what happened.
+   * Makes a container, or one in the place of another. Resolves when it is on the disk, with what happened.
    *
-   * @param make gives the container, from the document as it is when the change is made: what the runtime noted since the caller
-   *   read it stays. If it throws, nothing is changed
+   * @param make gives the container, from the document as it is when the change is made. If it throws, nothing is changed
    * @throws StoreError, and what `make` throws
    */
-  change(id: string, make: (value: Deployments) => StoredContainer, happened: HistoryItem): Promise<void>
+  put(key: string, make: (value: Deployments) => StoredContainer, happened: HistoryItem): Promise<void>
+  /**
+   * Changes a container that is there.
+   *
+   * @param make gets it as it is when the change is made: what the runtime noted since the caller read it stays
+   * @throws RpcError `not_found` if it was removed meanwhile; StoreError, and what `make` throws
+   */
+  change(
+    key: string,
+    make: (container: StoredContainer) => StoredContainer,
+    happened: HistoryItem,
+  ): Promise<void>
   /** What the runtime did by itself. @param last lines of the container's log */
-  report(id: string, happening: Happening, last: readonly LogLine[]): void
+  report(key: string, happening: Happening, last: readonly LogLine[]): void
   /** Oldest first; undefined for a container that never was. */
-  of(id: string): HistoryEntry[] | undefined
+  of(key: string): HistoryEntry[] | undefined
 }
 
 export function createHistory(parts: {
@@ -53,28 +61,41 @@ export function createHistory(parts: {
     detail: redactText(detail),
   })
 
+  const put: History['put'] = (key, make, happened) =>
+    store.update((value) => {
+      const container = make(value)
+      const containers = { ...value.containers, [key]: container }
+      const leaving = without(value.leaving, container.dataKey)
+      return withHistory(withoutUnused({ ...value, containers, leaving }), key, happened)
+    })
+
   return {
     item,
-    change: (id, make, happened) =>
-      store.update((value) => {
-        const containers = { ...value.containers, [id]: make(value) }
-        const leaving = without(value.leaving, id)
-        return withHistory(withoutUnused({ ...value, containers, leaving }), id, happened)
-      }),
-    report(id, { event, rule, detail, failed, restart }, last) {
+    put,
+    change: (key, make, happened) =>
+      put(
+        key,
+        ({ containers }) => {
+          const container = containers[key]
+          if (container) return make(container)
+          throw new RpcError('not_found', 'the container was removed meanwhile')
+        },
+        happened,
+      ),
+    report(key, { event, rule, detail, failed, restart }, last) {
       const words = last.filter(({ stream }) => stream !== 'runtime').map(({ text }) => text)
       const isSaid = words.length === 0 || detail.includes(words.at(-1)!)
       const reason = redactText([detail, ...(isSaid ? [] : words)].join(' | ')).slice(0, maxReason)
       const happened = item(event, rule, reason)
       const apply = (value: Deployments): Deployments => {
-        const container = value.containers[id]
+        const container = value.containers[key]
         if (!container) return value
         const next = {
           ...container,
           restarts: container.restarts + (restart ? 1 : 0),
           failed: failed ? reason : container.failed,
         }
-        return withHistory({ ...value, containers: { ...value.containers, [id]: next } }, id, happened)
+        return withHistory({ ...value, containers: { ...value.containers, [key]: next } }, key, happened)
       }
       // What happened is true whether or not the disk takes it; a write that fails is made up for by the next one.
       store.updateLazily(apply)
@@ -82,9 +103,9 @@ export function createHistory(parts: {
       // Only that a container has failed must be known after a power cut.
       store
         .update((value) => value)
-        .catch((cause) => log.error('what became of a container could not be kept', { id, cause }))
+        .catch((cause) => log.error('what became of a container could not be stored', { key, cause }))
       parts.onFailed()
     },
-    of: (id) => store.value.history[id]?.map(({ at, ...rest }) => ({ time: isoTime(at), ...rest })),
+    of: (key) => store.value.history[key]?.map(({ at, ...rest }) => ({ time: isoTime(at), ...rest })),
   }
 }

@@ -1,19 +1,23 @@
-/** To whom a container belongs: the project that deployed it, and the account of the token that it was deployed with. */
+/** What the owner of a container may expect of it; who owns what is decided in `deployments/ownership.ts`. */
 import { RpcError } from '@selvedge/protocol'
-import type { AccessClaims } from '@selvedge/protocol/tokens'
 import type { Deployments, StoredContainer } from '../deployments/deployments.ts'
+import { askedKey, type Owner } from '../deployments/ownership.ts'
 
-export type Owner = Pick<AccessClaims, 'account_id' | 'client_id'>
-
-/** The ID of one of the owner's containers. Its first part, the client ID, may be left out. */
-export const idOf = ({ client_id }: Owner, idOrName: string): string =>
-  idOrName.startsWith(`${client_id}-`) ? idOrName : `${client_id}-${idOrName}`
-
-/** @throws RpcError `not_found` if the owner has no such container */
-export function findOwned({ containers }: Deployments, owner: Owner, id: string): StoredContainer {
-  const container = containers[id]
-  if (container?.clientId === owner.client_id) return container
-  const name = id.slice(owner.client_id.length + 1)
+/**
+ * The key of one of the owner's containers, and the container.
+ *
+ * @param idOrName the client ID, the first part of the ID, may be left out
+ * @throws RpcError `not_found` if the owner has no such container
+ */
+export function findOwned(
+  { containers }: Deployments,
+  owner: Owner,
+  idOrName: string,
+): readonly [key: string, container: StoredContainer] {
+  const key = askedKey(owner, idOrName)
+  const container = containers[key]
+  if (container) return [key, container]
+  const name = decodeURIComponent(key.slice(key.lastIndexOf('/') + 1))
   throw new RpcError(
     'not_found',
     `there is no container ${JSON.stringify(name)} of client ${owner.client_id}`,

@@ -1,6 +1,7 @@
 import type { ContainerRecord, ContainerState } from '@selvedge/protocol'
 import { isoTime } from '@selvedge/service-kit/clock'
 import type { Content, StoredContainer } from '../deployments/deployments.ts'
+import { idOf } from '../deployments/ownership.ts'
 import { basePathOf, shownEnv } from './paths.ts'
 import type { Service } from './service.ts'
 
@@ -17,20 +18,19 @@ export function stateFrom(
 
 /** What the API tells of a container. */
 export async function recordOf(
-  id: string,
   container: StoredContainer,
   { kind, entry }: Content,
   state: ContainerState,
   service: Service | undefined,
 ): Promise<ContainerRecord> {
-  const { clientId, name, image, imageId, created, restarts, failed, note } = container
+  const { clientId, name, image, created, restarts, failed, note } = container
   const running = service?.running()
   return {
-    id,
+    id: idOf(container),
     clientId,
     name,
     image,
-    imageId,
+    imageId: idOf({ clientId, name: image }),
     env: shownEnv(container, entry?.language),
     created,
     state,
@@ -53,8 +53,9 @@ export interface ServiceSummary {
 }
 
 /** What the registry is told. Whether an instance is up at this moment changes all the time, and is nobody's business but ours. */
-export const summaryOf = (
-  id: string,
-  { name, image }: StoredContainer,
-  state: ContainerState,
-): ServiceSummary => ({ id, name, image, state: state === 'paused' ? 'running' : state })
+export const summaryOf = (container: StoredContainer, state: ContainerState): ServiceSummary => ({
+  id: idOf(container),
+  name: container.name,
+  image: container.image,
+  state: state === 'paused' ? 'running' : state,
+})

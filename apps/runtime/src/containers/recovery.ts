@@ -8,12 +8,12 @@ type Parts = Pick<EntryParts, 'store' | 'engines' | 'storage'>
 /** Removes the volumes and the storage of a removed container. */
 export async function removeData(
   { store, engines, storage }: Parts,
-  id: string,
+  dataKey: string,
   kind: Content['kind'],
 ): Promise<void> {
-  await engines[kind].removeData(id)
-  if (kind === 'function') await storage.remove(id)
-  store.updateLazily((value) => ({ ...value, leaving: without(value.leaving, id) }))
+  await engines[kind].removeData(dataKey)
+  if (kind === 'function') await storage.remove(dataKey)
+  store.updateLazily((value) => ({ ...value, leaving: without(value.leaving, dataKey) }))
 }
 
 /**
@@ -30,12 +30,22 @@ export async function recover(
   const running = new Map(
     Object.entries(containers)
       .filter(([, container]) => mayRun(container))
-      .map(([id, { revision }]) => [id, revision]),
+      .map(([key, { revision }]) => [key, revision]),
   )
   const digests = new Set(Object.keys(contents))
-  const kinds = new Set<Content['kind']>(['function', ...Object.values(contents).map(({ kind }) => kind)])
+  const kinds = new Set<Content['kind']>([
+    'function',
+    ...Object.values(contents).map(({ kind }) => kind),
+    // What was removed may still run.
+    ...Object.values(leaving),
+  ])
   for (const kind of kinds)
     await parts.engines[kind].recover(running, digests).catch((cause) => onNotRecovered({ kind, cause }))
-  for (const [id, kind] of Object.entries(leaving))
-    await removeData(parts, id, kind).catch((cause) => onNotRecovered({ id, cause }))
+  await removeLeaving(parts, onNotRecovered)
+}
+
+/** Removes the data of all containers that were removed. @param onNotRecovered as in {@link recover} */
+export async function removeLeaving(parts: Parts, onNotRecovered: (details: object) => void): Promise<void> {
+  for (const [dataKey, kind] of Object.entries(parts.store.value.leaving))
+    await removeData(parts, dataKey, kind).catch((cause) => onNotRecovered({ dataKey, cause }))
 }

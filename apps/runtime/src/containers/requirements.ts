@@ -1,24 +1,24 @@
 /** What must be there before a container is deployed. */
 import { RpcError } from '@selvedge/protocol'
 import type { Deployments, StoredContainer } from '../deployments/deployments.ts'
+import { askedKey, idOf, isOwnedBy, type Owner, ofAccount } from '../deployments/ownership.ts'
 import { prefixesOf } from './paths.ts'
 
 /**
- * An image of a project, by its id or by its name, with or without a tag.
+ * An image of an owner, by its ID or by its name, with or without a tag.
  *
  * @throws RpcError `not_found`, in the words that clients of this API family look for
  */
 export function findImage(
   { images }: Deployments,
-  clientId: string,
+  owner: Owner,
   name: string,
-): Pick<StoredContainer, 'image' | 'imageId' | 'digest'> {
+): Pick<StoredContainer, 'image' | 'imageKey' | 'digest'> {
   const short = name.replace(/:[^/:]*$/, '')
-  const imageId = [name, `${clientId}-${name}`, `${clientId}-${short}`].find(
-    (each) => images[each]?.clientId === clientId,
-  )
-  if (imageId !== undefined) return { imageId, image: images[imageId]!.name, digest: images[imageId]!.digest }
-  const known = Object.values(images).filter((each) => each.clientId === clientId)
+  const imageKey = [askedKey(owner, name), askedKey(owner, short)].find((each) => Object.hasOwn(images, each))
+  if (imageKey !== undefined)
+    return { imageKey, image: images[imageKey]!.name, digest: images[imageKey]!.digest }
+  const known = Object.values(images).filter((each) => isOwnedBy(each, owner))
   throw new RpcError('not_found', `cannot find image with name ${JSON.stringify(name)}`, {
     hint:
       known.length > 0
@@ -27,25 +27,52 @@ export function findImage(
   })
 }
 
-/** Containers of a device: what it is to run is one document, which is written whole with each change. */
+/**
+ * Containers of an account, and of a device with those that former accounts left: what it is to run is one document, which is
+ * written whole with each change.
+ */
 const maxContainers = 200
+const maxOnDevice = 1000
 
-/** @throws RpcError `limit_exceeded` if there is no room for another container */
-export function expectRoom({ containers }: Deployments, id: string): void {
-  const count = Object.keys(containers).length
-  if (Object.hasOwn(containers, id) || count < maxContainers) return
-  throw new RpcError('limit_exceeded', `the runtime has ${count} containers; the limit is ${maxContainers}`, {
-    hint: 'Remove one that is not needed, with removeContainer.',
-  })
+/** @throws RpcError `limit_exceeded` if there is no room for another container of the account */
+export function expectRoom({ containers }: Deployments, key: string, accountId: string): void {
+  if (Object.hasOwn(containers, key)) return
+  const count = ofAccount(containers, accountId).length
+  if (count >= maxContainers)
+    throw new RpcError(
+      'limit_exceeded',
+      `the account has ${count} containers; the limit is ${maxContainers}`,
+      {
+        hint: 'Remove one that is not needed, with removeContainer.',
+      },
+    )
+  if (Object.keys(containers).length >= maxOnDevice)
+    throw new RpcError(
+      'limit_exceeded',
+      `former accounts of the runtime left containers on it; with them it has ${maxOnDevice}, which is the limit`,
+      {
+        hint: 'A former account removes its containers when it leaves with "wipe"; or start with a new state folder.',
+      },
+    )
 }
 
-/** @throws RpcError `conflict` where another container answers at one of its paths */
-export function expectFreePaths({ containers }: Deployments, id: string, container: StoredContainer): void {
+/** @throws RpcError `conflict` where another container of the account has its ID, or answers at one of its paths */
+export function expectFree({ containers }: Deployments, key: string, container: StoredContainer): void {
   const wanted = prefixesOf(container)
-  for (const [other, each] of Object.entries(containers)) {
-    const taken = other === id ? undefined : prefixesOf(each).find((prefix) => wanted.includes(prefix))
+  for (const [other, each] of ofAccount(containers, container.accountId)) {
+    if (other === key) continue
+    // Client IDs may begin with each other: `a-b` of the client `c`, `b` of the client `c-a`.
+    if (idOf(each) === idOf(container))
+      throw new RpcError(
+        'conflict',
+        `the ID ${idOf(each)} is taken by a container of the client ${each.clientId}`,
+        {
+          hint: 'Choose another name.',
+        },
+      )
+    const taken = prefixesOf(each).find((prefix) => wanted.includes(prefix))
     if (taken === undefined) continue
-    throw new RpcError('conflict', `the path ${taken} is taken by ${other}`, {
+    throw new RpcError('conflict', `the path ${taken} is taken by ${idOf(each)}`, {
       hint: 'Choose another MCM.BASE_API_PATH.',
     })
   }

@@ -36,31 +36,36 @@ export const schema = [
 ]
 
 /** @param quota bytes that keys and values may take, with 64 bytes an item */
-export const setQuota = (id: string, quota: number): Statement =>
-  sql`INSERT INTO spaces (container, quota) VALUES (${id}, ${quota}) ON CONFLICT (container) DO UPDATE SET quota = excluded.quota`
+export const setQuota = (dataKey: string, quota: number): Statement =>
+  sql`INSERT INTO spaces (container, quota) VALUES (${dataKey}, ${quota}) ON CONFLICT (container) DO UPDATE SET quota = excluded.quota`
 
-export const removeSpace = (id: string): Statement => sql`DELETE FROM spaces WHERE container = ${id}`
+export const removeSpace = (dataKey: string): Statement =>
+  sql`DELETE FROM spaces WHERE container = ${dataKey}`
 
 /** One statement a change, whatever it holds. */
-export function writeChange(id: string, change: StorageChange): Statement {
+export function writeChange(dataKey: string, change: StorageChange): Statement {
   if ('remove' in change) {
     const keys = JSON.stringify(change.remove)
-    return sql`DELETE FROM items WHERE container = ${id} AND key IN (SELECT value FROM json_each(${keys}))`
+    return sql`DELETE FROM items WHERE container = ${dataKey} AND key IN (SELECT value FROM json_each(${keys}))`
   }
   if ('setLong' in change)
-    return sql`INSERT INTO items (container, key, value) VALUES (${id}, ${change.setLong}, CAST(${change.value} AS TEXT)) ON CONFLICT (container, key) DO UPDATE SET value = excluded.value`
+    return sql`INSERT INTO items (container, key, value) VALUES (${dataKey}, ${change.setLong}, CAST(${change.value} AS TEXT)) ON CONFLICT (container, key) DO UPDATE SET value = excluded.value`
   const items = JSON.stringify(change.set)
-  return sql`INSERT INTO items (container, key, value) SELECT ${id}, value ->> 0, value ->> 1 FROM json_each(${items}) WHERE true ON CONFLICT (container, key) DO UPDATE SET value = excluded.value`
+  return sql`INSERT INTO items (container, key, value) SELECT ${dataKey}, value ->> 0, value ->> 1 FROM json_each(${items}) WHERE true ON CONFLICT (container, key) DO UPDATE SET value = excluded.value`
 }
 
 /** Why a change was not stored, in words for whoever made it. */
-export function refusalOf(id: string, quota: number, cause: unknown): unknown {
+export function refusalOf(quota: number, cause: unknown): unknown {
   if (!(cause instanceof StoreError)) return cause
   if (cause.full) return new RpcError('storage_full', 'the disk of the device is full', { cause })
   if (!cause.message.includes(overQuota)) return cause
-  return new RpcError('storage_full', `the storage of ${id} is full: ${quota} bytes (MCM.STORAGE_MB)`, {
-    cause,
-  })
+  return new RpcError(
+    'storage_full',
+    `the storage of the container is full: ${quota} bytes (MCM.STORAGE_MB)`,
+    {
+      cause,
+    },
+  )
 }
 
 type Listed = { key: string; bytes: number }
@@ -73,17 +78,17 @@ type Item = { key: string; value: string }
  */
 export async function readPart(
   store: SqlStore,
-  id: string,
+  dataKey: string,
   after: string | null,
 ): Promise<{ readonly change: StorageChange; readonly last: string } | undefined> {
   const listed = await store.run<Listed>(
-    sql`SELECT key, octet_length(key) + octet_length(value) AS bytes FROM items WHERE container = ${id} AND (${after} IS NULL OR key > ${after}) ORDER BY key LIMIT ${maxItems}`,
+    sql`SELECT key, octet_length(key) + octet_length(value) AS bytes FROM items WHERE container = ${dataKey} AND (${after} IS NULL OR key > ${after}) ORDER BY key LIMIT ${maxItems}`,
   )
   const [first] = listed
   if (!first) return undefined
   if (first.bytes > chunkBytes) {
     const [long] = await store.run<{ value: Uint8Array }>(
-      sql`SELECT CAST(value AS BLOB) AS value FROM items WHERE container = ${id} AND key = ${first.key}`,
+      sql`SELECT CAST(value AS BLOB) AS value FROM items WHERE container = ${dataKey} AND key = ${first.key}`,
     )
     return { change: { setLong: first.key, value: long!.value }, last: first.key }
   }
@@ -94,7 +99,7 @@ export async function readPart(
   })
   const last = listed.at(fitting < 0 ? -1 : fitting - 1)!.key
   const items = await store.run<Item>(
-    sql`SELECT key, value FROM items WHERE container = ${id} AND key BETWEEN ${first.key} AND ${last} ORDER BY key`,
+    sql`SELECT key, value FROM items WHERE container = ${dataKey} AND key BETWEEN ${first.key} AND ${last} ORDER BY key`,
   )
   return { change: { set: items.map(({ key, value }) => [key, value] as const) }, last }
 }

@@ -1,5 +1,5 @@
 /**
- * `context.storage` of functions: durable, one space a container, in one database that is opened when it is first needed.
+ * `context.storage` of functions: durable, one space for each container, in one database that is opened when it is first needed.
  *
  * Two instances of a container run at once while it is redeployed. One of them writes, the other one reads along: it gets
  * what is stored and then every change, in the order in which they were stored. The right to write is handed over whole:
@@ -18,9 +18,9 @@ export interface ContainerStorage {
    * @param quota bytes that keys and values may take, with 64 bytes an item; it counts from when the session may write
    * @param reader of the instance
    */
-  open(id: string, quota: number, reader: StorageReader): Promise<StorageSession>
+  open(dataKey: string, quota: number, reader: StorageReader): Promise<StorageSession>
   /** Removes all that a container stored. */
-  remove(id: string): Promise<void>
+  remove(dataKey: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -55,8 +55,8 @@ export function createContainerStorage(path: string): ContainerStorage {
   const open = shareResult(() => openSqlite(path, schema))
   const spaces = new Map<string, Space>()
 
-  function spaceOf(id: string): Space {
-    const known = spaces.get(id)
+  function spaceOf(dataKey: string): Space {
+    const known = spaces.get(dataKey)
     if (known) return known
     const space: Space = {
       sessions: new Set(),
@@ -64,35 +64,35 @@ export function createContainerStorage(path: string): ContainerStorage {
       inOrder: createOrder(),
       handOver: createOrder(),
     }
-    spaces.set(id, space)
+    spaces.set(dataKey, space)
     return space
   }
 
   return {
-    async open(id, quota, reader) {
+    async open(dataKey, quota, reader) {
       const store = await open()
-      const space = spaceOf(id)
+      const space = spaceOf(dataKey)
       const session: Session = { quota, reader, isFollowing: false, isClosed: false }
       space.sessions.add(session)
       return {
         async follow() {
-          await follow(store, id, space, session)
-          if (!space.writer) await takeOver(store, id, space, session)
+          await follow(store, dataKey, space, session)
+          if (!space.writer) await takeOver(store, dataKey, space, session)
         },
-        takeOver: () => takeOver(store, id, space, session),
-        write: (change) => space.inOrder(() => write(store, id, space, session, change)),
+        takeOver: () => takeOver(store, dataKey, space, session),
+        write: (change) => space.inOrder(() => write(store, dataKey, space, session, change)),
         close() {
           session.isClosed = true
           space.sessions.delete(session)
           if (space.writer === session) space.writer = undefined
-          if (space.sessions.size === 0 && spaces.get(id) === space) spaces.delete(id)
+          if (space.sessions.size === 0 && spaces.get(dataKey) === space) spaces.delete(dataKey)
         },
       }
     },
-    async remove(id) {
+    async remove(dataKey) {
       if (!existsSync(path)) return
       const store = await open()
-      await store.run(removeSpace(id))
+      await store.run(removeSpace(dataKey))
     },
     async close() {
       const store = await open.present()?.catch(() => undefined)
@@ -102,12 +102,12 @@ export function createContainerStorage(path: string): ContainerStorage {
 }
 
 /** Each part is read and put on its way in one step, between two changes: those that come later follow it. */
-async function follow(store: SqlStore, id: string, { inOrder }: Space, session: Session): Promise<void> {
+async function follow(store: SqlStore, dataKey: string, { inOrder }: Space, session: Session): Promise<void> {
   session.isFollowing = true
   let last: string | null = null
   for (;;) {
     const sent = await inOrder(async () => {
-      const part = await readPart(store, id, last)
+      const part = await readPart(store, dataKey, last)
       if (!part || session.isClosed) return undefined
       last = part.last
       return { taken: session.reader.receive(part.change) }
@@ -118,12 +118,12 @@ async function follow(store: SqlStore, id: string, { inOrder }: Space, session: 
 }
 
 /** Hand-overs wait for each other: each begins with what the one before it left. */
-function takeOver(store: SqlStore, id: string, space: Space, session: Session): Promise<void> {
+function takeOver(store: SqlStore, dataKey: string, space: Space, session: Session): Promise<void> {
   return space.handOver(async () => {
     if (space.writer === session || session.isClosed) return
     await space.writer?.reader.mayWrite(false)
     await space.inOrder(async () => {
-      await store.run(setQuota(id, session.quota))
+      await store.run(setQuota(dataKey, session.quota))
       if (!session.isClosed) space.writer = session
     })
     await session.reader.mayWrite(true)
@@ -132,7 +132,7 @@ function takeOver(store: SqlStore, id: string, space: Space, session: Session): 
 
 async function write(
   store: SqlStore,
-  id: string,
+  dataKey: string,
   { writer, sessions }: Space,
   session: Session,
   change: StorageChange,
@@ -140,10 +140,10 @@ async function write(
   if (writer !== session)
     throw new RpcError(
       'conflict',
-      `another revision of ${id} writes to its storage now; this one may only read it`,
+      'another revision of the container writes to its storage now; this one may only read it',
     )
-  await store.run(writeChange(id, change)).catch((cause) => {
-    throw refusalOf(id, session.quota, cause)
+  await store.run(writeChange(dataKey, change)).catch((cause) => {
+    throw refusalOf(session.quota, cause)
   })
   for (const each of sessions)
     if (each !== session && each.isFollowing) inBackground('storage.change', each.reader.receive(change))

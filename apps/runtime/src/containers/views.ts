@@ -1,16 +1,18 @@
 /** What owners, the gateway and the registry see of containers. */
 import { type ContainerRecord, type HistoryEntry, RpcError } from '@selvedge/protocol'
 import type { DeploymentStore, StoredContainer } from '../deployments/deployments.ts'
+import { askedKey, idOf, isOwnedBy, type Owner, ofAccount } from '../deployments/ownership.ts'
 import type { Entries } from './entries.ts'
 import type { History } from './history.ts'
 import type { ContainerLog } from './logs.ts'
-import { findOwned, idOf, type Owner } from './owned.ts'
+import { findOwned } from './owned.ts'
 import { prefixesOf } from './paths.ts'
 import { type ServiceSummary, summaryOf } from './record.ts'
 import type { Service } from './service.ts'
 
 /** A container as the gateway sees it. */
 export interface Route {
+  /** As callers know it. */
   readonly id: string
   /** Paths under which it answers. */
   readonly prefixes: readonly string[]
@@ -24,40 +26,42 @@ export interface Views {
   logs(owner: Owner, idOrName: string): ContainerLog
   /** Also of a container that was removed. */
   history(owner: Owner, idOrName: string): { history: HistoryEntry[] }
+  /** Those of the associated account. */
   routes(): readonly Route[]
-  /** A short summary of every container, for the registry. */
+  /** A short summary of each container of the associated account, for the registry. */
   summary(): ServiceSummary[]
 }
 
-export function createViews(store: DeploymentStore, entries: Entries, history: History): Views {
-  function ownIdOf(owner: Owner, idOrName: string): string {
-    const id = idOf(owner, idOrName)
-    findOwned(store.value, owner, id)
-    return id
-  }
-  const all = () => Object.entries(store.value.containers)
+/** @param accountId gives the associated account */
+export function createViews(
+  store: DeploymentStore,
+  entries: Entries,
+  history: History,
+  accountId: () => string,
+): Views {
+  const present = () => ofAccount(store.value.containers, accountId())
 
   return {
     list: (owner) =>
       Promise.all(
-        all()
-          .filter(([, { clientId }]) => clientId === owner.client_id)
-          .map(([id]) => entries.record(id)),
+        Object.entries(store.value.containers)
+          .filter(([, container]) => isOwnedBy(container, owner))
+          .map(([key]) => entries.record(key)),
       ),
-    get: async (owner, idOrName) => entries.record(ownIdOf(owner, idOrName)),
-    logs: (owner, idOrName) => entries.of(ownIdOf(owner, idOrName)).log,
+    get: async (owner, idOrName) => entries.record(findOwned(store.value, owner, idOrName)[0]),
+    logs: (owner, idOrName) => entries.of(findOwned(store.value, owner, idOrName)[0]).log,
     history(owner, idOrName) {
-      const known = history.of(idOf(owner, idOrName))
+      const known = history.of(askedKey(owner, idOrName))
       if (known) return { history: known }
       throw new RpcError('not_found', `nothing is known of a container ${JSON.stringify(idOrName)}`)
     },
     routes: () =>
-      all().map(([id, container]) => ({
-        id,
+      present().map(([key, container]) => ({
+        id: idOf(container),
         prefixes: prefixesOf(container),
         container,
-        service: entries.serviceOf(id, container),
+        service: entries.serviceOf(key, container),
       })),
-    summary: () => all().map(([id, container]) => summaryOf(id, container, entries.stateOf(id, container))),
+    summary: () => present().map(([key, container]) => summaryOf(container, entries.stateOf(key, container))),
   }
 }

@@ -1,6 +1,11 @@
-/** What the device is to run: images, containers, and what happened to them. One document, so that a change is whole or not there. */
+/**
+ * What the device is to run: images, containers, and what happened to them. One document, so that a change is whole or not there.
+ * Images, containers and history are found by the keys of `ownership.ts`.
+ */
 import type { DocumentFormat, DocumentStore } from '@selvedge/service-kit/store'
 import * as z from 'zod'
+import { readFirstVersion } from './first-version.ts'
+import { isKeyOf, ofAccount } from './ownership.ts'
 
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
 
@@ -34,9 +39,12 @@ const storedContainer = z.strictObject({
   clientId: z.string(),
   accountId: z.string(),
   name: z.string(),
+  /** Name of its image. */
   image: z.string(),
-  imageId: z.string(),
+  imageKey: z.string(),
   digest,
+  /** Under which its data is stored: the key of the container that stored first. */
+  dataKey: z.string(),
   /** As the deployment gave it. */
   env: z.record(z.string(), z.string()),
   created: z.number(),
@@ -62,7 +70,7 @@ const deployments = z.strictObject({
   contents: z.record(z.string(), content),
   images: z.record(z.string(), storedImage),
   containers: z.record(z.string(), storedContainer),
-  /** Containers that were removed, whose data is still to be: it is removed because somebody said so, never because nobody knows it. */
+  /** Data keys of containers that were removed, whose data is still to be: data is removed on request only, never as unknown. */
   leaving: z.record(z.string(), z.enum(['function', 'oci'])),
   /** By container, oldest first; of removed ones, too. */
   history: z.record(z.string(), z.array(entry)),
@@ -77,26 +85,42 @@ export type DeploymentStore = DocumentStore<Deployments>
 
 /** Members that are not known are refused and not dropped: whoever adds one raises the version. */
 export const deploymentsFormat: DocumentFormat<Deployments> = {
-  version: 1,
+  version: 2,
   initial: { contents: {}, images: {}, containers: {}, leaving: {}, history: {} },
-  read: (json) => deployments.parse(json),
+  read: (json, version) => deployments.parse(version < 2 ? readFirstVersion(json) : json),
 }
 
 /** Most entries kept of one container, and most removed containers whose history is kept. */
 const kept = { entries: 50, removed: 50 }
 
 /** The document with one more entry in the history of a container. */
-export function withHistory(value: Deployments, id: string, item: HistoryItem): Deployments {
-  const { [id]: before = [], ...others } = value.history
+export function withHistory(value: Deployments, key: string, item: HistoryItem): Deployments {
+  const { [key]: before = [], ...others } = value.history
   const gone = Object.keys(others).filter((each) => !Object.hasOwn(value.containers, each))
   for (const each of gone.slice(0, Math.max(0, gone.length - kept.removed))) delete others[each]
-  return { ...value, history: { ...others, [id]: [...before, item].slice(-kept.entries) } }
+  return { ...value, history: { ...others, [key]: [...before, item].slice(-kept.entries) } }
 }
 
 /** The document with an image that was used just now: what is unused the longest is missed least. */
-export function withImageUsed(value: Deployments, imageId: string, usedAt: number): Deployments {
-  const image = value.images[imageId]
-  return image ? { ...value, images: { ...value.images, [imageId]: { ...image, usedAt } } } : value
+export function withImageUsed(value: Deployments, key: string, usedAt: number): Deployments {
+  const image = value.images[key]
+  return image ? { ...value, images: { ...value.images, [key]: { ...image, usedAt } } } : value
+}
+
+/** The document without all that belongs to an account; the data of its containers is still to be removed. */
+export function withoutAccount(value: Deployments, accountId: string): Deployments {
+  const data = ofAccount(value.containers, accountId).map(
+    ([, { dataKey, digest }]) => [dataKey, value.contents[digest]!.kind] as const,
+  )
+  const others = <T>(record: Readonly<Record<string, T>>) =>
+    Object.fromEntries(Object.entries(record).filter(([key]) => !isKeyOf(key, accountId)))
+  return withoutUnused({
+    ...value,
+    images: others(value.images),
+    containers: others(value.containers),
+    history: others(value.history),
+    leaving: { ...value.leaving, ...Object.fromEntries(data) },
+  })
 }
 
 /** The document without content that nothing needs, and the digests of the blobs that are still needed. */
@@ -108,7 +132,8 @@ export function withoutUnused(value: Deployments): Deployments {
   return { ...value, contents }
 }
 
-export function blobsOf({ contents }: Deployments): Set<string> {
+/** @param contents all of them, or some */
+export function blobsOf({ contents }: Pick<Deployments, 'contents'>): Set<string> {
   return new Set(
     Object.values(contents).flatMap(({ config, layers, entry }) => [
       config.digest,
@@ -118,7 +143,7 @@ export function blobsOf({ contents }: Deployments): Set<string> {
   )
 }
 
-export const without = <T>(record: Readonly<Record<string, T>>, id: string): Record<string, T> => {
-  const { [id]: _, ...rest } = record
+export const without = <T>(record: Readonly<Record<string, T>>, key: string): Record<string, T> => {
+  const { [key]: _, ...rest } = record
   return rest
 }

@@ -115,6 +115,8 @@ describe.each(Object.entries(subjects))('the %s engine', (kind, { needed, create
       revision = 1,
     ): Plan => ({
       id,
+      key: id,
+      dataKey: id,
       revision,
       content,
       env: { GREETING: 'hello', ...env },

@@ -55,8 +55,11 @@ export type LogStream = 'stdout' | 'stderr' | 'runtime'
 
 /** One instance to be started. */
 export interface Plan {
-  /** Container id, `<clientId>-<name>`. */
+  /** Container ID as callers know it, `<clientId>-<name>`. */
   readonly id: string
+  /** Key of the container, and of what it stores: no two owners have the same. */
+  readonly key: string
+  readonly dataKey: string
   readonly revision: number
   readonly content: Content
   readonly env: Readonly<Record<string, string>>
@@ -97,12 +100,12 @@ export interface Engine {
   /**
    * Ends what an earlier run left, but for the instances that are to run, and drops copies of images that are not known.
    *
-   * @param running containers that are to run, with their revision
+   * @param running keys of containers that are to run, with their revision
    * @param digests of every image
    */
   recover(running: ReadonlyMap<string, number>, digests: ReadonlySet<string>): Promise<void>
   /** Removes what a container leaves behind: volumes and the like. */
-  removeData(id: string): Promise<void>
+  removeData(dataKey: string): Promise<void>
   /** Drops the engine's copy of an image, as soon as nothing runs on it. */
   removeImage(digest: string): Promise<void>
   /** Lets go of what it holds, once nothing runs any more. */

@@ -3,7 +3,7 @@ import type { Route } from '../containers/views.ts'
 import { createRoutes } from './routes.ts'
 
 function routesOf(...prefixes: string[]) {
-  const routes = createRoutes()
+  const routes = createRoutes(() => 'a')
   routes.follow({
     routes: () => prefixes.map((prefix) => ({ id: prefix, prefixes: [prefix] }) as unknown as Route),
   })

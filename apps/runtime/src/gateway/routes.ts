@@ -14,18 +14,21 @@ export interface Routes {
   find(path: string): Match | undefined
   /** Leads to these containers from now on; to none before. */
   follow(containers: Pick<Containers, 'routes'>): void
-  /** To be called when containers came or went. */
+  /** To be called when containers came or went. A change of the account is noticed without it. */
   refresh(): void
 }
 
 interface Table {
+  /** The associated account: services of another one are not found. */
+  readonly accountId: string
   readonly routes: ReadonlyMap<string, Route>
   /** Lengths of all prefixes: only parts of a path that are as long as one of them are looked up. */
   readonly lengths: ReadonlySet<number>
   readonly longest: number
 }
 
-export function createRoutes(): Routes {
+/** @param accountId gives the associated account */
+export function createRoutes(accountId: () => string): Routes {
   let containers: Pick<Containers, 'routes'> = { routes: () => [] }
   let table: Table | undefined
   const build = (): Table => {
@@ -33,11 +36,11 @@ export function createRoutes(): Routes {
       containers.routes().flatMap((route) => route.prefixes.map((prefix) => [prefix, route] as const)),
     )
     const lengths = new Set([...routes.keys()].map(({ length }) => length))
-    return { routes, lengths, longest: Math.max(0, ...lengths) }
+    return { accountId: accountId(), routes, lengths, longest: Math.max(0, ...lengths) }
   }
   return {
     find(path) {
-      table ??= build()
+      if (table?.accountId !== accountId()) table = build()
       const { routes, lengths, longest } = table
       let end = path.length <= longest ? path.length : path.lastIndexOf('/', longest)
       for (; end > 0; end = path.lastIndexOf('/', end - 1)) {

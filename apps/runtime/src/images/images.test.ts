@@ -13,6 +13,7 @@ import {
 } from '../../../../tests/harness/archives.ts'
 import { temporaryFolder } from '../../../../tests/harness/processes.ts'
 import { type DeploymentStore, deploymentsFormat } from '../deployments/deployments.ts'
+import { keyOf } from '../deployments/ownership.ts'
 import { openBlobs } from './blobs.ts'
 import { type Images, openImages } from './images.ts'
 
@@ -22,7 +23,9 @@ const limit = 200
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let store: DeploymentStore
 let images: Images
+let accountId: string
 beforeEach(async () => {
+  accountId = owner.account_id
   folder = await temporaryFolder()
   store = await openDocument(join(folder.path, 'deployments'), deploymentsFormat)
   images = await openImages({
@@ -33,6 +36,7 @@ beforeEach(async () => {
     reserve: 0,
     maxSize: 64 * 1024 * 1024,
     authFile: '',
+    accountId: () => accountId,
     onRemoved: () => undefined,
   })
 })
@@ -62,7 +66,7 @@ it('refuses another one when containers use all of them, and keeps nothing of it
   for (let at = 0; at < limit; at++) await deploy(named(`image${at}`))
   const [image] = images.list(owner)
   // All images have the same content, which this container uses.
-  const container = { imageId: image!.id, digest: image!.digest }
+  const container = { accountId, imageKey: keyOf(owner, image!.name), digest: image!.digest }
   await store.update((value) => ({ ...value, containers: { b: container as never } }))
   await expect(deploy(functionImage('export default 1', 'another'))).rejects.toMatchObject({
     reason: 'limit_exceeded',
@@ -98,4 +102,11 @@ it('refuses an archive with more than 200 layers', async () => {
     reason: 'invalid_image',
     message: 'the image has 300 layers; the limit is 200',
   })
+})
+
+it('keeps nothing of an image whose account left while it came', async () => {
+  accountId = 'b'
+  await expect(deploy(named('late'))).rejects.toMatchObject({ reason: 'wrong_account' })
+  expect(store.value).toEqual(deploymentsFormat.initial)
+  expect(readdirSync(join(folder.path, 'images', 'sha256'))).toEqual([])
 })

@@ -3,7 +3,6 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { type ImageRecord, RpcError, type UploadReceipt } from '@selvedge/protocol'
-import type { AccessClaims } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
 import {
   blobsOf,
@@ -13,6 +12,7 @@ import {
   without,
   withoutUnused,
 } from '../deployments/deployments.ts'
+import { askedKey, idOf, isOwnedBy, keyOf, type Owner, ofAccount } from '../deployments/ownership.ts'
 import { createTurns } from '../deployments/turns.ts'
 import { admitImage } from './admit.ts'
 import { type Packed, readArchive } from './archive.ts'
@@ -20,8 +20,6 @@ import type { Blobs } from './blobs.ts'
 import { createDiskGuard } from './disk.ts'
 import { pullImage } from './registry/registry.ts'
 import { openUploads } from './uploads.ts'
-
-type Owner = Pick<AccessClaims, 'account_id' | 'client_id'>
 
 export interface Images {
   /** Deploys from a path on the device, an upload handle, or a registry. @throws RpcError */
@@ -32,8 +30,10 @@ export interface Images {
   remove(owner: Owner, id: string): Promise<{ id: string }>
   /** To be called when containers have changed: content that only they used is removed. */
   sweep(): Promise<void>
-  /** Keeps an archive for a `deploy` of its handle. @throws RpcError */
-  upload(content: AsyncIterable<Uint8Array>, length?: number): Promise<UploadReceipt>
+  /** Stores an archive for a `deploy` of its handle by the same owner. @throws RpcError */
+  upload(owner: Owner, content: AsyncIterable<Uint8Array>, length?: number): Promise<UploadReceipt>
+  /** To be called when the associated account is another one: uploads of the former one are removed. */
+  followAccount(): Promise<void>
 }
 
 export interface ImageParts {
@@ -47,12 +47,15 @@ export interface ImageParts {
   /** Most bytes of an archive, packed and unpacked. */
   readonly maxSize: number
   readonly authFile: string
+  /** The associated account, or "". */
+  readonly accountId: () => string
   /** Told of content that nothing needs any more, so that the engines drop their copies. */
   readonly onRemoved: (digest: string, kind: Content['kind']) => void
 }
 
-/** Images of a device. */
+/** Images of an account, and of a device with those that former accounts left. */
 const maxImages = 200
+const maxOnDevice = 1000
 /** Most changes of the images that wait for each other. */
 const maxQueue = 100
 /** What an archive needs on the disk while it is looked through: its layers, and what is taken out of them. */
@@ -64,13 +67,20 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   const turns = createTurns(maxQueue)
   const exclusively = <T>(work: () => Promise<T>): Promise<T> => turns.take('the images', work)
   /** The image that is unused the longest goes for a new one. @throws RpcError `limit_exceeded` if all are used */
-  async function makeRoomFor(id: string, { drafts }: Packed): Promise<void> {
-    while (!store.value.images[id] && Object.keys(store.value.images).length >= maxImages) {
-      if (await removeUnused()) continue
+  async function makeRoomFor(key: string, { account_id }: Owner, { drafts }: Packed): Promise<void> {
+    const isOwn = ({ accountId }: StoredImage) => accountId === account_id
+    const isFull = () => ofAccount(store.value.images, account_id).length >= maxImages
+    const isDeviceFull = () => Object.keys(store.value.images).length >= maxOnDevice
+    while (!store.value.images[key] && (isFull() || isDeviceFull())) {
+      if (await removeUnused(isFull() ? isOwn : undefined)) continue
       await blobs.discard(drafts)
-      throw new RpcError('limit_exceeded', `the runtime has ${maxImages} images, which containers use`, {
-        hint: 'Remove a container and its image.',
-      })
+      throw new RpcError(
+        'limit_exceeded',
+        `there are ${maxImages} images of the account, which containers use`,
+        {
+          hint: 'Remove a container and its image.',
+        },
+      )
     }
   }
 
@@ -78,19 +88,23 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   const uploads = await openUploads(join(folder, 'uploads'), blobs, clock)
   const guard = createDiskGuard(folder, parts.reserve, {
     bytes: unusedBytes,
-    removeOne: () => exclusively(removeUnused),
+    removeOne: () => exclusively(() => removeUnused()),
   })
   /** For who has the turn already. */
-  const guardInTurn = createDiskGuard(folder, parts.reserve, { bytes: unusedBytes, removeOne: removeUnused })
+  const guardInTurn = createDiskGuard(folder, parts.reserve, {
+    bytes: unusedBytes,
+    removeOne: () => removeUnused(),
+  })
   // Where the document was damaged, what it knew may come back from a backup.
   if (store.notices.length === 0) await blobs.keepOnly(blobsOf(store.value))
 
-  function record(id: string, { clientId, name, repoTags, digest, created }: StoredImage): ImageRecord {
+  function record(key: string, image: StoredImage): ImageRecord {
+    const { clientId, name, repoTags, digest, created } = image
     const { contents, containers } = store.value
     const { kind, size } = contents[digest]!
-    const users = Object.values(containers).filter((each) => each.imageId === id).length
+    const users = Object.values(containers).filter((each) => each.imageKey === key).length
     return {
-      id,
+      id: idOf(image),
       clientId,
       name,
       repoTags,
@@ -117,8 +131,8 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   async function admit(owner: Owner, packed: Packed, fallbackName: string): Promise<ImageRecord> {
     return exclusively(async () => {
       const name = nameOf(packed.repoTags[0] ?? fallbackName)
-      const id = `${owner.client_id}-${name}`
-      await makeRoomFor(id, packed)
+      const key = keyOf(owner, name)
+      await makeRoomFor(key, owner, packed)
       const content = await admitImage(blobs, packed, budget(), guardInTurn.claim).catch(async (cause) => {
         // What was stored of it before it failed.
         await sweep()
@@ -135,9 +149,18 @@ export async function openImages(parts: ImageParts): Promise<Images> {
         created: now,
         usedAt: now,
       }
-      await keep(id, stored, content)
-      return record(id, stored)
+      await keep(key, stored, content)
+      return record(key, stored)
     })
+  }
+
+  /** Digests of what an owner deployed, which a pull may use again: whoever knows a digest only has no right to the content. */
+  function ownBlobs(owner: Owner): Set<string> {
+    const { images, containers, contents } = store.value
+    const owned = [...Object.values(images), ...Object.values(containers)].filter((each) =>
+      isOwnedBy(each, owner),
+    )
+    return blobsOf({ contents: Object.fromEntries(owned.map(({ digest }) => [digest, contents[digest]!])) })
   }
 
   /** Removes what the document does not need any more, from the disk and from the engines. */
@@ -149,31 +172,37 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     await blobs.keepOnly(blobsOf(store.value))
   }
 
-  async function keep(id: string, stored: StoredImage, content: Content): Promise<void> {
+  async function keep(key: string, stored: StoredImage, content: Content): Promise<void> {
     try {
-      await store.update((value) =>
-        withoutUnused({
+      await store.update((value) => {
+        // The account may have left while the image came.
+        if (stored.accountId !== parts.accountId())
+          throw new RpcError(
+            'wrong_account',
+            'this runtime is not associated with the account of the token any more',
+          )
+        return withoutUnused({
           ...value,
           contents: { ...value.contents, [stored.digest]: content },
-          images: { ...value.images, [id]: stored },
-        }),
-      )
+          images: { ...value.images, [key]: stored },
+        })
+      })
     } finally {
       await sweep()
     }
   }
 
-  async function drop(id: string): Promise<void> {
-    await store.update((value) => withoutUnused({ ...value, images: without(value.images, id) }))
+  async function drop(key: string): Promise<void> {
+    await store.update((value) => withoutUnused({ ...value, images: without(value.images, key) }))
     await sweep()
   }
 
   /** Images that no container uses, the longest unused first. */
-  function unusedImages(): [id: string, image: StoredImage][] {
+  function unusedImages(): [key: string, image: StoredImage][] {
     const { images, containers } = store.value
-    const used = new Set(Object.values(containers).flatMap(({ imageId, digest }) => [imageId, digest]))
+    const used = new Set(Object.values(containers).flatMap(({ imageKey, digest }) => [imageKey, digest]))
     return Object.entries(images)
-      .filter(([id, { digest }]) => !used.has(id) && !used.has(digest))
+      .filter(([key, { digest }]) => !used.has(key) && !used.has(digest))
       .sort(([, a], [, b]) => a.usedAt - b.usedAt)
   }
 
@@ -183,8 +212,8 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   }
 
   /** The rule by which images are collected: only when room is needed, and none that a container uses. */
-  async function removeUnused(): Promise<boolean> {
-    const [oldest] = unusedImages()
+  async function removeUnused(isMeant: (image: StoredImage) => boolean = () => true): Promise<boolean> {
+    const oldest = unusedImages().find(([, image]) => isMeant(image))
     if (!oldest) return false
     await drop(oldest[0])
     return true
@@ -207,15 +236,15 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   }
 
   return {
-    async upload(content, length = 0) {
+    async upload(owner, content, length = 0) {
       await guard.claim(length)
       const take = budget()
-      return uploads.receive(measured(guard.watch(content), take))
+      return uploads.receive(owner, measured(guard.watch(content), take))
     },
     async deploy(owner, source) {
       if (source.startsWith('upload:')) {
-        const deployed = await fromFile(owner, await uploads.pathOf(source), source.slice(7, 19))
-        await uploads.forget(source)
+        const deployed = await fromFile(owner, uploads.pathOf(owner, source), source.slice(7, 19))
+        await uploads.forget(owner, source)
         return deployed
       }
       if (isAbsolute(source))
@@ -228,28 +257,32 @@ export async function openImages(parts: ImageParts): Promise<Images> {
             .replace(/\.(tar|tgz|gz)+$/, ''),
         )
       const { claim, watch } = guard
-      const packed = await pullImage(blobs, source, { authFile: parts.authFile, claim, watch, maxSize })
+      const own = ownBlobs(owner)
+      const mayReuse = (digest: string) => own.has(digest)
+      const { authFile } = parts
+      const packed = await pullImage(blobs, source, { authFile, claim, watch, maxSize, mayReuse })
       return admit(owner, packed, source)
     },
     async receive(owner, content, length = 0) {
       await guard.claim(length * copies)
       return fromArchive(owner, content, 'image')
     },
-    list: ({ client_id }) =>
+    list: (owner) =>
       Object.entries(store.value.images)
-        .filter(([, { clientId }]) => clientId === client_id)
-        .map(([id, image]) => record(id, image)),
+        .filter(([, image]) => isOwnedBy(image, owner))
+        .map(([key, image]) => record(key, image)),
     sweep: () => exclusively(sweep),
-    remove: async ({ client_id }, id) =>
+    followAccount: () => uploads.keepOnly(parts.accountId()),
+    remove: async (owner, id) =>
       exclusively(async () => {
-        const image = store.value.images[id]
-        if (image?.clientId !== client_id)
-          throw new RpcError('not_found', `there is no image ${JSON.stringify(id)}`)
-        const users = Object.entries(store.value.containers).filter(([, each]) => each.imageId === id)
+        const key = askedKey(owner, id)
+        const image = store.value.images[key]
+        if (!image) throw new RpcError('not_found', `there is no image ${JSON.stringify(id)}`)
+        const users = Object.values(store.value.containers).filter((each) => each.imageKey === key)
         if (users.length > 0)
-          throw new RpcError('in_use', `image ${id} is used by ${users.map(([user]) => user).join(', ')}`)
-        await drop(id)
-        return { id }
+          throw new RpcError('in_use', `image ${idOf(image)} is used by ${users.map(idOf).join(', ')}`)
+        await drop(key)
+        return { id: idOf(image) }
       }),
   }
 }

@@ -57,9 +57,9 @@ export function mcmRoutes({ images, containers, clock }: McmParts): Routes {
     },
     [`POST ${uploads}`]: {
       as: methods.deployImage,
-      handle: async ({ request }) => {
+      handle: async ({ owner, request }) => {
         allowLargeBody(request)
-        return images.upload(uploadOf(request), Number(request.headers['content-length'] ?? 0))
+        return images.upload(owner, uploadOf(request), Number(request.headers['content-length'] ?? 0))
       },
     },
     [`GET ${containersPath}`]: {

@@ -17,8 +17,13 @@ export interface DocumentFormat<T> {
   /** Raised with every change of the shape. A program that knows a lower version refuses the document. From 1. */
   readonly version: number
   readonly initial: T
-  /** Turns parsed JSON into a document. @throws when it is none, or has members that this version does not know */
-  readonly read: (json: unknown) => T
+  /**
+   * Turns parsed JSON into a document, also that of an earlier version.
+   *
+   * @param version that wrote it
+   * @throws when it is none, or has members that this version does not know
+   */
+  readonly read: (json: unknown, version: number) => T
 }
 
 /** What a person should know of the files of a document. */
@@ -197,9 +202,9 @@ async function confirm(handle: FileHandle, { generation, version, body }: WholeS
 const toBody = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 const emptySlot = (version: number): Buffer => slotContent(0, version)
 
-function parse<T>(file: string, { body }: WholeSlot, format: DocumentFormat<T>): T {
+function parse<T>(file: string, { body, version }: WholeSlot, format: DocumentFormat<T>): T {
   try {
-    return format.read(JSON.parse(body.toString()))
+    return format.read(JSON.parse(body.toString()), version)
   } catch (cause) {
     // What was written is whole: another version wrote it, and setting it aside would lose it.
     throw new StoreError(

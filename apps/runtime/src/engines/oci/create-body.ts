@@ -16,6 +16,7 @@ const hostFolder = '/run/selvedge'
 
 export const labels = {
   owner: 'dev.selvedge.owner',
+  /** Of a container its key, of a volume the key of the data. */
   container: 'dev.selvedge.container',
   revision: 'dev.selvedge.revision',
   /** Proves that this runtime made the container, from exactly this description. */
@@ -25,10 +26,10 @@ export const labels = {
 export const shortHash = (text: string): string => hash('sha256', text, 'hex').slice(0, 12)
 
 /** The volumes of a container, with their names in the engine. */
-export const volumesOf = ({ id, settings }: Plan, owner: string): { name: string; target: string }[] =>
+export const volumesOf = ({ dataKey, settings }: Plan, owner: string): { name: string; target: string }[] =>
   settings['MCM.VOLUMES'].map((each) => {
     const [name = '', target = ''] = each.split(':')
-    return { name: `selvedge-${owner}-${shortHash(id)}-${name}`, target }
+    return { name: `selvedge-${owner}-${shortHash(dataKey)}-${name}`, target }
   })
 
 export interface Description {
@@ -58,7 +59,7 @@ export interface CreateBody {
  */
 export function createBody(description: Description, secret: Buffer): CreateBody {
   const { plan, owner, image, port } = description
-  const { id, revision, env } = plan
+  const { key, revision, env } = plan
   const body = {
     Image: image,
     Env: [
@@ -71,13 +72,13 @@ export function createBody(description: Description, secret: Buffer): CreateBody
     HostConfig: hostConfig(description),
   }
   const proof = createHmac('sha256', secret)
-    .update(JSON.stringify([id, revision, body]))
+    .update(JSON.stringify([key, revision, body]))
     .digest('hex')
   return {
     ...body,
     Labels: {
       [labels.owner]: owner,
-      [labels.container]: id,
+      [labels.container]: key,
       [labels.revision]: String(revision),
       [labels.proof]: proof,
     },

@@ -59,6 +59,8 @@ async function* readBlob(name: string): AsyncGenerator<Buffer> {
 
 const plan = (env: Record<string, string> = {}): Plan => ({
   id: 'client-service',
+  key: 'account/client/service',
+  dataKey: 'account/client/service',
   revision: 1,
   content: {
     kind: 'oci',

@@ -51,7 +51,7 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
   const owner = shortHash(realpathSync(state))
   const images = createEngineImages(`localhost/selvedge-${owner}`, blobs)
   const reachOf = createReachOf()
-  const nameOf = ({ id, revision }: Plan) => `selvedge-${owner}-${shortHash(id)}-r${revision}`
+  const nameOf = ({ key, revision }: Plan) => `selvedge-${owner}-${shortHash(key)}-r${revision}`
   const secret = () => openLabelSecret(join(state, 'oci-secret'))
   const filter = (label: string, value: string) =>
     encodeURIComponent(JSON.stringify({ label: [`${label}=${value}`] }))
@@ -59,7 +59,7 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
   const removeContainer = (api: EngineApi, name: string) =>
     api.send('DELETE', `/containers/${name}?force=true&v=true`).catch(ignoreMissing)
   const openFolder = (plan: Plan) =>
-    openSocketFolder(folder, `${shortHash(plan.id)}-${plan.revision}`, plan.host.serve, plan)
+    openSocketFolder(folder, `${shortHash(plan.key)}-${plan.revision}`, plan.host.serve, plan)
 
   async function prepare(plan: Plan): Promise<Prepared> {
     const api = findEngine(socket)
@@ -83,7 +83,7 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
     await load()
     await removeContainer(api, name)
     for (const volume of volumesOf(plan, owner)) {
-      const volumeLabels = { [labels.owner]: owner, [labels.container]: plan.id }
+      const volumeLabels = { [labels.owner]: owner, [labels.container]: plan.dataKey }
       await api.send('POST', '/volumes/create', { Name: volume.name, Labels: volumeLabels })
     }
     if (reach.network !== undefined) await createNetwork(api, reach.network, owner)
@@ -168,17 +168,20 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
       const api = findEngine(socket)
       const path = `/containers/json?all=true&filters=${filter(labels.owner, owner)}`
       for (const { Id, Labels, State } of await api.read(path, answers.listed)) {
-        const id = Labels[labels.container] ?? ''
-        const isWanted = State === 'running' && String(running.get(id)) === Labels[labels.revision]
+        const key = Labels[labels.container] ?? ''
+        const isWanted = State === 'running' && String(running.get(key)) === Labels[labels.revision]
         if (!isWanted) await removeContainer(api, Id)
       }
       await removeUnusedNetworks(api, owner)
       await images.keepOnly(api, digests)
       await images.sweep(api)
     },
-    async removeData(id) {
+    async removeData(dataKey) {
       const api = findEngine(socket)
-      const { Volumes } = await api.read(`/volumes?filters=${filter(labels.container, id)}`, answers.volumes)
+      const { Volumes } = await api.read(
+        `/volumes?filters=${filter(labels.container, dataKey)}`,
+        answers.volumes,
+      )
       for (const { Name } of Volumes ?? [])
         if (Name.startsWith(`selvedge-${owner}-`))
           await api.send('DELETE', `/volumes/${Name}?force=true`).catch(ignoreMissing)

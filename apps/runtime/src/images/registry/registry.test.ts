@@ -63,14 +63,19 @@ const blobIn = (path = '') => files[path.split('/').at(-1)!] ?? ''
 
 async function pull(
   host: string,
-  { maxSize = 1e6, authFile = '', ...http }: HttpGetOptions & { maxSize?: number; authFile?: string } = {},
+  {
+    maxSize = 1e6,
+    authFile = '',
+    mayReuse = () => false,
+    ...http
+  }: HttpGetOptions & { maxSize?: number; authFile?: string; mayReuse?: (digest: string) => boolean } = {},
 ) {
   let claimed = 0
   const blobs = await openBlobs(folder)
   const claim = async (bytes: number) => {
     claimed += bytes
   }
-  const options = { authFile, claim, watch: (each: AsyncIterable<Uint8Array>) => each, maxSize }
+  const options = { authFile, claim, watch: (each: AsyncIterable<Uint8Array>) => each, maxSize, mayReuse }
   const packed = await pullImage(blobs, `${host}/team/app:1`, {
     ...options,
     http: { limits: quick, ...http },
@@ -87,6 +92,27 @@ function credentials(host: string): string {
 }
 
 describe('a pull', () => {
+  it('uses stored content again for who has deployed it, and for no one who knows its digest', async () => {
+    const blobs = await openBlobs(folder)
+    for (const content of [config, layer])
+      await blobs.commit(
+        await blobs.draft(
+          (async function* () {
+            yield Buffer.from(content)
+          })(),
+        ),
+      )
+    // A registry of the attacker: its manifest names the layer, which it does not have.
+    const registry = await listenTo((request, response) => {
+      if (request.url?.includes('/manifests/')) response.end(manifestOf())
+      else response.writeHead(404).end()
+    })
+    await expect(pull(registry.host)).rejects.toMatchObject({ reason: 'not_found' })
+    expect(leftovers()).toEqual([])
+    const { claimed } = await pull(registry.host, { mayReuse: () => true })
+    expect(claimed).toBe(0)
+  })
+
   it('follows the redirects of blobs, and shows the other host no credentials', async () => {
     const storage = await listenTo((request, response) => response.end(blobIn(request.url)))
     const tokens = await listenTo((_, response) => response.end('{"token":"abc"}'))

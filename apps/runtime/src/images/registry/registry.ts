@@ -37,6 +37,8 @@ export interface PullOptions {
   readonly watch: (content: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>
   /** Limit in bytes of all layers as they are transferred. */
   readonly maxSize: number
+  /** Whether stored content may be used in place of a download: the caller has deployed it before. */
+  readonly mayReuse: (digest: string) => boolean
   /** For tests. */
   readonly http?: HttpGetOptions
 }
@@ -73,9 +75,10 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   }
   const manifest = parseDocument(text, manifestDocument, 'the manifest of the registry')
   expectSmall(manifest, options.maxSize)
+  const isThere = async (digest: string) => options.mayReuse(digest) && (await blobs.has(digest))
   const missing = []
   for (const each of [manifest.config, ...manifest.layers])
-    if (!(await blobs.has(each.digest))) missing.push(each)
+    if (!(await isThere(each.digest))) missing.push(each)
   await options.claim(missing.reduce((sum, { size }) => sum + size, 0))
 
   const drafts: Draft[] = []
@@ -83,7 +86,7 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
     const fetch = async ({ digest, size }: Blob): Promise<Draft> => {
       const draftOf = (content: AsyncIterable<Uint8Array>) => blobs.draft(options.watch(content), digest)
       const download = async () => limited((await get(`${base}/blobs/${digest}`, {})).body, size, digest)
-      const stored = (await blobs.has(digest))
+      const stored = (await isThere(digest))
         ? // What is damaged on the disk is downloaded again.
           await draftOf(blobs.read(digest)).catch(() => undefined)
         : undefined
