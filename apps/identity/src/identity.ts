@@ -156,7 +156,7 @@ export async function startIdentity(
     enrolment: config['limits.enrolment'],
   })
 
-  const sweep = createSweep(store, clock, log, [
+  const sweep = createSweep(clock, log, [
     ...removeExpiredRows(store),
     ...audit.tasks,
     nodes.removeStrangers,

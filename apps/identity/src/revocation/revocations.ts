@@ -1,5 +1,5 @@
 /** What was revoked before it ended. Every exchange and every introspection asks, so the answer is in memory. */
-import { type Clock, seconds } from '@selvedge/service-kit/clock'
+import { type SteadyClock, seconds } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import {
   type Ending,
@@ -93,7 +93,7 @@ const skew = 60
 /** @param longestLife seconds for which a token may live */
 export async function openRevocations(
   store: SqlStore,
-  clock: Clock,
+  clock: SteadyClock,
   changes: Changes,
   longestLife: number,
   folding: Folding,
@@ -113,7 +113,7 @@ export async function openRevocations(
   async function readSince(epoch: number): Promise<Map<string, Entry>> {
     const rows = await store.run(
       sql`SELECT * FROM revocations WHERE epoch > ${epoch} AND expires_at >
-        COALESCE((SELECT value FROM counters WHERE name = 'swept_until'), 0)`,
+        ${clock.past()}`,
     )
     newest = rows.reduce((latest, row) => Math.max(latest, row.epoch as number), newest)
     return new Map(rows.map((row) => [keyOf(row.kind as RowKind, row.subject as string), toEntry(row)]))

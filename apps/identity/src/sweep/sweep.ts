@@ -1,12 +1,12 @@
 /**
- * Removes what has expired, once a minute, in small steps: no request waits for it, and no insert pays for it. It goes by a time
- * of its own that a wrong clock cannot hurry: it follows the clock by two minutes a minute at most, also over restarts.
+ * Removes what has expired, once a minute, in small steps: no request waits for it, and no insert pays for it. It goes by the
+ * steady time, so a jump of the clock that lasts less than a day removes nothing early.
  */
-import type { Clock } from '@selvedge/service-kit/clock'
+import type { SteadyClock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
 import { shareRun } from '@selvedge/service-kit/share'
-import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
+import type { SqlStore, Statement } from '@selvedge/service-kit/store'
 
 /** One thing to remove. @param until Unix milliseconds; what expired before is removed */
 export interface SweepTask {
@@ -21,28 +21,16 @@ export interface Sweep {
   stop(): Promise<void>
 }
 
-/** Milliseconds: between two sweeps, and by which one may go on in time. */
-const times = { interval: 60_000, step: 120_000 }
+/** Milliseconds between two sweeps. */
+const interval = 60_000
 /** Rows of one statement. */
 export const batch = 500
 
-export function createSweep(store: SqlStore, clock: Clock, log: Log, tasks: readonly SweepTask[]): Sweep {
+export function createSweep(clock: SteadyClock, log: Log, tasks: readonly SweepTask[]): Sweep {
   let timer: NodeJS.Timeout | undefined
 
-  /** The time that this sweep goes by, written before anything is removed by it. */
-  async function nextTime(): Promise<number> {
-    const now = clock.now()
-    const rows = await store.run(
-      sql`INSERT INTO counters VALUES ('swept_until', ${now})
-        ON CONFLICT (name) DO UPDATE SET value =
-          CASE WHEN excluded.value < counters.value + ${times.step} THEN excluded.value ELSE counters.value + ${times.step} END
-        RETURNING value`,
-    )
-    return rows[0]!.value as number
-  }
-
   async function runAll(): Promise<void> {
-    const until = await nextTime()
+    const until = clock.past()
     for (const { name, run } of tasks)
       await run(until).catch((cause) => log.warn('what expired could not be removed', { task: name, cause }))
   }
@@ -52,7 +40,7 @@ export function createSweep(store: SqlStore, clock: Clock, log: Log, tasks: read
   return {
     run,
     start() {
-      timer = setInterval(safely('sweep.run', run), times.interval)
+      timer = setInterval(safely('sweep.run', run), interval)
     },
     async stop() {
       clearInterval(timer)
