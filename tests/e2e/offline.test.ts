@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { request as httpsRequest } from 'node:https'
@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createDiscoveryClient, type RpcFailure } from '@selvedge/client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { slotContent } from '../../packages/service-kit/src/store/slot.ts'
+import { makeCertificate } from '../harness/certificate.ts'
 import { cliEnvOf, runCli } from '../harness/cli.ts'
 import { accessToken, adminOf, createDeveloper, runtimeOf } from '../harness/flow.ts'
 import { needs } from '../harness/installed.ts'
@@ -325,30 +326,7 @@ describe('the state of a node', () => {
 describe('TLS', () => {
   it('with a key is served like the plain listener', needs('openssl'), async () => {
     await runtime.stop()
-    const files = { key: join(stack.state, 'tls.key'), cert: join(stack.state, 'tls.crt') }
-    execFileSync(
-      'openssl',
-      [
-        'req',
-        '-x509',
-        '-newkey',
-        'ec',
-        '-pkeyopt',
-        'ec_paramgen_curve:P-256',
-        '-nodes',
-        '-days',
-        '1',
-        '-subj',
-        '/CN=device',
-        '-addext',
-        'subjectAltName=IP:127.0.0.1',
-        '-keyout',
-        files.key,
-        '-out',
-        files.cert,
-      ],
-      { stdio: 'ignore' },
-    )
+    const files = makeCertificate(stack.state, 'tls', 1)
     runtime = await restart('runtime', [
       `--listen.tlsKey=${files.key}`,
       `--listen.tlsCert=${files.cert}`,

@@ -4,7 +4,6 @@
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { readSettings } from '@selvedge/protocol'
 import type { Plan } from '../../apps/runtime/src/engines/engine.ts'
@@ -16,6 +15,7 @@ import { admitImage } from '../../apps/runtime/src/images/admit.ts'
 import { readArchive } from '../../apps/runtime/src/images/archive.ts'
 import { openBlobs } from '../../apps/runtime/src/images/blobs.ts'
 import { functionImage } from './archives.ts'
+import { idleHost } from './host.ts'
 
 const [failure = '', state = '', program = ''] = process.argv.slice(2)
 const root = '/sys/fs/cgroup'
@@ -41,20 +41,7 @@ const plan: Plan = {
   env: {},
   settings: readSettings({}),
   info: { httpPort: 1, nodeId: 'n', apiRoot: 'http://127.0.0.1:1', serviceType: 'client-service' },
-  host: {
-    openStorage: async () => ({
-      follow: async () => undefined,
-      takeOver: async () => undefined,
-      write: async () => undefined,
-      close: () => undefined,
-    }),
-    identityToken: () => ({ token: 't', expiresAt: '' }),
-    serve: async (path) => {
-      const server = createServer()
-      await new Promise<void>((resolve) => server.listen(path, resolve))
-      return { close: () => new Promise<void>((resolve) => server.close(() => resolve())) }
-    },
-  },
+  host: idleHost,
   log: () => undefined,
 }
 const engine = createFunctionEngine({ state, program, blobs })

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
+import { createRuntimeClient } from '@selvedge/client'
 import { freePort, type PostgresServer, startPostgres } from '@selvedge/service-kit/testing'
 import { type Program, startProgram, temporaryFolder } from './processes.ts'
 
@@ -99,5 +100,21 @@ export async function startReplicas(
       await postgres.stop()
       for (const each of folders) await each.remove()
     },
+  }
+}
+
+/** An edge ID token, which a runtime got through the balancer and then ended. */
+export async function edgeTokenThrough({ url }: Replicas): Promise<string> {
+  const folder = await temporaryFolder()
+  const runtime = await startProgram('runtime', {
+    SELVEDGE_STATE: folder.path,
+    SELVEDGE_RUNTIME_PORT: '0',
+    SELVEDGE_IDENTITY_URL: url,
+  })
+  try {
+    return (await createRuntimeClient({ url: runtime.url }).getEdgeIdToken()).id_token
+  } finally {
+    await runtime.stop()
+    await folder.remove()
   }
 }

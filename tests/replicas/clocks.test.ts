@@ -2,35 +2,24 @@
 import * as jose from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { enterByLink } from '../harness/console.ts'
-import { adminOf, createDeveloper, runtimeOf } from '../harness/flow.ts'
+import { adminOf, createDeveloper } from '../harness/flow.ts'
 import { needs } from '../harness/installed.ts'
 import { post } from '../harness/oauth.ts'
-import { type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
 import { createProgramClock, days, type ProgramClock, years } from '../harness/program-clock.ts'
-import { type Replicas, startReplicas } from '../harness/replicas.ts'
+import { edgeTokenThrough, type Replicas, startReplicas } from '../harness/replicas.ts'
 
 describe('a replica with a wrong clock', needs('postgres'), () => {
   let replicas: Replicas
   let clock: ProgramClock
-  let runtime: Program
-  let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let edgeToken: string
   beforeAll(async () => {
     clock = await createProgramClock(30_000)
     replicas = await startReplicas(['--limits.address=1000000'], async (index) =>
       index === 0 ? {} : { ...clock.env },
     )
-    folder = await temporaryFolder()
-    runtime = await startProgram('runtime', {
-      SELVEDGE_STATE: folder.path,
-      SELVEDGE_RUNTIME_PORT: '0',
-      SELVEDGE_IDENTITY_URL: replicas.url,
-    })
-    edgeToken = (await runtimeOf({ runtime }).getEdgeIdToken()).id_token
+    edgeToken = await edgeTokenThrough(replicas)
   })
   afterAll(async () => {
-    await runtime.stop()
-    await folder.remove()
     await replicas.stop()
     await clock.remove()
   })

@@ -2,19 +2,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { adminOf, createDeveloper, runtimeOf } from '../harness/flow.ts'
+import { adminOf, createDeveloper } from '../harness/flow.ts'
 import { type FreezingProxy, startFreezingProxy } from '../harness/freezing-proxy.ts'
 import { needs } from '../harness/installed.ts'
 import { post } from '../harness/oauth.ts'
-import { type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
-import { type Replicas, startReplicas } from '../harness/replicas.ts'
+import { edgeTokenThrough, type Replicas, startReplicas } from '../harness/replicas.ts'
 
 describe('a replica that is cut from PostgreSQL', needs('postgres'), () => {
   let replicas: Replicas
   let proxy: FreezingProxy
-  let runtime: Program
   let edgeToken: string
-  let folder: Awaited<ReturnType<typeof temporaryFolder>>
 
   beforeAll(async () => {
     replicas = await startReplicas(['--limits.address=1000000'], async (index, database) => {
@@ -24,18 +21,10 @@ describe('a replica that is cut from PostgreSQL', needs('postgres'), () => {
       url.port = String(proxy.port)
       return { SELVEDGE_IDENTITY_STORE: url.href }
     })
-    folder = await temporaryFolder()
-    runtime = await startProgram('runtime', {
-      SELVEDGE_STATE: folder.path,
-      SELVEDGE_RUNTIME_PORT: '0',
-      SELVEDGE_IDENTITY_URL: replicas.url,
-    })
-    // Before the cut: the runtime goes through the balancer.
-    edgeToken = (await runtimeOf({ runtime }).getEdgeIdToken()).id_token
+    // Before the cut: the balancer knows both replicas.
+    edgeToken = await edgeTokenThrough(replicas)
   })
   afterAll(async () => {
-    await runtime.stop()
-    await folder.remove()
     proxy.stop()
     await replicas.stop()
   })

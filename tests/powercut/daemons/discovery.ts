@@ -8,12 +8,12 @@ import { systemClock as clock } from '@selvedge/service-kit/clock'
 import { openStateFolder } from '@selvedge/service-kit/store'
 import { createProof, offerSession } from '@selvedge/service-kit/tokens'
 import { migrations } from '../../../apps/discovery/src/schema.ts'
-import { createDeveloper, type Developer } from '../../harness/flow.ts'
-import { startProgram, temporaryFolder } from '../../harness/processes.ts'
+import type { Developer } from '../../harness/flow.ts'
 import type { PartView, Subject, View } from '../subject.ts'
 import { readDatabase, type Tables } from './database.ts'
 import { type Recorded, recordDaemon } from './record-daemon.ts'
 import { startOn } from './start.ts'
+import { withIdentity } from './with-identity.ts'
 
 async function read(folder: string): Promise<PartView> {
   const own = openStateFolder(join(folder, 'state'), 'discovery', () => undefined)
@@ -26,24 +26,12 @@ export const createDiscoverySubject = (extent: { readonly rounds: number }): Sub
   name: 'discovery',
   parts: [{ name: 'discovery', owns: (path) => path.startsWith('state/discovery/'), read }],
   contradictions: () => [],
-  async record(program) {
-    const services = await temporaryFolder()
-    const identity = await startProgram('identity', {
-      SELVEDGE_STATE: services.path,
-      SELVEDGE_IDENTITY_PORT: '0',
-    })
-    try {
-      const developer = await createDeveloper(services.path)
-      return await recordDaemon(
-        'discovery',
-        { program, env: { SELVEDGE_IDENTITY_URL: identity.url } },
-        (recorded) => work(recorded, identity.url, developer, extent.rounds),
-      )
-    } finally {
-      await identity.stop()
-      await services.remove()
-    }
-  },
+  record: (program) =>
+    withIdentity(({ identity, developer }) =>
+      recordDaemon('discovery', { program, env: { SELVEDGE_IDENTITY_URL: identity.url } }, (recorded) =>
+        work(recorded, identity.url, developer, extent.rounds),
+      ),
+    ),
   start: (folder) =>
     startOn('discovery', folder, async (url) => {
       const { status } = await fetch(url + discoveryPaths.health)

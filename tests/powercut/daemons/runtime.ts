@@ -16,12 +16,12 @@ import { openNodeKey } from '../../../apps/runtime/src/node/node-key.ts'
 import { type RuntimeState, stateFormat } from '../../../apps/runtime/src/state.ts'
 import { openLists } from '../../../apps/runtime/src/tokens/revocations.ts'
 import { functionImage, writeFile } from '../../harness/archives.ts'
-import { accessToken, allScopes, createDeveloper, createProject, type Developer } from '../../harness/flow.ts'
-import { type Program, startProgram, temporaryFolder } from '../../harness/processes.ts'
+import { accessToken, allScopes, createProject, type Developer } from '../../harness/flow.ts'
 import type { Part, PartView, Subject, View } from '../subject.ts'
 import { readDatabase } from './database.ts'
 import { type Recorded, recordDaemon } from './record-daemon.ts'
 import { startOn } from './start.ts'
+import { type Parties, withIdentity } from './with-identity.ts'
 
 interface StatePart {
   readonly nodeId: string
@@ -117,11 +117,8 @@ const storing = (version: number) => `export default { fetch(request, env, ctx) 
   return new Response('${version}')
 } }`
 
-interface Bench extends Recorded {
+interface Bench extends Recorded, Parties {
   readonly client: RuntimeClient
-  readonly developer: Developer
-  readonly identity: Program
-  readonly services: string
   readonly token: string
 }
 
@@ -129,24 +126,18 @@ export const createRuntimeSubject = (extent: { readonly rounds: number }): Subje
   name: 'runtime',
   parts,
   contradictions,
-  async record(program) {
-    const services = await temporaryFolder()
-    const identity = await startProgram('identity', {
-      SELVEDGE_STATE: services.path,
-      SELVEDGE_IDENTITY_PORT: '0',
-    })
-    try {
-      const developer = await createDeveloper(services.path)
-      return await recordDaemon(
+  record: (program) =>
+    withIdentity((parties) =>
+      recordDaemon(
         'runtime',
-        { program, env: { SELVEDGE_IDENTITY_URL: identity.url }, args: ['--revocations.interval=1'] },
-        (recorded) => work(recorded, { developer, identity, services: services.path }, extent.rounds),
-      )
-    } finally {
-      await identity.stop()
-      await services.remove()
-    }
-  },
+        {
+          program,
+          env: { SELVEDGE_IDENTITY_URL: parties.identity.url },
+          args: ['--revocations.interval=1'],
+        },
+        (recorded) => work(recorded, parties, extent.rounds),
+      ),
+    ),
   start: (folder) =>
     startOn('runtime', folder, async (url) => {
       const me = await createRuntimeClient({ url }).getMe()
@@ -155,11 +146,7 @@ export const createRuntimeSubject = (extent: { readonly rounds: number }): Subje
     }),
 })
 
-async function work(
-  recorded: Recorded,
-  parties: Pick<Bench, 'developer' | 'identity' | 'services'>,
-  rounds: number,
-): Promise<void> {
+async function work(recorded: Recorded, parties: Parties, rounds: number): Promise<void> {
   const { url, witness } = recorded
   const client = createRuntimeClient({ url, fetch: witness.fetch })
   const { nodeId } = await client.getMe()

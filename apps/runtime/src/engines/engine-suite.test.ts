@@ -1,11 +1,11 @@
 /** What every engine must do, tried on both: functions on Deno, and OCI containers on a real Podman. */
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { readSettings } from '@selvedge/protocol'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { functionImage, savedImage, tarOf } from '../../../../tests/harness/archives.ts'
+import { idleHost } from '../../../../tests/harness/host.ts'
 import { needs } from '../../../../tests/harness/installed.ts'
 import { processesOf, socketFolder } from '../../../../tests/harness/instances.ts'
 import { type Podman, podmanNeeds, startPodman } from '../../../../tests/harness/podman.ts'
@@ -122,21 +122,7 @@ describe.each(Object.entries(subjects))('the %s engine', (kind, { needed, create
       env: { GREETING: 'hello', ...env },
       settings: readSettings(env),
       info: { httpPort: 1, nodeId: 'n', apiRoot: 'http://127.0.0.1:1', serviceType: id },
-      host: {
-        openStorage: async () => ({
-          follow: async () => undefined,
-          takeOver: async () => undefined,
-          write: async () => undefined,
-          close: () => undefined,
-        }),
-        identityToken: () => ({ token: 't', expiresAt: '' }),
-        serve: async (path) => {
-          rmSync(path, { force: true })
-          const server = createServer()
-          await new Promise<void>((resolve) => server.listen(path, resolve))
-          return { close: () => new Promise<void>((resolve) => server.close(() => resolve())) }
-        },
-      },
+      host: idleHost,
       log: (stream, text) => logs.push(`${stream} ${text}`),
     })
     const start = async (...args: Parameters<typeof plan>) => {

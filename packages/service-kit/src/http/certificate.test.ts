@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
@@ -6,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { makeCertificate } from '../../../../tests/harness/certificate.ts'
 import { needs } from '../../../../tests/harness/installed.ts'
 import { type Certificate, type CertificateStatus, openCertificate } from './certificate.ts'
 
@@ -22,21 +22,7 @@ afterEach(() => {
 })
 const at = (name: string) => join(folder, name)
 
-function make(name: string, days = 30): void {
-  const request = [
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-days',
-    String(days),
-  ]
-  const files = ['-subj', `/CN=${name}`, '-keyout', at(`${name}.key`), '-out', at(`${name}.crt`)]
-  execFileSync('openssl', [...request, ...files], { stdio: 'ignore' })
-}
+const make = (name: string, days?: number) => makeCertificate(folder, name, days)
 
 function use(name: string): void {
   for (const kind of ['key', 'crt']) {
