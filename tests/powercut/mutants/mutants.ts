@@ -93,8 +93,8 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'apps/runtime/src/containers/storage.ts',
-        from: 'await store.run(writeChange(id, change))',
-        to: 'void store.run(writeChange(id, change))',
+        from: 'await store.run(writeChange(dataKey, change))',
+        to: 'void store.run(writeChange(dataKey, change))',
       },
     ],
   },
