@@ -83,13 +83,13 @@ async function exchange(): Promise<never> {
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'getEdgeIdToken' }),
       signal: AbortSignal.timeout(timeoutMs),
     })
-      .then((answer) => answer.json() as Promise<{ result: { id_token: string } }>)
+      .then((answer) => answer.json() as Promise<{ result?: { id_token: string } }>)
       .catch(() => undefined)
     const form = {
       grant_type: 'id_token_signin',
       client_id: plan.clientId,
       id_token: plan.developerToken,
-      edge_id_token: asked?.result.id_token ?? '',
+      edge_id_token: asked?.result?.id_token ?? '',
       scope: 'openid edge:mcm',
     }
     const outcome = await send({

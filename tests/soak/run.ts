@@ -118,6 +118,8 @@ const kinds = ['getMe', 'updateGps', 'gateway'] as const
 
 async function soak(): Promise<boolean> {
   const services = await startServices({
+    // The callers' token lasts longer than the soak.
+    identity: [`--lifetime.access=${Math.ceil(minutes) * 60 + 3600}`],
     env: {
       NODE_OPTIONS: `--expose-gc --require=${pathOf('collect-garbage.cjs')}`,
       ...(lan !== undefined && { SELVEDGE_LINK_LOCAL: 'true' }),
