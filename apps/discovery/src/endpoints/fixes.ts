@@ -38,11 +38,19 @@ export const fixesEndpoint = ({ clock, store, registry, tracks, sessions }: Fixe
     }
     registry.heard(nodeId)
     if (!newest) return { accepted: 0, newest: -1 }
+    // The track first: a report that is refused because it can't be stored is sent again, and then its fixes have to be new still.
+    if (trackUntil > receivedAt) {
+      const [known] = await store.last(accountId, [nodeId])
+      const last = known?.fixedAt ?? -1
+      await tracks.add(
+        nodeId,
+        fixes.filter(({ fixedAt }) => fixedAt > last),
+      )
+    }
     const location = { ...newest, nodeId, nodeName, accountId, sharing, receivedAt, heardAt: sentAt }
     const [before = -1] = await store.put([location])
     const isNew = ({ fixedAt }: Fix) => fixedAt > before
     const accepted = fixes.length === 1 ? Number(isNew(newest)) : fixes.filter(isNew).length
-    if (trackUntil > receivedAt && accepted > 0) await tracks.add(nodeId, fixes.filter(isNew))
     return { accepted, newest: Math.max(before, newest.fixedAt) }
   },
 })
