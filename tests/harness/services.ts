@@ -27,6 +27,8 @@ export interface Services {
   url(): string
   /** Process id of the runtime as it was last started. */
   runtimePid(): number
+  /** What the runtime wrote on standard error since it was last started. */
+  runtimeErrors(): string
   /** Calls a path of the runtime's listener with the developer's access token. */
   call(path: string, init?: CallInit): Promise<Answer>
   /** Deploys a function image and a container of it, under its own name. */
@@ -64,6 +66,7 @@ export async function startServices(
     runtime,
     url: () => url,
     runtimePid: () => program.process.pid!,
+    runtimeErrors: () => program.errors(),
     call: (path, init) => callUrl(url + path, { token, ...init }),
     async deployImage(archive) {
       const source = writeFile(`${stack.state}/archives`, `${++files}.tar`, archive)

@@ -6,16 +6,16 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findPostgres, type PostgresServer, startPostgres } from '@selvedge/service-kit/testing'
 import { type FreezingProxy, startFreezingProxy } from '../harness/freezing-proxy.ts'
-import { startProgram } from '../harness/processes.ts'
-import { type Services, startServices } from '../harness/services.ts'
+import { startServices } from '../harness/services.ts'
+import { discoverySubject } from './subjects/discovery.ts'
 import { identitySubject } from './subjects/identity.ts'
 import { runtimeSubject } from './subjects/runtime.ts'
 import type { Step, Subject } from './subjects/subject.ts'
 
 export interface KillOptions {
   readonly rounds: number
-  /** Milliseconds for which something is frozen. */
-  readonly freezeMs: number
+  /** Milliseconds for which something is frozen, each time or by turns. */
+  readonly freezesMs: readonly number[]
   readonly say?: (text: string) => void
 }
 
@@ -29,7 +29,7 @@ export interface Killed {
 
 interface World {
   /** What can happen to it. */
-  readonly blows: Readonly<Record<string, () => Promise<void>>>
+  readonly blows: Readonly<Record<string, (freezeMs: number) => Promise<void>>>
   readonly subjects: readonly Subject[]
   /** Asked all the time, beside the work of the subjects. */
   readonly callers: readonly (() => Promise<Step>)[]
@@ -50,8 +50,8 @@ function createRandom(seed: number): () => number {
   }
 }
 
-export async function killUnderLoad({ rounds, freezeMs, say }: KillOptions): Promise<Killed> {
-  const world = await makeWorld(freezeMs)
+export async function killUnderLoad({ rounds, freezesMs, say }: KillOptions): Promise<Killed> {
+  const world = await makeWorld()
   const random = createRandom(20_261_122)
   const counts: Record<string, number> = {}
   const failures: string[] = []
@@ -63,7 +63,8 @@ export async function killUnderLoad({ rounds, freezeMs, say }: KillOptions): Pro
       counts[name] = (counts[name] ?? 0) + 1
       const endLoad = beginLoad(world, round, totals)
       await sleep(random() * spreadMs)
-      await world.blows[name]!()
+      // Each kind of freeze lasts as long as the next of the times.
+      await world.blows[name]!(freezesMs[(counts[name] - 1) % freezesMs.length]!)
       await endLoad()
       const found = [...(await recover(world, round)), ...(await missingIn(world))]
       failures.push(...found.map((each) => `round ${round}, ${name}: ${each}`))
@@ -134,7 +135,7 @@ async function makeDatabase(): Promise<Database | undefined> {
   return { postgres, proxy, env: { SELVEDGE_IDENTITY_STORE: url.href, SELVEDGE_IDENTITY_KEYS: keys } }
 }
 
-async function makeWorld(freezeMs: number): Promise<World> {
+async function makeWorld(): Promise<World> {
   const database = await makeDatabase()
   const env = { ...database?.env }
   const services = await startServices({ env })
@@ -142,14 +143,15 @@ async function makeWorld(freezeMs: number): Promise<World> {
   const runtime = await runtimeSubject(services)
   const shared = { ...env, SELVEDGE_STATE: stack.state }
   const identity = await identitySubject(stack, { ...shared, SELVEDGE_DISCOVERY_URL: stack.discovery.url })
-  const discovery = keepDiscovery(services, shared)
-  const freeze = async (pid: number) => {
-    process.kill(pid, 'SIGSTOP')
-    await sleep(freezeMs)
-    process.kill(pid, 'SIGCONT')
+  const discovery = await discoverySubject(stack, shared)
+  const freeze = (pid: () => number) => async (milliseconds: number) => {
+    const frozen = pid()
+    process.kill(frozen, 'SIGSTOP')
+    await sleep(milliseconds)
+    process.kill(frozen, 'SIGCONT')
   }
   return {
-    subjects: [runtime, identity],
+    subjects: [runtime, identity, discovery],
     callers: [runtime.increment, runtime.increment],
     blows: {
       'kill of the runtime': runtime.restart,
@@ -157,9 +159,10 @@ async function makeWorld(freezeMs: number): Promise<World> {
       'kill of discovery': discovery.restart,
       'kill of the stack': async () =>
         void (await Promise.all([runtime.restart(), identity.restart(), discovery.restart()])),
-      'freeze of the runtime': () => freeze(services.runtimePid()),
-      'freeze of identity': () => freeze(identity.pid()),
-      ...(database && blowsOf(database, freezeMs)),
+      'freeze of the runtime': freeze(services.runtimePid),
+      'freeze of identity': freeze(identity.pid),
+      'freeze of discovery': freeze(discovery.pid),
+      ...(database && blowsOf(database)),
     },
     async stop() {
       await identity.stop()
@@ -171,33 +174,17 @@ async function makeWorld(freezeMs: number): Promise<World> {
   }
 }
 
-function keepDiscovery({ stack }: Services, env: Readonly<Record<string, string>>) {
-  let program = stack.discovery
-  const { port } = new URL(stack.discovery.url)
-  return {
-    async restart() {
-      await program.stop('SIGKILL')
-      program = await startProgram('discovery', {
-        ...env,
-        SELVEDGE_DISCOVERY_PORT: port,
-        SELVEDGE_IDENTITY_URL: stack.identity.url,
-      })
-    },
-    stop: () => program.stop(),
-  }
-}
-
-const blowsOf = ({ postgres, proxy }: Database, freezeMs: number): World['blows'] => ({
+const blowsOf = ({ postgres, proxy }: Database): World['blows'] => ({
   'kill of PostgreSQL': () => postgres.restart('SIGKILL'),
   'restart of PostgreSQL': () => postgres.restart('SIGINT'),
-  async 'freeze of PostgreSQL'() {
+  async 'freeze of PostgreSQL'(milliseconds) {
     postgres.freeze()
-    await sleep(freezeMs)
+    await sleep(milliseconds)
     postgres.thaw()
   },
-  async 'cut from PostgreSQL'() {
+  async 'cut from PostgreSQL'(milliseconds) {
     proxy.freeze()
-    await sleep(freezeMs)
+    await sleep(milliseconds)
     proxy.thaw()
   },
 })

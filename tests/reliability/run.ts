@@ -1,11 +1,11 @@
-/** `npm run reliability <experiment> [rounds [seconds]]`: the experiments of docs/reliability.md, each with all its rounds. Exit code 1 where one fails. */
+/** `npm run reliability <experiment> [rounds [seconds,…]]`: the experiments of docs/reliability.md, each with all its rounds. Exit code 1 where one fails. */
 import { startServices } from '../harness/services.ts'
 import { damageable, damageFiles } from './bitflips.ts'
-import { type Faulty, faulty, meetFaults } from './faults/experiment.ts'
+import { type Faulty, faulty, meetFaults, type Occasion, occasions } from './faults/experiment.ts'
 import { killUnderLoad } from './kills.ts'
 import { counters, countThroughRedeploys } from './redeploys.ts'
 
-/** Seconds for which something is frozen: of the kills only. */
+/** Seconds for which something is frozen, by turns: of the kills only. */
 const [, , name = '', count, seconds = '30'] = process.argv
 
 interface Experiment {
@@ -35,7 +35,11 @@ const experiments: Record<string, Experiment> = {
 experiments.kills = {
   rounds: 300,
   async run(rounds, say) {
-    const killed = await killUnderLoad({ rounds, freezeMs: 1000 * Number(seconds), say })
+    const killed = await killUnderLoad({
+      rounds,
+      freezesMs: seconds.split(',').map((each) => 1000 * Number(each)),
+      say,
+    })
     const { acknowledged, refused } = killed
     say(
       `${rounds} rounds: ${JSON.stringify(killed.rounds)}; ${acknowledged} acknowledged, ${refused} refused`,
@@ -44,20 +48,28 @@ experiments.kills = {
   },
 }
 
-for (const daemon of faulty) {
-  experiments[`faults-${daemon}`] = faultsOf(daemon, false)
-  experiments[`start-faults-${daemon}`] = faultsOf(daemon, true)
+const names: Readonly<Record<Occasion, string>> = {
+  work: 'faults',
+  start: 'start-faults',
+  log: 'log-faults',
+  'full disk': 'full-disk',
 }
+for (const daemon of faulty)
+  for (const occasion of occasions) experiments[`${names[occasion]}-${daemon}`] = faultsOf(daemon, occasion)
 
-/** @param atStart whether the faults come while the daemon starts */
-function faultsOf(daemon: Faulty, atStart: boolean): Experiment {
+function faultsOf(daemon: Faulty, occasion: Occasion): Experiment {
   return {
     rounds: Number.POSITIVE_INFINITY,
     async run(rounds, say) {
       const isAll = rounds === Number.POSITIVE_INFINITY
-      const outcome = await meetFaults(daemon, { rounds: isAll ? 'all' : rounds, slowMs: 5000, atStart }, say)
+      const outcome = await meetFaults(
+        daemon,
+        { rounds: isAll ? 'all' : rounds, slowMs: 5000, lanes: 4, occasion },
+        say,
+      )
+      const { hits, logHits, refusals } = outcome
       say(
-        `${daemon}: ${outcome.rounds} rounds, ${outcome.hits} with a fault; refusals: ${JSON.stringify(outcome.refusals)}`,
+        `${daemon}: ${outcome.rounds} rounds, ${hits} with a fault, ${logHits} with one of the log; refusals: ${JSON.stringify(refusals)}`,
       )
       return outcome.failures
     },

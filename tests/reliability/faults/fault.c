@@ -2,8 +2,9 @@
  * Lets the n-th system call on the files of a daemon fail: preloaded, between the program and the C library. A strace would do the same, but
  * counts the calls of each thread on its own and stops the program at every call; here one number counts for all threads.
  *
- * FAULT_CONTROL names a file of the form of struct control, shared with the test. FAULT_UNDER is the folder whose files are meant;
- * FAULT_LOG=1 adds standard error.
+ * FAULT_CONTROL names a file of the form of struct control, shared with the test. FAULT_PROGRAM is what the command line of the daemon
+ * contains: others that inherit the environment meet no faults. FAULT_UNDER is the folder whose files are meant.
+ * The log, standard error, has a fault and a count of its own.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,34 +23,48 @@
 enum kind { OFF, IO_ERROR, NO_SPACE, NO_DESCRIPTOR, SHORT_WRITE, SLOW_WRITE };
 enum op { OPEN = 1, CREATE, READ, WRITE, SYNC, RENAME, UNLINK, MKDIR, TRUNCATE };
 
-struct control {
+/* The calls from nth to nth + in_a_row - 1 fail; count and hits are those so far. */
+struct fault {
   int kind;
   int nth;
   int in_a_row;
-  int slow_ms;
   int count;
   int hits;
+};
+
+struct control {
+  struct fault state;
+  struct fault log;
+  int slow_ms;
+  /* The first call of the state that failed, and its file. */
   int op;
   /* Whether the file of a sync that failed was synced since. */
   int healed;
-  char path[992];
+  char path[972];
 };
 
 static struct control *control;
 static char under[1024];
 static size_t under_length;
-static int with_log;
+
+static int is_program(const char *wanted) {
+  char line[4096];
+  int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  ssize_t length = fd < 0 ? -1 : read(fd, line, sizeof line);
+  if (fd >= 0) close(fd);
+  return length > 0 && memmem(line, (size_t)length, wanted, strlen(wanted)) != 0;
+}
 
 __attribute__((constructor)) static void begin(void) {
-  const char *file = getenv("FAULT_CONTROL"), *folder = getenv("FAULT_UNDER"), *log = getenv("FAULT_LOG");
-  if (!file || !folder) return;
+  const char *file = getenv("FAULT_CONTROL"), *folder = getenv("FAULT_UNDER");
+  const char *program = getenv("FAULT_PROGRAM");
+  if (!file || !folder || !program || !is_program(program)) return;
   int fd = open(file, O_RDWR | O_CLOEXEC);
   if (fd < 0) return;
   void *shared = mmap(0, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
   if (shared == MAP_FAILED) return;
   under_length = (size_t)snprintf(under, sizeof under, "%s", folder);
-  with_log = log && *log == '1';
   control = shared;
 }
 
@@ -64,15 +79,24 @@ static int concerns(int kind, enum op op) {
   }
 }
 
+/* Counts a call. Gives the kind of fault that it gets, or OFF. */
+static int count(struct fault *fault, enum op op, int *is_first) {
+  int kind = fault->kind;
+  if (!concerns(kind, op)) return OFF;
+  int number = __atomic_add_fetch(&fault->count, 1, __ATOMIC_SEQ_CST);
+  if (number < fault->nth || number - fault->nth >= fault->in_a_row) return OFF;
+  *is_first = __atomic_fetch_add(&fault->hits, 1, __ATOMIC_SEQ_CST) == 0;
+  return kind;
+}
+
 /* The kind of fault that this call gets, or OFF. */
 static int fate(enum op op, const char *path) {
-  if (!control || control->kind == OFF) return OFF;
-  if (strncmp(path, under, under_length) != 0 && !(with_log && strcmp(path, "stderr") == 0)) return OFF;
-  int kind = control->kind;
-  if (!concerns(kind, op)) return OFF;
-  int number = __atomic_add_fetch(&control->count, 1, __ATOMIC_SEQ_CST);
-  if (number < control->nth || number >= control->nth + control->in_a_row) return OFF;
-  if (__atomic_fetch_add(&control->hits, 1, __ATOMIC_SEQ_CST) == 0) {
+  if (!control) return OFF;
+  int is_first = 0;
+  if (strcmp(path, "stderr") == 0) return count(&control->log, op, &is_first);
+  if (strncmp(path, under, under_length) != 0) return OFF;
+  int kind = count(&control->state, op, &is_first);
+  if (is_first) {
     control->op = op;
     snprintf(control->path, sizeof control->path, "%s", path);
   }
@@ -105,7 +129,7 @@ static int meet(int kind, int *shortened) {
 }
 
 static int meet_fd(enum op op, int fd, int *shortened) {
-  if (!control || control->kind == OFF) return 0;
+  if (!control || (control->state.kind == OFF && control->log.kind == OFF)) return 0;
   char room[1024];
   return meet(fate(op, path_of(fd, room, sizeof room)), shortened);
 }
@@ -159,7 +183,7 @@ ssize_t pwritev64(int fd, const struct iovec *v, int n, off64_t at) {
 }
 
 static int synced(int fd, int result) {
-  if (result == 0 && control && control->hits > 0 && control->op == SYNC) {
+  if (result == 0 && control && control->state.hits > 0 && control->op == SYNC) {
     char room[1024];
     if (strcmp(path_of(fd, room, sizeof room), control->path) == 0) control->healed = 1;
   }

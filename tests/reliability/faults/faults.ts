@@ -19,16 +19,21 @@ const operations = [
   'mkdir',
   'truncate',
 ] as const
-const pathAt = 32
+/** The bytes of `struct control` of fault.c, and where its members begin. */
 const bytes = 1024
+const at = { log: 20, slowMs: 40, operation: 44, isHealed: 48, path: 52 }
+const ofFault = { count: 12, hits: 16 }
 
-interface Fault {
+export interface Fault {
   readonly kind: FaultKind
   /** Which of the calls fails, from 1. */
   readonly nth: number
-  /** How many fail from then on. */
+  /** How many fail from then on: one by default. */
   readonly inARow?: number
 }
+
+/** As `inARow`: all calls from then on. */
+export const untilDisarmed = 2 ** 31 - 1
 
 interface Hit {
   readonly operation: (typeof operations)[number]
@@ -37,23 +42,33 @@ interface Hit {
   readonly isUnsynced: boolean
 }
 
+/** What happened since `arm`. */
+export interface Hits {
+  /** The first call on the state that failed. */
+  readonly state: Hit | undefined
+  /** Writes of the log that failed. */
+  readonly log: number
+}
+
 export interface Faults {
   /** What a daemon is started with. */
   readonly env: Readonly<Record<string, string>>
-  /** From now on the n-th call on a file below the folder fails. */
-  arm(fault: Fault): void
-  /** @returns what was hit since `arm`, and nothing where there were fewer calls */
-  disarm(): Hit | undefined
-  /** Calls that the fault could have hit, since `arm`. */
+  /** From now on the n-th call on a file below the folder fails, and, with a fault of its own, the n-th write of the log. */
+  arm(state: Fault, log?: Fault): void
+  disarm(): Hits
+  /** Calls that the fault of the state could have hit, since `arm`. */
   calls(): number
+  /** The same of the log. */
+  logCalls(): number
 }
 
 /**
- * @param folder for the program and its control file
+ * @param folder for the library and its control file
+ * @param program what the command line of the daemon contains
  * @param under the folder whose files are meant
  * @param slowMs milliseconds of a slow write
  */
-export function prepareFaults(folder: string, under: string, slowMs = 5000): Faults {
+export function prepareFaults(folder: string, program: string, under: string, slowMs: number): Faults {
   const library = join(folder, 'fault.so')
   const source = fileURLToPath(new URL('fault.c', import.meta.url))
   execFileSync('gcc', ['-shared', '-fPIC', '-O2', '-Wall', '-Werror', '-o', library, source, '-ldl'])
@@ -62,13 +77,24 @@ export function prepareFaults(folder: string, under: string, slowMs = 5000): Fau
   writeSync(file, Buffer.alloc(bytes), 0, bytes, 0)
   closeSync(file)
 
-  function write(numbers: readonly number[]): void {
+  function write(state: Fault | undefined, log: Fault | undefined): void {
     const content = Buffer.alloc(bytes)
-    for (const [at, number] of numbers.entries()) content.writeInt32LE(number, at * 4)
+    content.writeInt32LE(slowMs, at.slowMs)
+    const faults = [
+      [0, state],
+      [at.log, log],
+    ] as const
+    for (const [start, fault] of faults) {
+      content.writeInt32LE(fault?.nth ?? 0, start + 4)
+      content.writeInt32LE(fault?.inARow ?? 1, start + 8)
+    }
     const file = openSync(control, 'r+')
-    // The kind last: from then on the fault counts.
-    writeSync(file, content, 4, bytes - 4, 4)
-    writeSync(file, content, 0, 4, 0)
+    writeSync(file, content, 0, bytes, 0)
+    // The kinds last: from then on the faults count.
+    for (const [start, fault] of faults) {
+      content.writeInt32LE(fault ? faultKinds.indexOf(fault.kind) + 1 : 0, start)
+      writeSync(file, content, start, 4, start)
+    }
     closeSync(file)
   }
   function read(): Buffer {
@@ -80,16 +106,19 @@ export function prepareFaults(folder: string, under: string, slowMs = 5000): Fau
   }
 
   return {
-    env: { LD_PRELOAD: library, FAULT_CONTROL: control, FAULT_UNDER: under },
-    arm: ({ kind, nth, inARow = 1 }) => write([faultKinds.indexOf(kind) + 1, nth, inARow, slowMs]),
+    env: { LD_PRELOAD: library, FAULT_CONTROL: control, FAULT_PROGRAM: program, FAULT_UNDER: under },
+    arm: write,
     disarm() {
       const content = read()
-      write([])
-      if (content.readInt32LE(20) === 0) return undefined
-      const operation = operations[content.readInt32LE(24) - 1]!
-      const path = content.toString('utf8', pathAt, content.indexOf(0, pathAt))
-      return { operation, path, isUnsynced: operation === 'sync' && content.readInt32LE(28) === 0 }
+      write(undefined, undefined)
+      const log = content.readInt32LE(at.log + ofFault.hits)
+      if (content.readInt32LE(ofFault.hits) === 0) return { state: undefined, log }
+      const operation = operations[content.readInt32LE(at.operation) - 1]!
+      const path = content.toString('utf8', at.path, content.indexOf(0, at.path))
+      const isUnsynced = operation === 'sync' && content.readInt32LE(at.isHealed) === 0
+      return { state: { operation, path, isUnsynced }, log }
     },
-    calls: () => read().readInt32LE(16),
+    calls: () => read().readInt32LE(ofFault.count),
+    logCalls: () => read().readInt32LE(at.log + ofFault.count),
   }
 }

@@ -3,21 +3,39 @@
  * daemon goes on, says what the cause was, and works again without help.
  */
 import { exitCodes } from '@selvedge/service-kit/lifecycle'
+import { droppedMessage } from '@selvedge/service-kit/log'
 import type { Step, Subject } from '../subjects/subject.ts'
-import type { FaultKind, Faults } from './faults.ts'
+import { type Fault, type Faults, type Hits, untilDisarmed } from './faults.ts'
 
+/** Faults that are there at the same time. */
 export interface Round {
-  readonly kind: FaultKind
-  readonly nth: number
+  readonly state: Fault
+  readonly log?: Fault
 }
 
 export interface Outcome {
   readonly rounds: number
-  /** Rounds in which a call failed. */
+  /** Rounds in which a call failed, and in which a write of the log did. */
   readonly hits: number
+  readonly logHits: number
   /** Refusals by their word. */
   readonly refusals: Readonly<Record<string, number>>
   readonly failures: readonly string[]
+}
+
+export function sumOf(outcomes: readonly Outcome[]): Outcome {
+  const refusals: Record<string, number> = {}
+  for (const each of outcomes)
+    for (const [word, count] of Object.entries(each.refusals)) refusals[word] = (refusals[word] ?? 0) + count
+  const sum = (count: (outcome: Outcome) => number) =>
+    outcomes.reduce((total, each) => total + count(each), 0)
+  return {
+    rounds: sum(({ rounds }) => rounds),
+    hits: sum(({ hits }) => hits),
+    logHits: sum(({ logHits }) => logHits),
+    refusals,
+    failures: outcomes.flatMap(({ failures }) => failures),
+  }
 }
 
 /** Reasons that name no cause. */
@@ -35,34 +53,76 @@ export async function runRounds(
 ): Promise<Outcome> {
   const refusals: Record<string, number> = {}
   const failures: string[] = []
-  let hits = 0
+  let [hits, logHits] = [0, 0]
   let said = 0
-  for (const [at, { kind, nth }] of rounds.entries()) {
-    faults.arm({ kind, nth })
+  for (const [at, round] of rounds.entries()) {
+    const logged = subject.errors().length
+    faults.arm(round.state, round.log)
     const steps: Step[] = []
     for (let pass = 0; pass < 3 && steps.every(({ refused }) => refused === undefined); pass++) {
       steps.push(...(await subject.work(at * 10 + pass)))
-      if (faults.calls() >= nth) break
+      if (faults.calls() >= round.state.nth) break
     }
     const hit = faults.disarm()
-    const where = `${kind} at call ${nth}${hit ? `, ${hit.operation} of ${hit.path}` : ''}`
-    if (hit) hits++
-    for (const { what, refused } of steps) {
-      if (refused === undefined) continue
-      refusals[refused] = (refusals[refused] ?? 0) + 1
-      if (nameless.test(refused)) failures.push(`${where}: ${what} was refused without its cause: ${refused}`)
-    }
-    if (hit?.isUnsynced && ofWork.test(hit.path) && steps.every(({ refused }) => refused === undefined))
-      failures.push(`${where}: everything was acknowledged, and the file was never synced`)
-    if (!subject.isRunning()) failures.push(`${where}: the daemon ended`)
-    else if (at % 2 === 0)
-      failures.push(...(await recover(subject, at * 10 + 5)).map((each) => `${where}: ${each}`))
+    const where = describe(round, hit)
+    if (hit.state) hits++
+    if (hit.log > 0) logHits++
+    const found = judgeSteps(steps, hit)
+    if (!subject.isRunning()) found.push('the daemon ended')
+    else if (at % 2 === 0) found.push(...(await recover(subject, at * 10 + 5)))
+    found.push(...judgeLog(subject.errors().slice(logged), round, hit))
+    for (const { refused } of steps)
+      if (refused !== undefined) refusals[refused] = (refusals[refused] ?? 0) + 1
     await subject.restart()
-    failures.push(...(await subject.missing()).map((each) => `${where}: ${each}`))
+    found.push(...(await subject.missing()))
+    failures.push(...found.map((each) => `${where}: ${each}`))
     for (const each of failures.slice(said)) say(each)
     said = failures.length
   }
-  return { rounds: rounds.length, hits, refusals, failures }
+  return { rounds: rounds.length, hits, logHits, refusals, failures }
+}
+
+const describeFault = ({ kind, nth, inARow }: Fault): string =>
+  `${kind} at call ${nth}${inARow === untilDisarmed ? ' and all later ones' : ''}`
+
+function describe({ state, log }: Round, hit: Hits): string {
+  const file = hit.state ? `, ${hit.state.operation} of ${hit.state.path}` : ''
+  const ofLog = log ? `; of the log ${describeFault(log)}` : ''
+  return `${describeFault(state)}${file}${ofLog}`
+}
+
+/** Each refusal names its cause, and nothing is acknowledged that was never synced. */
+function judgeSteps(steps: readonly Step[], { state }: Hits): string[] {
+  const failures: string[] = []
+  for (const { what, refused } of steps)
+    if (refused !== undefined && nameless.test(refused))
+      failures.push(`${what} was refused without its cause: ${refused}`)
+  const isAllAcknowledged = steps.every(({ refused }) => refused === undefined)
+  if (state?.isUnsynced && ofWork.test(state.path) && isAllAcknowledged)
+    failures.push('everything was acknowledged, and the file was never synced')
+  return failures
+}
+
+/** Each line of the log is whole; after lines that could not be written, the next one that is written says so. */
+function judgeLog(text: string, { log }: Round, hit: Hits): string[] {
+  const lines = text.split('\n').filter((line) => line !== '')
+  const torn = lines.filter((line) => !isJson(line))
+  const failures = torn.map((line) => `a line of the log is torn: ${line.slice(0, 200)}`)
+  const isDropped = hit.log > 0 && (log?.kind === 'EIO' || log?.kind === 'ENOSPC')
+  // The faults of a whole pass may have left nothing to log.
+  const isSilent = log?.inARow === untilDisarmed && lines.length === 0
+  if (isDropped && !isSilent && !lines.some((line) => line.includes(droppedMessage)))
+    failures.push('lines of the log were lost, and the log does not say so')
+  return failures
+}
+
+function isJson(line: string): boolean {
+  try {
+    JSON.parse(line)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** The same while it starts: it starts, or ends with a code that says that a later start may succeed, and the next start does. */
@@ -75,18 +135,18 @@ export async function runStarts(
   const refusals: Record<string, number> = {}
   const failures: string[] = []
   let hits = 0
-  for (const [at, { kind, nth }] of rounds.entries()) {
+  for (const [at, { state }] of rounds.entries()) {
     for (const { what, refused } of await subject.work(100_000 + at))
       if (refused !== undefined) failures.push(`${what} was refused without a fault: ${refused}`)
-    faults.arm({ kind, nth })
+    faults.arm(state)
     const code = await subject.restart().then(
       () => 'it started',
       (cause: { code?: number | null }) => `exit code ${cause.code}`,
     )
     const hit = faults.disarm()
-    if (hit) hits++
+    if (hit.state) hits++
     refusals[code] = (refusals[code] ?? 0) + 1
-    const where = `${kind} at call ${nth} of a start${hit ? `, ${hit.operation} of ${hit.path}` : ''}`
+    const where = `while it starts, ${describe({ state }, hit)}`
     const found: string[] = []
     if (!['it started', `exit code ${exitCodes.failed}`].includes(code)) found.push(`${where}: ${code}`)
     await subject.restart()
@@ -94,7 +154,7 @@ export async function runStarts(
     for (const each of found) say(each)
     failures.push(...found)
   }
-  return { rounds: rounds.length, hits, refusals, failures }
+  return { rounds: rounds.length, hits, logHits: 0, refusals, failures }
 }
 
 /** It works again by itself. */
@@ -108,17 +168,12 @@ async function recover(subject: Subject, round: number): Promise<string[]> {
   return refused.map(({ what, refused }) => `${what} is still refused after the fault: ${refused}`)
 }
 
-/** Not random between runs: what failed once fails again. @param count of rounds of each kind @param last the highest call */
-export function chooseRounds(
-  kinds: readonly FaultKind[],
-  count: number,
-  last: number,
-  seed = 20_261_122,
-): Round[] {
+/** Not random between runs: what failed once fails again. @param last the highest number */
+export function chooseNumbers(count: number, last: number, seed = 20_261_122): number[] {
   let state = seed
   const next = () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     return 1 + Math.floor((state / 2 ** 32) * last)
   }
-  return kinds.flatMap((kind) => Array.from({ length: count }, () => ({ kind, nth: next() })))
+  return Array.from({ length: count }, next)
 }

@@ -2,17 +2,12 @@
 import { createIdentityClient } from '@selvedge/client'
 import { adminOf, runtimeOf } from '../../harness/flow.ts'
 import { type Program, type Stack, startProgram } from '../../harness/processes.ts'
-import { attempt, type Step, type Subject } from './subject.ts'
+import { attempt, type OwnedSubject, type Step } from './subject.ts'
 
 interface Token {
   readonly clientId: string
   readonly jti: string
   readonly idToken: string
-}
-
-export interface IdentitySubject extends Subject {
-  pid(): number
-  stop(): Promise<void>
 }
 
 /** Milliseconds for which an edge ID token is used: far less than it lasts. */
@@ -22,7 +17,7 @@ const edgeTokenMs = 30_000
 export async function identitySubject(
   stack: Stack,
   env: Readonly<Record<string, string>>,
-): Promise<IdentitySubject> {
+): Promise<OwnedSubject> {
   const { port } = new URL(stack.identity.url)
   let program: Program = stack.identity
   const admin = adminOf(stack.state)
@@ -115,6 +110,7 @@ export async function identitySubject(
         )
       return failures
     },
+    errors: () => program.errors(),
     pid: () => program.process.pid!,
     stop: () => program.stop(),
   }

@@ -105,6 +105,7 @@ export async function runtimeSubject(services: Services): Promise<RuntimeSubject
       pid = services.runtimePid()
     },
     missing,
+    errors: services.runtimeErrors,
     increment: () => attempt('an increment', increment),
   }
 }

@@ -17,6 +17,14 @@ export interface Subject {
   restart(): Promise<void>
   /** What was acknowledged and is not there, in words. */
   missing(): Promise<string[]>
+  /** What it logged since it was last started. */
+  errors(): string
+}
+
+/** A daemon that is its subject's own: the subject ends it. */
+export interface OwnedSubject extends Subject {
+  pid(): number
+  stop(): Promise<void>
 }
 
 /** The word for why a call was refused. */
