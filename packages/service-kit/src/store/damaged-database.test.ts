@@ -31,15 +31,20 @@ function makeFiles(): void {
   const database = openDatabase(join(own, 'db'), migrations)
   for (let number = 1; number <= commits; number++)
     database.prepare('INSERT INTO items VALUES (?, ?)').run(`item ${number}`, number)
-  for (const name of ['db', 'db-wal']) copyFileSync(join(own, name), join(folder, name))
+  for (const name of ['db', 'db-wal', 'db-shm']) copyFileSync(join(own, name), join(folder, name))
   database.close()
 }
 
 /** What the items are when the damaged files are opened, as text and as the last one; undefined if they are refused. */
-function openAll(db: Buffer, wal: Buffer | undefined): { text: string; last: number } | undefined {
+function openAll(
+  db: Buffer,
+  wal: Buffer | undefined,
+  shm?: Buffer,
+): { text: string; last: number } | undefined {
   const own = mkdtempSync(join(folder, 'try-'))
   writeFileSync(join(own, 'db'), db)
   if (wal) writeFileSync(join(own, 'db-wal'), wal)
+  if (shm) writeFileSync(join(own, 'db-shm'), shm)
   try {
     const database = openDatabase(join(own, 'db'), migrations)
     try {
@@ -55,7 +60,7 @@ function openAll(db: Buffer, wal: Buffer | undefined): { text: string; last: num
   }
 }
 
-const open = (db: Buffer, wal: Buffer | undefined) => openAll(db, wal)?.last
+const open = (db: Buffer, wal: Buffer | undefined, shm?: Buffer) => openAll(db, wal, shm)?.last
 
 function createRandom(seed: number): (limit: number) => number {
   let state = seed
@@ -85,6 +90,49 @@ it('a changed bit in the log takes back no commit without a word, except for the
   }
   console.info(`${states} changed bits in the log:`, outcomes)
   expect(outcomes.refused).toBeGreaterThan(states / 2)
+})
+
+it('a log that is cut off, or damaged in its last commit, is refused after a kill, which leaves the index of the log', () => {
+  makeFiles()
+  const [db, wal, shm] = ['db', 'db-wal', 'db-shm'].map((name) => readFileSync(join(folder, name))) as [
+    Buffer,
+    Buffer,
+    Buffer,
+  ]
+  expect(open(db, wal, shm)).toBe(commits)
+  const frames = (wal.length - 32) / 4120
+  for (let frame = 1; frame < frames; frame++) {
+    expect(open(db, wal.subarray(0, 32 + frame * 4120), shm)).toBe(undefined)
+    expect(open(db, wal.subarray(0, 32 + frame * 4120 + 2000), shm)).toBe(undefined)
+  }
+  const random = createRandom(8)
+  for (let state = 0; state < states; state++) {
+    const changed = Buffer.from(wal)
+    changed[wal.length - 1 - random(4120)]! ^= 1 << random(8)
+    expect(open(db, changed, shm)).toBe(undefined)
+  }
+})
+
+it('an index that is damaged, or of an earlier use of the log, refuses nothing', () => {
+  makeFiles()
+  const [db, wal, shm] = ['db', 'db-wal', 'db-shm'].map((name) => readFileSync(join(folder, name))) as [
+    Buffer,
+    Buffer,
+    Buffer,
+  ]
+  const random = createRandom(10)
+  for (let state = 0; state < states; state++) {
+    const changed = Buffer.from(shm)
+    changed[random(96)]! ^= 1 << random(8)
+    expect(open(db, wal, changed)).toBe(commits)
+  }
+  const own = join(folder, 'again')
+  mkdirSync(own)
+  const database = openDatabase(join(own, 'db'), migrations)
+  database.prepare('INSERT INTO items VALUES (?, ?)').run('only', 1)
+  // An older index counts frames of a log with other salts.
+  expect(open(readFileSync(join(own, 'db')), readFileSync(join(own, 'db-wal')), shm)).toBe(1)
+  database.close()
 })
 
 it('a log that a power cut left, or that holds frames of an earlier use, is no damage', () => {
