@@ -63,7 +63,7 @@ export async function startDiscovery(
 
   const shared = { clock, store, registry, tracks, sessions }
   const app = createHttpApp(log, maxBody, {
-    hotPath: fixesEndpoint(shared),
+    hotPath: fixesEndpoint({ ...shared, clock: steady }),
     vital: [discoveryPaths.health],
   })
   addHealth(app, discoveryPaths.health, () => database.run(sql`SELECT 1`))

@@ -1,4 +1,4 @@
-import { systemClock as clock } from '@selvedge/service-kit/clock'
+import { systemClock } from '@selvedge/service-kit/clock'
 import { expect, it } from 'vitest'
 import { fixesEndpoint } from './fixes.ts'
 
@@ -6,9 +6,9 @@ it('stores a fix in the track when its report is sent again after the track coul
   const stored: number[] = []
   let isFull = true
   let newest = -1
-  const now = clock.now()
+  const now = systemClock.now()
   const parts = {
-    clock,
+    clock: { now: systemClock.now, past: systemClock.now },
     sessions: {
       nodeOf: () => ({ nodeId: 'node', nodeName: '', accountId: 'account', trackUntil: now + 60_000 }),
     },

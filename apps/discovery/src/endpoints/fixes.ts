@@ -1,5 +1,5 @@
 import { discoveryPaths, type Fix, type FixReceipt, OAuthError, readFixes } from '@selvedge/protocol'
-import type { Clock } from '@selvedge/service-kit/clock'
+import type { SteadyClock } from '@selvedge/service-kit/clock'
 import type { HotPath } from '@selvedge/service-kit/http-app'
 import type { Registry } from '../registry/registry.ts'
 import type { Tracks } from '../registry/tracks.ts'
@@ -11,7 +11,7 @@ import { readJson } from './read-json.ts'
 const tolerance = 60_000
 
 export interface FixesParts {
-  readonly clock: Clock
+  readonly clock: SteadyClock
   readonly store: LocationStore
   readonly registry: Registry
   readonly tracks: Tracks
@@ -19,41 +19,48 @@ export interface FixesParts {
 }
 
 /** `POST /v1/fixes`: a node reports where it is, or that it is well. A fix is of the node of the session, whatever the body says. */
-export const fixesEndpoint = ({ clock, store, registry, tracks, sessions }: FixesParts): HotPath => ({
-  path: discoveryPaths.fixes,
-  takes: 'json',
-  trustedProxies: [],
-  async answer({ authorization, body }): Promise<FixReceipt> {
-    const request = { authorization, method: 'POST', path: discoveryPaths.fixes, body }
-    const { nodeId, nodeName, accountId, sharing, trackUntil, sentAt } = sessions.nodeOf(request)
-    const receivedAt = clock.now()
-    const fixes = readReport(body)
-    let newest: Fix | undefined
-    for (const fix of fixes) {
-      if (fix.fixedAt > receivedAt + tolerance) {
-        const detail = `a fix of ${new Date(fix.fixedAt).toISOString()} is in the future; it is ${new Date(receivedAt).toISOString()} here`
-        throw new OAuthError('invalid_request', detail)
+export function fixesEndpoint({ clock, store, registry, tracks, sessions }: FixesParts): HotPath {
+  /** The fixes from before its end, as long as it is not deleted: a jump of the clock ends no track. */
+  async function addToTrack(nodeId: string, accountId: string, trackUntil: number, fixes: readonly Fix[]) {
+    const isBeforeItsEnd = ({ fixedAt }: Fix) => fixedAt < trackUntil
+    if (trackUntil <= clock.past() || !fixes.some(isBeforeItsEnd)) return
+    const [known] = await store.last(accountId, [nodeId])
+    const isNew = ({ fixedAt }: Fix) => fixedAt > (known?.fixedAt ?? -1)
+    await tracks.add(
+      nodeId,
+      fixes.filter((fix) => isBeforeItsEnd(fix) && isNew(fix)),
+    )
+  }
+
+  return {
+    path: discoveryPaths.fixes,
+    takes: 'json',
+    trustedProxies: [],
+    async answer({ authorization, body }): Promise<FixReceipt> {
+      const request = { authorization, method: 'POST', path: discoveryPaths.fixes, body }
+      const { nodeId, nodeName, accountId, sharing, trackUntil, sentAt } = sessions.nodeOf(request)
+      const receivedAt = clock.now()
+      const fixes = readReport(body)
+      let newest: Fix | undefined
+      for (const fix of fixes) {
+        if (fix.fixedAt > receivedAt + tolerance) {
+          const detail = `a fix of ${new Date(fix.fixedAt).toISOString()} is in the future; it is ${new Date(receivedAt).toISOString()} here`
+          throw new OAuthError('invalid_request', detail)
+        }
+        if (!newest || fix.fixedAt > newest.fixedAt) newest = fix
       }
-      if (!newest || fix.fixedAt > newest.fixedAt) newest = fix
-    }
-    registry.heard(nodeId)
-    if (!newest) return { accepted: 0, newest: -1 }
-    // The track first: a report that is refused because it can't be stored is sent again, and then its fixes have to be new still.
-    if (trackUntil > receivedAt) {
-      const [known] = await store.last(accountId, [nodeId])
-      const last = known?.fixedAt ?? -1
-      await tracks.add(
-        nodeId,
-        fixes.filter(({ fixedAt }) => fixedAt > last),
-      )
-    }
-    const location = { ...newest, nodeId, nodeName, accountId, sharing, receivedAt, heardAt: sentAt }
-    const [before = -1] = await store.put([location])
-    const isNew = ({ fixedAt }: Fix) => fixedAt > before
-    const accepted = fixes.length === 1 ? Number(isNew(newest)) : fixes.filter(isNew).length
-    return { accepted, newest: Math.max(before, newest.fixedAt) }
-  },
-})
+      registry.heard(nodeId)
+      if (!newest) return { accepted: 0, newest: -1 }
+      // The track first: a report that is refused because it can't be stored is sent again, and then its fixes have to be new still.
+      await addToTrack(nodeId, accountId, trackUntil, fixes)
+      const location = { ...newest, nodeId, nodeName, accountId, sharing, receivedAt, heardAt: sentAt }
+      const [before = -1] = await store.put([location])
+      const isNew = ({ fixedAt }: Fix) => fixedAt > before
+      const accepted = fixes.length === 1 ? Number(isNew(newest)) : fixes.filter(isNew).length
+      return { accepted, newest: Math.max(before, newest.fixedAt) }
+    },
+  }
+}
 
 function readReport(body: string): readonly Fix[] {
   const fixes = readFixes(readJson(body))

@@ -72,7 +72,8 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
         .filter(({ name, path }) => name.length <= 64 && path.length <= 255)
         .slice(0, maxStated.services),
       sharing,
-      trackUntil: trackUntil > clock.now() ? trackUntil : 0,
+      // As it was asked for: 0 deletes the track, and the clock of this device may be wrong for a while.
+      trackUntil,
     }
     const { privateKey, jwk } = key.signing
     const htu = url + discoveryPaths.sessions
