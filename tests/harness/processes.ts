@@ -99,23 +99,31 @@ export async function startStack(
     identity?: readonly string[]
     discovery?: readonly string[]
     env?: Record<string, string>
+    /** What one of them gets beside it. */
+    envOf?: Partial<Record<'runtime' | 'identity' | 'discovery', Record<string, string>>>
   } = {},
 ): Promise<Stack> {
   const folder = await temporaryFolder()
   const env = { SELVEDGE_STATE: folder.path, ...freePorts, ...options.env }
+  const { envOf = {} } = options
   const discoveryPort = await freePort()
   const identity = await startProgram(
     'identity',
-    { ...env, SELVEDGE_DISCOVERY_URL: `http://127.0.0.1:${discoveryPort}` },
+    { ...env, SELVEDGE_DISCOVERY_URL: `http://127.0.0.1:${discoveryPort}`, ...envOf.identity },
     options.identity,
   )
   const discovery = await startProgram(
     'discovery',
-    { ...env, SELVEDGE_DISCOVERY_PORT: String(discoveryPort), SELVEDGE_IDENTITY_URL: identity.url },
+    {
+      ...env,
+      SELVEDGE_DISCOVERY_PORT: String(discoveryPort),
+      SELVEDGE_IDENTITY_URL: identity.url,
+      ...envOf.discovery,
+    },
     options.discovery,
   )
   const urls = { SELVEDGE_IDENTITY_URL: identity.url, SELVEDGE_DISCOVERY_URL: discovery.url }
-  const runtime = await startProgram('runtime', { ...env, ...urls }, options.runtime)
+  const runtime = await startProgram('runtime', { ...env, ...urls, ...envOf.runtime }, options.runtime)
   return {
     state: env.SELVEDGE_STATE,
     identity,

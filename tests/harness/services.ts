@@ -47,10 +47,15 @@ export interface Services {
 }
 
 export async function startServices(
-  options: { args?: readonly string[]; identity?: readonly string[]; env?: Record<string, string> } = {},
+  options: {
+    args?: readonly string[]
+    identity?: readonly string[]
+    env?: Record<string, string>
+    envOf?: NonNullable<Parameters<typeof startStack>[0]>['envOf']
+  } = {},
 ): Promise<Services> {
-  const { args = [], identity = [], env = {} } = options
-  const stack = await startStack({ runtime: args, identity, env })
+  const { args = [], identity = [], env = {}, envOf = {} } = options
+  const stack = await startStack({ runtime: args, identity, env, envOf })
   const developer = await createDeveloper(stack.state)
   const token = await accessToken(stack, developer)
   let { runtime: program } = stack
@@ -86,6 +91,7 @@ export async function startServices(
           SELVEDGE_IDENTITY_URL: stack.identity.url,
           SELVEDGE_DISCOVERY_URL: stack.discovery.url,
           ...options.env,
+          ...envOf.runtime,
           ...env,
         },
         options.args,

@@ -2,12 +2,14 @@
  * Clocks that are wrong, jump and come back, in each daemon: nothing is accepted that should not be, nothing is lost, and all of
  * it works again without a restart. Each clock is set from outside while the program runs.
  */
+import { identityPaths } from '@selvedge/protocol'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
   accessToken,
   adminOf,
   allScopes,
   createDeveloper,
+  createProject,
   type Developer,
   runtimeOf,
 } from '../harness/flow.ts'
@@ -154,15 +156,56 @@ describe('with clocks of their own', () => {
     },
   )
 
-  it.each(jumps)('a discovery service whose clock jumps %s and back takes locations again', async (_, by) => {
+  /** Latitudes of the track; undefined while the discovery service does not answer. */
+  const trackOf = async (edgeAccessToken: string) =>
+    api()
+      .getLocationTrack({ edgeAccessToken })
+      .then(
+        ({ data }) => data.map(([, latitude]) => latitude),
+        () => undefined,
+      )
+
+  it.each(jumps)(
+    'a discovery service whose clock jumps %s and back takes locations again, and its tracks go on',
+    async (_, by) => {
+      await useRuntime()
+      const edgeAccessToken = await token()
+      const until = new Date(Date.now() + 3_600_000).toISOString()
+      await api().setLocationTrack({ edgeAccessToken, until })
+      const move = async (latitude: string) => api().updateGps({ edgeAccessToken, ...place, latitude })
+      await move('3.1')
+      await expect.poll(() => trackOf(edgeAccessToken), { timeout: 20_000 }).toContain(3.1)
+      await setup.clocks.discovery.set(by)
+      await move('3.2')
+      await setup.clocks.discovery.set(0)
+      await expect.poll(async () => (await move('3.3')).status, { timeout: 20_000 }).toBe('ok')
+      await expect
+        .poll(() => trackOf(edgeAccessToken), { timeout: 20_000 })
+        .toEqual(expect.arrayContaining([3.1, 3.2, 3.3]))
+      await api().setLocationTrack({ edgeAccessToken, until: '' })
+    },
+  )
+
+  it('a track is there after identity, discovery and device believed a time after its end for a while', async () => {
     await useRuntime()
-    await setup.clocks.discovery.set(by)
     const edgeAccessToken = await token()
-    await api().updateGps({ edgeAccessToken, ...place })
-    await setup.clocks.discovery.set(0)
+    const until = new Date(Date.now() + 3_600_000).toISOString()
+    await api().setLocationTrack({ edgeAccessToken, until })
+    await api().updateGps({ edgeAccessToken, ...place, latitude: '4.1' })
+    await expect.poll(() => trackOf(edgeAccessToken), { timeout: 20_000 }).toContain(4.1)
+    await setup.runtime.stop()
+    for (const each of Object.values(setup.clocks)) await each.set(days(2))
+    setup.runtime = await setup.startRuntime()
+    // A session in which the device says until when a track is stored.
     await expect
-      .poll(async () => (await api().updateGps({ edgeAccessToken, ...place })).status, { timeout: 20_000 })
+      .poll(async () => (await api().updateGps({ edgeAccessToken: await token(), ...place })).status, {
+        timeout: 20_000,
+      })
       .toBe('ok')
+    await setup.runtime.stop()
+    for (const each of Object.values(setup.clocks)) await each.set(0)
+    setup.runtime = await setup.startRuntime()
+    await expect.poll(async () => trackOf(await token()), { timeout: 20_000 }).toContain(4.1)
   })
 
   it('a device that was misled by its identity service once comes back when the service is right', async () => {
@@ -181,6 +224,46 @@ describe('with clocks of their own', () => {
     await api().getGps({ edgeAccessToken: await token() })
   })
 })
+
+it('identity and discovery services that start in 1970 work when their clock is right, without a restart', async () => {
+  const clocks = {
+    identity: await createProgramClock(-Date.now()),
+    discovery: await createProgramClock(-Date.now()),
+  }
+  // A device shows an edge ID token of 1970 until a minute before its life is over.
+  const stack = await startStack({
+    identity: ['--lifetime.edge=65'],
+    envOf: { identity: clocks.identity.env, discovery: clocks.discovery.env },
+  })
+  const isHealthy = async ({ url }: Program) => (await fetch(`${url}/healthz`)).status === 200
+  const keysOf = async () => {
+    const { keys } = (await (await fetch(stack.identity.url + identityPaths.jwks)).json()) as {
+      keys: { kid: string }[]
+    }
+    return keys.map(({ kid }) => kid)
+  }
+  expect([await isHealthy(stack.identity), await isHealthy(stack.discovery)]).toEqual([true, true])
+  const { accountId, email } = await createDeveloper(stack.state)
+  const keys = await keysOf()
+  for (const each of Object.values(clocks)) await each.set(0)
+  expect([await isHealthy(stack.identity), await isHealthy(stack.discovery)]).toEqual([true, true])
+  const accounts = await adminOf(stack.state)['account.list']()
+  expect(accounts.map((each) => each.email)).toContain(email)
+  // What was made then is there, and what is made now is accepted.
+  const developer = { ...(await createProject(stack.state, email)), accountId, email }
+  const exchange = () => accessToken(stack, developer).catch(() => '')
+  await expect.poll(exchange, { timeout: 30_000 }).not.toBe('')
+  const edgeAccessToken = await accessToken(stack, developer)
+  await runtimeOf(stack).associateAccount({ edgeAccessToken })
+  await expect
+    .poll(async () => (await runtimeOf(stack).updateGps({ edgeAccessToken, ...place })).status, {
+      timeout: 20_000,
+    })
+    .toBe('ok')
+  expect(await keysOf()).toEqual(expect.arrayContaining(keys))
+  await stack.stop()
+  for (const each of Object.values(clocks)) await each.remove()
+}, 60_000)
 
 it('a runtime that starts in 1970 without a network works, and knows the time when its identity service answers', async () => {
   const clock = await createProgramClock(-Date.now())

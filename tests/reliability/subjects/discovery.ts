@@ -1,4 +1,5 @@
 /** A discovery service that stores tracks of a node, and what of it was acknowledged. */
+import type { AuthorizeRequest } from '@selvedge/client'
 import { defaultSharing, type FixInput } from '@selvedge/protocol'
 import { discoveryAudience } from '@selvedge/protocol/tokens'
 import { createDevice, fixAt } from '../../harness/device.ts'
@@ -27,19 +28,21 @@ export async function discoverySubject(
   /** Ends of the track that may be stored: the acknowledged one, and those that were asked for since. */
   let possible: number[] = []
   let latitude = 0
+  let session: AuthorizeRequest | undefined
 
   async function begin(): Promise<void> {
     trackUntil += 1000
     possible.push(trackUntil)
-    const session = { sharing: defaultSharing, trackUntil }
-    await device.begin(session, await device.state({ audience: discoveryAudience }))
+    const asked = { sharing: defaultSharing, trackUntil }
+    session = await device.begin(asked, await device.state({ audience: discoveryAudience }))
     possible = [trackUntil]
   }
   async function report(): Promise<void> {
     latitude = (latitude + 1) % 90
     waiting ??= fixAt(1, latitude)
     const { fixedAt } = waiting
-    await device.report(waiting)
+    if (!session) await begin()
+    await device.report(waiting, session)
     waiting = undefined
     acknowledged.add(fixedAt)
   }
@@ -74,6 +77,7 @@ export async function discoverySubject(
       })
     },
     async missing() {
+      if (!session) return []
       const { found, until } = await readTrack()
       const lost = [...acknowledged].filter((each) => !found.has(each))
       for (const each of lost) acknowledged.delete(each)
