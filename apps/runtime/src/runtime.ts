@@ -47,11 +47,11 @@ import { createCheckProof } from './tokens/proof.ts'
 import { createRevocations, openLists } from './tokens/revocations.ts'
 import { openTenants } from './tokens/tenants.ts'
 
-/** Most access tokens that are remembered as good. */
+/** Maximum verified access tokens in the cache. */
 const remembered = 1000
-/** Milliseconds between two looks at the identity service for new keys. */
+/** Milliseconds between two requests for new keys of the identity service. */
 const keysInterval = 600_000
-/** Milliseconds from a change of what runs here until it is told: changes come in groups. */
+/** Milliseconds from a change of containers until it is reported: changes come in groups. */
 const tellAfter = 1000
 /** Milliseconds from the start to the first contact with the cloud. */
 const contactAfter = 25
@@ -184,14 +184,14 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   const scheme = config['listen.tlsCert'] === '' ? 'http' : 'https'
   const checkProof = createCheckProof(dpop, scheme)
   const authorize = createAuthorize({ nodeId, state, verifier, revocations, checkProof })
-  /** A moment after what runs here changed, its owner is told. */
+  /** Reports to the registry which containers there are, a moment after a change. */
   let telling: NodeJS.Timeout | undefined
   const tellServices = () => {
     clearTimeout(telling)
     telling = setTimeout(safely('runtime.tellServices', sendServices), tellAfter)
   }
   function sendServices(): void {
-    // A cloud that is away is told with the next contact.
+    // If the identity service does not answer, the next contact reports it.
     tokens.report().catch(() => undefined)
     inBackground('publisher.restate', publisher.restate())
     linkLocal.restate()
@@ -217,7 +217,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   const onAccountChange = () => {
     tokens.forget()
     contact.wake()
-    // The registry has to know the account before the discovery service can be told.
+    // The registry has to know the account before the discovery service can accept the report.
     inBackground('account.follow', followAccount())
   }
   async function followAccount(): Promise<void> {
@@ -233,7 +233,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     () => notices.has('account_differs') || notices.has('account_not_confirmed'),
   )
   tokens.onAccountRemoved((accountId) => {
-    // Tokens of this very second may be of after the removal; the list of revoked tokens knows which are not.
+    // Tokens issued in this second may postdate the removal; the list of revoked tokens contains those that do not.
     account
       .remove(accountId, Math.floor(clock.now() / 1000) - 1)
       .catch((cause) => log.error('the account could not be removed', { cause }))

@@ -1,6 +1,6 @@
 /**
  * What the runtime stores of itself: one small document, so that every change is one write and one fsync. Members that are not
- * known are refused and not dropped: whoever adds one raises the version.
+ * known are refused and not dropped: a change that adds one raises the version.
  */
 import { defaultSharing, fixSources, sharing } from '@selvedge/protocol'
 import { publicJwk } from '@selvedge/protocol/tokens'
@@ -37,7 +37,7 @@ const runtimeState = z.strictObject({
   /** Accounts that were removed, and the second up to which their tokens are refused. */
   revokedUntil: z.record(z.string(), z.number()),
   fix: storedFix.nullable(),
-  /** Who is told where this node is. */
+  /** Who can see the location of this node. */
   sharing: sharing.default(defaultSharing),
   /** Until when the discovery service keeps a track, Unix milliseconds; 0: it keeps none. */
   trackUntil: z.number().default(0),

@@ -95,7 +95,7 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
   const beginning = shareRun(begin)
 
   function authorizer(): Promise<AuthorizeRequest> | AuthorizeRequest {
-    // What is of one account is never said in the session of another.
+    // Data of one account is never sent in a session of another.
     const isGood = current?.accountId === state.value.accountId && current.endsAt > clock.monotonic()
     if (current && isGood) return current.authorize
     return beginning()

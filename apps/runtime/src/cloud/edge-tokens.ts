@@ -1,6 +1,6 @@
 /**
  * Edge ID tokens from the cloud. One request does all that a node and its cloud have to say to each other: it enrols the
- * node, reports the account, agrees the HMAC secret, tells the time and brings a token. Repeating it does no harm.
+ * node, reports the account, agrees on the HMAC secret, and returns the time and a token. It can be repeated.
  */
 import { randomUUID } from 'node:crypto'
 import { ConnectionFailure, type IdentityClient, isSelvedgeError, OAuthFailure } from '@selvedge/client'
@@ -100,7 +100,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     }
   }
 
-  /** Where the cloud refuses the account, the node still gets its token; the refusal is told and not repeated. */
+  /** If the service refuses the account, the node still gets its token. The refusal is reported, and the account not sent again. */
   async function requestWithReport(audience: string): Promise<EdgeTokenResponse> {
     const stated = statement(audience)
     try {

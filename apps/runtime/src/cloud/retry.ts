@@ -1,4 +1,4 @@
-/** Repeats work that failed, ever more rarely: after 1 s, 2 s, 4 s … 60 s, each a random part shorter. */
+/** Repeats failed work with exponential back-off and jitter: after 1 s, 2 s, 4 s … 60 s, each shorter by a random part. */
 import { reportFailure, safely } from '@selvedge/service-kit/safely'
 
 export interface Retry {

@@ -17,7 +17,7 @@ export function prefixesOf({ clientId, name, env }: Placed): string[] {
   return [`/${clientId}${path}`, ...(settings['MCM.API_ALIAS'] ? [`/api${path}`] : [])]
 }
 
-/** What the service is told, and the record shows: as the deployment gave it, with what the runtime decided. */
+/** The environment that the service gets and the record shows: that of the deployment, and what the runtime decided. */
 export const shownEnv = (container: Placed, language: 'js' | 'wasm' | undefined): Record<string, string> => ({
   ...container.env,
   'MCM.BASE_API_PATH': basePathOf(container),

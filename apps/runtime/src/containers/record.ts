@@ -16,7 +16,7 @@ export function stateFrom(
   return service?.running() ? 'running' : 'paused'
 }
 
-/** What the API tells of a container. */
+/** A container as the API shows it. */
 export async function recordOf(
   container: StoredContainer,
   { kind, entry }: Content,
@@ -52,7 +52,7 @@ export interface ServiceSummary {
   readonly state: ContainerState
 }
 
-/** What the registry is told. Whether an instance is up at this moment changes all the time, and is nobody's business but ours. */
+/** A container as the registry shows it. A paused one counts as running: whether an instance is up changes all the time. */
 export const summaryOf = (container: StoredContainer, state: ContainerState): ServiceSummary => ({
   id: idOf(container),
   name: container.name,

@@ -1,6 +1,6 @@
 /**
  * Keeps one container as it is wanted: starts it when a request comes or at once, pauses it when it is idle, restarts it when
- * it ends by itself, replaces it without a gap. It knows neither tokens nor the document; what happens is told to `report`.
+ * it ends by itself, replaces it without a gap. It knows neither tokens nor the document; it passes events to `report`.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,9 +18,9 @@ import { awaitHealth, probe } from './probe.ts'
 const backoff = { first: 1, last: 60 }
 /** Ends in a row, each soon after its start, after which a container has failed. */
 const maxEnds = 5
-/** Milliseconds after which a run counts as a good one. */
+/** Milliseconds after which a run counts as successful. */
 const goodRun = 60_000
-/** Seconds that an instance has to end what it is at: after another took its place, and when the runtime itself ends. */
+/** Seconds for an instance to finish its requests: after another instance replaced it, and when the runtime ends. */
 const grace = 10
 const lastGrace = 3
 /** Seconds for which requests wait until those before them are answered by the instance that is replaced. */
@@ -58,10 +58,10 @@ export interface Happening {
 
 export interface ServiceParts {
   readonly engine: Engine
-  /** Milliseconds that only go forward. */
+  /** Monotonic milliseconds. */
   readonly now: () => number
   readonly clock: Clock
-  /** Kept once what an earlier run left has been looked at; undefined from then on. Nothing starts before. */
+  /** Resolves when the leftovers of an earlier run are recovered; undefined from then on. Nothing starts before. */
   readonly ready: () => Promise<void> | undefined
   readonly report: (happening: Happening) => void
 }
@@ -69,9 +69,9 @@ export interface ServiceParts {
 export interface Service {
   /** The instance for a request; starts one where none runs. @throws RpcError `container_failed`, `engine_unavailable`, `busy` */
   acquire(): Running | Promise<Running>
-  /** Told when a request ran into its time limit: a program that does not react any more is ended. */
+  /** Called when a request exceeded its time limit: a program that does not react any more is ended. */
   overran(running: Running): Promise<void>
-  /** Brings up an instance of another plan and checks it; the one that runs goes on. @throws RpcError `container_failed` */
+  /** Starts an instance of another plan and checks it, beside the one that runs. @throws RpcError `container_failed` */
   prepare(plan: Plan): Promise<Running>
   /** Ends a prepared instance that is not taken. */
   discard(running: Running): Promise<void>
@@ -80,11 +80,11 @@ export interface Service {
    * has the storage of the container; requests wait until then. Never rejects.
    */
   switchTo(running: Running): Promise<void>
-  /** Takes up what an earlier run was at: what is to run at once starts, the rest with its first request. */
+  /** Continues after a restart of the runtime: containers that are never idle start at once, others with their first request. */
   resume(): void
   /** Ends it. @param isLast whether the runtime ends, too, and has not long */
   stop(isLast?: boolean): Promise<void>
-  /** Called now and then: pauses what is idle, looks after health. */
+  /** Called every second: pauses an idle instance, checks its health. */
   tick(): void
   running(): Running | undefined
   health(): ContainerRecord['health']
@@ -96,7 +96,7 @@ export interface Service {
 export function createService(first: Plan, { engine, now, clock, ready, report }: ServiceParts): Service {
   let plan = first
   let current: Running | undefined
-  /** Kept once the instance that serves has the storage of the container. */
+  /** Resolves when the instance that serves has the storage of the container. */
   let handingOver: Promise<void> | undefined
   let isWanted = false
   let mayAdopt = false
@@ -220,7 +220,7 @@ export function createService(first: Plan, { engine, now, clock, ready, report }
     if (!onRequest) startIn(seconds)
   }
 
-  /** A start that failed for a reason of the device: tried again ever more rarely, and never given up. */
+  /** A start that failed for a reason of the device is tried again with growing pauses, and never given up. */
   function onDeviceFailure(cause: Error): void {
     deviceFailures++
     const seconds = Math.min(backoff.first * 2 ** (deviceFailures - 1), backoff.last)

@@ -14,7 +14,7 @@ const grow = (event: string, row: string, by: string) =>
 const overQuota = 'over quota'
 
 /**
- * The size of a space follows from its items in the very statement that changes them, so that no order of events makes it wrong.
+ * The statement that changes items also updates the size of their space, so that no order of events makes it wrong.
  * A space that is over its quota, since that became smaller, may still shrink.
  */
 export const schema = [
@@ -54,7 +54,7 @@ export function writeChange(dataKey: string, change: StorageChange): Statement {
   return sql`INSERT INTO items (container, key, value) SELECT ${dataKey}, value ->> 0, value ->> 1 FROM json_each(${items}) WHERE true ON CONFLICT (container, key) DO UPDATE SET value = excluded.value`
 }
 
-/** Why a change was not stored, in words for whoever made it. */
+/** Why a change was not stored, in words for the caller. */
 export function refusalOf(quota: number, cause: unknown): unknown {
   if (!(cause instanceof StoreError)) return cause
   if (cause.full) return new RpcError('storage_full', 'the disk of the device is full', { cause })

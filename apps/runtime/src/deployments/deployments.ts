@@ -12,7 +12,7 @@ const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
 /** A blob in the store. */
 const blobReference = z.strictObject({ digest, size: z.number() })
 
-/** What an image holds, whatever it is called. Kept as long as an image or a container needs it. */
+/** The content of an image, independent of its names. Stored while an image or a container needs it. */
 const content = z.strictObject({
   kind: z.enum(['function', 'oci']),
   config: blobReference,
@@ -49,7 +49,7 @@ const storedContainer = z.strictObject({
   env: z.record(z.string(), z.string()),
   created: z.number(),
   wanted: z.enum(['running', 'stopped']),
-  /** Why it is given up on, until somebody starts or deploys it again. */
+  /** Why the runtime gave it up, until it is started or deployed again. */
   failed: z.string().nullable(),
   /** What became of the last deployment, where that is worth saying. */
   note: z.string().nullable(),
@@ -83,7 +83,7 @@ export type HistoryItem = z.infer<typeof entry>
 export type Deployments = z.infer<typeof deployments>
 export type DeploymentStore = DocumentStore<Deployments>
 
-/** Members that are not known are refused and not dropped: whoever adds one raises the version. */
+/** Unknown members are refused and not dropped: a change that adds one raises the version. */
 export const deploymentsFormat: DocumentFormat<Deployments> = {
   version: 2,
   initial: { contents: {}, images: {}, containers: {}, leaving: {}, history: {} },

@@ -39,5 +39,5 @@ export const ofAccount = <T extends Owned>(
   accountId: string,
 ): [string, T][] => Object.entries(things).filter(([, thing]) => thing.accountId === accountId)
 
-/** Whether a key is of an account. */
+/** Whether a key belongs to an account. */
 export const isKeyOf = (key: string, accountId: string): boolean => key.startsWith(`${encoded(accountId)}/`)

@@ -4,12 +4,12 @@ export interface AwaitOptions {
   readonly seconds: number
   /** Milliseconds between two looks. */
   readonly pauseMs: number
-  /** Kept when there is nothing left to wait for, with the reason. */
+  /** Resolves, with the reason, when there is nothing left to wait for. */
   readonly gone: Promise<string>
 }
 
 /**
- * Looks again and again until all is well, what it looks at is gone, or the time is over.
+ * Checks repeatedly until the check succeeds, the thing that is checked is gone, or the time is over.
  *
  * @param look gives what is wrong, undefined where nothing is; it gets the milliseconds that are left
  * @returns what was wrong last, or undefined

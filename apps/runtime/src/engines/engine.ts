@@ -1,6 +1,6 @@
 /**
  * The port of the engines: what runs an image. Two implementations, `function` and `oci`, pass one suite. An engine knows
- * nothing of desired state, restarts or routes; it starts instances, tells when they end, and leaves nothing behind.
+ * nothing of desired state, restarts or routes; it starts instances, reports when they end, and leaves nothing behind.
  */
 import type { ContainerSettings, Methods, ResultOf } from '@selvedge/protocol'
 import type { Content } from '../deployments/deployments.ts'
@@ -73,7 +73,7 @@ export interface Instance {
   readonly upstream: Upstream
   /** The layers that hold it. */
   readonly isolation: readonly string[]
-  /** Kept when it has ended, with the reason in words. */
+  /** Resolves when it has ended, with the reason in words. */
   readonly ended: Promise<string>
   /** Bytes in use. */
   memory(): Promise<number | null>
@@ -84,7 +84,7 @@ export interface Instance {
    * there is no storage.
    */
   readonly takeOver?: () => Promise<void>
-  /** Ends it in order, then by force. Kept when it is gone. */
+  /** Ends it gracefully, then by force. Resolves when it is gone. */
   stop(graceSeconds: number): Promise<void>
 }
 

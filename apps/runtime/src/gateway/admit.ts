@@ -5,7 +5,7 @@ import type { Authorize } from '../tokens/authorize.ts'
 import type { ProvenRequest } from '../tokens/proof.ts'
 import type { ServiceIdentity } from './service-identity.ts'
 
-/** Who calls, as the service is told. */
+/** The caller, as the headers to the service name it. */
 export interface Caller {
   readonly account: string
   readonly client: string

@@ -1,4 +1,4 @@
-/** The way to the services of this device: `/<clientId><base path>/…` and `/api<base path>/…`, for whoever shows the right token. */
+/** Forwards requests to the services of this device: `/<clientId><base path>/…` and `/api<base path>/…`, with the right token. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type ContainerSettings, RpcError, readSettings } from '@selvedge/protocol'
@@ -155,7 +155,7 @@ const tooMany = new RpcError('busy', 'the service has more requests than it can 
 const isDown = (cause: unknown): cause is RpcError =>
   cause instanceof RpcError && (cause.reason === 'container_failed' || cause.reason === 'engine_unavailable')
 
-/** A container that is down tells its callers no more than that: what it said last is for its owner. */
+/** Callers of a container that is down learn only that. Its last lines are for its owner. */
 function unavailable(cause: unknown): unknown {
   if (!isDown(cause)) return cause
   return new RpcError('container_failed', 'the service is down', {

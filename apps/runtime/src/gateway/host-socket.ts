@@ -1,4 +1,4 @@
-/** The socket of an instance: what it asks there is asked by its container, and by nobody else. */
+/** The socket of an instance: every request on it comes from its container. */
 import { rmSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hostPaths, RpcError } from '@selvedge/protocol'
@@ -22,7 +22,7 @@ export interface HostSocketParts {
   readonly identityToken: (audience: string) => { token: string; expiresAt: string }
   readonly outbound: readonly string[]
   readonly gateway: Gateway
-  /** Whether a URL is of this runtime's own listener. */
+  /** Whether a URL belongs to this runtime's own listener. */
   readonly isOwnUrl: (url: URL) => boolean
 }
 

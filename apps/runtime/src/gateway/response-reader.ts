@@ -67,7 +67,7 @@ export function createResponseReader(hasNoBody: boolean, events: ResponseEvents)
 
   function end(remaining: number): void {
     state = 'over'
-    // Bytes that nobody asked for would be taken for the next answer.
+    // Bytes that answer no request would be read as the next answer.
     events.onEnd(isReusable && remaining === 0)
   }
 

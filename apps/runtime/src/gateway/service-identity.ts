@@ -19,7 +19,7 @@ export interface ServiceIdentity {
   verify(token: string, audience: string): ServiceClaims | Promise<ServiceClaims>
 }
 
-/** The key lives as long as this process: nobody else has a use for it, and it can't be lost. */
+/** The key exists while this process runs: no other process uses it, and it can't be lost. */
 export function createServiceIdentity(nodeId: string, clock: Clock): ServiceIdentity {
   const issuer = `urn:selvedge:node:${nodeId}`
   let keys: ReturnType<typeof make> | undefined

@@ -8,7 +8,7 @@ import type { Publisher } from './publisher.ts'
 export interface Gps {
   /** @throws RpcError `invalid_params` */
   update(signal: GpsSignal): Promise<{ status: 'ok' | 'queued' }>
-  /** Takes what a receiver says. It is kept and sent where whoever goes by the last one would be wrong. */
+  /** Accepts a fix of a receiver. It is stored and sent if dead reckoning from the last one is off by too much. */
   observe(reading: Reading, source: FixSource): Promise<void>
   /** @throws RpcError `not_found` */
   last(): object
@@ -27,7 +27,7 @@ export interface GpsParts {
 export function createGps({ state, clock, publisher, order, limits }: GpsParts): Gps {
   /** The newest word of a receiver, and whose the device was then; an idle disk matters more than the last second of it. */
   let observed: { readonly fix: StoredFix; readonly accountId: string } | undefined
-  /** What others go by: the last fix that was stored, or is being stored. */
+  /** The start of dead reckoning: the last fix that was stored, or is being stored. */
   let sent: Motion | undefined
   /** Time of the last fix, stored or not. */
   let givenUpTo = 0
@@ -69,7 +69,7 @@ export function createGps({ state, clock, publisher, order, limits }: GpsParts):
       const before = sent
       sent = now
       await store(fix, accountId).catch((cause) => {
-        // Nobody was told of it: the next one is worth sending.
+        // It was not sent, so the next one has to be.
         if (sent === now) sent = before
         throw cause
       })

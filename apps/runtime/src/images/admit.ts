@@ -23,7 +23,7 @@ function expectFewParts({ layers, repoTags }: Packed): void {
  * Looks an image through and puts it into the store: every layer is read, hashed and compared with the configuration, and
  * the image is told to be a function or one with a root file system.
  *
- * @param take is told of the unpacked bytes of the layers; throws where it is too much
+ * @param take is called with the unpacked bytes of the layers; throws if they are too many
  * @param claim makes room for what is taken out of a layer; throws where there is none
  * @throws RpcError `invalid_image`, `unsupported_image`, `digest_mismatch`, `storage_full`; then nothing is left of it
  */

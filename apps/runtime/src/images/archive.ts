@@ -30,7 +30,7 @@ const saveManifest = z
   .min(1)
 
 /**
- * @param take is told of the unpacked bytes of the archive; throws where it is too much
+ * @param take is called with the unpacked bytes of the archive; throws if they are too many
  * @throws RpcError `invalid_image`, `digest_mismatch`; then nothing is left of it
  */
 export async function readArchive(

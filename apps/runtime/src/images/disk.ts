@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { RpcError } from '@selvedge/protocol'
 
-/** Bytes between two looks at the disk while content arrives. */
+/** Bytes between two checks of the disk while content arrives. */
 const interval = 16 * 1024 * 1024
 
 export interface DiskGuard {
@@ -11,7 +11,7 @@ export interface DiskGuard {
    * @throws RpcError `storage_full`
    */
   claim(bytes: number): Promise<void>
-  /** Passes a stream on, and looks at the disk as it grows. */
+  /** Passes a stream on, and checks the disk as it grows. */
   watch(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>
 }
 

@@ -154,7 +154,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     })
   }
 
-  /** Digests of what an owner deployed, which a pull may use again: whoever knows a digest only has no right to the content. */
+  /** Digests of what an owner deployed, which a pull may use again: a caller who only knows a digest has no right to the content. */
   function ownBlobs(owner: Owner): Set<string> {
     const { images, containers, contents } = store.value
     const owned = [...Object.values(images), ...Object.values(containers)].filter((each) =>

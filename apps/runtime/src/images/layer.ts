@@ -22,7 +22,7 @@ const files = new Set(['File', 'OldFile', 'ContiguousFile'])
 /**
  * Reads a layer through, and refuses what no layer may hold: device nodes, and links that lead out of the root.
  *
- * @param budget is told of the unpacked bytes; throws where it is too much
+ * @param budget is called with the unpacked bytes; throws if they are too many
  * @throws RpcError `invalid_image`
  */
 export async function inspectLayer(

@@ -18,7 +18,7 @@ const broken = (detail: string, cause?: unknown) => new RpcError('invalid_image'
 /**
  * The bytes of a stream that may be compressed with gzip or zstd (OCI image specification, layer media types).
  *
- * @param take is told of every chunk; throws to end it all, which is how a bomb is defused
+ * @param take is called with every chunk; throws to stop, for example on a decompression bomb
  */
 export async function* unpacked(
   content: AsyncIterable<Uint8Array>,
@@ -131,7 +131,7 @@ export async function readTar(
       ])
     }
     if (failure === undefined) {
-      // Some tools leave out the padding of the last entry. Digests tell whether anything else is missing.
+      // Some tools leave out the padding of the last entry. Digests show whether anything else is missing.
       if (!isOver && size % block !== 0) parser.write(Buffer.alloc(block - (size % block)))
       parser.end()
       await Promise.race([ended, stopped.promise])
@@ -139,7 +139,7 @@ export async function readTar(
   } catch (cause) {
     fail(cause)
   }
-  // Whoever reads an entry that will not be completed is told.
+  // The reader of an entry that will not be completed gets the error.
   if (failure !== undefined) current?.destroy(failure as Error)
   await working
   if (failure !== undefined) throw failure

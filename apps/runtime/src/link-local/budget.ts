@@ -17,7 +17,7 @@ interface Bucket {
   at: number
 }
 
-/** Senders that are remembered. A forgotten one starts with a full bucket; `all` still holds. */
+/** Maximum senders with a bucket. A dropped one starts with a full bucket; `all` still limits it. */
 const maxSenders = 1000
 
 export function createBudget({ each, all }: { readonly each: Rate; readonly all: Rate }): Budget {

@@ -18,7 +18,7 @@ const received = {
   strangers: { each: { burst: 40, perSecond: 20 }, all: { burst: 400, perSecond: 200 } },
   sealed: { each: { burst: 40, perSecond: 20 }, all: { burst: 2000, perSecond: 1000 } },
 }
-/** Unicast answers: a question with a forged sender makes one go to somebody who did not ask, and it is larger. */
+/** Unicast answers: a question with a forged sender sends one to a host that did not ask, and it is larger. */
 const unicast = { each: { burst: 5, perSecond: 2 }, all: { burst: 20, perSecond: 10 } }
 
 type Outgoing = Parameters<typeof encodeMessage>[0]

@@ -55,7 +55,7 @@ const localLinkOf = (name: string): Link => ({
 
 const isLocal = (address: string): boolean => address.startsWith('fe80:')
 
-/** Whether two lists are of the same networks with the same addresses. */
+/** Whether two lists have the same networks with the same addresses. */
 export const isSame = (a: readonly Network[], b: readonly Network[]): boolean => describe(a) === describe(b)
 
 const describe = (networks: readonly Network[]): string =>

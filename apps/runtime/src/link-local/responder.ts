@@ -123,7 +123,7 @@ export function createResponder({ multicast, networks, records, onConflict }: Re
     talk.timer = setTimeout(safely('link-local.answer', answer), wait)
   }
 
-  /** Contradicts another device that answers for our names, ever more rarely while that goes on (§§ 8.1, 9). */
+  /** Contradicts another device that answers for our names, with growing pauses while that continues (§§ 8.1, 9). */
   function defend({ network, address }: Origin): void {
     const talk = talks.get(network)
     if (!talk) return

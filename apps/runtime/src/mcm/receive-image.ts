@@ -69,7 +69,7 @@ async function fromMultipart(
       let archive: Readable | undefined
       const cut = (why: string) => archive?.destroy(new RpcError('invalid_image', why))
       const onFile = (name: string, content: Readable) => {
-        // A stream of the parser that ends in an error has to have a listener, whoever reads it.
+        // A stream of the parser that ends in an error has to have a listener, even if nothing reads it.
         content.on('error', broken)
         if (name !== field || working) {
           content.resume()

@@ -37,7 +37,7 @@ export interface LastKnown {
 
 /** Most questions whose answers are kept. */
 const most = 8
-/** Milliseconds between two writes: whoever asks every second does not wear out the flash. */
+/** Minimum milliseconds between two writes: frequent searches must not wear out the flash. */
 const pause = 60_000
 
 const format: DocumentFormat<Known> = {

@@ -119,7 +119,7 @@ export function createNodes(parts: NodesParts): Nodes {
   }
 }
 
-/** An earlier answer, whose ages have gone on. Nobody knows whether its nodes are still there. */
+/** An earlier answer with the present ages. Its nodes may be gone by now. */
 const grown = (list: NodeList, milliseconds: number): NodeList => ({
   ...list,
   data: list.data.map((node) => ({

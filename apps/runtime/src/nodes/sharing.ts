@@ -1,4 +1,4 @@
-/** Who is told where this node is, and whether a track is kept. It holds here first: the discovery service is told, and told again. */
+/** Who can see the location of this node, and whether a track is stored. Stored here first, then sent to the discovery service. */
 import { type Audience, longestTrack, type Precision, RpcError, type Sharing } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { StateStore } from '../state.ts'
@@ -12,7 +12,7 @@ export interface LocationSharing {
   get(): Sharing & { trackUntil: string | null }
 }
 
-/** @param restate tells the discovery service; gives whether it knows by now */
+/** @param restate sends it to the discovery service; returns whether the service has accepted it */
 export function createLocationSharing(
   state: StateStore,
   clock: Clock,

@@ -20,7 +20,7 @@ export type CheckProof = (token: string, jkt: string, request: ProvenRequest) =>
 
 /** @param scheme of the listeners */
 export function createCheckProof(dpop: DpopVerifier, scheme: 'http' | 'https'): CheckProof {
-  /** A batch shows one proof for all its calls, and a proof is good once. */
+  /** A batch has one proof for all its calls, and a proof is valid once. */
   const proved = new WeakMap<ProvenRequest, { token: string; jkt: string }>()
 
   return (token, jkt, request) => {

@@ -23,7 +23,7 @@ export const storedList = z.strictObject({
   etag: z.string(),
   ...content,
   /** What newer lists do not name any more, each with the Unix second until which it stays. */
-  /** Unix second until which a person is told that the list went back; 0: it did not. */
+  /** Unix second until which the notice that the list went back is shown; 0: it did not. */
   restartedUntil: z.number().default(0),
   retained: z.array(z.strictObject({ until: z.number(), ...content })).default([]),
 })
@@ -32,7 +32,7 @@ type Content = Pick<StoredList, 'revoked' | 'not_before' | 'epochs'>
 
 /** Seconds: longest life of an access token, with a leeway; by which the ends of what is retained are rounded up. */
 const times = { longestLife: 86_400 + 300, step: 3600 }
-/** Seconds by which an issuer's time may differ from this device's before a person is told; it signs again every 5 minutes. */
+/** Seconds by which an issuer's time may differ from this device's before a notice is raised; it signs again every 5 minutes. */
 const maxDifference = 600
 /** Seconds by which the clocks of two replicas of an issuer may differ. */
 const skew = 60

@@ -55,7 +55,7 @@ export interface RevocationsParts {
 /** Milliseconds until the first look: the start has more urgent things to do, and what was kept holds meanwhile. */
 const firstLook = 250
 
-/** How often in a row an issuer that answers may fail to give its list before a person is told. */
+/** Failures in a row, of an issuer that answers, before a notice is raised. */
 const maxFailures = 3
 
 /** The lists that are kept on the disk. */
@@ -90,7 +90,7 @@ export function createRevocations(parts: RevocationsParts): Revocations {
   const ownEnding = (issuer: string) => JSON.stringify(live.get(issuer)?.endings.get(ownEntry))
 
   async function look({ issuer, client }: RevocationsParts['issuers'][number]): Promise<boolean> {
-    // What is asked for goes by the disk: what could not be stored is fetched again.
+    // The request names the list on the disk, so a list that could not be stored is fetched again.
     const held = store.value.lists[issuer]
     try {
       const answer = await client.revocations(held?.mark ? held : held?.etag)

@@ -33,7 +33,7 @@ const unicast = listOf([globalUnicast])
 const embedding = listOf(embeddingBlocks)
 
 /**
- * The kind of an IPv4 or IPv6 address. An IPv6 address that embeds an IPv4 address (mapped, NAT64) is of the kind of that.
+ * The kind of an IPv4 or IPv6 address. An IPv6 address that embeds an IPv4 address (mapped, NAT64) has the kind of that address.
  *
  * @param address without brackets; with a zone, as in `fe80::1%eth0`, it is `link-local`
  */

@@ -9,7 +9,7 @@ export interface OAuthAnswer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What a caller is told of anything that went wrong (RFC 6749 § 5.2). Causes that are ours go to the log, once. */
+/** The error that a caller gets (RFC 6749 § 5.2). Internal causes are logged, once. */
 export function describeError(cause: unknown, path: string, log: Log): OAuthAnswer {
   if (cause instanceof OAuthError) {
     const { status, code, message, retryAfter } = cause

@@ -16,7 +16,7 @@ export function addressOf(request: IncomingMessage, trustedProxies: readonly str
 const plain = (address: string): string =>
   address.startsWith('::ffff:') ? address.replace(/^::ffff:(?=\d+\.)/, '') : address
 
-/** What limits go by: an IPv4 address, or the /64 that a subscriber of IPv6 has to himself. */
+/** The key of rate limits: an IPv4 address, or the /64 network that one IPv6 subscriber gets. */
 export const limitKeyOf = (address: string): string =>
   address.includes(':') && isIPv6(address) ? expand(address).slice(0, 4).join(':') : address
 

@@ -29,9 +29,9 @@ export interface CertificateOptions {
   /** Paths of PEM files: the certificate chain and its private key. */
   readonly cert: string
   readonly key: string
-  /** Called after each look at the files. */
+  /** Called after each check of the files. */
   readonly onStatus: (status: CertificateStatus) => void
-  /** Milliseconds between two looks at the files. */
+  /** Milliseconds between two checks of the files. */
   readonly intervalMs?: number
 }
 

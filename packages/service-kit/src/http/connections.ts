@@ -2,7 +2,7 @@
  * The open connections of a server, and their limit. When it is reached, the connections that wait for their client end, the
  * longest unused first: those between two requests, then those whose body is still coming. What is being answered, and large
  * bodies, go on; if nothing else is left, the new connection is refused. So a client that opens thousands of connections, or
- * sends its bodies slowly, costs a bounded number of descriptors and keeps nobody out.
+ * sends its bodies slowly, costs a bounded number of descriptors and locks no other client out.
  */
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'

@@ -68,7 +68,7 @@ const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
 
 /**
  * Keeps web pages out, whatever they try: a foreign name that resolves here (DNS rebinding) fails on `Host`, a foreign page
- * on `Origin`, `Referer` or `Sec-Fetch-Site`. That none of these is there proves nothing and is accepted: programs send none.
+ * on `Origin`, `Referer` or `Sec-Fetch-Site`. A request without these headers is accepted: programs do not send them.
  */
 export function createGuard({
   port,

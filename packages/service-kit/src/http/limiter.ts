@@ -14,7 +14,7 @@ export interface Limiter {
   giveBack(key: string): void
 }
 
-/** Most keys that are remembered; a stranger with many addresses must not fill the memory. */
+/** Maximum keys in memory: a stranger with many addresses must not fill it. */
 const remembered = 100_000
 
 /**

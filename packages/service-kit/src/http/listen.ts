@@ -111,7 +111,7 @@ export async function listenUnix(
     rmSync(path)
   }
   const server = makeServer(limits)
-  // Nobody else gets in between: the folder is private, and so is the socket until it has its mode.
+  // No other user can connect in between: the folder is private, and so is the socket until it has its mode.
   await open(server, { path })
   chmodSync(path, mode)
   attach(server, listener)
@@ -142,7 +142,7 @@ function answers(path: string): Promise<boolean> {
       socket.destroy()
       resolve(true)
     })
-    // Any other failure, such as a full queue of connections, comes from a socket that somebody listens on.
+    // Any other failure, such as a full queue of connections, comes from a socket that a process listens on.
     socket.once('error', ({ code }: NodeJS.ErrnoException) =>
       resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT' && code !== 'ENOTSOCK'),
     )

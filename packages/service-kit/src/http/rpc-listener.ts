@@ -20,7 +20,7 @@ import { sendJson } from './send-json.ts'
 import type { Listener } from './server.ts'
 import type { ShedContext } from './shed-calls.ts'
 
-/** What the transport tells a handler of the caller. */
+/** What the transport passes to a handler about the caller. */
 export interface CallContext extends ShedContext {
   /** The Authorization header as it came. */
   readonly authorization: string | undefined
@@ -54,7 +54,7 @@ export interface RpcListenerOptions {
   readonly others?: Listener
 }
 
-/** Bytes that all large bodies of a listener may take together: anybody may send them, and they wait here until they are whole. */
+/** Maximum bytes of all large bodies of a listener together: they are in memory until they are complete, and need no credential. */
 const maxLargeBodies = 64 * 1024 * 1024
 const busy: Refusal = {
   status: 503,

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 
-/** Ends an answer with JSON text that nobody keeps and no browser takes for anything else. */
+/** Ends an answer with JSON text that no cache stores and that no browser interprets as another type. */
 export function sendJson(
   response: ServerResponse,
   status: number,

@@ -4,7 +4,7 @@ import type { Callers, DispatcherOptions, HandlersOf, MethodTable } from '@selve
 import { createConcurrencyLimit } from './concurrency-limit.ts'
 import { busyError, type LoadShedder } from './load-shedder.ts'
 
-/** What the transport tells of a call, and a refusal tells the transport. */
+/** What the transport passes with a call, and what a refusal passes back to the transport. */
 export interface ShedContext {
   readonly socket: Socket
   /** Whether a call was refused with `busy`: the answer then carries `Retry-After`. */

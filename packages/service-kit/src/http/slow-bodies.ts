@@ -1,4 +1,4 @@
-/** Ends requests whose body comes too slowly: for all paths of a server, so that none can forget it. */
+/** Ends requests whose body arrives too slowly, on all paths of a server: no handler has to do it. */
 import type { IncomingMessage, Server } from 'node:http'
 import { safely } from '../safely/safely.ts'
 import type { Connection, Connections } from './connections.ts'

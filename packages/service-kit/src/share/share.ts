@@ -1,5 +1,5 @@
 /**
- * Work that many callers ask for and that is done once. A failure is never stored: whoever asks after it starts the work again,
+ * Work that many callers ask for and that is done once. A failure is never stored: the next caller starts the work again,
  * so no transient failure lasts until the next restart. `tests/rules` finds promises that are cached in another way.
  */
 

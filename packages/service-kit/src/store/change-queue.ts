@@ -8,7 +8,7 @@ export type Change<T> = (value: T) => T
 
 interface Queued<T> {
   readonly apply: Change<T>
-  /** Undefined for a lazy change, which nobody waits for. */
+  /** Undefined for a lazy change, for which no caller waits. */
   readonly caller: { resolve(): void; reject(cause: unknown): void } | undefined
 }
 

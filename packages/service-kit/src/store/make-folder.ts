@@ -45,5 +45,5 @@ function makeOne(path: string): void {
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** Something that no folder can be made in: making one there says so. */
+/** Not a folder: making a folder in it fails with the reason. */
 const isOther = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === false

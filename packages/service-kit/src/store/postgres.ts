@@ -16,7 +16,7 @@ const { Client, DatabaseError, Pool, types } = pg
 
 /** Channel on which replicas wake each other. */
 const channel = 'selvedge'
-/** Name of the lock under which the tables are made: any number that nobody else takes. */
+/** Key of the advisory lock that is held while tables are created: any number that no other program uses. */
 const migrationLock = 7_356_435_343
 /** How often a transaction is tried that lost against another one (deadlock, serialization failure). */
 const attempts = 8
@@ -43,7 +43,7 @@ const typeParsers = {
  * the next ones get another connection.
  *
  * @param url `postgres://user:password@host:port/database`; its query may carry what libpq knows, such as `sslmode`
- * @throws StoreError when it can't be reached or is of a newer version
+ * @throws StoreError when it can't be reached, or a newer version wrote it
  */
 export async function openPostgres(url: string, migrations: Migrations): Promise<SqlStore> {
   const where = withoutPassword(url)
@@ -53,7 +53,7 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
     keepAlive: true,
     types: typeParsers,
   }
-  // The server ends what nobody waits for any more: it would hold its locks and its connection.
+  // The server ends statements for which no caller waits any more: they would hold locks and a connection.
   const timed = {
     ...settings,
     query_timeout: times.answer,

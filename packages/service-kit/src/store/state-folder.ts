@@ -1,6 +1,6 @@
 /**
  * The folder with a daemon's keys and data. Only its owner may enter it, so nothing in it is reachable for other users, whatever
- * the mode of a single file. `runService` sets the umask to 077 as well: a file whose mode nobody thought of is private, too.
+ * the mode of a single file. `runService` sets the umask to 077 as well: files that are created without a mode are private, too.
  */
 import {
   chmodSync,
@@ -129,7 +129,7 @@ function expectUsable<T>(state: string, use: () => T): T {
   }
 }
 
-/** A folder such as /tmp or /srv must not become private because somebody named it as the state folder. */
+/** A folder such as /tmp or /srv must not become private because it was configured as the state folder. */
 function expectOwn(state: string, found: Stats): void {
   const names = readdirSync(state)
   const isOwn = names.length === 0 || names.some((each) => ownNames.includes(each))

@@ -29,7 +29,7 @@ interface Failure {
 }
 
 /**
- * A failure of the disk or the database in words for whoever asked: which one it was, and nothing of the names of files.
+ * A failure of the disk or the database in words for the caller: its cause, without the names of files.
  *
  * @returns `storage_full` or `storage_failed`; undefined where the cause is something else
  */

@@ -17,7 +17,7 @@ const times = { interval: 10_000, answer: 1000, notable: 2000 }
  * behind it by the time that an answer takes, one second at most.
  *
  * @param monotonic milliseconds that only grow
- * @throws StoreError if the database does not tell its time
+ * @throws StoreError if the database does not return its time
  */
 export async function openStoreClock(
   store: SqlStore,
@@ -50,7 +50,7 @@ export async function openStoreClock(
 
   warnOfDifference()
   const timer = setInterval(
-    // A database that does not answer is the affair of those who ask it for more; this clock goes on meanwhile.
+    // Other statements report a database that does not answer; this clock continues meanwhile.
     safely('storeClock.read', () => read().catch(() => undefined)),
     times.interval,
   )

@@ -14,7 +14,7 @@ import { syncFolder } from './sync-folder.ts'
 export async function writeOnce(path: string, content: string | Uint8Array, mode = 0o600): Promise<void> {
   const folder = dirname(path)
   const prefix = `.${basename(path)}.`
-  // Of an earlier process: whoever writes here has the state folder for itself.
+  // An earlier process left it: only one process at a time uses the state folder.
   for (const name of await readdir(folder)) {
     if (name.startsWith(prefix) && name.endsWith('.draft')) await rm(join(folder, name), { force: true })
   }

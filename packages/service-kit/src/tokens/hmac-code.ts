@@ -42,7 +42,7 @@ export type HmacVerdict =
   | { readonly valid: true; readonly expiresAt: string }
   | { readonly valid: false; readonly reason: 'invalid' | 'wrong_node' | 'wrong_uri' | 'expired' }
 
-/** The node that a code says it is of, or undefined where it is no code. */
+/** The node that a code claims to come from, or undefined if it is not a code. */
 export const hmacIssuer = (code: string): string | undefined => parseHmacCode(code)?.issuer
 
 /**

@@ -8,7 +8,7 @@ import type { Issuer } from './verifier.ts'
 
 /**
  * How often keys are fetched: a stranger's tokens, each with another key id, must not make us knock at the issuer's door all
- * the time; two rotations in a row must not lock anybody out.
+ * the time; two rotations in a row must not lock callers out.
  */
 const fetches = { atOnce: 3, every: 10_000 }
 

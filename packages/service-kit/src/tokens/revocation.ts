@@ -23,7 +23,7 @@ export interface Ending {
   readonly notBefore: number
 }
 
-/** Whether a token was issued before an ending. A number decides wherever there is one: clocks jump and differ. */
+/** Whether a token was issued before a revocation. If the token has a number, the number decides: clocks jump and differ. */
 export const isIssuedBefore = (
   { iat, epoch }: Pick<RevocableClaims, 'iat' | 'epoch'>,
   ending: Ending,
@@ -52,6 +52,6 @@ export function findRevocation(
   return undefined
 }
 
-/** How a subject stands in the public list: so that the list names nobody. */
+/** The hash of a subject for the public list, which contains no names. */
 export const revocationEntry = (kind: RevocationKind, subject: string): string =>
   createHash('sha256').update(`${kind}:${subject}`).digest().toString('base64url', 0, 16)

@@ -44,7 +44,7 @@ function createSigner(): (key: Uint8Array, text: string, encoding: 'hex' | 'base
   }
 }
 
-/** One for all: it is done before anybody else can begin. */
+/** One buffer for all calls: each call is finished before the next one begins. */
 const sign = createSigner()
 
 const signed = (method: string, path: string, at: string, body: string): string =>
@@ -68,7 +68,7 @@ interface SessionAnswer {
 
 export function offerSession(): {
   readonly jwk: PublicJwk
-  /** @param monotonic milliseconds since any moment @throws Error where the answer is for somebody else */
+  /** @param monotonic milliseconds since any moment @throws Error if the answer is for another node */
   complete(answer: SessionAnswer, monotonic: () => number): NodeSession
 } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -102,9 +102,9 @@ export interface SessionRequestParts {
 export interface SessionKeeper {
   readonly jwk: PublicJwk
   /**
-   * Begins a session for whoever holds the private half of a key.
+   * Begins a session for the holder of a private key.
    *
-   * @param content what `check` gives back; whoever sees the ticket can read it
+   * @param content what `check` returns; it is readable in the ticket
    * @param seconds for which it is good
    * @returns the ticket, its key sealed for the node, and a way to seal more
    */

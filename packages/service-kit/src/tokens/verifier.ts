@@ -29,7 +29,7 @@ export interface TokenVerifier {
    * @throws TokenError
    */
   verify<C extends BaseClaims>(token: string, profile: TokenProfile<C>, audience: string): C | Promise<C>
-  /** The same for a token that may have ended by now: what it said was true when it was issued. Nothing is remembered. */
+  /** The same for a token that may have expired: its claims were true when it was issued. Nothing is cached. */
   verifyEnded<C extends BaseClaims>(token: string, profile: TokenProfile<C>, audience: string): Promise<C>
   /** Forgets what was found good. */
   clear(): void
@@ -51,7 +51,7 @@ interface Verified {
 export function createTokenVerifier(options: {
   readonly issuers: () => readonly Issuer[]
   readonly clock: Clock
-  /** Most tokens that are remembered as good; 0 where each is shown once. */
+  /** Maximum verified tokens in the cache; 0 if each token is used once. */
   readonly remembered: number
 }): TokenVerifier {
   const { clock } = options

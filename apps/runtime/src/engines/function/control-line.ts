@@ -76,7 +76,7 @@ export async function openControlLine(
       for (const frame of read(chunk)) {
         await receiver.handle(frame)
         await nextTurn()
-        // Closed while a frame was handled: the frames after it are of nobody.
+        // Closed while a frame was handled: the frames after it are dropped.
         if (socket.destroyed) break
       }
       if (socket.destroyed) break
@@ -265,7 +265,7 @@ function createPings() {
         waiting.set(id, answer)
         send(id).catch(() => answer(false))
       }),
-    /** Nobody answers any more. */
+    /** Nothing answers any more. */
     giveUp(): void {
       for (const answer of waiting.values()) answer(false)
     },

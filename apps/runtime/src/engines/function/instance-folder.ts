@@ -44,7 +44,7 @@ export function createRunFolder(noteFile: string): string {
     writeFileSync(noteFile, path, { mode: 0o600 })
     return path
   } catch (cause) {
-    // Nobody would find it: each attempt on a full disk would leave another one.
+    // Nothing would remove it later: each attempt on a full disk would leave another one.
     rmdirSync(path)
     throw cause
   }

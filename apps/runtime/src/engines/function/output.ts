@@ -8,7 +8,7 @@ import { readPaced } from '../read-paced.ts'
 
 /** Characters of a log line; a longer one is cut into several. */
 const maxLine = 8192
-/** Lines of standard error that tell why the program ended. */
+/** Lines of standard error that show why the program ended. */
 const lastLines = 5
 
 export interface Ending {

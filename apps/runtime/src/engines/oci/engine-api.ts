@@ -119,7 +119,7 @@ function createEngineApi(socketPath: string): EngineApi {
       asked.on(
         'response',
         safely('oci.response', (response: IncomingMessage) => {
-          // Whoever reads the body gets the error, too.
+          // The reader of the body gets the error, too.
           response.on('error', () => undefined)
           if ((response.statusCode ?? 500) < 300 || response.statusCode === 304) resolve(response)
           else refusal(response).then(reject, reject)

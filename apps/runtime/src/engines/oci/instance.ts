@@ -51,7 +51,7 @@ export function followContainer(container: RunningContainer): Instance {
       const found = await api.read(path, answers.stats).catch(() => undefined)
       return found?.memory_stats?.usage ?? null
     },
-    // A program of its own may answer some requests slowly and others well: only its health path tells.
+    // A program may answer some requests slowly and others well: only its health path decides.
     responds: async () => true,
     async stop(graceSeconds) {
       const seconds = Math.ceil(graceSeconds)

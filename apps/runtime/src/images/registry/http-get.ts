@@ -171,7 +171,7 @@ function send(
       'response',
       safely('registry.response', (response: IncomingMessage) => {
         clearTimeout(late)
-        // Whoever reads the body gets the error, too.
+        // The reader of the body gets the error, too.
         response.on('error', () => undefined)
         resolve(response)
       }),

@@ -13,7 +13,7 @@ export interface Reference {
   readonly text: string
 }
 
-/** Characters of a reference that nobody exceeds by accident. */
+/** Maximum characters of a reference; real ones are much shorter. */
 const longest = 400
 const hostPattern = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/
 const componentPattern = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$/

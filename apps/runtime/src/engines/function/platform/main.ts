@@ -5,7 +5,7 @@
 import { deno } from './deno.ts'
 import { hostFunction } from './host.ts'
 
-// What a service throws on the side is its own affair: it is told of it in its log, and goes on.
+// An exception outside of a request is written to the log of the service, which continues.
 globalThis.addEventListener('unhandledrejection', (event) => {
   event.preventDefault()
   console.error('uncaught', event.reason)

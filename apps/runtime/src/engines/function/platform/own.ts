@@ -10,7 +10,7 @@ export const decode = decoder.decode.bind(decoder)
 export const later = globalThis.setTimeout.bind(globalThis)
 export const log = console.error.bind(console)
 
-/** A Map whose methods nobody can replace. Loop over it with `forEach`. */
+/** A Map whose methods the function cannot replace. Loop over it with `forEach`. */
 export class OwnMap<K, V> extends Map<K, V> {}
 for (const name of ['get', 'set', 'has', 'delete', 'clear', 'forEach', 'size'] as const)
   Object.defineProperty(OwnMap.prototype, name, Object.getOwnPropertyDescriptor(Map.prototype, name)!)
