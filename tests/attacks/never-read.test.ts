@@ -153,8 +153,14 @@ const openAll = (url: string, head: string, count = readers) =>
 
 const ofDeveloper = () => `Authorization: Bearer ${services.token}\r\n`
 const ofRuntime = (path: string, head = '') => openAll(services.url() + path, ofDeveloper() + head)
+/** Each with a proof of its own: a proof works once. */
 const ofConsole = (path: string, count = readers) =>
-  openAll(pages.program.url + path, `Cookie: ${pages.session.cookie()}\r\n`, count)
+  Promise.all(
+    Array.from({ length: count }, async () => {
+      const { Cookie, DPoP } = await pages.session.signed('GET', path)
+      await open(pages.program.url + path, `Cookie: ${Cookie}\r\nDPoP: ${DPoP}\r\n`)
+    }),
+  )
 
 /** The function itself asks, and does not read. */
 async function askFrom(url: string): Promise<void> {

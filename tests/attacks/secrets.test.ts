@@ -130,9 +130,7 @@ beforeAll(async () => {
   shown.why = (await cli('why', 'crash', '--json')).out
   const doctor = await runCli(['doctor'], cliEnvOf(stack))
   shown.doctor = doctor.out + doctor.errors
-  const audit = await fetch(stack.identity.url + identityPaths.consoleAudit, {
-    headers: { Cookie: owner.cookie() },
-  })
+  const audit = await owner.get(identityPaths.consoleAudit)
   shown.audit = await audit.text()
   // A cloud that is away: every part of the runtime says why it cannot go on.
   await stack.identity.stop()

@@ -1,26 +1,36 @@
-/** The console as its pages call it, with a cookie jar and without a browser. */
+/** The console as its pages call it, with a cookie jar and a key that signs every request, and without a browser. */
 import { createRpcClient, type Fetch, type RpcClient } from '@selvedge/client'
 import { identityPaths } from '@selvedge/protocol'
 import { type ConsoleMethods, consoleMethods } from '@selvedge/protocol/console'
+import { createProofKey, type ProofKey } from './oauth.ts'
 
 export interface ConsoleSession {
   readonly api: RpcClient<ConsoleMethods>
+  /** The key of the browser. */
+  readonly key: ProofKey
   /** The Cookie header, as a browser would send it now. */
   cookie(): string
+  /** Headers of one signed request, for a test that sends it by itself. */
+  signed(method: string, path: string, body?: string): Promise<{ Cookie: string; DPoP: string }>
+  /** A signed GET. */
+  get(path: string): Promise<Response>
   /** Status and headers of the last answer. */
   last(): { status: number; headers: Headers }
 }
 
+/** Where a browser has the console whose service listens at a URL: by name, since passkeys need one. */
+export const consoleOrigin = (identityUrl: string): string => identityUrl.replace('127.0.0.1', 'localhost')
+
 /** Somebody at a browser, signed in or not. */
-export function openConsole(identityUrl: string, headers: Record<string, string> = {}): ConsoleSession {
+export function openConsole(
+  identityUrl: string,
+  headers: Record<string, string> = {},
+  key = createProofKey(),
+): ConsoleSession {
   const jar = new Map<string, string>()
   let last: { status: number; headers: Headers }
   const cookie = () => [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
-  const fetchWithCookies: Fetch = async (url, init) => {
-    const response = await fetch(url, {
-      ...init,
-      headers: { ...init.headers, ...headers, ...(jar.size > 0 && { Cookie: cookie() }) },
-    })
+  const take = (response: Response) => {
     for (const each of response.headers.getSetCookie()) {
       const [pair = ''] = each.split(';')
       const [name = '', value = ''] = pair.split('=')
@@ -30,8 +40,31 @@ export function openConsole(identityUrl: string, headers: Record<string, string>
     last = { status: response.status, headers: response.headers }
     return response
   }
-  const connection = { url: identityUrl, path: identityPaths.consoleApi, fetch: fetchWithCookies }
-  return { api: createRpcClient(consoleMethods, connection), cookie, last: () => last }
+  const signed = async (htm: string, path: string, body?: string) => {
+    const { headers } = await fetch(identityUrl + identityPaths.consoleNonce, { redirect: 'error' })
+    const nonce = headers.get('dpop-nonce') ?? undefined
+    const htu = consoleOrigin(identityUrl) + path
+    return { Cookie: cookie(), DPoP: key.prove({ htm, htu, nonce, ...(body !== undefined && { body }) }) }
+  }
+  const fetchSigned: Fetch = async (url, init) => {
+    const proof = await signed(init.method, new URL(url).pathname, init.body)
+    return take(await fetch(url, { ...init, headers: { ...init.headers, ...proof, ...headers } }))
+  }
+  const connection = { url: identityUrl, path: identityPaths.consoleApi, fetch: fetchSigned }
+  return {
+    api: createRpcClient(consoleMethods, connection),
+    key,
+    cookie,
+    signed,
+    get: async (path) =>
+      take(
+        await fetch(identityUrl + path, {
+          headers: { ...(await signed('GET', path)), ...headers },
+          redirect: 'error',
+        }),
+      ),
+    last: () => last,
+  }
 }
 
 const secretOf = (link: string): string => link.slice(link.indexOf('#') + 1)

@@ -24,7 +24,13 @@ export interface ProofKey {
   readonly jkt: string
   /** @param claims changes of the claims, such as an end */
   prove(
-    request: { htm?: string; htu: string; nonce?: string | undefined; accessToken?: string },
+    request: {
+      htm?: string
+      htu: string
+      nonce?: string | undefined
+      accessToken?: string
+      body?: string
+    },
     claims?: Readonly<Record<string, unknown>>,
   ): string
 }

@@ -223,9 +223,7 @@ describe('the audit log', () => {
       outcome: 'ok',
     })
     expect(created).toMatchObject({ action: 'developer_token.create', subject: jti })
-    const answer = await fetch(stack.identity.url + identityPaths.consoleAudit, {
-      headers: { Cookie: owner.cookie() },
-    })
+    const answer = await owner.get(identityPaths.consoleAudit)
     const lines = (await answer.text()).trim().split('\n')
     expect(lines.length).toBeGreaterThan(10)
     expect(lines.map((line) => JSON.parse(line).accountId)).toEqual(

@@ -42,7 +42,7 @@ describe('the link for the first owner', () => {
     const third = (await start())!
     const look = await openConsole(identity.url).api['link.look']({ link: secretOf(third) })
     expect(look).toMatchObject({ purpose: 'setup', email: 'ada@example.com' })
-    const again = openConsole(identity.url, { Cookie: ada.cookie() })
+    const again = openConsole(identity.url, { Cookie: ada.cookie() }, ada.key)
     await again.api['password.set']({ password })
     expect(await reasonOf(enter(third, 'ada@example.com'))).toBe('credentials_invalid')
     expect(await reasonOf(enter(third, 'eve@example.com'))).toBe('credentials_invalid')
@@ -108,9 +108,7 @@ it('an older link of the operator ends when its person sets a new password', asy
 
 describe('what belongs to a person who leaves', () => {
   async function openEvents(session: ConsoleSession) {
-    const answer = await fetch(identity.url + identityPaths.consoleEvents, {
-      headers: { Cookie: session.cookie() },
-    })
+    const answer = await session.get(identityPaths.consoleEvents)
     expect(answer.status).toBe(200)
     let isOpen = true
     const ended = (async () => {

@@ -62,7 +62,7 @@ describe('signing in', () => {
     const session = openConsole(identity.url)
     await session.api['sign_in.password']({ email: 'Ada@Example.com', password })
     expect(session.last().headers.get('set-cookie')).toMatch(
-      /^selvedge_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=604800$/,
+      /^selvedge_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=604800$/,
     )
     expect((await session.api['session.get']()).viewer?.email).toBe('ada@example.com')
     await session.api['session.end']()
@@ -74,7 +74,7 @@ describe('signing in', () => {
     await session.api['sign_in.password']({ email: 'ada@example.com', password })
     const before = session.cookie()
     await session.api['sign_in.password']({ email: 'ada@example.com', password })
-    const old = openConsole(identity.url, { Cookie: before })
+    const old = openConsole(identity.url, { Cookie: before }, session.key)
     expect((await old.api['session.get']()).viewer).toBeNull()
   })
 
@@ -147,10 +147,16 @@ describe('somebody who guesses', () => {
 })
 
 describe('a page of another site', () => {
-  const send = (headers: Record<string, string>, body = '{"jsonrpc":"2.0","id":1,"method":"session.get"}') =>
+  const body = '{"jsonrpc":"2.0","id":1,"method":"session.get"}'
+  /** With cookie and proof, which no such page has. */
+  const send = async (headers: Record<string, string>) =>
     fetch(identity.url + identityPaths.consoleApi, {
       method: 'POST',
-      headers: { 'Content-Type': 'application/json', Cookie: owner.cookie(), ...headers },
+      headers: {
+        'Content-Type': 'application/json',
+        ...(await owner.signed('POST', identityPaths.consoleApi, body)),
+        ...headers,
+      },
       body,
     })
 
@@ -160,6 +166,7 @@ describe('a page of another site', () => {
     ['as a browser marks it', { 'Sec-Fetch-Site': 'cross-site' }],
     ['by another port of the same host', { Origin: 'http://localhost:1' }],
   ])('can’t call, told %s', async (_, headers) => {
+    expect((await send({})).status).toBe(200)
     expect((await send(headers)).status).toBe(403)
   })
 
@@ -171,7 +178,7 @@ describe('a page of another site', () => {
   it('can’t follow what happens, nor take the audit log', async () => {
     for (const path of [identityPaths.consoleEvents, identityPaths.consoleAudit]) {
       const answer = await fetch(identity.url + path, {
-        headers: { Cookie: owner.cookie(), 'Sec-Fetch-Site': 'cross-site' },
+        headers: { ...(await owner.signed('GET', path)), 'Sec-Fetch-Site': 'cross-site' },
       })
       expect(answer.status).toBe(403)
       expect((await fetch(identity.url + path)).status).toBe(401)

@@ -1,17 +1,32 @@
 /** The way to the service: one function a method of the console's API. */
 import { callRpc, isSelvedgeError, type RpcClient } from '@selvedge/client'
 import type { ConsoleMethods } from '@selvedge/protocol/console'
+import { keys, signedFetch } from './session/request.ts'
+import { tabs } from './session/tabs.ts'
 
 type Api = RpcClient<ConsoleMethods>
 
-const connection = { url: location.origin, path: '/console/api' }
+const connection = { url: location.origin, path: '/console/api', fetch: signedFetch }
 
 /** Told to the window when the service knows no session any more. */
 export const signedOut = 'selvedge:signed-out'
 
+/** Methods after which other tabs have another session, or none. */
+const changesSession: ReadonlySet<string> = new Set<keyof ConsoleMethods>([
+  'session.end',
+  'session.switch',
+  'sign_in.passkey.finish',
+  'sign_in.password',
+  'sign_in.recovery',
+  'link.use',
+])
+
 async function call(method: string, params: object | undefined): Promise<unknown> {
   try {
-    return await callRpc(connection, method, params)
+    const result = await callRpc(connection, method, params)
+    if (method === 'session.end') await keys.forget()
+    if (changesSession.has(method)) tabs.announce()
+    return result
   } catch (cause) {
     if (reasonOf(cause) === 'signed_out') dispatchEvent(new Event(signedOut))
     throw cause

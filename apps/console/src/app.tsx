@@ -3,6 +3,7 @@ import { useCallback, useEffect, useState } from 'preact/hooks'
 import { api, explain, signedOut } from './api.ts'
 import { Confirm } from './parts/confirm.tsx'
 import { Frame } from './parts/frame.tsx'
+import { tabs } from './session/tabs.ts'
 import { navigate, usePath } from './state/route.ts'
 import { StepUp } from './state/step-up.tsx'
 import { HomeContext } from './state/viewer.ts'
@@ -55,7 +56,11 @@ export function App() {
     const leave = () => setStanding((before) => before && { ...before, viewer: null })
     addEventListener(signedOut, leave)
     void refresh()
-    return () => removeEventListener(signedOut, leave)
+    const unfollow = tabs.follow(() => void refresh())
+    return () => {
+      removeEventListener(signedOut, leave)
+      unfollow()
+    }
   }, [refresh])
 
   const [, first = '', id = ''] = path.split('/')

@@ -153,6 +153,11 @@ export const migrations: Migrations = [
   CREATE INDEX links_expires ON links (expires_at);
   DELETE FROM one_time WHERE purpose IN ('setup', 'reset', 'invitation');
   `,
+  // A session is bound to the key of its browser. Those without one end.
+  `
+  DELETE FROM sessions;
+  ALTER TABLE sessions ADD COLUMN jkt TEXT NOT NULL DEFAULT '';
+  `,
 ]
 
 /** Every table, in an order in which rows can be copied: what is referred to comes first. */

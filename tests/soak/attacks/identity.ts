@@ -1,5 +1,6 @@
 /** Attacks of the identity service: its OAuth endpoints and its console, by somebody who has no account. */
 import { cliClientId, identityPaths } from '@selvedge/protocol'
+import { openConsole } from '../../harness/console.ts'
 import { type Attack, form, hold, json, pick, plan, send } from './send.ts'
 import { forgedToken } from './tokens.ts'
 
@@ -21,6 +22,15 @@ const nonsense = [
   '%ff=%',
   'grant_type=id_token_signin&id_token=%00',
 ]
+
+/** Signed as a page signs it: without a proof, no password is checked. */
+async function tryPassword(): Promise<void> {
+  const params = { email: 'ada@example.com', password: 'x'.repeat(100) }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'sign_in.password', params })
+  const { DPoP } = await openConsole(plan.identity).signed('POST', identityPaths.consoleApi, body)
+  const url = plan.identity + identityPaths.consoleApi
+  send({ name: 'wrong password', url, headers: { ...json, DPoP }, body })
+}
 
 export const identityAttacks: readonly Attack[] = [
   [
@@ -66,21 +76,7 @@ export const identityAttacks: readonly Attack[] = [
         body: '['.repeat(30_000),
       }),
   ],
-  [
-    1,
-    () =>
-      send({
-        name: 'wrong password',
-        url: plan.identity + identityPaths.consoleApi,
-        headers: json,
-        body: JSON.stringify({
-          jsonrpc: '2.0',
-          id: 1,
-          method: 'sign_in.password',
-          params: { email: 'ada@example.com', password: 'x'.repeat(100) },
-        }),
-      }),
-  ],
+  [1, () => void tryPassword().catch(() => undefined)],
   [
     1,
     () =>

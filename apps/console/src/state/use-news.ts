@@ -1,5 +1,6 @@
 import type { Device } from '@selvedge/protocol/console'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { followEvents } from '../session/events.ts'
 
 type Fix = NonNullable<Device['fix']> & { readonly nodeId: string }
 
@@ -23,16 +24,17 @@ export function useNews(take: (news: News) => void, look: () => void): boolean {
   const current = useRef({ take, look })
   current.current = { take, look }
   useEffect(() => {
-    const source = new EventSource('/console/events')
-    source.onopen = () => {
-      setLive(true)
-      current.current.look()
-    }
-    source.onerror = () => setLive(false)
-    source.onmessage = ({ data }) => current.current.take(JSON.parse(data))
+    const unfollow = followEvents('/console/events', {
+      opened: () => {
+        setLive(true)
+        current.current.look()
+      },
+      lost: () => setLive(false),
+      received: (data) => current.current.take(JSON.parse(data)),
+    })
     const timer = setInterval(() => current.current.look(), lookInterval)
     return () => {
-      source.close()
+      unfollow()
       clearInterval(timer)
     }
   }, [])

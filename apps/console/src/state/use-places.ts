@@ -1,5 +1,6 @@
 import type { AccountPlace } from '@selvedge/protocol'
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { signedFetch } from '../session/request.ts'
 import type { News } from './use-news.ts'
 
 /** Where a device is, as the map needs it. */
@@ -33,7 +34,7 @@ export function usePlaces(): {
     const patience = known.current.size > 1000 ? lookInterval : 0
     if (performance.now() - lookedAt.current < patience) return
     lookedAt.current = performance.now()
-    const response = await fetch('/console/places', { redirect: 'error' }).catch(() => undefined)
+    const response = await signedFetch('/console/places').catch(() => undefined)
     if (!response?.ok) {
       lookedAt.current = Number.NEGATIVE_INFINITY
       return

@@ -3,9 +3,21 @@ import { api } from '../api.ts'
 import { Action } from '../parts/action.tsx'
 import { Time } from '../parts/time.tsx'
 import { Scroll, View } from '../parts/view.tsx'
+import { signedFetch } from '../session/request.ts'
 import { useCall } from '../state/use-call.ts'
 
 const pageSize = 100
+
+/** A link would not do: a browser signs no request that it makes by itself. */
+async function download(): Promise<void> {
+  const response = await signedFetch('/console/audit.jsonl')
+  if (!response.ok)
+    throw new Error(`The audit log could not be downloaded (HTTP ${response.status}). Try again.`)
+  const url = URL.createObjectURL(await response.blob())
+  const link = Object.assign(document.createElement('a'), { href: url, download: 'selvedge-audit.jsonl' })
+  link.click()
+  URL.revokeObjectURL(url)
+}
 
 export function AuditView() {
   const { data, error, set } = useCall(() => api['audit.list']({ before: null }))
@@ -14,7 +26,9 @@ export function AuditView() {
     <View title="Audit log" error={error}>
       <p>
         Who did what in this account, from where, and how it ended.{' '}
-        <a href="/console/audit.jsonl">Take it all as JSON lines</a>
+        <Action kind="quiet" run={download}>
+          Download all of it as JSON lines
+        </Action>
       </p>
       <div class="card">
         <Scroll label="Entries of the audit log">

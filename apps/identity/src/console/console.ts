@@ -3,6 +3,7 @@ import type { Clock } from '@selvedge/service-kit/clock'
 import { createLimiter } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
 import type { SqlStore } from '@selvedge/service-kit/store'
+import type { DpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { Audit } from '../audit/audit.ts'
 import type { Changes } from '../changes/changes.ts'
@@ -52,6 +53,7 @@ export interface ConsoleParts {
   readonly places: Places
   readonly audit: Audit
   readonly limits: Limits
+  readonly dpop: DpopVerifier
   readonly lifetimes: { readonly access: number; readonly developer: number }
   readonly issuer: () => string
   readonly consoleUrl: () => string

@@ -17,6 +17,8 @@ export interface Viewer {
 /** What the transport tells a handler of the caller, and what the handler tells it back. */
 export interface ConsoleContext {
   readonly viewer: Viewer | undefined
+  /** Thumbprint of the key that signed the request; a session that begins is bound to it. */
+  readonly jkt: string
   readonly address: string
   readonly userAgent: string
   /** Secret of a new session for the cookie; null: the cookie goes. */

@@ -27,13 +27,13 @@ export type Enter = (
 export function createEnter({ people, sessions, audit }: EnterParts): Enter {
   return async (person, method, context, accountId) => {
     const { personId, email } = person
-    const { viewer, address, userAgent } = context
+    const { viewer, address, userAgent, jkt } = context
     const memberships = await people.memberships(personId)
     const before = viewer?.person.personId === personId ? viewer.membership.accountId : undefined
     const account = memberships.find((each) => each.accountId === (accountId ?? before)) ?? memberships[0]
     if (!account) throw noMembership()
     if (viewer) await sessions.end(viewer.person.personId, viewer.session.sessionId)
-    const session = { personId, accountId: account.accountId, method, address, userAgent }
+    const session = { personId, accountId: account.accountId, method, address, userAgent, jkt }
     const secret = await sessions.create(session)
     if (secret === undefined) throw noMembership()
     context.newSession = secret

@@ -1,4 +1,7 @@
-/** Sessions of people in browsers. The cookie holds a secret of 256 bits; only its hash is kept. */
+/**
+ * Sessions of people in browsers. A session needs two things: the secret of its cookie, of which only the hash is stored, and
+ * the key that the browser signed in with, of which the thumbprint is stored.
+ */
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
@@ -19,12 +22,25 @@ interface NewSession {
   readonly method: string
   readonly address: string
   readonly userAgent: string
+  /** Thumbprint of the key that signs the requests of this session. */
+  readonly jkt: string
 }
 
 export interface Sessions {
   /** @returns the secret for the cookie; undefined if the person is not a member of the account */
   create(session: NewSession): Promise<string | undefined>
-  find(secret: string): Promise<Session | undefined>
+  /**
+   * The session of a cookie.
+   *
+   * @param jkt thumbprint of the key that signed the request; undefined: no proof, or a bad one
+   * @returns `isProven`: whether it is the key of the session. If not, the request is not of the session
+   */
+  find(
+    secret: string,
+    jkt: string | undefined,
+  ): Promise<{ readonly session: Session; readonly isProven: boolean } | undefined>
+  /** A session whose key was checked before, if it has not ended since. */
+  stillThere(sessionId: string): Promise<Session | undefined>
   list(personId: string): Promise<
     (Omit<Session, 'authTime'> & {
       method: string
@@ -47,27 +63,42 @@ export const sessionTimes = { life: 7 * 86_400_000, idle: 86_400_000, step: 60_0
 export const cookieLife = sessionTimes.life / 1000
 
 export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Changes, 'commit'>): Sessions {
+  async function use(row: Row): Promise<Session> {
+    const now = clock.now()
+    if (now - (row.last_seen_at as number) > sessionTimes.step)
+      await store.run(sql`UPDATE sessions SET last_seen_at = ${now} WHERE session_id = ${row.session_id!}`)
+    return toSession(row)
+  }
+
   return {
-    async create({ personId, accountId, method, address, userAgent }) {
+    async create({ personId, accountId, method, address, userAgent, jkt }) {
       const secret = randomBytes(32).toString('base64url')
       const now = clock.now()
       const rows = await store.run(
         sql`INSERT INTO sessions SELECT CAST(${randomUUID()} AS TEXT), CAST(${hashOf(secret)} AS TEXT), person_id, account_id,
             CAST(${now} AS BIGINT), CAST(${method} AS TEXT), CAST(${now} AS BIGINT), CAST(${now} AS BIGINT),
-            CAST(${now + sessionTimes.life} AS BIGINT), CAST(${address} AS TEXT), CAST(${userAgent.slice(0, 200)} AS TEXT)
+            CAST(${now + sessionTimes.life} AS BIGINT), CAST(${address} AS TEXT), CAST(${userAgent.slice(0, 200)} AS TEXT),
+            CAST(${jkt} AS TEXT)
           FROM members WHERE person_id = ${personId} AND account_id = ${accountId} RETURNING session_id`,
       )
       return rows.length === 1 ? secret : undefined
     },
-    async find(secret) {
+    async find(secret, jkt) {
       const now = clock.now()
       const [row] = await store.run(
         sql`SELECT * FROM sessions WHERE hash = ${hashOf(secret)} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idle}`,
       )
       if (!row) return undefined
-      if (now - (row.last_seen_at as number) > sessionTimes.step)
-        await store.run(sql`UPDATE sessions SET last_seen_at = ${now} WHERE session_id = ${row.session_id!}`)
-      return toSession(row)
+      // Whoever has the cookie alone does not keep the session alive either.
+      if (row.jkt !== jkt) return { session: toSession(row), isProven: false }
+      return { session: await use(row), isProven: true }
+    },
+    async stillThere(sessionId) {
+      const now = clock.now()
+      const [row] = await store.run(
+        sql`SELECT * FROM sessions WHERE session_id = ${sessionId} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idle}`,
+      )
+      return row && use(row)
     },
     async list(personId) {
       const now = clock.now()

@@ -1,6 +1,6 @@
 /**
  * The console's own API, served by the identity service to its own pages: JSON-RPC, declared like the local API. A session
- * cookie says who calls.
+ * cookie and a proof of the key of the browser say who calls.
  */
 import type { InputOf } from '../methods/method.ts'
 import { accountMethods } from './account.ts'

@@ -24,6 +24,8 @@ export const identityPaths = {
   revocations: '/revocations',
   /** JSON-RPC of the console, for its own pages. */
   consoleApi: '/console/api',
+  /** A nonce for the first proof of a page of the console. */
+  consoleNonce: '/console/nonce',
   /** What changes on the devices of the account, as server-sent events. */
   consoleEvents: '/console/events',
   /** Where the devices of the account are, for the map: `accountPlaces` of the discovery service. */
