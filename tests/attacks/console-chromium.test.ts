@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleSession, enterByLink, openConsole } from '../harness/console.ts'
 import { adminOf } from '../harness/flow.ts'
 import { needs } from '../harness/installed.ts'
-import { becomeOwner, openBrowser, type PersonAtBrowser } from '../harness/person.ts'
+import { openBrowser, type PersonAtBrowser } from '../harness/person.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 /** What a page of this origin finds of the console: its database, and what its API answers. */
@@ -47,8 +47,14 @@ describe('in the browser of the owner', needs('chromium'), () => {
 
   beforeAll(async () => {
     services = await startServices()
-    const { url, ready } = services.stack.identity
-    consoleUrl = new URL(ready.setup!).origin
+    const { url } = services.stack.identity
+    const admin = adminOf(services.stack.state)
+    const linkOf = async (email: string) => {
+      await admin['account.create']({ email })
+      return (await admin['account.link']({ email })).link
+    }
+    const link = await linkOf('ada@example.com')
+    consoleUrl = new URL(link).origin
     hostile = createServer(({ headers }, response) => {
       read.push(headers.cookie ?? '')
       response.writeHead(200, { 'Content-Type': 'text/html', 'Set-Cookie': setting })
@@ -56,13 +62,13 @@ describe('in the browser of the owner', needs('chromium'), () => {
     }).listen(0, '127.0.0.1')
     await once(hostile, 'listening')
     hostileUrl = `http://localhost:${(hostile.address() as AddressInfo).port}`
-    const admin = adminOf(services.stack.state)
-    await admin['account.create']({ email: 'eve@example.com' })
     person = await openBrowser()
     ;({ context, page } = person)
-    await becomeOwner(page, ready.setup!)
-    const { link } = await admin['account.link']({ email: 'eve@example.com' })
-    eve = await enterByLink(url, link, 'eve@example.com')
+    await page.goto(link)
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('button', { name: 'Make a passkey' }).click()
+    await shows('Devices')
+    eve = await enterByLink(url, await linkOf('eve@example.com'), 'eve@example.com')
   }, 60_000)
   afterAll(async () => {
     await person?.close()

@@ -178,6 +178,13 @@ export const programs: Bounds = {
   'apps/console/src/parts/map.tsx': {
     'all that WorldMap.json() reads': own('a file of the console'),
   },
+  'apps/console/src/session/request.ts': {
+    'all that wantsNonce.json() reads': own('a refusal of the own service'),
+  },
+  'apps/console/src/views/audit.tsx': {
+    'all that download.blob() reads': own('what the person asked to download'),
+    'download.document.createElement()': own('one link for each click'),
+  },
   'apps/console/src/state/use-places.ts': {
     'all that usePlaces.json() reads': passing('the devices of the account: `AccountPlace[]`'),
     'usePlaces.known.current': lasting('the devices of the account', '`known.current = new Map(`'),
