@@ -27,7 +27,7 @@ import { migrations } from './schema.ts'
 import { createSessions, openSecret } from './sessions/sessions.ts'
 import { openStore } from './stores/open-store.ts'
 
-/** Most access tokens that are remembered as good; an edge ID token is shown once a session. */
+/** Maximum verified access tokens in the cache; an edge ID token is used once per session. */
 const remembered = 10_000
 /** Largest body in bytes: a hundred fixes. */
 const maxBody = 64 * 1024

@@ -61,11 +61,11 @@ import { openSecret } from './settings.ts'
 import { createSweep } from './sweep/sweep.ts'
 import { removeExpiredRows } from './sweep-tasks.ts'
 
-/** Most developer ID tokens that are remembered as good: one serves a fleet. An edge ID token is shown once or twice. */
+/** Maximum verified developer ID tokens in the cache: one serves a fleet. An edge ID token is used once or twice. */
 const rememberedDevelopers = 1000
 /** Largest body in bytes: two tokens and their fields fit many times. */
 const maxBody = 64 * 1024
-/** Milliseconds between two looks at the age of the signing key. */
+/** Milliseconds between two checks of the age of the signing key. */
 const keysInterval = 60_000
 /** Milliseconds for the store to answer a check of this service's health. */
 const healthTimeout = 2000
@@ -310,7 +310,7 @@ export async function startIdentity(
     },
   }
 
-  /** Nobody can sign in yet: whoever starts the service gets the link that makes the first owner. */
+  /** No person can sign in yet: the log of the start shows the link that creates the first owner. */
   async function setupLink(): Promise<{ setup?: string }> {
     const secret = await links.createSetup(setupLife)
     // After the #: it is never sent, so it is in no log and no Referer.

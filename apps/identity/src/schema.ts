@@ -26,7 +26,7 @@ export const migrations: Migrations = [
   CREATE INDEX nodes_account ON nodes (account_id);
   CREATE TABLE enrolment_codes (hash TEXT PRIMARY KEY, expires_at BIGINT NOT NULL, node_id TEXT NOT NULL);
   `,
-  // People, their sign-ins, what they revoke, and what replicas tell each other.
+  // People, their sign-ins, revocations, and the changes that replicas read from each other.
   `
   CREATE TABLE counters (name TEXT PRIMARY KEY, value BIGINT NOT NULL);
   INSERT INTO counters VALUES ('changes', 0);
@@ -108,7 +108,7 @@ export const migrations: Migrations = [
   ALTER TABLE revocations ADD COLUMN epoch BIGINT NOT NULL DEFAULT 0;
   ALTER TABLE sign_ins ADD COLUMN epoch BIGINT;
   `,
-  // What an approval of a terminal rests on, since when a node is of its account, and when a node left an account last.
+  // The epoch of an approval of a terminal, since when a node belongs to its account, and when it last left one.
   `
   CREATE INDEX revocations_epoch ON revocations (epoch);
   ALTER TABLE device_requests ADD COLUMN epoch BIGINT;

@@ -97,7 +97,7 @@ export function addAccountEndpoints(app: FastifyInstance, { store, verifier }: A
   })
 }
 
-/** What people of the account are told. */
+/** What people of the account see. */
 function toAccountFix(location: KnownLocation): AccountFix | undefined {
   const told = placeFor(location, 'account')
   if (!told) return undefined

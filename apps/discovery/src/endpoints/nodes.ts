@@ -30,7 +30,7 @@ export interface NodesParts {
   readonly silence: number
 }
 
-/** How often a node may ask, and from how many places: whoever moves from place to place to see more is slowed down. */
+/** How often a node may search, and from how many places: a node that jumps between places to see more is slowed down. */
 const asks = { burst: 60, perSecond: 2 }
 const moves = { burst: 20, perSecond: 1 / 30 }
 /** Metres from one question to the next that count as a move. */
@@ -94,7 +94,7 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
     sessions.nodeOf({ authorization, method: 'GET', path: url, body: '' })
 
   async function ofAccount(asker: SessionNode, limit: number, after: string): Promise<NodeList> {
-    // One more than is shown tells whether there are more.
+    // One more than is shown, to know whether there are more.
     const found = await registry.page(asker.accountId, after, limit + 1)
     const page = found.slice(0, limit)
     const ids = page.map(({ nodeId }) => nodeId)
@@ -160,7 +160,7 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
         registry.find(accountId, [nodeId]),
         store.last(accountId, [nodeId]),
       ])
-      // The track is as exact as the fixes were: for the node itself, or for an account that is told exactly.
+      // The track is as exact as the fixes were: only for the node itself, or for an account that sees exact locations.
       const isTold = nodeId === asker || last?.sharing.account === 'exact'
       if (!node || !isTold)
         throw new OAuthError('not_found', 'the account has no node of this ID that shows its track')

@@ -31,7 +31,7 @@ export interface SessionsParts {
 /** `POST /v1/sessions`: a node shows who it is, says how things are with it, and gets a ticket for what follows. */
 export function addSessionsEndpoint(app: FastifyInstance, parts: SessionsParts): void {
   const { clock, store, registry, sessions, verifier, proof, limits } = parts
-  // A proof takes two signatures to check, and anybody can send one.
+  // A proof takes two signatures to check, and any client can send one.
   const limiter = createLimiter({ burst: limits.address, perSecond: limits.address / 60 })
   app.post(discoveryPaths.sessions, async (request, reply): Promise<SessionResponse> => {
     takeOrRefuse(limiter, limitKeyOf(addressOf(request.raw, limits.trustedProxies)), 'this address')

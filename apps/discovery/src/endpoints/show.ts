@@ -1,4 +1,4 @@
-/** A location as somebody is told it: nothing that is not for them leaves by any other way. */
+/** Locations as an audience may see them. Every location that leaves the service comes from here. */
 import { type Place, snap } from '@selvedge/geo'
 import type { Audience, NodeFix, NodeRecord, ToldPrecision } from '@selvedge/protocol'
 import { isoTime } from '@selvedge/service-kit/clock'
@@ -6,7 +6,7 @@ import type { KnownLocation } from '../stores/location-store.ts'
 
 const minute = 60_000
 
-/** The place that an audience is told of a location. */
+/** A location, rounded as its audience may see it. */
 export function placeFor(
   location: KnownLocation,
   audience: Audience,
@@ -17,7 +17,7 @@ export function placeFor(
   return place && { place, precision }
 }
 
-/** Place and movement, where a client expects numbers: without the movement of a node that is told coarsely. */
+/** Location and movement, where a client expects numbers: a rounded location has no movement. */
 export function toldTo(
   location: KnownLocation,
   { place, precision }: NonNullable<ReturnType<typeof placeFor>>,
@@ -33,7 +33,7 @@ export function toldTo(
   }
 }
 
-/** The fix as an audience is told it; null where nothing is. Others learn the place and the minute, no more. */
+/** The fix as an audience may see it; null if it may see none. Other accounts see only the rounded location and the minute. */
 export function showFix(
   location: KnownLocation | undefined,
   audience: Audience,
@@ -59,7 +59,7 @@ export function showFix(
   }
 }
 
-/** A node of somebody else, nearby. */
+/** A node of another account, nearby. */
 export const showStranger = (location: KnownLocation, distance: number, now: number): NodeRecord => ({
   nodeId: location.nodeId,
   name: null,

@@ -42,7 +42,7 @@ export interface Registry {
 
 /** Most nodes of one statement. */
 const most = 500
-/** Most nodes whose last written sign of life is remembered. */
+/** Maximum nodes whose last written sign of life is in memory. */
 const remembered = 2_000_000
 
 /** @param interval milliseconds between two writes of a node's signs of life */

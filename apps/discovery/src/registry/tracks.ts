@@ -20,7 +20,7 @@ export interface Tracks {
   close(): void
 }
 
-/** Points after which a look is due whether a node has too many: a device that tells without end fills no disk. */
+/** Points after which the number of points of a node is checked: a device that reports without end must not fill the disk. */
 const lookAfter = 5000
 /** Most nodes of which it is known how many were added since the last look. */
 const remembered = 100_000

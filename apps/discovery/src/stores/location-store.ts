@@ -12,7 +12,7 @@ export interface Location extends Fix {
   readonly heardAt: number
 }
 
-/** `suspect`: the node can't have come there from the fix before. Such a fix is kept; whoever reads it is told. */
+/** `suspect`: the node can't have moved there from the fix before. Such a fix is stored, and shown as suspect. */
 export interface KnownLocation extends Location {
   readonly suspect: boolean
 }
@@ -31,7 +31,7 @@ export interface NearQuery {
   readonly except: string
 }
 
-/** A node nearby, and how far the place that is told of it is, in metres. */
+/** A node nearby, and the distance to its rounded location, in metres. */
 export interface Neighbour {
   readonly location: KnownLocation
   readonly distance: number
@@ -59,7 +59,7 @@ export interface LocationStore {
   close(): Promise<void>
 }
 
-/** Metres of the first look at what is near; the next ones are four times as wide, up to the radius that is asked for. */
+/** Radius of the first search, in metres; each further search is four times as wide, up to the requested radius. */
 const firstRadius = 600
 const growth = 4
 

@@ -6,7 +6,7 @@ import type { Log } from '@selvedge/service-kit/log'
 import { storageRefusal } from '@selvedge/service-kit/store'
 import type { AdminCallers, createAdminHandlers } from './handlers.ts'
 
-/** The operator's socket: whoever may open it is the operator, so only the owner of the state folder may. */
+/** The operator's socket. A process that can open it is the operator, so only the owner of the state folder can. */
 export function openAdmin(
   path: string,
   handlers: ReturnType<typeof createAdminHandlers>,

@@ -1,6 +1,6 @@
 /**
  * How replicas learn of each other's changes. Each change that another replica may have in memory is written under the next
- * number, in the transaction that makes it. Each replica reads the numbers in their order: at once when it is woken, else every
+ * number, in the transaction that makes it. Each replica reads the numbers in their order: at once when it is notified, else every
  * second. A process that cannot read them decides nothing: what it has in memory may have been revoked.
  */
 import { OAuthError } from '@selvedge/protocol'

@@ -1,7 +1,7 @@
 import { type DeveloperIdClaims, developerIdProfile } from '@selvedge/protocol/tokens'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 
-/** The developer ID token is one of this tenant, for this very client, and good now. @throws TokenError */
+/** Checks that the developer ID token is of this tenant, for this client, and valid now. @throws TokenError */
 export function checkDeveloperToken(
   verifier: TokenVerifier,
   token: string,

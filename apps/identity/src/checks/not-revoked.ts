@@ -3,9 +3,9 @@ import type { RevocableClaims } from '@selvedge/service-kit/tokens'
 import type { Revocations } from '../revocation/revocations.ts'
 
 /**
- * Nobody has taken the token back. By `jti`, since a signature has a valid twin.
+ * Checks that the token is not revoked, by its `jti`: each signature has a second valid form.
  *
- * @param clientId client that the token is of, where its claims do not say so
+ * @param clientId client of the token, if its claims do not contain it
  * @throws TokenError
  */
 export function checkNotRevoked(

@@ -6,7 +6,7 @@ import type { AuditEntry } from '../audit/audit.ts'
 import type { Membership, Person } from '../registry/people.ts'
 import type { Session } from './sessions.ts'
 
-/** Somebody who is signed in. */
+/** A person who is signed in. */
 export interface Viewer {
   readonly session: Session
   readonly person: Person
@@ -14,7 +14,7 @@ export interface Viewer {
   readonly memberships: readonly Membership[]
 }
 
-/** What the transport tells a handler of the caller, and what the handler tells it back. */
+/** What the transport passes to a handler about the caller, and what the handler passes back. */
 export interface ConsoleContext {
   readonly viewer: Viewer | undefined
   /** Thumbprint of the key that signed the request; a session that begins is bound to it. */
@@ -54,7 +54,7 @@ export function checkPerson(
   return viewer
 }
 
-/** An entry of the audit log by somebody who is signed in. */
+/** An entry of the audit log by a person who is signed in. */
 export function auditOf(
   { person, membership }: Viewer,
   { address }: ConsoleContext,

@@ -1,7 +1,7 @@
 import { consoleCookies } from '@selvedge/protocol'
 import { cookieLife } from './sessions.ts'
 
-/** The session cookie. Under TLS its name binds it to this very host (RFC 6265bis § 4.1.3.2). */
+/** The session cookie. Under TLS its name binds it to this host (RFC 6265bis § 4.1.3.2). */
 export interface SessionCookie {
   /**
    * Every secret under the name of the cookie, up to eight: another web server on this host can add cookies of the same name,

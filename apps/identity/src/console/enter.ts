@@ -1,4 +1,4 @@
-/** Begins sessions, whichever way somebody signed in. */
+/** Begins sessions, for every sign-in method. */
 import { RpcError } from '@selvedge/protocol'
 import type { Audit } from '../audit/audit.ts'
 import type { People, Person } from '../registry/people.ts'
@@ -15,7 +15,7 @@ export interface EnterParts {
  * Begins a session; one that the browser had ends.
  *
  * @param method how the person proved who it is: passkey, password, recovery code, link
- * @param accountId account to look at; absent: the one before, or the oldest
+ * @param accountId account to show; absent: the one before, or the oldest
  */
 export type Enter = (
   person: Person,

@@ -1,4 +1,4 @@
-/** What changes on the devices of an account, told to the pages that look at it. */
+/** Sends changes of the devices of an account to the pages that show them. */
 import type { AccountFix } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { type EventStream, openEventStream } from '@selvedge/service-kit/http-app'
@@ -44,12 +44,12 @@ export function createEvents({
   /** Whom each stream is for, and how it is checked whether it may go on. */
   const viewings = new Set<{ readonly personId: string; readonly check: () => void }>()
 
-  // Somebody was removed, or signed out: at once, whichever replica did it. "" if it is not known who.
+  // A person was removed or signed out: the stream ends at once, whichever replica did it. "" if it is not known who.
   changes.onChange('person', (changed) => {
     for (const { personId, check } of viewings) if (changed === '' || changed === personId) check()
   })
   nodes.onChange((node) => {
-    // A device that was removed from an account is told to all: they look again, and see what is theirs.
+    // All streams learn that a device was removed from an account: pages load the list again, and see their own devices.
     const accounts = node.accountId === '' ? [node.removedAccount] : [node.accountId]
     for (const accountId of accounts) {
       for (const each of streams.get(accountId) ?? []) {

@@ -16,7 +16,7 @@ const types: Readonly<Record<string, string>> = {
   '.json': 'application/json',
 }
 
-/** Everything from this very origin, and nothing inline: what is not listed is refused. */
+/** Only files of this origin, and nothing inline: what is not listed is refused. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",

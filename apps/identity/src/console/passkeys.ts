@@ -12,7 +12,7 @@ interface Challenge {
 }
 
 export interface Passkeys {
-  /** A challenge for whoever has a passkey here: it names nobody, so it tells nothing. */
+  /** A challenge for any person with a passkey here: it contains no name, so it reveals nothing. */
   beginSignIn(): Promise<Challenge>
   /** @returns the person @throws RpcError `credentials_invalid` */
   finishSignIn(challenge: string, response: unknown): Promise<string>

@@ -39,7 +39,7 @@ export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Pl
   const watched = new Map<string, { listeners: Set<(fix: AccountFix) => void>; abort: AbortController }>()
   const reading = new Map<string, number>()
 
-  /** This service's word that somebody of the account asks. */
+  /** A token of this service which states that a person of the account asks. */
   function authorization(accountId: string): Record<string, string> {
     const now = seconds(clock)
     const claims: PersonClaims = {

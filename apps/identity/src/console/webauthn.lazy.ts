@@ -1,4 +1,4 @@
-/** The library for passkeys. Loaded when somebody uses one. */
+/** The library for passkeys. Loaded when a person uses one. */
 export {
   generateAuthenticationOptions,
   generateRegistrationOptions,

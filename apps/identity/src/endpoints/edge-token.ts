@@ -165,7 +165,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     if (accountId !== '' && accountId !== known?.accountId) await expectRoom(accountId)
     const version = stated.version ?? known?.version ?? ''
     const services = stated.services ?? known?.services ?? []
-    // What the owner removed is done with once the node says so itself, or belongs to somebody again.
+    // The removal by the owner is complete when the node confirms it, or belongs to an account again.
     const removedAccount = stated.account ? '' : (known?.removedAccount ?? '')
     const same =
       known &&

@@ -27,7 +27,7 @@ const inactive = { active: false } as const
 
 /**
  * `POST /introspect` (RFC 7662), for every kind of token. Clients have no secrets, so what authorizes the caller is the token
- * itself, which nobody can guess, together with the client that it was issued to: a client learns nothing of another's tokens.
+ * itself, which cannot be guessed, together with the client that it was issued to: a client learns nothing about another's tokens.
  */
 export function addIntrospectEndpoint(routes: FastifyInstance, parts: IntrospectParts): void {
   const { revocations, signIns } = parts

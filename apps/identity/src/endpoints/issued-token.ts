@@ -21,7 +21,7 @@ export type IssuedToken =
     }
   | { readonly kind: 'refresh'; readonly signIn: SignIn }
 
-/** The client that a token is of; undefined for edge ID tokens, which are of a node alone. */
+/** The client of a token; undefined for edge ID tokens, which belong to a node only. */
 export function clientOf(token: IssuedToken): string | undefined {
   if (token.kind === 'refresh') return token.signIn.clientId
   if (token.kind === 'developer') return token.claims.aud as string

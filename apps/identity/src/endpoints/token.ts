@@ -66,7 +66,7 @@ export function createTokenEndpoint({
   }
 }
 
-/** Clients of this service are public (RFC 6749 § 2.1): a secret in a header is a mistake, and may be somebody else's. */
+/** Clients of this service are public (RFC 6749 § 2.1): a secret in a header is a mistake, and may belong to another service. */
 export function refuseSecret(authorization: string | undefined): void {
   if (authorization === undefined) return
   throw new OAuthError(

@@ -26,7 +26,7 @@ export interface VerifyHmacParts {
 
 /**
  * `POST /edge/hmac/verify`: one node asks whether another one made a code. Only enrolled nodes may ask, with their edge ID
- * token and a proof of its key, so that nobody can try codes in the dark.
+ * token and a proof of its key, so that codes cannot be guessed anonymously.
  */
 export function addVerifyHmacEndpoint(app: FastifyInstance, parts: VerifyHmacParts): void {
   const { clock, issuer, nodes, dpop, ownVerifier: verifier, audiences } = parts

@@ -21,7 +21,7 @@ const refusals: Readonly<Record<Exclude<Poll['outcome'], 'approved'>, readonly [
   unknown: ['invalid_grant', 'the device code is none of this service, or of another client'],
 }
 
-/** RFC 8628 § 3.4: a terminal asks whether somebody has approved its sign-in. */
+/** RFC 8628 § 3.4: a terminal polls whether a person has approved its sign-in. */
 export function deviceCode(parts: DeviceCodeParts): Grant {
   return {
     grantType: grantTypes.deviceCode,

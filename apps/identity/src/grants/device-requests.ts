@@ -1,4 +1,4 @@
-/** Sign-ins from a terminal that wait for somebody to approve them (RFC 8628). */
+/** Sign-ins from a terminal that wait for approval by a person (RFC 8628). */
 import { hash, randomBytes, randomInt } from 'node:crypto'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'

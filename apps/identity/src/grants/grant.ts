@@ -4,7 +4,7 @@ import type { DpopPolicy } from '../registry/projects.ts'
 /** Who asks, beyond the form. */
 export interface Caller {
   readonly address: string
-  /** Number of the newest change that was known when the request came: what is checked for it is at least as new. */
+  /** Number of the newest change that was known when the request arrived. The checks use data that is at least as new. */
   readonly epoch: number
   /**
    * Thumbprint of the key that the caller proves (RFC 9449 § 5); undefined where it proves none, or where the project wants none.

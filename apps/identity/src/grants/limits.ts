@@ -2,7 +2,7 @@ import { createLimiter, limitKeyOf, type Rate, takeOrRefuse } from '@selvedge/se
 
 /**
  * How often one caller is served. Addresses are counted before anything is looked at; clients, accounts and nodes once they
- * have proved themselves, so that nobody uses up the share of another by naming him.
+ * have proved themselves, so that a client cannot use up the limit of another by naming it.
  */
 export interface Limits {
   /** @throws OAuthError `temporarily_unavailable` */

@@ -43,7 +43,7 @@ type Rotation =
 export interface SignIns {
   /** Begins a sign-in. Repeated with the same `sid`, it gives the same first token. */
   begin(signIn: NewSignIn): Promise<string>
-  /** The sign-in that a refresh token is of, whatever its state; undefined where the token is none of ours. */
+  /** The sign-in of a refresh token, in any state; undefined if this service did not issue the token. */
   find(refreshToken: string): Promise<SignIn | undefined>
   /** Whether a refresh token would be taken now: the newest, or the one before it within its grace. */
   isCurrent(refreshToken: string): Promise<boolean>
@@ -72,7 +72,7 @@ export interface SignInsOptions {
 /** Times of the last rotations, newest first, as 13 digits each: enough for as many steps within one grace. */
 const remembered = 16
 const digits = 13
-/** Milliseconds for which an ended sign-in is kept, so that its tokens are told from unknown ones. */
+/** Milliseconds for which the row of an ended sign-in is stored, to distinguish its tokens from unknown ones. */
 export const endedSignInLife = 30 * 86_400_000
 
 export function createSignIns({
@@ -168,7 +168,7 @@ export function createSignIns({
       if (!parsed) return { outcome: 'unknown' }
       const { sid, generation } = parsed
       const now = clock.now()
-      // The one statement that decides: whoever finds the generation as shown takes the step, and nobody else does.
+      // This one statement decides: only the caller that finds the generation of its token takes the step.
       const rows = await store.run(
         sql`UPDATE sign_ins SET generation = generation + 1, last_used_at = ${now},
             rotations = ${String(now).padStart(digits, '0')} || substr(rotations, 1, ${digits * (remembered - 1)})

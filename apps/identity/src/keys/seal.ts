@@ -5,7 +5,7 @@ import { ConfigError } from '@selvedge/service-kit/config'
 import { makeFolder, readOrWriteOnce, StoreError } from '@selvedge/service-kit/store'
 
 export interface Seal {
-  /** @param purpose what the secret is of; a sealed text moved to another place does not open there */
+  /** @param purpose what the secret is for; a sealed text does not open for another purpose */
   close(secret: string, purpose: string): string
   /** @throws StoreError where it was sealed with a key that is not at hand, for another purpose, or was changed */
   open(sealed: string, purpose: string): string

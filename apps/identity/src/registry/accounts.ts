@@ -14,8 +14,8 @@ export interface Accounts {
   /**
    * Makes an account with a new person, who is its owner.
    *
-   * @param options.isKnownPerson the owner may be whoever signs in with this address already
-   * @throws RpcError `already_exists`, or `conflict` if somebody has the address and may not be the owner
+   * @param options.isKnownPerson the owner may be the person who signs in with this address already
+   * @throws RpcError `already_exists`, or `conflict` if a person has the address and may not be the owner
    */
   create(email: string, options?: { readonly isKnownPerson?: boolean }): Promise<Account>
   /** @throws RpcError `not_found` */
@@ -29,7 +29,7 @@ export function createAccounts(store: SqlStore, clock: Clock): Accounts {
   return {
     async create(email, { isKnownPerson = false } = {}) {
       const [personId, accountId, now] = [randomUUID(), randomUUID(), clock.now()]
-      // Whoever set up a sign-in with this address may not be whom the operator means.
+      // The person who set up a sign-in with this address may not be the one that the operator means.
       const [rows] = await store.transaction([
         sql`INSERT INTO accounts SELECT CAST(${accountId} AS TEXT), CAST(${email} AS TEXT), CAST(${now} AS BIGINT)
           WHERE ${isKnownPerson ? 1 : 0} = 1 OR NOT EXISTS (SELECT 1 FROM people WHERE email = ${email})

@@ -37,10 +37,10 @@ export interface Links {
   /** The link of a secret, if it could be used now. */
   find(secret: string): Promise<Link | undefined>
   /**
-   * Uses a link up and does what it is for, in one transaction: one caller succeeds, whoever else tries.
+   * Uses a link up and does what it is for, in one transaction. Exactly one caller succeeds.
    *
    * @param email of the person that it lets in
-   * @param viewerId person ID of the caller; "" if nobody is signed in
+   * @param viewerId person ID of the caller; "" if the caller is not signed in
    * @returns who may sign in now, and to which account; undefined if the link cannot be used, or not with this address
    * @throws RpcError `limit_exceeded` if the account is full
    */
@@ -51,7 +51,7 @@ export interface Links {
   revoke(linkId: string, accountId?: string): Promise<boolean>
   /** Statements for the transaction that gives a person a new credential: they end the links that it replaces. */
   endFor(personId: string): readonly Statement[]
-  /** Makes the one link for the first owner; those from before end. @returns the secret; undefined if somebody can sign in */
+  /** Makes the one link for the first owner; those from before end. @returns the secret; undefined if any person can sign in */
   createSetup(life: number): Promise<string | undefined>
 }
 
@@ -64,7 +64,7 @@ export interface Accepted {
 /** Links of one account that may wait to be used. */
 export const maxLinks = 100
 
-/** Whether anybody can sign in. */
+/** Whether any person can sign in. */
 export const anyCredential =
   "(EXISTS (SELECT 1 FROM passkeys) OR EXISTS (SELECT 1 FROM people WHERE password <> ''))"
 
@@ -210,7 +210,7 @@ function letIn(claim: string, email: string, viewerId: string, now: number): Sta
         RETURNING account_id, (SELECT person_id FROM people WHERE email = ?) AS person_id`,
       values: [claim, ...person.values, email],
     },
-    // It let nobody in: it can be used again.
+    // The sign-in failed: the link can be used again.
     sql`UPDATE links SET claim = '' WHERE claim = ${claim}`,
   ]
 }

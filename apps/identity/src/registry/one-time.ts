@@ -8,7 +8,7 @@ type Purpose = 'passkey-sign-in' | 'passkey-registration'
 export interface OneTime {
   /** @param life seconds @returns the secret: 32 random bytes in base64url */
   create(purpose: Purpose, payload: object, life: number): Promise<string>
-  /** Uses a secret up. One caller gets its payload, whoever else tries. */
+  /** Uses a secret up. Exactly one caller gets its payload. */
   use(purpose: Purpose, secret: string): Promise<Record<string, string> | undefined>
 }
 

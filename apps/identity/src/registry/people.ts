@@ -33,7 +33,7 @@ export interface People {
   byEmail(email: string): Promise<Person | undefined>
   /** Sets the password, and ends all links that were to let this person in, and every session but one. @param session to keep */
   setPassword(personId: string, password: string, session: string): Promise<void>
-  /** Whether anybody can sign in at all; where not, the installation waits for its owner. */
+  /** Whether any person can sign in; if not, the installation waits for its first owner. */
   anyCredential(): Promise<boolean>
   /** Accounts of a person, the oldest membership first. */
   memberships(personId: string): Promise<Membership[]>

@@ -40,7 +40,7 @@ export interface Projects {
   update(clientId: string, change: Partial<Changeable>): Promise<Project>
 }
 
-/** The command line's own client. It belongs to nobody: what it may do is what the person who signs in approves. */
+/** The command line's own client. It belongs to no account: the person who signs in approves its scopes. */
 const cliProject: Project = {
   clientId: cliClientId,
   name: 'Selvedge command line',

@@ -23,7 +23,7 @@ interface Ending {
 export class Entries {
   readonly #revoked = new Set<string>()
   readonly #endings = new Map<string, Ending>()
-  /** Accounts that are named because they revoked very many tokens; an account may be in both. */
+  /** Accounts that are listed because they revoked many tokens; an account may be in both. */
   readonly #folded = new Map<string, Ending>()
 
   apply(row: Row): void {

@@ -29,7 +29,7 @@ export function revocationExpiry(
     }
   }
 
-  /** Rows that are no longer listed stay until no state is left from which a runtime would have to be told. */
+  /** Rows that are no longer listed stay until no runtime can have a state from which it has to learn their end. */
   async function remove(until: number): Promise<void> {
     await inBatches(
       store,

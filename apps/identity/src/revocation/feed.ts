@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { ListState, RevocationList } from './list.ts'
 
 /**
- * `GET /revocations`: the signed list of what was revoked, for runtimes that are offline at times. It names nobody, so anyone
+ * `GET /revocations`: the signed list of what was revoked, for runtimes that are offline at times. It contains no names, so anyone
  * may have it. `?since=<seq>&mark=<mark>` asks for what changed since a state; without them the answer is the whole list. The
  * ETag is that of the state, and changes with the content only.
  */

@@ -1,5 +1,5 @@
 /**
- * Bounds of the list for runtimes. An account that revokes very many tokens one by one is named as a whole instead: runtimes then
+ * Bounds of the list for runtimes. An account that revokes many tokens one by one is listed as a whole instead: runtimes then
  * refuse all access tokens that it was issued until that moment, which is more than was revoked and never less. New access tokens
  * are valid, and this service still decides by each single revocation.
  */

@@ -47,12 +47,12 @@ export interface ListParts {
  * `resignMs`: after which an unchanged list is signed again, so that its age says something. `lifeSeconds`: for which it is valid.
  */
 const times = { pullMs: 500, shareOfCpu: 0.02, resignMs: 300_000, lifeSeconds: 30 * 86_400 }
-/** Changed entries in one answer at most; a runtime that is further behind gets the whole list. */
+/** Maximum changed entries in one answer; a runtime that is further behind gets the whole list. */
 const maxChanges = 2000
-/** Answers about different states that are kept while the list stays as it is. */
+/** Maximum answers to different states in the cache, while the list does not change. */
 const maxAnswers = 64
 
-/** Makes sure that the present state has a name. */
+/** Makes sure that the present state has a mark. */
 export async function openRevocationList(parts: ListParts): Promise<RevocationList> {
   const { store, clock, keys, issuer, monotonic = () => performance.now() } = parts
   const entries = new Entries()
@@ -121,7 +121,7 @@ export async function openRevocationList(parts: ListParts): Promise<RevocationLi
   /**
    * Signs all of it, at a bounded rate: one that was signed a moment ago stands for a state that is newer by then.
    *
-   * @param variant `restarted` tells a runtime that its own state is not known here
+   * @param variant `restarted` informs a runtime that its own state is not known here
    * @param atLeast number of the state that it must have
    */
   function signWhole(variant: 'whole' | 'restarted', atLeast: number): SignedList {

@@ -20,7 +20,7 @@ export interface ClusterParts {
   readonly log: Log
 }
 
-/** Milliseconds between two looks at an account that somebody watches; a look that takes long is not taken often. */
+/** Minimum milliseconds between two polls of a watched account; slow polls are less frequent. */
 const watchInterval = 1000
 
 /** @throws StoreError where no node of the cluster answers */

@@ -1,13 +1,13 @@
 /**
  * The durable copy of the live index: a table in SQLite, written behind by the database's worker. What a power cut takes is
- * what came in the last moment; nodes tell it again with their next report.
+ * what came in the last moment; nodes send it again with their next report.
  */
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import type { KnownLocation } from '../location-store.ts'
 
-/** Milliseconds between a change and the write; nodes of one write, few enough that nobody waits while they are put into words. */
+/** Milliseconds between a change and the write; nodes of one write, few enough that no request waits while they are serialized. */
 const pause = 250
 const most = 500
 

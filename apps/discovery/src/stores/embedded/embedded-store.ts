@@ -68,7 +68,7 @@ export async function openEmbeddedStore(database: SqlStore, log: Log): Promise<L
     return fixedAt
   }
 
-  /** Nodes of one audience within a radius, with the places that it is told. */
+  /** Nodes of one audience within a radius, with the locations that it can see. */
   function look(query: NearQuery, audience: 'account' | 'others', radius: number): Neighbour[] {
     const own = nodes.accountNumber(query.accountId)
     const isOwn = audience === 'account'

@@ -28,7 +28,7 @@ const badLink = () =>
     hint: 'Ask whoever gave it to you for a new one. The first owner finds a new one in the output of each start.',
   })
 
-/** Links that let somebody in: making, showing, revoking and using them. */
+/** Links that sign a person in: creating, listing, revoking and using them. */
 export function linkHandlers(parts: LinkParts) {
   const { people, links, sessions, audit } = parts
   const accountOf = ({ membership }: Viewer) => membership.accountId
@@ -40,8 +40,8 @@ export function linkHandlers(parts: LinkParts) {
   }
 
   /**
-   * A link proves nothing about who opens it, so it refreshes nobody's sign-in: whoever is signed in stays so with the time of
-   * that sign-in, and somebody who has the address but is not signed in has to do that first.
+   * A link proves nothing about the person who opens it, so it refreshes no sign-in: a person who is signed in keeps the time of
+   * that sign-in, and a person who has the address but is not signed in has to sign in first.
    */
   async function refuseConfusion(link: Link, email: string, viewer: Viewer | undefined): Promise<void> {
     const isViewer = viewer?.person.email === email

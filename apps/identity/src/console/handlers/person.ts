@@ -18,7 +18,7 @@ export interface PersonParts {
   readonly identityUrl: () => string
 }
 
-/** What a person sees and changes of his own: sessions and ways in. */
+/** A person's own sessions and sign-in methods. */
 export function personHandlers(parts: PersonParts) {
   const { people, sessions, passkeys, passwords, recoveryCodes, audit } = parts
 

@@ -19,7 +19,7 @@ export interface ProjectParts {
   readonly lifetimes: { readonly access: number; readonly developer: number }
 }
 
-/** The project of a client ID, where it is of the account that is looked at. @throws RpcError `not_found` */
+/** The project of a client ID, if it belongs to the account that is shown. @throws RpcError `not_found` */
 export async function ownProject(
   projects: Projects,
   clientId: string,

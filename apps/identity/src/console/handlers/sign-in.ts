@@ -22,11 +22,11 @@ export interface SignInParts {
 
 const wrong = () =>
   new RpcError('credentials_invalid', 'this e-mail address and this secret do not belong together')
-/** The ways in. Nothing here tells whether an address is known, neither by its answer nor by its time. */
+/** The sign-in methods. Neither an answer nor its time shows whether an address is known. */
 export function signInHandlers(parts: SignInParts) {
   const { people, passkeys, passwords, recoveryCodes, audit, tries, enter } = parts
 
-  /** One try of a secret: ever more slowly for the same person, and from the same address. */
+  /** One attempt with a secret: each failure delays the next one for the same person, and from the same address. */
   async function attempt(
     email: string,
     context: ConsoleContext,
