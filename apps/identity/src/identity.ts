@@ -71,8 +71,15 @@ const keysInterval = 60_000
 const healthTimeout = 2000
 /** Seconds until the link for the first owner expires; each start makes a new one. */
 const setupLife = 86_400
-/** What is served in an overload, too: the sign of life, and what ends tokens. Each costs little. */
-const vital = [identityPaths.health, identityPaths.revocations, identityPaths.revoke, identityPaths.jwks]
+/** What is served in an overload, too: the sign of life, what ends tokens, and what verifies them. Each costs little. */
+const vital = [
+  identityPaths.health,
+  identityPaths.revocations,
+  identityPaths.revoke,
+  identityPaths.jwks,
+  identityPaths.oauthMetadata,
+  identityPaths.openidConfiguration,
+]
 /** Longest lives in seconds: of any token, and of one that others than this service check. */
 const longest = { any: 366 * 86_400, checkedByOthers: 2 * 86_400 }
 

@@ -151,7 +151,6 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     neighbours: linkLocal.neighbours,
   })
   const verifier = createTokenVerifier({ issuers: () => tenants.issuers, clock, remembered })
-  tenants.onChange(verifier.clear)
 
   /** Enrols, reports the account and fetches keys, until all of it is done. */
   const contact = createRetry('cloud.contact', async () => {

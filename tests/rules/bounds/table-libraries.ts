@@ -91,7 +91,6 @@ export const serviceKit: Bounds = {
       '`RecentMap<string, { key: KeyObject; jkt: string }>(limit)`',
       'newer ones',
     ),
-    'readKey.keys': passing('the keys of one answer: `get-json.ts: maxBytes`'),
   },
   'packages/service-kit/src/tokens/recent-map.ts': {
     'RecentMap.#young': lasting('`this.#young.size >= this.#half`', '`this.#young = new Map()`'),
@@ -99,7 +98,7 @@ export const serviceKit: Bounds = {
   },
   'packages/service-kit/src/tokens/verifier.ts': {
     'createTokenVerifier.verified': lasting(
-      '`RecentMap<string, Verified>(options.remembered)`',
+      '`RecentMap<string, Remembered>(options.remembered)`',
       '`verified.delete`, newer ones',
     ),
   },

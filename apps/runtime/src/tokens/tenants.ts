@@ -14,13 +14,10 @@ export interface TenantParts {
 
 export interface Tenants {
   readonly issuers: readonly RemoteIssuer[]
-  /** @param listener called when an issuer has other keys than before */
-  onChange(listener: () => void): void
 }
 
 /** The issuers whose access tokens are accepted, with their keys from the state, so that no network is needed. */
 export function openTenants({ issuers, state, clock, notices, getJson }: TenantParts): Tenants {
-  let changed = (): void => undefined
   const unstored = new Set<string>()
   const refused = new Set<string>()
   const mark = (issuersOf: Set<string>, issuer: string, isSo: boolean) =>
@@ -32,7 +29,6 @@ export function openTenants({ issuers, state, clock, notices, getJson }: TenantP
       getJson,
       stored: state.value.keySets[issuer],
       async onChange(keySet) {
-        changed()
         try {
           await state.update((value) => ({ ...value, keySets: { ...value.keySets, [issuer]: keySet } }))
           mark(unstored, issuer, false)
@@ -55,10 +51,5 @@ export function openTenants({ issuers, state, clock, notices, getJson }: TenantP
   const opened = issuers.map(open)
   /** What could not be stored counts as not fetched, so that it is tried again soon. */
   const refreshed = async (each: RemoteIssuer) => (await each.refresh()) && !unstored.has(each.issuer)
-  return {
-    issuers: opened.map((each) => ({ ...each, refresh: () => refreshed(each) })),
-    onChange: (listener) => {
-      changed = listener
-    },
-  }
+  return { issuers: opened.map((each) => ({ ...each, refresh: () => refreshed(each) })) }
 }

@@ -19,8 +19,6 @@ export interface ProvenRequest {
 
 /** Seconds by which the clock of a caller may differ. A backend gives no nonces, so the proof's own time has to do. */
 const tolerance = 60
-/** A proof may be of a minute ahead, and is valid for a minute after its time. */
-const limits = { lifeMs: 2 * tolerance * 1000, max: 200_000, maxPerKey: 20_000 }
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
 
 export interface ProofChecker {
@@ -33,9 +31,17 @@ export interface ProofChecker {
   check(token: string, jkt: string, request: ProvenRequest | undefined): Promise<void>
 }
 
-/** @param now Unix milliseconds @param monotonic milliseconds since any moment */
-export function createProofChecker(now: () => number, monotonic: () => number): ProofChecker {
-  const used = new UsedProofs(limits)
+export function createProofChecker(options: {
+  /** Unix milliseconds. */
+  readonly now: () => number
+  /** Milliseconds since any moment. */
+  readonly monotonic: () => number
+  /** Used proofs that are stored at most; of one key a tenth of them. */
+  readonly max: number
+}): ProofChecker {
+  const { now, monotonic, max } = options
+  // A proof may be of a minute ahead, and is valid for a minute after its time.
+  const used = new UsedProofs({ lifeMs: 2 * tolerance * 1000, max, maxPerKey: Math.ceil(max / 10) })
 
   return {
     async check(token, jkt, request) {

@@ -13,7 +13,7 @@ import {
   TokenError,
   type TokenProblem,
 } from '@selvedge/protocol/tokens'
-import { createIssuerKeys } from './issuer-keys.ts'
+import { createIssuerKeys, type VerificationKey } from './issuer-keys.ts'
 import { createProofChecker, type ProvenRequest } from './proof.ts'
 
 /** HTTP statuses of refusals; of all others: 401. */
@@ -61,6 +61,12 @@ export interface AccessTokenVerifierOptions {
   readonly now?: () => number
   /** Milliseconds since any moment. */
   readonly monotonic?: () => number
+  /**
+   * Used DPoP proofs that are stored at most, each for two minutes. When it is reached, requests with a proof are refused
+   * (503, `busy`). Proofs of one key take up a tenth at most. Default 200,000, or 1600 requests a second. Processes that serve
+   * one address have to share their proofs in another way: this memory is of one process.
+   */
+  readonly maxProofs?: number
 }
 
 export interface AccessTokenVerifier {
@@ -74,40 +80,56 @@ export interface AccessTokenVerifier {
   verify(token: string | undefined, request?: ProvenRequest): Promise<AccessClaims>
 }
 
+interface Verified {
+  readonly claims: AccessClaims
+  readonly kid: string
+  readonly key: VerificationKey
+}
+
 /** Most verified tokens that are remembered. */
 const remembered = 1000
 
 /**
- * For backend services that trust edge access tokens: RFC 9068 validation with the issuer's published keys, which are
- * fetched when first needed, again every ten minutes, and when a token names a key that is not known yet.
+ * For backend services that trust edge access tokens: RFC 9068 validation with the issuer's published keys, which are fetched
+ * when first needed, again every ten minutes, and when a token names a key that is not known yet. While the issuer is slow or
+ * away, the keys that are known count for up to a day, and requests do not wait for others. Revocations are not known here:
+ * ask the introspection endpoint where a token must end at once.
  */
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): AccessTokenVerifier {
   const { issuer, audience = edgeAudience, scope = '', now = Date.now, fetch = globalThis.fetch } = options
   const keys = createIssuerKeys({ issuer, fetch, now })
-  const proofs = createProofChecker(now, options.monotonic ?? (() => performance.now()))
-  const verified = new Map<string, AccessClaims>()
+  const monotonic = options.monotonic ?? (() => performance.now())
+  const proofs = createProofChecker({ now, monotonic, max: options.maxProofs ?? 200_000 })
+  const verified = new Map<string, Verified>()
   const needed = scope.split(' ').filter(Boolean)
 
   async function check(token: string): Promise<AccessClaims> {
     const known = verified.get(token)
-    if (known && known.exp + leeway > now() / 1000) return known
+    // What was verified counts while its issuer has the key.
+    if (known && known.claims.exp + leeway > now() / 1000 && (await findKey(known.kid)) === known.key)
+      return known.claims
     verified.delete(token)
     const { jws, iss, kid } = openToken(token, accessProfile)
     if (iss !== issuer) throw new TokenError('token_untrusted', `the issuer of the token is not ${issuer}`)
-    await checkSignature(jws, kid)
+    const key = await findKey(kid)
+    await checkSignature(jws, key)
     const claims = checkClaims(jws.payload, accessProfile, audience, now() / 1000)
     if (verified.size >= remembered) verified.delete(verified.keys().next().value!)
-    verified.set(token, claims)
+    verified.set(token, { claims, kid, key })
     return claims
   }
 
-  async function checkSignature(jws: Jws, kid: string): Promise<void> {
+  async function findKey(kid: string): Promise<VerificationKey> {
     const key = await keys.find(kid).catch((cause) => {
       throw new AccessTokenError('identity_unavailable', `the keys of ${issuer} could not be fetched`, {
         cause,
       })
     })
     if (!key) throw new TokenError('token_untrusted', `the key of the token is not one of ${issuer}`)
+    return key
+  }
+
+  async function checkSignature(jws: Jws, key: VerificationKey): Promise<void> {
     const data = new TextEncoder().encode(jws.signingInput)
     if (!(await crypto.subtle.verify({ name: 'ECDSA', hash: 'SHA-256' }, key, jws.signature, data))) {
       throw new TokenError('token_untrusted', 'the signature of the token is not that of its issuer')

@@ -22,7 +22,25 @@ export const jwkOfSet = publicJwk.extend({
   use: z.literal('sig'),
 })
 
-export const jwks = z.object({ keys: z.array(z.record(z.string(), z.unknown())).max(100) })
+const jwks = z.object({ keys: z.array(z.record(z.string(), z.unknown())).max(100) })
+
+/**
+ * The usable keys of a published set, by `kid`. What is not an ES256 signing key is left out (RFC 7517 § 5), and so are keys that
+ * share an id, since it does not say which of them is meant. Whether a key is a point of the curve is for the caller to check.
+ *
+ * @throws Error if it is no key set
+ */
+export function readJwks(json: unknown): Map<string, PublicJwk> {
+  const keys = new Map<string, PublicJwk>()
+  const seen = new Set<unknown>()
+  for (const each of jwks.parse(json).keys) {
+    const jwk = jwkOfSet.safeParse(each)
+    if (seen.has(each.kid)) keys.delete(each.kid as string)
+    else if (jwk.success) keys.set(jwk.data.kid, publicJwk.parse(jwk.data))
+    seen.add(each.kid)
+  }
+  return keys
+}
 
 /** What a thumbprint is taken of (RFC 7638 § 3): members required for the key type, in lexical order, no white space. */
 export function thumbprintInput({ crv, kty, x, y }: PublicJwk): string {

@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { identityPaths, readKeySetUrl } from '@selvedge/protocol'
 import type { Clock } from '../clock/clock.ts'
 import type { Log } from '../log/log.ts'
+import { inBackground } from '../safely/safely.ts'
 import { shareRun } from '../share/share.ts'
 import { readKeySet } from './key-cache.ts'
 import type { Issuer } from './verifier.ts'
@@ -11,6 +12,8 @@ import type { Issuer } from './verifier.ts'
  * the time; two rotations in a row must not lock callers out.
  */
 const fetches = { atOnce: 3, every: 10_000 }
+/** Milliseconds after which keys that are used are fetched again, so that one that was removed is not accepted any longer. */
+const maxAge = 600_000
 
 export interface RemoteIssuerOptions {
   /** URL of the issuer, as its tokens name it. */
@@ -60,9 +63,11 @@ export function createRemoteIssuer({
   let keys: Map<string, KeyObject> = stored === undefined ? new Map() : readKeySet(stored)
   let text = stored === undefined ? '' : JSON.stringify(stored)
   let lastWasGood = false
+  let triedAt = Number.NEGATIVE_INFINITY
   let allowed = { count: fetches.atOnce, at: clock.now() }
 
   async function fetchKeys(): Promise<boolean> {
+    triedAt = clock.now()
     try {
       const keySet = await getJson(readKeySetUrl(await getJson(issuer + identityPaths.oauthMetadata), issuer))
       keys = readKeySet(keySet)
@@ -86,18 +91,25 @@ export function createRemoteIssuer({
     })
   }
 
+  function refresh(): Promise<boolean> {
+    const running = run.present()
+    if (running) return running
+    const now = clock.now()
+    const earned = Math.abs(now - allowed.at) / fetches.every
+    allowed = { count: Math.min(fetches.atOnce, allowed.count + earned), at: now }
+    if (allowed.count < 1) return Promise.resolve(lastWasGood)
+    allowed.count--
+    return run()
+  }
+
   return {
     issuer,
-    findKey: (kid) => keys.get(kid),
-    refresh() {
-      const running = run.present()
-      if (running) return running
-      const now = clock.now()
-      const earned = Math.abs(now - allowed.at) / fetches.every
-      allowed = { count: Math.min(fetches.atOnce, allowed.count + earned), at: now }
-      if (allowed.count < 1) return Promise.resolve(lastWasGood)
-      allowed.count--
-      return run()
+    /** Never waits: the key counts that is known now. */
+    findKey(kid) {
+      const key = keys.get(kid)
+      if (key && Math.abs(clock.now() - triedAt) > maxAge) inBackground('remoteIssuer.refresh', refresh())
+      return key
     },
+    refresh,
   }
 }

@@ -50,10 +50,19 @@ const reasonOf = (check: () => unknown) => {
 
 describe('a verified token', () => {
   it('is not verified again while it is remembered', () => {
-    const { verifier, token, findKey, claims } = make()
-    expect(verifier.verify(token, accessProfile, edgeAudience)).toEqual(claims)
-    expect(verifier.verify(token, accessProfile, edgeAudience)).toEqual(claims)
-    expect(findKey).toHaveBeenCalledTimes(1)
+    const { verifier, token, claims } = make()
+    const first = verifier.verify(token, accessProfile, edgeAudience)
+    expect(first).toEqual(claims)
+    expect(verifier.verify(token, accessProfile, edgeAudience)).toBe(first)
+  })
+
+  it('is refused as soon as its issuer has its key no more, or another one under the same id', () => {
+    const { verifier, token, findKey } = make()
+    verifier.verify(token, accessProfile, edgeAudience)
+    findKey.mockReturnValue(generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey)
+    expect(reasonOf(() => verifier.verify(token, accessProfile, edgeAudience))).toBe('token_untrusted')
+    findKey.mockReturnValue(undefined)
+    expect(reasonOf(() => verifier.verify(token, accessProfile, edgeAudience))).toBe('token_untrusted')
   })
 
   it('is malformed where its key confirmation is none, whatever stands there', () => {
@@ -120,6 +129,26 @@ describe('the keys of an issuer elsewhere', () => {
       stored: onChange.mock.calls[0]![0],
     })
     expect(again.findKey('k1')).toBeDefined()
+  })
+
+  it('are fetched again every ten minutes while they are used: a key that was removed is refused then', async () => {
+    const { clock, token } = make()
+    let kids = ['k1']
+    const getJson = serve(() => kids)
+    const remote = createRemoteIssuer({ issuer, clock, getJson })
+    const verifier = createTokenVerifier({ issuers: () => [remote], clock, remembered: 10 })
+    const check = () => reasonOf(() => verifier.verify(token, accessProfile, edgeAudience))
+    await verifier.verify(token, accessProfile, edgeAudience)
+    kids = ['k2']
+    expect(check()).toBe('accepted')
+    expect(getJson).toHaveBeenCalledTimes(2)
+    clock.advance(600_001)
+    for (let at = 0; at < 5; at++) expect(check()).toBe('accepted')
+    await remote.refresh()
+    expect(getJson).toHaveBeenCalledTimes(4)
+    await expect(verifier.verify(token, accessProfile, edgeAudience)).rejects.toMatchObject({
+      reason: 'token_untrusted',
+    })
   })
 
   it('say why there are none: an issuer that is away, calls itself something else, or has no keys', async () => {

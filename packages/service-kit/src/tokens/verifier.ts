@@ -31,12 +31,15 @@ export interface TokenVerifier {
   verify<C extends BaseClaims>(token: string, profile: TokenProfile<C>, audience: string): C | Promise<C>
   /** The same for a token that may have expired: its claims were true when it was issued. Nothing is cached. */
   verifyEnded<C extends BaseClaims>(token: string, profile: TokenProfile<C>, audience: string): Promise<C>
-  /** Forgets what was found good. */
-  clear(): void
 }
 
-interface Verified {
-  readonly claims: BaseClaims
+interface Verified<C extends BaseClaims = BaseClaims> {
+  readonly claims: C
+  readonly kid: string
+  readonly key: KeyObject
+}
+
+interface Remembered extends Verified {
   readonly profile: object
   readonly audience: string
 }
@@ -44,7 +47,8 @@ interface Verified {
 /**
  * Remembers what it found good, so that a device that shows the same token ten times a second does not pay for the signature
  * each time. An entry belongs to one spelling of a token (an ECDSA signature has a valid twin, which is verified on its
- * own); revocation goes by `jti`, which both spellings share.
+ * own); revocation goes by `jti`, which both spellings share. It counts while its issuer has the key that verified it: when a
+ * key is removed, so is what it signed.
  *
  * @param issuers of this kind of token, and no other: an issuer is never believed beyond its role
  */
@@ -55,18 +59,23 @@ export function createTokenVerifier(options: {
   readonly remembered: number
 }): TokenVerifier {
   const { clock } = options
-  const verified = new RecentMap<string, Verified>(options.remembered)
+  const verified = new RecentMap<string, Remembered>(options.remembered)
   const headers = new RecentMap<string, JsonObject>(100)
+
+  const issuerOf = (iss: string) => options.issuers().find((each) => each.issuer === iss)
+
+  const isValid = ({ claims, kid, key }: Verified): boolean =>
+    claims.exp + leeway > seconds(clock) && issuerOf(claims.iss)?.findKey(kid) === key
 
   function check<C extends BaseClaims>(
     token: string,
     profile: TokenProfile<C>,
     audience: string,
     acceptEnded: boolean,
-  ): C | Promise<C> {
+  ): Verified<C> | Promise<Verified<C>> {
     const { label } = profile
     const { jws, iss, kid } = openToken(token, profile, headers)
-    const issuer = options.issuers().find((each) => each.issuer === iss)
+    const issuer = issuerOf(iss)
     if (!issuer) {
       const shown = JSON.stringify(iss.slice(0, 200))
       throw new TokenError(
@@ -74,12 +83,13 @@ export function createTokenVerifier(options: {
         `the ${label} is of the issuer ${shown}, which is not trusted here`,
       )
     }
-    const finish = (key: KeyObject | undefined): C => {
+    const finish = (key: KeyObject | undefined): Verified<C> => {
       if (!key) throw new TokenError('token_untrusted', `the key of the ${label} is not one of its issuer`)
       if (!verifyEs256(key, jws.signingInput, jws.signature)) {
         throw new TokenError('token_untrusted', `the signature of the ${label} is not that of its issuer`)
       }
-      return checkClaims(jws.payload, profile, audience, seconds(clock), acceptEnded)
+      const claims = checkClaims(jws.payload, profile, audience, seconds(clock), acceptEnded)
+      return { claims, kid, key }
     }
     const key = issuer.findKey(kid)
     if (key || !issuer.refresh) return finish(key)
@@ -90,17 +100,16 @@ export function createTokenVerifier(options: {
     verify(token, profile, audience) {
       const known = verified.get(token)
       if (known && known.profile === profile && known.audience === audience) {
-        if (known.claims.exp + leeway > seconds(clock)) return known.claims as never
+        if (isValid(known)) return known.claims as never
         verified.delete(token)
       }
-      const remember = <C extends BaseClaims>(claims: C): C => {
-        verified.set(token, { claims, profile, audience })
-        return claims
+      const remember = <C extends BaseClaims>(found: Verified<C>): C => {
+        verified.set(token, { ...found, profile, audience })
+        return found.claims
       }
-      const claims = check(token, profile, audience, false)
-      return claims instanceof Promise ? claims.then(remember) : remember(claims)
+      const found = check(token, profile, audience, false)
+      return found instanceof Promise ? found.then(remember) : remember(found)
     },
-    verifyEnded: async (token, profile, audience) => check(token, profile, audience, true),
-    clear: () => verified.clear(),
+    verifyEnded: async (token, profile, audience) => (await check(token, profile, audience, true)).claims,
   }
 }
