@@ -91,13 +91,13 @@ const ofPeople = all.flatMap(({ name, access }) =>
 const namesOf = (filter: (access: { session: string; role?: string }) => boolean) =>
   ofPeople.filter(({ access }) => filter(access)).map(({ name }) => name)
 
-describe('somebody who is signed out', () => {
+describe('a caller who is signed out', () => {
   it.each(namesOf(() => true))('is refused by %s', async (name) => {
     expect(await reasonOf(openConsole(stack.identity.url), name)).toBe('signed_out')
   })
 })
 
-describe('a session that nobody used for a day', () => {
+describe('a session that was not used for a day', () => {
   let idle: ConsoleSession
   beforeAll(async () => {
     idle = openConsole(stack.identity.url)
@@ -142,7 +142,7 @@ describe('an owner', () => {
   })
 })
 
-it('whoever may call, is answered: what is refused above is refused for the caller', async () => {
+it('answers a caller with the right to call: what is refused above is refused because of the caller', async () => {
   for (const name of ['session.list', 'member.list', 'project.list', 'device.list'])
     expect({ name, reason: await reasonOf(bob, name) }).toEqual({ name, reason: 'accepted' })
   expect(await reasonOf(bob, 'device.get', { nodeId: ofBob.nodeId })).toBe('accepted')

@@ -47,7 +47,7 @@ describe('an address that asks too often', () => {
     'a page': (headers) => fetch(`${urlOf('/').replace('127.0.0.1', 'localhost')}account`, { headers }),
     'GET /console/events': (headers) => fetch(urlOf('/console/events'), { headers }),
   }
-  it.each(Object.keys(endpoints))('is told to wait at %s, and others are served', async (name) => {
+  it.each(Object.keys(endpoints))('has to wait at %s, and others are served', async (name) => {
     const headers = caller()
     const statuses = new Map<number, number>()
     let last: Response | undefined
@@ -62,7 +62,7 @@ describe('an address that asks too often', () => {
     expect((await endpoints[name]!(caller())).status).not.toBe(429)
   })
 
-  it('can’t get around it by what it says of itself', async () => {
+  it('can’t avoid the limit with headers that claim another address', async () => {
     const own = caller()['X-Forwarded-For']
     let refused = 0
     for (let at = 0; at < 70; at++) {
@@ -90,7 +90,7 @@ describe('an address that asks too often', () => {
   })
 })
 
-it('a client that makes too many tokens is told to wait; one that only names it costs it nothing', async () => {
+it('a client that requests too many tokens has to wait; a caller that only names it uses up nothing of its limit', async () => {
   const developer = await createDeveloper(stack.state)
   const form = {
     grant_type: 'id_token_signin',

@@ -27,7 +27,7 @@ describe('openid-client', () => {
       execute: [openid.allowInsecureRequests],
     })
 
-  it('signs a terminal in, polling as it was told, and refreshes', async () => {
+  it('signs a terminal in, polls at the given interval, and refreshes', async () => {
     const configuration = await discover()
     const begun = await openid.initiateDeviceAuthorization(configuration, { scope })
     const polling = openid.pollDeviceAuthorizationGrant(configuration, begun)

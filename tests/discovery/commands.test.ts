@@ -60,7 +60,7 @@ describe('selvedge nodes', () => {
     expect(row!.slice(0, 12)).not.toBe(other!.slice(0, 12))
   })
 
-  it('lists what is nearby, with no more digits of a place than are told', async () => {
+  it('lists nodes nearby, with no more digits of a location than the precision allows', async () => {
     await selvedge('gps', 'update', '--longitude', '2.35', '--latitude', '48.85')
     const [, ...rows] = table(await selvedge('nodes', '--cluster', 'proximity'))
     expect(rows.map(([, name, , distance, place]) => [name, distance, place])).toEqual([

@@ -99,7 +99,7 @@ describe('a session', () => {
     )
   })
 
-  it('is not begun with a statement that the proof does not cover: somebody on the way put another key in', async () => {
+  it('does not begin with a statement that the proof does not cover: an attacker on the network replaced the key', async () => {
     expect(await refusal(device.begin({}, undefined, '{}'))).toBe(
       'invalid_dpop_proof: the proof is for another body',
     )
@@ -122,7 +122,7 @@ describe('a session', () => {
   }
   const body = () => JSON.stringify([fix()])
 
-  it('carries its requests, and no other that somebody makes of them', async () => {
+  it('accepts its requests, and no request that was made from them', async () => {
     const authorize = await device.begin()
     const good = body()
     const signed = authorize('POST', discoveryPaths.fixes, good)

@@ -81,7 +81,7 @@ describe(
       await sees('cat', ['bob online bob 10.77.2.2'])
     })
 
-    it('a spoofed announcement gets nowhere: neither a copy, nor a name that is taken, nor a goodbye for somebody else', async () => {
+    it('a spoofed announcement changes nothing: neither a copy, nor a name in use, nor a goodbye for another node', async () => {
       all.play(
         'eve',
         `import { createSocket } from 'node:dgram'

@@ -158,7 +158,7 @@ describe('a location', () => {
     })
   })
 
-  it('of a former account is nobody else’s to see', async () => {
+  it('of a former account is shown to no other account', async () => {
     await runtime().unassociateAccount({ edgeAccessToken: token })
     const other = await accessToken(stack, second)
     await runtime().associateAccount({ edgeAccessToken: other })

@@ -84,7 +84,7 @@ describe('selvedge', () => {
     expect((await run(['status'])).out).toMatch(/^runtime .*\naccount .*\ntime {7}trusted/m)
   })
 
-  it('asks the services that the runtime uses, wherever they listen', async () => {
+  it('calls the services that the runtime uses, at their addresses', async () => {
     const { checks } = await json(['doctor'])
     const detailOf = (name: string) =>
       checks.find((each: { name: string }) => each.name === name) as { ok: boolean; detail: string }

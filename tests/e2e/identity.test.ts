@@ -95,7 +95,7 @@ describe('one identity service', () => {
     await node.stop()
   })
 
-  it('lets nobody ask about HMAC codes or fixes with a token alone, nor with the key of another', async () => {
+  it('answers no request about HMAC codes or fixes with a token alone, nor with the key of another node', async () => {
     const { id_token: stolen } = await runtimeOf(stack).getEdgeIdToken()
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
@@ -328,7 +328,7 @@ it('the admin socket does not listen to web pages, and is no local API', async (
   await folder.remove()
 })
 
-it('an account that the cloud does not confirm leaves the node its token, and a person is told', async () => {
+it('an account that the identity service does not confirm leaves the node its token, with a notice', async () => {
   const here = { cloud: await temporaryFolder(), tenant: await temporaryFolder() }
   const cloudPort = 19_584 + (process.pid % 1000)
   const cloudUrl = `http://127.0.0.1:${cloudPort}`

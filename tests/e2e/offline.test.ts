@@ -96,7 +96,7 @@ describe('without the network', () => {
     await again.stop()
   })
 
-  it('with a track, what was recorded while the discovery service was away is told when it is back, once', async () => {
+  it('with a track, fixes recorded while the discovery service was away are sent once when it is back', async () => {
     const token = await accessToken(stack, await createDeveloper(stack.state))
     await client().associateAccount({ edgeAccessToken: token })
     const update = (latitude: string) =>
@@ -125,7 +125,7 @@ describe('without the network', () => {
     await discovery.stop()
   })
 
-  it('a discovery service that takes connections and never answers makes nobody wait for more than a refusal', async () => {
+  it('a discovery service that accepts connections and never answers delays callers no longer than a refusal', async () => {
     const token = await accessToken(stack, await createDeveloper(stack.state))
     await client().associateAccount({ edgeAccessToken: token })
     await stack.discovery.stop('SIGKILL')
@@ -176,7 +176,7 @@ describe('without the network', () => {
 })
 
 describe('an identity service that lost its data', () => {
-  it('gets the node back, and a person is told that the account is not known there', async () => {
+  it('enrols the node again, and a notice says that the account is not known there', async () => {
     const developer = await createDeveloper(stack.state)
     await client().associateAccount({ edgeAccessToken: await accessToken(stack, developer) })
     await eventually(
@@ -216,7 +216,7 @@ describe('the state of a node', () => {
     expect(failure.reason).toBe('token_revoked')
   })
 
-  it('is readable by nobody else', async () => {
+  it('is readable by no other user', async () => {
     const { statSync } = await import('node:fs')
     const mode = (path: string) => (statSync(join(stack.state, path)).mode & 0o777).toString(8)
     expect({
@@ -262,7 +262,7 @@ describe('the state of a node', () => {
     expect(await startError()).toMatch(/is of node [0-9a-f]{56}, the state beside it of node [0-9a-f]{56}/)
   })
 
-  it('with one damaged file goes on from the other, and says so', async () => {
+  it('with one damaged file continues from the other, with a notice', async () => {
     const { nodeId } = await client().getMe()
     await runtime.stop()
     appendFileSync(join(stack.state, 'runtime/state.a'), 'x')
@@ -302,7 +302,7 @@ describe('the state of a node', () => {
     },
   )
 
-  it('with both files damaged is set aside, says so, and the node is still the same', async () => {
+  it('with both files damaged is set aside, with a notice, and the node is still the same', async () => {
     const { nodeId } = await client().getMe()
     await runtime.stop()
     for (const slot of ['a', 'b'])

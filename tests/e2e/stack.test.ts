@@ -78,7 +78,7 @@ it('when one part can’t start, says which and why, and leaves nothing running'
   await folder.remove()
 })
 
-it('a second one on the same folder, or on the same ports, says so and leaves the first alone', async () => {
+it('a second one on the same folder, or on the same ports, names the reason and leaves the first alone', async () => {
   const folder = await temporaryFolder()
   const other = await temporaryFolder()
   const { end } = await startWhole(folder.path)
@@ -134,7 +134,7 @@ it('takes its folder and the options of each part from the configuration file', 
 
 const noPorts = { SELVEDGE_RUNTIME_PORT: '', SELVEDGE_IDENTITY_PORT: '', SELVEDGE_DISCOVERY_PORT: '' }
 
-it('gives the secrets of the identity service to nobody else', async () => {
+it('gives the secrets of the identity service to no other daemon', async () => {
   const folder = await temporaryFolder()
   const secret = Buffer.alloc(32, 5).toString('base64url')
   const { end } = await startWhole(folder.path, { SELVEDGE_IDENTITY_KEYS: secret })

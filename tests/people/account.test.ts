@@ -32,7 +32,7 @@ describe('an invitation', () => {
     ])
   })
 
-  it('does not let anybody in as somebody who is known', async () => {
+  it('signs no caller in as a known person', async () => {
     const { link } = await owner.api['member.invite']({ role: 'owner' })
     expect(await reasonOf(enterByLink(stack.identity.url, link, 'ada@example.com'))).toBe('conflict')
     // Not used up by that.
@@ -147,7 +147,7 @@ describe('a project', () => {
 })
 
 describe('a device', () => {
-  it('shows with version, services and place, and loses the account when its owner says so', async () => {
+  it('is shown with version, services and location, and leaves the account when an owner disassociates it', async () => {
     const { clientId } = await owner.api['project.create'](projectWith({ name: 'devices' }))
     const { idToken } = await owner.api['token.create']({ clientId })
     const token = await accessToken(stack, { clientId, idToken }, 'openid edge:account:associate edge:mcm')

@@ -30,7 +30,7 @@ const reasonOf = (call: Promise<unknown>) =>
 const secretOf = (link: string) => link.slice(link.indexOf('#') + 1)
 
 describe('the link for the first owner', () => {
-  it('is replaced at each start, and works only while nobody can sign in', async () => {
+  it('is replaced at each start, and works only while no person can sign in', async () => {
     const first = (await start())!
     await identity.stop()
     const second = (await start())!

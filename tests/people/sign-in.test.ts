@@ -26,7 +26,7 @@ const reasonOf = (call: Promise<unknown>) =>
   )
 
 describe('the first owner', () => {
-  it('comes by the link that the start prints, which is good once', async () => {
+  it('comes by the link that the start prints, which works once', async () => {
     expect((await openConsole(identity.url).api['session.get']()).needsOwner).toBe(true)
     const link = identity.ready.setup!
     owner = await enterByLink(identity.url, link, 'ada@example.com')
@@ -52,7 +52,7 @@ describe('the first owner', () => {
     expect(await set(password)).toBe('accepted')
   })
 
-  it('is no longer needed once somebody can sign in', async () => {
+  it('is no longer needed once a person can sign in', async () => {
     expect((await openConsole(identity.url).api['session.get']()).needsOwner).toBe(false)
   })
 })
@@ -107,7 +107,7 @@ describe('signing in', () => {
   })
 })
 
-describe('somebody who guesses', () => {
+describe('a caller who guesses', () => {
   it('learns nothing of who is known: the same answer, and the same work', async () => {
     const attempt = async (email: string) => {
       const session = openConsole(identity.url)

@@ -57,7 +57,7 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
     await stack.stop()
   })
 
-  it('shows a code, a page and a picture of it, and goes on once somebody has approved it there', async () => {
+  it('shows a code, a page and a picture of it, and continues after approval on the page', async () => {
     type('selvedge login')
     const [, url] = await seen(/Open +(http:\S+)/)
     const [, code] = await seen(/Code +([A-Z]{4}-[A-Z]{4})/)
@@ -97,7 +97,7 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
     expect((await runCli(['status'], cliEnvOf(stack))).out).toMatch(/revoked +list checked \d+ s ago/)
   })
 
-  it('shows on the account page, and can be taken back there', async () => {
+  it('is listed on the account page, and can be revoked there', async () => {
     const { page } = person
     await page.goto(new URL('/account', stack.identity.ready.setup!).href)
     await page.getByText('Selvedge command line').waitFor()
@@ -130,7 +130,7 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
     expect((await fetch(`${stack.identity.url}/token`, { method: 'POST', body })).status).toBe(400)
   })
 
-  it('tells a terminal that was refused on the page', async () => {
+  it('ends with a clear error after a refusal on the page', async () => {
     type('clear; selvedge login')
     const [, code] = await seen(/Code +([A-Z]{4}-[A-Z]{4})/)
     const { page } = person

@@ -30,7 +30,7 @@ const slow = `export default { async fetch(request, env, { storage }) {
   return new Response(storage.getItem('last'))
 } }`
 
-it('a request that outlasts the hand-over is refused what it would write, and is not told that it was stored', async () => {
+it('a request that outlasts the hand-over cannot write, and gets no answer that it was stored', async () => {
   const { id: image } = await services.deployImage(functionImage(slow, 'slow'))
   const deploy = (round: string) =>
     services.runtime().deployContainer({

@@ -74,7 +74,7 @@ const head = (path: string, more = '', method = 'GET') =>
   `${method} ${path} HTTP/1.1\r\nHost: ${new URL(services.url()).host}\r\nAuthorization: Bearer ${services.token}\r\n${more}\r\n`
 
 describe('who may call', () => {
-  it('a token of the account that deployed the service, and the service is told who that is', async () => {
+  it('a token of the account that deployed the service, and passes the caller to the service', async () => {
     const { status, text } = await services.call(`${base}/x?y=1`)
     const { path, headers } = JSON.parse(text)
     expect({ status, path }).toEqual({ status: 200, path: '/x?y=1' })
@@ -93,7 +93,7 @@ describe('who may call', () => {
     expect(JSON.parse(own.text).headers.authorization).toBe(`Bearer ${services.token}`)
   })
 
-  it('nobody without a token, and the answer says how to get one', async () => {
+  it('no caller without a token, and the answer says how to get one', async () => {
     const { status, text, headers } = await services.call(`${base}/`, { token: null })
     expect({ status, reason: reasonOf(text) }).toEqual({ status: 401, reason: 'token_missing' })
     expect(headers['www-authenticate']).toBe('Bearer')
@@ -104,13 +104,13 @@ describe('who may call', () => {
     ['the query', {}, '?access_token=TOKEN'],
     ['basic authentication', { Authorization: 'Basic TOKEN' }],
     ['another header', { 'X-Authorization': 'Bearer TOKEN' }],
-  ])('nobody with a token in %s', async (_, headers, query = '') => {
+  ])('no caller with a token in %s', async (_, headers, query = '') => {
     const fill = (text: string) => text.replaceAll('TOKEN', services.token)
     const filled = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, fill(value)]))
     expect((await services.call(`${base}/${fill(query)}`, { token: null, headers: filled })).status).toBe(401)
   })
 
-  it('nobody with a broken, cut or foreign token', async () => {
+  it('no caller with a broken, truncated or foreign token', async () => {
     for (const token of [
       'x',
       services.token.slice(0, -4),
@@ -138,7 +138,7 @@ describe('who may call', () => {
     expect({ status, reason: reasonOf(text) }).toEqual({ status: 403, reason: 'insufficient_scope' })
   })
 
-  it('everybody, where the service is public; then nobody is named, whatever they say of themselves', async () => {
+  it('every caller, if the service is public; then no header names the caller, whatever the caller sends', async () => {
     const headers = {
       'X-Selvedge-Account': 'admin',
       'X-Selvedge-Container': 'x',

@@ -501,7 +501,7 @@ describe('the disk', () => {
     }
   })
 
-  it('a path that is none is told, and nothing of a file that is no image', async () => {
+  it('a path that does not exist is named, and nothing of a file that is no image is shown', async () => {
     await expect(deploy('/nowhere.tar')).rejects.toMatchObject({ reason: 'not_found' })
     await expect(deploy('/etc/passwd')).rejects.toMatchObject({
       reason: 'invalid_image',

@@ -69,7 +69,7 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
     expect(containers()).toEqual([])
   })
 
-  it('is in the network of the engine, with a port on the loopback, where its settings say so', async () => {
+  it('is in the network of the engine, with a port on the loopback, if its settings say open', async () => {
     const { basePath, isolation, id } = await deploy('open', 'echo open', { 'MCM.NETWORK': 'open' })
     expect((await run(basePath)).trim()).toBe('open')
     expect(isolation).not.toContain('own network')

@@ -10,7 +10,7 @@ it('finds the slope of a line, and how sure it is', () => {
   expect(slopeOf([])).toMatchObject({ slope: 0, error: Number.POSITIVE_INFINITY })
 })
 
-it('tells the memory of a process that runs, and of none that does not', () => {
+it('returns the memory of a running process, and undefined for one that ended', () => {
   expect(residentMb(process.pid)).toBeGreaterThan(10)
   expect(residentMb(2 ** 22 + 1)).toBeUndefined()
 })

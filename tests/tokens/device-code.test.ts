@@ -37,7 +37,7 @@ describe('a sign-in from a terminal', () => {
     expect(begun.device_code!.length).toBeGreaterThanOrEqual(43)
   })
 
-  it('waits until somebody approves it, and gives its tokens once', async () => {
+  it('waits for approval, and returns its tokens once', async () => {
     const { device_code: code, user_code: userCode } = await begin()
     expect((await redeem(code!)).body.error).toBe('authorization_pending')
     await person.api['device_request.decide']({ userCode: userCode!, approve: true })
@@ -56,7 +56,7 @@ describe('a sign-in from a terminal', () => {
     expect(jose.decodeJwt(refreshed.body.id_token!)).toMatchObject({ email: 'ada@example.com' })
   })
 
-  it('is told to slow down when it polls too fast', async () => {
+  it('gets slow_down when it polls too fast', async () => {
     const { device_code: code } = await begin()
     expect((await redeem(code!)).body.error).toBe('authorization_pending')
     expect((await redeem(code!)).body.error).toBe('slow_down')
@@ -65,7 +65,7 @@ describe('a sign-in from a terminal', () => {
     expect((await redeem(code!)).body.error).toBe('slow_down')
   })
 
-  it('that is refused is told so', async () => {
+  it('that is refused gets access_denied', async () => {
     const { device_code: code, user_code: userCode } = await begin()
     await person.api['device_request.decide']({ userCode: userCode!, approve: false })
     expect((await redeem(code!)).body.error).toBe('access_denied')

@@ -59,7 +59,7 @@ describe('the policy of a project', () => {
 })
 
 describe('a proof at the token endpoint', () => {
-  it('is good once', async () => {
+  it('is valid once', async () => {
     const url = `${services.stack.identity.url}/token`
     const { headers } = await post(url, {}, { DPoP: key.prove({ htu: url }) })
     const nonce = headers.get('dpop-nonce')!

@@ -70,7 +70,7 @@ describe('a refresh token', () => {
     expect(wider.body.error).toBe('invalid_scope')
   })
 
-  it('gets the very same successor again while its answer may be lost', async () => {
+  it('returns the same successor again while its answer may be lost', async () => {
     const token = await begin()
     const answers = await Promise.all(Array.from({ length: 10 }, () => refresh(token)))
     expect(new Set(answers.map(({ body }) => body.refresh_token)).size).toBe(1)

@@ -115,7 +115,7 @@ describe('an access token', () => {
     expect(await introspect(token)).toMatchObject({ active: true })
   })
 
-  it('is told from a forged one, which has no standing at all', async () => {
+  it('is distinguished from a forged one, which changes nothing', async () => {
     const forged = `${token.slice(0, -6)}AAAAAA`
     expect(await introspect(forged)).toEqual({ active: false })
     expect((await revoke(forged)).status).toBe(200)
@@ -136,7 +136,7 @@ describe('an access token', () => {
 })
 
 describe('the list of revoked tokens', () => {
-  it('is signed, names nobody, and is sent again only when it changed', async () => {
+  it('is signed, contains no names, and is sent again only when it changed', async () => {
     const url = `${stack.identity.url}/revocations`
     const ask = (etag: string) => fetch(url, { headers: { 'If-None-Match': etag } })
     const first = await fetch(url)

@@ -89,7 +89,7 @@ describe.each(Object.entries(fetches))('a client with %s', (_, fetch) => {
     })
   })
 
-  it('stops when it is told to', async () => {
+  it('stops on request', async () => {
     const controller = new AbortController()
     const call = failureOf(client(await serve(() => undefined)).getMe({}, { signal: controller.signal }))
     setTimeout(() => controller.abort(), 20)
@@ -108,7 +108,7 @@ describe.each(Object.entries(fetches))('a client with %s', (_, fetch) => {
     })
   })
 
-  it('is told when the answer is a change of the protocol', async () => {
+  it('rejects when the answer is a change of the protocol', async () => {
     const url = await serve(() => undefined)
     servers
       .at(-1)!

@@ -28,7 +28,7 @@ describe('the sphere', () => {
     expect(distanceBetween(5, 5, 5, 5 + 1e-7)).toBeCloseTo(0.011, 3)
   })
 
-  it('one who goes some way is that far away, wherever he starts', () => {
+  it('a traveller is as far away as the distance travelled, from any start', () => {
     fc.assert(
       fc.property(place, bearing, fc.double({ min: 0, max: 1e6, noNaN: true }), (from, course, metres) => {
         const to = destination(from, course, metres)
@@ -97,7 +97,7 @@ describe('precision', () => {
     ['1km', 800],
     ['city', 16_000],
   ] as const)(
-    '%s tells the same place for every place of a cell, and never farther away than half a diagonal',
+    '%s gives the same place for every place of a cell, never farther away than half a diagonal',
     (precision, most) => {
       fc.assert(
         fc.property(place, (exact) => {

@@ -65,7 +65,7 @@ const disks = [
 ] as const
 
 describe.each(disks)('the %s disk', (_, make) => {
-  it('may lose all that nobody synced, and may keep it', () => {
+  it('may lose or keep all that was not synced', () => {
     const disk = diskAfter(make(), [name('a'), write('text')])
     expect([least(disk), most(disk)]).toEqual([{}, { a: 'text' }])
   })

@@ -29,7 +29,7 @@ describe('points on a map', () => {
     ).toEqual([])
   })
 
-  it('are told apart by coming closer', () => {
+  it('are separated by zooming in', () => {
     const two = [
       { x: 1, y: 1 },
       { x: 3, y: 1 },

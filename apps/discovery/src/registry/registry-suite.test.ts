@@ -147,7 +147,7 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
     expect([await page(), await page(4), await page(2), await page(1)]).toEqual([[4, 5], [2, 3], [1], []])
   })
 
-  it('keeps no more of a track than its last points, however many are told', async () => {
+  it('stores only the last points of a track, however many are reported', async () => {
     const small = createTracks(database, clock, log, 10)
     await state(node('x', { trackUntil: start + 1000 }))
     await state(node('y', { trackUntil: start + 1000 }))
@@ -160,7 +160,7 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
     expect(await tracks.of('y', 99)).toHaveLength(3)
   })
 
-  it('has one secret, whoever asks for it first', async () => {
+  it('has one secret, for all callers', async () => {
     const all = await Promise.all(Array.from({ length: 5 }, () => openSecret(database)))
     expect(new Set(all.map((each) => each.toString('hex'))).size).toBe(1)
     expect(all[0]).toHaveLength(32)

@@ -110,7 +110,7 @@ describe.each(Object.entries(engines))('%s', (name, engine) => {
 
   it('knows nothing of a node that never reported', async () => expect(await last(nodeId())).toBeUndefined())
 
-  it('gives the latest of each node as it was told, after a restart too', async () => {
+  it('returns the latest fix of each node as it was reported, after a restart too', async () => {
     const [x, y] = [nodeId(), nodeId()]
     expect(await store.put([at(x, 2), at(y, 5, { source: 'gpsd', bearing: 0 })])).toEqual([-1, -1])
     expect(await store.put([at(x, 1), at(y, 4)])).toEqual([start + 2, start + 5])
@@ -182,7 +182,7 @@ describe.each(Object.entries(engines))('%s', (name, engine) => {
     expect([await last(x, 'b'), await store.ofAccount('b')]).toEqual([undefined, []])
   })
 
-  it('tells whoever watches an account each newer fix, and nobody else', async () => {
+  it('sends each newer fix to the watchers of the account, and to no others', async () => {
     const [x, y] = [nodeId(), nodeId()]
     await store.put([at(x, 1)])
     const told: number[] = []
@@ -312,7 +312,7 @@ describe.each(Object.entries(engines))('%s', (name, engine) => {
     [139.76, 35.68],
   ]
 
-  it('finds what brute force on the sphere finds, to a metre, wherever one looks', async () => {
+  it('finds what brute force on the sphere finds, to a metre, everywhere', async () => {
     const offsets = fc.record({
       bearing: fc.double({ min: 0, max: 359.9, noNaN: true }),
       metres: fc.oneof(

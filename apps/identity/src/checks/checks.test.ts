@@ -108,7 +108,7 @@ describe('not-revoked', () => {
     ({
       reasonFor: ({ jti }: { jti: string }) => (jti === gone ? 'gone' : undefined),
     }) as unknown as Revocations
-  it('takes a token that nobody took back', async () =>
+  it('accepts a token that is not revoked', async () =>
     expect(await codeOf(() => checkNotRevoked(revoked('other'), developer, 'token'))).toBe('accepted'))
   it('refuses one that was', async () =>
     expect(await codeOf(() => checkNotRevoked(revoked(developer.jti), developer, 'token'))).toBe(
@@ -117,7 +117,7 @@ describe('not-revoked', () => {
 })
 
 describe('scope-approved', () => {
-  it('asks nothing where nobody approved a list', async () =>
+  it('checks nothing if no list was approved', async () =>
     expect(await codeOf(() => checkScopeApproved({}, 'openid edge:mcm'))).toBe('accepted'))
   it('takes a part of what was approved', async () =>
     expect(await codeOf(() => checkScopeApproved({ scope: 'openid edge:mcm' }, 'edge:mcm'))).toBe('accepted'))

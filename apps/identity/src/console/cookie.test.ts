@@ -4,7 +4,7 @@ import { createSessionCookie } from './cookie.ts'
 const secret = 's'.repeat(43)
 const other = 'o'.repeat(43)
 
-it('under TLS the cookie is bound to the very host, and no script and no other site can use it', () => {
+it('under TLS the cookie is bound to the host, and no script and no other site can use it', () => {
   const cookie = createSessionCookie(true)
   expect(cookie.write('s')).toBe(
     '__Host-selvedge=s; Path=/; HttpOnly; SameSite=Strict; Secure; Max-Age=604800',

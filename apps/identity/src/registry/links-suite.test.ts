@@ -96,7 +96,7 @@ describe.each(Object.keys(urls))('a link on %s', (kind) => {
     }
   })
 
-  it('lets nobody in as somebody else who chose the same address at the same time', async () => {
+  it('signs no person in as another who chose the same address at the same time', async () => {
     for (let round = 0; round < 10; round++) {
       const { accountId, personId } = await ownerOf(`owner${round}@example.com`)
       const secrets = [await invite(accountId, personId), await invite(accountId, personId)]
@@ -206,7 +206,7 @@ describe.each(Object.keys(urls))('a link on %s', (kind) => {
     }
   })
 
-  it('an account that the operator makes does not fall to whoever set up its address elsewhere', async () => {
+  it('an account that the operator creates does not go to a person who set up its address elsewhere', async () => {
     const { accountId, personId } = await ownerOf('ada@example.com')
     await parts.links.accept(await invite(accountId, personId), 'victim@example.com', '')
     await expect(parts.accounts.create('victim@example.com')).rejects.toMatchObject({

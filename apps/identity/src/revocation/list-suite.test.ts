@@ -122,7 +122,7 @@ describe.each(Object.keys(databases))('%s', (name) => {
     expect(await ask(stateOf(change))).toBe('unchanged')
   })
 
-  it('says what has ended, and forgets it', async () => {
+  it('reports which revocations ended, and removes them', async () => {
     await revoke('short', 'a1', seconds() + 60)
     await revoke('long')
     const whole = await askWhole()
@@ -135,7 +135,7 @@ describe.each(Object.keys(databases))('%s', (name) => {
     expect((await askWhole()).revoked).toEqual([entry('long')])
   })
 
-  it('names no token that runtimes do not check, and such a revocation is no new state', async () => {
+  it('does not list tokens that runtimes do not check, and such a revocation is no new state', async () => {
     const before = await askWhole()
     for (let at = 0; at < 50; at++) await revocations.revokeEdge(`n${at}`, seconds(), seconds() + 600)
     await revoke('personal', 'a1', 0)
@@ -158,7 +158,7 @@ describe.each(Object.keys(databases))('%s', (name) => {
     expect(await ask(state)).toBe('unchanged')
   })
 
-  it('names an account that revokes very many tokens as a whole; others and new tokens are not touched', async () => {
+  it('lists an account that revokes many tokens as a whole; other accounts and new tokens are not affected', async () => {
     await revoke('other', 'a2')
     const before = stateOf(await askWhole())
     for (let at = 0; at <= bounds.perAccount; at++) await revoke(`t${at}`)
@@ -176,7 +176,7 @@ describe.each(Object.keys(databases))('%s', (name) => {
     expect(revocations.reasonFor({ jti: 'valid', iat: seconds(), account_id: 'a1' })).toBeUndefined()
   })
 
-  it('an account that goes on and on has all its tokens revoked, in place of endless single ones', async () => {
+  it('revokes all tokens of an account that continues to revoke single ones without end', async () => {
     for (let at = 0; at <= 20 * bounds.perAccount; at++) await revoke(`t${at}`)
     expect(revocations.reasonFor({ jti: 'any', iat: seconds(), account_id: 'a1' })).toMatch(/account/)
     const [row] = await store.run(
@@ -225,7 +225,7 @@ describe.each(Object.keys(databases))('%s', (name) => {
     expect(after.iat).toBeLessThan(before.iat)
   })
 
-  it('a runtime from before a restored backup gets the whole list, and learns that it began anew', async () => {
+  it('a runtime with a state from before a restored backup gets the whole list, marked as restarted', async () => {
     await revoke('t1')
     const backup = stateOf(await askWhole())
     await revoke('lost')
@@ -247,7 +247,7 @@ describe.each(Object.keys(databases))('%s', (name) => {
     expect(await ask(backup)).toMatchObject({ since: backup.seq, revoked: [entry('t2'), entry('t3')] })
   })
 
-  it('a store that is restored while the service runs is read anew', async () => {
+  it('a store that is restored while the service runs is read again', async () => {
     await revoke('t1')
     const backup = stateOf(await askWhole())
     await revoke('lost')
@@ -261,7 +261,7 @@ describe.each(Object.keys(databases))('%s', (name) => {
     expect((await askWhole()).revoked.toSorted()).toEqual([entry('t1'), entry('t2')].toSorted())
   })
 
-  it('a runtime that is too far behind gets the whole list, which is no alarm', async () => {
+  it('a runtime that is too far behind gets the whole list, not marked as restarted', async () => {
     const old = stateOf(await askWhole())
     await revoke('t1', 'a1', seconds() + 10 * 86_400)
     for (let minutes = 0; minutes < 2 * 1440 + 10; minutes += 2) {
@@ -281,7 +281,7 @@ describe.each(Object.keys(databases))('%s', (name) => {
     expect(await ask(state, other)).toBe('unchanged')
   })
 
-  it('a failure of the store is not remembered', async () => {
+  it('a failure of the store is not cached', async () => {
     const state = stateOf(await askWhole())
     await revoke('t1')
     const { run } = store

@@ -59,7 +59,7 @@ it('of two accounts that are associated at once the first one stays', async () =
   expect(state.value.accountId).toBe('a')
 })
 
-it('an account that could not be stored is reported to nobody', async () => {
+it('an account that could not be stored is not reported', async () => {
   disk.fail('write')
   await expect(account.associate(claims('a'), 'token')).rejects.toThrow('no space left')
   expect({ changes, value: state.value }).toEqual({ changes: [], value: stateFormat.initial })

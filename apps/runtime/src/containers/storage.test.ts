@@ -112,7 +112,7 @@ describe('the storage of containers', () => {
     expect(await stored('b')).toEqual({ foreign: '1' })
   })
 
-  it('tells a reader that begins while much is written exactly what is stored', async () => {
+  it('gives a reader that begins during many writes exactly what is stored', async () => {
     const writer = await openWriter('a', 64 * 1024 * 1024)
     const change = (round: number, at: number) =>
       at % 7 === 0

@@ -168,7 +168,7 @@ describe.each(Object.entries(subjects))('the %s engine', (kind, { needed, create
       await expect.poll(() => logs.join('\n')).toContain('broken on purpose')
     })
 
-    it('tells when one ends by itself', async () => {
+    it('reports when one ends by itself', async () => {
       const instance = await start(subject.good, {}, 'client-killed')
       subject.kill()
       expect(await instance.ended).toMatch(/ended/)

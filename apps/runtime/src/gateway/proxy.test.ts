@@ -89,7 +89,7 @@ describe('connections to a service', () => {
     expect(running.requests).toBe(0)
   })
 
-  it('that bring bytes unasked are never used again: they would be the answer to somebody else', async () => {
+  it('with bytes that answer no request are never used again: they would be the answer to another caller', async () => {
     const { call, connections } = await front((socket, count) => {
       socket.write(ok(`answer ${count}`))
       setTimeout(() => socket.write(ok('planted')), 5)

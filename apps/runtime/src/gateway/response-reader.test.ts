@@ -127,7 +127,7 @@ describe('an answer is read whole, however it is cut', () => {
     })
   })
 
-  it('bytes that nobody asked for make a connection unusable', () => {
+  it('bytes that answer no request make a connection unusable', () => {
     expect(read(`${ok}Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n\r\n`, 1000).end).toBe(false)
   })
 })

@@ -60,7 +60,7 @@ async function drive(
 }
 
 describe('a receiver', () => {
-  it('that stands still or goes straight on is told of every two minutes', async () => {
+  it('that stands still or moves straight on is reported every two minutes', async () => {
     await drive(601, { longitude: 10, latitude: 50 }, 30, () => 90)
     expect(sent).toEqual([0, 120, 240, 360, 480, 600])
     sent = []
@@ -70,7 +70,7 @@ describe('a receiver', () => {
     expect(sent.map((each) => each - from)).toEqual([0, 120, 240])
   })
 
-  it('that turns is told of when others are wrong by more than 50 m, and they never are by much more', async () => {
+  it('that turns is reported when dead reckoning is off by more than 50 m, and it is never off by much more', async () => {
     const end = await drive(60, { longitude: 10, latitude: 50 }, 20, (second) => second * 3)
     expect(sent.length).toBeGreaterThan(4)
     expect(sent.length).toBeLessThan(20)
@@ -88,7 +88,7 @@ describe('a receiver', () => {
     )
   })
 
-  it('that lies about its speed is told of all the same', async () => {
+  it('that reports a wrong speed is reported all the same', async () => {
     await drive(30, { longitude: 10, latitude: 50 }, 20, () => 0, 0)
     expect(sent).toEqual([0, 3, 6, 9, 12, 15, 18, 21, 24, 27])
   })
@@ -105,7 +105,7 @@ describe('a receiver', () => {
     })
   })
 
-  it('and a client: whoever comes later counts, and what a client says is always sent', async () => {
+  it('and a client: the later fix counts, and a fix of a client is always sent', async () => {
     await drive(2, { longitude: 10, latitude: 50 }, 0, () => 0)
     await gps.update({ longitude: '11', latitude: '50', speed: '0', bearing: '0' })
     expect(gps.last()).toMatchObject({ source: 'api', longitude: '11' })
@@ -115,7 +115,7 @@ describe('a receiver', () => {
     expect(gps.last()).toMatchObject({ source: 'gpsd', accuracy: null })
   })
 
-  it('is told of at once to an account that is new, which learns nothing of before', async () => {
+  it('is reported at once to a new account, which gets nothing from before', async () => {
     await drive(5, { longitude: 10, latitude: 50 }, 0, () => 0)
     await state.update((value) => ({ ...value, accountId: '', fix: null }))
     await state.update((value) => ({ ...value, accountId: 'b' }))
@@ -125,7 +125,7 @@ describe('a receiver', () => {
     expect(gps.last()).toMatchObject({ source: 'nmea' })
   })
 
-  it('of a device with no account is shown to nobody, and sent nowhere', async () => {
+  it('of a device without an account is neither shown nor sent', async () => {
     await state.update((value) => ({ ...value, accountId: '' }))
     await drive(2, { longitude: 10, latitude: 50 }, 0, () => 0)
     expect(sent).toEqual([])

@@ -87,7 +87,7 @@ describe('the responder', () => {
     }
   }
 
-  it('never gives up its name, and contradicts another device ever more rarely', () => {
+  it('never gives up its name, and contradicts another device with growing pauses', () => {
     responder.announce()
     vi.advanceTimersByTime(300)
     contradict(0.4)

@@ -213,7 +213,7 @@ it('changes since another state are refused: what was revoked stays revoked', as
   }
 })
 
-it('a state that the service does not know any more is told, and makes nothing valid again', async () => {
+it('a state that the service does not know any more raises a notice, and makes nothing valid again', async () => {
   await look(listOf({ revoked: [token('t1')], seq: 5, mark: 'm5' }))
   await look(listOf({ revoked: [], restarted: true, seq: 9, mark: 'm9' }))
   expect(shown()).toEqual(['revocations_restarted'])
@@ -242,14 +242,14 @@ it('a device that does not know the time judges no list by it', async () => {
   expect(revocations.reasonFor(claims())).toBe('it was revoked')
 })
 
-it('a list that is too large to take is told; a service that is away is not', async () => {
+it('a list that is too large raises a notice; a service that does not answer does not', async () => {
   await look(new ConnectionFailure('not_running', 'nothing answers'))
   expect(shown()).toEqual([])
   await look(new ConnectionFailure('bad_answer', 'the answer is larger than 16777216 bytes'))
   expect(shown()).toEqual(['revocations_refused'])
 })
 
-it('a service that answers and gives no list for three times is told', async () => {
+it('a service that answers three times without a list raises a notice', async () => {
   interval = 0.02
   list = new ConnectionFailure('timeout', 'did not answer within 60000 ms')
   await revocations.stop()
@@ -302,7 +302,7 @@ describe('on a full disk', needs('mounts'), () => {
   })
 })
 
-it('a list that speaks of this very node is told, once', async () => {
+it('a list that contains this node is reported once', async () => {
   const spoken = listOf({ before: { [revocationEntry('node', nodeId)]: now() + 1 } })
   await look(spoken)
   await look('unchanged')

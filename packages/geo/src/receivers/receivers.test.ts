@@ -61,7 +61,7 @@ describe('NMEA 0183', () => {
     }
   })
 
-  it('tells a moment without RMC when the next one begins', () => {
+  it('reports a moment without RMC when the next one begins', () => {
     const gga = (time: string) => sum(`GPGGA,${time},4807.038,N,01131.000,W,1,08,0.9,545.4,M,46.9,M,,`)
     const read = createNmeaReader()
     expect(read(gga('123519') + sum('GPVTG,054.7,T,034.4,M,005.5,N,010.2,K'))).toEqual([])

@@ -96,7 +96,7 @@ describe('a dispatcher', () => {
       },
     ],
   ])(
-    'tells nothing of the inside when a handler %s, and gives the cause to the log under the id of the answer',
+    'shows no internals when a handler %s, and logs the cause under the id of the answer',
     async (_, handler) => {
       const { call, causes } = make({ a: handler })
       const answer = await call({ jsonrpc: '2.0', method: 'a', id: 1 })

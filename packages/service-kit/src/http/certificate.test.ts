@@ -98,7 +98,7 @@ describe('the certificate of a listener', needs('openssl'), () => {
     expect(current()).not.toEqual(before)
   })
 
-  it('tells when the one in use ends', () => {
+  it('reports when the one in use expires', () => {
     make('first', 3)
     use('first')
     open()
@@ -107,7 +107,7 @@ describe('the certificate of a listener', needs('openssl'), () => {
     expect(days).toBeLessThan(3.1)
   })
 
-  it('cannot be opened where its files do not belong together', () => {
+  it('cannot be opened if its files do not belong together', () => {
     make('first')
     make('second')
     use('first')

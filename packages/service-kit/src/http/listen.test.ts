@@ -71,20 +71,20 @@ describe('a Unix socket', () => {
   const path = join(folder, 'x.sock')
   const listener = hello() as never
 
-  it('has its mode from the first moment, and takes the place of one that nobody answers at', async () => {
+  it('has its mode from the first moment, and replaces one where nothing answers', async () => {
     writeFileSync(path, '')
     const listening = await listenUnix(path, 0o660, limits, listener)
     expect((statSync(path).mode & 0o777).toString(8)).toBe('660')
     await listening.close()
   })
 
-  it('does not take the place of one that answers', async () => {
+  it('does not replace one that answers', async () => {
     const listening = await listenUnix(path, 0o600, limits, listener)
     await expect(listenUnix(path, 0o600, limits, listener)).rejects.toThrow('another process answers')
     await listening.close()
   })
 
-  it('with a path that is too long says so', async () => {
+  it('refuses a path that is too long, and names the limit', async () => {
     await expect(listenUnix(`/tmp/${'x'.repeat(120)}`, 0o600, limits, listener)).rejects.toThrow(
       'longer than 107 bytes',
     )

@@ -109,7 +109,7 @@ describe('a document', () => {
 })
 
 describe('after a power cut', () => {
-  it('in the very first start a document starts anew, and nothing is called damaged', async () => {
+  it('at the first start a document starts empty, and nothing is called damaged', async () => {
     const store = await open()
     await store.close()
     const { a, b } = readFiles()

@@ -15,6 +15,6 @@ it('makes a folder and those above it for this user alone, and leaves one that i
 })
 
 it.each(['/proc/selvedge', '/proc/selvedge/runtime', '/dev/null/selvedge'])(
-  'fails where the file system lets nobody make a folder: %s',
+  'fails if the file system lets no user make a folder: %s',
   (path) => expect(() => makeFolder(path)).toThrow(/ENOENT|ENOTDIR|EEXIST/),
 )

@@ -21,7 +21,7 @@ describe('a failure of the storage', () => {
     expect(refusal!.message).not.toContain('/secret')
   })
 
-  it('is told from what is missing, from the network and from defects', () => {
+  it('is distinguished from missing files, network errors and defects', () => {
     const missing = (() => {
       try {
         return openSync('/nothing/there', 'r')

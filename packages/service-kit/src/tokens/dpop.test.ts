@@ -110,7 +110,7 @@ describe('a DPoP proof', () => {
       {},
     ],
     [
-      'with the key of somebody else',
+      'with the key of another client',
       { jwk: generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }) },
       {},
     ],

@@ -48,7 +48,7 @@ describe('a session', () => {
       expect(check(signed, other)).toMatch(/not signed with the key/)
   })
 
-  it('is good at every replica that has the secret, and at nobody else', () => {
+  it('is valid at every replica that has the secret, and nowhere else', () => {
     const { session } = begin(createSessionKeeper(secret, clock))
     expect(check(session.authorize('POST', '/a?b', 'body'))).toBe('who it is 0')
     const { session: foreign } = begin(createSessionKeeper(randomBytes(32), clock))
@@ -84,7 +84,7 @@ describe('a session', () => {
       expect(check(broken)).toMatch(/send "Authorization|not signed with/)
   })
 
-  it('its key is not for whoever sees the answer', () => {
+  it('its key cannot be read from the answer', () => {
     const offer = offerSession()
     const { ticket, sessionKey } = keeper.begin(offer.jwk, Buffer.from('x'), 60)
     const spy = offerSession()

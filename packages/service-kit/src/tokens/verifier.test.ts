@@ -177,7 +177,7 @@ describe('the keys of an issuer elsewhere', () => {
     expect(outcomes[2]).toBeInstanceOf(Error)
   })
 
-  it('are told again with the next fetch if they could not be stored', async () => {
+  it('are passed on again with the next fetch if they could not be stored', async () => {
     const { clock } = make()
     const onChange = vi.fn(async () => Promise.reject(new Error('full')))
     const remote = createRemoteIssuer({ issuer, clock, getJson: serve(() => ['k1']), onChange })

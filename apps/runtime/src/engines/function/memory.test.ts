@@ -7,7 +7,7 @@ const hog = `const { spawn } = require('node:child_process')
 if (process.argv[1] === 'child') { globalThis.kept = Buffer.alloc(200e6, 1); setInterval(() => {}, 1000) }
 else { spawn(process.execPath, ['-e', process.env.HOG, 'child'], { env: process.env }); setInterval(() => {}, 1000) }`
 
-it('the memory of a process counts its children, buffers included; the watch tells when it is too much', async () => {
+it('the memory of a process counts its children, buffers included; the watch reports when it is too much', async () => {
   const child = spawn(process.execPath, ['-e', hog], { env: { ...process.env, HOG: hog }, detached: true })
   const ended = once(child, 'exit')
   const end = () =>

@@ -209,7 +209,7 @@ describe('a pull', () => {
     expect(inner.heard).toEqual([])
   })
 
-  it('the name of a registry leads to the loopback or its link for nobody', async () => {
+  it('the name of a registry never leads to the loopback or a link-local address', async () => {
     for (const address of ['127.0.0.1', '169.254.169.254', '::1', '64:ff9b::7f00:1', '198.18.0.1'])
       await expect(
         openHttpGet('evil.example', { resolve: async () => [{ address, family: 4 }] }),
