@@ -6,7 +6,7 @@ import { startDiscovery } from './discovery.ts'
 void runDaemon({
   name: 'discovery',
   options: discoveryOptions,
-  // With a database of its own, a replica needs no folder.
+  // With a configured database, a replica needs no folder.
   usesFolder: ({ store }) => store === '',
   start: (config, log) => startDiscovery(config, { clock: systemClock, log }),
 })

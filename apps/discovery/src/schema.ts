@@ -11,7 +11,7 @@ export const migrations: Migrations = [
   CREATE INDEX locations_cell ON locations (cell);
   CREATE INDEX locations_account ON locations (account_id);
   `,
-  // The live index is in memory, so the copy needs no cells; what is said of nodes and kept of them has tables of its own.
+  // The live index is in memory, so the copy needs no cells. Statements and tracks of nodes have their own tables.
   `
   CREATE TABLE last_locations (
     node_id TEXT PRIMARY KEY, node_name TEXT NOT NULL, account_id TEXT NOT NULL,

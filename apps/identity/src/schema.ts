@@ -117,7 +117,7 @@ export const migrations: Migrations = [
   ALTER TABLE nodes ADD COLUMN account_at BIGINT NOT NULL DEFAULT 0;
   CREATE TABLE account_keys (account_id TEXT PRIMARY KEY, epoch BIGINT NOT NULL);
   `,
-  // The list of revoked tokens has numbers of its own, and names only what runtimes check. What ends is found by an index.
+  // The list of revoked tokens has its own numbers, and contains only what runtimes check. An index finds expired entries.
   `
   INSERT INTO counters SELECT 'revocations', value FROM counters WHERE name = 'changes';
   CREATE TABLE revocation_steps (seq BIGINT PRIMARY KEY, mark TEXT NOT NULL, at BIGINT NOT NULL);

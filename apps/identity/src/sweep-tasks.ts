@@ -1,4 +1,4 @@
-/** The rows of every table that have an end of their own. */
+/** The rows of every table that expire. */
 import type { SqlStore } from '@selvedge/service-kit/store'
 import { sessionTimes } from './console/sessions.ts'
 import { endedRequestLife } from './grants/device-requests.ts'

@@ -164,7 +164,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     notices,
     store: lists,
     nodeId,
-    // The first list may be large, and the way to it slow.
+    // The first list may be large, and the network slow.
     issuers: issuers.map((url) => ({
       issuer: url,
       client: createIdentityClient({ url, fetch, timeoutMs: 60_000 }),
@@ -177,7 +177,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
       contact.wake()
     },
   })
-  // A proof is good for this process only: after a restart the first one is answered with a new nonce.
+  // A nonce is valid for this process only: after a restart the first proof gets a new nonce.
   const dpop = createDpopVerifier(randomBytes(32), clock)
 
   const scheme = config['listen.tlsCert'] === '' ? 'http' : 'https'

@@ -13,7 +13,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { KnownLocation, LocationStore } from '../stores/location-store.ts'
 import { placeFor, toldTo } from './show.ts'
 
-/** Most nodes of one question. */
+/** Maximum nodes of one request. */
 const mostAsked = 500
 /** Streams of one account: each replica of the identity service needs one. */
 const maxReaders = 100

@@ -1,4 +1,4 @@
-/** What nodes say of themselves beside where they are, and roughly when they were heard. */
+/** What nodes state about themselves apart from their location, and roughly when they last reported. */
 
 import { maxStated, type NodeService } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
@@ -40,7 +40,7 @@ export interface Registry {
   close(): Promise<void>
 }
 
-/** Most nodes of one statement. */
+/** Maximum nodes of one statement. */
 const most = 500
 /** Maximum nodes whose last written sign of life is in memory. */
 const remembered = 2_000_000

@@ -22,7 +22,7 @@ export interface Tracks {
 
 /** Points after which the number of points of a node is checked: a device that reports without end must not fill the disk. */
 const lookAfter = 5000
-/** Most nodes of which it is known how many were added since the last look. */
+/** Maximum nodes with a count of the points that were added since the last check. */
 const remembered = 100_000
 /** Milliseconds between two looks for tracks that have ended. */
 const sweepInterval = 60_000

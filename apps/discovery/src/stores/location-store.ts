@@ -8,7 +8,7 @@ export interface Location extends Fix {
   readonly sharing: Sharing
   /** When the fix arrived first, Unix milliseconds. */
   readonly receivedAt: number
-  /** When the node was heard last, Unix milliseconds: it may have told the same fix again. */
+  /** Time of the last report, Unix milliseconds: it may have been the same fix again. */
   readonly heardAt: number
 }
 
@@ -25,7 +25,7 @@ export interface NearQuery {
   /** Metres. */
   readonly radius: number
   readonly limit: number
-  /** Nodes that were not heard since are not there any more, Unix milliseconds. */
+  /** Nodes without a report since then are left out, Unix milliseconds. */
   readonly heardSince: number
   /** The node that asks. */
   readonly except: string
@@ -37,10 +37,10 @@ export interface Neighbour {
   readonly distance: number
 }
 
-/** The port that every engine for locations stands behind; one suite holds all of them to it. */
+/** The interface of every store for locations; all of them pass one suite. */
 export interface LocationStore {
   /**
-   * Takes the newest location of each of some nodes. The one with the latest `fixedAt` wins, however late it comes; of two
+   * Stores the newest location of each of some nodes. The one with the latest `fixedAt` wins, however late it arrives; of two
    * with the same one the later `heardAt` says how the node is now, and the fix stays as it was.
    *
    * @returns for each, the `fixedAt` of what was known before; -1 where nothing was

@@ -44,7 +44,7 @@ export interface AdminCallers {
 export function createAdminHandlers(parts: AdminParts): HandlersOf<AdminMethods, AdminCallers, CallContext> {
   const { accounts, projects, developerTokens, nodes, codes, keys, people, clock } = parts
 
-  /** What the operator does stands in the log of the account that it is done to. */
+  /** Actions of the operator are in the audit log of the account that they change. */
   const note = (accountId: string, action: string, subject: string, detail = '') =>
     parts.audit.record({ accountId, actor: 'operator', action, subject, address: '', outcome: 'ok', detail })
 

@@ -1,7 +1,7 @@
 import { type EdgeIdClaims, edgeIdProfile } from '@selvedge/protocol/tokens'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 
-/** The edge ID token is one of a cloud that this tenant trusts, meant for this tenant, and good now. @throws TokenError */
+/** Checks that the edge ID token is of a cloud that this tenant trusts, for this tenant, and valid now. @throws TokenError */
 export function checkEdgeToken(
   verifier: TokenVerifier,
   token: string,

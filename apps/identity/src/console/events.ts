@@ -26,7 +26,7 @@ const lookInterval = 30_000
 /** Milliseconds between two events with fixes, and most fixes of one. */
 const tellInterval = 500
 const fixesOfEvent = 500
-/** Most streams of one account: tabs that were forgotten must not pile up. */
+/** Maximum streams of one account: forgotten tabs must not accumulate. */
 const maxStreams = 50
 
 export function createEvents({

@@ -22,7 +22,7 @@ export interface Passkeys {
   list(
     personId: string,
   ): Promise<{ credentialId: string; name: string; createdAt: string; lastUsedAt: string | null }[]>
-  /** @throws RpcError `not_found`, or `conflict` where it is the last way in */
+  /** @throws RpcError `not_found`, or `conflict` if it is the last sign-in method */
   remove(person: Person, credentialId: string): Promise<void>
 }
 

@@ -7,7 +7,7 @@ const derive = promisify(argon2)
 const cost = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 }
 /** Derivations at a time: each takes 19 MiB and a thread of the pool for some 20 ms. */
 const atOnce = 2
-/** Most that may wait for their turn; beyond it a sign-in is refused at once. */
+/** Maximum sign-ins that wait for their turn; beyond it, a sign-in is refused at once. */
 const longestQueue = 50
 
 /** More sign-ins by password than this machine can check. */

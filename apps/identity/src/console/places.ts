@@ -30,7 +30,7 @@ export interface PlacesParts {
 
 /** Milliseconds for an answer, and between two attempts to follow. */
 const times = { answer: 10_000, pause: 2000 }
-/** Seconds for which the word of this service to the discovery service is good. */
+/** Lifetime of a token of this service for the discovery service, in seconds. */
 const tokenLife = 120
 /** Answers with all places of one account that are sent at the same time: a reader that does not read holds one for two minutes. */
 const maxReading = 8

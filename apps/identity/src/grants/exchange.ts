@@ -32,7 +32,7 @@ export interface ExchangeParts {
   readonly edgeVerifier: TokenVerifier
 }
 
-/** The way to an access token for a node: every check in its order, then the minting. Both exchange grants come through here. */
+/** Issues access tokens for a node: every check in its order, then the minting. Both exchange grants use it. */
 export function createExchange(parts: ExchangeParts): Exchange {
   const { projects, nodes, developerTokens, developerVerifier, edgeVerifier, revocations, signIns } = parts
   return async ({ clientId, developerToken, edgeToken, scope, resource }, caller) => {
@@ -74,7 +74,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
       }))
     return {
       ...parts.mint(grounds),
-      // The caller's own token, not a new one: an answer that leaks gives away no credential that was not there before.
+      // The caller's own token, not a new one: a leaked answer exposes no additional credential.
       ...(hasScope(granted, 'openid') && { id_token: developerToken }),
       ...(refreshToken && { refresh_token: refreshToken }),
     }

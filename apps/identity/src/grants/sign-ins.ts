@@ -1,5 +1,5 @@
 /**
- * Sign-ins that last: each a family of refresh tokens, of which one at a time is good. A refresh token is
+ * Sign-ins that last: each is a family of refresh tokens, one of which is valid at a time. A refresh token is
  * `<sid>.<generation>.<seal>`, its seal an HMAC, so that the same step always leads to the same successor and nothing has to be
  * kept of it but the number.
  */
@@ -106,7 +106,7 @@ export function createSignIns({
     return (await revocations.revokeTree(sql`SELECT sid AS id FROM sign_ins WHERE sid = ${sid}`)).isNews
   }
 
-  /** Whether a token that is not the newest any more was still so a moment ago. */
+  /** Whether a token that is not the newest any more was replaced within the grace. */
   function isInGrace({ generation: newest, rotations }: Row, generation: number): boolean {
     const stepsAgo = (newest as number) - generation - 1
     const at = (rotations as string).slice(stepsAgo * digits, (stepsAgo + 1) * digits)

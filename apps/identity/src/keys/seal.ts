@@ -1,4 +1,4 @@
-/** Secrets at rest: AES-256-GCM with a key from outside the database, so that a copy of the database alone gives nothing away. */
+/** Secrets at rest: AES-256-GCM with a key from outside the database, so that a copy of the database alone reveals no secret. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
 import { ConfigError } from '@selvedge/service-kit/config'

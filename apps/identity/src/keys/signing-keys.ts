@@ -144,7 +144,7 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
     get jwks() {
       return publish()
     },
-    // A key never becomes another one, so one that is known is good even while the set may lack newer ones.
+    // A key ID never gets another key, so a known key stays valid even while the set may lack newer ones.
     asIssuer: (issuer) => ({
       issuer,
       findKey: (kid) => (keys.held().get(kid) ?? keys.get(kid))?.publicKey,

@@ -50,7 +50,7 @@ export interface DeveloperTokens {
   /** Notes that a token was used; written down a moment later with others, since every exchange comes here. */
   noteUse(jti: string): void
   /**
-   * Revokes a token and all that came of it.
+   * Revokes a token and all tokens that were issued from it.
    *
    * @returns `isNews`: whether it was not revoked yet
    * @throws RpcError `not_found`

@@ -2,7 +2,7 @@ import { hash, randomInt } from 'node:crypto'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 
-/** Milliseconds for which a code is good. */
+/** Lifetime of a code, in milliseconds. */
 const life = 86_400_000
 /** No vowels, nothing that looks like something else: 20^12 codes. */
 const alphabet = 'BCDFGHJKLMNPQRSTVWXZ'

@@ -165,7 +165,7 @@ export function createLinks(store: SqlStore, clock: Clock, maxMembers: number): 
       const [, rows] = await store.transaction([
         sql`DELETE FROM links WHERE purpose = 'setup'`,
         {
-          // An owner who was made and never set up a way to sign in is whom the installation waits for.
+          // The installation waits for an owner who was created and never set up a sign-in method.
           sql: `SELECT COALESCE((SELECT people.email FROM members JOIN people ON people.person_id = members.person_id
               WHERE members.role = 'owner' ORDER BY members.joined_at LIMIT 1), '') AS email WHERE NOT ${anyCredential}`,
           values: [],

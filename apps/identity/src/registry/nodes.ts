@@ -56,7 +56,7 @@ export interface Nodes {
     search: string,
     page: { size: number; number: number },
   ): Promise<{ nodes: Node[]; total: number }>
-  /** Blocks a node, and with that every token for it; or takes the block away. @throws RpcError `not_found` */
+  /** Blocks a node, and with that every token for it; or removes the block. @throws RpcError `not_found` */
   setBlocked(nodeId: string, blocked: boolean): Promise<Node>
   /** Removes the account from a node, and revokes every token for it. */
   removeAccount(nodeId: string): Promise<Node>

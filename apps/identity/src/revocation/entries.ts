@@ -9,7 +9,7 @@ export interface ListContent {
   readonly epochs: Readonly<Record<string, number>>
 }
 
-/** The entry that a row is about: a folded account stands in the list as an account. */
+/** The entry of a row; the list contains a folded account as an account. */
 export function entryOf(row: Row): string {
   const kind = row.kind as RowKind
   return revocationEntry(kind === 'folded' ? 'account' : (kind as RevocationKind), row.subject as string)

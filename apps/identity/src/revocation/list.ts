@@ -119,7 +119,7 @@ export async function openRevocationList(parts: ListParts): Promise<RevocationLi
   }
 
   /**
-   * Signs all of it, at a bounded rate: one that was signed a moment ago stands for a state that is newer by then.
+   * Signs the whole list, at a limited rate: if it was signed a moment ago, that list is returned although the state is newer.
    *
    * @param variant `restarted` informs a runtime that its own state is not known here
    * @param atLeast number of the state that it must have

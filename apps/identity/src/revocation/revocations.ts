@@ -18,7 +18,7 @@ interface RevokedId {
   readonly endsAt: number
   /** Whose it is; "" if unknown. */
   readonly accountId: string
-  /** When the last access token for a node that comes of it expires; 0: there is none; absent: as late as any may. */
+  /** When the last access token that was issued from it expires; 0: there is none; absent: the longest lifetime. */
   readonly checkedUntil?: number
 }
 

@@ -28,7 +28,7 @@ export interface DiscoverySession {
   use<T>(work: (authorize: AuthorizeRequest) => Promise<T>): Promise<T>
   /** Begins anew with the next work, since something that was stated is not so any more. */
   restate(): void
-  /** Milliseconds within which the service wants to hear of a node that is well; what it last said. */
+  /** Milliseconds within which the service expects a sign of life; its last answer. */
   reportWithin(): number
 }
 

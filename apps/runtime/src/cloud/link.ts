@@ -7,7 +7,7 @@ interface LinkStatus {
   readonly lastError?: string
 }
 
-/** What is known of the way to one service. */
+/** The state of the connection to one service. */
 export interface Link {
   succeeded(): void
   failed(error: string): void

@@ -15,7 +15,7 @@ import {
 import type { Owner } from '../deployments/ownership.ts'
 import type { Happening } from './service.ts'
 
-/** Most characters of a reason. */
+/** Maximum characters of a reason. */
 const maxReason = 1000
 
 export interface History {

@@ -4,7 +4,7 @@ import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { safely } from '@selvedge/service-kit/safely'
 import type { LogStream } from '../engines/engine.ts'
 
-/** Most lines, and most characters of all lines together, that are kept of one container. */
+/** Maximum lines of one container, and maximum characters of these lines together. */
 const kept = { lines: 2000, characters: 512 * 1024 }
 
 export interface ContainerLog {

@@ -1,4 +1,4 @@
-/** Takes up what an earlier run of the runtime left: instances that still run, containers that were being removed. */
+/** Recovers what an earlier run of the runtime left: instances that still run, containers that were being removed. */
 import type { Content } from '../deployments/deployments.ts'
 import { without } from '../deployments/deployments.ts'
 import type { Entries, EntryParts } from './entries.ts'

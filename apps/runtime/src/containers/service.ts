@@ -76,7 +76,7 @@ export interface Service {
   /** Ends a prepared instance that is not taken. */
   discard(running: Running): Promise<void>
   /**
-   * Takes requests to a prepared instance from now on, and ends the one before when it has answered. Resolves once the prepared one
+   * Sends requests to a prepared instance from now on, and ends the one before when it has answered. Resolves once the prepared one
    * has the storage of the container; requests wait until then. Never rejects.
    */
   switchTo(running: Running): Promise<void>

@@ -101,7 +101,7 @@ export function createContainerStorage(path: string): ContainerStorage {
   }
 }
 
-/** Each part is read and put on its way in one step, between two changes: those that come later follow it. */
+/** Each part is read and sent in one step, between two changes; later changes follow it. */
 async function follow(store: SqlStore, dataKey: string, { inOrder }: Space, session: Session): Promise<void> {
   session.isFollowing = true
   let last: string | null = null

@@ -90,7 +90,7 @@ export const deploymentsFormat: DocumentFormat<Deployments> = {
   read: (json, version) => deployments.parse(version < 2 ? readFirstVersion(json) : json),
 }
 
-/** Most entries kept of one container, and most removed containers whose history is kept. */
+/** Maximum entries in the history of one container, and maximum removed containers with a history. */
 const kept = { entries: 50, removed: 50 }
 
 /** The document with one more entry in the history of a container. */

@@ -21,7 +21,7 @@ export interface TcpUpstream {
   readonly localAddress?: string
 }
 
-/** How a running instance hears of its container's storage. */
+/** How a running instance gets the storage of its container. */
 export interface StorageReader {
   /** Gets a part of what is stored, or a change by another instance. Resolves once the instance has room for more. */
   receive(change: StorageChange): Promise<void>

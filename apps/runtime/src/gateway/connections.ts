@@ -1,10 +1,10 @@
-/** Connections to instances: kept while they are good, one request at a time on each. */
+/** Persistent connections to instances, with one request at a time on each. */
 import { connect, type Socket } from 'node:net'
 import { safely } from '@selvedge/service-kit/safely'
 import type { Running } from '../containers/service.ts'
 import type { ResponseReader } from './response-reader.ts'
 
-/** Most connections to one instance that wait for their next request. */
+/** Maximum idle connections to one instance. */
 const maxIdle = 256
 
 export interface Connection {

@@ -1,4 +1,4 @@
-/** The way out for services: HTTP to the hosts that `MCM.OUTBOUND` lists, asked over the instance's own socket. */
+/** Outgoing HTTP of services, to the hosts that `MCM.OUTBOUND` lists. Services send it over their instance's own socket. */
 import {
   type ClientRequest,
   request as httpRequest,

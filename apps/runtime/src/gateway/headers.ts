@@ -119,7 +119,7 @@ export function responseHeaders(raw: readonly string[], sandboxed: boolean): str
 }
 
 /**
- * A page of a service has the origin of the runtime's own API. In this sandbox a browser gives it an origin of its own, so that
+ * A page of a service has the origin of the runtime's own API. In this sandbox a browser gives it a separate origin, so that
  * its scripts are strangers to the API. `MCM.PAGES: "trusted"` takes it away.
  */
 const pagePolicy = 'sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads'

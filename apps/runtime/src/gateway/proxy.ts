@@ -160,7 +160,7 @@ export function createProxy(now: () => number): Proxy {
         head = received
       },
       onBody(part, isLast) {
-        // Not before: an answer whose framing breaks at once is still refused with a status of its own.
+        // Not before: an answer whose framing breaks at once is still refused with a specific status.
         if (head && !isAnswered) {
           response.writeHead(head.status, head.message, responseHeaders(head.headers, sandboxed))
           isAnswered = true

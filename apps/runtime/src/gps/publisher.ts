@@ -78,7 +78,7 @@ export function createPublisher({
   const isAssociated = () => state.value.accountId !== ''
   // Whatever the service wants: a sign of life that is due at once would be followed by the next one without end.
   const isOverdue = () => clock.monotonic() - heardAt >= Math.max(look, session.reportWithin())
-  /** The newest fix, unless it was refused a moment ago. */
+  /** The newest fix, unless the service just refused it. */
   const sendable = (fix: StoredFix | null): StoredFix | null =>
     fix?.fixedAt === refused.fixedAt && clock.monotonic() - refused.at < refusedMs ? null : fix
   const retry = createRetry('publisher.send', sendNewest)

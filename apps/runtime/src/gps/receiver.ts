@@ -5,7 +5,7 @@ import type { Log } from '@selvedge/service-kit/log'
 import type { Notices } from '../node/notices.ts'
 import type { Gps } from './gps.ts'
 
-/** Milliseconds until a receiver that is away is tried again. */
+/** Milliseconds until a receiver that does not answer is tried again. */
 const again = 5000
 
 /**

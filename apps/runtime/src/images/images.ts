@@ -44,7 +44,7 @@ export interface ImageParts {
   readonly clock: Clock
   /** Bytes that stay free on the disk. */
   readonly reserve: number
-  /** Most bytes of an archive, packed and unpacked. */
+  /** Maximum bytes of an archive, packed and unpacked. */
   readonly maxSize: number
   readonly authFile: string
   /** The associated account, or "". */
@@ -56,7 +56,7 @@ export interface ImageParts {
 /** Images of an account, and of a device with those that former accounts left. */
 const maxImages = 200
 const maxOnDevice = 1000
-/** Most changes of the images that wait for each other. */
+/** Maximum changes of the images that wait for each other. */
 const maxQueue = 100
 /** What an archive needs on the disk while it is looked through: its layers, and what is taken out of them. */
 const copies = 2

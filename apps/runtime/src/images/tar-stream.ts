@@ -6,7 +6,7 @@ import type { ReadEntry } from 'tar'
 
 export type Entry = ReadEntry
 
-/** Most entries of one archive, and most bytes of one header: nothing that is built for devices comes near. */
+/** Maximum entries of one archive, and maximum bytes of one header. Images for devices have far less. */
 const limits = { entries: 200_000, header: 64 * 1024 }
 
 const block = 512

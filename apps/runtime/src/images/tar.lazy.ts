@@ -1,2 +1,2 @@
-/** A bundle of its own, loaded with the first archive: a start without one does not pay for it. */
+/** A separate bundle, loaded with the first archive, so that the start does not load it. */
 export { Header, Parser } from 'tar'

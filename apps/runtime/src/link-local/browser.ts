@@ -29,7 +29,7 @@ export interface Browser {
   isSealed(network: Network, address: string): boolean
   /** Packets had to be dropped: for a while, silence does not mean that a neighbour is gone. */
   missed(): void
-  /** Forgets everything that was heard on other networks than these. */
+  /** Removes everything that was received on other networks than these. */
   retain(networks: readonly Network[]): void
   services(): readonly Heard[]
 }
@@ -146,7 +146,7 @@ export function createBrowser(
   }
 }
 
-/** The entry that was not heard for the longest time, if it did not answer the last query. */
+/** The entry that was silent for the longest time, if it did not answer the last query. */
 function longestSilent(rivals: readonly (readonly [string, Entry])[]): string | undefined {
   const [first] = [...rivals].sort(([, a], [, b]) => a.heardAt - b.heardAt)
   return first && performance.now() - first[1].heardAt > life.answered ? first[0] : undefined

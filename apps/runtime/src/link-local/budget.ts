@@ -7,7 +7,7 @@ export interface Rate {
 }
 
 export interface Budget {
-  /** Takes one token for a sender. @returns false if the sender, or all of them together, have none left */
+  /** Uses one token of a sender. @returns false if the sender, or all of them together, have none left */
   take(sender: string): boolean
 }
 

@@ -13,7 +13,7 @@ import type { Link, Network } from './networks.ts'
 const maxPacketBytes = 9000
 /** A packet that is about us spells one of these names. All others cost this search, and no more. */
 const aboutUs = /selvedge|_dns-sd/i
-/** Packets that are decoded. Neighbours of the own account have a budget of their own, so that no flood uses it up. */
+/** Packets that are decoded. Neighbours of the own account have a separate budget, so that no flood uses it up. */
 const received = {
   strangers: { each: { burst: 40, perSecond: 20 }, all: { burst: 400, perSecond: 200 } },
   sealed: { each: { burst: 40, perSecond: 20 }, all: { burst: 2000, perSecond: 1000 } },

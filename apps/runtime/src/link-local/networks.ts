@@ -1,7 +1,7 @@
 /** The networks that this device is on. */
 import { networkInterfaces } from 'node:os'
 
-/** One family on one interface, for a socket of its own. */
+/** One address family on one interface, which gets its own socket. */
 export interface Link {
   readonly family: 'udp4' | 'udp6'
   /** Selects the interface: an IPv4 address, or `::%name`. */

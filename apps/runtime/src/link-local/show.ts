@@ -1,4 +1,4 @@
-/** The node records of what was heard on the local networks: of each node one, neighbours of the own account first. */
+/** The node records of what was received on the local networks: one per node, neighbours of the own account first. */
 import type { NodeRecord } from '@selvedge/protocol'
 import { isoTime } from '@selvedge/service-kit/clock'
 import type { Heard } from './browser.ts'
@@ -29,7 +29,7 @@ export function showNodes(heard: readonly Heard[], parts: ShowParts): NodeRecord
   return [...byNode.values()].map((each) => recordOf(each, parts))
 }
 
-/** @param all what was heard of one node: at least one; either all of it is sealed or none */
+/** @param all what was received from one node: at least one record; either all are sealed or none */
 function recordOf(all: readonly Heard[], { accountId, networks, now }: ShowParts): NodeRecord {
   const { nodeId, statement } = all[0]!
   const addresses = new Set(all.flatMap((each) => addressesOf(each, networks)))
@@ -47,7 +47,7 @@ function recordOf(all: readonly Heard[], { accountId, networks, now }: ShowParts
   }
 }
 
-/** Of a neighbour what it sealed, as far as it is on that network; of a stranger the address that it was heard from. */
+/** The sealed addresses of a neighbour that are on that network; the sender address of a stranger. */
 function addressesOf(
   { statement, network: name, from }: Heard,
   networks: readonly Network[],

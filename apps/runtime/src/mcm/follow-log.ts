@@ -23,7 +23,7 @@ export interface Following {
   readonly mayRead: () => Promise<unknown>
 }
 
-/** Sends lines until the client goes away or may not read them any more. */
+/** Sends lines until the client disconnects or loses the right to read them. */
 export function followLog(response: ServerResponse, { log, lines, now, mayRead }: Following): void {
   response.writeHead(200, { 'Content-Type': 'application/x-ndjson', 'Cache-Control': 'no-store' })
   response.flushHeaders()

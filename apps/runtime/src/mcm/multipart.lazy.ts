@@ -1,2 +1,2 @@
-/** A bundle of its own, loaded with the first upload of this kind: a start without one does not pay for it. */
+/** A separate bundle, loaded with the first upload of this kind, so that the start does not load it. */
 export { Busboy } from '@fastify/busboy'

@@ -16,7 +16,7 @@ export interface Receivers {
 }
 
 /**
- * Takes an image in any of the ways that clients send one: multipart with the field `image`, the bare archive, or JSON
+ * Receives an image in each form that clients send: multipart with the field `image`, the bare archive, or JSON
  * `{ "source" }`. An archive goes to the disk as it arrives.
  *
  * @throws RpcError
@@ -37,7 +37,7 @@ export async function receiveImage(request: IncomingMessage, receivers: Receiver
  * The body of a request as it comes. A reader that stops early leaves the connection alone: the refusal still has to go out on it,
  * and the answer drains the rest.
  *
- * @throws RpcError `invalid_image` when the client goes away
+ * @throws RpcError `invalid_image` if the client disconnects
  */
 export async function* uploadOf(request: IncomingMessage): AsyncGenerator<Uint8Array, void> {
   try {
@@ -94,7 +94,7 @@ async function fromMultipart(
       parser.on('finish', safely('upload.finish', onFinish, reject))
       parser.on('error', safely('upload.error', onError, reject))
       request.on('error', broken)
-      // A client that goes away leaves the archive cut short.
+      // A client that disconnects leaves the archive incomplete.
       const onClose = () => {
         if (request.complete) return
         cut('the upload was cut short')

@@ -35,7 +35,7 @@ export interface LastKnown {
   close(): Promise<void>
 }
 
-/** Most questions whose answers are kept. */
+/** Maximum searches whose answers are stored. */
 const most = 8
 /** Minimum milliseconds between two writes: frequent searches must not wear out the flash. */
 const pause = 60_000

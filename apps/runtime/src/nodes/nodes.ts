@@ -34,7 +34,7 @@ export interface NodesParts {
   readonly client: DiscoveryClient
   readonly session: DiscoverySession
   readonly lastKnown: LastKnown
-  /** What is heard on the local network. */
+  /** The nodes that announce themselves on the local network. */
   readonly neighbours: () => Promise<readonly NodeRecord[]>
 }
 

@@ -1,26 +1,26 @@
 /**
  * The time of a device, which may have no battery for its clock and no network to ask. While the identity service has confirmed
- * the time, setting the system's clock changes nothing. Before that, the system's clock counts where it is plausible: not behind
- * the latest time that was believed. What it shows for a moment is not believed; what it shows for an hour is.
+ * the time, setting the system's clock changes nothing. Before that, the system's clock counts if it is plausible: not behind
+ * the latest accepted time. A jump ahead is accepted only if it lasts an hour.
  */
 import { uptime as systemUptime } from 'node:os'
 import { type Clock, clockJump, createBelievedTime } from '@selvedge/service-kit/clock'
 
-/** trusted: the identity service confirmed it. held: plausible. unknown: the clock shows a time that is over already. */
+/** trusted: the identity service confirmed it. held: plausible. unknown: the clock shows a time that has already passed. */
 type TimeState = 'trusted' | 'held' | 'unknown'
 
 export interface DeviceClock extends Clock {
   state(): TimeState
   /**
-   * Takes a time that the identity service signed for a fresh nonce. Nothing else may lower the latest time that was believed.
+   * Accepts a time that the identity service signed for a fresh nonce. Nothing else can lower the latest accepted time.
    *
    * @param serverTime Unix milliseconds
    * @param at when the service was asked and when its answer came, on the `monotonic` scale
    */
   learn(serverTime: number, at: { readonly sentAt: number; readonly answeredAt: number }): void
-  /** Milliseconds that only ever grow, and stand still while the device sleeps. */
+  /** Monotonic milliseconds, which stand still while the device sleeps. */
   monotonic(): number
-  /** Milliseconds that only ever grow, also while the device sleeps. For ends that no setting of a clock may move. */
+  /** Monotonic milliseconds, which also count while the device sleeps. For expiries that no clock change may move. */
   elapsed(): number
 }
 

@@ -40,7 +40,7 @@ export interface RevocationsParts {
   readonly nodeId: string
   readonly clock: Clock
   readonly notices: Notices
-  /** The issuers whose access tokens are accepted, each with the way to it. */
+  /** The issuers whose access tokens are accepted, each with its client. */
   readonly issuers: readonly { readonly issuer: string; readonly client: IdentityClient }[]
   /** Believes the issuers' own keys. */
   readonly verifier: TokenVerifier
@@ -112,7 +112,7 @@ export function createRevocations(parts: RevocationsParts): Revocations {
     }
   }
 
-  /** Whether an issuer is only away, which is no failure of the list: getMe shows how old it is. */
+  /** Whether an issuer only does not answer, which is no failure of the list: getMe shows its age. */
   function isAway(issuer: string, cause: unknown): boolean {
     if (!isSelvedgeError(cause)) return false
     if (cause.reason === 'not_running') return true

@@ -41,7 +41,7 @@ export function openTenants({ issuers, state, clock, notices, getJson }: TenantP
         }
       },
       onOutcome(cause) {
-        // An issuer that is away is no failure of its keys: those that are stored hold.
+        // An issuer that does not answer is no failure of its keys: the stored ones stay valid.
         const isRefused = cause !== undefined && !isSelvedgeError(cause)
         mark(refused, issuer, isRefused || (cause !== undefined && refused.has(issuer)))
         if (isRefused) notices.raise('keys_refused', { issuer, cause })

@@ -28,7 +28,7 @@ const endAtOnce = ServerResponse.prototype.end as (
 ) => ServerResponse
 
 /**
- * Lets the answers of a server end early. A function for each answer: a class of their own in place of Node's (the option
+ * Lets the answers of a server end early. A function for each answer: a separate class in place of Node's (the option
  * `ServerResponse`) took 5 to 10 µs a request.
  */
 export function createEarlyEnd(limits: DrainLimits): (response: ServerResponse) => void {

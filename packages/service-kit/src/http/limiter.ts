@@ -8,7 +8,7 @@ export interface Rate {
 }
 
 export interface Limiter {
-  /** Takes one from what a key has left. @returns 0, or the seconds after which there is one again */
+  /** Uses one of a key's requests. @returns 0, or the seconds until the next one is allowed */
   take(key: string): number
   /** Gives one back, for what turned out to be harmless. */
   giveBack(key: string): void

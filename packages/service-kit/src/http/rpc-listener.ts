@@ -48,7 +48,7 @@ export interface RpcListenerOptions {
   readonly nonce?: () => string
   /** The OpenRPC document as JSON text; absent: the path is not served. */
   readonly openRpc?: () => string
-  /** Refuses what is for `others` in an overload; methods are shed by their dispatcher. Default: one of its own. */
+  /** Refuses what is for `others` in an overload; methods are shed by their dispatcher. Default: a new one. */
   readonly shedder?: LoadShedder
   /** Answers what is for no path of this listener; absent: 404. The guard has let it through. */
   readonly others?: Listener
@@ -114,7 +114,7 @@ export function createRpcListener({
     readBody(request, maxBody, onBody, admitLarge)
   }
 
-  /** Takes the room of a large body until its request is over. @returns whether there was any */
+  /** Reserves memory for a large body until its request ends. @returns whether there was enough */
   function reserve(response: ServerResponse): boolean {
     if (reserved + maxBody > maxLargeBodies) return false
     reserved += maxBody

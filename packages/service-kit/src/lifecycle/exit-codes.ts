@@ -2,7 +2,7 @@
 export const exitCodes = {
   /** It was asked to stop. */
   stopped: 0,
-  /** It could not start, or not stop in order, for a reason that may pass: a port in use, a full disk, a database that is away. */
+  /** It could not start, or not stop in order, for a reason that may pass: a port in use, a full disk, an unreachable database. */
   failed: 1,
   /** An exception that nothing caught; a restart may help. */
   crashed: 70,

@@ -65,6 +65,6 @@ function endWith<A extends readonly unknown[]>(
  * @param where as in {@link safely}
  */
 export function reportFailure(where: string, cause: unknown): void {
-  // A subscriber that throws does not throw here: Node reports it as an uncaught exception of its own.
+  // A subscriber that throws does not throw here: Node reports it as a separate uncaught exception.
   caughtFailures.publish({ where, cause } satisfies CaughtFailure)
 }

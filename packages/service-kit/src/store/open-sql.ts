@@ -1,4 +1,4 @@
-/** SQL stores by URL. A subpath of its own, since a device has no use for the driver of PostgreSQL. */
+/** SQL stores by URL. A separate subpath, since a device does not need the driver of PostgreSQL. */
 import { openPostgres } from './postgres.ts'
 import type { Migrations, SqlStore } from './sql.ts'
 import { openSqlite } from './sqlite.ts'

@@ -28,7 +28,7 @@ const inFailedTransaction = '25P02'
  * cut off ends no connection: without a limit, a statement would wait until the system gives up, a quarter of an hour later.
  */
 const times = { connect: 10_000, answer: 30_000, listenAgain: 500 }
-/** Most statements that are prepared under a name; texts come from templates of ours, so they are few. */
+/** Maximum named prepared statements; texts come from the templates of this project, so they are few. */
 const maxPrepared = 500
 
 const int8 = 20
@@ -166,7 +166,7 @@ interface Listening {
   stop(): Promise<void>
 }
 
-/** Listens on a connection of its own, which is opened again whenever it ends. @param wake called for every notification */
+/** Listens on a separate connection, which is opened again when it ends. @param wake called for every notification */
 async function listen(settings: ClientConfig, wake: () => void): Promise<Listening> {
   let client: ClientOf
   let timer: NodeJS.Timeout | undefined

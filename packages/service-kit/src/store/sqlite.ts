@@ -43,7 +43,7 @@ interface Connection {
   close(): Promise<void>
 }
 
-/** Milliseconds for which a failed attempt to open the database again stands for the next ones. */
+/** Milliseconds after a failed attempt to open the database again in which no other attempt is made. */
 const reopenPause = 1000
 
 /**

@@ -78,7 +78,7 @@ export function openStateFolder(
 }
 
 /**
- * Takes the folder of a program for this process alone.
+ * Locks the folder of a program for this process.
  *
  * @returns releases it; the kernel does so as well when the process ends, however it ends
  * @throws StoreError when another process has it
@@ -151,7 +151,7 @@ function narrowWhole(state: string, { mode }: Stats, uid: number): void {
 }
 
 /**
- * Takes the rights of group and others from a folder, then from everything in it. Symbolic links are not followed.
+ * Removes the rights of group and others from a folder, then from everything in it. Symbolic links are not followed.
  *
  * @param isSuspect whether others could write to it: then what another user put there is refused
  */
@@ -181,7 +181,7 @@ function narrowOne(path: string, uid: number): void {
   try {
     opened = openSync(path, flags)
   } catch (cause) {
-    // Another daemon may narrow the same folder, and remove files of its own meanwhile.
+    // Another daemon may narrow the same folder, and remove its own files meanwhile.
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return
     throw cause
   }

@@ -49,7 +49,7 @@ export const hmacIssuer = (code: string): string | undefined => parseHmacCode(co
  * Checks a code with the secret of the node that made it. The seal comes first, in constant time: what a forged code says of
  * itself is never reported.
  *
- * @param now Unix seconds; a code is good until its expiry, to the second
+ * @param now Unix seconds; a code is valid up to and including the second of its expiry
  */
 export function verifyHmacCode(
   secret: Uint8Array,

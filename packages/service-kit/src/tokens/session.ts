@@ -105,8 +105,8 @@ export interface SessionKeeper {
    * Begins a session for the holder of a private key.
    *
    * @param content what `check` returns; it is readable in the ticket
-   * @param seconds for which it is good
-   * @returns the ticket, its key sealed for the node, and a way to seal more
+   * @param seconds lifetime of the ticket
+   * @returns the ticket, its key sealed for the node, and a function that seals more
    */
   begin(
     theirs: PublicJwk,

@@ -12,10 +12,10 @@ import type { Read } from './reader.ts'
 
 /** Metres by which a geohash of 52 bits, or a turned place, may be off. */
 const margin = 5
-/** Most members that one cell is asked for at first; four times as many where they do not do. */
+/** Maximum members of one cell in the first request; four times as many if these are not enough. */
 const firstCount = 500
 const mostCount = 128_000
-/** Milliseconds by which another service's clock may be ahead, and with it the slot of what it has heard. */
+/** Milliseconds by which another service's clock, and so the slot of its reports, may be ahead. */
 const skew = 60_000
 
 export interface NearParts {

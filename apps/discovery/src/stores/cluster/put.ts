@@ -62,7 +62,7 @@ interface Waiting {
   readonly fail: (cause: Error) => void
 }
 
-/** Most nodes of one command. */
+/** Maximum nodes of one command. */
 const most = 500
 
 export interface Writer {

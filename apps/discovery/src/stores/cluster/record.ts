@@ -4,7 +4,7 @@ import { type KnownLocation, type Location, noAccuracy, scale, toInteger } from 
 
 const suspectBit = 0x80
 
-/** Time of the fix, time it was heard, place, speed, bearing, accuracy, arrival; source; precisions; name. */
+/** Time of the fix, time of the last report, location, speed, bearing, accuracy, arrival; source; precisions; name. */
 export function writeRecord(location: Location): Buffer {
   const name = Buffer.from(location.nodeName)
   const record = Buffer.allocUnsafe(44 + name.length)

@@ -107,7 +107,7 @@ export class Columns {
     for (let slot = this.#heads[number]!; slot !== none; slot = this.#next[slot]!) yield slot
   }
 
-  /** Takes a node out of its account; its number stays. */
+  /** Removes a node from its account; its number stays. */
   leave(slot: number): void {
     const number = this.account[slot]!
     if (number === none) return

@@ -15,7 +15,7 @@ export interface DeviceParts {
   readonly audit: Audit
 }
 
-/** Milliseconds after which a device that was not seen counts as away: a runtime comes at least every ten minutes. */
+/** Milliseconds without contact after which a device counts as offline: a runtime connects at least every ten minutes. */
 const away = 720_000
 
 /** Devices of one page. */

@@ -1,4 +1,4 @@
-/** The namespaces of an instance: a root of its own, in which nothing can be written. */
+/** The namespaces of an instance: a separate root, in which nothing can be written. */
 import { existsSync } from 'node:fs'
 
 /** The unprivileged user of Linux. */

@@ -48,7 +48,7 @@ export interface ControlHandlers {
 }
 
 /**
- * Listens for the one connection of a host program. Frames are handled one after the other, each in a turn of its own, and the
+ * Listens for the one connection of a host program. Frames are handled one after the other, each in a separate turn, and the
  * next is not read before the answer to the last one was: so a function has at most one question under way.
  *
  * @param maxValueBytes bytes of the longest value

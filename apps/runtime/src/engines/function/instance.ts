@@ -223,7 +223,7 @@ function spawnHeld({ file, args }: CommandLine, inheritable: readonly number[]):
 
 interface Undo {
   add(step: () => unknown): void
-  /** Takes the steps once, the last first. A step that fails is reported and keeps none of the others from being taken. */
+  /** Runs the steps once, the last first. A step that fails is reported, and the others still run. */
   run(): Promise<void>
 }
 

@@ -35,7 +35,7 @@ export interface Sandbox {
   readonly inheritable: readonly number[]
   readonly layers: string[]
   readonly hints: string[]
-  /** Whether every instance runs as a user of its own; else it runs as the runtime's. */
+  /** Whether every instance runs as a separate user; if not, it runs as the runtime's user. */
   readonly hasOwnUser: boolean
 }
 

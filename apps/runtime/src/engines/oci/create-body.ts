@@ -40,7 +40,7 @@ export interface Description {
   readonly port: number
   /** Folder on this device that holds the instance's socket. */
   readonly folder: string
-  /** Network of its own that the container is in; undefined for the engine's network. */
+  /** The container's own network; undefined for the engine's network. */
   readonly network: string | undefined
   /** Whether the port is published to the loopback. */
   readonly isPublished: boolean
@@ -99,13 +99,13 @@ function hostConfig({ plan, owner, port, folder, network, isPublished, volumes }
       { Name: 'nproc', Soft: 4096, Hard: 4096 },
     ],
     Tmpfs: Object.fromEntries(['/tmp', ...volumes].map((each) => [each, tmpfsOptions])),
-    // Reaps, and passes the signal on: a program that is process 1 would not hear SIGTERM.
+    // Reaps, and passes the signal on: a program that is process 1 would not get SIGTERM.
     Init: true,
     RestartPolicy: { Name: 'no' },
     LogConfig: { Type: 'json-file', Config: { 'max-size': maxLog } },
     ...(network !== undefined && { NetworkMode: network }),
     ...(isPublished && { PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] } }),
-    // Read-only: a socket can be spoken to all the same, and nothing can be put in its place.
+    // Read-only: a program can still connect to the socket, and cannot replace it.
     Binds: [`${folder}:${hostFolder}:ro`],
     Mounts: volumesOf(plan, owner).map(({ name, target }) => ({
       Type: 'volume',

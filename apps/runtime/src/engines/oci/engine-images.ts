@@ -62,7 +62,7 @@ export function createEngineImages(repository: string, blobs: Blobs): EngineImag
           () => true,
           (cause) => {
             if (cause instanceof EngineError) return cause.status === 404
-            // The engine is away: the others would have to wait as long.
+            // The engine does not answer: the others would have to wait as long.
             throw cause
           },
         )

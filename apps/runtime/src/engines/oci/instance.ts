@@ -65,7 +65,7 @@ export function followContainer(container: RunningContainer): Instance {
   }
 }
 
-/** Resolves with the reason once a container has ended. That the engine itself is away says nothing of the container. */
+/** Resolves with the reason when a container has ended. An engine that does not answer does not mean that the container ended. */
 async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Promise<string> {
   for (let pause = pollIntervals.first; ; pause = Math.min(pause * 2, pollIntervals.last)) {
     // Some engines forget those who wait: each wait has its time.

@@ -1,5 +1,5 @@
 /**
- * A network of its own for each container: it reaches no other container, and nothing beyond the device. The runtime reaches
+ * A separate network for each container: it reaches no other container, and nothing beyond the device. The runtime reaches
  * the container by its address in that network, or, where the engine does not run as root, by a port on the loopback.
  */
 import { BlockList, isIPv4 } from 'node:net'

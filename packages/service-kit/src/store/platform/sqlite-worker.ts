@@ -8,7 +8,7 @@ import type { Row } from '../sql.ts'
 import type { Job, JobResult, WorkerSettings } from '../sqlite.ts'
 import { openDatabase } from './open-database.ts'
 
-/** Most jobs in one commit: bounds how long the first of them waits. */
+/** Maximum jobs in one commit: limits how long the first of them waits. */
 const maxJobs = 500
 
 /** Statements that stay prepared: lists of values make the same statement in many lengths. */

@@ -13,7 +13,7 @@ export interface Storage {
 
 export interface HeldStorage {
   readonly storage: Storage
-  /** Takes over what is stored, and what another instance of the service changes. */
+  /** Receives the stored items, and the changes of other instances of the service. */
   apply(change: StorageChange): void
   /**
    * One instance of a service writes at a time. What this one writes before its turn, while its health is checked, is seen by
