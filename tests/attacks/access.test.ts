@@ -148,7 +148,7 @@ describe('a good token of a node that is associated with no account', () => {
   })
 })
 
-it('a good token opens what its scope allows: the cases above are refused for what they lack', async () => {
+it('accepts a valid token for what its scope allows: the cases above are refused for what they lack', async () => {
   for (const name of ['getGps', 'getImages', 'getContainers', 'getLocationSharing'])
     expect({ name, reason: await reasonAt(name, sampleOf(name, services.token)) }).toMatchObject({ name })
   expect(await reasonAt('getImages', sampleOf('getImages', services.token))).toBeUndefined()

@@ -93,7 +93,7 @@ describe('a report', () => {
 })
 
 describe('a session', () => {
-  it('is not begun with the edge ID token that any local program can get', async () => {
+  it('does not begin with the edge ID token that any local program can get', async () => {
     expect(await refusal(device.begin({}, await device.tenantToken()))).toMatch(
       /^invalid_token: .*not meant for urn:selvedge:discovery/,
     )

@@ -184,7 +184,7 @@ describe('account', () => {
     expect((await fleet[0]!.near({ radius: 10_000 })).map((node) => node.nodeId)).not.toContain(device.nodeId)
   })
 
-  it('of another account gives nothing of this one', async () => {
+  it('of another account returns nothing of this one', async () => {
     const seen = (await strangers[2]!.account()).data.map((node) => node.nodeId)
     expect(seen.sort()).toEqual(strangers.map((each) => each.nodeId).sort())
     const discovery = createDiscoveryClient({ url: stack.discovery.url })

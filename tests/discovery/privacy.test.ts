@@ -112,7 +112,7 @@ describe('trilateration', () => {
 })
 
 describe('what was shared and is not any more', () => {
-  it('can not be seen from the next moment on', async () => {
+  it('cannot be seen from the next moment on', async () => {
     const [spy] = await spies(1)
     await spy!.report(fixAt(home.longitude, home.latitude))
     await victim.begin({ sharing: { account: 'exact', others: 'exact' } })

@@ -64,7 +64,7 @@ describe('an account', () => {
     )
   })
 
-  it('takes every token of its own with it when it is removed, and a new one right after works', async () => {
+  it('ends all its tokens when it is removed, and a new one right after works', async () => {
     const token = await accessToken(stack, first)
     const unused = await accessToken(stack, first)
     expect(await runtime().unassociateAccount({ edgeAccessToken: token })).toEqual({

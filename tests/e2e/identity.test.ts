@@ -48,7 +48,7 @@ describe('one identity service', () => {
   })
   afterAll(() => stack.stop())
 
-  it('gives a blocked node nothing, and everything again when the block is taken away', async () => {
+  it('issues nothing to a blocked node, and everything again when the block is removed', async () => {
     const node = await startNode(stack.identity.url)
     const { nodeId } = await node.client.getMe()
     await node.client.getEdgeIdToken()
@@ -304,7 +304,7 @@ describe('cloud and tenant apart', () => {
   })
 })
 
-it('the admin socket does not listen to web pages, and is no local API', async () => {
+it('the admin socket refuses web pages, and is no local API', async () => {
   const folder = await temporaryFolder()
   const identity = await startProgram('identity', { SELVEDGE_STATE: folder.path, ...freePorts })
   const { createNodeFetch } = await import('@selvedge/client/node')

@@ -65,7 +65,7 @@ describe('a member', () => {
     expect(await reasonOf(attempt(member.api))).toBe('forbidden')
   })
 
-  it('that is removed loses session, tokens and what came of them', async () => {
+  it('that is removed loses session, tokens and the tokens issued from them', async () => {
     const { clientId } = await owner.api['project.create'](projectWith({ name: 'of Bob' }))
     const { idToken } = await member.api['token.create']({ clientId })
     const token = await accessToken(stack, { clientId, idToken }, 'openid edge:mcm')
@@ -90,7 +90,7 @@ describe('a member', () => {
 })
 
 describe('what belongs to one account', () => {
-  it('is not there for another', async () => {
+  it('is not found by another', async () => {
     const { clientId } = await owner.api['project.create'](projectWith({ name: 'of Ada' }))
     const made = await owner.api['token.create']({ clientId })
     await adminOf(stack.state)['account.create']({ email: 'mallory@example.com' })
@@ -185,7 +185,7 @@ describe('a device', () => {
   })
 })
 
-it('everything at once: tokens and sign-ins end, show as ended, and new ones are good', async () => {
+it('everything at once: tokens and sign-ins end, show as ended, and new ones are valid', async () => {
   const { clientId } = await owner.api['project.create'](projectWith({ name: 'all at once' }))
   const { idToken, jti } = await owner.api['token.create']({ clientId })
   const form = {

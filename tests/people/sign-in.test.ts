@@ -89,7 +89,7 @@ describe('signing in', () => {
     expect(await use(codes[1]!)).toBe('credentials_invalid')
   })
 
-  it('by a link of the operator works once, for who has lost every other way', async () => {
+  it('by a link of the operator works once, for a person who lost every other sign-in method', async () => {
     const { link } = await adminOf(folder.path)['account.link']({ email: 'ada@example.com' })
     expect(link).toMatch(/^http:\/\/localhost:\d+\/reset#[\w-]{43}$/)
     expect(

@@ -236,7 +236,7 @@ describe('the way out', () => {
 })
 
 describe('another service', () => {
-  it('is called with an identity of its own, good for that one', async () => {
+  it('gets an identity token for one other service', async () => {
     const back = await services.deploy('back', readFileSync(join(root, 'examples/pair/back/index.js')))
     const front = await services.deploy('front', readFileSync(join(root, 'examples/pair/front/index.js')), {
       BACK_ID: back.id,

@@ -115,7 +115,7 @@ const nonceOf = async () =>
   (await call(getImages(token), { DPoP: key.prove({ htu: rpcUrl(), accessToken: token }) })).nonce!
 
 describe('the local API', () => {
-  it('takes a bound token with a proof of its key, after it has given a nonce', async () => {
+  it('accepts a bound token with a proof of its key, after it has sent a nonce', async () => {
     expect(reasonOf(await call(getImages(token), {}))).toBe('invalid_dpop_proof')
     const first = await call(getImages(token), { DPoP: key.prove({ htu: rpcUrl(), accessToken: token }) })
     expect(reasonOf(first)).toBe('use_dpop_nonce')

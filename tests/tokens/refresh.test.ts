@@ -82,7 +82,7 @@ describe('a refresh token', () => {
     expect((await refresh(next)).status).toBe(200)
   })
 
-  it('that comes again after the grace ends the whole sign-in, with its access tokens, and stands in the audit log', async () => {
+  it('that is used again after the grace ends the whole sign-in, with its access tokens, and is in the audit log', async () => {
     const stolen = await begin()
     const { body } = await refresh(stolen)
     await pastTheGrace()
@@ -139,7 +139,7 @@ describe('a refresh token', () => {
 })
 
 describe('a refresh token that is bound to a key', () => {
-  it('is worth nothing without a proof of that key, and trying does not end the sign-in', async () => {
+  it('is refused without a proof of that key, and the attempt does not end the sign-in', async () => {
     const key = createProofKey()
     const { body } = await postProven(url, await exchangeForm(), key)
     expect(body.token_type).toBe('DPoP')

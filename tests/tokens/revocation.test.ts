@@ -74,7 +74,7 @@ describe('an access token', () => {
     expect(await reasonFor(other)).toBe('accepted')
   })
 
-  it('goes with the developer ID token that it came from', async () => {
+  it('ends with the developer ID token that it was issued from', async () => {
     const project = await createProject(stack.state, developer.email)
     const own = await accessToken(stack, project)
     expect(await reasonFor(own)).toBe('accepted')
