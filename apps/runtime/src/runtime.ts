@@ -43,6 +43,7 @@ import { openServices } from './services.ts'
 import { stateFormat } from './state.ts'
 import { createDeviceClock } from './time/device-clock.ts'
 import { createAuthorize } from './tokens/authorize.ts'
+import { createLastingAnswers } from './tokens/lasting.ts'
 import { createCheckProof } from './tokens/proof.ts'
 import { createRevocations, openLists } from './tokens/revocations.ts'
 import { openTenants } from './tokens/tenants.ts'
@@ -97,15 +98,11 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
   }
   const issuers = config['identity.tenants'].length > 0 ? config['identity.tenants'] : [identity.url]
   const getJson = (url: string) => identityTo(new URL(url).origin).getJson(new URL(url).pathname)
-  const tenants = openTenants({ ...shared, notices, issuers, getJson })
-  /** The one who signs the time. */
-  const cloud =
-    tenants.issuers.find(({ issuer }) => issuer === identity.url) ??
-    openTenants({ ...shared, notices, issuers: [identity.url], getJson }).issuers[0]!
+  const tenants = openTenants({ ...shared, notices, issuers, cloud: identity.url, getJson })
   const tokens = createEdgeTokens({
     ...shared,
     nodeId,
-    issuer: cloud,
+    issuer: tenants.cloud,
     notices,
     ...identity,
     enrolmentCode: config['identity.enrolmentCode'],
@@ -151,6 +148,8 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     neighbours: linkLocal.neighbours,
   })
   const verifier = createTokenVerifier({ issuers: () => tenants.issuers, clock, remembered })
+  const lasting = createLastingAnswers()
+  tenants.onChange(() => inBackground('lasting.verify', lasting.verifyAll()))
 
   /** Enrols, reports the account and fetches keys, until all of it is done. */
   const contact = createRetry('cloud.contact', async () => {
@@ -182,7 +181,14 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
 
   const scheme = config['listen.tlsCert'] === '' ? 'http' : 'https'
   const checkProof = createCheckProof(dpop, scheme)
-  const authorize = createAuthorize({ nodeId, state, verifier, revocations, checkProof })
+  const { authorize, expectStillValid } = createAuthorize({
+    nodeId,
+    clock,
+    state,
+    verifier,
+    revocations,
+    checkProof,
+  })
   /** Reports to the registry which containers there are, a moment after a change. */
   let telling: NodeJS.Timeout | undefined
   const tellServices = () => {
@@ -203,6 +209,8 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     log,
     notices,
     authorize,
+    expectStillValid,
+    lasting,
     nonce: dpop.nonce,
     onChange: tellServices,
     accountId: () => state.value.accountId,

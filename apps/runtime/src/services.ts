@@ -27,7 +27,8 @@ import { type Images, openImages } from './images/images.ts'
 import { mcmRoutes } from './mcm/routes.ts'
 import type { Notices } from './node/notices.ts'
 import { createRest, type Routes } from './rest/rest.ts'
-import type { Authorize } from './tokens/authorize.ts'
+import type { Authorize, ExpectStillValid } from './tokens/authorize.ts'
+import type { LastingAnswers } from './tokens/lasting.ts'
 
 export interface Services {
   readonly images: Images
@@ -53,6 +54,8 @@ export interface ServicesParts {
   readonly log: Log
   readonly notices: Notices
   readonly authorize: Authorize
+  readonly expectStillValid: ExpectStillValid
+  readonly lasting: LastingAnswers
   /** The next DPoP nonce. */
   readonly nonce: () => string
   /** Called when containers came, changed or went. */
@@ -73,7 +76,7 @@ const functionProgram = fileURLToPath(
 )
 
 export async function openServices(parts: ServicesParts): Promise<Services> {
-  const { config, folder, nodeId, clock, log, notices, authorize } = parts
+  const { config, folder, nodeId, clock, log, notices, authorize, expectStillValid } = parts
   const store = await openDocument(join(folder, 'deployments'), deploymentsFormat)
   const onInternalError = (cause: unknown): string => {
     const errorId = randomUUID()
@@ -114,7 +117,9 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
   const routes = createRoutes(parts.accountId)
   const gateway = createGateway({
     routes,
-    admit: createAdmit(authorize, identity),
+    admit: createAdmit({ authorize, expectStillValid, identity }),
+    lasting: parts.lasting,
+    accountId: parts.accountId,
     now: () => performance.now(),
     nonce: parts.nonce,
     onInternalError,
@@ -162,7 +167,8 @@ export async function openServices(parts: ServicesParts): Promise<Services> {
     onNotRecovered: (details) => notices.raise('recovery_failed', details),
   })
   routes.follow(containers)
-  const rest = createRest({ authorize, nonce: parts.nonce, onInternalError }, [
+  const { lasting, nonce } = parts
+  const rest = createRest({ authorize, expectStillValid, lasting, nonce, onInternalError }, [
     mcmRoutes({ images, containers, clock }),
     ...parts.routes,
   ])

@@ -151,6 +151,12 @@ export const runtime: Bounds = {
   'apps/runtime/src/handlers.ts': {
     'createHandlers.sharing': own('one setting for each audience'),
   },
+  'apps/runtime/src/gateway/closable-frames.ts': {
+    'createClosableFrames.stream': passing('the buffers of a Transform, and one `closeFrame`'),
+  },
+  'apps/runtime/src/gateway/event-end.ts': {
+    'createEventEnd.tail': passing('four characters: `.slice(-4)`'),
+  },
   'apps/runtime/src/images/archive.ts': {
     'readArchive.links': passing('`tar-stream.ts: entries: 200_000`'),
     'readArchive.drafts': passing('`tar-stream.ts: entries: 200_000`, and the bytes of images.maxSize'),
@@ -215,6 +221,12 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/tokens/authorize.ts': {
     'createVerify.remember.of': passing('`maxRefused`; the others end with their verification'),
+  },
+  'apps/runtime/src/tokens/lasting.ts': {
+    'createLastingAnswers.answers': lasting(
+      'one for each request that is being answered, thus for each connection: `gateway.ts: parts.lasting.watch`',
+      '`answers.delete` when it ends',
+    ),
   },
   'apps/runtime/src/tokens/tenants.ts': {
     'openTenants.unstored': own('the issuers of the configuration'),

@@ -37,7 +37,7 @@ export const streams: Readonly<Record<string, Stream>> = {
   ),
   'apps/runtime/src/gateway/upgrade.ts': stream(
     'WebSockets of services',
-    'upstream.pipe(socket)',
+    'upstream.pipe(frames.stream).pipe(socket)',
     [neverRead, 'a WebSocket of a service'],
     [
       'apps/runtime/src/gateway/upgrade.test.ts',

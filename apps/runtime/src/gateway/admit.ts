@@ -1,7 +1,7 @@
 import { RpcError, readSettings, type TokenAccess } from '@selvedge/protocol'
 import { type ShownToken, schemeProblem, TokenError } from '@selvedge/protocol/tokens'
 import type { Route } from '../containers/views.ts'
-import type { Authorize } from '../tokens/authorize.ts'
+import type { Authorize, ExpectStillValid } from '../tokens/authorize.ts'
 import type { ProvenRequest } from '../tokens/proof.ts'
 import type { ServiceIdentity } from './service-identity.ts'
 
@@ -14,6 +14,12 @@ export interface Caller {
   readonly container: string
 }
 
+/** A caller that was let through. */
+export interface Admitted extends Caller {
+  /** Whether the token is still valid. @throws RpcError */
+  expectStillValid(): void
+}
+
 /**
  * Lets a request through to a service, or throws: the token must be of this node, of the associated account, of the account
  * that deployed the service, and where the service says so, of its project. Only the `Authorization` header counts: a cookie
@@ -22,12 +28,18 @@ export interface Caller {
  * @returns undefined where the service is open to everybody
  * @throws RpcError
  */
-export type Admit = (route: Route, request: ProvenRequest) => Caller | undefined | Promise<Caller>
+export type Admit = (route: Route, request: ProvenRequest) => Admitted | undefined | Promise<Admitted>
 
 /** What a request to a service needs, unless its settings open it. */
 const callService: TokenAccess = { caller: 'token', token: 'associated' }
 
-export function createAdmit(authorize: Authorize, identity: ServiceIdentity): Admit {
+export interface AdmitParts {
+  readonly authorize: Authorize
+  readonly expectStillValid: ExpectStillValid
+  readonly identity: ServiceIdentity
+}
+
+export function createAdmit({ authorize, expectStillValid, identity }: AdmitParts): Admit {
   const accessOf = new WeakMap<object, 'account' | 'client' | 'public'>()
   const settingOf = ({ env }: Route['container']) => {
     let access = accessOf.get(env)
@@ -38,10 +50,16 @@ export function createAdmit(authorize: Authorize, identity: ServiceIdentity): Ad
     return access
   }
 
-  async function checkService({ scheme, token }: ShownToken, id: string): Promise<Caller> {
+  async function checkService({ scheme, token }: ShownToken, id: string): Promise<Admitted> {
     const problem = schemeProblem(scheme, {})
     if (problem !== undefined) throw new RpcError('invalid_dpop_proof', problem)
-    return fromService(await verified(() => identity.verify(token, id)))
+    const claims = await verified(() => identity.verify(token, id))
+    return { ...fromService(claims), expectStillValid: () => identity.expectUnexpired(claims) }
+  }
+
+  async function checkToken(token: string, id: string, request: ProvenRequest): Promise<Admitted> {
+    const claims = await authorize(token, callService, request, `the service ${id}`)
+    return { ...fromToken(claims), expectStillValid: () => expectStillValid(claims, callService) }
   }
 
   async function check(
@@ -49,11 +67,11 @@ export function createAdmit(authorize: Authorize, identity: ServiceIdentity): Ad
     shown: ShownToken,
     ownProjectOnly: boolean,
     request: ProvenRequest,
-  ): Promise<Caller> {
+  ): Promise<Admitted> {
     const { token } = shown
     const caller = identity.isOwn(token)
       ? await checkService(shown, id)
-      : fromToken(await authorize(token, callService, request, `the service ${id}`))
+      : await checkToken(token, id, request)
     if (caller.account !== container.accountId)
       throw new RpcError('wrong_account', `the service ${id} is of another account than the token`)
     if (ownProjectOnly && caller.client !== container.clientId)

@@ -5,7 +5,8 @@ import { type ContainerSettings, RpcError, readSettings } from '@selvedge/protoc
 import { inBackground, safely } from '@selvedge/service-kit/safely'
 import type { Running } from '../containers/service.ts'
 import type { Route } from '../containers/views.ts'
-import type { Admit, Caller } from './admit.ts'
+import type { LastingAnswers } from '../tokens/lasting.ts'
+import type { Admit, Admitted } from './admit.ts'
 import { requestHeaders } from './headers.ts'
 import { type RequestPath, readPath } from './path.ts'
 import { provenRequest } from './proven-request.ts'
@@ -24,13 +25,17 @@ export interface Gateway {
 export interface GatewayParts {
   readonly routes: Routes
   readonly admit: Admit
+  readonly lasting: LastingAnswers
+  /** The associated account, or "". */
+  readonly accountId: () => string
   readonly now: () => number
   /** The next DPoP nonce, for callers whose proof was refused. */
   readonly nonce: () => string
   readonly onInternalError: (cause: unknown) => string
 }
 
-export function createGateway({ routes, admit, now, nonce, onInternalError }: GatewayParts): Gateway {
+export function createGateway(parts: GatewayParts): Gateway {
+  const { routes, admit, now, nonce, onInternalError } = parts
   const proxy = createProxy(now)
   const settings = new WeakMap<object, ContainerSettings>()
   const settingsOf = ({ container }: Route): ContainerSettings => {
@@ -61,11 +66,18 @@ export function createGateway({ routes, admit, now, nonce, onInternalError }: Ga
   function passageOf(
     request: IncomingMessage,
     { match, path }: ReturnType<typeof find>,
-    caller: Caller | undefined,
+    caller: Admitted | undefined,
     running: Running,
   ): Passage {
     const { route, prefix, rest } = match
     const own = settingsOf(route)
+    const { accountId } = route.container
+    const expectAllowed = () => {
+      caller?.expectStillValid()
+      if (accountId !== parts.accountId())
+        throw new RpcError('not_associated', 'the account of the service has left this runtime')
+    }
+    const verifyAgain = async () => admit(route, provenRequest(request))
     return {
       running,
       path: rest + path.query,
@@ -78,6 +90,7 @@ export function createGateway({ routes, admit, now, nonce, onInternalError }: Ga
       }),
       sandboxed: own['MCM.PAGES'] === 'sandboxed',
       limitMs: own['MCM.MAX_EXECUTION_TIME_SEC'] * 1000,
+      endWithCaller: (end) => parts.lasting.watch({ expectAllowed, verifyAgain, end }),
       onOverrun: () => inBackground('gateway.overrun', route.service.overran(running)),
     }
   }
@@ -92,11 +105,11 @@ export function createGateway({ routes, admit, now, nonce, onInternalError }: Ga
     try {
       const found = find(request)
       const { route } = found.match
-      const begin = (running: Running, caller: Caller | undefined) => {
+      const begin = (running: Running, caller: Admitted | undefined) => {
         if (!running.limit.hasRoom(running.unanswered)) throw tooMany
         done(passageOf(request, found, caller, running))
       }
-      const start = (caller: Caller | undefined) => {
+      const start = (caller: Admitted | undefined) => {
         const running = route.service.acquire()
         if (running instanceof Promise) running.then((late) => begin(late, caller)).catch(fail)
         else begin(running, caller)

@@ -42,6 +42,7 @@ async function front(onRequest: (socket: Socket, count: number) => void) {
       sandboxed: false,
       limitMs: 1000,
       onOverrun: () => undefined,
+      endWithCaller: () => () => undefined,
     }),
   ).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))

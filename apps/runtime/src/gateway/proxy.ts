@@ -1,11 +1,13 @@
 /** Passes requests on to instances, as they come: nothing is held back, nothing is kept. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { RpcError } from '@selvedge/protocol'
 import { allowLargeBody } from '@selvedge/service-kit/http'
 import { safely } from '@selvedge/service-kit/safely'
 import type { Running } from '../containers/service.ts'
 import { type Connection, createConnections } from './connections.ts'
+import { createEventEnd } from './event-end.ts'
 import { linesOf, responseHeaders } from './headers.ts'
-import { sendRefusal } from './refusal.ts'
+import { refusalOf, sendRefusal } from './refusal.ts'
 import { createResponseReader, type ResponseHead } from './response-reader.ts'
 
 export interface Passage {
@@ -18,6 +20,8 @@ export interface Passage {
   /** Milliseconds in which the answer must begin. */
   readonly limitMs: number
   readonly onOverrun: () => void
+  /** Calls `end` when the caller may not have the answer any more. @returns what to call when it ended by itself */
+  readonly endWithCaller: (end: (cause: RpcError) => void) => () => void
 }
 
 export interface Proxy {
@@ -27,6 +31,9 @@ export interface Proxy {
 
 /** Bytes up to which a part of a body is put together with what goes before it. */
 const small = 8192
+
+/** Milliseconds for the last event of a stream to leave: its reader may not read. */
+const lastEventMs = 2000
 
 /** Requests that may be asked once more where nothing was answered (RFC 9110 § 9.2.2). */
 const repeatable = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -85,6 +92,8 @@ export function createProxy(now: () => number): Proxy {
     let isAnswered = false
     let isOver = false
     let isPaused = false
+    const events = createEventEnd()
+    let unwatch: () => void = () => undefined
 
     const onLate = () => {
       const message = `the service did not begin its answer within ${limitMs / 1000} s (MCM.MAX_EXECUTION_TIME_SEC)`
@@ -98,12 +107,14 @@ export function createProxy(now: () => number): Proxy {
       socket.resume()
     }
     const limit = setTimeout(safely('gateway.limit', onLate), limitMs)
+    unwatch = passage.endWithCaller(onNotAllowed)
 
     /** Everything about this request is over; the connection goes on, or not. */
     function end(isReusable: boolean): void {
       if (isOver) return
       isOver = true
       clearTimeout(limit)
+      unwatch()
       count.end()
       response.off('close', onClientGone)
       // A connection that is still paused would never read the answer to its next request.
@@ -127,6 +138,25 @@ export function createProxy(now: () => number): Proxy {
       // What is left of the request's body has nowhere to go.
       response.setHeader('Connection', 'close')
       sendRefusal(response, { status, reason, message })
+    }
+
+    /** Its caller may not go on. An answer that has begun is cut off, so that it does not look whole. */
+    function onNotAllowed(cause: RpcError): void {
+      if (isOver) return
+      end(false)
+      if (!isAnswered && !response.headersSent) {
+        response.setHeader('Connection', 'close')
+        sendRefusal(response, refusalOf(cause))
+        return
+      }
+      const last = events.lastEvent(cause)
+      const cut = () => void response.destroy()
+      if (last === undefined) {
+        response.destroy()
+        return
+      }
+      response.write(last, cut)
+      setTimeout(cut, lastEventMs).unref()
     }
 
     function onBroken(why: string): void {
@@ -158,6 +188,7 @@ export function createProxy(now: () => number): Proxy {
         clearTimeout(limit)
         count.answered()
         head = received
+        events.begin(received.headers)
       },
       onBody(part, isLast) {
         // Not before: an answer whose framing breaks at once is still refused with a specific status.
@@ -165,6 +196,7 @@ export function createProxy(now: () => number): Proxy {
           response.writeHead(head.status, head.message, responseHeaders(head.headers, sandboxed))
           isAnswered = true
         }
+        events.follow(part)
         // As text of one byte a character, since Node sends that together with the headers.
         if (isLast) response.end(part.length <= small ? part.toString('latin1') : part, 'latin1')
         else if (!response.write(part) && !isPaused) {

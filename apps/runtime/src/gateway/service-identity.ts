@@ -1,6 +1,7 @@
 /** Who a service is, to other services of this device: tokens that the gateway itself issues and checks. */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
-import { type ServiceClaims, serviceProfile } from '@selvedge/protocol/tokens'
+import { RpcError } from '@selvedge/protocol'
+import { leeway, type ServiceClaims, serviceProfile } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime, seconds } from '@selvedge/service-kit/clock'
 import { createJwsSigner, createTokenVerifier } from '@selvedge/service-kit/tokens'
 
@@ -17,6 +18,8 @@ export interface ServiceIdentity {
   isOwn(token: string): boolean
   /** @throws TokenError */
   verify(token: string, audience: string): ServiceClaims | Promise<ServiceClaims>
+  /** @throws RpcError `token_expired` */
+  expectUnexpired(claims: ServiceClaims): void
 }
 
 /** The key exists while this process runs: no other process uses it, and it can't be lost. */
@@ -54,5 +57,12 @@ export function createServiceIdentity(nodeId: string, clock: Clock): ServiceIden
     },
     isOwn: (token) => keys !== undefined && token.startsWith(`${keys.prefix}.`),
     verify: (token, audience) => own().verifier.verify(token, serviceProfile, audience),
+    expectUnexpired({ exp }) {
+      if (exp + leeway <= seconds(clock))
+        throw new RpcError(
+          'token_expired',
+          `the token of the calling service expired at ${isoTime(exp * 1000)}`,
+        )
+    },
   }
 }

@@ -50,6 +50,7 @@ async function front(
           sandboxed: false,
           limitMs: 5000,
           onOverrun: () => undefined,
+          endWithCaller: () => () => undefined,
         },
         () => 0,
       )

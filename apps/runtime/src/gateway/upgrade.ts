@@ -2,6 +2,7 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { safely } from '@selvedge/service-kit/safely'
+import { createClosableFrames } from './closable-frames.ts'
 import { linesOf, responseHeaders } from './headers.ts'
 import { countRequest, type Passage } from './proxy.ts'
 
@@ -16,7 +17,7 @@ const closeMs = 2000
 export function passUpgrade(
   socket: Duplex,
   head: Buffer,
-  { running, path, headers, limitMs, sandboxed }: Passage,
+  { running, path, headers, limitMs, sandboxed, endWithCaller }: Passage,
   now: () => number,
 ): void {
   // While the service was started, its caller may have gone: its "close" has been.
@@ -30,9 +31,11 @@ export function passUpgrade(
   })
   let closing: NodeJS.Timeout | undefined
   let joined: Duplex | undefined
+  let unwatch: () => void = () => undefined
   const close = safely('gateway.close', () => {
     clearTimeout(limit)
     clearTimeout(closing)
+    unwatch()
     count.end()
     outgoing.destroy()
     // Once it was upgraded, the connection is no longer the request's.
@@ -43,6 +46,14 @@ export function passUpgrade(
   /** No WebSocket goes on in one direction: where one side has ended, the other has a moment to end, too. */
   const closeSoon = safely('gateway.close-soon', () => {
     closing ??= setTimeout(close, closeMs)
+  })
+  const frames = createClosableFrames()
+  /** Its caller may not go on: the client gets a close frame with the reason. */
+  unwatch = endWithCaller(({ reason, message }) => {
+    if (!joined) return close()
+    socket.unpipe(joined)
+    frames.close(`${reason}: ${message}`)
+    closeSoon()
   })
   let isAnswered = false
   const refuse = safely('gateway.refuse', () => {
@@ -63,9 +74,9 @@ export function passUpgrade(
     socket.on('end', closeSoon)
     const answer = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
     socket.write(`${answer}${linesOf(responseHeaders(incoming.rawHeaders, false))}\r\n`, 'latin1')
-    if (upstreamHead.length > 0) socket.write(upstreamHead)
+    if (upstreamHead.length > 0) frames.stream.write(upstreamHead)
     if (head.length > 0) upstream.write(head)
-    upstream.pipe(socket)
+    upstream.pipe(frames.stream).pipe(socket)
     socket.pipe(upstream)
   }
 

@@ -88,7 +88,7 @@ export function mcmRoutes({ images, containers, clock }: McmParts): Routes {
     },
     [`GET ${containersPath}/{id}/logs`]: {
       as: methods.getContainerLogs,
-      handle: async ({ owner, id, query, response, authorizeAgain }) => {
+      handle: async ({ owner, id, query, response, endWithCaller }) => {
         const log = containers.logs(owner, id)
         const since = query.get('since')
         const lines = log.tail(
@@ -96,12 +96,12 @@ export function mcmRoutes({ images, containers, clock }: McmParts): Routes {
           since === null ? 0 : Date.parse(since) || 0,
         )
         if (query.get('follow') !== 'true') return { lines }
-        const mayRead = async () => {
+        const expectSame = () => {
           // A container that was removed, and deployed anew under its name, has another log.
-          if (containers.logs(await authorizeAgain(), id) !== log)
-            throw new RpcError('not_found', 'it was removed')
+          if (containers.logs(owner, id) !== log) throw new RpcError('not_found', 'the container was removed')
         }
-        followLog(response, { log, lines, now: () => isoTime(clock.now()), mayRead })
+        const endWhen = (end: (cause: RpcError) => void) => endWithCaller(end, expectSame)
+        followLog(response, { log, lines, now: () => isoTime(clock.now()), endWhen })
         return undefined
       },
     },

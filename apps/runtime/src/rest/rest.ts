@@ -6,10 +6,13 @@ import { sendJson } from '@selvedge/service-kit/http'
 import { safely } from '@selvedge/service-kit/safely'
 import { provenRequest } from '../gateway/proven-request.ts'
 import { sendError, sendRefusal } from '../gateway/refusal.ts'
-import type { Authorize } from '../tokens/authorize.ts'
+import type { Authorize, ExpectStillValid } from '../tokens/authorize.ts'
+import type { LastingAnswer, LastingAnswers } from '../tokens/lasting.ts'
 
 export interface RestParts {
   readonly authorize: Authorize
+  readonly expectStillValid: ExpectStillValid
+  readonly lasting: LastingAnswers
   /** The next DPoP nonce, for callers whose proof was refused. */
   readonly nonce: () => string
   readonly onInternalError: (cause: unknown) => string
@@ -22,8 +25,13 @@ type Handle = (call: {
   readonly owner: AccessClaims
   readonly id: string
   readonly query: URLSearchParams
-  /** Checks the caller once more, for answers that take long. @throws RpcError */
-  readonly authorizeAgain: () => Promise<AccessClaims>
+  /**
+   * Calls `end` when the caller may not have the answer any more, for answers that last.
+   *
+   * @param expectMore checks what else must hold. @throws RpcError
+   * @returns what to call when the answer ended
+   */
+  readonly endWithCaller: (end: LastingAnswer['end'], expectMore: () => void) => () => void
   readonly request: IncomingMessage
   readonly response: ServerResponse
 }) => Promise<unknown>
@@ -74,10 +82,17 @@ export function createRest(parts: RestParts, all: readonly Routes[]): Rest {
     const proven = provenRequest(request)
     const { shown } = proven
     if (!shown) throw new RpcError('token_missing', 'send "Authorization: Bearer <access token>"')
-    const authorizeAgain = () => parts.authorize(shown.token, access, proven, key)
-    const owner = await authorizeAgain()
+    const verifyAgain = () => parts.authorize(shown.token, access, proven, key)
+    const owner = await verifyAgain()
     const id = decodeId(path.exec(pathname)![1] ?? '')
-    const result = await handle({ owner, id, query, request, response, authorizeAgain })
+    const endWithCaller = (end: LastingAnswer['end'], expectMore: () => void) => {
+      const expectAllowed = () => {
+        parts.expectStillValid(owner, access)
+        expectMore()
+      }
+      return parts.lasting.watch({ expectAllowed, verifyAgain, end })
+    }
+    const result = await handle({ owner, id, query, request, response, endWithCaller })
     if (result !== undefined) sendJson(response, 200, JSON.stringify(result))
   }
 

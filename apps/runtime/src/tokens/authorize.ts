@@ -4,9 +4,11 @@ import {
   accessProfile,
   edgeAudience,
   hasScope,
+  leeway,
   schemeProblem,
   TokenError,
 } from '@selvedge/protocol/tokens'
+import { type Clock, isoTime, seconds } from '@selvedge/service-kit/clock'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { StateStore } from '../state.ts'
 import type { CheckProof, ProvenRequest } from './proof.ts'
@@ -28,35 +30,64 @@ export type Authorize = (
 
 export interface AuthorizeParts {
   readonly nodeId: string
+  readonly clock: Clock
   readonly state: StateStore
   readonly verifier: TokenVerifier
   readonly revocations: Revocations
   readonly checkProof: CheckProof
 }
 
-export function createAuthorize(parts: AuthorizeParts): Authorize {
-  const { nodeId, state, verifier, revocations, checkProof } = parts
+/**
+ * Checks what may change after a token was verified: that it has not expired, is not revoked, and is of the associated account where
+ * the access asks for that. It costs no cryptography.
+ *
+ * @throws RpcError
+ */
+export type ExpectStillValid = (claims: AccessClaims, access: TokenAccess) => void
+
+export function createAuthorize(parts: AuthorizeParts): {
+  authorize: Authorize
+  expectStillValid: ExpectStillValid
+} {
+  const { nodeId, state, verifier, revocations, checkProof, clock } = parts
   const verify = createVerify(verifier)
-  return async (token, access, request, use) => {
+
+  function expectNotRevoked(claims: AccessClaims): void {
+    if (claims.iat <= (state.value.revokedUntil[claims.account_id] ?? -1))
+      throw new RpcError(
+        'token_revoked',
+        'the token was issued before its account was removed from this runtime',
+      )
+    const revoked = revocations.reasonFor(claims)
+    if (revoked !== undefined)
+      throw new RpcError('token_revoked', `the token is not good any more: ${revoked}`)
+  }
+
+  function expectAssociated({ account_id }: AccessClaims, access: TokenAccess): void {
+    const { accountId } = state.value
+    if (access.token !== 'associated') return
+    if (accountId === '') throw new RpcError('not_associated', 'this runtime is associated with no account')
+    if (account_id !== accountId)
+      throw new RpcError('wrong_account', `the token is of account ${account_id}; associated is ${accountId}`)
+  }
+
+  const expectStillValid: ExpectStillValid = (claims, access) => {
+    expectUnexpired(claims, clock)
+    expectNotRevoked(claims)
+    expectAssociated(claims, access)
+  }
+
+  const authorize: Authorize = async (token, access, request, use) => {
     let claims: AccessClaims
     try {
       claims = await verify(token, request)
     } catch (cause) {
       return refuse(cause, use)
     }
-    const { accountId, revokedUntil } = state.value
     if (claims.node_id !== nodeId) {
       throw new RpcError('wrong_node', `the token is for node ${claims.node_id}; this is node ${nodeId}`)
     }
-    if (claims.iat <= (revokedUntil[claims.account_id] ?? -1)) {
-      throw new RpcError(
-        'token_revoked',
-        'the token was issued before its account was removed from this runtime',
-      )
-    }
-    const revoked = revocations.reasonFor(claims)
-    if (revoked !== undefined)
-      throw new RpcError('token_revoked', `the token is not good any more: ${revoked}`)
+    expectNotRevoked(claims)
     const problem = schemeProblem(request.shown?.scheme, claims)
     if (problem !== undefined) throw new RpcError('invalid_dpop_proof', problem)
     if (claims.cnf) checkProof(token, claims.cnf.jkt, request)
@@ -66,17 +97,16 @@ export function createAuthorize(parts: AuthorizeParts): Authorize {
         `the method needs the scope ${access.scope}; the token has ${claims.scope}`,
       )
     }
-    if (access.token === 'associated') {
-      if (accountId === '') throw new RpcError('not_associated', 'this runtime is associated with no account')
-      if (claims.account_id !== accountId) {
-        throw new RpcError(
-          'wrong_account',
-          `the token is of account ${claims.account_id}; associated is ${accountId}`,
-        )
-      }
-    }
+    expectAssociated(claims, access)
     return claims
   }
+  return { authorize, expectStillValid }
+}
+
+/** @throws RpcError `token_expired` */
+function expectUnexpired({ exp }: { readonly exp: number }, clock: Clock): void {
+  if (exp + leeway > seconds(clock)) return
+  throw new RpcError('token_expired', `the token expired at ${isoTime(exp * 1000)}`)
 }
 
 /** Different tokens of one request that may be refused: each costs its caller nothing, and the runtime a signature. */

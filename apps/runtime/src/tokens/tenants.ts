@@ -6,6 +6,8 @@ import type { StateStore } from '../state.ts'
 
 export interface TenantParts {
   readonly issuers: readonly string[]
+  /** The identity service of the device, which signs the time. It may be one of the issuers. */
+  readonly cloud: string
   readonly state: StateStore
   readonly clock: Clock
   readonly notices: Notices
@@ -14,10 +16,14 @@ export interface TenantParts {
 
 export interface Tenants {
   readonly issuers: readonly RemoteIssuer[]
+  readonly cloud: RemoteIssuer
+  /** @param listener called when an issuer has other keys than before */
+  onChange(listener: () => void): void
 }
 
 /** The issuers whose access tokens are accepted, with their keys from the state, so that no network is needed. */
-export function openTenants({ issuers, state, clock, notices, getJson }: TenantParts): Tenants {
+export function openTenants({ issuers, cloud, state, clock, notices, getJson }: TenantParts): Tenants {
+  let changed = (): void => undefined
   const unstored = new Set<string>()
   const refused = new Set<string>()
   const mark = (issuersOf: Set<string>, issuer: string, isSo: boolean) =>
@@ -29,6 +35,7 @@ export function openTenants({ issuers, state, clock, notices, getJson }: TenantP
       getJson,
       stored: state.value.keySets[issuer],
       async onChange(keySet) {
+        changed()
         try {
           await state.update((value) => ({ ...value, keySets: { ...value.keySets, [issuer]: keySet } }))
           mark(unstored, issuer, false)
@@ -48,8 +55,19 @@ export function openTenants({ issuers, state, clock, notices, getJson }: TenantP
         if (refused.size === 0) notices.clear('keys_refused')
       },
     })
-  const opened = issuers.map(open)
+  /** Each is opened once: notices are about all of them. */
+  const opened = new Map([...new Set([...issuers, cloud])].map((issuer) => [issuer, open(issuer)]))
   /** What could not be stored counts as not fetched, so that it is tried again soon. */
   const refreshed = async (each: RemoteIssuer) => (await each.refresh()) && !unstored.has(each.issuer)
-  return { issuers: opened.map((each) => ({ ...each, refresh: () => refreshed(each) })) }
+  const find = (issuer: string): RemoteIssuer => {
+    const each = opened.get(issuer)!
+    return { ...each, refresh: () => refreshed(each) }
+  }
+  return {
+    issuers: issuers.map(find),
+    cloud: find(cloud),
+    onChange: (listener) => {
+      changed = listener
+    },
+  }
 }
