@@ -17,6 +17,10 @@ import { start, type Workload, workloads, writeRequests } from './workloads.ts'
 
 /** What a row must reach: goodput as a part of capacity, p99 and memory as multiples of those without load. */
 const limits = { goodput: 0.9, p99: 10, memory: 1.2 }
+/** A daemon that answers so much of twice its capacity was not at its limit: the row says nothing. */
+const unsaturated = 1.5
+/** Connections of the closed loops that measure the capacity; the best one counts. What is stored in batches needs many. */
+const loops = [8, 32, 128]
 const seconds = Number(process.env.SELVEDGE_OVERLOAD_SECONDS ?? 8)
 const idleSeconds = Number(process.env.SELVEDGE_OVERLOAD_IDLE_SECONDS ?? 60)
 const vitalEveryMs = 50
@@ -108,7 +112,9 @@ async function measure({ name, program, requests, vital }: Workload, services: S
     connections,
     timeoutMs: 20_000,
   })
-  const capacity = await loadWithCpu(plan(0, 8), pid)
+  const capacities: Awaited<ReturnType<typeof loadWithCpu>>[] = []
+  for (const connections of loops) capacities.push(await loadWithCpu(plan(0, connections), pid))
+  const capacity = capacities.reduce((best, each) => (each.perSecond > best.perSecond ? each : best))
   const unloaded = await load(plan(capacity.perSecond / 10, 64))
   const idle = residentMb(pid)
   const vitals = probe(() => vital(services))
@@ -120,11 +126,16 @@ async function measure({ name, program, requests, vital }: Workload, services: S
   const goodput = twice.perSecond / capacity.perSecond
   const perCpu = twice.perCpuSecond / capacity.perCpuSecond
   const p99 = twice.p99 / unloaded.p99
+  const isSaturated = goodput < unsaturated
   const isReached =
-    goodput >= limits.goodput && p99 <= limits.p99 && memory <= limits.memory && vitalResult.failed === 0
+    isSaturated &&
+    goodput >= limits.goodput &&
+    p99 <= limits.p99 &&
+    memory <= limits.memory &&
+    vitalResult.failed === 0
   const ms = (value: number) => value.toFixed(value < 10 ? 1 : 0)
   say(
-    `| ${name} | ${Math.round(capacity.perSecond)}/s | ${(goodput * 100).toFixed(0)} % | ${(perCpu * 100).toFixed(0)} % | ${ms(unloaded.p99)} ms | ${ms(twice.p50)} ms | ${ms(twice.p99)} ms | ${p99.toFixed(1)} | ${ms(vitalResult.p99)} ms, ${vitalResult.failed} failed | ${idle.toFixed(0)}, ${peak.toFixed(0)}, ${(memory * idle).toFixed(0)} MB | ${isReached ? 'yes' : 'no'} |`,
+    `| ${name} | ${Math.round(capacity.perSecond)}/s | ${(goodput * 100).toFixed(0)} % | ${(perCpu * 100).toFixed(0)} % | ${ms(unloaded.p99)} ms | ${ms(twice.p50)} ms | ${ms(twice.p99)} ms | ${p99.toFixed(1)} | ${ms(vitalResult.p99)} ms, ${vitalResult.failed} failed | ${idle.toFixed(0)}, ${peak.toFixed(0)}, ${(memory * idle).toFixed(0)} MB | ${isSaturated ? (isReached ? 'yes' : 'no') : 'not at its limit'} |`,
   )
   process.stderr.write(`${name}: ${JSON.stringify({ ...twice, sample: twice.sample.slice(0, 300) })}\n`)
   return isReached
