@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, expectTypeOf, it } from 'vitest'
 import {
   type ConnectionFailure,
+  createIdentityClient,
   createRuntimeClient,
   isSelvedgeError,
   type RpcFailure,
@@ -155,6 +156,23 @@ describe.each(Object.entries(fetches))('a client with %s', (_, fetch) => {
     await client(url, { apiKey: 'secret' }).getMe()
     expect(seen).toBe('Bearer secret')
   })
+})
+
+it('makes a new proof when it sends a request again that the service could not store', async () => {
+  const proofs: (string | undefined)[] = []
+  const url = await serve((request, response) => {
+    proofs.push(request.headers.dpop as string | undefined)
+    const status = proofs.length === 1 ? 503 : 400
+    response.setHeader('Retry-After', '0')
+    answer({ error: status === 503 ? 'temporarily_unavailable' : 'invalid_request' }, status)(
+      request,
+      response,
+    )
+  })
+  let made = 0
+  const call = createIdentityClient({ url }).edgeToken(() => `proof ${++made}`)
+  expect(await failureOf(call)).toMatchObject({ reason: 'invalid_request' })
+  expect(proofs).toEqual(['proof 1', 'proof 2'])
 })
 
 it('speaks over a Unix socket, many calls at once', async () => {

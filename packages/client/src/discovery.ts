@@ -64,11 +64,11 @@ export function createDiscoveryClient(connection: Connection): DiscoveryClient {
       const body = JSON.stringify(request)
       const signed: Prove = (nonce) => prove(nonce, body)
       const reply = await sendWithProof(nonces, signed, (proof) => {
-        const headers = {
+        const headers = () => ({
           'Content-Type': 'application/json',
           Authorization: `DPoP ${edgeIdToken}`,
-          DPoP: proof,
-        }
+          DPoP: proof(),
+        })
         return send(connection, { method: 'POST', path: discoveryPaths.sessions, headers, body }, options)
       })
       return read(url, sessionResponse, successOf(url, reply))

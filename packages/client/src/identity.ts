@@ -121,7 +121,7 @@ export function createIdentityClient(connection: Connection): IdentityClient {
       const reply = await sendWithProof(nonces, prove, (proof) =>
         send(
           connection,
-          { method: 'POST', path: identityPaths.edgeToken, headers: { DPoP: proof } },
+          { method: 'POST', path: identityPaths.edgeToken, headers: () => ({ DPoP: proof() }) },
           options,
         ),
       )
@@ -130,11 +130,11 @@ export function createIdentityClient(connection: Connection): IdentityClient {
     async verifyHmac(code, edgeIdToken, prove, options) {
       const body = JSON.stringify(code)
       const reply = await sendWithProof(nonces, prove, (proof) => {
-        const headers = {
+        const headers = () => ({
           'Content-Type': 'application/json',
           Authorization: `DPoP ${edgeIdToken}`,
-          DPoP: proof,
-        }
+          DPoP: proof(),
+        })
         return send(connection, { method: 'POST', path: identityPaths.verifyHmac, headers, body }, options)
       })
       return read(url, verifyHmacResponse, successOf(url, reply))

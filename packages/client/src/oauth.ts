@@ -16,14 +16,16 @@ export function successOf(url: string, { status, json }: Reply): unknown {
  * Sends a request that needs a DPoP proof; where the service asks for its nonce, once more with it (RFC 9449 § 8).
  *
  * @param nonces remembers the newest nonce of the service between calls
+ * @param request gets what makes a proof, for each time that the request is sent: a service that could not store the change has
+ *   accepted the proof already
  */
 export async function sendWithProof(
   nonces: { current: string | undefined },
   prove: (nonce: string | undefined) => string,
-  request: (proof: string) => Promise<Reply>,
+  request: (proof: () => string) => Promise<Reply>,
 ): Promise<Reply> {
   const attempt = async () => {
-    const reply = await request(prove(nonces.current))
+    const reply = await request(() => prove(nonces.current))
     nonces.current = reply.header('dpop-nonce') ?? nonces.current
     return reply
   }

@@ -47,7 +47,8 @@ export interface Reply {
 interface Request {
   readonly method: string
   readonly path: string
-  readonly headers?: Record<string, string>
+  /** A function makes them anew each time that it is sent: a proof is accepted once. */
+  readonly headers?: Record<string, string> | (() => Record<string, string>)
   readonly body?: string
 }
 
@@ -55,7 +56,7 @@ interface Request {
 const attempts = { most: 3, maxWaitSeconds: 5 }
 
 /**
- * Sends a request. A service that refuses it for now (503 with `Retry-After`) has not looked at it: it is sent again after that
+ * Sends a request. A service that refuses it for now (503 with `Retry-After`) has done nothing: it is sent again after that
  * time and a random part of it, so that the clients of a burst do not come back together.
  *
  * @throws ConnectionFailure
@@ -90,7 +91,7 @@ async function sendOnce(
   try {
     const response = await fetch(url + path, {
       method,
-      headers,
+      headers: typeof headers === 'function' ? headers() : headers,
       ...(body !== undefined && { body }),
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
       redirect: 'error',

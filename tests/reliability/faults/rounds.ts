@@ -38,8 +38,8 @@ export function sumOf(outcomes: readonly Outcome[]): Outcome {
   }
 }
 
-/** Reasons that name no cause. */
-const nameless = /internal_error|server_error|^HTTP 500|bad_answer/
+/** Reasons that name no cause, or another one. */
+const nameless = /internal_error|server_error|invalid_dpop_proof|^HTTP 500|bad_answer/
 /** Files that the answers stand on. Others are written beside them, such as the list of revoked tokens, and written again later. */
 const ofWork = /\.(a|b|db|db-wal)$|\/images\//
 /** Attempts within which it works again, a quarter of a second apart: a function that ended is started after 8 s at most. */
