@@ -2,13 +2,15 @@ import { systemClock } from '@selvedge/service-kit/clock'
 import { expect, it } from 'vitest'
 import { fixesEndpoint } from './fixes.ts'
 
-it('stores a fix in the track when its report is sent again after the track could not be written', async () => {
-  const stored: number[] = []
-  let isFull = true
+const now = systemClock.now()
+const day = 86_400_000
+
+/** The endpoint for a node whose track ends in a minute, with a clock that may be ahead. */
+function createEndpoint({ ahead = 0 } = {}) {
+  const disk = { isFull: false, track: [] as number[] }
   let newest = -1
-  const now = systemClock.now()
   const parts = {
-    clock: { now: systemClock.now, past: systemClock.now },
+    clock: { now: () => now + ahead, past: () => now },
     sessions: {
       nodeOf: () => ({ nodeId: 'node', nodeName: '', accountId: 'account', trackUntil: now + 60_000 }),
     },
@@ -23,17 +25,31 @@ it('stores a fix in the track when its report is sent again after the track coul
     },
     tracks: {
       add: async (_: string, points: readonly { fixedAt: number }[]) => {
-        if (isFull) throw new Error('the disk is full')
-        stored.push(...points.map(({ fixedAt }) => fixedAt))
+        if (disk.isFull) throw new Error('the disk is full')
+        disk.track.push(...points.map(({ fixedAt }) => fixedAt))
       },
     },
   }
   const endpoint = fixesEndpoint(parts as never)
-  const fix = { longitude: 1, latitude: 2, speed: 0, bearing: 0, fixedAt: now }
-  const report = () => endpoint.answer({ authorization: '', body: JSON.stringify([fix]) } as never)
-  await expect(report()).rejects.toThrow('full')
-  isFull = false
-  expect(await report()).toEqual({ accepted: 1, newest: now })
-  expect(await report()).toEqual({ accepted: 0, newest: now })
-  expect(stored.filter((each) => each === now).length).toBeGreaterThan(0)
+  const report = (...times: number[]) => {
+    const fixes = times.map((fixedAt) => ({ longitude: 1, latitude: 2, speed: 0, bearing: 0, fixedAt }))
+    return endpoint.answer({ authorization: '', body: JSON.stringify(fixes) } as never)
+  }
+  return { disk, report }
+}
+
+it('stores a fix in the track when its report is sent again after the track could not be written', async () => {
+  const { disk, report } = createEndpoint()
+  disk.isFull = true
+  await expect(report(now)).rejects.toThrow('full')
+  disk.isFull = false
+  expect(await report(now)).toEqual({ accepted: 1, newest: now })
+  expect(await report(now)).toEqual({ accepted: 0, newest: now })
+  expect(disk.track).toEqual([now])
+})
+
+it('stores the fixes from before the end of a track while the clock is ahead, and none from after it', async () => {
+  const { disk, report } = createEndpoint({ ahead: day })
+  await report(now, now + 59_000, now + 61_000)
+  expect(disk.track).toEqual([now, now + 59_000])
 })
