@@ -6,10 +6,12 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { identityPaths } from '@selvedge/protocol'
 import { consoleMethods } from '@selvedge/protocol/console'
+import { freePort } from '@selvedge/service-kit/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleSession, consoleOrigin, enterByLink, openConsole } from '../harness/console.ts'
 import { createProofKey, type ProofKey } from '../harness/oauth.ts'
 import { freePorts, type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
+import { callUrl } from '../harness/services.ts'
 
 const password = 'three quiet herons at dusk'
 
@@ -189,4 +191,42 @@ it('cookies that another web server of the host adds do not hide the session', a
     owner.key,
   ).api['session.get']()
   expect(viewer?.email).toBe('ada@example.com')
+})
+
+describe('behind a proxy with TLS', () => {
+  const origin = 'https://console.example'
+  const params = { email: 'ada@example.com', password }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'sign_in.password', params })
+  const request: Sent = { method: 'POST', path: identityPaths.consoleApi, body }
+  let tls: Program
+  let port: number
+  beforeAll(async () => {
+    await identity.stop()
+    port = await freePort()
+    const args = [`--issuer=${origin}`, `--listen.port=${port}`]
+    tls = await startProgram('identity', { SELVEDGE_STATE: folder.path, ...freePorts }, args)
+  })
+  afterAll(() => tls?.stop())
+
+  /** A request as the proxy passes it on. */
+  const passOn = (sent: Sent, headers: Record<string, string>) =>
+    callUrl(`http://127.0.0.1:${port}${sent.path}`, {
+      method: sent.method,
+      token: null,
+      headers: { Host: 'console.example', 'Content-Type': 'application/json', ...headers },
+      ...(sent.body !== undefined && { body: sent.body }),
+    })
+
+  it('the cookie is bound to the host, and a proof to the address that people use', async () => {
+    const nonceOf = async () =>
+      (await passOn({ method: 'GET', path: identityPaths.consoleNonce }, {})).headers['dpop-nonce'] as string
+    const proofFor = async (htu: string) =>
+      stranger.prove({ htu: htu + identityPaths.consoleApi, body, nonce: await nonceOf() })
+    expect((await passOn(request, { DPoP: await proofFor('http://console.example') })).status).toBe(401)
+    const { status, headers } = await passOn(request, { DPoP: await proofFor(origin) })
+    expect(status).toBe(200)
+    expect(headers['set-cookie']).toEqual([
+      expect.stringMatching(/^__Host-selvedge=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Secure; /),
+    ])
+  })
 })
