@@ -71,9 +71,7 @@ describe('selvedge nodes', () => {
         expect.stringMatching(/^about 48\.8\d, 2\.3\d$/),
       ],
     ])
-    expect(await selvedge('nodes', '--cluster', 'proximity', '--radius', '10')).toBe(
-      'nobody is known to be so near',
-    )
+    expect(await selvedge('nodes', '--cluster', 'proximity', '--radius', '10')).toBe('no node nearby')
   })
 
   it('is refused with what it may be', async () => {
@@ -88,9 +86,9 @@ describe('selvedge nodes', () => {
 
 describe('selvedge location', () => {
   it('shares as far as is said, and shows it', async () => {
-    expect(await selvedge('location', 'show')).toBe('own account: exact, others: none; no track is kept')
+    expect(await selvedge('location', 'show')).toBe('own account: exact, others: none; no track is stored')
     expect(await selvedge('location', 'share', 'others', 'city')).toBe(
-      'own account: exact, others: city; it holds from now on',
+      'own account: exact, others: city; it applies from now on',
     )
     expect(JSON.parse(await selvedge('location', 'show', '--json'))).toEqual({
       account: 'exact',
@@ -101,7 +99,7 @@ describe('selvedge location', () => {
 
   it('keeps a track for some days, shows it, and deletes it', async () => {
     expect(await selvedge('location', 'track', '--days', '2')).toMatch(
-      /^a track is kept until \S+Z; it holds from now on$/,
+      /^a track is stored until \S+Z; it applies from now on$/,
     )
     await selvedge('gps', 'update', '--longitude', '2.351', '--latitude', '48.85')
     expect(await selvedge('location', 'track')).toMatch(/^\S+Z {2}48\.850000, 2\.351000\nkept until \S+Z$/)
@@ -113,7 +111,7 @@ describe('selvedge location', () => {
       /^\S+Z {2}48\.850000, 2\.351000\nkept until/,
     )
     await selvedge('location', 'track', '--off')
-    expect(await selvedge('location', 'show')).toMatch(/; no track is kept$/)
+    expect(await selvedge('location', 'show')).toMatch(/; no track is stored$/)
     expect(await selvedge('location', 'track')).not.toMatch(/48\.85/)
   })
 })

@@ -44,7 +44,7 @@ export const runtimeOptions = {
   'gps.maxError': option.count(
     50,
     [1, 100_000],
-    'Metres. A fix of the receiver is sent where whoever goes by the last one, its speed and its bearing is off by more.',
+    'Metres. A fix of the receiver is sent when dead reckoning from the last one, its speed and its bearing is off by more.',
   ),
   'gps.maxInterval': option.seconds(
     120,

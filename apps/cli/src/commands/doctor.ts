@@ -49,7 +49,7 @@ export const doctor = command({
         ok: me.time.state !== 'unknown',
         detail: `${me.time.state}, ${me.time.now}`,
         hints:
-          me.time.state === 'unknown' ? ['The clock is wrong and no service has told the time yet.'] : [],
+          me.time.state === 'unknown' ? ['The clock is wrong, and no service has sent the time yet.'] : [],
       },
       service('identity', identity),
       service('discovery', discovery),

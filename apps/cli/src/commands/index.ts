@@ -108,7 +108,7 @@ export const groups: Readonly<Record<string, string>> = {
   token: 'Tokens of this node.',
   account: 'The account that this runtime is associated with.',
   gps: 'Where the device is.',
-  location: 'Who is told where the device is.',
+  location: 'Who can see the location of the device.',
   hmac: 'HMAC codes of this node.',
   image: 'Images on the device.',
   container: 'Services on the device.',

@@ -64,8 +64,8 @@ export const nodes = command({
 
 const nobody = {
   account: 'the account has no nodes',
-  proximity: 'nobody is known to be so near',
-  linkLocal: 'nobody is heard on the local network',
+  proximity: 'no node nearby',
+  linkLocal: 'no node on the local network',
 } as const
 
 /** No more digits than are meant. */

@@ -24,7 +24,7 @@ export function DeviceRequestView() {
   if (decided !== undefined)
     return (
       <View title={decided ? 'The terminal is signed in' : 'The sign-in was refused'}>
-        <p>{decided ? 'You can go back to it. ' : 'The terminal was told so. '}</p>
+        <p>{decided ? 'You can go back to it. ' : 'The terminal shows the refusal. '}</p>
         <p>
           <Link to="/account">Sign-ins of your account</Link>
         </p>

@@ -46,7 +46,10 @@ export function addSessionsEndpoint(app: FastifyInstance, parts: SessionsParts):
     }
     const { addresses, services, trackUntil } = said.data
     if (trackUntil > clock.now() + longestTrack + 60_000)
-      throw new OAuthError('invalid_request', `a track is kept for ${longestTrack / 86_400_000} days at most`)
+      throw new OAuthError(
+        'invalid_request',
+        `a track is stored for ${longestTrack / 86_400_000} days at most`,
+      )
     const { node_id: nodeId, node_name: nodeName, sub: accountId } = node
     await registry.state({ nodeId, nodeName, accountId, addresses, services, trackUntil }, (former) =>
       store.forget(former, nodeId),

@@ -65,7 +65,7 @@ export function createAdminHandlers(parts: AdminParts): HandlersOf<AdminMethods,
     'account.list': () => accounts.list(),
     'account.link': async ({ email }) => {
       const person = await people.byEmail(email)
-      if (!person) throw new RpcError('not_found', `nobody has the e-mail address ${email}`)
+      if (!person) throw new RpcError('not_found', `no person has the e-mail address ${email}`)
       const link = { purpose: 'reset', accountId: '', role: 'member', email, madeBy: '' } as const
       const secret = await parts.links.create(link, linkLife)
       const [membership] = await people.memberships(person.personId)

@@ -14,7 +14,7 @@ export interface DeviceCodeParts extends RefreshParts {
 }
 
 const refusals: Readonly<Record<Exclude<Poll['outcome'], 'approved'>, readonly [OAuthErrorCode, string]>> = {
-  pending: ['authorization_pending', 'nobody has approved the sign-in yet'],
+  pending: ['authorization_pending', 'the sign-in is not approved yet'],
   too_fast: ['slow_down', 'the poll came too early; wait 5 seconds longer between polls from now on'],
   denied: ['access_denied', 'the sign-in was refused on the page'],
   ended: ['expired_token', 'the device code was used, or has ended; begin the sign-in again'],

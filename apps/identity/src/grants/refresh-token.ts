@@ -29,7 +29,7 @@ const refusals = {
   ended: 'the sign-in of the refresh token has ended; sign in again',
   revoked: 'the sign-in of the refresh token was revoked; sign in again',
   reused:
-    'the refresh token was used before, so its sign-in is revoked: somebody else may have a copy. Sign in again',
+    'the refresh token was used before, so its sign-in is revoked: another program may have a copy. Sign in again',
 } as const
 
 function describeUnknown(token: string): string {

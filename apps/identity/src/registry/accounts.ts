@@ -45,7 +45,7 @@ export function createAccounts(store: SqlStore, clock: Clock): Accounts {
       const [known] = await store.run(sql`SELECT 1 AS found FROM accounts WHERE email = ${email}`)
       if (known)
         throw new RpcError('already_exists', `there is an account with the e-mail address ${email} already`)
-      throw new RpcError('conflict', `somebody signs in with the e-mail address ${email} already`, {
+      throw new RpcError('conflict', `a person signs in with the e-mail address ${email} already`, {
         hint: 'An e-mail address is no proof of who that is. If you asked the person and it is the right one, repeat the command with --known-person.',
       })
     },

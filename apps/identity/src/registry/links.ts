@@ -108,7 +108,7 @@ export function createLinks(store: SqlStore, clock: Clock, maxMembers: number): 
     )
     if (rows[0]) return secret
     throw new RpcError('limit_exceeded', `${maxLinks} links wait to be used already`, {
-      hint: 'Revoke links that nobody needs any more, or wait until they expire.',
+      hint: 'Revoke links that are not needed any more, or wait until they expire.',
     })
   }
 

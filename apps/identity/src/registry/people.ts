@@ -62,7 +62,7 @@ export function createPeople(
     )
     if (found.length === 0) throw new RpcError('not_found', 'the account has no such member')
     throw new RpcError('conflict', 'this is the last owner of the account', {
-      hint: 'Make somebody else an owner first.',
+      hint: 'Make another person an owner first.',
     })
   }
 

@@ -89,7 +89,7 @@ export function createProjects(
       )
       if (rows[0]) return toProject(rows[0])
       throw new RpcError('limit_exceeded', `the account has ${maxProjects} projects already`, {
-        hint: 'Delete projects that nobody needs any more, or ask the operator to raise limits.projects.',
+        hint: 'Delete projects that are not needed any more, or ask the operator to raise limits.projects.',
       })
     },
     async list(accountId) {

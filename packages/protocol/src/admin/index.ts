@@ -74,7 +74,7 @@ export const adminMethods = {
         'knownPerson',
         z.boolean().nullable().optional(),
         'true, false or null',
-        'Whether the owner may be whoever signs in with this address already. Ask the person first: an address is no proof.',
+        'Whether the owner may be a person who already signs in with this address. Ask the person first: an address is no proof.',
       ),
     ],
     result: z.object({ accountId: z.string() }),
@@ -92,7 +92,7 @@ export const adminMethods = {
   'account.link': method({
     name: 'account.link',
     summary:
-      'Makes a link with which a person signs in once, to make a new passkey or password; good for a day.',
+      'Creates a link with which a person signs in once, to set a new passkey or password. It is valid for a day.',
     params: [email],
     result: z.object({ link: z.string(), expiresAt: isoTime }),
     reasons: ['not_found', 'limit_exceeded'],
@@ -100,7 +100,7 @@ export const adminMethods = {
   }),
   'link.list': method({
     name: 'link.list',
-    summary: 'Every link that lets somebody in and can still be used.',
+    summary: 'Every sign-in link that can still be used.',
     params: [],
     result: z.array(link),
     reasons: [],
@@ -220,7 +220,7 @@ export const adminMethods = {
   }),
   'enrolment.create': method({
     name: 'enrolment.create',
-    summary: 'Makes a one-time enrolment code, good for a day.',
+    summary: 'Creates a one-time enrolment code, valid for a day.',
     params: [],
     result: z.object({ code: z.string(), expiresAt: isoTime }),
     reasons: [],

@@ -14,7 +14,7 @@ const password = param(
   'password',
   z.string().max(1024),
   'a text of at most 1024 characters',
-  'Password; the rules are told where it is not accepted.',
+  'Password; a refusal names the rules.',
 )
 const link = param(
   'link',
@@ -33,7 +33,7 @@ const challenge = id('challenge', 'The challenge that was given.')
 export const personMethods = {
   'session.get': method({
     name: 'session.get',
-    summary: 'Who looks at the page; null where nobody is signed in.',
+    summary: 'The person who is signed in; null if there is none.',
     params: [],
     result: z.object({
       viewer: records.viewer.nullable(),
@@ -124,7 +124,7 @@ export const personMethods = {
   'link.use': method({
     name: 'link.use',
     summary:
-      'Uses a link up, and signs in whom it is for: the first owner, somebody invited, or somebody locked out.',
+      'Uses a link, and signs in the person that it is for: the first owner, an invited person, or a person who is locked out.',
     params: [link, email],
     result: done,
     reasons: ['credentials_invalid', 'conflict', 'limit_exceeded'],
@@ -160,7 +160,7 @@ export const personMethods = {
   }),
   'passkey.remove': method({
     name: 'passkey.remove',
-    summary: 'Removes a passkey. The last way in can’t be removed.',
+    summary: 'Removes a passkey. The last sign-in method can’t be removed.',
     params: [id('credentialId', 'Passkey.')],
     result: done,
     reasons: ['not_found', 'conflict'],

@@ -107,7 +107,7 @@ export const catalogue = {
   insufficient_scope: {
     code: -32003,
     retryable: false,
-    meaning: 'The token is good and lacks the scope that the method needs.',
+    meaning: 'The token is valid, but lacks the scope that the method needs.',
     hint: 'Ask the token endpoint for the scope that the detail names.',
   },
   wrong_node: {
@@ -180,7 +180,7 @@ export const catalogue = {
     code: -32001,
     retryable: false,
     meaning: 'Console: the passkey, password, recovery code or link is not accepted.',
-    hint: 'Check what you entered. A person who has lost every way in needs a link of the operator: selvedge admin account link.',
+    hint: 'Check what you entered. A person who has lost every sign-in method needs a link of the operator: selvedge admin account link.',
   },
   step_up_required: {
     code: -32001,
@@ -259,14 +259,14 @@ export const catalogue = {
     code: -32015,
     retryable: false,
     meaning: 'Content is not what its digest says.',
-    hint: 'Fetch or make the image again; if it stays so, somebody changed it on the way.',
+    hint: 'Fetch or build the image again; if the error stays, the image was changed on its way.',
   },
   container_failed: {
     code: -32015,
     retryable: false,
     meaning:
       'The container did not start, did not pass its health check, or ended; the detail has its last words.',
-    hint: 'Read its log with getContainerLogs, mend it, and deploy it again.',
+    hint: 'Read its log with getContainerLogs, fix it, and deploy it again.',
   },
 } as const satisfies Record<string, Row>
 

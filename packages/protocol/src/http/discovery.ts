@@ -201,7 +201,7 @@ export const nodeRecord = z.object({
   addresses: z.array(z.string()),
   services: z.array(nodeService),
   heardAt: z.iso.datetime().nullable().describe('When it was last heard; of nodes of others null'),
-  distance: z.number().nullable().describe('Metres from this node to the place that is told'),
+  distance: z.number().nullable().describe('Metres from this node to the location that is shown'),
   fix: nodeFix.nullable(),
 })
 

@@ -61,9 +61,9 @@ const status = z.enum(['ok', 'queued']).describe('Whether the discovery service 
 
 export const setLocationSharing = method({
   name: 'setLocationSharing',
-  summary: 'Sets how exactly an audience is told where this node is.',
+  summary: 'Sets with which precision an audience sees the location of this node.',
   description:
-    'exact; 1km and city: the middle of a cell of 1 km or 20 km; none: nothing. Without it the own account is told exactly and others nothing.',
+    'exact; 1km and city: the middle of a cell of 1 km or 20 km; none: nothing. Without it the own account sees the exact location and others see nothing.',
   params: [
     edgeAccessToken,
     param(
@@ -99,7 +99,7 @@ export const setLocationTrack = method({
 
 export const getLocationSharing = method({
   name: 'getLocationSharing',
-  summary: 'Who is told where this node is, how exactly, and whether a track is kept.',
+  summary: 'Who can see the location of this node, with which precision, and whether a track is stored.',
   params: [edgeAccessToken],
   result: z.object({ account: precision, others: precision, trackUntil: isoTime.nullable() }),
   reasons: [],

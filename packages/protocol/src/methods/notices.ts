@@ -44,7 +44,7 @@ export const noticeReasons = {
   certificate_expires:
     'The TLS certificate of the listeners ends within 14 days, or has ended. Replace the files of listen.tlsCert and listen.tlsKey; a restart is not needed.',
   certificate_unusable:
-    'The new TLS certificate cannot be used, and the one from before is. Check that listen.tlsCert and listen.tlsKey can be read and belong together; the log has the cause.',
+    'The new TLS certificate cannot be used; the previous one stays in use. Check that listen.tlsCert and listen.tlsKey are readable and match each other; the log has the cause.',
   crashed:
     'An exception ended this runtime and it was started again. Please report the log line with this error ID.',
   internal_failure:

@@ -7,7 +7,7 @@ export const adminAccountCreate = command({
     { flags: '--email <address>', description: 'e-mail address of the account', required: true },
     {
       flags: '--known-person',
-      description: 'the owner may be whoever signs in with this address already: ask the person first',
+      description: 'the owner may be a person who already signs in with this address: ask the person first',
     },
     { flags: '--if-none', description: 'only where there is no account yet; otherwise show the first one' },
   ],
@@ -31,7 +31,7 @@ export const adminAccountLink = command({
 
 export const adminLinkList = command({
   path: ['admin', 'link', 'list'],
-  summary: 'List the links that let somebody in and can still be used.',
+  summary: 'List the sign-in links that can still be used.',
   run: async ({ admin }) => admin['link.list'](),
 })
 

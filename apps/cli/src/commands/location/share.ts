@@ -3,15 +3,17 @@ import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 
 export const told = (status: 'ok' | 'queued'): string =>
-  status === 'ok' ? 'it holds from now on' : 'it holds here; the discovery service is told when it is back'
+  status === 'ok'
+    ? 'it applies from now on'
+    : 'it applies here; the discovery service gets it when it answers again'
 
 export const locationShare = command({
   path: ['location', 'share'],
-  summary: 'Set how exactly an audience is told where this node is.',
+  summary: 'Set with which precision an audience sees the location of this node.',
   args: [
     {
       name: '<audience>',
-      description: 'who is told: nodes of the own account, or of others',
+      description: 'who: nodes of the own account, or of others',
       choices: audiences,
     },
     {
@@ -32,10 +34,10 @@ export const locationShare = command({
 
 export const locationShow = command({
   path: ['location', 'show'],
-  summary: 'Show who is told where this node is, and until when a track is kept.',
+  summary: 'Show who can see the location of this node, and until when a track is stored.',
   options: accessTokenOptions,
   run: async (context, { options }) =>
     context.runtime.getLocationSharing({ edgeAccessToken: await accessTokenOf(context, options, 'openid') }),
   human: ({ account, others, trackUntil }) =>
-    `own account: ${account}, others: ${others}; ${trackUntil === null ? 'no track is kept' : `a track is kept until ${trackUntil}`}`,
+    `own account: ${account}, others: ${others}; ${trackUntil === null ? 'no track is stored' : `a track is stored until ${trackUntil}`}`,
 })

@@ -36,8 +36,8 @@ export const locationTrack = command({
   },
   human: (result) => {
     if ('status' in result)
-      return `${result.until === null ? 'no track is kept' : `a track is kept until ${result.until}`}; ${told(result.status)}`
-    if (result.until === null) return 'no track is kept; begin one with --days'
+      return `${result.until === null ? 'no track is stored' : `a track is stored until ${result.until}`}; ${told(result.status)}`
+    if (result.until === null) return 'no track is stored; start one with --days'
     const lines = result.data.map(
       ([longitude, latitude, at]) => `${isoTime(at)}  ${latitude.toFixed(6)}, ${longitude.toFixed(6)}`,
     )

@@ -25,7 +25,7 @@ const invitationLife = 7 * 86_400
 
 const badLink = () =>
   new RpcError('credentials_invalid', 'the link is unknown, used, revoked or expired', {
-    hint: 'Ask whoever gave it to you for a new one. The first owner finds a new one in the output of each start.',
+    hint: 'Ask the person who gave it to you for a new one. The first owner finds a new one in the output of each start.',
   })
 
 /** Links that sign a person in: creating, listing, revoking and using them. */

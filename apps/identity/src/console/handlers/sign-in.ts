@@ -20,8 +20,7 @@ export interface SignInParts {
   readonly tries: { readonly person: Limiter; readonly address: Limiter }
 }
 
-const wrong = () =>
-  new RpcError('credentials_invalid', 'this e-mail address and this secret do not belong together')
+const wrong = () => new RpcError('credentials_invalid', 'the e-mail address or the secret is wrong')
 /** The sign-in methods. Neither an answer nor its time shows whether an address is known. */
 export function signInHandlers(parts: SignInParts) {
   const { people, passkeys, passwords, recoveryCodes, audit, tries, enter } = parts
