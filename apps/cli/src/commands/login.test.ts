@@ -30,7 +30,7 @@ async function pausesOf(interval: number, reasons: readonly string[]): Promise<n
     },
   }
   const context = {
-    signIns: {},
+    signIns: { read: () => undefined },
     terminal: { note: () => undefined, isWatched: false },
     identity: async () => ({ url: 'https://identity.example', client }),
   }

@@ -66,12 +66,13 @@ export const login = command({
     const { url: identityUrl, client: identity } = await context.identity()
     const clientId = typeof options.clientId === 'string' ? options.clientId : cliClientId
     const scope = typeof options.scope === 'string' ? options.scope : usualScope
+    // A file that cannot be replaced is told before the person signs in.
+    const before = signIns.read(identityUrl)
     const begun = await identity.authorizeDevice({ clientId, scope: withNeeded(scope) })
     for (const name of ['verification_uri', 'verification_uri_complete'] as const)
       readPageUrl(begun[name], `"${name}" of ${identityUrl}`)
     show(terminal, begun)
     const made = loginOf({ identityUrl, clientId }, await poll(identity, clientId, begun))
-    const before = signIns.read(identityUrl)
     signIns.write(made)
     // The sign-in that this one replaces has no further use. A failure to revoke it is no reason to fail.
     if (before) {

@@ -27,7 +27,8 @@ export const logout = command({
 
 /** The service to sign out of: the only one there is, or with several the one in use. */
 async function urlOf({ signIns, findService }: Context): Promise<string> {
-  const all = signIns.list()
-  if (all.length === 0) throw new UsageError('you are not signed in', 'Sign in with "selvedge login".')
-  return all.length === 1 ? all[0]! : (await findService('identity')).url
+  const { urls, problems } = signIns.list()
+  if (urls.length === 0)
+    throw problems[0] ?? new UsageError('you are not signed in', 'Sign in with "selvedge login".')
+  return urls.length === 1 && problems.length === 0 ? urls[0]! : (await findService('identity')).url
 }

@@ -54,7 +54,10 @@ const needed = [
 
 /** A person who never signed in needs no identity service to learn that. */
 async function identityFor({ identity, signIns }: Context, hasToken: boolean): Promise<Identity> {
-  if (!hasToken && signIns.list().length === 0) throw new UsageError(...needed)
+  if (!hasToken) {
+    const { urls, problems } = signIns.list()
+    if (urls.length === 0) throw problems[0] ?? new UsageError(...needed)
+  }
   return identity()
 }
 
@@ -63,7 +66,7 @@ async function signedIn(context: Context, { url }: Identity) {
   const login = context.signIns.read(url)
   if (!login)
     throw new UsageError(
-      `${needed[0]}, and you are not signed in at ${url}, only at ${context.signIns.list().join(', ')}`,
+      `${needed[0]}, and you are not signed in at ${url}, only at ${context.signIns.list().urls.join(', ')}`,
       needed[1],
     )
   return { clientId: login.clientId, developerIdToken: await developerTokenOf(context, login) }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Fetch } from '@selvedge/client'
 import { UsageError } from '../failure.ts'
 import type { Terminal } from '../output/terminal.ts'
-import { readPrivateFile, writePrivateFile } from './config-folder.ts'
+import { damagedFile, readConfigFile, writeConfigFile } from './config-file.ts'
 
 /** An address that something else than the user named. */
 export interface Unconfirmed {
@@ -24,20 +24,20 @@ export function createConfirm(folder: string, terminal: Terminal): Confirm {
   return async ({ key, shown, hint }) => {
     if (readKeys(path).includes(key)) return
     const answer = await terminal.ask(`${shown}\nSend credentials there from now on?`)
-    if (answer) return writePrivateFile(path, `${JSON.stringify([...new Set([...readKeys(path), key])])}\n`)
+    if (answer) return writeConfigFile(path, { addresses: [...new Set([...readKeys(path), key])] })
     const refusal = answer === undefined ? ', and there is no terminal to confirm it on' : ''
     throw new UsageError(`${shown} No credential was sent: the address is not confirmed${refusal}.`, hint)
   }
 }
 
 function readKeys(path: string): string[] {
-  const text = readPrivateFile(path)
-  if (text === undefined) return []
-  try {
-    const keys: unknown = JSON.parse(text)
-    if (Array.isArray(keys) && keys.every((each) => typeof each === 'string')) return keys
-  } catch {}
-  throw new UsageError(`${path} is damaged`, 'Remove it; the addresses are asked for again.')
+  const remedy = 'Remove it; the addresses are asked for again.'
+  const content = readConfigFile(path, remedy)
+  if (content === undefined) return []
+  // Before files had a format, this one was the list itself.
+  const keys: unknown = Array.isArray(content) ? content : Object(content).addresses
+  if (Array.isArray(keys) && keys.every((each) => typeof each === 'string')) return keys
+  throw damagedFile(path, remedy)
 }
 
 /** Milliseconds for a request whose own time went by while the user was asked. */

@@ -2,7 +2,8 @@
 import { hash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { readPrivateFile, removePrivateFile, writePrivateFile } from '../context/config-folder.ts'
+import { damagedFile, readConfigFile, writeConfigFile } from '../context/config-file.ts'
+import { removePrivateFile } from '../context/config-folder.ts'
 import { readServiceUrl } from '../context/service-url.ts'
 import { UsageError } from '../failure.ts'
 
@@ -18,10 +19,10 @@ export interface Login {
 }
 
 export interface SignIns {
-  /** The sign-in at one service. @throws UsageError when its file is damaged or others can read it */
+  /** The sign-in at one service. @throws UsageError when its file is damaged, of a later format, or others can read it */
   read(identityUrl: string): Login | undefined
-  /** Identity services that this user is signed in at. */
-  list(): string[]
+  /** Identity services that this user is signed in at, and what is wrong with files that cannot be read: the others count. */
+  list(): { readonly urls: readonly string[]; readonly problems: readonly UsageError[] }
   /** Replaces the sign-in at its service. It is on the disk when this returns: a refresh token works once. */
   write(login: Login): void
   remove(identityUrl: string): void
@@ -32,44 +33,53 @@ export function createSignIns(folder: string): SignIns {
   const own = join(folder, 'sign-ins')
   const pathOf = (identityUrl: string) => join(own, `${hash('sha256', identityUrl).slice(0, 32)}.json`)
   const readFrom = (path: string): Login | undefined => {
-    const text = readPrivateFile(path)
-    return text === undefined ? undefined : parse(text, path)
+    const content = readConfigFile(path, remedy)
+    return content === undefined ? undefined : check(content, path)
   }
   return {
     read(identityUrl) {
       const path = pathOf(identityUrl)
       const login = readFrom(path)
-      if (login && login.identityUrl !== identityUrl) throw damaged(path)
+      if (login && login.identityUrl !== identityUrl) throw damagedFile(path, remedy)
       return login
     },
     list() {
-      let names: string[]
-      try {
-        names = readdirSync(own).filter((name) => /^[0-9a-f]{32}\.json$/.test(name))
-      } catch {
-        return []
+      const urls: string[] = []
+      const problems: UsageError[] = []
+      for (const name of namesIn(own)) {
+        try {
+          const login = readFrom(join(own, name))
+          if (login) urls.push(login.identityUrl)
+        } catch (cause) {
+          if (!(cause instanceof UsageError)) throw cause
+          problems.push(cause)
+        }
       }
-      return names.flatMap((name) => readFrom(join(own, name))?.identityUrl ?? [])
+      return { urls, problems }
     },
-    write: (login) => writePrivateFile(pathOf(login.identityUrl), `${JSON.stringify(login)}\n`),
+    write: (login) => writeConfigFile(pathOf(login.identityUrl), login),
     remove: (identityUrl) => removePrivateFile(pathOf(identityUrl)),
   }
 }
 
-const damaged = (path: string) =>
-  new UsageError(`${path} is damaged`, 'Remove it and sign in again: selvedge login')
+const remedy = 'Remove it and sign in again: selvedge login'
 
-function parse(text: string, path: string): Login {
-  let json: Partial<Record<string, unknown>>
+function namesIn(folder: string): string[] {
   try {
-    json = Object(JSON.parse(text))
+    return readdirSync(folder).filter((name) => /^[0-9a-f]{32}\.json$/.test(name))
   } catch {
-    throw damaged(path)
+    return []
   }
-  const { identityUrl, clientId, scope, refreshToken, idToken, idTokenEndsAt } = json
+}
+
+/** @throws UsageError if it is no sign-in */
+function check(content: unknown, path: string): Login {
+  const { identityUrl, clientId, scope, refreshToken, idToken, idTokenEndsAt } = Object(content) as Partial<
+    Record<string, unknown>
+  >
   const texts = [identityUrl, clientId, scope, refreshToken, idToken]
   if (!texts.every((each) => typeof each === 'string') || typeof idTokenEndsAt !== 'number')
-    throw damaged(path)
+    throw damagedFile(path, remedy)
   readServiceUrl(identityUrl as string, `"identityUrl" in ${path}`)
-  return json as unknown as Login
+  return { identityUrl, clientId, scope, refreshToken, idToken, idTokenEndsAt } as Login
 }
