@@ -49,7 +49,11 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
     /^@selvedge\/(protocol|service-kit)(\/|$)/,
     /^(fastify|@simplewebauthn\/server|@zxcvbn-ts\/language-common)$/,
   ],
-  'apps/discovery': [/^node:/, /^@selvedge\/(protocol|geo|service-kit)(\/|$)/, /^(fastify|zod|ioredis)$/],
+  'apps/discovery': [
+    /^node:/,
+    /^@selvedge\/(protocol|client|geo|service-kit)(\/|$)/,
+    /^(fastify|zod|ioredis)$/,
+  ],
   // Pages: nothing of Node, nothing of the services but their contract.
   'apps/console': [
     /^@selvedge\/(protocol|client)(\/|$)/,
@@ -93,7 +97,14 @@ const features: Readonly<Record<string, Readonly<Record<string, readonly string[
     console: [],
     admin: ['registry'],
   },
-  'apps/discovery': { index: [], stores: ['index'], registry: [], sessions: [], endpoints: [] },
+  'apps/discovery': {
+    index: [],
+    stores: ['index'],
+    registry: [],
+    trust: [],
+    sessions: [],
+    endpoints: ['trust'],
+  },
 }
 
 const houseOf = (path: string): string => path.split('/').slice(0, 2).join('/')

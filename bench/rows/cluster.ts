@@ -11,6 +11,8 @@ import type { LocationStore } from '../../apps/discovery/src/stores/location-sto
 import type { Row } from '../measure.ts'
 import { batch, clock, createMoves } from '../moves.ts'
 
+/** Milliseconds. */
+const forgetAfter = 86_400_000
 const silence = 300_000
 
 export async function clusterRows(): Promise<Row[]> {
@@ -24,7 +26,7 @@ async function serviceRows(): Promise<Row[]> {
   const database = await openSqlite(join(folder, 'locations.db'), migrations)
   const log = createMemoryLog()
   const stores = {
-    cluster: await openClusterStore({ urls: cluster.urls, silence, clock, log }),
+    cluster: await openClusterStore({ urls: cluster.urls, silence, forgetAfter, clock, log }),
     embedded: await openEmbeddedStore(database, log),
   }
   try {
@@ -62,7 +64,12 @@ async function costOf(store: LocationStore): Promise<{ report: number; question:
     data.moves().map((each) => {
       const index = next++ % size
       const others = index % 2 === 0 ? ('1km' as const) : ('none' as const)
-      return { ...each, accountId: `account ${index % accounts}`, sharing: { ...each.sharing, others } }
+      return {
+        ...each,
+        term: 1,
+        accountId: `account ${index % accounts}`,
+        sharing: { ...each.sharing, others },
+      }
     })
   for (let from = 0; from < size; from += batch) await store.put(owned())
   const reports = Array.from({ length: 40 }, owned).flat()
@@ -102,6 +109,7 @@ async function scalingRows(): Promise<Row[]> {
     const store = await openClusterStore({
       urls: cluster.urls,
       silence,
+      forgetAfter,
       clock,
       log: createMemoryLog(),
     })
@@ -116,7 +124,9 @@ async function scalingRows(): Promise<Row[]> {
       const data = createMoves(100_000)
       const before = memory()
       for (let round = 0; round < 100; round++) {
-        const moves = data.moves().map((each, index) => ({ ...each, accountId: `account ${index % 200}` }))
+        const moves = data
+          .moves()
+          .map((each, index) => ({ ...each, term: 1, accountId: `account ${index % 200}` }))
         await store.put(moves)
       }
       const spent = cluster.ports.map((port) => 1e6 * sumOf(port, 'cpu', /^used_cpu_(?:user|sys):(\S+)/gm))

@@ -33,7 +33,7 @@ const limit = 20
 const seconds = Number(process.env.SELVEDGE_BENCH_SECONDS ?? 2)
 
 const ofStore = (store: LocationStore, close: () => Promise<void>): Engine => ({
-  put: async (moves) => void (await store.put(moves)),
+  put: async (moves) => void (await store.put(moves.map((each) => ({ ...each, term: 1 })))),
   near: async (longitude, latitude) =>
     (
       await store.near({
@@ -179,6 +179,7 @@ async function openOurCluster(): Promise<Engine> {
   const store = await openClusterStore({
     urls: cluster.urls,
     silence: 300_000,
+    forgetAfter: 86_400_000,
     clock,
     log: createMemoryLog(),
   })

@@ -3,10 +3,8 @@
  * document, folder and engine object that lasts, with its limit and with what removes from it. What is found in the sources and
  * is not listed fails here, and so does an entry for what is gone.
  */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { root } from '../harness/processes.ts'
 import type { Bound, Bounds } from './bounds/bound.ts'
 import { findGrowth } from './bounds/growth.ts'
 import { findStored } from './bounds/stored.ts'
@@ -22,8 +20,6 @@ const isOfTests = ({ path }: Source): boolean => path.includes('/testing/')
 const sources = readSources('apps', 'packages').filter((each) => !isOfTests(each))
 const tables = [runtime, sandbox, identity, discovery, stored, serviceKit, libraries, programs]
 const listed: Bounds = Object.assign({}, ...tables)
-/** As it is read, without emphasis. */
-const promises = readFileSync(join(root, 'SECURITY.md'), 'utf8').replaceAll('*', '')
 
 const findAll = (source: Source) => [...findGrowth(source), ...findStored(source)]
 
@@ -56,10 +52,6 @@ function unproved(path: string, name: string, text: string): string[] {
 
 function problemsOf(path: string, name: string, bound: Bound): string[] {
   if (bound.kind === 'own') return []
-  if (bound.kind === 'unlimited')
-    return bound.promise.length > 20 && promises.includes(bound.promise)
-      ? []
-      : [`${path} "${name}" has no limit, and SECURITY.md does not say so: ${JSON.stringify(bound.promise)}`]
   const texts = bound.kind === 'lasting' ? [bound.limit, bound.removed] : [bound.limit]
   const isVague = !texts.some((each) => each.includes('`'))
   return [

@@ -19,7 +19,6 @@ const exceptions: Readonly<Record<string, string>> = {
   'apps/runtime/src/engines/function/platform/storage.ts pending':
     'runs in the sandbox; a failure ends its program',
   'apps/runtime/src/mcm/receive-image.ts working': 'of one request, and answered with it',
-  'apps/runtime/src/tokens/revocations.ts running': 'dropped when it settles, and planned again',
 }
 
 it('every promise that is held for later callers is held by service-kit/share', () => {

@@ -37,11 +37,33 @@ export const discoveryOptions = {
       env: 'SELVEDGE_IDENTITY_URL',
     },
   ),
-  trustedEdgeIssuers: option.list([], 'Issuers of edge ID tokens that are believed. Empty: identity.url.'),
-  trustedTenants: option.list([], 'Issuers of access tokens that are believed. Empty: identity.url.'),
+  trustedEdgeIssuers: option.list(
+    [],
+    'Issuers of edge ID tokens that are trusted. Each speaks for the accounts of one tenant: itself, the only one, or the one named in "<issuer>=<tenant>". Empty: identity.url.',
+  ),
+  trustedTenants: option.list(
+    [],
+    'Issuers of access tokens that are trusted, each for its own accounts. Empty: identity.url.',
+  ),
+  'revocations.interval': option.seconds(
+    30,
+    [1, 3600],
+    'Between two fetches of the lists of revoked tokens: for so long a revoked token may still be accepted.',
+  ),
+  'revocations.maxAge': option.seconds(
+    600,
+    [10, 86_400],
+    'While the list of an issuer could not be fetched for so long, its tokens are refused with 503.',
+  ),
   trustedProxies: option.list(
     [],
     'IP addresses of proxies whose X-Forwarded-For is believed; limits go by it.',
+  ),
+  'limits.nodes': option.count(10_000, [1, 1_000_000_000], 'Nodes of one account.'),
+  'nodes.forgetAfter': option.seconds(
+    30 * 86_400,
+    [86_400, 315_360_000],
+    'A node that was silent for so long is forgotten: where it was, what it stated, and its track.',
   ),
   'limits.address': option.count(
     12_000,

@@ -2,19 +2,14 @@
 import { join } from 'node:path'
 import { discoveryPaths } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
-import { getJson } from '@selvedge/service-kit/http'
 import { addHealth, createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
+import { safely } from '@selvedge/service-kit/safely'
+import { shareRun } from '@selvedge/service-kit/share'
 import { openSql } from '@selvedge/service-kit/sql'
 import { openSteadyClock, sql } from '@selvedge/service-kit/store'
-import {
-  createDpopVerifier,
-  createRemoteIssuer,
-  createTokenVerifier,
-  deriveKey,
-  logOutcome,
-} from '@selvedge/service-kit/tokens'
+import { createDpopVerifier, deriveKey } from '@selvedge/service-kit/tokens'
 import type { DiscoveryConfig } from './config.ts'
 import { addAccountEndpoints } from './endpoints/account.ts'
 import { fixesEndpoint } from './endpoints/fixes.ts'
@@ -26,9 +21,10 @@ import { createTracks } from './registry/tracks.ts'
 import { migrations } from './schema.ts'
 import { createSessions, openSecret } from './sessions/sessions.ts'
 import { openStore } from './stores/open-store.ts'
+import { openTrust } from './trust/trust.ts'
 
-/** Maximum verified access tokens in the cache; an edge ID token is used once per session. */
-const remembered = 10_000
+/** Milliseconds between two searches for nodes that are to be forgotten. */
+const sweepInterval = 3_600_000
 /** Largest body in bytes: a hundred fixes. */
 const maxBody = 64 * 1024
 
@@ -39,27 +35,34 @@ export async function startDiscovery(
   const own = join(config.state, 'discovery', 'locations.db')
   const database = await openSql(config.store || `sqlite:${own}`, migrations)
   const silence = config['presence.interval'] * 2500
-  const store = await openStore(config, database, { clock, log, silence }).catch(async (cause) => {
-    await database.close()
-    throw cause
-  })
+  const forgetAfter = config['nodes.forgetAfter'] * 1000
+  const store = await openStore(config, database, { clock, log, silence, forgetAfter }).catch(
+    async (cause) => {
+      await database.close()
+      throw cause
+    },
+  )
   const secret = await openSecret(database)
   const steady = await openSteadyClock(database, clock)
-  const registry = createRegistry(database, clock, log, config['presence.interval'] * 1000)
-  const tracks = createTracks(database, steady, log)
-  const sessions = createSessions(secret, clock, {
-    life: config['sessions.lifetime'],
-    reportWithin: config['presence.interval'],
+  const registry = createRegistry({
+    database,
+    clock,
+    log,
+    interval: config['presence.interval'] * 1000,
+    maxNodes: config['limits.nodes'],
   })
-  const verifierOf = (list: readonly string[], most: number) => {
-    const trusted = list.length === 0 ? [config['identity.url']] : list
-    const issuers = trusted.map((issuer) =>
-      createRemoteIssuer({ issuer, clock, getJson, onOutcome: logOutcome(issuer, log) }),
-    )
-    return createTokenVerifier({ issuers: () => issuers, clock, remembered: most })
-  }
+  const tracks = createTracks(database, steady, log)
+  const trust = await openTrust(config, database, { clock, log })
+  const sessions = createSessions({
+    secret,
+    clock,
+    times: { life: config['sessions.lifetime'], reportWithin: config['presence.interval'] },
+    issuers: trust.realms.edgeIssuers,
+    revokedReason: trust.revokedReason,
+  })
   const dpop = createDpopVerifier(deriveKey(secret, 'nonces'), clock)
   let { url } = config
+  const proof = () => ({ dpop, url })
 
   const shared = { clock, store, registry, tracks, sessions }
   const app = createHttpApp(log, maxBody, {
@@ -69,15 +72,23 @@ export async function startDiscovery(
   addHealth(app, discoveryPaths.health, () => database.run(sql`SELECT 1`))
   addSessionsEndpoint(app, {
     ...shared,
-    verifier: verifierOf(config.trustedEdgeIssuers, 0),
-    proof: () => ({ dpop, url }),
+    trust,
+    proof,
     limits: { trustedProxies: config.trustedProxies, address: config['limits.address'] },
   })
   addNodesEndpoints(app, { ...shared, silence })
-  const tenantVerifier = verifierOf(config.trustedTenants, remembered)
-  addLastFixEndpoint(app, { clock, store, verifier: tenantVerifier })
-  addAccountEndpoints(app, { store, verifier: tenantVerifier })
+  addLastFixEndpoint(app, { clock, store, trust, proof })
+  addAccountEndpoints(app, { clock, store, trust, proof })
+  const forgetSilent = shareRun(() =>
+    registry.forgetSilent(steady.past() - forgetAfter, ({ accountId, nodeId }) =>
+      store.remove(accountId, nodeId),
+    ),
+  )
+  let sweeping: NodeJS.Timeout | undefined
   const close = async () => {
+    clearInterval(sweeping)
+    await trust.stop()
+    await forgetSilent.present()?.catch(() => undefined)
     tracks.close()
     await steady.stop()
     await registry.close()
@@ -92,6 +103,8 @@ export async function startDiscovery(
     await close()
     throw cause
   }
+  trust.start()
+  sweeping = setInterval(safely('discovery.forgetSilent', forgetSilent), sweepInterval)
   log.debug('ready', { url })
 
   return {

@@ -37,4 +37,13 @@ export const migrations: Migrations = [
   `,
   // The time by which tracks are removed.
   `CREATE TABLE counters (name TEXT PRIMARY KEY, value BIGINT NOT NULL);`,
+  // What is revoked. And who owns a node: `term` grows when a node changes hands; the token that said so last is no older than this.
+  `
+  CREATE TABLE revocation_lists (issuer TEXT PRIMARY KEY, list TEXT NOT NULL);
+  ALTER TABLE nodes ADD COLUMN term BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE nodes ADD COLUMN token_issuer TEXT NOT NULL DEFAULT '';
+  ALTER TABLE nodes ADD COLUMN token_epoch BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE nodes ADD COLUMN token_iat BIGINT NOT NULL DEFAULT 0;
+  CREATE INDEX nodes_heard ON nodes (heard_at);
+  `,
 ]

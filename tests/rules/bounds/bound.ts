@@ -11,8 +11,6 @@ export type Bound =
   | { readonly kind: 'passing'; readonly limit: string }
   /** Only code of the program adds to it, a fixed number of times; or the person who runs a command. */
   | { readonly kind: 'own'; readonly why: string }
-  /** Has no limit yet. SECURITY.md has the sentence under "What is not promised". */
-  | { readonly kind: 'unlimited'; readonly promise: string }
 
 /** Files, and the names in each. */
 export type Bounds = Readonly<Record<string, Readonly<Record<string, Bound>>>>
@@ -25,9 +23,3 @@ export const passing = (limit: string): Bound => ({ kind: 'passing', limit })
 
 /** @param why others cannot make it grow */
 export const own = (why: string): Bound => ({ kind: 'own', why })
-
-/** @param promise a sentence of SECURITY.md */
-export const unlimited = (promise: string): Bound => ({ kind: 'unlimited', promise })
-
-/** Sentences of SECURITY.md for {@link unlimited}. */
-export const nodesStay = 'A node that was heard once is never removed'

@@ -1,5 +1,5 @@
 /** What others can make grow in the identity and the discovery service. */
-import { type Bounds, lasting, nodesStay, own, passing, unlimited } from './bound.ts'
+import { type Bounds, lasting, own, passing } from './bound.ts'
 
 export const identity: Bounds = {
   'apps/identity/src/audit/audit.ts': {
@@ -61,6 +61,9 @@ export const identity: Bounds = {
   },
 }
 
+/** Of an account; a silent one is forgotten. */
+const nodesLimited = '`registry.ts: maxNodes` of an account'
+
 export const discovery: Bounds = {
   'apps/discovery/src/endpoints/account.ts': {
     'addAccountEndpoints.streams': lasting('one for each account that is followed', '`streams.delete`'),
@@ -92,22 +95,34 @@ export const discovery: Bounds = {
   'apps/discovery/src/stores/cluster/put.ts': {
     'createWriter.placeAll.members': passing('`most` locations'),
     'createWriter.placeAll.add.values': passing('`most` locations'),
-    'createWriter.flush.group': passing('the locations of one turn of the event loop: `setImmediate`'),
+    'createWriter.flush.group.all': passing('the locations of one turn of the event loop: `setImmediate`'),
     'createWriter.waiting': lasting('one for each report under way', '`waiting = []` in each turn'),
   },
   'apps/discovery/src/stores/embedded/columns.ts': {
-    'Columns.nodeIds': unlimited(nodesStay),
-    'Columns.#names': unlimited(nodesStay),
-    'Columns.#slots': unlimited(nodesStay),
-    'Columns.#accounts': unlimited(nodesStay),
-    'Columns.#accountNumbers': unlimited(nodesStay),
-    'Columns.#heads': unlimited(nodesStay),
-    'Columns.#sizes': unlimited(nodesStay),
+    'Columns.nodeIds': lasting(nodesLimited, '`#freeSlots`: numbers are used again'),
+    'Columns.#names': lasting(nodesLimited, '`#freeSlots`: numbers are used again'),
+    'Columns.#slots': lasting(nodesLimited, '`this.#slots.delete` in remove'),
+    'Columns.#accounts': lasting('accounts with a node', '`#freeAccounts`: numbers are used again'),
+    'Columns.#accountNumbers': lasting('accounts with a node', '`this.#accountNumbers.delete`'),
+    'Columns.#heads': lasting('accounts with a node', '`#freeAccounts`: numbers are used again'),
+    'Columns.#sizes': lasting('accounts with a node', '`#freeAccounts`: numbers are used again'),
+    'Columns.#freeSlots': lasting('the nodes that there were at one time', '`#freeSlots.pop`'),
+    'Columns.#freeAccounts': lasting('the accounts that there were at one time', '`#freeAccounts.pop`'),
   },
   'apps/discovery/src/stores/embedded/durable-copy.ts': {
     'createDurableCopy.dirty': lasting('one for each node', '`dirty.delete` when it is written'),
   },
+  'apps/discovery/src/trust/realms.ts': {
+    'createRealms.edges': own('one for each issuer of the configuration'),
+  },
+  'apps/discovery/src/trust/trust.ts': {
+    'openTrust.verifiers': own('three, made at the start'),
+    'openTrust.issuers': own('one for each issuer of the configuration'),
+    'openTrust.listeners': own('one for each endpoint with streams'),
+    'logTrouble.known': own('one for each kind of trouble and issuer of the configuration'),
+  },
   'apps/discovery/src/stores/embedded/embedded-store.ts': {
+    'openEmbeddedStore.nodes.term': lasting('one for each node', '`nodes.remove(slot)`'),
     'openEmbeddedStore.grids.[]': lasting('one for each node', '`delete(slot)`'),
     'openEmbeddedStore.watchers': lasting('one for each account that is followed', '`watchers.delete`'),
     'openEmbeddedStore.watch.own': lasting('one for each reader of the account', '`own.delete`'),

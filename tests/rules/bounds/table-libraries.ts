@@ -57,6 +57,12 @@ export const serviceKit: Bounds = {
     ),
     'createReplacer.enclosing': passing('`enclosing.length === maxDepth`'),
   },
+  'packages/service-kit/src/revocations/feed.ts': {
+    'createRevocationFeed.live': own('one list for each issuer of the configuration'),
+    'createRevocationFeed.failures': own('one for each issuer of the configuration'),
+    'createRevocationFeed.confirmedAt': own('one for each issuer of the configuration'),
+    'createRevocationFeed.reasonFor.known': own('a fixed number of kinds for each verified token'),
+  },
   'packages/service-kit/src/store/change-queue.ts': {
     'createChangeQueue.queue': lasting('one for each request under way', '`queue = all.applied`'),
   },

@@ -234,11 +234,8 @@ export const runtime: Bounds = {
     'openTenants.mark.issuersOf': own('the issuers of the configuration'),
   },
   'apps/runtime/src/tokens/revocations.ts': {
-    'createRevocations.live': own('one list for each issuer of the configuration'),
     'createRevocations.troubled': own('one for each notice and issuer of the configuration'),
-    'createRevocations.show.issuersOf': own('the issuers of the configuration'),
-    'createRevocations.failures': own('one for each issuer of the configuration'),
-    'createRevocations.reasonFor.known': own('a fixed number of kinds for each verified token'),
+    'createRevocations.onTrouble.issuersOf': own('the issuers of the configuration'),
     'document revocations': lasting(
       'the list of each issuer of the configuration: `node-fetch.ts: maxAnswer`',
       'each newer list',

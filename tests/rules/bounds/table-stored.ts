@@ -1,5 +1,5 @@
 /** The tables and keys of the identity and the discovery service. */
-import { type Bounds, lasting, nodesStay, own, passing, unlimited } from './bound.ts'
+import { type Bounds, lasting, own, passing } from './bound.ts'
 
 export const stored: Bounds = {
   'apps/identity/src/schema.ts': {
@@ -48,9 +48,13 @@ export const stored: Bounds = {
     ),
   },
   'apps/discovery/src/schema.ts': {
-    'table last_locations': unlimited(nodesStay),
+    'table last_locations': lasting(
+      '`registry.ts: maxNodes` of an account',
+      '`durable-copy.ts: DELETE FROM last_locations`',
+    ),
     'table counters': own('one row for each counter'),
-    'table nodes': unlimited(nodesStay),
+    'table nodes': lasting('`registry.ts: maxNodes` of an account', '`registry.ts: DELETE FROM nodes`'),
+    'table revocation_lists': own('one row for each issuer of the configuration'),
     'table tracks': lasting(
       '`tracks.ts: trackLimits.kept` points of a node',
       '`tracks.ts: DELETE FROM tracks`',
@@ -59,7 +63,8 @@ export const stored: Bounds = {
   },
   'apps/discovery/src/stores/cluster/keys.ts': {
     'cellsWithin.found': passing('the cells within `radius`, which a query limits'),
-    'keys accountKey': unlimited(nodesStay),
+    'keys accountKey': lasting('`registry.ts: maxNodes` of an account', '`put.ts: PEXPIRE`'),
+    'keys leftKey': lasting('the nodes that left an account', '`put.ts: PEXPIRE`'),
     'keys cellKey': lasting('the nodes that were heard in a slot of time', '`put.ts: EXPIRE`'),
   },
 }

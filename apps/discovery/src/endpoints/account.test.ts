@@ -1,6 +1,7 @@
 /** The streams of an account for the console of a tenant. */
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { discoveryPaths } from '@selvedge/protocol'
+import { systemClock } from '@selvedge/service-kit/clock'
 import { createHttpApp } from '@selvedge/service-kit/http-app'
 import { createLog } from '@selvedge/service-kit/log'
 import { afterEach, expect, it } from 'vitest'
@@ -23,7 +24,16 @@ async function serve(): Promise<{ url: string; watching: () => number }> {
         return () => watching--
       },
     } as never,
-    verifier: { verify: async () => ({ account_id: 'a' }) } as never,
+    clock: systemClock,
+    proof: () => ({ dpop: undefined as never, url: '' }),
+    trust: {
+      tenantVerifier: {
+        verify: async () => ({ account_id: 'a', scope: 'edge:clusters', exp: systemClock.now() / 1000 + 60 }),
+      },
+      reasonAgainst: () => undefined,
+      onRevocation: () => undefined,
+      realms: { ofTenant: () => 'a' },
+    } as never,
   })
   ends.push(() => app.close())
   return { url: await app.listen({ port: 0, host: '127.0.0.1' }), watching: () => watching }

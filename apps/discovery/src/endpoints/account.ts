@@ -5,12 +5,19 @@ import {
   nodeIdPattern,
   OAuthError,
 } from '@selvedge/protocol'
-import { discoveryAudience, personProfile } from '@selvedge/protocol/tokens'
-import { isoTime } from '@selvedge/service-kit/clock'
-import { asOAuth, type EventStream, openEventStream } from '@selvedge/service-kit/http-app'
-import type { TokenVerifier } from '@selvedge/service-kit/tokens'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { discoveryAudience, leeway, type PersonClaims, personProfile } from '@selvedge/protocol/tokens'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import {
+  type EventStream,
+  openEventStream,
+  type ProofOptions,
+  requireScope,
+  requireToken,
+} from '@selvedge/service-kit/http-app'
+import { safely } from '@selvedge/service-kit/safely'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { KnownLocation, LocationStore } from '../stores/location-store.ts'
+import type { Trust } from '../trust/trust.ts'
 import { placeFor, toldTo } from './show.ts'
 
 /** Maximum nodes of one request. */
@@ -20,55 +27,80 @@ const maxReaders = 100
 const isNodeId = (text: string): boolean => nodeIdPattern.test(text)
 
 export interface AccountParts {
+  readonly clock: Clock
   readonly store: LocationStore
-  /** Believes the tenants. */
-  readonly verifier: TokenVerifier
+  readonly trust: Pick<
+    Trust,
+    'tenantVerifier' | 'reasonAgainst' | 'revokedReason' | 'onRevocation' | 'realms'
+  >
+  readonly proof: () => ProofOptions
+}
+
+/** The streams of one account. */
+interface Streams {
+  readonly readers: Map<EventStream, PersonClaims>
+  readonly stop: () => void
 }
 
 /**
  * `GET /v1/account/fixes`, `/v1/account/places` and `/v1/account/fixes/stream`: where the nodes of an account are, and each new
  * fix. For the console of the tenant, with the tenant's own word of which account is looked at.
  */
-export function addAccountEndpoints(app: FastifyInstance, { store, verifier }: AccountParts): void {
-  const streams = new Map<string, { readonly readers: Set<EventStream>; readonly stop: () => void }>()
+export function addAccountEndpoints(
+  app: FastifyInstance,
+  { clock, store, trust, proof }: AccountParts,
+): void {
+  const { tenantVerifier: verifier, reasonAgainst, revokedReason, realms } = trust
+  const checks = { verifier, profile: personProfile, audience: discoveryAudience, reasonAgainst }
+  const streams = new Map<string, Streams>()
 
-  async function accountOf({ headers: { authorization = '' } }: FastifyRequest): Promise<string> {
-    const [, token = ''] = /^Bearer +(\S+)$/i.exec(authorization) ?? []
-    if (token === '')
-      throw new OAuthError('invalid_token', 'send a token of the tenant as "Authorization: Bearer <token>"')
-    return (await asOAuth(() => verifier.verify(token, personProfile, discoveryAudience))).account_id
+  async function callerOf(
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<{ claims: PersonClaims; accountId: string }> {
+    const claims = await requireToken({ ...checks, ...proof() }, request, reply)
+    requireScope(claims, 'edge:clusters', 'where the nodes of an account are')
+    return { claims, accountId: realms.ofTenant(claims.iss, claims.account_id) }
   }
 
+  trust.onRevocation(() => {
+    for (const { readers } of streams.values())
+      for (const [stream, claims] of readers) {
+        const detail = revokedReason(claims)
+        if (detail !== undefined) stream.end({ reason: 'token_revoked', detail })
+      }
+  })
+
   app.addHook('preClose', (done) => {
-    for (const { readers } of streams.values()) for (const stream of readers) stream.end()
+    for (const { readers } of streams.values()) for (const stream of readers.keys()) stream.end()
     done()
   })
 
   /** The readers of an account; the first of them makes the store be watched. */
-  function readersOf(accountId: string): Set<EventStream> {
+  function readersOf(accountId: string): Streams['readers'] {
     const known = streams.get(accountId)
     if (known) return known.readers
-    const readers = new Set<EventStream>()
+    const readers: Streams['readers'] = new Map()
     const stop = store.watch(accountId, (location) => {
       const fix = toAccountFix(location)
-      if (fix) for (const stream of readers) stream.send(fix)
+      if (fix) for (const stream of readers.keys()) stream.send(fix)
     })
     streams.set(accountId, { readers, stop })
     return readers
   }
 
-  app.get(discoveryPaths.accountFixes, async (request): Promise<AccountFix[]> => {
-    const accountId = await accountOf(request)
-    const { nodes } = request.query as { nodes?: string }
-    const locations =
-      nodes === undefined
-        ? await store.ofAccount(accountId)
-        : await store.last(accountId, nodes.split(',').slice(0, mostAsked).filter(isNodeId))
+  app.get(discoveryPaths.accountFixes, async (request, reply): Promise<AccountFix[]> => {
+    const { accountId } = await callerOf(request, reply)
+    const { nodes } = request.query as { nodes?: unknown }
+    if (typeof nodes !== 'string')
+      throw new OAuthError('invalid_request', `name at most ${mostAsked} nodes: ?nodes=<id>,<id>`)
+    const locations = await store.last(accountId, nodes.split(',').slice(0, mostAsked).filter(isNodeId))
     return locations.map((each) => each && toAccountFix(each)).filter((fix) => fix !== undefined)
   })
 
-  app.get(discoveryPaths.accountPlaces, async (request): Promise<AccountPlace[]> => {
-    const locations = await store.ofAccount(await accountOf(request))
+  app.get(discoveryPaths.accountPlaces, async (request, reply): Promise<AccountPlace[]> => {
+    const { accountId } = await callerOf(request, reply)
+    const locations = await store.ofAccount(accountId)
     return locations.flatMap((location): AccountPlace[] => {
       const place = placeFor(location, 'account')?.place
       if (!place) return []
@@ -80,20 +112,25 @@ export function addAccountEndpoints(app: FastifyInstance, { store, verifier }: A
   })
 
   app.get(discoveryPaths.accountStream, async (request, reply) => {
-    const accountId = await accountOf(request)
+    const { claims, accountId } = await callerOf(request, reply)
     const readers = readersOf(accountId)
     if (readers.size >= maxReaders)
       throw new OAuthError(
         'temporarily_unavailable',
         `${readers.size} streams of the account are open already`,
       )
+    let expiry: NodeJS.Timeout | undefined
     const stream = openEventStream(request, reply, () => {
+      clearTimeout(expiry)
       readers.delete(stream)
       if (readers.size > 0) return
       streams.get(accountId)?.stop()
       streams.delete(accountId)
     })
-    readers.add(stream)
+    const detail = `the token of the stream expired ${isoTime(claims.exp * 1000)}`
+    const end = () => stream.end({ reason: 'token_expired', detail })
+    expiry = setTimeout(safely('account.expire', end), (claims.exp + leeway) * 1000 - clock.now())
+    readers.set(stream, claims)
   })
 }
 

@@ -3,7 +3,7 @@ import type { SteadyClock } from '@selvedge/service-kit/clock'
 import type { HotPath } from '@selvedge/service-kit/http-app'
 import type { Registry } from '../registry/registry.ts'
 import type { Tracks } from '../registry/tracks.ts'
-import type { Sessions } from '../sessions/sessions.ts'
+import type { SessionNode, Sessions } from '../sessions/sessions.ts'
 import type { LocationStore } from '../stores/location-store.ts'
 import { readJson } from './read-json.ts'
 
@@ -21,13 +21,13 @@ export interface FixesParts {
 /** `POST /v1/fixes`: a node reports its location or a sign of life, always for the node of the session. */
 export function fixesEndpoint({ clock, store, registry, tracks, sessions }: FixesParts): HotPath {
   /** The fixes from before its end, as long as it is not deleted: a jump of the clock ends no track. */
-  async function addToTrack(nodeId: string, accountId: string, trackUntil: number, fixes: readonly Fix[]) {
+  async function addToTrack({ nodeId, accountId, term, trackUntil }: SessionNode, fixes: readonly Fix[]) {
     const isBeforeItsEnd = ({ fixedAt }: Fix) => fixedAt < trackUntil
     if (trackUntil <= clock.past() || !fixes.some(isBeforeItsEnd)) return
     const [known] = await store.last(accountId, [nodeId])
     const isNew = ({ fixedAt }: Fix) => fixedAt > (known?.fixedAt ?? -1)
     await tracks.add(
-      nodeId,
+      { nodeId, term },
       fixes.filter((fix) => isBeforeItsEnd(fix) && isNew(fix)),
     )
   }
@@ -38,7 +38,8 @@ export function fixesEndpoint({ clock, store, registry, tracks, sessions }: Fixe
     trustedProxies: [],
     async answer({ authorization, body }): Promise<FixReceipt> {
       const request = { authorization, method: 'POST', path: discoveryPaths.fixes, body }
-      const { nodeId, nodeName, accountId, sharing, trackUntil, sentAt } = sessions.nodeOf(request)
+      const node = sessions.nodeOf(request)
+      const { nodeId, nodeName, accountId, sharing, term, sentAt } = node
       const receivedAt = clock.now()
       const fixes = readReport(body)
       let newest: Fix | undefined
@@ -49,12 +50,20 @@ export function fixesEndpoint({ clock, store, registry, tracks, sessions }: Fixe
         }
         if (!newest || fix.fixedAt > newest.fixedAt) newest = fix
       }
-      registry.heard(nodeId)
-      if (!newest) return { accepted: 0, newest: -1 }
+      if (!newest) {
+        registry.heard(nodeId)
+        return { accepted: 0, newest: -1 }
+      }
       // The track first: a report that is refused because it can't be stored is sent again, and then its fixes have to be new still.
-      await addToTrack(nodeId, accountId, trackUntil, fixes)
-      const location = { ...newest, nodeId, nodeName, accountId, sharing, receivedAt, heardAt: sentAt }
+      await addToTrack(node, fixes)
+      const location = { ...newest, nodeId, nodeName, accountId, sharing, receivedAt, heardAt: sentAt, term }
       const [before = -1] = await store.put([location])
+      if (before === 'left')
+        throw new OAuthError(
+          'invalid_token',
+          'the session is from before the node left the account; begin another one',
+        )
+      registry.heard(nodeId)
       const isNew = ({ fixedAt }: Fix) => fixedAt > before
       const accepted = fixes.length === 1 ? Number(isNew(newest)) : fixes.filter(isNew).length
       return { accepted, newest: Math.max(before, newest.fixedAt) }

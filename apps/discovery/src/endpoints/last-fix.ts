@@ -1,31 +1,37 @@
 import { discoveryPaths, type LastFix, OAuthError } from '@selvedge/protocol'
 import { accessProfile, edgeAudience } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
-import { asOAuth } from '@selvedge/service-kit/http-app'
-import type { TokenVerifier } from '@selvedge/service-kit/tokens'
+import { type ProofOptions, requireScope, requireToken } from '@selvedge/service-kit/http-app'
 import type { FastifyInstance } from 'fastify'
 import type { LocationStore } from '../stores/location-store.ts'
+import { accountIdOf } from '../trust/realms.ts'
+import type { Trust } from '../trust/trust.ts'
 import { placeFor, toldTo } from './show.ts'
 
 export interface LastFixParts {
   readonly clock: Clock
   readonly store: LocationStore
-  /** Believes the tenants. */
-  readonly verifier: TokenVerifier
+  readonly trust: Pick<Trust, 'tenantVerifier' | 'reasonAgainst' | 'realms'>
+  readonly proof: () => ProofOptions
 }
 
-/** `GET /v1/nodes/<id>/fix`: where a node was last, for its own account. To others it looks as if there were no such node. */
-export function addLastFixEndpoint(app: FastifyInstance, { clock, store, verifier }: LastFixParts): void {
+/**
+ * `GET /v1/nodes/<id>/fix`: where a node was last, for its own account. A token reads where its own node is; of the others it needs
+ * the scope for them. To other accounts it looks as if there were no such node.
+ */
+export function addLastFixEndpoint(app: FastifyInstance, { clock, store, trust, proof }: LastFixParts): void {
+  const { tenantVerifier: verifier, reasonAgainst, realms } = trust
+  const checks = { verifier, profile: accessProfile, audience: edgeAudience, reasonAgainst }
   app.get<{ Params: { nodeId: string } }>(
     discoveryPaths.fixOf(':nodeId'),
     async (request, reply): Promise<LastFix> => {
-      const [, token = ''] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? []
       reply.header('WWW-Authenticate', 'Bearer')
-      if (token === '')
-        throw new OAuthError('invalid_token', 'send the access token as "Authorization: Bearer <token>"')
-      const { account_id } = await asOAuth(() => verifier.verify(token, accessProfile, edgeAudience))
+      const claims = await requireToken({ ...checks, ...proof() }, request, reply)
       reply.removeHeader('WWW-Authenticate')
-      const [last] = await store.last(account_id, [request.params.nodeId])
+      if (claims.node_id !== request.params.nodeId)
+        requireScope(claims, 'edge:clusters', 'the location of another node')
+      const account = realms.ofTenant(claims.iss, claims.account_id)
+      const [last] = await store.last(account, [request.params.nodeId])
       const told = last && placeFor(last, 'account')
       if (!told)
         throw new OAuthError('not_found', 'the account has no node of this ID that tells where it is')
@@ -33,7 +39,7 @@ export function addLastFixEndpoint(app: FastifyInstance, { clock, store, verifie
       return {
         nodeId,
         nodeName,
-        accountId,
+        accountId: accountIdOf(accountId),
         ...toldTo(last, told),
         source,
         suspect,

@@ -18,6 +18,7 @@ import type { RegisteredNode, Registry } from '../registry/registry.ts'
 import type { Tracks } from '../registry/tracks.ts'
 import type { SessionNode, Sessions } from '../sessions/sessions.ts'
 import type { KnownLocation, LocationStore } from '../stores/location-store.ts'
+import { accountIdOf } from '../trust/realms.ts'
 import { placeFor, showFix, showStranger } from './show.ts'
 
 export interface NodesParts {
@@ -62,6 +63,19 @@ function readQuery<T extends z.ZodType>(type: T, given: unknown): z.infer<T> {
   throw new OAuthError('invalid_request', `"${issue?.path.join('.') || 'cluster'}": ${issue?.message}`)
 }
 
+/** Most characters of a list, as JSON. */
+const maxListLength = 256 * 1024
+
+/** As many records as one list has room for; a single one is never too long. */
+function firstOf(records: readonly NodeRecord[]): NodeRecord[] {
+  let length = 2
+  const end = records.findIndex((each) => {
+    length += JSON.stringify(each).length + 1
+    return length > maxListLength
+  })
+  return records.slice(0, end === -1 ? undefined : end)
+}
+
 /** `GET /v1/nodes` and `GET /v1/nodes/<id>/track`, for nodes. */
 export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void {
   const { clock, store, registry, tracks, sessions, silence } = parts
@@ -80,7 +94,7 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
     return {
       nodeId: (node ?? location)!.nodeId,
       name: (location ?? node)!.nodeName,
-      accountId: (node ?? location)!.accountId,
+      accountId: accountIdOf((node ?? location)!.accountId),
       state: stateOf(heardAt),
       addresses: [...(node?.addresses ?? [])],
       services: [...(node?.services ?? [])],
@@ -102,12 +116,14 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
       store.last(asker.accountId, ids),
       store.last(asker.accountId, [asker.nodeId]),
     ])
-    const data = page.map((node, index) => {
+    const all = page.map((node, index) => {
       const location = locations[index]
       const told = location && placeFor(location, 'account')
       return showOwn(node, location, own && told ? metres(own, told.place) : null)
     })
-    return { type: 'account', data, next: found.length > limit ? ids.at(-1)! : null }
+    const data = firstOf(all)
+    const isMore = found.length > limit || data.length < all.length
+    return { type: 'account', data, next: isMore ? data.at(-1)!.nodeId : null }
   }
 
   async function nearby(asker: SessionNode, radius: number, limit: number): Promise<NodeList> {
@@ -131,13 +147,13 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
       mine.map(({ location }) => location.nodeId),
     )
     const nodes = new Map(registered.map((node) => [node.nodeId, node]))
-    const data = found.map(({ location, distance }) => {
+    const all = found.map(({ location, distance }) => {
       const rounded = Math.round(distance * 10) / 10
       return location.accountId === accountId
         ? showOwn(nodes.get(location.nodeId), location, rounded)
         : showStranger(location, rounded, clock.now())
     })
-    return { type: 'proximity', data, next: null }
+    return { type: 'proximity', data: firstOf(all), next: null }
   }
 
   app.get(discoveryPaths.nodes, async (request): Promise<NodeList> => {

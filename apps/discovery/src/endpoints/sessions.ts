@@ -1,19 +1,21 @@
 import {
   discoveryPaths,
   longestTrack,
+  maxStated,
   OAuthError,
   type SessionResponse,
   sessionRequest,
+  statedBytes,
 } from '@selvedge/protocol'
 import { discoveryAudience } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { addressOf, createLimiter, limitKeyOf, takeOrRefuse } from '@selvedge/service-kit/http'
 import { type ProofOptions, requireNode } from '@selvedge/service-kit/http-app'
-import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from '../registry/registry.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import type { LocationStore } from '../stores/location-store.ts'
+import type { Trust } from '../trust/trust.ts'
 import { readJson } from './read-json.ts'
 
 export interface SessionsParts {
@@ -21,8 +23,7 @@ export interface SessionsParts {
   readonly store: LocationStore
   readonly registry: Registry
   readonly sessions: Sessions
-  /** Believes the issuers of edge ID tokens. */
-  readonly verifier: TokenVerifier
+  readonly trust: Pick<Trust, 'edgeVerifier' | 'reasonAgainst' | 'realms'>
   readonly proof: () => ProofOptions
   /** Addresses of proxies that are believed, and sessions a minute that one address may begin. */
   readonly limits: { readonly trustedProxies: readonly string[]; readonly address: number }
@@ -30,13 +31,14 @@ export interface SessionsParts {
 
 /** `POST /v1/sessions`: a node shows who it is, says how things are with it, and gets a ticket for what follows. */
 export function addSessionsEndpoint(app: FastifyInstance, parts: SessionsParts): void {
-  const { clock, store, registry, sessions, verifier, proof, limits } = parts
+  const { clock, store, registry, sessions, trust, proof, limits } = parts
+  const { edgeVerifier: verifier, reasonAgainst, realms } = trust
   // A proof takes two signatures to check, and any client can send one.
   const limiter = createLimiter({ burst: limits.address, perSecond: limits.address / 60 })
   app.post(discoveryPaths.sessions, async (request, reply): Promise<SessionResponse> => {
     takeOrRefuse(limiter, limitKeyOf(addressOf(request.raw, limits.trustedProxies)), 'this address')
     const body = (request.body as string | undefined) ?? ''
-    const options = { ...proof(), verifier, audience: discoveryAudience }
+    const options = { ...proof(), verifier, audience: discoveryAudience, reasonAgainst }
     const node = await requireNode(options, request, reply, body)
     if (node.sub === '') throw new OAuthError('access_denied', 'the node is associated with no account')
     const said = sessionRequest.safeParse(readJson(body))
@@ -45,15 +47,21 @@ export function addSessionsEndpoint(app: FastifyInstance, parts: SessionsParts):
       throw new OAuthError('invalid_request', `the field "${issue?.path.join('.')}": ${issue?.message}`)
     }
     const { addresses, services, trackUntil } = said.data
+    const bytes = statedBytes(said.data)
+    if (bytes > maxStated.bytes)
+      throw new OAuthError(
+        'invalid_request',
+        `addresses and services are ${bytes} bytes; at most ${maxStated.bytes} are accepted`,
+      )
     if (trackUntil > clock.now() + longestTrack + 60_000)
       throw new OAuthError(
         'invalid_request',
         `a track is stored for ${longestTrack / 86_400_000} days at most`,
       )
-    const { node_id: nodeId, node_name: nodeName, sub: accountId } = node
-    await registry.state({ nodeId, nodeName, accountId, addresses, services, trackUntil }, (former) =>
-      store.forget(former, nodeId),
-    )
-    return sessions.begin(node, said.data)
+    const { node_id: nodeId, node_name: nodeName } = node
+    const accountId = realms.ofEdgeIssuer(node.iss, node.sub)
+    const stated = { nodeId, nodeName, accountId, addresses, services, trackUntil }
+    const term = await registry.state(stated, node, (former, next) => store.forget(former, nodeId, next))
+    return sessions.begin(node, { accountId, term }, said.data)
   })
 }

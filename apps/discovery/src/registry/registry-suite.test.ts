@@ -46,7 +46,7 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
     clock.set(start)
     folder = mkdtempSync(join(tmpdir(), 'registry-'))
     database = await openSql(await urlOf(), migrations)
-    registry = createRegistry(database, clock, log, 60_000)
+    registry = createRegistry({ database, clock, log, interval: 60_000, maxNodes: 5 })
     tracks = createTracks(database, clock, log)
   })
   afterEach(async () => {
@@ -73,8 +73,9 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
   beforeEach(() => {
     left = []
   })
-  const state = (stated: ReturnType<typeof node>) =>
-    registry.state(stated, async (former) => void left.push(former))
+  const token = { iss: 'i', iat: 1, epoch: 1 }
+  const state = (stated: ReturnType<typeof node>, by = token) =>
+    registry.state(stated, by, async (former) => void left.push(former))
 
   it('gives what a node said last, to its account alone', async () => {
     await state(node('x'))
@@ -90,11 +91,65 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
   it('lets the former account forget a node before the new one has it, and tries that again', async () => {
     await state(node('x'))
     const fail = () => Promise.reject(new Error('failover'))
-    await expect(registry.state(node('x', { accountId: 'b' }), fail)).rejects.toThrow('failover')
+    await expect(registry.state(node('x', { accountId: 'b' }), token, fail)).rejects.toThrow('failover')
     expect(await registry.page('a', '', 9)).toHaveLength(1)
     await state(node('x', { accountId: 'b' }))
     expect(left).toEqual(['a'])
     expect(await registry.page('a', '', 9)).toEqual([])
+  })
+
+  it('takes no more nodes than an account may have, also if they come at the same time', async () => {
+    const all = Array.from({ length: 12 }, (_, at) => state(node(`n${at}`)))
+    const outcomes = await Promise.allSettled(all)
+    const refused = outcomes.filter((each) => each.status === 'rejected')
+    expect(refused.map(({ reason }) => reason.code)).toEqual(refused.map(() => 'access_denied'))
+    const taken = await registry.page('a', '', 99)
+    // PostgreSQL counts what is committed: a few more may come at the same moment.
+    expect(taken.length).toBeLessThanOrEqual(name === 'sqlite' ? 5 : 12)
+    await expect(state(node('late'))).rejects.toThrow(/has 5 nodes already.*raise limits.nodes/)
+    await state(node(taken[0]!.nodeId, { nodeName: 'one that is there' }))
+    await state(node('other', { accountId: 'b' }))
+  })
+
+  it('counts up when a node changes hands, and refuses a token from before', async () => {
+    const first = await state(node('x'), { ...token, iat: 10, epoch: 10 })
+    expect(await state(node('x'), { ...token, iat: 11, epoch: 10 })).toBe(first)
+    const second = await state(node('x', { accountId: 'b' }), { ...token, iat: 12, epoch: 11 })
+    expect(second).toBeGreaterThan(first)
+    for (const late of [
+      { epoch: 10, iat: 99 },
+      { epoch: 11, iat: 11 },
+    ])
+      await expect(state(node('x'), { ...token, ...late })).rejects.toThrow(/before the node changed hands/)
+    expect(await registry.find('a', ['x'])).toEqual([])
+    expect(await state(node('x'), { ...token, iat: 13, epoch: 12 })).toBeGreaterThan(second)
+  })
+
+  it('adds nothing to a track from before the node changed hands', async () => {
+    const more = { trackUntil: start + 1000 }
+    const before = await state(node('x', more))
+    await tracks.add({ nodeId: 'x', term: before }, track(1))
+    const after = await state(node('x', { ...more, accountId: 'b' }), { ...token, iat: 2 })
+    await tracks.add({ nodeId: 'x', term: before }, track(2))
+    expect(await tracks.of('x', 9)).toEqual([])
+    await tracks.add({ nodeId: 'x', term: after }, track(2))
+    expect(await tracks.of('x', 9)).toHaveLength(2)
+  })
+
+  it('forgets nodes that were silent for long with their tracks, and tries a failed one again', async () => {
+    const more = { trackUntil: start + 9_000_000 }
+    const term = await state(node('silent', more))
+    await tracks.add({ nodeId: 'silent', term }, track(2))
+    clock.advance(5000)
+    await state(node('present', more))
+    const forgotten: object[] = []
+    const fail = () => Promise.reject(new Error('failover'))
+    await expect(registry.forgetSilent(start + 5000, fail)).rejects.toThrow('failover')
+    expect(await registry.page('a', '', 9)).toHaveLength(2)
+    await registry.forgetSilent(start + 5000, async (each) => void forgotten.push(each))
+    expect(forgotten).toEqual([{ nodeId: 'silent', accountId: 'a' }])
+    expect((await registry.page('a', '', 9)).map((each) => each.nodeId)).toEqual(['present'])
+    expect(await tracks.of('silent', 9)).toEqual([])
   })
 
   it('gives the nodes of an account page by page', async () => {
@@ -121,9 +176,9 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
   it('keeps the points of a track once each, and deletes them with its end, its account or its owner’s word', async () => {
     const points = [3, 1, 2, 1].map((fixedAt) => ({ longitude: fixedAt, latitude: 0, fixedAt }))
     const kept = async () => (await tracks.of('x', 9)).map((each) => each.fixedAt)
-    await state(node('x', { trackUntil: start + 1000 }))
-    await tracks.add('x', points)
-    await tracks.add('x', [])
+    const term = await state(node('x', { trackUntil: start + 1000 }))
+    await tracks.add({ nodeId: 'x', term }, points)
+    await tracks.add({ nodeId: 'x', term }, [])
     expect(await kept()).toEqual([1, 2, 3])
     await state(node('x', { trackUntil: start + 5000 }))
     expect(await kept()).toEqual([1, 2, 3])
@@ -133,26 +188,25 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
     await tracks.sweep()
     expect([await kept(), (await registry.find('a', ['x']))[0]!.trackUntil]).toEqual([[], 0])
     for (const ending of [{ trackUntil: 0 }, { trackUntil: start + 99_000, accountId: 'b' }]) {
-      await state(node('x', { trackUntil: start + 99_000 }))
-      await tracks.add('x', points)
+      const own = await state(node('x', { trackUntil: start + 99_000 }))
+      await tracks.add({ nodeId: 'x', term: own }, points)
       await state(node('x', ending))
       expect(await kept()).toEqual([])
     }
   })
 
   it('gives a track page by page, from its end', async () => {
-    await state(node('x', { trackUntil: start + 1000 }))
-    await tracks.add('x', track(5))
+    const term = await state(node('x', { trackUntil: start + 1000 }))
+    await tracks.add({ nodeId: 'x', term }, track(5))
     const page = async (before?: number) => (await tracks.of('x', 2, before)).map((each) => each.fixedAt)
     expect([await page(), await page(4), await page(2), await page(1)]).toEqual([[4, 5], [2, 3], [1], []])
   })
 
   it('stores only the last points of a track, however many are reported', async () => {
     const small = createTracks(database, clock, log, 10)
-    await state(node('x', { trackUntil: start + 1000 }))
-    await state(node('y', { trackUntil: start + 1000 }))
-    await small.add('y', track(3))
-    for (let at = 0; at < 10; at++) await small.add('x', track(10, at * 10))
+    const term = await state(node('x', { trackUntil: start + 1000 }))
+    await small.add({ nodeId: 'y', term: await state(node('y', { trackUntil: start + 1000 })) }, track(3))
+    for (let at = 0; at < 10; at++) await small.add({ nodeId: 'x', term }, track(10, at * 10))
     small.close()
     expect((await tracks.of('x', 99)).map((each) => each.fixedAt)).toEqual(
       track(10, 90).map((each) => each.fixedAt),

@@ -1,6 +1,7 @@
 /** What nodes state about themselves apart from their location, and roughly when they last reported. */
 
-import { maxStated, type NodeService } from '@selvedge/protocol'
+import { maxStated, type NodeService, OAuthError } from '@selvedge/protocol'
+import type { EdgeIdClaims } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
@@ -20,23 +21,40 @@ export interface RegisteredNode {
   readonly trackUntil: number
 }
 
+/** As much of an edge ID token as orders it among those of its node. */
+type OwnershipToken = Pick<EdgeIdClaims, 'iss' | 'iat' | 'epoch'>
+
 export interface Registry {
   /**
    * Writes what a node says.
    *
+   * @param token the token that says whose it is
+   * @returns the number of the account's ownership of the node, which grows when a node changes hands
+   * @throws OAuthError `invalid_token` if the token is from before the node changed hands; `access_denied` if the account has too
+   *   many nodes
    * @param leave called first if the node was of another account: what that one knows of the node is to be forgotten. If it
    *   rejects, nothing is written, so that the next try finds the same
    */
   state(
     node: Omit<RegisteredNode, 'heardAt'>,
-    leave: (formerAccountId: string) => Promise<void>,
-  ): Promise<void>
+    token: OwnershipToken,
+    leave: (formerAccountId: string, term: number) => Promise<void>,
+  ): Promise<number>
   /** Notes a sign of life; it is written now and then, many at once. */
   heard(nodeId: string): void
   /** Nodes of an account by their id. @param after the last one of the page before, or "" */
   page(accountId: string, after: string, limit: number): Promise<RegisteredNode[]>
   /** Nodes of an account among these. */
   find(accountId: string, nodeIds: readonly string[]): Promise<RegisteredNode[]>
+  /**
+   * Forgets nodes that were silent since a time, with their tracks.
+   *
+   * @param forget called first for each of them; if it rejects, the node stays until the next try
+   */
+  forgetSilent(
+    since: number,
+    forget: (node: { readonly nodeId: string; readonly accountId: string }) => Promise<void>,
+  ): Promise<void>
   close(): Promise<void>
 }
 
@@ -45,8 +63,17 @@ const most = 500
 /** Maximum nodes whose last written sign of life is in memory. */
 const remembered = 2_000_000
 
-/** @param interval milliseconds between two writes of a node's signs of life */
-export function createRegistry(database: SqlStore, clock: Clock, log: Log, interval: number): Registry {
+export interface RegistryParts {
+  readonly database: SqlStore
+  readonly clock: Clock
+  readonly log: Log
+  /** Milliseconds between two writes of a node's signs of life. */
+  readonly interval: number
+  /** Most nodes of one account. */
+  readonly maxNodes: number
+}
+
+export function createRegistry({ database, clock, log, interval, maxNodes }: RegistryParts): Registry {
   const written = new RecentMap<string, number>(remembered)
   let waiting = new Map<string, number>()
 
@@ -60,28 +87,47 @@ export function createRegistry(database: SqlStore, clock: Clock, log: Log, inter
         .catch((cause) => log.error('signs of life can not be written', { cause }))
     }
   }
+  async function expectRoom(accountId: string): Promise<void> {
+    const [row] = await database.run(sql`SELECT COUNT(*) AS total FROM nodes WHERE account_id = ${accountId}`)
+    if (Number(row!.total) < maxNodes) return
+    const hint =
+      'remove devices of the account that are gone, wait until they are forgotten, or raise limits.nodes of the discovery service'
+    throw new OAuthError('access_denied', `the account has ${maxNodes} nodes already; ${hint}`)
+  }
+
   const flush = shareRun(write)
   const timer = setInterval(safely('registry.flush', flush), Math.min(interval, 5000))
 
   return {
-    async state({ nodeId, nodeName, accountId, addresses, services, trackUntil }, leave) {
+    async state(node, token, leave) {
+      const { nodeId, accountId, trackUntil } = node
       const now = clock.now()
-      const [before] = await database.run(
-        sql`SELECT account_id, track_until FROM nodes WHERE node_id = ${nodeId}`,
-      )
-      const said = [JSON.stringify(addresses), JSON.stringify(services)] as const
-      const statements: Statement[] = [
-        sql`INSERT INTO nodes VALUES (${nodeId}, ${nodeName}, ${accountId}, ${said[0]}, ${said[1]}, ${now}, ${trackUntil})
-          ON CONFLICT (node_id) DO UPDATE SET node_name = excluded.node_name, account_id = excluded.account_id,
-            addresses = excluded.addresses, services = excluded.services, heard_at = excluded.heard_at,
-            track_until = excluded.track_until`,
-      ]
-      const left = before !== undefined && before.account_id !== accountId
-      if (left) await leave(before.account_id as string)
+      const [before] = await database.run(sql`SELECT * FROM nodes WHERE node_id = ${nodeId}`)
+      const isOther = before?.account_id !== accountId
+      if (before && isOther && isOlder(token, before))
+        throw new OAuthError('invalid_token', 'the edge ID token is from before the node changed hands')
+      if (isOther) await expectRoom(accountId)
+      const known = Number(before?.term ?? -1)
+      const term = isOther ? Math.max(known + 1, now) : known
+      const left = before !== undefined && isOther
+      if (left) {
+        // The number first: if the rest fails, later sessions of the former account have it, too.
+        await database.run(sql`UPDATE nodes SET term = ${term} WHERE node_id = ${nodeId} AND term = ${known}`)
+        await leave(before.account_id as string, term)
+      }
+      const statements = [upsert(node, { term, now, token, maxNodes: isOther ? maxNodes : undefined })]
       // A track is the account's, and is deleted with its end.
-      if (left || trackUntil === 0) statements.push(sql`DELETE FROM tracks WHERE node_id = ${nodeId}`)
-      await database.transaction(statements)
+      if (left || trackUntil === 0)
+        statements.push(
+          sql`DELETE FROM tracks WHERE node_id = ${nodeId} AND (SELECT term FROM nodes WHERE node_id = ${nodeId}) = ${term}`,
+        )
+      const [stored = []] = await database.transaction(statements)
+      if (stored.length === 0) {
+        if (isOther) await expectRoom(accountId)
+        throw new OAuthError('invalid_token', 'the node changed hands at the same moment')
+      }
       written.set(nodeId, now)
+      return term
     },
     heard(nodeId) {
       const now = clock.now()
@@ -104,12 +150,64 @@ export function createRegistry(database: SqlStore, clock: Clock, log: Log, inter
       })
       return rows.map(toNode)
     },
+    async forgetSilent(since, forget) {
+      for (;;) {
+        const silent = await database.run(
+          sql`SELECT node_id, account_id FROM nodes WHERE heard_at < ${since} ORDER BY heard_at LIMIT ${most}`,
+        )
+        for (const { node_id, account_id } of silent) {
+          const nodeId = node_id as string
+          await forget({ nodeId, accountId: account_id as string })
+          written.delete(nodeId)
+          await database.transaction([
+            sql`DELETE FROM tracks WHERE node_id = ${nodeId} AND EXISTS
+              (SELECT 1 FROM nodes WHERE node_id = ${nodeId} AND heard_at < ${since})`,
+            sql`DELETE FROM nodes WHERE node_id = ${nodeId} AND heard_at < ${since}`,
+          ])
+        }
+        if (silent.length < most) return
+      }
+    },
     async close() {
       clearInterval(timer)
       await flush()
       await flush()
     },
   }
+}
+
+/** Whether a token was issued before the one by which the present owner was stated. Numbers of one issuer decide, then its clock. */
+function isOlder({ iss, iat, epoch = 0 }: OwnershipToken, before: Row): boolean {
+  if (iss !== before.token_issuer) return false
+  const knownEpoch = Number(before.token_epoch)
+  return epoch === knownEpoch ? iat < Number(before.token_iat) : epoch < knownEpoch
+}
+
+/** @param maxNodes of the account that the node joins; undefined if it is in it already */
+function upsert(
+  { nodeId, nodeName, accountId, addresses, services, trackUntil }: Omit<RegisteredNode, 'heardAt'>,
+  {
+    term,
+    now,
+    token: { iss, iat, epoch = 0 },
+    maxNodes = Number.MAX_SAFE_INTEGER,
+  }: { term: number; now: number; token: OwnershipToken; maxNodes: number | undefined },
+): Statement {
+  const [said, served] = [JSON.stringify(addresses), JSON.stringify(services)]
+  return sql`INSERT INTO nodes (node_id, node_name, account_id, addresses, services, heard_at, track_until,
+      term, token_issuer, token_epoch, token_iat)
+    SELECT CAST(${nodeId} AS TEXT), CAST(${nodeName} AS TEXT), CAST(${accountId} AS TEXT), CAST(${said} AS TEXT),
+      CAST(${served} AS TEXT), CAST(${now} AS BIGINT), CAST(${trackUntil} AS BIGINT), CAST(${term} AS BIGINT),
+      CAST(${iss} AS TEXT), CAST(${epoch} AS BIGINT), CAST(${Math.floor(iat)} AS BIGINT)
+    WHERE (SELECT COUNT(*) FROM nodes WHERE account_id = ${accountId}) < ${maxNodes}
+    ON CONFLICT (node_id) DO UPDATE SET node_name = excluded.node_name, account_id = excluded.account_id,
+      addresses = excluded.addresses, services = excluded.services, heard_at = excluded.heard_at,
+      track_until = excluded.track_until, term = excluded.term, token_issuer = excluded.token_issuer,
+      token_epoch = CASE WHEN nodes.token_issuer = excluded.token_issuer AND nodes.token_epoch > excluded.token_epoch
+        THEN nodes.token_epoch ELSE excluded.token_epoch END,
+      token_iat = CASE WHEN nodes.token_issuer = excluded.token_issuer AND nodes.token_iat > excluded.token_iat
+        THEN nodes.token_iat ELSE excluded.token_iat END
+    WHERE nodes.term <= excluded.term RETURNING node_id`
 }
 
 /** Later than what is there, for many nodes at once. */

@@ -12,7 +12,8 @@ interface TrackPoint {
 }
 
 export interface Tracks {
-  add(nodeId: string, points: readonly TrackPoint[]): Promise<void>
+  /** Adds points, unless the node has changed hands since: a track is the present owner's. */
+  add(node: { readonly nodeId: string; readonly term: number }, points: readonly TrackPoint[]): Promise<void>
   /** The last points before a time in Unix milliseconds, oldest first. */
   of(nodeId: string, limit: number, before?: number): Promise<TrackPoint[]>
   /** Deletes the tracks that have ended; it is done every minute. */
@@ -50,9 +51,10 @@ export function createTracks(
   timer.unref()
 
   return {
-    async add(nodeId, points) {
+    async add({ nodeId, term }, points) {
       const insert = ({ fixedAt, longitude, latitude }: TrackPoint): Statement =>
-        sql`INSERT INTO tracks VALUES (${nodeId}, ${fixedAt}, ${longitude}, ${latitude}) ON CONFLICT DO NOTHING`
+        sql`INSERT INTO tracks SELECT node_id, CAST(${fixedAt} AS BIGINT), CAST(${longitude} AS DOUBLE PRECISION),
+          CAST(${latitude} AS DOUBLE PRECISION) FROM nodes WHERE node_id = ${nodeId} AND term = ${term} ON CONFLICT DO NOTHING`
       if (points.length === 0) return
       const count = (added.get(nodeId) ?? 0) + points.length
       const isDue = count >= Math.min(lookAfter, kept)

@@ -12,6 +12,12 @@ export interface Location extends Fix {
   readonly heardAt: number
 }
 
+/** A location as its node reports it. */
+export interface ReportedLocation extends Location {
+  /** Number of the account's ownership of the node. */
+  readonly term: number
+}
+
 /** `suspect`: the node can't have moved there from the fix before. Such a fix is stored, and shown as suspect. */
 export interface KnownLocation extends Location {
   readonly suspect: boolean
@@ -37,23 +43,31 @@ export interface Neighbour {
   readonly distance: number
 }
 
+export type PutResult = number | 'left'
+
 /** The interface of every store for locations; all of them pass one suite. */
 export interface LocationStore {
   /**
    * Stores the newest location of each of some nodes. The one with the latest `fixedAt` wins, however late it arrives; of two
    * with the same one the later `heardAt` says how the node is now, and the fix stays as it was.
    *
-   * @returns for each, the `fixedAt` of what was known before; -1 where nothing was
+   * @returns for each, the `fixedAt` of what was known before; -1 where nothing was; `left` if the node has left the account since
+   *   that term: it is not stored
    */
-  put(locations: readonly Location[]): Promise<number[]>
+  put(locations: readonly ReportedLocation[]): Promise<PutResult[]>
   /** The last locations of nodes, as far as they were of this account then. */
   last(accountId: string, nodeIds: readonly string[]): Promise<(KnownLocation | undefined)[]>
   /** The last locations of all nodes of an account. */
   ofAccount(accountId: string): Promise<KnownLocation[]>
   /** Nodes within a radius of a place, nearest first; of two as far away, the one with the smaller id. */
   near(query: NearQuery): Promise<Neighbour[]>
-  /** Forgets where a node was while it belonged to an account. */
-  forget(accountId: string, nodeId: string): Promise<void>
+  /**
+   * Forgets where a node was while it belonged to an account, and refuses what was reported under an earlier term of it: a report
+   * that was on its way when the node changed hands.
+   */
+  forget(accountId: string, nodeId: string, term: number): Promise<void>
+  /** Removes all that is held of a node, which is silent for longer than any session lasts. */
+  remove(accountId: string, nodeId: string): Promise<void>
   /** Calls with each newer location of an account's nodes, until it is stopped. */
   watch(accountId: string, listener: (location: KnownLocation) => void): () => void
   close(): Promise<void>

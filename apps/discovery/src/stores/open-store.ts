@@ -9,13 +9,18 @@ import type { LocationStore } from './location-store.ts'
 /**
  * The engine that the configuration asks for.
  *
- * @param parts.silence milliseconds without a sign of life after which a node is not there any more
+ * @param parts.silence milliseconds without a sign of life after which a node is not there any more; `forgetAfter`: after which it is forgotten
  * @throws ConfigError | StoreError
  */
 export function openStore(
   { cluster }: { readonly cluster: readonly string[] },
   database: SqlStore,
-  parts: { readonly clock: Clock; readonly log: Log; readonly silence: number },
+  parts: {
+    readonly clock: Clock
+    readonly log: Log
+    readonly silence: number
+    readonly forgetAfter: number
+  },
 ): Promise<LocationStore> {
   if (cluster.length > 0) return openClusterStore({ urls: cluster, ...parts })
   if (database.isShared) {

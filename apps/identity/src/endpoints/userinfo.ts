@@ -1,6 +1,6 @@
 import { identityPaths, OAuthError } from '@selvedge/protocol'
-import { describeKind, hasScope, readAuthorization, schemeProblem } from '@selvedge/protocol/tokens'
-import { requireProof } from '@selvedge/service-kit/http-app'
+import { describeKind, hasScope } from '@selvedge/protocol/tokens'
+import { requireBinding, requireShown } from '@selvedge/service-kit/http-app'
 import type { DpopVerifier, TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { SignIns } from '../grants/sign-ins.ts'
@@ -27,23 +27,15 @@ function describeRefused(text: string): string {
 export function addUserInfoEndpoint(app: FastifyInstance, parts: UserInfoParts): void {
   async function answer(request: FastifyRequest, reply: FastifyReply): Promise<object> {
     reply.header('WWW-Authenticate', 'Bearer')
-    const shown = readAuthorization(request.headers.authorization)
-    if (!shown)
-      throw new OAuthError('invalid_token', 'send the access token as "Authorization: Bearer <token>"')
-    const { scheme, token: text } = shown
+    const shown = requireShown(request, 'access token')
+    const { token: text } = shown
     const token = await readIssuedToken(text, parts.verifier, parts.signIns, parts.issuer())
     if (token?.kind !== 'access') throw new OAuthError('invalid_token', describeRefused(text))
     const claims = token.claims as typeof token.claims & { scope: string; cnf?: { jkt: string } }
     const reason = await reasonAgainst(token, parts)
     if (reason !== undefined)
       throw new OAuthError('invalid_token', `the access token is not valid any more: ${reason}`)
-    const problem = schemeProblem(scheme, claims)
-    if (problem !== undefined) throw new OAuthError('invalid_token', problem)
-    if (
-      claims.cnf &&
-      requireProof({ dpop: parts.dpop, url: parts.issuer() }, request, reply, text).jkt !== claims.cnf.jkt
-    )
-      throw new OAuthError('invalid_token', 'the proof is by another key than the token is bound to')
+    requireBinding({ dpop: parts.dpop, url: parts.issuer() }, shown, claims, request, reply)
     if (!hasScope(claims.scope, 'openid'))
       throw new OAuthError('invalid_token', 'the access token lacks the scope "openid"')
     reply.removeHeader('WWW-Authenticate')

@@ -1,5 +1,6 @@
 import { identityPaths, OAuthError, type VerifyHmacResponse } from '@selvedge/protocol'
 import { parseJson } from '@selvedge/protocol/jsonrpc'
+import type { EdgeIdClaims } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import { requireNode } from '@selvedge/service-kit/http-app'
 import {
@@ -30,15 +31,16 @@ export interface VerifyHmacParts {
  */
 export function addVerifyHmacEndpoint(app: FastifyInstance, parts: VerifyHmacParts): void {
   const { clock, issuer, nodes, dpop, ownVerifier: verifier, audiences } = parts
-  app.post(identityPaths.verifyHmac, async (request, reply): Promise<VerifyHmacResponse> => {
-    const options = { dpop, url: issuer(), verifier, audience: audiences()[0]! }
-    const asking = await requireNode(options, request, reply)
+
+  async function reasonAgainst(asking: EdgeIdClaims): Promise<string | undefined> {
     const asker = await nodes.find(asking.node_id)
-    if (!asker || asker.blockedAt !== null || parts.revocations.reasonFor(asking) !== undefined)
-      throw new OAuthError(
-        'invalid_token',
-        'the node of the edge ID token is blocked, or the token was revoked',
-      )
+    if (!asker || asker.blockedAt !== null) return 'its node is blocked'
+    return parts.revocations.edgeReasonFor(asking) ?? parts.revocations.reasonFor(asking)
+  }
+
+  app.post(identityPaths.verifyHmac, async (request, reply): Promise<VerifyHmacResponse> => {
+    const options = { dpop, url: issuer(), verifier, audience: audiences()[0]!, reasonAgainst }
+    await requireNode(options, request, reply)
     const { edgeHmacCode, nodeId, uri } = readBody(request.body as string)
     const made = hmacIssuer(edgeHmacCode)
     const node = made === undefined ? undefined : await nodes.find(made)

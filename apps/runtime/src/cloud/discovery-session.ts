@@ -6,7 +6,7 @@
 import { type AuthorizeRequest, type DiscoveryClient, OAuthFailure } from '@selvedge/client'
 import {
   discoveryPaths,
-  maxStated,
+  fitStatements,
   type NodeService,
   RpcError,
   type SessionRequest,
@@ -66,11 +66,7 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
     const own = statement
     const request: SessionRequest = {
       key: offer.jwk,
-      addresses: parts.addresses().slice(0, maxStated.addresses),
-      services: parts
-        .services()
-        .filter(({ name, path }) => name.length <= 64 && path.length <= 255)
-        .slice(0, maxStated.services),
+      ...fitStatements({ addresses: parts.addresses(), services: parts.services() }),
       sharing,
       // As it was asked for: 0 deletes the track, and the clock of this device may be wrong for a while.
       trackUntil,

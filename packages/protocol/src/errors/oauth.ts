@@ -23,6 +23,7 @@ export const oauthErrors = {
     meaning: 'The DPoP proof is missing, malformed, replayed or of another request.',
   },
   invalid_token: { status: 401, meaning: 'The token in the Authorization header is not accepted.' },
+  insufficient_scope: { status: 403, meaning: 'The token lacks a scope; the description names it.' },
   authorization_pending: {
     status: 400,
     meaning: 'Nobody has decided on the sign-in yet. Poll again after the interval.',

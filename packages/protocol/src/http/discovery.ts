@@ -86,8 +86,39 @@ export const defaultSharing: Sharing = { account: 'exact', others: 'none' }
 export const nodeService = z.object({ name: z.string().max(64), path: z.string().max(255) })
 export type NodeService = z.infer<typeof nodeService>
 
-/** Most addresses and services that a node states. */
-export const maxStated = { addresses: 16, services: 100 } as const
+/** Most addresses and services that a node states, and bytes of both together as JSON in UTF-8. */
+export const maxStated = { addresses: 16, services: 100, bytes: 4096 } as const
+
+/** What a node states of itself for others to see. */
+export interface NodeStatements {
+  readonly addresses: readonly string[]
+  readonly services: readonly NodeService[]
+}
+
+const utf8 = new TextEncoder()
+
+/** Bytes of what a node states, as {@link maxStated} counts them. */
+export const statedBytes = ({ addresses, services }: NodeStatements): number =>
+  utf8.encode(JSON.stringify({ addresses, services })).length
+
+/** As many addresses, and then services, as a node may state. */
+export function fitStatements({ addresses, services }: NodeStatements): {
+  addresses: string[]
+  services: NodeService[]
+} {
+  const fitting = { addresses: [] as string[], services: [] as NodeService[] }
+  const fits = () => statedBytes(fitting) <= maxStated.bytes
+  for (const address of addresses.slice(0, maxStated.addresses)) {
+    fitting.addresses.push(address)
+    if (!fits()) fitting.addresses.pop()
+  }
+  for (const service of services.filter((each) => nodeService.safeParse(each).success)) {
+    if (fitting.services.length === maxStated.services) break
+    fitting.services.push(service)
+    if (!fits()) fitting.services.pop()
+  }
+  return fitting
+}
 
 /** Longest time for which a track is kept, in milliseconds. */
 export const longestTrack = 31 * 86_400_000

@@ -5,8 +5,12 @@ import { safely } from '../safely/safely.ts'
 export interface EventStream {
   /** Sends an event. Nothing happens after the end. */
   send(data: object): void
-  /** Ends the stream from this side; `onEnd` has been called when this returns. */
-  end(): void
+  /**
+   * Ends the stream from this side; `onEnd` has been called when this returns.
+   *
+   * @param reason sent before as the event `end`: a word of the error catalogue, and why
+   */
+  end(reason?: { readonly reason: string; readonly detail: string }): void
 }
 
 /** Milliseconds between two signs of life, which also find out that a reader is gone. */
@@ -59,7 +63,8 @@ export function openEventStream(
   request.raw.setTimeout(0)
   return {
     send: (data) => write(`data: ${JSON.stringify(data)}\n\n`),
-    end() {
+    end(reason) {
+      if (reason) write(`event: end\ndata: ${JSON.stringify(reason)}\n\n`)
       finish()
       raw.end()
       // A reader that does not read would hold the connection for ever.

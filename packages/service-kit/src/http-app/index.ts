@@ -5,4 +5,13 @@ export { addFormRoutes } from './form-routes.ts'
 export { addHealth } from './health.ts'
 export type { HotPath, HotRequest } from './hot-path.ts'
 export { createHttpApp, listenApp } from './http-app.ts'
-export { asOAuth, type ProofOptions, proofAsOAuth, requireNode, requireProof } from './require-proof.ts'
+export {
+  type ProofOptions,
+  proofAsOAuth,
+  requireBinding,
+  requireNode,
+  requireProof,
+  requireScope,
+  requireShown,
+  requireToken,
+} from './require-proof.ts'

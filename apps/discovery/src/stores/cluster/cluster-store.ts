@@ -16,6 +16,8 @@ export interface ClusterParts {
   readonly urls: readonly string[]
   /** Milliseconds without a sign of life after which a node is not there any more. */
   readonly silence: number
+  /** Milliseconds after which an account whose nodes are silent is forgotten. */
+  readonly forgetAfter: number
   readonly clock: Clock
   readonly log: Log
 }
@@ -24,7 +26,8 @@ export interface ClusterParts {
 const watchInterval = 1000
 
 /** @throws StoreError where no node of the cluster answers */
-export async function openClusterStore({ urls, silence, clock, log }: ClusterParts): Promise<LocationStore> {
+export async function openClusterStore(parts: ClusterParts): Promise<LocationStore> {
+  const { urls, silence, forgetAfter, clock, log } = parts
   const open = (scaleReads: 'master' | 'slave') => {
     const made = new Cluster([...urls], { ...settings(urls), scaleReads })
     made.on('error', (cause) => log.debug('the cluster', { reason: (cause as Error).message }))
@@ -34,7 +37,7 @@ export async function openClusterStore({ urls, silence, clock, log }: ClusterPar
   await ready(primaries, urls)
   let replicas: Cluster | undefined
   const read = createReader(primaries, () => (replicas ??= open('slave')))
-  const writer = createWriter(primaries, silence)
+  const writer = createWriter(primaries, { slotLength: silence, forgetAfter })
 
   async function last(accountId: string, nodeIds: readonly string[]): Promise<(KnownLocation | undefined)[]> {
     const byBucket = Map.groupBy(nodeIds, bucketOf)
@@ -69,7 +72,8 @@ export async function openClusterStore({ urls, silence, clock, log }: ClusterPar
     last,
     ofAccount,
     near: (query) => findNear(query, { read, last, slotLength: silence, now: clock.now }),
-    async forget(accountId, nodeId) {
+    forget: (accountId, nodeId, term) => writer.leave(accountId, nodeId, term),
+    async remove(accountId, nodeId) {
       await primaries.hdel(accountKey(accountId, bucketOf(nodeId)), toField(nodeId))
     },
     watch(accountId, listener) {

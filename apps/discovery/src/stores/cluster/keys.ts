@@ -2,7 +2,8 @@
  * Keys of the cluster, and where things are in a cell. The part in braces chooses the shard.
  *
  * `a:{<account>:<bucket>}` is a hash of the last locations of an account's nodes, by node: the truth.
- * `g:{<space>:<cell>}:<slot>` is a set of the nodes that were heard in a cell of 0.25 degrees during a slot of time, which
+ * `l:{<account>:<bucket>}` is a hash of the nodes that left the account, with the number of the ownership that followed, for as long
+ * as an earlier report may be on its way. `g:{<space>:<cell>}:<slot>` is a set of the nodes that were heard in a cell of 0.25 degrees during a slot of time, which
  * expires; a space is an account's own, or the one that everybody may look into. It only says whom to ask the truth about.
  */
 import { hash } from 'node:crypto'
@@ -15,6 +16,8 @@ const radians = Math.PI / 180
 export const buckets = '0123456789abcdef'.split('')
 
 export const accountKey = (accountId: string, bucket: string): string => `a:{${accountId}:${bucket}}`
+
+export const leftKey = (accountId: string, bucket: string): string => `l:{${accountId}:${bucket}}`
 
 export const bucketOf = (nodeId: string): string => (/^[0-9a-f]/.test(nodeId) ? nodeId[0]! : '0')
 

@@ -4,22 +4,36 @@ import { fastest, restless, snap } from '@selvedge/geo'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
 import { StoreError } from '@selvedge/service-kit/store'
 import type { Cluster } from 'ioredis'
-import type { Location } from '../location-store.ts'
-import { accountKey, bucketOf, cellKey, cellOf, everybody, seenFrom, spaceOf, toField } from './keys.ts'
+import type { Location, PutResult, ReportedLocation } from '../location-store.ts'
+import {
+  accountKey,
+  bucketOf,
+  cellKey,
+  cellOf,
+  everybody,
+  leftKey,
+  seenFrom,
+  spaceOf,
+  toField,
+} from './keys.ts'
 import { writeRecord } from './record.ts'
 
 /**
- * Keeps the newer of two records, as one step: fields and records in, the time of the fix that was known out. A fix that the
- * node can't have come to is marked; see motion.ts of @selvedge/geo, whose rule this is.
+ * Keeps the newer of two records, as one step: milliseconds after which a silent account is forgotten, then field, record and
+ * term of each node in; the time of the fix that was known out, or `left` for one that left the account after that term. A fix
+ * that the node can't have come to is marked; see motion.ts of @selvedge/geo, whose rule this is.
  */
 const newest = script(`
 local out = {}
 local rad = math.pi / 180
-for i = 1, #ARGV, 2 do
-  local field, new = ARGV[i], ARGV[i + 1]
-  local old = redis.call('HGET', KEYS[1], field)
+for i = 2, #ARGV, 3 do
+  local field, new, term = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  local left = tonumber(redis.call('HGET', KEYS[2], field) or -1)
+  local old = left <= term and redis.call('HGET', KEYS[1], field)
   local known = -1
-  if old then
+  if left > term then
+    new, known = nil, 'left'
+  elseif old then
     local fixed, heard, lon, lat = struct.unpack('>ddi4i4', new)
     local oldFixed, oldHeard, oldLon, oldLat = struct.unpack('>ddi4i4', old)
     known = oldFixed
@@ -39,7 +53,16 @@ for i = 1, #ARGV, 2 do
   if new then redis.call('HSET', KEYS[1], field, new) end
   out[#out + 1] = tostring(known)
 end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return out`)
+
+/** Removes a node from an account, and remembers since when: field, term, and milliseconds for which that is remembered. */
+const leave = script(`
+redis.call('HDEL', KEYS[1], ARGV[1])
+if tonumber(redis.call('HGET', KEYS[2], ARGV[1]) or -1) < tonumber(ARGV[2]) then
+  redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+end
+return redis.call('PEXPIRE', KEYS[2], ARGV[3])`)
 
 /** Puts nodes into a cell that expires: milliseconds, then longitude, latitude and member of each. */
 const place = script(`
@@ -57,47 +80,68 @@ function script(text: string): Script {
 }
 
 interface Waiting {
-  readonly location: Location
-  readonly settle: (known: number) => void
+  readonly location: ReportedLocation
+  readonly settle: (known: PutResult) => void
   readonly fail: (cause: Error) => void
+}
+
+/** Nodes of an account that are in the same hash. */
+interface Bucket {
+  readonly accountId: string
+  readonly bucket: string
 }
 
 /** Maximum nodes of one command. */
 const most = 500
 
+/** Milliseconds for which it is remembered that a node left: longer than any session lasts (`sessions.lifetime`). */
+const rememberedMs = 2 * 3_600_000
+
 export interface Writer {
-  put(location: Location): Promise<number>
+  put(location: ReportedLocation): Promise<PutResult>
+  leave(accountId: string, nodeId: string, term: number): Promise<void>
 }
 
-/** @param slotLength milliseconds of a slot of time */
-export function createWriter(cluster: Cluster, slotLength: number): Writer {
+/** Milliseconds: of a slot of time, and after which an account whose nodes are silent is forgotten. */
+interface WriterTimes {
+  readonly slotLength: number
+  readonly forgetAfter: number
+}
+
+export function createWriter(cluster: Cluster, { slotLength, forgetAfter }: WriterTimes): Writer {
   let waiting: Waiting[] = []
 
   async function run(
     { text, digest }: Script,
-    key: string,
+    keys: readonly string[],
     values: readonly (number | Buffer)[],
   ): Promise<unknown> {
     try {
-      return await cluster.evalsha(digest, 1, key, ...values)
+      return await cluster.evalsha(digest, keys.length, ...keys, ...values)
     } catch (cause) {
       if (!(cause as Error).message.startsWith('NOSCRIPT')) throw cause
-      return cluster.eval(text, 1, key, ...values)
+      return cluster.eval(text, keys.length, ...keys, ...values)
     }
   }
 
-  async function keepNewest(key: string, all: readonly Waiting[]): Promise<number[]> {
-    const values = all.flatMap(({ location }) => [toField(location.nodeId), writeRecord(location)])
-    return ((await run(newest, key, values)) as string[]).map(Number)
+  async function keepNewest({ accountId, bucket }: Bucket, all: readonly Waiting[]): Promise<PutResult[]> {
+    const keys = [accountKey(accountId, bucket), leftKey(accountId, bucket)]
+    const values = all.flatMap(({ location }) => [
+      toField(location.nodeId),
+      writeRecord(location),
+      location.term,
+    ])
+    const known = (await run(newest, keys, [forgetAfter, ...values])) as string[]
+    return known.map((each) => (each === 'left' ? each : Number(each)))
   }
 
-  async function writeBucket(key: string, all: readonly Waiting[]): Promise<void> {
+  async function writeBucket(bucket: Bucket, all: readonly Waiting[]): Promise<void> {
     try {
-      const known = await keepNewest(key, all)
+      const known = await keepNewest(bucket, all)
+      const isNewest = (location: Location, before: PutResult) =>
+        before !== 'left' && location.fixedAt >= before
       await placeAll(
-        all
-          .filter(({ location }, index) => location.fixedAt >= known[index]!)
-          .map(({ location }) => location),
+        all.map(({ location }) => location).filter((location, index) => isNewest(location, known[index]!)),
       )
       for (const [index, { settle }] of all.entries()) settle(known[index]!)
     } catch (cause) {
@@ -134,22 +178,23 @@ export function createWriter(cluster: Cluster, slotLength: number): Writer {
       if (others !== 'none')
         add(everybody, location, others, Buffer.concat([field, Buffer.from(location.accountId)]))
     }
-    await Promise.all([...members].map(([key, values]) => run(place, key, [3 * slotLength, ...values])))
+    await Promise.all([...members].map(([key, values]) => run(place, [key], [3 * slotLength, ...values])))
   }
 
   function flush(): void {
-    const groups = new Map<string, Waiting[]>()
+    const groups = new Map<string, Bucket & { readonly all: Waiting[] }>()
     for (const each of waiting) {
       const { accountId, nodeId } = each.location
-      const key = accountKey(accountId, bucketOf(nodeId))
+      const bucket = bucketOf(nodeId)
+      const key = accountKey(accountId, bucket)
       const group = groups.get(key)
-      if (group) group.push(each)
-      else groups.set(key, [each])
+      if (group) group.all.push(each)
+      else groups.set(key, { accountId, bucket, all: [each] })
     }
     waiting = []
-    for (const [key, group] of groups) {
-      for (let at = 0; at < group.length; at += most)
-        inBackground('cluster.write', writeBucket(key, group.slice(at, at + most)))
+    for (const { all, ...bucket } of groups.values()) {
+      for (let at = 0; at < all.length; at += most)
+        inBackground('cluster.write', writeBucket(bucket, all.slice(at, at + most)))
     }
   }
 
@@ -158,5 +203,10 @@ export function createWriter(cluster: Cluster, slotLength: number): Writer {
       new Promise((settle, fail) => {
         if (waiting.push({ location, settle, fail }) === 1) setImmediate(safely('cluster.flush', flush))
       }),
+    async leave(accountId, nodeId, term) {
+      const bucket = bucketOf(nodeId)
+      const keys = [accountKey(accountId, bucket), leftKey(accountId, bucket)]
+      await run(leave, keys, [toField(nodeId), term, rememberedMs])
+    },
   }
 }

@@ -8,6 +8,9 @@ const suspectBit = 0x80
 
 export class Columns {
   readonly nodeIds: string[] = []
+  /** Numbers of nodes and accounts that were removed, for the next ones. */
+  readonly #freeSlots: number[] = []
+  readonly #freeAccounts: number[] = []
   readonly #names: string[] = []
   readonly #slots = new Map<string, number>()
   readonly #accounts: string[] = []
@@ -26,6 +29,8 @@ export class Columns {
   fixedAt = new Float64Array(0)
   #receivedAt = new Float64Array(0)
   heardAt = new Float64Array(0)
+  /** Number of the ownership below which reports are refused. */
+  term = new Float64Array(0)
   /** Source in two bits, precision for the account in two, for others in two, and whether it is suspect. */
   #flags = new Uint8Array(0)
 
@@ -43,8 +48,7 @@ export class Columns {
 
   /** Writes a location. @param keepsFix only what the node is now is new; the fix is the one that is known */
   write(location: Location, suspect: boolean, keepsFix: boolean): number {
-    let slot = this.#slots.get(location.nodeId)
-    if (slot === undefined) slot = this.#add(location.nodeId)
+    const slot = this.slotFor(location.nodeId)
     if (this.#names[slot] !== location.nodeName) this.#names[slot] = location.nodeName
     this.#join(slot, location.accountId)
     this.heardAt[slot] = location.heardAt
@@ -120,16 +124,38 @@ export class Columns {
     this.account[slot] = none
     // Whatever the node reports under its next account is news.
     this.fixedAt[slot] = -1
+    if (this.#sizes[number] === 0) this.#removeAccount(number)
+  }
+
+  /** Lets a number be used for another node. */
+  remove(slot: number): void {
+    this.leave(slot)
+    this.#slots.delete(this.nodeIds[slot]!)
+    this.nodeIds[slot] = ''
+    this.#names[slot] = ''
+    this.#freeSlots.push(slot)
+  }
+
+  /** The number of a node; a new one has neither an account nor a location. */
+  slotFor(nodeId: string): number {
+    return this.#slots.get(nodeId) ?? this.#add(nodeId)
+  }
+
+  #removeAccount(number: number): void {
+    this.#accountNumbers.delete(this.#accounts[number]!)
+    this.#accounts[number] = ''
+    this.#freeAccounts.push(number)
   }
 
   #add(nodeId: string): number {
-    const slot = this.nodeIds.length
-    this.nodeIds.push(nodeId)
-    this.#names.push('')
+    const slot = this.#freeSlots.pop() ?? this.nodeIds.length
+    this.nodeIds[slot] = nodeId
+    this.#names[slot] = ''
     this.#slots.set(nodeId, slot)
     if (slot >= this.account.length) this.#grow(Math.max(1024, Math.ceil(slot * 1.5)))
     this.account[slot] = none
     this.fixedAt[slot] = -1
+    this.term[slot] = -1
     return slot
   }
 
@@ -139,8 +165,10 @@ export class Columns {
     const { [slot]: fixedAt = -1 } = this.fixedAt
     this.leave(slot)
     this.fixedAt[slot] = fixedAt
+    number = this.#accountNumbers.get(accountId)
     if (number === undefined) {
-      number = this.#accounts.push(accountId) - 1
+      number = this.#freeAccounts.pop() ?? this.#accounts.length
+      this.#accounts[number] = accountId
       this.#accountNumbers.set(accountId, number)
       this.#heads[number] = none
       this.#sizes[number] = 0
@@ -166,6 +194,7 @@ export class Columns {
     this.fixedAt = grown(this.fixedAt, length)
     this.#receivedAt = grown(this.#receivedAt, length)
     this.heardAt = grown(this.heardAt, length)
+    this.term = grown(this.term, length)
     this.#flags = grown(this.#flags, length)
   }
 }

@@ -13,6 +13,8 @@ const most = 500
 
 export interface DurableCopy {
   load(): Promise<KnownLocation[]>
+  /** Numbers of the present ownership of all nodes. */
+  loadTerms(): Promise<{ readonly nodeId: string; readonly term: number }[]>
   /** Notes that a node has changed. */
   changed(slot: number): void
   /** Deletes what is written of a node and this account. May be repeated. */
@@ -68,6 +70,10 @@ export function createDurableCopy(
   return {
     async load() {
       return (await database.run(sql`SELECT * FROM last_locations WHERE account_id <> ''`)).map(toLocation)
+    },
+    async loadTerms() {
+      const rows = await database.run(sql`SELECT node_id, term FROM nodes`)
+      return rows.map(({ node_id, term }) => ({ nodeId: node_id as string, term: term as number }))
     },
     changed(slot) {
       dirty.add(slot)

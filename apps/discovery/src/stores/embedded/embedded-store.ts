@@ -11,6 +11,8 @@ import {
   type LocationStore,
   type NearQuery,
   type Neighbour,
+  type PutResult,
+  type ReportedLocation,
   scale,
   toInteger,
 } from '../location-store.ts'
@@ -51,14 +53,16 @@ export async function openEmbeddedStore(database: SqlStore, log: Log): Promise<L
     return slot
   }
 
-  function putOne(location: Location): number {
+  function putOne(location: ReportedLocation): PutResult {
     const slot = nodes.slotOf(location.nodeId)
+    if (slot !== undefined && location.term < nodes.term[slot]!) return 'left'
     const fixedAt = slot === undefined ? -1 : nodes.fixedAt[slot]!
     if (location.fixedAt < fixedAt) return fixedAt
     const keepsFix = location.fixedAt === fixedAt
     if (keepsFix && location.heardAt <= nodes.heardAt[slot!]!) return fixedAt
     const suspect = !keepsFix && fixedAt >= 0 && isJump(nodes.momentOf(slot!), location)
     const taken = take(location, suspect, keepsFix)
+    nodes.term[taken] = location.term
     copy.changed(taken)
     const own = watchers.get(location.accountId)
     if (own && !keepsFix) {
@@ -87,7 +91,13 @@ export async function openEmbeddedStore(database: SqlStore, log: Log): Promise<L
       .map(({ slot, distance }) => ({ location: nodes.read(slot), distance }))
   }
 
+  function hide(slot: number): void {
+    grids.account.delete(slot)
+    grids.others.delete(slot)
+  }
+
   for (const each of await copy.load()) take(each, each.suspect, false)
+  for (const { nodeId, term } of await copy.loadTerms()) nodes.term[nodes.slotFor(nodeId)] = term
 
   return {
     put: async (locations) => locations.map(putOne),
@@ -109,14 +119,22 @@ export async function openEmbeddedStore(database: SqlStore, log: Log): Promise<L
       }
       return found.sort(byDistance).slice(0, query.limit)
     },
-    async forget(accountId, nodeId) {
-      const slot = nodes.slotOf(nodeId)
-      if (slot !== undefined && nodes.account[slot] === nodes.accountNumber(accountId)) {
+    async forget(accountId, nodeId, term) {
+      const slot = nodes.slotFor(nodeId)
+      nodes.term[slot] = Math.max(nodes.term[slot]!, term)
+      if (nodes.account[slot] === nodes.accountNumber(accountId)) {
         nodes.leave(slot)
-        grids.account.delete(slot)
-        grids.others.delete(slot)
+        hide(slot)
       }
       // Also if it is out of memory already: the removal from the disk may have failed before.
+      await copy.remove(nodeId, accountId)
+    },
+    async remove(accountId, nodeId) {
+      const slot = nodes.slotOf(nodeId)
+      if (slot !== undefined) {
+        hide(slot)
+        nodes.remove(slot)
+      }
       await copy.remove(nodeId, accountId)
     },
     watch(accountId, listener) {

@@ -6,11 +6,11 @@ import { openSqlite, type SqlStore } from '@selvedge/service-kit/store'
 import { createMemoryLog } from '@selvedge/service-kit/testing'
 import { expect, it } from 'vitest'
 import { migrations } from '../../schema.ts'
-import type { Location } from '../location-store.ts'
+import type { ReportedLocation } from '../location-store.ts'
 import { openEmbeddedStore } from './embedded-store.ts'
 
 const nodeId = 'a'.repeat(56)
-const location: Location = {
+const location: ReportedLocation = {
   nodeId,
   nodeName: 'n',
   accountId: 'a',
@@ -22,6 +22,7 @@ const location: Location = {
   fixedAt: 1,
   receivedAt: 1,
   heardAt: 1,
+  term: 1,
   sharing: { account: 'exact', others: 'none' },
 }
 
@@ -57,9 +58,9 @@ it('a removal from the disk that failed is done by the next try', () =>
     await store.close()
     const again = await openEmbeddedStore(database, createMemoryLog())
     fail(/^DELETE/)
-    await expect(again.forget('a', nodeId)).rejects.toThrow('disk full')
+    await expect(again.forget('a', nodeId, 2)).rejects.toThrow('disk full')
     fail(undefined)
-    await again.forget('a', nodeId)
+    await again.forget('a', nodeId, 2)
     await again.close()
     expect(await reopened(database)).toEqual([])
   }))
@@ -68,7 +69,7 @@ it('what was about to be written is not written after it was forgotten', () =>
   run(async (database) => {
     const store = await openEmbeddedStore(database, createMemoryLog())
     await store.put([location])
-    await store.forget('a', nodeId)
+    await store.forget('a', nodeId, 2)
     await store.close()
     const rows = await database.run({ sql: 'SELECT * FROM last_locations', values: [] })
     expect(rows).toEqual([])

@@ -1,12 +1,12 @@
 /**
- * What a runtime holds of an issuer's list of revoked tokens, and how an answer of the issuer changes it. Numbers decide which of
+ * What a verifier holds of an issuer's list of revoked tokens, and how an answer of the issuer changes it. Numbers decide which of
  * two lists is newer, not clocks. What was revoked once is let go only if the issuer says that it has ended; what a whole list
  * does not name any more stays for as long as any access token may live, so that an issuer that was restored from a backup, or
  * whose clock is wrong, makes nothing valid again.
  */
 import type { RevocationsClaims } from '@selvedge/protocol/tokens'
-import type { Ending } from '@selvedge/service-kit/tokens'
 import * as z from 'zod'
+import type { Ending } from '../tokens/revocation.ts'
 
 const content = {
   revoked: z.array(z.string()),
@@ -14,7 +14,7 @@ const content = {
   epochs: z.record(z.string(), z.number()).default({}),
 }
 
-export const storedList = z.strictObject({
+const storedList = z.strictObject({
   /** Unix seconds at which it was signed. */
   iat: z.number(),
   seq: z.number(),
@@ -28,6 +28,10 @@ export const storedList = z.strictObject({
   retained: z.array(z.strictObject({ until: z.number(), ...content })).default([]),
 })
 export type StoredList = z.infer<typeof storedList>
+
+/** The lists of all issuers, by their URL. */
+export const storedLists = z.strictObject({ lists: z.record(z.string(), storedList) })
+export type StoredLists = z.infer<typeof storedLists>
 type Content = Pick<StoredList, 'revoked' | 'not_before' | 'epochs'>
 
 /** Seconds: longest life of an access token, with a leeway; by which the ends of what is retained are rounded up. */

@@ -1,0 +1,8 @@
+/** Lists of revoked tokens, as everything that checks tokens without a registry of its own follows them. */
+export {
+  createRevocationFeed,
+  type FeedTrouble,
+  type ListStorage,
+  type RevocationFeed,
+} from './feed.ts'
+export { type LiveList, type StoredLists, storedLists } from './lists.ts'
