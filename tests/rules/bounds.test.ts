@@ -3,7 +3,6 @@
  * document, folder and engine object that lasts, with its limit and with what removes from it. What is found in the sources and
  * is not listed fails here, and so does an entry for what is gone.
  */
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Bound, Bounds } from './bounds/bound.ts'
 import { findGrowth } from './bounds/growth.ts'
