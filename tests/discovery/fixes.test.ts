@@ -169,7 +169,7 @@ describe('a session', () => {
         headers: { 'Content-Type': 'application/json' },
         body: '{}',
       })
-    const answers = await Promise.all(Array.from({ length: 210 }, begin))
+    const answers = await Promise.all(Array.from({ length: 300 }, begin))
     const refused = answers.filter(({ status }) => status === 429)
     expect(refused.length).toBeGreaterThan(0)
     expect(Number(refused[0]!.headers.get('retry-after'))).toBeGreaterThan(0)

@@ -116,7 +116,6 @@ export const discovery: Bounds = {
     'createRealms.edges': own('one for each issuer of the configuration'),
   },
   'apps/discovery/src/trust/trust.ts': {
-    'openTrust.verifiers': own('three, made at the start'),
     'openTrust.issuers': own('one for each issuer of the configuration'),
     'openTrust.listeners': own('one for each endpoint with streams'),
     'logTrouble.known': own('one for each kind of trouble and issuer of the configuration'),
