@@ -139,6 +139,30 @@ describe.each(Object.entries(cases))('%s', (_, { token, reason, applies = () => 
     })
 })
 
+/** Each route with the method that it is the twin of: the cases above take what they expect from the routes themselves. */
+const twins: Readonly<Record<string, string>> = {
+  'GET /mds/v1/nodes': 'getNodes',
+  'GET /mcm/v1/images': 'getImages',
+  'POST /mcm/v1/images': 'deployImage',
+  'GET /mcm/v1/images/{id}': 'getImages',
+  'DELETE /mcm/v1/images/{id}': 'removeImage',
+  'POST /mcm/v1/uploads': 'deployImage',
+  'GET /mcm/v1/containers': 'getContainers',
+  'POST /mcm/v1/containers': 'deployContainer',
+  'GET /mcm/v1/containers/{id}': 'getContainers',
+  'DELETE /mcm/v1/containers/{id}': 'removeContainer',
+  'POST /mcm/v1/containers/{id}/start': 'startContainer',
+  'POST /mcm/v1/containers/{id}/stop': 'stopContainer',
+  'GET /mcm/v1/containers/{id}/logs': 'getContainerLogs',
+  'GET /mcm/v1/containers/{id}/history': 'getContainerHistory',
+}
+
+it('no route borrows the access of another method than its own', () => {
+  const tables = [mcmRoutes({} as never), nodesRoutes({} as never)]
+  const named = tables.flatMap(({ table }) => Object.entries(table).map(([key, { as }]) => [key, as.name]))
+  expect(Object.fromEntries(named)).toEqual(twins)
+})
+
 describe('a good token of a node that is associated with no account', () => {
   const guarded = Object.values(methods).flatMap(({ name, access }) =>
     access.caller === 'token' && isAssociated(access) ? [name] : [],

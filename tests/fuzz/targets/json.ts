@@ -28,10 +28,9 @@ export const json: Target = {
         const value = parseJson(text)
         expectThat(isDeepStrictEqual(value, JSON.parse(text)), 'JSON.parse understands it differently')
         // Written again it has as many members: none stood twice.
-        expectThat(
-          isDeepStrictEqual(parseJson(JSON.stringify(value)), value),
-          'it changes when it is written again',
-        )
+        // The texts are compared: JSON has no way to write -0.
+        const written = JSON.stringify(value)
+        expectThat(JSON.stringify(parseJson(written)) === written, 'it changes when it is written again')
       }, [JsonError])
     },
   }),
