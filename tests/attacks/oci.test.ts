@@ -1,6 +1,7 @@
 /** Hostile OCI images, and another user of the device, against the runtime on a real Podman. */
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, lstatSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -108,6 +109,34 @@ describe('a hostile OCI image', needs(...podmanNeeds, 'busybox', 'gcc'), () => {
     expect(text).toMatch(/ended with [^0]/)
     expect(text).not.toContain('victim')
     expect((await services.call(`${attacker.basePath}/index.html`)).text).toBe('attacker')
+  })
+
+  it('reaches no program of the device that listens on all addresses, by IPv4 or IPv6', async () => {
+    const server = createServer((socket) => socket.end('SECRET'))
+    server.on('connection', (socket) => socket.on('error', () => undefined))
+    // Without IPv6 on the device, of IPv4 only.
+    await new Promise<void>((resolve) => server.listen(0, resolve))
+    const { port } = server.address() as AddressInfo
+    const ask = (host: string) => `/bin/busybox timeout 3 /bin/busybox nc ${host} ${port} </dev/null 2>&1`
+    const { run } = await deploy(
+      'curious',
+      `gateway=$(/bin/busybox ip -4 addr show dev eth0 | /bin/busybox sed -n 's/.*inet \\([0-9]*\\.[0-9]*\\.[0-9]*\\)\\..*/\\1.1/p')
+      echo "gateway $gateway"; ${ask('$gateway')}; echo "ended with $?"; /bin/busybox ip -6 addr; echo end`,
+    )
+    const text = await run()
+    expect(text).toMatch(/gateway \d+\.\d+\.\d+\.1\n/)
+    expect(text).not.toContain('SECRET')
+    expect(text).toMatch(/ended with [^0]/)
+    expect(text).not.toContain('inet6')
+    const rules = () => execFileSync('iptables', ['-w', '10', '-S', 'INPUT'], { encoding: 'utf8' })
+    const { Name } = inspectAll()[0]!
+    expect(rules()).toContain(`--comment ${Name}`)
+    await services.runtime().removeContainer({
+      edgeAccessToken: services.token,
+      id: `${services.developer.clientId}-curious`,
+    })
+    expect(rules()).not.toContain(`--comment ${Name}`)
+    server.close()
   })
 
   it('has no route beyond the device', async () => {

@@ -111,6 +111,7 @@ export const runtime: Bounds = {
     'files of openLabelSecret': own('one file of 32 bytes'),
   },
   'apps/runtime/src/engines/oci/networks.ts': {
+    'removeUnusedNetworks.names': passing('one for each network of this runtime: `labels.owner`'),
     'createReachOf.isRootless': own('one for each engine socket: Docker, Podman'),
     'engine /networks/create': lasting(
       'one for each OCI container: `Name: name`',
@@ -156,6 +157,9 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/gateway/event-end.ts': {
     'createEventEnd.tail': passing('four characters: `.slice(-4)`'),
+  },
+  'apps/runtime/src/engines/oci/host-guard.ts': {
+    'createHostGuard.subnets': lasting('one for each OCI container that runs', '`subnets.delete`'),
   },
   'apps/runtime/src/images/archive.ts': {
     'readArchive.links': passing('`tar-stream.ts: entries: 200_000`'),

@@ -28,6 +28,11 @@ export const images = z.array(z.object({ RepoTags: z.array(z.string()).nullish()
 
 export const networks = z.array(z.object({ Id: z.string(), Name: z.string(), Labels: labels }))
 
+/** The addresses of a network. */
+export const network = z.object({
+  IPAM: z.object({ Config: z.array(z.object({ Subnet: z.string() })).nullish() }),
+})
+
 export const volumes = z.object({ Volumes: z.array(z.object({ Name: z.string() })).nullish() })
 
 export const stats = z.object({ memory_stats: z.object({ usage: z.number().optional() }).optional() })

@@ -1,4 +1,5 @@
 import { createHmac, hash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import type { Plan } from '../engine.ts'
 import { socketName } from './socket-folder.ts'
 
@@ -10,6 +11,9 @@ const tmpfsBytes = 64 * 1024 * 1024
 const tmpfsOptions = `rw,noexec,nosuid,nodev,size=${tmpfsBytes}`
 /** Size at which the engine begins its log of the container anew. The runtime has its own, smaller one. */
 const maxLog = '4m'
+
+const withoutIpv6 = { 'net.ipv6.conf.all.disable_ipv6': '1' }
+const hasIpv6 = () => existsSync('/proc/sys/net/ipv6')
 
 /** Folder in the container with the socket that the runtime answers on. */
 const hostFolder = '/run/selvedge'
@@ -103,7 +107,8 @@ function hostConfig({ plan, owner, port, folder, network, isPublished, volumes }
     Init: true,
     RestartPolicy: { Name: 'no' },
     LogConfig: { Type: 'json-file', Config: { 'max-size': maxLog } },
-    ...(network !== undefined && { NetworkMode: network }),
+    // The network is of IPv4, and so is what keeps containers from the device: link-local addresses would get around it.
+    ...(network !== undefined && { NetworkMode: network, ...(hasIpv6() && { Sysctls: withoutIpv6 }) }),
     ...(isPublished && { PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] } }),
     // Read-only: a program can still connect to the socket, and cannot replace it.
     Binds: [`${folder}:${hostFolder}:ro`],

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readSettings } from '@selvedge/protocol'
+import { RpcError, readSettings } from '@selvedge/protocol'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Engine, Plan } from '../engine.ts'
@@ -57,6 +57,19 @@ async function* readBlob(name: string): AsyncGenerator<Buffer> {
   }
 }
 
+const guard = {
+  missing: 'not in this test',
+  protect: async () => undefined,
+  release: async () => undefined,
+  releaseOthers: async () => undefined,
+  close: () => undefined,
+}
+
+const networkAnswer: [string, Answer] = [
+  'GET /networks/selvedge-',
+  json({ IPAM: { Config: [{ Subnet: '10.89.0.0/24' }] } }),
+]
+
 const plan = (env: Record<string, string> = {}): Plan => ({
   id: 'client-service',
   key: 'account/client/service',
@@ -98,7 +111,7 @@ beforeEach(async () => {
   const socket = join(folder, 'engine.sock')
   server.listen(socket)
   await once(server, 'listening')
-  engine = createOciEngine({ state: folder, socket, blobs: { read: readBlob } as unknown as Blobs })
+  engine = createOciEngine({ state: folder, socket, blobs: { read: readBlob } as unknown as Blobs, guard })
 })
 afterEach(() => {
   server.close()
@@ -154,10 +167,33 @@ describe('a start fails, and leaves nothing, when the engine', () => {
   })
 
   it('gives the container no address in its network', async () => {
-    answers = [['GET /info', json({ SecurityOptions: [] })]]
+    answers = [['GET /info', json({ SecurityOptions: [] })], networkAnswer]
     await expect(engine.start(plan())).rejects.toThrow('this device has no address in the network')
     await nothingIsLeft()
     expect(asked.some((call) => /^DELETE \/networks\/selvedge-/.test(call))).toBe(true)
+  })
+
+  it.each([
+    ['no subnet', []],
+    ['two subnets', [{ Subnet: '10.1.0.0/24' }, { Subnet: '10.2.0.0/24' }]],
+  ])('gives the network of the container %s: the device could not be protected', async (_, Config) => {
+    answers = [
+      ['GET /info', json({ SecurityOptions: [] })],
+      ['GET /networks/selvedge-', json({ IPAM: { Config } })],
+    ]
+    await expect(engine.start(plan())).rejects.toMatchObject({ reason: 'engine_unavailable' })
+    await nothingIsLeft()
+    expect(asked.some((call) => call.startsWith('POST /containers/create'))).toBe(false)
+  })
+
+  it('runs where the packet filter fails: no container starts unprotected', async () => {
+    answers = [['GET /info', json({ SecurityOptions: [] })], networkAnswer]
+    const refusal = new RpcError('engine_unavailable', 'the device cannot be protected')
+    guard.protect = () => Promise.reject(refusal)
+    await expect(engine.start(plan())).rejects.toBe(refusal)
+    guard.protect = async () => undefined
+    await nothingIsLeft()
+    expect(asked.some((call) => call.startsWith('POST /containers/create'))).toBe(false)
   })
 
   it.each<[string, Answer]>([

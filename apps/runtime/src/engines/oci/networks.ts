@@ -1,13 +1,16 @@
 /**
- * A separate network for each container: it reaches no other container, and nothing beyond the device. The runtime reaches
+ * A separate network for each container: it reaches no other container, nothing beyond the device, and no program
+ * of the device. The runtime reaches
  * the container by its address in that network, or, where the engine does not run as root, by a port on the loopback.
  */
 import { BlockList, isIPv4 } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { RpcError } from '@selvedge/protocol'
 import type { Plan, TcpUpstream } from '../engine.ts'
 import * as answers from './answers.ts'
 import { labels } from './create-body.ts'
 import { type EngineApi, EngineError, ignoreMissing } from './engine-api.ts'
+import type { HostGuard } from './host-guard.ts'
 
 /** How the runtime reaches a container. */
 export interface Reach {
@@ -54,16 +57,32 @@ export async function createNetwork(api: EngineApi, name: string, owner: string)
 export const removeNetwork = (api: EngineApi, name: string): Promise<void> =>
   api.send('DELETE', `/networks/${name}`).catch(ignoreMissing) as Promise<void>
 
-/** Removes the networks of this runtime that no container uses. */
-export async function removeUnusedNetworks(api: EngineApi, owner: string): Promise<void> {
+/** Keeps the containers of a network from programs of this device. @throws as {@link HostGuard.protect} */
+export async function protectFrom(api: EngineApi, guard: HostGuard, name: string): Promise<void> {
+  const { IPAM } = await api.read(`/networks/${name}`, answers.network)
+  // IPv6 is turned off in the container.
+  const subnets = (IPAM.Config ?? []).filter(({ Subnet }) => !Subnet.includes(':'))
+  if (subnets.length !== 1)
+    throw new RpcError(
+      'engine_unavailable',
+      `the network of the container has ${subnets.length} IPv4 subnets; expected 1`,
+    )
+  await guard.protect(name, subnets[0]!.Subnet)
+}
+
+/** Removes the networks of this runtime that no container uses. @returns the names of those that stay */
+export async function removeUnusedNetworks(api: EngineApi, owner: string): Promise<string[]> {
+  const names: string[] = []
   const filter = encodeURIComponent(JSON.stringify({ label: [`${labels.owner}=${owner}`] }))
   for (const { Name, Labels } of await api.read(`/networks?filters=${filter}`, answers.networks)) {
     if (Labels[labels.owner] !== owner) continue
     // One that is in use is refused.
     await removeNetwork(api, Name).catch((cause) => {
       if (!(cause instanceof EngineError)) throw cause
+      names.push(Name)
     })
   }
+  return names
 }
 
 /**

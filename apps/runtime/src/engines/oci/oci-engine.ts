@@ -2,6 +2,7 @@
 import { realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
+import { reportFailure } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Engine, EngineReport, Instance, Plan, TcpUpstream } from '../engine.ts'
 import * as answers from './answers.ts'
@@ -9,12 +10,14 @@ import { awaitPort } from './await-port.ts'
 import { type CreateBody, createBody, labels, shortHash, volumesOf } from './create-body.ts'
 import { type EngineApi, EngineError, findEngine, ignoreMissing } from './engine-api.ts'
 import { createEngineImages } from './engine-images.ts'
+import { createHostGuard, type HostGuard } from './host-guard.ts'
 import { type ImageConfig, imageVolumes, portOf, readImageConfig } from './image-config.ts'
 import { followContainer } from './instance.ts'
 import { openLabelSecret } from './label-secret.ts'
 import {
   createNetwork,
   createReachOf,
+  protectFrom,
   type Reach,
   removeNetwork,
   removeUnusedNetworks,
@@ -28,6 +31,8 @@ export interface OciEngineParts {
   /** Socket of the engine; empty: the first that is found. */
   readonly socket: string
   readonly blobs: Blobs
+  /** For tests. */
+  readonly guard?: HostGuard
 }
 
 /** The layers that every container of this engine is given; `own network` unless the deployment asks for another. */
@@ -46,7 +51,8 @@ interface Prepared {
   load(): Promise<void>
 }
 
-export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engine {
+export function createOciEngine(parts: OciEngineParts): Engine {
+  const { state, socket, blobs, guard = createHostGuard() } = parts
   const folder = join(realpathSync(state), 'oci')
   const owner = shortHash(realpathSync(state))
   const images = createEngineImages(`localhost/selvedge-${owner}`, blobs)
@@ -79,6 +85,11 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
     }
   }
 
+  /** The networks of an engine without root are in a namespace of their own, in which no program of the device listens. */
+  const protect = async (api: EngineApi, { network, isPublished }: Reach): Promise<void> => {
+    if (network !== undefined && !isPublished) await protectFrom(api, guard, network)
+  }
+
   async function create({ api, name, reach, body, load }: Prepared, plan: Plan, own: string): Promise<void> {
     await load()
     await removeContainer(api, name)
@@ -87,6 +98,7 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
       await api.send('POST', '/volumes/create', { Name: volume.name, Labels: volumeLabels })
     }
     if (reach.network !== undefined) await createNetwork(api, reach.network, owner)
+    await protect(api, reach)
     await api.send('POST', `/containers/create?name=${name}`, body(own))
     await api.send('POST', `/containers/${name}/start`)
   }
@@ -94,6 +106,7 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
   async function discard({ api, name }: Pick<Prepared, 'api' | 'name'>, own: SocketFolder): Promise<void> {
     await own.close()
     await removeNetwork(api, name).catch(() => undefined)
+    await guard.release(name).catch((cause) => reportFailure('oci.guard', cause))
     await images.sweep(api).catch(() => undefined)
   }
 
@@ -153,6 +166,7 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
       try {
         const { Labels } = prepared.body(own.path)
         if (found.Config.Labels[labels.proof] === Labels[labels.proof]) {
+          await protect(api, prepared.reach)
           plan.log('runtime', 'it went on while the runtime was away')
           return await follow(prepared, plan, own, false)
         }
@@ -172,7 +186,7 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
         const isWanted = State === 'running' && String(running.get(key)) === Labels[labels.revision]
         if (!isWanted) await removeContainer(api, Id)
       }
-      await removeUnusedNetworks(api, owner)
+      await guard.releaseOthers(`selvedge-${owner}-`, await removeUnusedNetworks(api, owner))
       await images.keepOnly(api, digests)
       await images.sweep(api)
     },
@@ -191,18 +205,24 @@ export function createOciEngine({ state, socket, blobs }: OciEngineParts): Engin
       await images.sweep(findEngine(socket))
     },
     async close() {
+      guard.close()
       rmSync(folder, { recursive: true, force: true })
     },
-    describe: () => describeEngine(socket),
+    describe: () => describeEngine(socket, guard),
   }
 }
 
-async function describeEngine(socket: string): Promise<EngineReport> {
+async function describeEngine(socket: string, { missing }: HostGuard): Promise<EngineReport> {
   try {
     const api = findEngine(socket)
-    const { ServerVersion } = await api.read('/info', answers.info)
+    const { ServerVersion, SecurityOptions } = await api.read('/info', answers.info)
     const detail = `${api.socketPath}, version ${ServerVersion}`
-    return { available: true, detail, isolation: [...layers, 'own network'], hints: [] }
+    const isRootless = SecurityOptions?.some((each) => each.includes('rootless')) ?? false
+    const hints =
+      missing === undefined || isRootless
+        ? []
+        : [`Containers reach programs of this device that listen on all addresses: ${missing}.`]
+    return { available: true, detail, isolation: [...layers, 'own network'], hints }
   } catch (cause) {
     const { message, hint = '' } = cause as RpcError
     return { available: false, detail: message, isolation: [], hints: hint === '' ? [] : [hint] }
