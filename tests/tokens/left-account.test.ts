@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createDevice } from '../harness/device.ts'
 import { adminOf, createDeveloper, type Developer } from '../harness/flow.ts'
+import { post } from '../harness/oauth.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
 
 let stack: Stack
@@ -42,4 +43,12 @@ it('a blocked device asks for no verdict on codes with the edge ID token that it
   expect((await device.verifyHmac(token)).valid).toBe(false)
   await adminOf(stack.state)['node.block']({ nodeId: device.nodeId })
   await expect(device.verifyHmac(token)).rejects.toThrow(/blocked/)
+})
+
+it('asks for no verdict on codes with an edge ID token that was revoked', async () => {
+  const device = await newDevice()
+  const token = await device.tenantToken()
+  expect((await device.verifyHmac(token)).valid).toBe(false)
+  expect((await post(`${stack.identity.url}/revoke`, { token })).status).toBe(200)
+  await expect(device.verifyHmac(token)).rejects.toThrow(/revoked/)
 })
