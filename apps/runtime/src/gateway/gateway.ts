@@ -165,8 +165,9 @@ export function createGateway(parts: GatewayParts): Gateway {
 /** One object: a refusal must cost next to nothing, and a stack trace is most of it. */
 const tooMany = new RpcError('busy', 'the service has more requests than it can answer; send it again in 1 s')
 
+const startFailures = new Set<string>(['container_failed', 'engine_unavailable', 'storage_full'])
 const isDown = (cause: unknown): cause is RpcError =>
-  cause instanceof RpcError && (cause.reason === 'container_failed' || cause.reason === 'engine_unavailable')
+  cause instanceof RpcError && startFailures.has(cause.reason)
 
 /** Callers of a container that is down learn only that. Its last lines are for its owner. */
 function unavailable(cause: unknown): unknown {

@@ -10,6 +10,7 @@ import { pipeline } from 'node:stream/promises'
 import { RpcError } from '@selvedge/protocol'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
 import type * as z from 'zod'
+import { type Shortage, shortageIn } from './engine-shortage.ts'
 
 const version = '/v1.41'
 /** Milliseconds without a byte after which a call counts as lost. */
@@ -41,9 +42,13 @@ export interface EngineApi {
 export class EngineError extends Error {
   override readonly name = 'EngineError'
   readonly status: number
-  constructor(status: number, message: string) {
-    super(message)
+  /** What the engine or the device lacks; undefined: the request or the container is at fault. */
+  readonly shortage: Shortage | undefined
+  /** @param text of the refusal; the message is its beginning */
+  constructor(status: number, text: string) {
+    super(text.slice(0, 500))
     this.status = status
+    this.shortage = shortageIn(status, text)
   }
 }
 
@@ -186,10 +191,7 @@ async function refusal(response: IncomingMessage): Promise<EngineError> {
   } catch {
     message = text
   }
-  return new EngineError(
-    response.statusCode ?? 0,
-    (typeof message === 'string' ? message : text).slice(0, 500),
-  )
+  return new EngineError(response.statusCode ?? 0, typeof message === 'string' ? message : text)
 }
 
 async function readAll(response: IncomingMessage): Promise<string> {

@@ -44,8 +44,7 @@ export function createEngineImages(repository: string, blobs: Blobs): EngineImag
       const stream = saveStream(blobs, content.layers, engineConfig(config), tag)
       const text = await api.upload('/images/load?quiet=true', stream, loadIdleMs)
       // The status is sent before the image is read: only the image itself shows that it was loaded.
-      if (!(await has(api, tag)))
-        throw new EngineError(500, text.slice(0, 500) || 'it did not load the image')
+      if (!(await has(api, tag))) throw new EngineError(500, text || 'it did not load the image')
     },
     async keepOnly(api, digests) {
       const tags = new Set([...digests].map(tagOf))

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RpcError, readSettings } from '@selvedge/protocol'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { isOfDevice } from '../../containers/device-failure.ts'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Engine, Plan } from '../engine.ts'
 import { findEngine } from './engine-api.ts'
@@ -213,6 +214,84 @@ describe('a start fails, and leaves nothing, when the engine', () => {
     })
     expect(asked.filter((call) => call.startsWith('POST /containers/create'))).toEqual([])
     await nothingIsLeft()
+  })
+})
+
+describe('a refusal by the engine', () => {
+  const refusing = (path: string, message: string, status = 500): [string, Answer][] => [
+    [`POST ${path}`, json({ message }, status)],
+  ]
+  const startError = () => engine.start(plan()).catch((cause: RpcError) => cause)
+
+  it.each<[string, string, [string, Answer][]]>([
+    [
+      'storage_full',
+      'a full disk of Docker',
+      refusing('/containers/create', 'mkdir /x: no space left on device'),
+    ],
+    [
+      'storage_full',
+      'a full disk of crun under Podman',
+      refusing('/containers/selvedge', 'OCI runtime error: crun: write `x`: No space left on device'),
+    ],
+    [
+      'storage_full',
+      'a full disk of containerd',
+      refusing('/containers/selvedge', `${'task: '.repeat(200)}no space left on device: unknown`),
+    ],
+    [
+      'storage_full',
+      'a full disk for the network',
+      refusing('/networks/create', 'no space left on device\n'),
+    ],
+    [
+      'storage_full',
+      'a full disk while an image is loaded',
+      [
+        ['GET /images/', json({ message: 'missing' }, 404)],
+        ['POST /images/load', json({ errorDetail: {}, error: 'write /layer: no space left on device' })],
+      ],
+    ],
+    [
+      'storage_full',
+      'a full disk in a list of attempts',
+      [
+        ['GET /images/', json({ message: 'missing' }, 404)],
+        ['POST /images/load', json({ error: '* tar: write: no space left on device\n * dir: not one' })],
+      ],
+    ],
+    ['engine_unavailable', 'descriptors', refusing('/containers/create', 'pipe2: too many open files')],
+    [
+      'engine_unavailable',
+      'memory',
+      refusing('/containers/selvedge', 'fork/exec runc: cannot allocate memory'),
+    ],
+    ['engine_unavailable', 'time', refusing('/containers/create', 'context deadline exceeded')],
+    ['engine_unavailable', 'too many requests', refusing('/containers/create', 'wait', 429)],
+    [
+      'engine_unavailable',
+      'the first question',
+      [['GET /info', json({ message: 'dial: i/o timeout' }, 500)]],
+    ],
+  ])('is %s, and no fault of the container, for a shortage: %s', async (reason, _, answer) => {
+    answers = answer
+    const cause = await startError()
+    expect(cause).toMatchObject({ reason })
+    expect(isOfDevice(cause)).toBe(true)
+  })
+
+  it.each<[string, [string, Answer][]]>([
+    ['a program that is missing', refusing('/containers/selvedge', 'exec /x: no such file or directory')],
+    [
+      'a program with the name of a shortage',
+      refusing('/containers/selvedge', 'exec: "/x: no space left on device": not found in $PATH'),
+    ],
+    ['a request that is wrong', refusing('/containers/create', 'bad: no space left on device', 400)],
+  ])('is container_failed for %s', async (_, answer) => {
+    answers = answer
+    const cause = await startError()
+    expect(cause).toMatchObject({ reason: 'container_failed' })
+    expect(isOfDevice(cause)).toBe(false)
   })
 })
 

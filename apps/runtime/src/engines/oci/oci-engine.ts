@@ -139,15 +139,17 @@ export function createOciEngine(parts: OciEngineParts): Engine {
     } catch (cause) {
       await removeContainer(prepared.api, prepared.name).catch(() => undefined)
       await discard(prepared, own)
-      if (!(cause instanceof EngineError)) throw cause
-      throw new RpcError('container_failed', `the engine refused it: ${cause.message}`, { cause })
+      throw cause
     }
   }
 
   return {
     async start(plan) {
-      const prepared = await prepare(plan)
-      const instance = await startContainer(prepared, plan)
+      const instance = await prepare(plan)
+        .then((prepared) => startContainer(prepared, plan))
+        .catch((cause: unknown) => {
+          throw cause instanceof EngineError ? startFailure(cause) : cause
+        })
       const problem = await awaitPort(
         instance.upstream as TcpUpstream,
         plan.settings['MCM.HEALTH_SEC'],
@@ -210,6 +212,21 @@ export function createOciEngine(parts: OciEngineParts): Engine {
     },
     describe: () => describeEngine(socket, guard),
   }
+}
+
+/** What the engine or the device lacks is not the fault of the container, and passes. */
+function startFailure(cause: EngineError): RpcError {
+  const { message, shortage } = cause
+  if (shortage === undefined)
+    return new RpcError('container_failed', `the engine refused it: ${message}`, { cause })
+  const detail = `the engine could not start it: ${message}`
+  if (shortage === 'disk')
+    return new RpcError('storage_full', detail, {
+      cause,
+      hint: 'Free space on the disk of the container engine; the start is tried again.',
+    })
+  const hint = 'Free memory, processes or file descriptors, or restart the engine; the start is tried again.'
+  return new RpcError('engine_unavailable', detail, { cause, hint })
 }
 
 async function describeEngine(socket: string, { missing }: HostGuard): Promise<EngineReport> {
