@@ -158,6 +158,18 @@ describe('the session of a node', () => {
     expect(await refusal(own.begin({}, token))).toBe('invalid_token')
   })
 
+  it('reads no exact track of a node that shows its account the city alone', async () => {
+    const shy = await createDevice(urls(), developer, 'shy')
+    const trackUntil = Date.now() + 60_000
+    await shy.begin({ sharing: { account: 'city', others: 'none' }, trackUntil })
+    await shy.report(fixAt(13, 52))
+    expect((await shy.track()).data).toHaveLength(1)
+    expect(await refusal(neighbour.track(shy.nodeId))).toBe('not_found')
+    await shy.begin({ sharing: { account: 'exact', others: 'none' }, trackUntil })
+    await shy.report(fixAt(13, 52))
+    expect((await neighbour.track(shy.nodeId)).data).toHaveLength(2)
+  })
+
   it('is never of another node than that of the key, whatever the issuer says', async () => {
     const token = await device.state({ audience: discoveryAudience })
     const lying = forged({ node_id: neighbour.nodeId }, token)
