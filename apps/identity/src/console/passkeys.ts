@@ -1,5 +1,6 @@
 /** Passkeys (WebAuthn): discoverable, with the person verified by the authenticator. */
 import { RpcError } from '@selvedge/protocol'
+import { parseJson } from '@selvedge/protocol/jsonrpc'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 import type { Links } from '../registry/links.ts'
@@ -32,6 +33,38 @@ const maxPasskeys = 20
 const patience = 300
 
 const load = () => import('./webauthn.lazy.ts')
+
+const handleOf = (personId: string): string => Buffer.from(personId).toString('base64url')
+
+interface Answer {
+  readonly id: string
+  /** Handle of the person; absent in registrations. */
+  readonly userHandle: string | undefined
+}
+
+/** Longest texts in base64url: an identifier has 1,023 bytes at most (WebAuthn § 4). */
+const longest = { id: 1364, clientData: 4096, userHandle: 128 }
+const isBase64url = (value: unknown, length: number): value is string =>
+  typeof value === 'string' && value.length <= length && /^[\w-]+$/.test(value)
+
+/**
+ * As much of an answer as the library does not check.
+ *
+ * @returns undefined if it has another form, or was made for a page inside a page of another origin
+ */
+function readAnswer(answer: unknown): Answer | undefined {
+  const { id, response } = Object(answer) as Record<string, unknown>
+  const { clientDataJSON, userHandle } = Object(response) as Record<string, unknown>
+  if (!isBase64url(id, longest.id) || !isBase64url(clientDataJSON, longest.clientData)) return undefined
+  if (userHandle !== undefined && !isBase64url(userHandle, longest.userHandle)) return undefined
+  try {
+    const clientData = Object(parseJson(Buffer.from(clientDataJSON, 'base64url').toString(), 8))
+    const { crossOrigin = false, topOrigin } = clientData as Record<string, unknown>
+    return crossOrigin === false && topOrigin === undefined ? { id, userHandle } : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** @param site where the console is: passkeys are bound to its host name */
 export function createPasskeys(
@@ -72,10 +105,11 @@ export function createPasskeys(
     },
     async finishSignIn(challenge, response) {
       const asked = await oneTime.use('passkey-sign-in', challenge)
-      const [row] = await store.run(
-        sql`SELECT * FROM passkeys WHERE credential_id = ${String((response as { id?: unknown }).id)}`,
-      )
-      if (!asked || !row) throw refused()
+      const answer = readAnswer(response)
+      if (!asked || !answer) throw refused()
+      const [row] = await store.run(sql`SELECT * FROM passkeys WHERE credential_id = ${answer.id}`)
+      // The challenge named nobody: the authenticator says whose the passkey is (WebAuthn § 7.2, step 6).
+      if (!row || answer.userHandle !== handleOf(row.person_id as string)) throw refused()
       const { verifyAuthenticationResponse } = await load()
       const result = await verifyAuthenticationResponse({
         response: response as never,
@@ -117,7 +151,7 @@ export function createPasskeys(
     },
     async finishRegistration({ personId }, challenge, response, name) {
       const asked = await oneTime.use('passkey-registration', challenge)
-      if (asked?.personId !== personId) throw refused()
+      if (asked?.personId !== personId || !readAnswer(response)) throw refused()
       const { verifyRegistrationResponse } = await load()
       const result = await verifyRegistrationResponse({
         response: response as never,
