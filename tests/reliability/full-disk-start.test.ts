@@ -1,5 +1,6 @@
-/** A first start on a full disk: the daemon says so and ends, and the next start with room on the disk repairs it. */
+/** A first start on a full disk: the daemon says so and ends, and the next start with room on the disk repairs it; identity waits. */
 import { execFileSync } from 'node:child_process'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { needs } from '../harness/installed.ts'
 import { freePorts, startProgram, temporaryFolder } from '../harness/processes.ts'
@@ -14,7 +15,7 @@ describe('on a full disk', needs('mounts'), () => {
   })
   afterEach(() => folder.remove())
 
-  it.each(['runtime', 'identity', 'discovery'] as const)(
+  it.each(['runtime', 'discovery'] as const)(
     'the %s that could not finish its first start is repaired by the second',
     async (name) => {
       const env = {
@@ -45,4 +46,26 @@ describe('on a full disk', needs('mounts'), () => {
     },
     240_000,
   )
+
+  it('the identity service waits, and starts by itself once there is room', async () => {
+    const env = { SELVEDGE_STATE: folder.path, ...freePorts }
+    for (const size of [4, 64, 288]) {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}k,mode=0700`, 'tmpfs', folder.path])
+      try {
+        let isReady = false
+        const starting = startProgram('identity', env).then((started) => {
+          isReady = true
+          return started
+        })
+        await pause(4000)
+        expect(isReady, `on ${size} KiB`).toBe(false)
+        execFileSync('mount', ['-o', 'remount,size=16m', folder.path])
+        const started = await starting
+        expect(started.errors()).toMatch(/the disk is full; the start waits/)
+        await started.stop()
+      } finally {
+        execFileSync('umount', ['-l', folder.path])
+      }
+    }
+  }, 60_000)
 })

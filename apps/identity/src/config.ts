@@ -10,6 +10,10 @@ export const identityOptions = {
     'Address to listen on. Put a TLS proxy in front of any other than the loopback.',
   ),
   'listen.port': option.port(8084, 'TCP port; 0 takes any free one.', { env: 'SELVEDGE_IDENTITY_PORT' }),
+  'listen.hosts': option.list(
+    [],
+    'Host names under which this service is reached, beside those of the issuer and the console, localhost and IP addresses. Requests for any other name are refused: it may belong to a web page that wants to get in.',
+  ),
   trustedProxies: option.list(
     [],
     'IP addresses of proxies whose X-Forwarded-For is believed; limits and the audit log go by it.',

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { identityPaths } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
-import { addressOf, getJson } from '@selvedge/service-kit/http'
+import { addressOf, getJson, isOwnHost, type Rate } from '@selvedge/service-kit/http'
 import { addFormRoutes, addHealth, createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
@@ -19,11 +19,13 @@ import {
   createTokenVerifier,
   type Issuer,
   logOutcome,
+  shareDpopVerifier,
 } from '@selvedge/service-kit/tokens'
 import { createAdminHandlers } from './admin/handlers.ts'
 import { openAdmin } from './admin/listen.ts'
 import { createAudit } from './audit/audit.ts'
 import { openChanges } from './changes/changes.ts'
+import { raiseCounters } from './changes/raise-counters.ts'
 import type { IdentityConfig } from './config.ts'
 import { addConsole } from './console/console.ts'
 import { createPlaces } from './console/places.ts'
@@ -51,6 +53,9 @@ import { createNodes } from './registry/nodes.ts'
 import { createOneTime } from './registry/one-time.ts'
 import { createPeople } from './registry/people.ts'
 import { createProjects } from './registry/projects.ts'
+import { openPresence } from './replicas/presence.ts'
+import { createSharedLimiter } from './replicas/shared-limiter.ts'
+import { createUsedProofs } from './replicas/used-proofs.ts'
 import { revocationExpiry } from './revocation/expiry.ts'
 import { addRevocationsEndpoint } from './revocation/feed.ts'
 import { createFolding } from './revocation/folding.ts'
@@ -99,6 +104,7 @@ export async function startIdentity(
   const roles = { cloud: config.role !== 'tenant', tenant: config.role !== 'cloud' }
   const { trustedProxies } = config
 
+  await raiseCounters(store, clock)
   const changes = await openChanges({ store, clock, system, log, maxAgeMs: config['replicas.maxAge'] * 1000 })
   const keys = await openSigningKeys({
     store,
@@ -155,12 +161,18 @@ export async function startIdentity(
     maxTokens: config['limits.developerTokens'],
   })
   const deviceRequests = createDeviceRequests(store, clock, config['refresh.grace'], changes.epoch)
+  const presence = await openPresence(store, storeClock, log)
+  const limiterOf = (name: string, rate: Rate) => createSharedLimiter(store, storeClock, name, rate)
   const limits = createLimits({
     address: config['limits.address'],
     client: config['limits.client'],
     account: config['limits.account'],
     node: config['limits.node'],
-    enrolment: config['limits.enrolment'],
+    replicas: presence.count,
+    enrolments: limiterOf('enrolment', {
+      burst: config['limits.enrolment'],
+      perSecond: config['limits.enrolment'] / 3600,
+    }),
   })
 
   const sweep = createSweep(clock, log, [
@@ -188,7 +200,10 @@ export async function startIdentity(
   const verifierOf = (list: readonly string[], remembered = 0) =>
     createTokenVerifier({ issuers: issuersOf(list), clock, remembered })
   const ownVerifier = verifierOf([], rememberedDevelopers)
-  const dpop = createDpopVerifier(await openSecret(store, seal, 'dpop_nonce_secret'), clock)
+  const dpop = shareDpopVerifier(
+    createDpopVerifier(await openSecret(store, seal, 'dpop_nonce_secret'), clock),
+    createUsedProofs(store),
+  )
 
   const tenant = {
     clock,
@@ -221,7 +236,15 @@ export async function startIdentity(
     ...tenant,
     grants: createGrants(exchange, { ...tenant, mint }),
   })
-  const app = createHttpApp(log, maxBody, { hotPath: roles.tenant ? tokenEndpoint : undefined, vital })
+  const ownNames = () => [
+    ...[issuer, consoleUrl()].map((url) => new URL(url).hostname),
+    ...config['listen.hosts'],
+  ]
+  const app = createHttpApp(log, maxBody, {
+    hotPath: roles.tenant ? tokenEndpoint : undefined,
+    vital,
+    acceptsHost: (host) => isOwnHost(host, ownNames()),
+  })
   // Before every route but the token endpoint, which counts for itself, and the sign of life.
   app.addHook('onRequest', async ({ raw, url }) => {
     if (url === identityPaths.health) return
@@ -255,6 +278,7 @@ export async function startIdentity(
       links,
       places,
       lifetimes,
+      limiterOf,
       pages,
     })
     ending.push(() => ownConsole.stop())
@@ -265,6 +289,7 @@ export async function startIdentity(
     addEdgeTokenEndpoint(app, {
       ...cloud,
       codes,
+      people,
       lifetime: config['lifetime.edge'],
       maxNodes: config['limits.nodes'],
       enrolment: config.enrolment,
@@ -309,6 +334,7 @@ export async function startIdentity(
       await app.close()
       await admin.close()
       await sweep.stop()
+      await presence.stop()
       await changes.stop()
       await clock.stop()
       storeClock.stop()

@@ -1,5 +1,7 @@
+import { join } from 'node:path'
 import { systemClock } from '@selvedge/service-kit/clock'
 import { runDaemon } from '@selvedge/service-kit/lifecycle'
+import { waitForRoom } from '@selvedge/service-kit/store'
 import { identityOptions } from './config.ts'
 import { startIdentity } from './identity.ts'
 
@@ -7,5 +9,8 @@ void runDaemon({
   name: 'identity',
   options: identityOptions,
   usesFolder: () => true,
-  start: (config, log) => startIdentity(config, { clock: systemClock, log, env: process.env }),
+  async start(config, log, _alarms, stopped) {
+    await waitForRoom(join(config.state, 'identity'), log, stopped)
+    return startIdentity(config, { clock: systemClock, log, env: process.env })
+  },
 })

@@ -158,6 +158,19 @@ export const migrations: Migrations = [
   DELETE FROM sessions;
   ALTER TABLE sessions ADD COLUMN jkt TEXT NOT NULL DEFAULT '';
   `,
+  // What replicas count together, in which browsers people signed in, and from where sign-ins of terminals were requested.
+  `
+  CREATE TABLE buckets (key TEXT PRIMARY KEY, full_at BIGINT NOT NULL);
+  CREATE INDEX buckets_full ON buckets (full_at);
+  CREATE TABLE used_proofs (id TEXT PRIMARY KEY, expires_at BIGINT NOT NULL);
+  CREATE INDEX used_proofs_expires ON used_proofs (expires_at);
+  CREATE TABLE known_browsers (
+    person_id TEXT NOT NULL REFERENCES people (person_id), jkt TEXT NOT NULL, seen_at BIGINT NOT NULL, PRIMARY KEY (person_id, jkt)
+  );
+  CREATE TABLE replicas (replica_id TEXT PRIMARY KEY, seen_at BIGINT NOT NULL);
+  ALTER TABLE device_requests ADD COLUMN network TEXT NOT NULL DEFAULT '';
+  CREATE INDEX device_requests_network ON device_requests (network);
+  `,
 ]
 
 /** Every table, in an order in which rows can be copied: what is referred to comes first. */
@@ -179,6 +192,10 @@ export const tables = [
   'sessions',
   'one_time',
   'links',
+  'buckets',
+  'used_proofs',
+  'replicas',
+  'known_browsers',
   'revocation_steps',
   'revocations',
   'sign_ins',

@@ -8,6 +8,8 @@ import { type ExpiredRows, removeExpired, type SweepTask } from './sweep/sweep.t
 
 const tables: readonly ExpiredRows[] = [
   { table: 'one_time', key: 'hash', column: 'expires_at' },
+  { table: 'buckets', key: 'key', column: 'full_at' },
+  { table: 'used_proofs', key: 'id', column: 'expires_at' },
   { table: 'links', key: 'link_id', column: 'expires_at' },
   { table: 'device_requests', key: 'device_hash', column: 'expires_at', keepMs: endedRequestLife },
   { table: 'sessions', key: 'session_id', column: 'expires_at' },

@@ -63,6 +63,9 @@ export const serviceKit: Bounds = {
     'createRevocationFeed.confirmedAt': own('one for each issuer of the configuration'),
     'createRevocationFeed.reasonFor.known': own('a fixed number of kinds for each verified token'),
   },
+  'packages/service-kit/src/store/wait-for-room.ts': {
+    'files of hasRoom': passing('`needed` bytes, removed at once'),
+  },
   'packages/service-kit/src/store/change-queue.ts': {
     'createChangeQueue.queue': lasting('one for each request under way', '`queue = all.applied`'),
   },

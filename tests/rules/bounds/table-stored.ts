@@ -20,13 +20,26 @@ export const stored: Bounds = {
       '`passkeys.ts: maxPasskeys` of each person',
       '`passkeys.ts: DELETE FROM passkeys`',
     ),
+    'table buckets': lasting(
+      'one for each network address, person and browser that tries: `limits.ts: takeAddress`',
+      '`sweep-tasks.ts: buckets`',
+    ),
+    'table used_proofs': lasting(
+      '`limits.ts: takeAddress`, and `dpop.ts: nonceLife`',
+      '`sweep-tasks.ts: used_proofs`',
+    ),
+    'table known_browsers': lasting(
+      '`known-browsers.ts: maxBrowsers` of each person',
+      '`known-browsers.ts: DELETE FROM known_browsers`',
+    ),
+    'table replicas': own('one row for each replica'),
     'table links': lasting('`links.ts: maxLinks` of each account', '`sweep-tasks.ts: links`'),
     'table recovery_codes': lasting('`recovery-codes.ts: count` for each person', 'each new set'),
     'table sessions': lasting('`sessions.ts: sessionTimes.life`', "`sweep-tasks.ts: table: 'sessions'`"),
     'table sign_ins': lasting('`sign-ins.ts: expires_at`', '`sweep-tasks.ts: sign_ins`'),
     'table one_time': lasting('`one-time.ts: life`', '`sweep-tasks.ts: one_time`'),
     'table device_requests': lasting(
-      '`device-requests.ts: deviceTimes.life`',
+      '`device-requests.ts: requestLimits`',
       '`sweep-tasks.ts: device_requests`',
     ),
     'table changes': lasting('an hour: `changes.ts: keep:`', '`changes.ts: DELETE FROM changes`'),

@@ -17,7 +17,7 @@ export function openAdmin(
     handlers,
     checks: { operator: () => undefined },
     mirror: false,
-    limits: { depth: 32, batch: 100 },
+    limits: { depth: 32, batch: 100, isStored: true },
     explain: storageRefusal,
     onInternalError(method, cause) {
       const errorId = randomUUID()

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
-import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
+import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import { batch, inBatches, type SweepTask } from '../sweep/sweep.ts'
 
 export interface AuditEntry {
@@ -30,6 +30,8 @@ interface AuditRecord extends Required<AuditEntry> {
 
 export interface Audit {
   record(entry: AuditEntry): Promise<void>
+  /** The same as a statement, for the transaction that does what it records. @param only condition under which it is written */
+  statement(entry: AuditEntry, only: Statement): Statement
   /** Newest first. @param before id of the last one seen */
   list(accountId: string, limit: number, before?: string): Promise<AuditRecord[]>
   /** Removes rows that are too old or too many. */
@@ -71,20 +73,25 @@ export function createAudit(store: SqlStore, clock: Clock, { keepMs, perAccount 
       )
   }
 
+  function write(entry: AuditEntry, only: Statement): Statement {
+    const { accountId, actor, action, subject = '', address, outcome, detail = '' } = entry
+    const now = clock.now()
+    // The time comes first, so that the order of the identifiers is that of the events.
+    const id = timePrefix(now) + randomBytes(8).toString('hex')
+    touched.set(`${outcome} ${accountId}`, [accountId, outcome])
+    const row = sql`INSERT INTO audit SELECT CAST(${id} AS TEXT), CAST(${now} AS BIGINT), CAST(${accountId} AS TEXT),
+      CAST(${actor} AS TEXT), CAST(${action} AS TEXT), CAST(${subject} AS TEXT), CAST(${address} AS TEXT),
+      CAST(${outcome} AS TEXT), CAST(${detail} AS TEXT)`
+    return { sql: `${row.sql} WHERE ${only.sql}`, values: [...row.values, ...only.values] }
+  }
+
   return {
     tasks: [
       { name: 'audit by age', run: removeOld },
       { name: 'audit by number', run: removeExcess },
     ],
-    async record({ accountId, actor, action, subject = '', address, outcome, detail = '' }) {
-      const now = clock.now()
-      // The time comes first, so that the order of the identifiers is that of the events.
-      const id = timePrefix(now) + randomBytes(8).toString('hex')
-      touched.set(`${outcome} ${accountId}`, [accountId, outcome])
-      await store.run(
-        sql`INSERT INTO audit VALUES (${id}, ${now}, ${accountId}, ${actor}, ${action}, ${subject}, ${address}, ${outcome}, ${detail})`,
-      )
-    },
+    record: async (entry) => void (await store.run(write(entry, sql`1 = 1`))),
+    statement: write,
     async list(accountId, limit, before = '~') {
       const rows = await store.run(
         sql`SELECT * FROM audit WHERE account_id = ${accountId} AND audit_id < ${before} ORDER BY audit_id DESC LIMIT ${limit}`,

@@ -40,7 +40,7 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
       person: ({ access }, _readParams, context) => checkPerson(access, context, clock),
     },
     mirror: false,
-    limits: { depth: 32, batch: 1 },
+    limits: { depth: 32, batch: 1, isStored: true },
     explain: storageRefusal,
     onInternalError(method, cause) {
       const errorId = randomUUID()

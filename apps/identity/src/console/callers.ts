@@ -5,7 +5,7 @@
 import { OAuthError } from '@selvedge/protocol'
 import { addressOf, createGuard, createLimiter, readGuardedHeaders } from '@selvedge/service-kit/http'
 import { requireProof } from '@selvedge/service-kit/http-app'
-import type { DpopVerifier } from '@selvedge/service-kit/tokens'
+import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Audit } from '../audit/audit.ts'
 import type { People } from '../registry/people.ts'
@@ -16,7 +16,7 @@ import type { Session, Sessions } from './sessions.ts'
 export interface CallersParts {
   readonly people: People
   readonly sessions: Sessions
-  readonly dpop: DpopVerifier
+  readonly dpop: SharedDpopVerifier
   readonly audit: Audit
   /** Where people find the console. */
   readonly site: () => URL
@@ -115,7 +115,7 @@ export function createCallers(parts: CallersParts): Callers {
     refuseForeign(request)
     let jkt: string
     try {
-      jkt = requireProof({ dpop, url: own().url }, request, reply, undefined, body).jkt
+      ;({ jkt } = await requireProof({ dpop, url: own().url }, request, reply, undefined, body))
     } catch (cause) {
       const code = cause instanceof OAuthError ? cause.code : undefined
       // A page repeats a request without a fresh nonce, with the one that this answer brings.

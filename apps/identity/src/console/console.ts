@@ -1,9 +1,9 @@
 /** The console: pages for people, and the API behind them. This is where its parts meet. */
 import type { Clock } from '@selvedge/service-kit/clock'
-import { createLimiter } from '@selvedge/service-kit/http'
+import type { Rate } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
 import type { SqlStore } from '@selvedge/service-kit/store'
-import type { DpopVerifier } from '@selvedge/service-kit/tokens'
+import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { Audit } from '../audit/audit.ts'
 import type { Changes } from '../changes/changes.ts'
@@ -17,6 +17,7 @@ import type { Nodes } from '../registry/nodes.ts'
 import type { OneTime } from '../registry/one-time.ts'
 import type { People } from '../registry/people.ts'
 import type { Projects } from '../registry/projects.ts'
+import type { SharedLimiter } from '../replicas/shared-limiter.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import { addConsoleApi } from './api.ts'
 import { createEnter } from './enter.ts'
@@ -28,6 +29,7 @@ import { personHandlers } from './handlers/person.ts'
 import { projectHandlers } from './handlers/projects.ts'
 import { signInHandlers } from './handlers/sign-in.ts'
 import { tokenHandlers } from './handlers/tokens.ts'
+import { createKnownBrowsers } from './known-browsers.ts'
 import { addPages } from './pages.ts'
 import { createPasskeys } from './passkeys.ts'
 import { createPasswords } from './passwords.ts'
@@ -53,19 +55,23 @@ export interface ConsoleParts {
   readonly places: Places
   readonly audit: Audit
   readonly limits: Limits
-  readonly dpop: DpopVerifier
+  readonly dpop: SharedDpopVerifier
   readonly lifetimes: { readonly access: number; readonly developer: number }
   readonly issuer: () => string
   readonly consoleUrl: () => string
   readonly trustedProxies: readonly string[]
+  /** A rate that all replicas share. */
+  readonly limiterOf: (name: string, rate: Rate) => SharedLimiter
   /** Folder of the built pages. */
   readonly pages: string
 }
 
-/** Tries of a secret: a few at once, then ever so slowly; more from one network address, where an office may sit. */
-const tries = {
-  person: { burst: 5, perSecond: 1 / 10 },
+/** Tries of a secret: a few at once, then slowly; more from one network address, which many people may share. */
+const rates = {
   address: { burst: 20, perSecond: 1 / 3 },
+  person: { burst: 5, perSecond: 1 / 10 },
+  strangers: { burst: 50, perSecond: 1 / 60 },
+  browser: { burst: 10, perSecond: 1 / 10 },
   code: { burst: 10, perSecond: 1 / 60 },
 }
 
@@ -73,17 +79,24 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { stop():
   const { store, clock, oneTime, nodes, places } = parts
   const site = () => new URL(parts.consoleUrl())
   const sessions = createSessions(store, clock, parts.changes)
+  const knownBrowsers = createKnownBrowsers(store, clock)
   const shared = {
     ...parts,
+    knownBrowsers,
     sessions,
-    enter: createEnter({ ...parts, sessions }),
+    enter: createEnter({ ...parts, sessions, knownBrowsers }),
     passkeys: createPasskeys(store, clock, oneTime, parts.links, site),
     passwords: createPasswords(),
     recoveryCodes: createRecoveryCodes(store, clock),
     identityUrl: parts.issuer,
     developerLifetime: parts.lifetimes.developer,
-    codeTries: createLimiter(tries.code),
-    tries: { person: createLimiter(tries.person), address: createLimiter(tries.address) },
+    codeTries: parts.limiterOf('code', rates.code),
+    tries: {
+      address: parts.limiterOf('address', rates.address),
+      person: parts.limiterOf('person', rates.person),
+      strangers: parts.limiterOf('strangers', rates.strangers),
+      browser: parts.limiterOf('browser', rates.browser),
+    },
   }
   const handlers = {
     ...signInHandlers(shared),

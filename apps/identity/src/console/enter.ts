@@ -3,12 +3,14 @@ import { RpcError } from '@selvedge/protocol'
 import type { Audit } from '../audit/audit.ts'
 import type { People, Person } from '../registry/people.ts'
 import { type ConsoleContext, done } from './context.ts'
+import type { KnownBrowsers } from './known-browsers.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface EnterParts {
   readonly people: People
   readonly sessions: Sessions
   readonly audit: Audit
+  readonly knownBrowsers: KnownBrowsers
 }
 
 /**
@@ -24,7 +26,7 @@ export type Enter = (
   accountId?: string,
 ) => Promise<typeof done>
 
-export function createEnter({ people, sessions, audit }: EnterParts): Enter {
+export function createEnter({ people, sessions, audit, knownBrowsers }: EnterParts): Enter {
   return async (person, method, context, accountId) => {
     const { personId, email } = person
     const { viewer, address, userAgent, jkt } = context
@@ -37,6 +39,7 @@ export function createEnter({ people, sessions, audit }: EnterParts): Enter {
     const secret = await sessions.create(session)
     if (secret === undefined) throw noMembership()
     context.newSession = secret
+    await knownBrowsers.remember(personId, jkt)
     const entry = { actor: email, action: 'session.create', address, outcome: 'ok', detail: method } as const
     await audit.record({ accountId: account.accountId, ...entry })
     return done

@@ -1,6 +1,6 @@
 import { type DeviceAuthorizationResponse, identityPaths } from '@selvedge/protocol'
 import { addressOf } from '@selvedge/service-kit/http'
-import type { DpopVerifier } from '@selvedge/service-kit/tokens'
+import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import { checkClientActive } from '../checks/client-active.ts'
 import { checkScopeAllowed } from '../checks/scope-allowed.ts'
@@ -12,7 +12,7 @@ import { refuseSecret, verifyProof } from './token.ts'
 export interface DeviceAuthorizationParts {
   readonly projects: Projects
   readonly deviceRequests: DeviceRequests
-  readonly dpop: DpopVerifier
+  readonly dpop: SharedDpopVerifier
   readonly issuer: () => string
   /** Where people find the console. */
   readonly consoleUrl: () => string
@@ -37,7 +37,7 @@ export function addDeviceAuthorizationEndpoint(
       let jkt = ''
       if (typeof proof === 'string' && project.dpop !== 'off') {
         reply.header('DPoP-Nonce', dpop.nonce())
-        jkt = verifyProof(dpop, proof, issuer() + identityPaths.deviceAuthorization)
+        jkt = await verifyProof(dpop, proof, issuer() + identityPaths.deviceAuthorization)
       }
       const userAgent = (request.headers['user-agent'] ?? '').slice(0, 200)
       const { deviceCode, userCode } = await parts.deviceRequests.create({

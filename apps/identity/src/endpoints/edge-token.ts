@@ -2,6 +2,7 @@ import { createPublicKey, generateKeyPair, randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { type EdgeTokenResponse, identityPaths, OAuthError } from '@selvedge/protocol'
 import {
+  type AccessClaims,
   accessProfile,
   discoveryAudience,
   type EdgeIdClaims,
@@ -20,18 +21,21 @@ import { addressOf } from '@selvedge/service-kit/http'
 import { requireProof } from '@selvedge/service-kit/http-app'
 import {
   agreeHmacSecret,
-  type DpopVerifier,
   isIssuedBefore,
   nodeIdOf,
+  type SharedDpopVerifier,
   type TokenVerifier,
   type VerifiedProof,
 } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
+import type { Audit } from '../audit/audit.ts'
 import type { Limits } from '../grants/limits.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 import type { EnrolmentCodes } from '../registry/enrolment-codes.ts'
 import type { Node, Nodes } from '../registry/nodes.ts'
+import type { People } from '../registry/people.ts'
 import type { Revocations } from '../revocation/revocations.ts'
+import { createDeviceAudit } from './device-audit.ts'
 
 /** Seconds for which a device may be offline after it was associated with a token: later the token proves nothing. */
 const longestOffline = 90 * 86_400
@@ -51,11 +55,13 @@ export interface EdgeTokenParts {
   readonly enrolment: 'open' | 'code'
   readonly codes: EnrolmentCodes
   readonly nodes: Nodes
-  readonly dpop: DpopVerifier
+  readonly dpop: SharedDpopVerifier
   /** Believes the tenants that may associate nodes. */
   readonly tenantVerifier: TokenVerifier
   readonly revocations: Revocations
   readonly limits: Limits
+  readonly audit: Audit
+  readonly people: People
   /** Addresses of proxies that are believed. */
   readonly trustedProxies: readonly string[]
   /** Nodes of one account. */
@@ -68,9 +74,10 @@ export interface EdgeTokenParts {
  */
 export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts): void {
   const { clock, keys, issuer, nodes, dpop, lifetime } = parts
+  const recordsOf = createDeviceAudit(parts.audit, parts.people)
 
   app.post(identityPaths.edgeToken, async (request, reply): Promise<EdgeTokenResponse> => {
-    const proof = requireProof({ dpop, url: issuer() }, request, reply)
+    const proof = await requireProof({ dpop, url: issuer() }, request, reply)
     if (!proof.node) throw new OAuthError('invalid_dpop_proof', 'the proof has no claim "node"')
     const audience = audienceOf(proof.node)
     const nodeId = nodeIdOf(proof.jwk)
@@ -79,7 +86,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     const known = await nodes.find(nodeId)
     if (known && known.blockedAt !== null) throw blocked()
     if (!known) await admit(nodeId, proof.node, addressOf(request.raw, parts.trustedProxies))
-    const node = await bringUpToDate(nodeId, proof.node, known)
+    const node = await bringUpToDate(nodeId, proof.node, known, addressOf(request.raw, parts.trustedProxies))
     if (node.blockedAt !== null) throw blocked()
     const now = seconds(clock)
     const claims: EdgeIdClaims = {
@@ -158,10 +165,11 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     nodeId: string,
     stated: NodeStatement,
     known: Node | undefined,
+    address: string,
   ): Promise<Node> {
     const now = clock.now()
     const nodeKey = JSON.stringify(stated.hmac_key)
-    const accountId = await accountOf(nodeId, stated, known)
+    const { accountId, token } = await accountOf(nodeId, stated, known)
     if (accountId !== '' && accountId !== known?.accountId) await expectRoom(accountId)
     const version = stated.version ?? known?.version ?? ''
     const services = stated.services ?? known?.services ?? []
@@ -194,6 +202,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     // The answer says what the registry has, not what was stated: the owner may have changed it meanwhile.
     return nodes.save(node, {
       isNews: !same,
+      records: same ? [] : await recordsOf({ before: known, after: node, token, address }),
       ...(stated.account && { accountBefore: known?.accountId ?? '' }),
     })
   }
@@ -210,10 +219,10 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     nodeId: string,
     { account }: NodeStatement,
     known: Node | undefined,
-  ): Promise<string> {
+  ): Promise<{ accountId: string; token?: AccessClaims }> {
     const before = known?.accountId ?? ''
-    if (!account) return before
-    if (account.id === '' || account.id === before) return account.id
+    if (!account) return { accountId: before }
+    if (account.id === '' || account.id === before) return { accountId: account.id }
     if (account.access_token === undefined)
       throw new OAuthError('invalid_request', 'claim "node.account" of the proof has no access token')
     try {
@@ -241,7 +250,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
       const revoked = parts.revocations.reasonFor(claims)
       if (revoked !== undefined)
         throw new TokenError('token_revoked', `the access token was revoked: ${revoked}`)
-      return account.id
+      return { accountId: account.id, token }
     } catch (cause) {
       if (cause instanceof TokenError)
         throw new OAuthError('invalid_grant', `the account is not proved: ${cause.message}`, { cause })

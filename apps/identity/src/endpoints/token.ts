@@ -2,7 +2,7 @@ import { identityPaths, OAuthError } from '@selvedge/protocol'
 import { TokenError } from '@selvedge/protocol/tokens'
 import type { HotPath } from '@selvedge/service-kit/http-app'
 import { proofAsOAuth } from '@selvedge/service-kit/http-app'
-import type { DpopVerifier } from '@selvedge/service-kit/tokens'
+import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { Changes } from '../changes/changes.ts'
 import { parseForm, required } from '../grants/form.ts'
 import type { Caller, Grant } from '../grants/grant.ts'
@@ -11,7 +11,7 @@ import type { Limits } from '../grants/limits.ts'
 export interface TokenEndpointParts {
   readonly grants: readonly Grant[]
   readonly limits: Limits
-  readonly dpop: DpopVerifier
+  readonly dpop: SharedDpopVerifier
   readonly issuer: () => string
   readonly changes: Pick<Changes, 'epoch' | 'ensureFresh'>
   readonly trustedProxies: readonly string[]
@@ -45,7 +45,7 @@ export function createTokenEndpoint({
       const caller: Caller = {
         address,
         epoch: changes.epoch(),
-        prove: (policy) => {
+        prove: async (policy) => {
           if (policy === 'off') return undefined
           if (proof !== undefined) return verifyProof(dpop, proof, issuer() + identityPaths.token)
           if (policy === 'optional') return undefined
@@ -76,5 +76,5 @@ export function refuseSecret(authorization: string | undefined): void {
 }
 
 /** The key of a proof for a request to one of our forms. @throws OAuthError */
-export const verifyProof = (dpop: DpopVerifier, proof: string, htu: string): string =>
-  proofAsOAuth(() => dpop.verify(proof, { htm: 'POST', htu }).jkt)
+export const verifyProof = (dpop: SharedDpopVerifier, proof: string, htu: string): Promise<string> =>
+  proofAsOAuth(async () => (await dpop.verify(proof, { htm: 'POST', htu })).jkt)

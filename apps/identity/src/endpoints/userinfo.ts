@@ -1,7 +1,7 @@
 import { identityPaths, OAuthError } from '@selvedge/protocol'
 import { describeKind, hasScope } from '@selvedge/protocol/tokens'
 import { requireBinding, requireShown } from '@selvedge/service-kit/http-app'
-import type { DpopVerifier, TokenVerifier } from '@selvedge/service-kit/tokens'
+import type { SharedDpopVerifier, TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { SignIns } from '../grants/sign-ins.ts'
 import type { Accounts } from '../registry/accounts.ts'
@@ -13,7 +13,7 @@ export interface UserInfoParts extends TokenStateParts {
   readonly verifier: TokenVerifier
   readonly signIns: SignIns
   readonly accounts: Accounts
-  readonly dpop: DpopVerifier
+  readonly dpop: SharedDpopVerifier
 }
 
 function describeRefused(text: string): string {
@@ -35,7 +35,7 @@ export function addUserInfoEndpoint(app: FastifyInstance, parts: UserInfoParts):
     const reason = await reasonAgainst(token, parts)
     if (reason !== undefined)
       throw new OAuthError('invalid_token', `the access token is not valid any more: ${reason}`)
-    requireBinding({ dpop: parts.dpop, url: parts.issuer() }, shown, claims, request, reply)
+    await requireBinding({ dpop: parts.dpop, url: parts.issuer() }, shown, claims, request, reply)
     if (!hasScope(claims.scope, 'openid'))
       throw new OAuthError('invalid_token', 'the access token lacks the scope "openid"')
     reply.removeHeader('WWW-Authenticate')

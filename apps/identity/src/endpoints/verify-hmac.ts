@@ -4,8 +4,8 @@ import type { EdgeIdClaims } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import { requireNode } from '@selvedge/service-kit/http-app'
 import {
-  type DpopVerifier,
   hmacIssuer,
+  type SharedDpopVerifier,
   type TokenVerifier,
   verifyHmacCode,
 } from '@selvedge/service-kit/tokens'
@@ -18,7 +18,7 @@ export interface VerifyHmacParts {
   readonly issuer: () => string
   readonly nodes: Nodes
   readonly revocations: Revocations
-  readonly dpop: DpopVerifier
+  readonly dpop: SharedDpopVerifier
   /** Believes this cloud's own keys only. */
   readonly ownVerifier: TokenVerifier
   /** The audience that edge ID tokens of this cloud carry. */

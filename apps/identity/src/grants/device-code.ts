@@ -30,7 +30,7 @@ export function deviceCode(parts: DeviceCodeParts): Grant {
       const clientId = required(form, 'client_id')
       const code = required(form, 'device_code')
       const project = await checkClientActive(parts.projects, clientId)
-      const jkt = caller.prove(project.dpop)
+      const jkt = await caller.prove(project.dpop)
       const poll = await parts.deviceRequests.poll(code, clientId)
       if (poll.outcome !== 'approved') {
         const [error, why] = refusals[poll.outcome]

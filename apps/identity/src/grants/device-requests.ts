@@ -1,6 +1,8 @@
 /** Sign-ins from a terminal that wait for approval by a person (RFC 8628). */
 import { hash, randomBytes, randomInt } from 'node:crypto'
+import { OAuthError } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import { limitKeyOf } from '@selvedge/service-kit/http'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import type { DeveloperSubject } from '../registry/developer-tokens.ts'
 import { newSid } from './sign-ins.ts'
@@ -36,6 +38,7 @@ export type Poll =
   | { readonly outcome: 'approved'; readonly approved: Approved }
 
 export interface DeviceRequests {
+  /** @throws OAuthError `temporarily_unavailable` if too many wait */
   create(request: NewDeviceRequest): Promise<{ deviceCode: string; userCode: string }>
   /** The request of a user code that waits for a decision. */
   find(userCode: string): Promise<DeviceRequest | undefined>
@@ -48,7 +51,9 @@ export interface DeviceRequests {
 /** Seconds: life of a request, first interval between polls, and by how much a poll that comes too early lengthens it (§ 3.5). */
 export const deviceTimes = { life: 600, interval: 5, slowDown: 5 }
 /** Milliseconds for which a request that expired stays, so that its code gets a clear answer. */
-export const endedRequestLife = 86_400_000
+export const endedRequestLife = 120_000
+/** Requests that have not expired: from one network address (IPv6: network), and in all. */
+const requestLimits = { perNetwork: 30, inAll: 10_000 }
 /** No vowels, nothing that looks like something else: 20^8 codes (§ 6.1). */
 const alphabet = 'BCDFGHJKLMNPQRSTVWXZ'
 /** Milliseconds by which a poll may be early: clocks of devices and networks are what they are. */
@@ -64,16 +69,27 @@ export function createDeviceRequests(
   return {
     async create({ clientId, scope, jkt, address, userAgent }) {
       const now = clock.now()
+      const network = limitKeyOf(address)
       const deviceCode = randomBytes(32).toString('base64url')
-      for (;;) {
+      for (let attempt = 0; attempt < 3; attempt++) {
         const userCode = Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join('')
         const rows = await store.run(
-          sql`INSERT INTO device_requests VALUES (${hashOf(deviceCode)}, ${userCode}, ${clientId}, ${scope}, ${jkt}, ${address},
-            ${userAgent}, ${now}, ${now + deviceTimes.life * 1000}, ${deviceTimes.interval}, 0, 0, 'pending', ${newSid()}, NULL,
-            '', '', '', 0, NULL) ON CONFLICT DO NOTHING RETURNING user_code`,
+          sql`INSERT INTO device_requests SELECT CAST(${hashOf(deviceCode)} AS TEXT), CAST(${userCode} AS TEXT),
+              CAST(${clientId} AS TEXT), CAST(${scope} AS TEXT), CAST(${jkt} AS TEXT), CAST(${address} AS TEXT),
+              CAST(${userAgent} AS TEXT), CAST(${now} AS BIGINT), CAST(${now + deviceTimes.life * 1000} AS BIGINT),
+              CAST(${deviceTimes.interval} AS BIGINT), 0, 0, 'pending', CAST(${newSid()} AS TEXT), NULL, '', '', '', 0, NULL,
+              CAST(${network} AS TEXT)
+            WHERE (SELECT COUNT(*) FROM device_requests WHERE network = ${network} AND expires_at > ${now}) < ${requestLimits.perNetwork}
+              AND (SELECT COUNT(*) FROM device_requests WHERE expires_at > ${now}) < ${requestLimits.inAll}
+            ON CONFLICT DO NOTHING RETURNING user_code`,
         )
         if (rows[0]) return { deviceCode, userCode: `${userCode.slice(0, 4)}-${userCode.slice(4)}` }
       }
+      throw new OAuthError(
+        'temporarily_unavailable',
+        'too many sign-ins from this address, or in all, wait to be approved; try again in a minute',
+        { retryAfter: 60 },
+      )
     },
     async find(userCode) {
       const rows = await store.run(
@@ -101,9 +117,11 @@ export function createDeviceRequests(
     async poll(deviceCode, clientId) {
       const now = clock.now()
       const hash = hashOf(deviceCode)
+      // Also once more within the grace: answers get lost. What it gives is the same sign-in.
       const [used] = await store.run(
-        sql`UPDATE device_requests SET state = 'used', used_at = ${now}
-          WHERE device_hash = ${hash} AND client_id = ${clientId} AND state = 'approved' AND expires_at > ${now}
+        sql`UPDATE device_requests SET state = 'used', used_at = COALESCE(used_at, ${now})
+          WHERE device_hash = ${hash} AND client_id = ${clientId}
+            AND (state = 'approved' AND expires_at > ${now} OR state = 'used' AND used_at >= ${now - grace * 1000})
             AND EXISTS (SELECT 1 FROM members WHERE members.account_id = device_requests.account_id
               AND members.person_id = device_requests.person_id) RETURNING *`,
       )
@@ -116,10 +134,7 @@ export function createDeviceRequests(
       )
       if (!row) return { outcome: 'unknown' }
       if (row.state === 'denied') return { outcome: 'denied' }
-      if (row.state === 'used') {
-        const isRetry = now - (row.used_at as number) <= grace * 1000
-        return isRetry ? { outcome: 'approved', approved: toApproved(row) } : { outcome: 'ended' }
-      }
+      if (row.state === 'used') return { outcome: 'ended' }
       if ((row.expires_at as number) <= now) return { outcome: 'ended' }
       return { outcome: row.too_fast === 1 ? 'too_fast' : 'pending' }
     },

@@ -39,7 +39,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     const project = await checkClientActive(projects, clientId)
     const granted = checkScopeAllowed(project, scope)
     const audience = checkResourceAllowed(project, resource)
-    const jkt = caller.prove(project.dpop)
+    const jkt = await caller.prove(project.dpop)
     const developer = await checkDeveloperToken(developerVerifier, developerToken, clientId)
     checkNotRevoked(revocations, developer, 'developer ID token', clientId)
     checkScopeApproved(developer, granted)

@@ -16,6 +16,8 @@ export function parseForm(body: string): ReadonlyMap<string, string> {
     const value = decode(pair.slice(at + 1))
     if (fields.has(name))
       throw new OAuthError('invalid_request', `the field ${show(name)} came more than once`)
+    if (name.includes('\0') || value.includes('\0'))
+      throw new OAuthError('invalid_request', `the field ${show(name)} has the character U+0000`)
     if (value === '') throw new OAuthError('invalid_request', `the field ${show(name)} is empty`)
     fields.set(name, value)
   }

@@ -11,7 +11,7 @@ export interface Caller {
    *
    * @throws OAuthError `invalid_dpop_proof`, `use_dpop_nonce`
    */
-  readonly prove: (policy: DpopPolicy) => string | undefined
+  readonly prove: (policy: DpopPolicy) => Promise<string | undefined>
 }
 
 /** A grant of the token endpoint. */

@@ -1,4 +1,5 @@
-import { createLimiter, limitKeyOf, type Rate, takeOrRefuse } from '@selvedge/service-kit/http'
+import { createLimiter, limitKeyOf, type Rate, refuseIf, takeOrRefuse } from '@selvedge/service-kit/http'
+import type { SharedLimiter } from '../replicas/shared-limiter.ts'
 
 /**
  * How often one caller is served. Addresses are counted before anything is looked at; clients, accounts and nodes once they
@@ -10,33 +11,41 @@ export interface Limits {
   /** @throws OAuthError `temporarily_unavailable` */
   takeFor(clientId: string, accountId: string): void
   /** A new node without a code. @throws OAuthError `temporarily_unavailable` */
-  takeEnrolment(address: string): void
+  takeEnrolment(address: string): Promise<void>
   /** @throws OAuthError `temporarily_unavailable` */
   takeNode(nodeId: string): void
 }
 
-/** @param perMinute requests a minute of one address, client or account, and node; each may come in one burst */
-export function createLimits(perMinute: {
+/**
+ * @param options requests a minute of one address, client or account, and node; each may come in one burst
+ * @param options.replicas how many processes share the callers
+ * @param options.enrolments new nodes of one address, counted for all replicas together
+ */
+export function createLimits({
+  replicas,
+  enrolments,
+  ...perMinute
+}: {
   readonly address: number
   readonly client: number
   readonly account: number
   readonly node: number
-  /** An hour, from one address. */
-  readonly enrolment: number
+  readonly replicas: () => number
+  readonly enrolments: SharedLimiter
 }): Limits {
-  const limiterOf = (count: number) => createLimiter(rateOf(count))
+  const limiterOf = (count: number) => createLimiter(rateOf(count), undefined, replicas)
   const addresses = limiterOf(perMinute.address)
   const clients = limiterOf(perMinute.client)
   const accounts = limiterOf(perMinute.account)
   const nodes = limiterOf(perMinute.node)
-  const enrolments = createLimiter({ burst: perMinute.enrolment, perSecond: perMinute.enrolment / 3600 })
   return {
     takeAddress: (address) => takeOrRefuse(addresses, limitKeyOf(address), 'this address'),
     takeFor(clientId, accountId) {
       takeOrRefuse(clients, clientId, 'this client')
       takeOrRefuse(accounts, accountId, 'this account')
     },
-    takeEnrolment: (address) => takeOrRefuse(enrolments, limitKeyOf(address), 'new nodes from this address'),
+    takeEnrolment: async (address) =>
+      refuseIf(await enrolments.take(limitKeyOf(address)), 'new nodes from this address'),
     takeNode: (nodeId) => takeOrRefuse(nodes, nodeId, 'this node'),
   }
 }

@@ -63,7 +63,7 @@ export function refreshToken(parts: RefreshParts): Grant {
       const clientId = required(form, 'client_id')
       const token = required(form, 'refresh_token')
       const project = await checkClientActive(projects, clientId)
-      const jkt = caller.prove(project.dpop)
+      const jkt = await caller.prove(project.dpop)
       const found = await signIns.find(token)
       if (!found) throw new OAuthError('invalid_grant', describeUnknown(token))
       const signIn = await checkSignIn(found, clientId, jkt)

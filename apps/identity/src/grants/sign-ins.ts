@@ -4,6 +4,7 @@
  * kept of it but the number.
  */
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
+import { OAuthError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import type { Revocations } from '../revocation/revocations.ts'
@@ -41,7 +42,12 @@ type Rotation =
   | { readonly outcome: 'unknown' | 'ended' | 'revoked' | 'reused'; readonly signIn?: SignIn }
 
 export interface SignIns {
-  /** Begins a sign-in. Repeated with the same `sid`, it gives the same first token. */
+  /**
+   * Begins a sign-in, if its person is a member of the account and nothing that it rests on was revoked. Repeated with the same
+   * `sid`, it gives the same first token.
+   *
+   * @throws OAuthError `invalid_grant`
+   */
   begin(signIn: NewSignIn): Promise<string>
   /** The sign-in of a refresh token, in any state; undefined if this service did not issue the token. */
   find(refreshToken: string): Promise<SignIn | undefined>
@@ -120,6 +126,8 @@ export function createSignIns({
     const signIn = toSignIn(row)
     if (row.revoked_at !== null) return { outcome: 'revoked', signIn }
     if (signIn.expiresAt <= clock.now()) return { outcome: 'ended', signIn }
+    // The newest one was refused: the person is not a member of the account any more.
+    if (row.generation === generation) return { outcome: 'revoked', signIn }
     if (isInGrace(row, generation))
       return { outcome: 'ok', signIn, refreshToken: tokenOf(sid, generation + 1) }
     await revoke(sid)
@@ -145,11 +153,23 @@ export function createSignIns({
         described,
       } = signIn
       const now = clock.now()
-      await store.run(
-        sql`INSERT INTO sign_ins VALUES (${sid}, ${clientId}, ${accountId}, ${personId}, ${email}, ${nodeId}, ${origin}, ${scope},
-          ${JSON.stringify(audience)}, ${jkt}, ${authTime}, ${now}, ${now + lifetime * 1000}, NULL, 0, '', ${now}, ${described}, ${epoch ?? null})
-          ON CONFLICT (sid) DO NOTHING`,
+      const [row] = await store.run(
+        sql`INSERT INTO sign_ins SELECT CAST(${sid} AS TEXT), CAST(${clientId} AS TEXT), CAST(${accountId} AS TEXT),
+            CAST(${personId} AS TEXT), CAST(${email} AS TEXT), CAST(${nodeId} AS TEXT), CAST(${origin} AS TEXT), CAST(${scope} AS TEXT),
+            CAST(${JSON.stringify(audience)} AS TEXT), CAST(${jkt} AS TEXT), CAST(${authTime} AS BIGINT), CAST(${now} AS BIGINT),
+            CAST(${now + lifetime * 1000} AS BIGINT), NULL, 0, '', CAST(${now} AS BIGINT), CAST(${described} AS TEXT),
+            CAST(${epoch ?? null} AS BIGINT)
+          WHERE (${personId} = '' OR EXISTS (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId}))
+            AND NOT EXISTS (SELECT 1 FROM revocations WHERE kind = 'id' AND subject IN (${sid}, ${origin})
+              OR epoch > ${epoch ?? 0} AND (kind = 'account' AND subject = ${accountId}
+                OR kind = 'client' AND subject = ${clientId} OR kind = 'node' AND subject = ${nodeId}))
+          ON CONFLICT (sid) DO NOTHING RETURNING sid`,
       )
+      if (!row && !(await rowOf(sid)))
+        throw new OAuthError(
+          'invalid_grant',
+          'what the sign-in rests on was revoked meanwhile; sign in again',
+        )
       return tokenOf(sid, 0)
     },
     async find(token) {
@@ -172,7 +192,9 @@ export function createSignIns({
       const rows = await store.run(
         sql`UPDATE sign_ins SET generation = generation + 1, last_used_at = ${now},
             rotations = ${String(now).padStart(digits, '0')} || substr(rotations, 1, ${digits * (remembered - 1)})
-          WHERE sid = ${sid} AND generation = ${generation} AND revoked_at IS NULL AND expires_at > ${now} RETURNING *`,
+          WHERE sid = ${sid} AND generation = ${generation} AND revoked_at IS NULL AND expires_at > ${now}
+            AND (person_id = '' OR EXISTS (SELECT 1 FROM members WHERE members.account_id = sign_ins.account_id
+              AND members.person_id = sign_ins.person_id)) RETURNING *`,
       )
       if (!rows[0]) return lookBack(sid, generation)
       return { outcome: 'ok', signIn: toSignIn(rows[0]), refreshToken: tokenOf(sid, generation + 1) }

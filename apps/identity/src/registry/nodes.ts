@@ -33,6 +33,8 @@ interface NodeChange {
   readonly isNews: boolean
   /** Account that the node had when it was read, if what the node states of its account is to be written. */
   readonly accountBefore?: string | undefined
+  /** Statements of the same transaction; they run after the node was written. */
+  readonly records?: readonly Statement[]
 }
 
 export interface Nodes {
@@ -135,7 +137,7 @@ export function createNodes(options: NodesOptions): Nodes {
 
   return {
     find,
-    async save(node, { isNews, accountBefore }) {
+    async save(node, { isNews, accountBefore, records = [] }) {
       const { nodeId, name, accountId, hmac, enrolledAt, lastSeenAt, version, services, removedAccount } =
         node
       const sealed = seal.close(hmac.secret, purposeOf(nodeId))
@@ -155,9 +157,9 @@ export function createNodes(options: NodesOptions): Nodes {
           hmac_secret = excluded.hmac_secret, last_seen_at = excluded.last_seen_at, version = excluded.version,
           services = excluded.services RETURNING *`
       if (isNews) {
-        const statements = leaves === 1 ? [changeAccountKey(nodeId), statement] : [statement]
-        const rows = await changes.commit(statements, [['node', nodeId]])
-        return toNode(rows.at(-1)![0]!)
+        const first = leaves === 1 ? [changeAccountKey(nodeId)] : []
+        const rows = await changes.commit([...first, statement, ...records], [['node', nodeId]])
+        return toNode(rows[first.length]![0]!)
       }
       const saved = await cache.fill(nodeId, async () => toNode((await store.run(statement))[0]!))
       tell(saved!)

@@ -38,6 +38,8 @@ export interface People {
   /** Accounts of a person, the oldest membership first. */
   memberships(personId: string): Promise<Membership[]>
   members(accountId: string): Promise<Member[]>
+  /** E-mail address of whoever made a developer ID token or began a sign-in; undefined if that is not known here. @param sid of its tokens */
+  makerOf(sid: string): Promise<string | undefined>
   /** @throws RpcError `not_found`, or `conflict` for the last owner */
   setRole(accountId: string, personId: string, role: Role): Promise<void>
   /**
@@ -108,6 +110,14 @@ export function createPeople(
         joinedAt: isoTime(row.joined_at as number),
       }))
     },
+    async makerOf(sid) {
+      const [row] = await store.run(
+        sql`SELECT people.email FROM developer_tokens JOIN people ON people.person_id = developer_tokens.person_id
+            WHERE developer_tokens.jti = ${sid}
+          UNION SELECT email FROM sign_ins WHERE sid = ${sid} UNION SELECT email FROM device_requests WHERE sid = ${sid}`,
+      )
+      return row?.email as string | undefined
+    },
     async setRole(accountId, personId, role) {
       const [, rows] = await store.transaction([
         lockAccount(accountId),
@@ -163,7 +173,7 @@ const lockAccount = (accountId: string): Statement =>
 
 /** Nothing stays of a person who is in no account. */
 const forgetPerson = (personId: string): readonly Statement[] =>
-  ['passkeys', 'recovery_codes', 'sessions', 'people'].map((table) => ({
+  ['passkeys', 'recovery_codes', 'known_browsers', 'sessions', 'people'].map((table) => ({
     sql: `DELETE FROM ${table} WHERE person_id = ? AND NOT EXISTS (SELECT 1 FROM members WHERE person_id = ?)`,
     values: [personId, personId],
   }))

@@ -68,6 +68,8 @@ interface DispatcherLimits {
   readonly depth: number
   /** Calls in a batch. */
   readonly batch: number
+  /** Whether strings that a database cannot hold (U+0000, halves of surrogate pairs) are a parse error; absent: they are not. */
+  readonly isStored?: boolean
   /**
    * Characters that all answers of a batch may have together. Answers beyond it are replaced by `limit_exceeded`; those of up
    * to {@link smallAnswer} characters always go out. Default: 524,288.
@@ -244,7 +246,7 @@ export function createDispatcher<Table extends MethodTable, Of extends Callers, 
       if (bytes > maxBodyBytes) return tooLarge(bytes, maxBodyBytes)
       let value: unknown
       try {
-        value = parseJson(text, options.limits.depth)
+        value = parseJson(text, options.limits.depth, options.limits.isStored)
       } catch (cause) {
         const problem = cause as JsonError
         return failure(

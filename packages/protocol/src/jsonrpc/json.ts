@@ -17,9 +17,11 @@ export class JsonError extends Error {
  *
  * @param text decoded text; a byte order mark counts as a syntax error
  * @param maxDepth how many objects and arrays may be inside each other
- * @throws JsonError on bad syntax, a repeated member name, a number beyond the range of a double, or too much nesting
+ * @param isStored whether strings with U+0000 or half of a surrogate pair are refused: a database cannot hold them
+ * @throws JsonError on bad syntax, a repeated member name, a number beyond the range of a double, too much nesting, or a broken
+ *   string if `isStored`
  */
-export function parseJson(text: string, maxDepth = 32): unknown {
+export function parseJson(text: string, maxDepth = 32, isStored = false): unknown {
   const written = countMembersInText(text, maxDepth)
   let value: unknown
   try {
@@ -30,6 +32,9 @@ export function parseJson(text: string, maxDepth = 32): unknown {
   if (countMembers(value) !== written) {
     throw new JsonError('syntax', 'an object has two members of the same name')
   }
+  // Both can only be written as an escape.
+  if (isStored && text.includes('\\u') && hasBrokenText(value))
+    throw new JsonError('syntax', 'a string has the character U+0000 or half of a surrogate pair')
   return value
 }
 
@@ -95,6 +100,14 @@ function countMembers(value: unknown): number {
     if (isCounted(member)) members += countMembers(member)
   }
   return members
+}
+
+/** The depth was checked before. */
+function hasBrokenText(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed()
+  if (typeof value !== 'object' || value === null) return false
+  if (Array.isArray(value)) return value.some(hasBrokenText)
+  return Object.entries(value).some((member) => member.some(hasBrokenText))
 }
 
 const isCounted = (value: unknown): boolean => typeof value === 'object' || typeof value === 'number'

@@ -109,7 +109,7 @@ function readBytes(name: string, text: string): Uint8Array<ArrayBuffer> {
 function readJson(name: string, bytes: Uint8Array): JsonObject {
   let value: unknown
   try {
-    value = parseJson(utf8.decode(bytes), 16)
+    value = parseJson(utf8.decode(bytes), 16, true)
   } catch (cause) {
     throw new TokenError(
       'token_malformed',

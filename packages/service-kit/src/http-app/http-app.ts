@@ -1,10 +1,11 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { OAuthError } from '@selvedge/protocol'
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import { ListenError } from '../http/listen.ts'
 import { busyMessage, createLoadShedder } from '../http/load-shedder.ts'
 import { createRefuseBusy } from '../http/refuse-busy.ts'
+import { sendJson } from '../http/send-json.ts'
 import { attach, createHttpServer, type Limits } from '../http/server.ts'
 import type { Log } from '../log/log.ts'
 import { safely } from '../safely/safely.ts'
@@ -17,6 +18,8 @@ export interface HttpAppOptions {
   readonly hotPath?: HotPath | undefined
   /** Paths that are served in an overload, too; all others are ordinary. */
   readonly vital: readonly string[]
+  /** Whether a request with this `Host` header is for this service; absent: any is. */
+  readonly acceptsHost?: (host: string | undefined) => boolean
   /** Time for bodies; for tests. */
   readonly limits?: Limits
 }
@@ -30,7 +33,7 @@ export interface HttpAppOptions {
 export function createHttpApp(
   log: Log,
   maxBody: number,
-  { hotPath, vital, limits = {} }: HttpAppOptions,
+  { hotPath, vital, acceptsHost = () => true, limits = {} }: HttpAppOptions,
 ): FastifyInstance {
   const shedder = createLoadShedder()
   const vitalPaths = new Set(vital)
@@ -46,7 +49,8 @@ export function createHttpApp(
       const listener = hotPath ? withHotPath(hotPath, { maxBody, log, refuseBusy }, router) : router
       attach(server, {
         request: (request, response) => {
-          if (!vitalPaths.has(pathOf(request)) && shedder.isBusy(request.socket)) refuseBusy(response)
+          if (!acceptsHost(request.headers.host)) refuseHost(response)
+          else if (!vitalPaths.has(pathOf(request)) && shedder.isBusy(request.socket)) refuseBusy(response)
           else listener(request, response)
         },
       })
@@ -72,6 +76,17 @@ export function createHttpApp(
     }),
   )
   return app
+}
+
+const foreignHost = JSON.stringify({
+  error: 'access_denied',
+  error_description: 'the Host header names another host; add the name to listen.hosts if it is this one',
+})
+
+/** The connection ends: whatever follows on it is of the same page. */
+function refuseHost(response: ServerResponse): void {
+  response.setHeader('Connection', 'close')
+  sendJson(response, 403, foreignHost)
 }
 
 function pathOf({ url = '' }: IncomingMessage): string {

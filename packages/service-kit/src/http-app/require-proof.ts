@@ -13,14 +13,14 @@ import {
   type TokenProfile,
 } from '@selvedge/protocol/tokens'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { DpopVerifier, VerifiedProof } from '../tokens/dpop.ts'
+import type { DpopVerifier, SharedDpopVerifier, VerifiedProof } from '../tokens/dpop.ts'
 import { nodeIdOf } from '../tokens/es256.ts'
 import type { RevocableClaims } from '../tokens/revocation.ts'
 import type { TokenVerifier } from '../tokens/verifier.ts'
 
 /** Who sends a request, and how that is proved. */
 export interface ProofOptions {
-  readonly dpop: DpopVerifier
+  readonly dpop: DpopVerifier | SharedDpopVerifier
   /** URL under which callers know this service, without a path. */
   readonly url: string
 }
@@ -32,13 +32,13 @@ export interface ProofOptions {
  * @param body what the proof must cover, where it must
  * @throws OAuthError
  */
-export function requireProof(
+export async function requireProof(
   { dpop, url }: ProofOptions,
   request: FastifyRequest,
   reply: FastifyReply,
   accessToken?: string,
   body?: string,
-): VerifiedProof {
+): Promise<VerifiedProof> {
   reply.header('DPoP-Nonce', dpop.nonce())
   const { dpop: proof } = request.headers
   if (typeof proof !== 'string') {
@@ -58,9 +58,9 @@ export function requireProof(
 }
 
 /** A refused proof in OAuth's words (RFC 9449 §§ 5 and 7.1). */
-export function proofAsOAuth<T>(check: () => T): T {
+export async function proofAsOAuth<T>(check: () => T | Promise<T>): Promise<T> {
   try {
-    return check()
+    return await check()
   } catch (cause) {
     if (!(cause instanceof DpopError)) throw cause
     const { code, message } = cause
@@ -89,16 +89,17 @@ export function requireShown({ headers }: FastifyRequest, label: string): ShownT
  *
  * @throws OAuthError
  */
-export function requireBinding(
+export async function requireBinding(
   options: ProofOptions,
   { scheme, token }: ShownToken,
   claims: Pick<Bound, 'cnf'>,
   request: FastifyRequest,
   reply: FastifyReply,
-): void {
+): Promise<void> {
   const problem = schemeProblem(scheme, claims)
   if (problem !== undefined) throw new OAuthError('invalid_token', problem)
-  if (claims.cnf && requireProof(options, request, reply, token).jkt !== claims.cnf.jkt)
+  const { cnf } = claims
+  if (cnf && (await requireProof(options, request, reply, token)).jkt !== cnf.jkt)
     throw new OAuthError('invalid_token', 'the proof is by another key than the token is bound to')
 }
 
@@ -120,7 +121,7 @@ export async function requireToken<C extends Bound>(
   const { verifier, profile, audience, reasonAgainst } = options
   const shown = requireShown(request, profile.label)
   const claims = await asOAuth(() => verifier.verify(shown.token, profile, audience))
-  requireBinding(options, shown, claims, request, reply)
+  await requireBinding(options, shown, claims, request, reply)
   await refuseRevoked(claims, profile.label, reasonAgainst)
   return claims
 }
@@ -158,7 +159,7 @@ export async function requireNode(
   if (scheme !== 'DPoP' || token === undefined) {
     throw new OAuthError('invalid_token', 'send the edge ID token as "Authorization: DPoP <token>"')
   }
-  const proof = requireProof(options, request, reply, token, body)
+  const proof = await requireProof(options, request, reply, token, body)
   const claims = await asOAuth(() => options.verifier.verify(token, edgeIdProfile, options.audience))
   if (claims.cnf.jkt !== proof.jkt)
     throw new OAuthError('invalid_token', 'the edge ID token is bound to another key')

@@ -18,15 +18,23 @@ export interface Limiter {
 const remembered = 100_000
 
 /**
- * A token bucket for each key. It belongs to one process: of n replicas each allows as much.
+ * A token bucket for each key. It belongs to one process.
  *
+ * @param replicas how many processes share the callers: each allows its part of the rate
  * @param now milliseconds since any moment, which only grow: the clock of the system jumps when it is set
  */
-export function createLimiter({ burst, perSecond }: Rate, now = () => performance.now()): Limiter {
+export function createLimiter(
+  rate: Rate,
+  now = () => performance.now(),
+  replicas: () => number = () => 1,
+): Limiter {
   const buckets = new RecentMap<string, { left: number; at: number }>(remembered)
   return {
     take(key) {
       const at = now()
+      const count = replicas()
+      const perSecond = rate.perSecond / count
+      const burst = Math.max(1, rate.burst / count)
       let bucket = buckets.get(key)
       if (!bucket) buckets.set(key, (bucket = { left: burst, at }))
       const earned = ((at - bucket.at) / 1000) * perSecond
@@ -38,14 +46,17 @@ export function createLimiter({ burst, perSecond }: Rate, now = () => performanc
     },
     giveBack(key) {
       const bucket = buckets.get(key)
-      if (bucket) bucket.left = Math.min(burst, bucket.left + 1)
+      if (bucket) bucket.left = Math.min(rate.burst, bucket.left + 1)
     },
   }
 }
 
-/** @throws OAuthError `temporarily_unavailable` (HTTP 429) where a key has none left */
-export function takeOrRefuse(limiter: Limiter, key: string, what: string): void {
-  const retryAfter = limiter.take(key)
+/** @throws OAuthError `temporarily_unavailable` (HTTP 429) if a key has none left */
+export const takeOrRefuse = (limiter: Limiter, key: string, what: string): void =>
+  refuseIf(limiter.take(key), what)
+
+/** @param retryAfter seconds; 0: it is not refused @throws OAuthError `temporarily_unavailable` (HTTP 429) */
+export function refuseIf(retryAfter: number, what: string): void {
   if (retryAfter === 0) return
   const message = `too many requests of ${what}; come back in ${retryAfter} s`
   throw new OAuthError('temporarily_unavailable', message, { retryAfter })

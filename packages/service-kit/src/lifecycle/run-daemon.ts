@@ -17,13 +17,14 @@ export interface Daemon<Table extends DaemonOptions> {
   readonly options: Table
   /** Whether it stores anything in the state folder, which is then its own while it runs. */
   readonly usesFolder: (config: ConfigOf<Table>) => boolean
-  start(config: ConfigOf<Table>, log: Log, alarms: Alarms): Promise<Service>
+  /** @param stopped aborts when the start is not wanted any more */
+  start(config: ConfigOf<Table>, log: Log, alarms: Alarms, stopped: AbortSignal): Promise<Service>
 }
 
 /** Runs a daemon: reads its configuration, takes its state folder, starts it, and ends it as {@link runService} does. */
 export function runDaemon<const Table extends DaemonOptions>(daemon: Daemon<Table>): Promise<void> {
   const { name, options, usesFolder } = daemon
-  return runService(name, async (alarms) => {
+  return runService(name, async (alarms, stopped) => {
     const { argv, env } = process
     const file = readConfigFile(env.SELVEDGE_CONFIG, name)
     const config = loadConfig(options, { argv: argv.slice(2), env, file })
@@ -34,7 +35,7 @@ export function runDaemon<const Table extends DaemonOptions>(daemon: Daemon<Tabl
       alarms.recordCrashesIn(openStateFolder(state, name, log.warn))
       release = lockStateFolder(state, name)
     }
-    const service = await daemon.start(config, log, alarms)
+    const service = await daemon.start(config, log, alarms, stopped)
     return {
       ready: service.ready,
       async stop() {

@@ -63,6 +63,8 @@ const nonceLife = 120
 const proofLimits = { lifeMs: (nonceLife + 1) * 1000, max: 200_000, maxPerKey: 50_000 }
 
 export interface VerifiedProof {
+  /** What is used up with the proof, as a hash, and the Unix second after which it is refused anyway. */
+  readonly use: { readonly id: string; readonly endsAt: number }
   readonly jwk: PublicJwk
   readonly jkt: string
   readonly node: NodeStatement | undefined
@@ -130,7 +132,8 @@ export function createDpopVerifier(
         throw new DpopError('invalid_dpop_proof', 'the proof is for another body')
       const statement = readStatement(node)
       used.use(jkt, jti, monotonic())
-      return { jwk, jkt, node: statement }
+      const use = { id: hashOf(`${jkt} ${jti}`), endsAt: seconds(clock) + nonceLife }
+      return { jwk, jkt, node: statement, use }
     },
   }
 }
@@ -149,5 +152,29 @@ function importKey(findKey: ReturnType<typeof createKeyCache>, jwk: PublicJwk) {
     return findKey(jwk)
   } catch {
     throw new DpopError('invalid_dpop_proof', 'the header "jwk" of the proof is not a point of P-256')
+  }
+}
+
+/** A verifier of several processes: what one of them used up, the others refuse. */
+export interface SharedDpopVerifier {
+  /** A fresh nonce for the DPoP-Nonce header. */
+  nonce(): string
+  /** Like {@link DpopVerifier.verify}. @throws DpopError, and whatever `useUp` throws */
+  verify(...of: Parameters<DpopVerifier['verify']>): Promise<VerifiedProof>
+}
+
+/** @param useUp one caller gets true for an ID, in whichever process it asks; `endsAt`: Unix second until which it must know */
+export function shareDpopVerifier(
+  verifier: DpopVerifier,
+  useUp: (id: string, endsAt: number) => Promise<boolean>,
+): SharedDpopVerifier {
+  return {
+    nonce: verifier.nonce,
+    async verify(...of) {
+      const proof = verifier.verify(...of)
+      const { id, endsAt } = proof.use
+      if (!(await useUp(id, endsAt))) throw new DpopError('invalid_dpop_proof', 'the proof was used before')
+      return proof
+    },
   }
 }

@@ -1,5 +1,12 @@
 /** Tokens with keys: signing, verifying, proofs of possession, HMAC codes. Synchronous `node:crypto` throughout. */
-export { createDpopVerifier, createProof, type DpopVerifier, type VerifiedProof } from './dpop.ts'
+export {
+  createDpopVerifier,
+  createProof,
+  type DpopVerifier,
+  type SharedDpopVerifier,
+  shareDpopVerifier,
+  type VerifiedProof,
+} from './dpop.ts'
 export { importPublicKey, nodeIdOf, signEs256, thumbprint, verifyEs256 } from './es256.ts'
 export { agreeHmacSecret, createHmacCode, type HmacVerdict, hmacIssuer, verifyHmacCode } from './hmac-code.ts'
 export { readKeySet } from './key-cache.ts'

@@ -1,10 +1,11 @@
 import { RpcError } from '@selvedge/protocol'
-import type { Limiter } from '@selvedge/service-kit/http'
 import { limitKeyOf } from '@selvedge/service-kit/http'
 import type { Audit } from '../../audit/audit.ts'
 import type { People, Person } from '../../registry/people.ts'
+import type { SharedLimiter } from '../../replicas/shared-limiter.ts'
 import type { ConsoleContext, ConsoleHandlers } from '../context.ts'
 import type { Enter } from '../enter.ts'
+import type { KnownBrowsers } from '../known-browsers.ts'
 import type { Passkeys } from '../passkeys.ts'
 import { type Passwords, PasswordsBusy } from '../passwords.ts'
 import type { RecoveryCodes } from '../recovery-codes.ts'
@@ -16,14 +17,30 @@ export interface SignInParts {
   readonly recoveryCodes: RecoveryCodes
   readonly audit: Audit
   readonly enter: Enter
-  /** Failed tries of one e-mail address, and of one address of the network. */
-  readonly tries: { readonly person: Limiter; readonly address: Limiter }
+  readonly knownBrowsers: KnownBrowsers
+  /**
+   * Failed tries from one network address, of one person from one network address, of one person from all browsers that are not
+   * known, and from one that is.
+   */
+  readonly tries: Readonly<Record<'address' | 'person' | 'strangers' | 'browser', SharedLimiter>>
 }
 
 const wrong = () => new RpcError('credentials_invalid', 'the e-mail address or the secret is wrong')
 /** The sign-in methods. Neither an answer nor its time shows whether an address is known. */
 export function signInHandlers(parts: SignInParts) {
-  const { people, passkeys, passwords, recoveryCodes, audit, tries, enter } = parts
+  const { people, passkeys, passwords, recoveryCodes, audit, tries, enter, knownBrowsers } = parts
+
+  /** Where a try counts: a browser that the person used before has a share of its own, which strangers cannot use up. */
+  async function sharesOf(email: string, person: Person | undefined, context: ConsoleContext) {
+    const network = limitKeyOf(context.address)
+    if (person && (await knownBrowsers.has(person.personId, context.jkt)))
+      return [[tries.browser, `${person.personId} ${context.jkt}`]] as const
+    return [
+      [tries.address, network],
+      [tries.person, `${email} ${network}`],
+      [tries.strangers, email],
+    ] as const
+  }
 
   /** One attempt with a secret: each failure delays the next one for the same person, and from the same address. */
   async function attempt(
@@ -31,24 +48,24 @@ export function signInHandlers(parts: SignInParts) {
     context: ConsoleContext,
     check: (person: Person | undefined) => Promise<boolean>,
   ) {
-    const keys = [
-      [tries.person, email],
-      [tries.address, limitKeyOf(context.address)],
-    ] as const
-    const waits = keys.map(([limiter, key]) => limiter.take(key))
-    const wait = Math.max(...waits)
-    if (wait > 0) {
-      context.retryAfter = wait
-      throw new RpcError('busy', `too many tries; wait ${wait} seconds`)
-    }
     const person = await people.byEmail(email)
+    const keys = await sharesOf(email, person, context)
+    // In this order: what is refused for an address uses up nothing of a person.
+    for (const [limiter, key] of keys) {
+      const wait = await limiter.take(key)
+      if (wait === 0) continue
+      context.retryAfter = wait
+      throw new RpcError('busy', `too many tries; wait ${wait} seconds`, {
+        hint: 'A passkey works at any time, and so does a browser in which you signed in before.',
+      })
+    }
     const isRight = await check(person).catch((cause) => {
       if (!(cause instanceof PasswordsBusy)) throw cause
       context.retryAfter = 5
       throw new RpcError('busy', 'too many people sign in at this moment; wait 5 seconds')
     })
     if (person && isRight) {
-      for (const [limiter, key] of keys) limiter.giveBack(key)
+      for (const [limiter, key] of keys) await limiter.giveBack(key)
       return person
     }
     const [membership] = person ? await people.memberships(person.personId) : []

@@ -1,13 +1,14 @@
 import { RpcError } from '@selvedge/protocol'
 import { type Scope, scopes } from '@selvedge/protocol/tokens'
 import { isoTime } from '@selvedge/service-kit/clock'
-import { type Limiter, limitKeyOf } from '@selvedge/service-kit/http'
+import { limitKeyOf } from '@selvedge/service-kit/http'
 import type { Audit } from '../../audit/audit.ts'
 import type { DeviceRequest, DeviceRequests } from '../../grants/device-requests.ts'
 import type { SignIns } from '../../grants/sign-ins.ts'
 import type { DeveloperTokens } from '../../registry/developer-tokens.ts'
 import type { People } from '../../registry/people.ts'
 import type { Projects } from '../../registry/projects.ts'
+import type { SharedLimiter } from '../../replicas/shared-limiter.ts'
 import { auditOf, type ConsoleContext, type ConsoleHandlers, done, type Viewer } from '../context.ts'
 import { ownProject } from './projects.ts'
 
@@ -19,7 +20,7 @@ export interface TokenParts {
   readonly deviceRequests: DeviceRequests
   readonly audit: Audit
   /** Codes that a person tried: guessing must not pay (RFC 8628 § 5.1). */
-  readonly codeTries: Limiter
+  readonly codeTries: SharedLimiter
   /** Seconds. */
   readonly developerLifetime: number
 }
@@ -32,7 +33,7 @@ export function tokenHandlers(parts: TokenParts) {
 
   async function waiting(userCode: string, viewer: Viewer, context: ConsoleContext): Promise<DeviceRequest> {
     const keys = [viewer.person.personId, limitKeyOf(context.address)]
-    const wait = Math.max(...keys.map((key) => codeTries.take(key)))
+    const wait = Math.max(...(await Promise.all(keys.map(codeTries.take))))
     if (wait > 0) {
       context.retryAfter = wait
       throw new RpcError('busy', `too many codes were tried; wait ${wait} seconds`)
@@ -42,7 +43,7 @@ export function tokenHandlers(parts: TokenParts) {
       throw new RpcError('not_found', 'no sign-in waits for this code', {
         hint: 'Codes end after ten minutes. Check it against the terminal, or run "selvedge login" again.',
       })
-    for (const key of keys) codeTries.giveBack(key)
+    for (const key of keys) await codeTries.giveBack(key)
     return request
   }
 
