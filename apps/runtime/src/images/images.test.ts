@@ -8,13 +8,14 @@ import {
   functionImage,
   layoutFiles,
   savedFiles,
+  savedImage,
   type TarEntry,
   tarOf,
 } from '../../../../tests/harness/archives.ts'
 import { temporaryFolder } from '../../../../tests/harness/processes.ts'
 import { type DeploymentStore, deploymentsFormat } from '../deployments/deployments.ts'
 import { keyOf } from '../deployments/ownership.ts'
-import { openBlobs } from './blobs.ts'
+import { type Blobs, openBlobs } from './blobs.ts'
 import { type Images, openImages } from './images.ts'
 
 const owner = { account_id: 'a', client_id: 'c' }
@@ -28,17 +29,18 @@ beforeEach(async () => {
   accountId = owner.account_id
   folder = await temporaryFolder()
   store = await openDocument(join(folder.path, 'deployments'), deploymentsFormat)
-  images = await openImages({
-    folder: join(folder.path, 'images'),
-    store,
-    blobs: await openBlobs(join(folder.path, 'images')),
-    clock: systemClock,
-    reserve: 0,
-    maxSize: 64 * 1024 * 1024,
-    authFile: '',
-    accountId: () => accountId,
-    onRemoved: () => undefined,
-  })
+  images = await openImages(partsOf(await openBlobs(join(folder.path, 'images'))))
+})
+const partsOf = (blobs: Blobs) => ({
+  folder: join(folder.path, 'images'),
+  store,
+  blobs,
+  clock: systemClock,
+  reserve: 0,
+  maxSize: 64 * 1024 * 1024,
+  authFile: '',
+  accountId: () => accountId,
+  onRemoved: () => undefined,
 })
 afterEach(async () => {
   await store.close()
@@ -109,4 +111,24 @@ it('keeps nothing of an image whose account left while it came', async () => {
   await expect(deploy(named('late'))).rejects.toMatchObject({ reason: 'wrong_account' })
   expect(store.value).toEqual(deploymentsFormat.initial)
   expect(readdirSync(join(folder.path, 'images', 'sha256'))).toEqual([])
+})
+
+it('keeps nothing of an image of which one part is stored and the next one cannot be', async () => {
+  const real = await openBlobs(join(folder.path, 'images'))
+  let commits = 0
+  const blobs: Blobs = {
+    ...real,
+    commit: (draft) => {
+      commits++
+      if (commits < 3) return real.commit(draft)
+      return Promise.reject(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }))
+    },
+  }
+  const failing = await openImages(partsOf(blobs))
+  const layers = ['a', 'b'].map((content) => tarOf([{ path: 'etc/file', content }]))
+  const archive = savedImage({ layers, config: { Cmd: ['/x'] } })
+  await expect(failing.receive(owner, bytes(archive))).rejects.toThrow()
+  expect(commits).toBe(3)
+  for (const part of ['sha256', 'incoming'])
+    expect(readdirSync(join(folder.path, 'images', part))).toEqual([])
 })

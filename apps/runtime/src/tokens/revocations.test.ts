@@ -325,3 +325,16 @@ it('a list of 100,000 tokens is accepted', async () => {
   await look(listOf({ revoked: [...many, token('t1')] }))
   expect(revocations.reasonFor(claims())).toBe('it was revoked')
 })
+
+it('a stored list with a time beyond every date does not keep the runtime from starting', async () => {
+  await look(listOf({ revoked: [token('t1')] }))
+  await revocations.stop()
+  const store = await openLists(folder)
+  await store.update(({ lists }) => ({
+    lists: { ...lists, [issuer]: { ...lists[issuer]!, iat: Number.MAX_SAFE_INTEGER } },
+  }))
+  await store.close()
+  revocations = await open()
+  expect(revocations.status().issuedAt).toBe('9999-12-31T23:59:59.999Z')
+  expect(revocations.reasonFor(claims())).toBeDefined()
+})

@@ -113,6 +113,45 @@ describe('a dispatcher', () => {
     },
   )
 
+  describe.each<[string, () => unknown]>([
+    ['holds a BigInt', () => ({ value: 1n })],
+    [
+      'holds itself',
+      () => {
+        const value: { self?: unknown } = {}
+        value.self = value
+        return value
+      },
+    ],
+    [
+      'has a toJSON that throws',
+      () => ({
+        toJSON() {
+          throw new Error('no JSON')
+        },
+      }),
+    ],
+  ])('a result that %s', (_, result) => {
+    it.each<[string, () => unknown]>([
+      ['at once', result],
+      ['later', async () => result()],
+    ])(
+      'given %s is one internal error, and the other calls of the batch are answered',
+      async (_when, handler) => {
+        const { call, causes } = make({ bad: handler, good: () => 1 })
+        const batch = [
+          { jsonrpc: '2.0', method: 'bad', id: 1 },
+          { jsonrpc: '2.0', method: 'good', id: 2 },
+        ]
+        expect(await call(batch)).toEqual([
+          { id: 1, jsonrpc: '2.0', error: expect.objectContaining({ code: -32603 }) },
+          { id: 2, jsonrpc: '2.0', result: 1 },
+        ])
+        expect(causes).toHaveLength(1)
+      },
+    )
+  })
+
   it('answers a refusal in the words of the catalogue, without its cause', async () => {
     const refuse = () => {
       throw new RpcError('not_found', 'there is no x', { cause: new Error('secret') })
