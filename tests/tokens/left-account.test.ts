@@ -1,5 +1,6 @@
 /** A device that left an account, or was blocked: what it has from before leads to nothing. */
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { identityPaths } from '@selvedge/protocol'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDevice } from '../harness/device.ts'
 import { adminOf, createDeveloper, type Developer } from '../harness/flow.ts'
 import { post } from '../harness/oauth.ts'
@@ -51,4 +52,26 @@ it('asks for no verdict on codes with an edge ID token that was revoked', async 
   expect((await device.verifyHmac(token)).valid).toBe(false)
   expect((await post(`${stack.identity.url}/revoke`, { token })).status).toBe(200)
   await expect(device.verifyHmac(token)).rejects.toThrow(/revoked/)
+})
+
+describe('the question whose an access token is (/userinfo)', () => {
+  const statusFor = async (token: string) => {
+    const url = `${stack.identity.url}${identityPaths.userinfo}`
+    return (await fetch(url, { headers: { Authorization: `Bearer ${token}` } })).status
+  }
+
+  it('is not answered when the project of the token is turned off', async () => {
+    const own = await createDeveloper(stack.state)
+    const device = await newDevice(own)
+    expect(await statusFor(device.accessToken)).toBe(200)
+    await adminOf(stack.state)['project.disable']({ clientId: own.clientId })
+    expect(await statusFor(device.accessToken)).toBe(401)
+  })
+
+  it('is not answered when the device of the token is blocked', async () => {
+    const device = await newDevice()
+    expect(await statusFor(device.accessToken)).toBe(200)
+    await adminOf(stack.state)['node.block']({ nodeId: device.nodeId })
+    expect(await statusFor(device.accessToken)).toBe(401)
+  })
 })

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
@@ -82,6 +84,30 @@ describe('a Unix socket', () => {
     const listening = await listenUnix(path, 0o600, limits, listener)
     await expect(listenUnix(path, 0o600, limits, listener)).rejects.toThrow('another process answers')
     await listening.close()
+  })
+
+  it('does not replace one whose queue of connections is full', async () => {
+    const program = `
+      require('node:net').createServer().listen({ path: ${JSON.stringify(path)}, backlog: 1 }, () => {
+        require('node:fs').writeSync(1, 'listening')
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+      })`
+    const busy = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+    ending.push(() => busy.kill('SIGKILL'))
+    await once(busy.stdout, 'data')
+    let code: string | undefined
+    while (code === undefined) {
+      const socket = connect(path)
+      ending.push(() => socket.destroy())
+      code = await once(socket, 'connect').then(
+        () => undefined,
+        (cause: NodeJS.ErrnoException) => cause.code,
+      )
+    }
+    expect(code).toBe('EAGAIN')
+    await expect(listenUnix(path, 0o600, limits, listener)).rejects.toThrow('another process answers')
+    expect(statSync(path).isSocket()).toBe(true)
+    rmSync(path)
   })
 
   it('refuses a path that is too long, and names the limit', async () => {

@@ -1,0 +1,53 @@
+import { readSettings } from '@selvedge/protocol'
+import { beforeEach, expect, it } from 'vitest'
+import type { Plan } from '../engine.ts'
+import type { EngineApi } from './engine-api.ts'
+import { followContainer } from './instance.ts'
+
+/** Calls of the engine: path, and milliseconds without an answer after which it is given up. */
+let calls: { path: string; maxIdleMs: number | undefined }[]
+beforeEach(() => {
+  calls = []
+})
+
+/** An engine that never reports the end of a container. */
+const api: EngineApi = {
+  socketPath: '',
+  read: () => new Promise(() => undefined),
+  send: (_method, path, _body, maxIdleMs) => {
+    calls.push({ path, maxIdleMs })
+    return path.endsWith('/wait') ? new Promise(() => undefined) : Promise.resolve()
+  },
+  upload: () => Promise.resolve(''),
+  follow: (path) => {
+    calls.push({ path, maxIdleMs: 0 })
+    return Promise.reject(new Error('no log'))
+  },
+}
+
+const follow = (isNew: boolean) =>
+  followContainer({
+    api,
+    name: 'c',
+    plan: { settings: readSettings({}), log: () => undefined } as unknown as Plan,
+    upstream: { host: '127.0.0.1', port: 1 },
+    isolation: [],
+    isNew,
+    remove: async () => undefined,
+    release: async () => undefined,
+  })
+
+it('waits for the engine longer than the grace of the container, whatever that is', async () => {
+  for (const grace of [1, 40, 600]) {
+    const instance = follow(true)
+    await instance.stop(grace)
+    const stop = calls.find(({ path }) => path === `/containers/c/stop?t=${grace}`)
+    expect(stop?.maxIdleMs).toBeGreaterThan(grace * 1000)
+  }
+})
+
+it('reads the whole log of a new container, and the last 200 lines of one that was found running', async () => {
+  for (const isNew of [true, false]) await follow(isNew).stop(0)
+  const tails = calls.flatMap(({ path }) => /tail=(\w+)/.exec(path)?.[1] ?? [])
+  expect(tails).toEqual(['all', '200'])
+})
