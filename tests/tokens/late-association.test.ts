@@ -1,0 +1,72 @@
+/** A device that was offline reports its account late: how late, the tenant's token decides. */
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { identityPaths } from '@selvedge/protocol'
+import { accessProfile, edgeAudience } from '@selvedge/protocol/tokens'
+import { freePort } from '@selvedge/service-kit/testing'
+import { signJws } from '@selvedge/service-kit/tokens'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createDevice } from '../harness/device.ts'
+import { createDeveloper } from '../harness/flow.ts'
+import { freePorts, type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
+
+const day = 86_400
+const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const key = { ...pair.publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'ES256', use: 'sig' }
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>
+let identity: Program
+/** A tenant of its own, which signs what the test wants. */
+let tenant: Server
+let issuer: string
+beforeAll(async () => {
+  tenant = createServer(({ url }, response) => {
+    const metadata = { issuer, token_endpoint: issuer, jwks_uri: `${issuer}/jwks` }
+    response.end(JSON.stringify(url === identityPaths.oauthMetadata ? metadata : { keys: [key] }))
+  }).listen(0, '127.0.0.1')
+  await once(tenant, 'listening')
+  issuer = `http://127.0.0.1:${(tenant.address() as AddressInfo).port}`
+  folder = await temporaryFolder()
+  const port = await freePort()
+  identity = await startProgram(
+    'identity',
+    { ...freePorts, SELVEDGE_STATE: folder.path, SELVEDGE_IDENTITY_PORT: String(port) },
+    [`--trustedTenants=http://127.0.0.1:${port},${issuer}`],
+  )
+})
+afterAll(async () => {
+  await identity.stop()
+  tenant.close()
+  tenant.closeAllConnections()
+  await folder.remove()
+})
+
+it('an access token associates its device until 90 days after its end, and no longer', async () => {
+  const developer = await createDeveloper(folder.path)
+  const device = await createDevice({ identityUrl: identity.url, discoveryUrl: issuer }, developer)
+  const stateWith = (daysAgo: number) => {
+    const exp = Math.floor(Date.now() / 1000) - daysAgo * day
+    const id = randomUUID()
+    const claims = {
+      iss: issuer,
+      sub: id,
+      aud: edgeAudience,
+      iat: exp - 3600,
+      exp,
+      jti: randomUUID(),
+      client_id: 'c',
+      azp: 'c',
+      account_id: id,
+      node_id: device.nodeId,
+      scope: 'openid edge:account:associate',
+      act: { sub: device.nodeId },
+      auth_time: exp - 3600,
+    }
+    const access_token = signJws({ typ: accessProfile.typ, kid: 'k' }, claims, pair.privateKey)
+    return device.state({ account: { id, access_token } })
+  }
+  await expect(stateWith(91)).rejects.toThrow(/expired more than 90 days ago/)
+  await expect(stateWith(89)).resolves.toEqual(expect.any(String))
+})
