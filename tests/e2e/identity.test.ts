@@ -4,6 +4,7 @@ import { createRuntimeClient, type RpcFailure } from '@selvedge/client'
 import { createAccessTokenVerifier } from '@selvedge/client/backend'
 import { publicJwk } from '@selvedge/protocol/tokens'
 import { systemClock } from '@selvedge/service-kit/clock'
+import { freePort } from '@selvedge/service-kit/testing'
 import { createProof } from '@selvedge/service-kit/tokens'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accessToken, adminOf, createDeveloper, runtimeOf } from '../harness/flow.ts'
@@ -327,6 +328,41 @@ it('the admin socket refuses web pages, and is no local API', async () => {
   await identity.stop()
   await folder.remove()
 })
+
+it('an account that the identity service could not check is reported again, and confirmed then', async () => {
+  const here = { cloud: await temporaryFolder(), tenant: await temporaryFolder() }
+  const [tenantPort, cloudPort] = [await freePort(), await freePort()]
+  const cloudUrl = `http://127.0.0.1:${cloudPort}`
+  const startTenant = () =>
+    startProgram(
+      'identity',
+      { SELVEDGE_STATE: here.tenant.path, SELVEDGE_IDENTITY_PORT: String(tenantPort) },
+      ['--role=tenant', `--trustedEdgeIssuers=${cloudUrl}`],
+    )
+  let tenant = await startTenant()
+  const cloud = await startProgram(
+    'identity',
+    { SELVEDGE_STATE: here.cloud.path, SELVEDGE_IDENTITY_PORT: String(cloudPort) },
+    // A node asks for its token again each time: each ends within a minute.
+    ['--role=cloud', `--edgeAudiences=${tenant.url}`, `--trustedTenants=${tenant.url}`, '--lifetime.edge=60'],
+  )
+  const node = await startNode(cloud.url, [`--identity.tenants=${tenant.url}`])
+  const developer = await createDeveloper(here.tenant.path)
+  const token = await accessToken({ identity: tenant, runtime: node.runtime }, developer)
+  await tenant.stop()
+  await node.client.associateAccount({ edgeAccessToken: token })
+  const accountOf = ({ id_token }: { id_token: string }) => JSON.parse(atob(id_token.split('.')[1]!)).sub
+  expect(accountOf(await node.client.getEdgeIdToken())).toBe('')
+  expect((await node.client.getMe()).notices).toMatchObject([{ reason: 'account_not_confirmed' }])
+  tenant = await startTenant()
+  await expect
+    .poll(async () => accountOf(await node.client.getEdgeIdToken()), { timeout: 60_000, interval: 500 })
+    .toBe(developer.accountId)
+  await expect.poll(async () => (await node.client.getMe()).notices ?? [], { timeout: 30_000 }).toEqual([])
+  for (const program of [cloud, tenant]) await program.stop()
+  await node.stop()
+  for (const folder of [here.cloud, here.tenant]) await folder.remove()
+}, 120_000)
 
 it('an account that the identity service does not confirm leaves the node its token, with a notice', async () => {
   const here = { cloud: await temporaryFolder(), tenant: await temporaryFolder() }

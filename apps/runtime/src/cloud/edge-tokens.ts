@@ -56,6 +56,8 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
   const { key, url, client, state, clock, link, log, notices } = parts
   const tokens = new Map<string, { token: string; endsAt: number }>()
   const running = new Map<string, Promise<string>>()
+  /** The report of the account that the service refused last. It is sent again with the next token: a refusal may pass. */
+  let refused: NodeStatement['account']
   let accountRemoved = (_accountId: string): void => undefined
 
   function statement(audience: string): NodeStatement {
@@ -100,18 +102,17 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     }
   }
 
-  /** If the service refuses the account, the node still gets its token. The refusal is reported, and the account not sent again. */
+  /** If the service refuses the account, the node still gets its token, of the account that the registry has. */
   async function requestWithReport(audience: string): Promise<EdgeTokenResponse> {
     const stated = statement(audience)
     try {
       return await request(stated)
     } catch (cause) {
-      const refused = cause instanceof OAuthFailure && cause.reason === 'invalid_grant' && stated.account
-      if (!refused) throw cause
+      const { account, ...rest } = stated
+      if (!account || !(cause instanceof OAuthFailure && cause.reason === 'invalid_grant')) throw cause
       notices.clear('account_differs')
-      notices.raise('account_not_confirmed', { accountId: stated.account?.id, cause })
-      await state.update((value) => (value.report === stated.account ? { ...value, report: null } : value))
-      const { account: _, ...rest } = stated
+      notices.raise('account_not_confirmed', { accountId: account.id, cause })
+      refused = account
       return request(rest)
     }
   }
@@ -134,8 +135,9 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
         report: confirmed && value.report === reported ? null : value.report,
       }))
     }
-    // With something still to report, the token may be of the former account: it is given out once and not kept.
-    if (state.value.report === null) {
+    // With something new to report, the token may be of the former account: it is given out once and not kept.
+    const { report } = state.value
+    if (report === null || report === refused) {
       tokens.set(audience, { token: answer.id_token, endsAt: clock.elapsed() + answer.expires_in * 1000 })
       compareAccounts(answer.account_id)
     }
