@@ -152,6 +152,24 @@ describe('a dispatcher', () => {
     )
   })
 
+  it.each<[string, () => unknown]>([
+    ['at once', () => ({ value: 1n })],
+    ['later', async () => ({ value: 1n })],
+  ])('answers a failure that comes %s and cannot be reported', async (_, handler) => {
+    const dispatcher = createDispatcher<Record<string, Method>, { anyone: unknown }, undefined>({
+      methods: { a: declare('a') },
+      checks: { anyone: () => undefined },
+      handlers: { a: handler },
+      mirror: true,
+      limits: { depth: 32, batch: 100 },
+      onInternalError() {
+        throw new Error('the log is full')
+      },
+    })
+    const answer = await dispatcher.dispatch('{"jsonrpc":"2.0","method":"a","id":1}', undefined)
+    expect(JSON.parse(answer!)).toMatchObject({ id: 1, error: { data: { errorId: 'not-logged' } } })
+  })
+
   it('answers a refusal in the words of the catalogue, without its cause', async () => {
     const refuse = () => {
       throw new RpcError('not_found', 'there is no x', { cause: new Error('secret') })
