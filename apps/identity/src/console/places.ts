@@ -67,10 +67,13 @@ export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Pl
 
   async function keepFollowing(accountId: string, tell: (fix: AccountFix) => void, signal: AbortSignal) {
     while (!signal.aborted) {
+      const begin = performance.now()
       await follow(accountId, tell, signal).catch((cause: Error) => {
         if (!signal.aborted) log.debug('the discovery service is not followed', { reason: cause.message })
       })
-      await new Promise((resolve) => setTimeout(resolve, times.pause).unref())
+      // A stream ends with its token, and the next one begins at once. One that ended before had a failure.
+      if (performance.now() - begin < tokenLife * 1000)
+        await new Promise((resolve) => setTimeout(resolve, times.pause).unref())
     }
   }
 
