@@ -55,28 +55,30 @@ describe('a WASM function', () => {
       return new Response(request.method + ' ' + request.headers.get('upgrade') + ' ' + await request.text()) } }`
     const { basePath } = await services.deploy('echo', source)
     const inner = `GET ${basePath}/inner HTTP/1.1\r\nHost: x\r\n\r\n`
-    const answer = await new Promise<string>((resolve, reject) => {
-      const asked = httpRequest(services.url() + basePath, {
-        method: 'POST',
-        agent: false,
-        headers: {
-          Authorization: `Bearer ${services.token}`,
-          Connection: 'Upgrade',
-          Upgrade: 'websocket',
-          'Content-Length': inner.length,
-        },
-      })
-      asked.on('response', (response) => {
-        let text = `${response.statusCode} `
-        response.on('data', (chunk) => {
-          text += chunk
+    const ask = (body: string) =>
+      new Promise<string>((resolve, reject) => {
+        const asked = httpRequest(services.url() + basePath, {
+          method: 'POST',
+          agent: false,
+          headers: {
+            Authorization: `Bearer ${services.token}`,
+            Connection: 'Upgrade',
+            Upgrade: 'websocket',
+            'Content-Length': body.length,
+          },
         })
-        response.on('end', () => resolve(text))
+        asked.on('response', (response) => {
+          let text = `${response.statusCode} `
+          response.on('data', (chunk) => {
+            text += chunk
+          })
+          response.on('end', () => resolve(text))
+        })
+        asked.on('error', reject)
+        asked.end(body)
       })
-      asked.on('error', reject)
-      asked.end(inner)
-    })
-    expect(answer).toBe(`200 POST null ${inner}`)
+    expect(await ask(inner)).toBe(`200 POST null ${inner}`)
+    expect(await ask('')).toBe('200 POST null ')
   })
 })
 
