@@ -59,9 +59,10 @@ describe.each(['developer', 'edge'] as const)('a hostile %s ID token at the toke
   it.each(casesOf(kind))('$name: $expect', async (forgery) => {
     const forged = forge(kind === 'developer' ? developer.idToken : edge, forgery, keys)
     const got = await (kind === 'developer' ? outcomes(forged, edge) : outcomes(developer.idToken, forged))
-    expect(got).toEqual(
-      forgery.expect === 'accepted' ? ['accepted', 'accepted'] : ['invalid_grant', 'invalid_request'],
-    )
+    const words =
+      forgery.expect === 'accepted' ? ['accepted', 'accepted'] : ['invalid_grant', 'invalid_request']
+    // No field of a form may hold a NUL, whatever it is.
+    expect(got).toEqual(forgery.spell === 'a NUL byte after' ? Array(2).fill('invalid_request') : words)
   })
 })
 
