@@ -179,12 +179,6 @@ const streams: readonly {
   readonly open: () => Promise<unknown>
 }[] = [
   {
-    what: 'a log that is followed',
-    opens: 'packages/service-kit/src/http/bounded-writer.ts',
-    of: 'runtime',
-    open: () => ofRuntime(`/mcm/v1/containers/${service.id}/logs?follow=true`),
-  },
-  {
     what: 'the answer of a service',
     opens: 'apps/runtime/src/gateway/proxy.ts',
     of: 'runtime',

@@ -75,27 +75,31 @@ describe('a reader that never reads', () => {
     await services.call(basePath)
   })
 
-  it('of a log that is followed costs bounded memory, and later learns what it missed', async () => {
-    const sockets = Array.from({ length: 5 }, () =>
-      open(`GET /mcm/v1/containers/${id}/logs?follow=true&tail=1`),
-    )
-    for (const socket of sockets) socket.write('\r\n')
-    const linesOf = async () => Number((await services.call(basePath)).text)
-    const before = await linesOf()
-    // 2 kB a line for each of five readers: hundreds of megabytes where they were all kept.
-    const grown = await growth(6)
-    expect(await linesOf()).toBeGreaterThan(before + 1000)
-    expect(grown).toBeLessThan(120_000)
-    let text = ''
-    const [socket] = sockets
-    socket!.setEncoding('utf8').on('data', (chunk) => {
-      text += chunk
-    })
-    socket!.resume()
-    await expect
-      .poll(() => text, { timeout: 10_000 })
-      .toMatch(/"stream":"runtime","text":"\d+ older lines were left out here/)
-  })
+  it(
+    'of a log that is followed costs bounded memory, and later learns what it missed',
+    followed,
+    async () => {
+      const sockets = Array.from({ length: 5 }, () =>
+        open(`GET /mcm/v1/containers/${id}/logs?follow=true&tail=1`),
+      )
+      for (const socket of sockets) socket.write('\r\n')
+      const linesOf = async () => Number((await services.call(basePath)).text)
+      const before = await linesOf()
+      // 2 kB a line for each of five readers: hundreds of megabytes where they were all kept.
+      const grown = await growth(6)
+      expect(await linesOf()).toBeGreaterThan(before + 1000)
+      expect(grown).toBeLessThan(120_000)
+      let text = ''
+      const [socket] = sockets
+      socket!.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk
+      })
+      socket!.resume()
+      await expect
+        .poll(() => text, { timeout: 10_000 })
+        .toMatch(/"stream":"runtime","text":"\d+ older lines were left out here/)
+    },
+  )
 
   const handshake =
     'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
