@@ -77,7 +77,7 @@ describe('a reader that never reads', () => {
 
   it(
     'of a log that is followed costs bounded memory, and later learns what it missed',
-    followed,
+    opens('packages/service-kit/src/http/bounded-writer.ts'),
     async () => {
       const sockets = Array.from({ length: 5 }, () =>
         open(`GET /mcm/v1/containers/${id}/logs?follow=true&tail=1`),
