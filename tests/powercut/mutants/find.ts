@@ -10,15 +10,23 @@ export interface Sight {
   readonly states: number
 }
 
+/** How often a program with a defect is recorded. One that answers too early may still write in time, by chance. */
+const maxRecordings = 3
+
 /** Records a program with a defect, and looks at what a cut leaves until something shows it. */
 export async function findMutant(mutant: Mutant, seed: number): Promise<Sight> {
   const { program, remove } = await buildMutant(mutant)
   try {
     const subject = createDaemons(2)[mutant.app]
-    const work = await subject.record(program)
     const extent = { states: 20_000, starts: 0, byChance: 6, seed, until: mutant.shows }
-    const { problems, states } = await explore(subject, work, extent)
-    return { problem: problems.find(({ what }) => mutant.shows.test(what)), states }
+    let looked = 0
+    let problem: Problem | undefined
+    for (let left = maxRecordings; left > 0 && !problem; left--) {
+      const { problems, states } = await explore(subject, await subject.record(program), extent)
+      looked += states
+      problem = problems.find(({ what }) => mutant.shows.test(what))
+    }
+    return { problem, states: looked }
   } finally {
     remove()
   }
