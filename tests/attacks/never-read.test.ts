@@ -136,16 +136,21 @@ afterEach(closeAll)
 /** Whether what is opened is read. It is for a while at first, so that memory which a stream takes anyhow is no growth. */
 let isRead = false
 
-/** Sends a request, and reads no more of what comes than its first line, or all of it. */
+/** Sends a request, and reads no more of the answer than its first line, or all of it. A busy daemon is asked again. */
 async function open(url: string, head: string): Promise<void> {
   const { hostname, port, host, pathname, search } = new URL(url)
-  const socket = connect(Number(port), hostname)
-  opened.push(socket)
-  socket.on('error', () => undefined)
-  socket.write(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${head}\r\n`)
-  await once(socket, 'readable')
-  if (isRead) socket.resume()
-  else expect(String(socket.read(12))).toMatch(/^HTTP\/1\.1 (?:200|101)$/)
+  for (;;) {
+    const socket = connect(Number(port), hostname)
+    opened.push(socket)
+    socket.on('error', () => undefined)
+    socket.write(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${head}\r\n`)
+    await once(socket, 'readable')
+    if (isRead) return void socket.resume()
+    const status = String(socket.read(12))
+    if (status !== 'HTTP/1.1 503') return expect(status).toMatch(/^HTTP\/1\.1 (?:200|101)$/)
+    socket.destroy()
+    await sleep(500)
+  }
 }
 
 const openAll = (url: string, head: string, count = readers) =>
