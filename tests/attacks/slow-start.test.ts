@@ -62,7 +62,7 @@ describe('a runtime whose start takes three seconds', needs('networks'), () => {
       'runtime',
       { SELVEDGE_STATE: folder.path, SELVEDGE_LINK_LOCAL: 'true', ...freePorts },
       [],
-      networks.spaceOf('slow'),
+      { space: networks.spaceOf('slow') },
     )
     await new Promise((resolve) => setTimeout(resolve, 3000))
     const writer = await open(slow, 'w')

@@ -51,7 +51,7 @@ export async function makeNeighbourhood(hosts: Hosts): Promise<Neighbourhood> {
   })
   const start = (host: string, state: string) => {
     const env = { ...environment(host, state), SELVEDGE_LINK_LOCAL: 'true' }
-    return startProgram('runtime', env, [], networks.spaceOf(host))
+    return startProgram('runtime', env, [], { space: networks.spaceOf(host) })
   }
   async function seenBy(host: string): Promise<readonly NodeRecord[]> {
     const { client, token } = devices[host]!

@@ -35,8 +35,8 @@ export async function startProgram(
   name: 'runtime' | 'identity' | 'discovery',
   env: Record<string, string>,
   args: readonly string[] = [],
-  /** A network namespace to run it in. */
-  space?: string,
+  /** A network namespace and a folder to run it in; those of the test by default. */
+  { space, cwd }: { readonly space?: string; readonly cwd?: string } = {},
 ): Promise<Program> {
   const inSpace = space === undefined ? [] : ['ip', 'netns', 'exec', space]
   const [command = '', ...rest] = [
@@ -47,6 +47,7 @@ export async function startProgram(
     ...args,
   ]
   const child = spawn(command, rest, {
+    ...(cwd !== undefined && { cwd }),
     // Hundreds of runtimes need not find each other on the network of whoever runs the tests.
     env: { PATH: process.env.PATH, SELVEDGE_LINK_LOCAL: 'false', ...env, ...(await lastingPorts(env)) },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
