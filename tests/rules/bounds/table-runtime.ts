@@ -226,12 +226,6 @@ export const runtime: Bounds = {
   'apps/runtime/src/tokens/authorize.ts': {
     'createVerify.remember.of': passing('`maxRefused`; the others end with their verification'),
   },
-  'apps/runtime/src/tokens/lasting.ts': {
-    'createLastingAnswers.answers': lasting(
-      'one for each request that is being answered, thus for each connection: `gateway.ts: parts.lasting.watch`',
-      '`answers.delete` when it ends',
-    ),
-  },
   'apps/runtime/src/tokens/tenants.ts': {
     'openTenants.unstored': own('the issuers of the configuration'),
     'openTenants.refused': own('the issuers of the configuration'),

@@ -24,40 +24,73 @@ export interface LastingAnswers {
   verifyAll(): Promise<void>
 }
 
+/**
+ * A link of the list of answers, one for each request that is being answered. A Set of them doubled the time of garbage collection,
+ * and cost a request of the gateway a third more.
+ */
+interface Link {
+  readonly answer: LastingAnswer
+  previous: Link | undefined
+  next: Link | undefined
+  isWatched: boolean
+}
+
 export function createLastingAnswers(): LastingAnswers {
-  const answers = new Set<LastingAnswer>()
+  let first: Link | undefined
   let checking: NodeJS.Timeout | undefined
 
-  function end(answer: LastingAnswer, cause: unknown): void {
-    if (!answers.delete(answer)) return
+  /** @returns whether it was watched until now */
+  function remove(link: Link): boolean {
+    if (!link.isWatched) return false
+    link.isWatched = false
+    if (link.previous) link.previous.next = link.next
+    else first = link.next
+    if (link.next) link.next.previous = link.previous
+    link.previous = undefined
+    link.next = undefined
+    return true
+  }
+
+  function all(): Link[] {
+    const links: Link[] = []
+    for (let link = first; link; link = link.next) links.push(link)
+    return links
+  }
+
+  function end(link: Link, cause: unknown): void {
+    if (!remove(link)) return
     const reason =
       cause instanceof RpcError ? cause : new RpcError('internal_error', 'the caller could not be checked')
     if (reason !== cause) reportFailure('lasting.check', cause)
-    safely('lasting.end', answer.end)(reason)
+    safely('lasting.end', link.answer.end)(reason)
   }
 
   const checkAll = safely('lasting.check', () => {
-    for (const answer of answers) {
+    for (const link of all()) {
       try {
-        answer.expectAllowed()
+        link.answer.expectAllowed()
       } catch (cause) {
-        end(answer, cause)
+        end(link, cause)
       }
     }
-    if (answers.size > 0) return
+    if (first) return
     clearInterval(checking)
     checking = undefined
   })
 
   return {
     watch(answer) {
-      answers.add(answer)
+      const link: Link = { answer, previous: undefined, next: first, isWatched: true }
+      if (first) first.previous = link
+      first = link
       checking ??= setInterval(checkAll, checkMs).unref()
-      return () => void answers.delete(answer)
+      return () => {
+        remove(link)
+      }
     },
     async verifyAll() {
-      for (const answer of [...answers]) {
-        await answer.verifyAgain().catch((cause) => end(answer, cause))
+      for (const link of all()) {
+        await link.answer.verifyAgain().catch((cause) => end(link, cause))
         // Each may cost a signature: others get their turn in between.
         await new Promise((resolve) => setImmediate(resolve))
       }
