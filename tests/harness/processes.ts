@@ -5,7 +5,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { daemonNodeArgs } from '@selvedge/service-kit/lifecycle'
 import { freePort } from '@selvedge/service-kit/testing'
 import { raiseAlarm, watch } from './gate.ts'
 
@@ -42,7 +41,6 @@ export async function startProgram(
   const [command = '', ...rest] = [
     ...inSpace,
     process.execPath,
-    ...daemonNodeArgs,
     join(root, 'apps', name, 'dist/main.cjs'),
     ...args,
   ]

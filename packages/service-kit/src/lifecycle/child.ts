@@ -30,12 +30,6 @@ export class ChildFailure extends Error {
   }
 }
 
-/**
- * Arguments of Node for a daemon. By default V8 lets the young generation grow with the memory of the machine (to 134 MB of 24 GB) and
- * keeps it after a burst; with semi-spaces of 16 MB (`--max-semi-space-size`) it takes 32 MB at most.
- */
-export const daemonNodeArgs: readonly string[] = ['--max-semi-space-size=16']
-
 /** Milliseconds in which a program must be ready, and in which it must have ended. */
 const timeouts = { start: 30_000, stop: 10_000 }
 
@@ -56,7 +50,7 @@ export async function startChild(
 ): Promise<Child> {
   const child = fork(program, [...args], {
     env,
-    execArgv: [...daemonNodeArgs],
+    execArgv: [],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     detached: true,
   })
