@@ -58,6 +58,10 @@ async function startDevice(args: readonly string[] = []): Promise<Device> {
       program = await start()
     },
     async stop() {
+      // A container outlives its runtime, which would find it again: this one does not come back.
+      const own = runtimeOf({ runtime: program })
+      for (const { id } of await own.getContainers({ edgeAccessToken: token }))
+        await own.removeContainer({ edgeAccessToken: token, id })
       await program.stop()
       await folder.remove()
     },
