@@ -1,4 +1,4 @@
-/** Links that let somebody in, as people and the operator see them. */
+/** One-time sign-in links, as people and the operator use them. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { identityPaths } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -56,7 +56,7 @@ interface Request {
 const attempts = { most: 3, maxWaitSeconds: 5 }
 
 /**
- * Sends a request. A service that refuses it for now (503 with `Retry-After`) has done nothing: it is sent again after that
+ * Sends a request. A busy service answers 503 with `Retry-After` and has done nothing. The request is then sent again after that
  * time and a random part of it, so that the clients of a burst do not come back together.
  *
  * @throws ConnectionFailure

@@ -66,7 +66,7 @@ export const login = command({
     const { url: identityUrl, client: identity } = await context.identity()
     const clientId = typeof options.clientId === 'string' ? options.clientId : cliClientId
     const scope = typeof options.scope === 'string' ? options.scope : usualScope
-    // A file that cannot be replaced is told before the person signs in.
+    // Read first: a file that cannot be replaced fails the command before the person signs in.
     const before = signIns.read(identityUrl)
     const begun = await identity.authorizeDevice({ clientId, scope: withNeeded(scope) })
     for (const name of ['verification_uri', 'verification_uri_complete'] as const)

@@ -97,7 +97,7 @@ describe('a damaged file', () => {
     ['without a member', (text: string) => text.replace('"refreshToken"', '"other"')],
     ['with a format that is no number', (text: string) => text.replace('"format":1', '"format":"x"')],
     ['of another service', (text: string) => text.replace(home, work)],
-  ])('%s is told, with what to do, and stays as it is', (_, damage) => {
+  ])('%s is refused with a hint, and is not changed', (_, damage) => {
     signIns.write(loginAt(home))
     const damaged = damage(readFileSync(pathOf(), 'utf8'))
     put(pathOf(), damaged)

@@ -1,6 +1,6 @@
 /**
- * The key of this browser, which signs every request to the console. A session is bound to it when somebody signs in. It is in
- * IndexedDB, which belongs to this very origin, and no script can read it out. Whoever copies the cookie does not have it.
+ * The key of this browser, which signs every request to the console. Signing in binds the session to it. It is stored in the
+ * IndexedDB of this origin and cannot be exported, so a copied cookie is of no use without it.
  */
 export interface BrowserKey {
   readonly privateKey: CryptoKey

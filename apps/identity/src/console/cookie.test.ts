@@ -15,7 +15,7 @@ it('under TLS the cookie is bound to the host, and no script and no other site c
   expect(cookie.read(`selvedge_session=${other}; x__Host-selvedge=${secret}`)).toEqual([])
 })
 
-it('reads every cookie of its name, up to eight, so that none shadows another', () => {
+it('reads up to eight cookies of its name, so that a planted one cannot hide the session', () => {
   const cookie = createSessionCookie(false)
   const pair = (value: string) => `selvedge_session=${value}`
   expect(cookie.read(`${pair(secret)}; ${pair(other)}; a=b; ${pair(other)}`)).toEqual([secret, other])

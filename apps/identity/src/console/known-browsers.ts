@@ -1,6 +1,6 @@
 /**
- * Browsers in which somebody signed in before, by the key that signs their requests. Such a browser has its own share of tries for
- * that person, so that wrong passwords of strangers never keep the person out.
+ * Browsers in which a person has signed in before, identified by the key that signs their requests. Each has a separate limit of
+ * attempts for that person, so that wrong passwords of strangers never lock the person out.
  */
 import type { Clock } from '@selvedge/service-kit/clock'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'

@@ -55,7 +55,7 @@ interface Forgery {
   readonly signature?: (signature: Buffer) => Buffer
 }
 
-/** An authenticator in software: present and verified are its person, unless it is told otherwise. */
+/** A software authenticator. It reports the user as present and verified unless a test says otherwise. */
 function createAuthenticator(person: Person, id = randomBytes(32)) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const jwk = publicKey.export({ format: 'jwk' })
@@ -182,7 +182,7 @@ describe('a sign-in is refused', () => {
     ['that names another person', { userHandle: base64url(eve.personId) }],
     ['that names nobody', { userHandle: null }],
     ['with an identifier of 2,000 bytes', { id: randomBytes(2000) }],
-    ['with the identifier of somebody else', { id: randomBytes(32) }],
+    ['with the ID of an unknown credential', { id: randomBytes(32) }],
   ])('%s', async (_, forged) => {
     expect(await reasonOf(signIn(forged))).toBe('credentials_invalid')
   })

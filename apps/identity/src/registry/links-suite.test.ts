@@ -1,4 +1,4 @@
-/** Links that let somebody in, on every store: one caller wins, and nobody becomes somebody else. */
+/** One-time sign-in links, on every store: exactly one caller uses a link, and only as the person it was made for. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

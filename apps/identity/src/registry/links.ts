@@ -1,5 +1,5 @@
 /**
- * Links that let one person in, once: the first owner (`setup`), somebody invited (`invitation`), somebody who lost every other
+ * One-time sign-in links: for the first owner (`setup`), for an invited person (`invitation`), and for a person who lost every other
  * way to sign in (`reset`). Only their hashes are stored. A link names who made it, and ends when its maker stops being an owner.
  */
 import { hash, randomBytes, randomUUID } from 'node:crypto'

@@ -38,7 +38,7 @@ export interface People {
   /** Accounts of a person, the oldest membership first. */
   memberships(personId: string): Promise<Membership[]>
   members(accountId: string): Promise<Member[]>
-  /** E-mail address of whoever made a developer ID token or began a sign-in; undefined if that is not known here. @param sid of its tokens */
+  /** E-mail address of the person who created a developer ID token or began a sign-in; undefined if unknown. @param sid of its tokens */
   makerOf(sid: string): Promise<string | undefined>
   /** @throws RpcError `not_found`, or `conflict` for the last owner */
   setRole(accountId: string, personId: string, role: Role): Promise<void>

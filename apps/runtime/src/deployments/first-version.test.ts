@@ -40,7 +40,7 @@ const entry = (event: string, accountId?: string) => ({
   detail: '',
 })
 
-it('a document of the first version is read: each thing is its owner’s, and data stays where it is', async () => {
+it('a document of version 1 is migrated: everything gets its owner, and stored data is not moved', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'deployments-'))
   const first = {
     contents: { [digest]: content },

@@ -1,6 +1,6 @@
 /**
  * Reads the first version of the document, in which things were found by client and name alone, and gives it the keys of their
- * owners. What containers stored stays where it is: they remember the key of their data.
+ * owners. Stored data is not moved: each container keeps the key of its data.
  */
 import * as z from 'zod'
 import { keyOf } from './ownership.ts'
