@@ -24,73 +24,63 @@ export interface LastingAnswers {
   verifyAll(): Promise<void>
 }
 
-/**
- * A link of the list of answers, one for each request that is being answered. A Set of them doubled the time of garbage collection,
- * and cost a request of the gateway a third more.
- */
-interface Link {
+/** An answer that is watched. */
+interface Entry {
   readonly answer: LastingAnswer
-  previous: Link | undefined
-  next: Link | undefined
-  isWatched: boolean
+  /** Where it is among those that are watched; -1 afterwards. */
+  at: number
 }
 
 export function createLastingAnswers(): LastingAnswers {
-  let first: Link | undefined
+  const watched: Entry[] = []
   let checking: NodeJS.Timeout | undefined
 
-  /** @returns whether it was watched until now */
-  function remove(link: Link): boolean {
-    if (!link.isWatched) return false
-    link.isWatched = false
-    if (link.previous) link.previous.next = link.next
-    else first = link.next
-    if (link.next) link.next.previous = link.previous
-    link.previous = undefined
-    link.next = undefined
+  /** Moves the last entry to its place. @returns whether it was watched until now */
+  function remove(entry: Entry): boolean {
+    const { at } = entry
+    if (at < 0) return false
+    entry.at = -1
+    const last = watched.pop()!
+    if (last !== entry) {
+      watched[at] = last
+      last.at = at
+    }
     return true
   }
 
-  function all(): Link[] {
-    const links: Link[] = []
-    for (let link = first; link; link = link.next) links.push(link)
-    return links
-  }
-
-  function end(link: Link, cause: unknown): void {
-    if (!remove(link)) return
+  function end(entry: Entry, cause: unknown): void {
+    if (!remove(entry)) return
     const reason =
       cause instanceof RpcError ? cause : new RpcError('internal_error', 'the caller could not be checked')
     if (reason !== cause) reportFailure('lasting.check', cause)
-    safely('lasting.end', link.answer.end)(reason)
+    safely('lasting.end', entry.answer.end)(reason)
   }
 
   const checkAll = safely('lasting.check', () => {
-    for (const link of all()) {
+    for (const entry of [...watched]) {
       try {
-        link.answer.expectAllowed()
+        entry.answer.expectAllowed()
       } catch (cause) {
-        end(link, cause)
+        end(entry, cause)
       }
     }
-    if (first) return
+    if (watched.length > 0) return
     clearInterval(checking)
     checking = undefined
   })
 
   return {
     watch(answer) {
-      const link: Link = { answer, previous: undefined, next: first, isWatched: true }
-      if (first) first.previous = link
-      first = link
+      const entry: Entry = { answer, at: watched.length }
+      watched.push(entry)
       checking ??= setInterval(checkAll, checkMs).unref()
       return () => {
-        remove(link)
+        remove(entry)
       }
     },
     async verifyAll() {
-      for (const link of all()) {
-        await link.answer.verifyAgain().catch((cause) => end(link, cause))
+      for (const entry of [...watched]) {
+        await entry.answer.verifyAgain().catch((cause) => end(entry, cause))
         // Each may cost a signature: others get their turn in between.
         await new Promise((resolve) => setImmediate(resolve))
       }
