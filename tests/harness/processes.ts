@@ -26,7 +26,7 @@ export interface Program {
 
 export const temporaryFolder = async (): Promise<{ path: string; remove: () => Promise<void> }> => {
   const path = await mkdtemp(join(tmpdir(), 'selvedge-'))
-  return { path, remove: () => rm(path, { recursive: true, force: true }) }
+  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 10 }) }
 }
 
 /** Runs a program until it is ready. @throws with its standard error, and its exit code as `code`, where it ends before */
