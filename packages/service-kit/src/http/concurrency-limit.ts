@@ -21,7 +21,7 @@ const windowMs = 100
 /** Milliseconds after which it is measured again how long a request takes without load. */
 const epochMs = 10_000
 /** A queue is standing where the fastest of a window takes longer than this many times the usual, plus so many milliseconds. */
-const tolerance = { times: 2, plusMs: 5 }
+const tolerance = { times: 2, plusMs: 1 }
 
 export function createConcurrencyLimit(now: () => number = () => performance.now()): ConcurrencyLimit {
   let limit = limits.first

@@ -80,7 +80,7 @@ it('leaves connections unread for a second when refusals become many, and refuse
   const sockets = Array.from({ length: 20 }, socket)
   for (const each of sockets) shedder.wasRefused(each)
   const paused = sockets.filter((each) => each.isPaused())
-  expect(paused.length).toBe(15)
+  expect(paused.length).toBe(19)
   at += 1001
   vi.advanceTimersByTime(1)
   expect(paused.filter((each) => each.isPaused())).toEqual([])

@@ -42,7 +42,7 @@ export interface LoadShedderSettings {
   readonly calmMs: number
   /** Requests of each turn that are served however late it is: few callers on a slow machine are no overload. */
   readonly alwaysServed: number
-  /** Refusals for each tick after which their connections stay open to more requests. */
+  /** Refusals for each millisecond after which a refused connection is not read for a second. */
   readonly freeRefusals: number
 }
 
@@ -53,7 +53,7 @@ const defaults: LoadShedderSettings = {
   maxWaitMs: 1000,
   calmMs: 1000,
   alwaysServed: 32,
-  freeRefusals: 5,
+  freeRefusals: 0.25,
 }
 
 /** One for all listeners of a daemon: they share its event loop. It runs a timer only while ordinary requests come. */
