@@ -1,0 +1,143 @@
+/**
+ * Who may call each method, written down a second time. The tests of tokens and sessions take what they expect from the declarations, so
+ * they cannot tell that a declaration asks for too little: this table can.
+ */
+import { type Access, methods } from '@selvedge/protocol'
+import { adminMethods } from '@selvedge/protocol/admin'
+import { consoleMethods } from '@selvedge/protocol/console'
+import { expect, it } from 'vitest'
+
+const device = {
+  anyone: ['getMe', 'getEdgeIdToken', 'verifyEdgeHmacCode', 'getEngines', 'rpc.discover'],
+  'a token of this node, edge:account:associate': ['associateAccount'],
+  'a token of the account, edge:account:unassociate': ['unassociateAccount'],
+  'a token of the account': [
+    'updateGps',
+    'getGps',
+    'setLocationSharing',
+    'getLocationSharing',
+    'setLocationTrack',
+    'getLocationTrack',
+    'getEdgeHmacCode',
+  ],
+  'a token of the account, edge:clusters': ['getNodes'],
+  'a token of the account, edge:mcm': [
+    'deployImage',
+    'getImages',
+    'removeImage',
+    'deployContainer',
+    'getContainers',
+    'startContainer',
+    'stopContainer',
+    'removeContainer',
+    'getContainerLogs',
+    'getContainerHistory',
+  ],
+}
+
+const console = {
+  anyone: [
+    'session.get',
+    'session.end',
+    'sign_in.passkey.begin',
+    'sign_in.passkey.finish',
+    'sign_in.password',
+    'sign_in.recovery',
+    'link.look',
+    'link.use',
+  ],
+  'a person': [
+    'session.list',
+    'session.revoke',
+    'session.switch',
+    'passkey.list',
+    'member.list',
+    'audit.list',
+    'project.list',
+    'project.create',
+    'project.update',
+    'project.dependents',
+    'token.list',
+    'token.revoke',
+    'sign_in.list',
+    'sign_in.revoke',
+    'device_request.find',
+    'device.list',
+    'device.get',
+    'device.revoke',
+  ],
+  'a person, signed in recently': [
+    'passkey.begin',
+    'passkey.finish',
+    'passkey.remove',
+    'password.set',
+    'recovery.create',
+    'token.create',
+    'device_request.decide',
+  ],
+  'an owner': [
+    'invitation.list',
+    'invitation.revoke',
+    'device.block',
+    'device.unblock',
+    'device.disassociate',
+  ],
+  'an owner, signed in recently': [
+    'member.invite',
+    'member.set_role',
+    'member.remove',
+    'account.revoke_all',
+    'project.delete',
+  ],
+}
+
+function wordsOf(access: Access): string {
+  switch (access.caller) {
+    case 'anyone':
+      return 'anyone'
+    case 'operator':
+      return 'the operator'
+    case 'token': {
+      const whose = access.token === 'node' ? 'a token of this node' : 'a token of the account'
+      return access.scope === undefined ? whose : `${whose}, ${access.scope}`
+    }
+    case 'person': {
+      const who = access.role === 'owner' ? 'an owner' : 'a person'
+      return access.session === 'recent' ? `${who}, signed in recently` : who
+    }
+  }
+}
+
+/** Names by what their callers need. */
+function byAccess(
+  table: Readonly<Record<string, { name: string; access: Access }>>,
+): Record<string, string[]> {
+  const found: Record<string, string[]> = {}
+  for (const { name, access } of Object.values(table)) {
+    const words = wordsOf(access)
+    found[words] = [...(found[words] ?? []), name].sort()
+  }
+  return found
+}
+
+const sorted = (table: Readonly<Record<string, readonly string[]>>) =>
+  Object.fromEntries(Object.entries(table).map(([words, names]) => [words, [...names].sort()]))
+
+it('the methods of a device ask for what is written here', () => {
+  expect(byAccess(methods)).toEqual(sorted(device))
+})
+
+it('the methods of the console ask for what is written here', () => {
+  expect(byAccess(consoleMethods)).toEqual(sorted(console))
+})
+
+it('the methods of the admin socket are for its operator alone', () => {
+  expect(Object.keys(byAccess(adminMethods))).toEqual(['the operator'])
+})
+
+it('only getMe is open where an API key is set', () => {
+  const open = Object.values(methods).filter(
+    ({ access }) => 'withoutApiKey' in access && access.withoutApiKey,
+  )
+  expect(open.map(({ name }) => name)).toEqual(['getMe'])
+})
