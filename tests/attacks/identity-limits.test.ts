@@ -2,35 +2,31 @@
 import { request as httpRequest } from 'node:http'
 import { identityPaths } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ConsoleSession, enterByLink, openConsole } from '../harness/console.ts'
+import {
+  type ConsoleSession,
+  enterByLink,
+  openConsole,
+  reasonOf,
+  startWithOwner,
+} from '../harness/console.ts'
 import { createDevice } from '../harness/device.ts'
 import { adminOf, createDeveloper } from '../harness/flow.ts'
 import { createProofKey, post } from '../harness/oauth.ts'
-import { freePorts, type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
+import type { Program } from '../harness/processes.ts'
 
 const password = 'three quiet herons at dusk'
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let identity: Program
 let owner: ConsoleSession
+let state: string
+let stop: () => Promise<void>
 beforeAll(async () => {
-  folder = await temporaryFolder()
-  identity = await startProgram('identity', { SELVEDGE_STATE: folder.path, ...freePorts }, [
+  ;({ identity, owner, state, stop } = await startWithOwner(
     '--trustedProxies=127.0.0.1',
     '--listen.hosts=identity.internal',
-  ])
-  owner = await enterByLink(identity.url, identity.ready.setup!, 'ada@example.com')
+  ))
   await owner.api['password.set']({ password })
 })
-afterAll(async () => {
-  await identity.stop()
-  await folder.remove()
-})
-
-const reasonOf = (call: Promise<unknown>) =>
-  call.then(
-    () => 'accepted',
-    ({ reason }) => reason as string,
-  )
+afterAll(() => stop?.())
 
 describe('sign-ins of terminals that nobody approves', () => {
   const begin = (from: string) =>
@@ -164,8 +160,8 @@ describe('wrong passwords of strangers', () => {
 
 describe('the audit log of an account', () => {
   it('says which device joined, left, was renamed and blocked, and with whose token', async () => {
-    const developer = await createDeveloper(folder.path)
-    const admin = adminOf(folder.path)
+    const developer = await createDeveloper(state)
+    const admin = adminOf(state)
     const device = await createDevice(
       { identityUrl: identity.url, discoveryUrl: 'http://127.0.0.1:9' },
       developer,

@@ -3,6 +3,7 @@ import { createRpcClient, type Fetch, type RpcClient } from '@selvedge/client'
 import { identityPaths } from '@selvedge/protocol'
 import { type ConsoleMethods, consoleMethods } from '@selvedge/protocol/console'
 import { createProofKey, type ProofKey } from './oauth.ts'
+import { freePorts, startProgram, temporaryFolder } from './processes.ts'
 
 export interface ConsoleSession {
   readonly api: RpcClient<ConsoleMethods>
@@ -92,3 +93,27 @@ const usualProject = {
   dpop: 'optional' as const,
 }
 export const projectWith = (more: object) => ({ ...usualProject, ...more }) as never
+
+/** How a call ends: `accepted`, or the reason of its refusal. */
+export const reasonOf = (call: Promise<unknown>): Promise<string> =>
+  call.then(
+    () => 'accepted',
+    ({ reason }) => reason as string,
+  )
+
+/** Starts an identity service by itself, with its first owner. @param options of its command line */
+export async function startWithOwner(...options: readonly string[]) {
+  const folder = await temporaryFolder()
+  const identity = await startProgram('identity', { SELVEDGE_STATE: folder.path, ...freePorts }, options)
+  const owner = await enterByLink(identity.url, identity.ready.setup!, 'ada@example.com')
+  return {
+    identity,
+    owner,
+    /** Its state folder. */
+    state: folder.path,
+    async stop() {
+      await identity.stop()
+      await folder.remove()
+    },
+  }
+}

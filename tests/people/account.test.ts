@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { identityPaths } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ConsoleSession, enterByLink, openConsole, projectWith } from '../harness/console.ts'
+import { type ConsoleSession, enterByLink, openConsole, projectWith, reasonOf } from '../harness/console.ts'
 import { accessToken, adminOf, runtimeOf } from '../harness/flow.ts'
 import { post } from '../harness/oauth.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
@@ -17,12 +17,6 @@ beforeAll(async () => {
   member = await enterByLink(stack.identity.url, link, 'bob@example.com')
 })
 afterAll(() => stack.stop())
-
-const reasonOf = (call: Promise<unknown>) =>
-  call.then(
-    () => 'accepted',
-    ({ reason }) => reason as string,
-  )
 
 describe('an invitation', () => {
   it('brings one person into the account, with the role it was made for', async () => {

@@ -1,24 +1,19 @@
 /** What people who are signed in can make: so many, and then an error that says what to do. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type ConsoleSession, enterByLink, projectWith } from '../harness/console.ts'
-import { freePorts, type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
+import { type ConsoleSession, enterByLink, projectWith, startWithOwner } from '../harness/console.ts'
+import type { Program } from '../harness/processes.ts'
 
-let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let identity: Program
 let owner: ConsoleSession
+let stop: () => Promise<void>
 beforeAll(async () => {
-  folder = await temporaryFolder()
-  identity = await startProgram('identity', { SELVEDGE_STATE: folder.path, ...freePorts }, [
+  ;({ identity, owner, stop } = await startWithOwner(
     '--limits.projects=3',
     '--limits.developerTokens=3',
     '--limits.members=3',
-  ])
-  owner = await enterByLink(identity.url, identity.ready.setup!, 'ada@example.com')
+  ))
 })
-afterAll(async () => {
-  await identity.stop()
-  await folder.remove()
-})
+afterAll(() => stop?.())
 
 const invite = async (email: string) =>
   enterByLink(identity.url, (await owner.api['member.invite']({ role: 'member' })).link, email)

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { identityPaths } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ConsoleSession, enterByLink, openConsole } from '../harness/console.ts'
+import { type ConsoleSession, enterByLink, openConsole, reasonOf } from '../harness/console.ts'
 import { adminOf } from '../harness/flow.ts'
 import { freePorts, type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
 
@@ -22,11 +22,6 @@ const start = async () => {
   return identity.ready.setup
 }
 const enter = (link: string, email: string) => enterByLink(identity.url, link, email)
-const reasonOf = (call: Promise<unknown>) =>
-  call.then(
-    () => 'accepted',
-    ({ reason }) => reason as string,
-  )
 const secretOf = (link: string) => link.slice(link.indexOf('#') + 1)
 
 describe('the link for the first owner', () => {

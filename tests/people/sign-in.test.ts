@@ -1,7 +1,7 @@
 /** The ways into the console, and those that are none. */
 import { identityPaths } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ConsoleSession, enterByLink, openConsole } from '../harness/console.ts'
+import { type ConsoleSession, enterByLink, openConsole, reasonOf } from '../harness/console.ts'
 import { adminOf } from '../harness/flow.ts'
 import { freePorts, type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
 
@@ -18,12 +18,6 @@ afterAll(async () => {
   await identity.stop()
   await folder.remove()
 })
-
-const reasonOf = (call: Promise<unknown>) =>
-  call.then(
-    () => 'accepted',
-    ({ reason }) => reason as string,
-  )
 
 describe('the first owner', () => {
   it('comes by the link that the start prints, which works once', async () => {

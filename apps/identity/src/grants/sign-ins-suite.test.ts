@@ -1,18 +1,10 @@
 /** Refresh tokens on every store: whatever the store's speed, one token leads to one successor. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openSql } from '@selvedge/service-kit/sql'
 import type { SqlStore } from '@selvedge/service-kit/store'
-import {
-  createFakeClock,
-  createMemoryLog,
-  type PostgresServer,
-  startPostgres,
-} from '@selvedge/service-kit/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { has, needs } from '../../../../tests/harness/installed.ts'
+import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { describeOnStores } from '../../../../tests/harness/databases.ts'
 import { openChanges } from '../changes/changes.ts'
 import { noFolding } from '../revocation/folding.ts'
 import { openRevocations } from '../revocation/revocations.ts'
@@ -24,22 +16,6 @@ import { createSignIns, newSid, type SignIns } from './sign-ins.ts'
 const races = 10_000
 const atOnce = 10
 const latencies = [0, 1, 3, 10]
-
-let folder: string
-let server: PostgresServer | undefined
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'sign-ins-'))
-  if (has('postgres')) server = await startPostgres()
-})
-afterAll(async () => {
-  await server?.stop()
-  rmSync(folder, { recursive: true })
-})
-
-const databases: Record<string, () => Promise<string>> = {
-  sqlite: async () => `sqlite:${join(folder, 'races.db')}`,
-  postgres: () => server!.createDatabase(),
-}
 
 /** A store behind a slow network: each statement waits, some longer than others, before and after. */
 function slow(store: SqlStore, latency: { ms: number }): SqlStore {
@@ -55,17 +31,13 @@ function slow(store: SqlStore, latency: { ms: number }): SqlStore {
   }
 }
 
-describe.each(Object.keys(databases))('%s', (name) => {
-  if (name === 'postgres' && !has('postgres')) {
-    it('passes the suite', needs('postgres'), () => undefined)
-    return
-  }
+describeOnStores('%s', (makeDatabase, name) => {
   const latency = { ms: 0 }
   const clock = createFakeClock()
   let store: SqlStore
   let signIns: SignIns
   beforeAll(async () => {
-    store = await openSql(await databases[name]!(), migrations)
+    store = await openSql(await makeDatabase(), migrations)
     const changes = await openChanges({ store, clock, system: clock, log: createMemoryLog(), maxAgeMs: 5000 })
     const revocations = await openRevocations(store, clock, changes, 3600, noFolding)
     signIns = createSignIns({

@@ -1,17 +1,9 @@
 /** One-time sign-in links, on every store: exactly one caller uses a link, and only as the person it was made for. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
-import {
-  createFakeClock,
-  createMemoryLog,
-  type PostgresServer,
-  startPostgres,
-} from '@selvedge/service-kit/testing'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { has } from '../../../../tests/harness/installed.ts'
+import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { describeOnStores } from '../../../../tests/harness/databases.ts'
 import { openChanges } from '../changes/changes.ts'
 import { noFolding } from '../revocation/folding.ts'
 import { openRevocations } from '../revocation/revocations.ts'
@@ -20,25 +12,10 @@ import { createAccounts } from './accounts.ts'
 import { createLinks, maxLinks } from './links.ts'
 import { createPeople, type Role } from './people.ts'
 
-let server: PostgresServer | undefined
-let folder: string
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'links-'))
-  if (has('postgres')) server = await startPostgres()
-})
-afterAll(async () => {
-  await server?.stop()
-  rmSync(folder, { recursive: true })
-})
-let databases = 0
-const urls: Record<string, () => Promise<string>> = {
-  sqlite: async () => `sqlite:${join(folder, `${databases++}.db`)}`,
-  ...(has('postgres') && { postgres: () => server!.createDatabase() }),
-}
 const maxMembers = 4
 const week = 7 * 86_400
 
-describe.each(Object.keys(urls))('a link on %s', (kind) => {
+describeOnStores('a link on %s', (makeDatabase, kind) => {
   const clock = createFakeClock()
   let stores: SqlStore[]
   let stop: () => Promise<void>
@@ -64,7 +41,7 @@ describe.each(Object.keys(urls))('a link on %s', (kind) => {
     }
   }
   beforeEach(async () => {
-    const url = await urls[kind]!()
+    const url = await makeDatabase()
     stores = [await openSql(url, migrations)]
     if (kind === 'postgres') stores.push(await openSql(url, migrations))
     parts = await open(stores[0]!)

@@ -1,17 +1,9 @@
 /** What ends with a person or a device ends in one transaction, with everything that came from it. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
-import {
-  createFakeClock,
-  createMemoryLog,
-  type PostgresServer,
-  startPostgres,
-} from '@selvedge/service-kit/testing'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { has } from '../../../../tests/harness/installed.ts'
+import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { describeOnStores } from '../../../../tests/harness/databases.ts'
 import { openChanges } from '../changes/changes.ts'
 import { createDeviceRequests } from '../grants/device-requests.ts'
 import { createSignIns } from '../grants/sign-ins.ts'
@@ -25,23 +17,7 @@ import { createNodes, type Node } from './nodes.ts'
 import { createPeople, type Role } from './people.ts'
 import { createProjects } from './projects.ts'
 
-let server: PostgresServer | undefined
-let folder: string
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'removal-'))
-  if (has('postgres')) server = await startPostgres()
-})
-afterAll(async () => {
-  await server?.stop()
-  rmSync(folder, { recursive: true })
-})
-let databases = 0
-const urls: Record<string, () => Promise<string>> = {
-  sqlite: async () => `sqlite:${join(folder, `${databases++}.db`)}`,
-  ...(has('postgres') && { postgres: () => server!.createDatabase() }),
-}
-
-describe.each(Object.keys(urls))('a removal on %s', (kind) => {
+describeOnStores('a removal on %s', (makeDatabase) => {
   const clock = createFakeClock()
   let store: SqlStore
   let stop: () => Promise<void>
@@ -89,7 +65,7 @@ describe.each(Object.keys(urls))('a removal on %s', (kind) => {
     }
   }
   beforeEach(async () => {
-    store = await openSql(await urls[kind]!(), migrations)
+    store = await openSql(await makeDatabase(), migrations)
     fails = () => false
     parts = await open()
   })

@@ -1,17 +1,9 @@
 /** What replicas count together, on every store. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { openSql } from '@selvedge/service-kit/sql'
 import type { SqlStore } from '@selvedge/service-kit/store'
-import {
-  createFakeClock,
-  createMemoryLog,
-  type PostgresServer,
-  startPostgres,
-} from '@selvedge/service-kit/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { has } from '../../../../tests/harness/installed.ts'
+import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { describeOnStores } from '../../../../tests/harness/databases.ts'
 import { createRecoveryCodes } from '../console/recovery-codes.ts'
 import { createLimits } from '../grants/limits.ts'
 import { createAccounts } from '../registry/accounts.ts'
@@ -22,26 +14,11 @@ import { openPresence } from './presence.ts'
 import { createSharedLimiter } from './shared-limiter.ts'
 import { createUsedProofs } from './used-proofs.ts'
 
-let server: PostgresServer | undefined
-let folder: string
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'replicas-'))
-  if (has('postgres')) server = await startPostgres()
-})
-afterAll(async () => {
-  await server?.stop()
-  rmSync(folder, { recursive: true })
-})
-const urls: Record<string, () => Promise<string>> = {
-  sqlite: async () => `sqlite:${join(folder, 'shared.db')}`,
-  ...(has('postgres') && { postgres: () => server!.createDatabase() }),
-}
-
-describe.each(Object.keys(urls))('on %s', (kind) => {
+describeOnStores('on %s', (makeDatabase, kind) => {
   const clock = createFakeClock()
   let stores: SqlStore[]
   beforeAll(async () => {
-    const url = await urls[kind]!()
+    const url = await makeDatabase()
     stores = [await openSql(url, migrations)]
     if (kind === 'postgres') stores.push(await openSql(url, migrations))
   })

@@ -1,19 +1,11 @@
 /** The list of revoked tokens with every store: its content, the answers to runtimes that have an older state, and its limits. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { RevocationsClaims } from '@selvedge/protocol/tokens'
 import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
-import {
-  createFakeClock,
-  createMemoryLog,
-  type PostgresServer,
-  startPostgres,
-} from '@selvedge/service-kit/testing'
+import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { revocationEntry } from '@selvedge/service-kit/tokens'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { has, needs } from '../../../../tests/harness/installed.ts'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { describeOnStores } from '../../../../tests/harness/databases.ts'
 import { type Changes, openChanges } from '../changes/changes.ts'
 import { migrations } from '../schema.ts'
 import { createSweep, type Sweep } from '../sweep/sweep.ts'
@@ -25,28 +17,7 @@ import { openRevocations, type Revocations } from './revocations.ts'
 const bounds = { perAccount: 20, inAll: 100 }
 const minute = 60_000
 
-let folder: string
-let server: PostgresServer | undefined
-let files = 0
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'revocation-list-'))
-  if (has('postgres')) server = await startPostgres()
-})
-afterAll(async () => {
-  await server?.stop()
-  rmSync(folder, { recursive: true })
-})
-
-const databases: Record<string, () => Promise<string>> = {
-  sqlite: async () => `sqlite:${join(folder, `${++files}.db`)}`,
-  postgres: () => server!.createDatabase(),
-}
-
-describe.each(Object.keys(databases))('%s', (name) => {
-  if (name === 'postgres' && !has('postgres')) {
-    it('passes the suite', needs('postgres'), () => undefined)
-    return
-  }
+describeOnStores('%s', (makeDatabase) => {
   const time = createFakeClock()
   /** Milliseconds by which the clock is wrong, for less than a day. */
   let wrongBy = 0
@@ -80,7 +51,7 @@ describe.each(Object.keys(databases))('%s', (name) => {
       } as never,
     })
   beforeEach(async () => {
-    store = await openSql(await databases[name]!(), migrations)
+    store = await openSql(await makeDatabase(), migrations)
     const log = createMemoryLog()
     changes = await openChanges({ store, clock, system: clock, log, maxAgeMs: 1e12 })
     folding = createFolding({ store, clock, changes, log, bounds })
