@@ -8,7 +8,7 @@ import { createRandom } from '../apps/simulator/src/random.ts'
 export const batch = 1000
 export const clock = { now: Date.now }
 
-/** Where everybody is, and the next moves: each goes on for ten seconds, and has all of one account as its audience. */
+/** The locations of all devices, and the next moves: each goes on for ten seconds, and has all of one account as its audience. */
 export function createMoves(size: number) {
   const fleet = createFleet(size, 'world', 'bench')
   const random = createRandom('bench')
@@ -32,7 +32,7 @@ export function createMoves(size: number) {
     first: (from: number) =>
       Array.from({ length: Math.min(batch, size - from) }, (_, index) => at(from + index, 0)),
     moves: () => Array.from({ length: batch }, () => at(next++ % size, 10)),
-    /** Where somebody is who asks: near devices, since devices ask. */
+    /** The location of a caller: near devices, because devices are the callers. */
     somewhere: () => {
       const { longitude, latitude } = fleet.move(Math.floor(random.next() * size), 0)
       return destination({ longitude, latitude }, random.next() * 360, random.next() * 500)

@@ -33,7 +33,7 @@ const importsOf = (path: string): Import[] =>
 
 /** What each house may import, beside its own files. Everything else is a leak. */
 const allowed: Readonly<Record<string, readonly RegExp[]>> = {
-  // The contract is a leaf: everybody points at it, it points at nobody.
+  // The contract is a leaf: every package may import it, and it imports none.
   'packages/protocol': [/^zod$/],
   // Runs in browsers: nothing of Node but in src/node.
   'packages/client': [/^@selvedge\/protocol(\/|$)/],

@@ -90,7 +90,7 @@ async function openPostgis(): Promise<Engine> {
   }
 }
 
-/** One key with everybody in it, beside a hash with what else is known: GEOADD and GEOSEARCH as their manual shows them. */
+/** One key with all nodes, and a hash with the other data: GEOADD and GEOSEARCH as their manual shows them. */
 async function openRedisGeo(): Promise<Engine> {
   const cluster = await startRedisCluster(3, 0)
   const [url] = cluster.urls

@@ -1,5 +1,5 @@
 /**
- * Every method of the console, called by everybody who may not: signed out, without the role, with a sign-in that is too old
+ * Every method of the console, called by each kind of caller that may not: signed out, without the role, with a sign-in that is too old
  * or ended, and for what belongs to another account. What is expected comes from the declarations alone.
  */
 import { join } from 'node:path'

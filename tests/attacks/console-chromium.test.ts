@@ -65,8 +65,8 @@ describe('in the browser of the owner', needs('chromium'), () => {
     person = await openBrowser()
     ;({ context, page } = person)
     await page.goto(link)
-    await page.getByRole('button', { name: 'Go on' }).click()
-    await page.getByRole('button', { name: 'Make a passkey' }).click()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('button', { name: 'Create a passkey' }).click()
     await shows('Devices')
     eve = await enterByLink(url, await linkOf('eve@example.com'), 'eve@example.com')
   }, 60_000)
@@ -151,7 +151,7 @@ describe('in the browser of the owner', needs('chromium'), () => {
     })
   })
 
-  it('a proof that somebody copied from the browser is used up', async () => {
+  it('a proof that was copied from the browser is refused as used', async () => {
     const sent = page.waitForRequest((request) => request.url().endsWith(identityPaths.consoleApi))
     await page.goto(`${consoleUrl}/people`)
     await shows('People')
@@ -265,7 +265,7 @@ describe('in the browser of the owner', needs('chromium'), () => {
   it('downloads the audit log', async () => {
     await page.goto(`${consoleUrl}/audit`)
     const download = page.waitForEvent('download')
-    await page.getByRole('button', { name: 'Download all of it as JSON lines' }).click()
+    await page.getByRole('button', { name: 'Download the whole log as JSON lines' }).click()
     expect((await download).suggestedFilename()).toBe('selvedge-audit.jsonl')
   })
 

@@ -1,5 +1,5 @@
 /**
- * Somebody who has the session cookie of the owner: every port of a host gets it. What every request needs beside it is expected
+ * An attacker who has the session cookie of the owner: a browser sends it to every port of a host. What every request needs beside it is expected
  * of all methods and paths, from the declarations alone.
  */
 import { join } from 'node:path'

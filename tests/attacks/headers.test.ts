@@ -1,4 +1,4 @@
-/** Headers by which a caller says that it is somebody else, in front of services that read them as CGI variables. */
+/** Headers in which a caller claims another identity, in front of services that read them as CGI variables. */
 import { readFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'

@@ -55,7 +55,7 @@ describe('a runtime whose start takes three seconds', needs('networks'), () => {
   it('is not ended by packets that come meanwhile, and answers them once it has started', async () => {
     const state = join(folder.path, 'runtime')
     mkdirSync(state)
-    // Reading it waits until somebody writes: the disk that takes its time.
+    // Reading it blocks until a writer opens it, like a slow disk.
     const slow = join(state, 'deployments.a')
     execFileSync('mkfifo', [slow])
     const starting = startProgram(

@@ -35,7 +35,7 @@ async function exchange(
   return { status: response.status, body: (await response.json()) as Record<string, string> }
 }
 
-/** The same exchange in the words of both grants: what one refuses the other must refuse, each in its own word. */
+/** The same exchange with both grants: what one refuses, the other must refuse, each with its own error code. */
 async function outcomes(idToken: string, edgeToken: string): Promise<string[]> {
   const shared = { client_id: developer.clientId, scope: allScopes }
   const own = await exchange({

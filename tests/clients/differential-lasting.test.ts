@@ -9,7 +9,7 @@ import { type Stack, startStack } from '../harness/processes.ts'
 
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** A service under test: where it is, and how somebody there decides on a code. */
+/** A service under test: where it is, and how a person decides on a code there. */
 interface Side {
   readonly url: string
   readonly device: string
@@ -98,8 +98,7 @@ const cases: Readonly<Record<string, (side: Side) => Promise<string | undefined>
   'device: begin without a client': (side) => outcome(post(side.url + side.device, { scope: 'openid' })),
   'device: begin as an unknown client': (side) =>
     outcome(post(side.url + side.device, { client_id: 'nobody', scope: 'openid' })),
-  'device: poll before anybody decided': async (side) =>
-    outcome(redeem(side, (await begin(side)).device_code!)),
+  'device: poll before a decision': async (side) => outcome(redeem(side, (await begin(side)).device_code!)),
   'device: poll after it was refused': async (side) => {
     const { device_code: code, user_code: userCode } = await begin(side)
     await side.decide(userCode!, false)
@@ -148,7 +147,7 @@ const differences: Readonly<Record<string, readonly [string, string, string]>> =
   'refresh: the same token again, at once': [
     'invalid_grant',
     'accepted',
-    'within the grace the very same successor is given again: answers get lost at the edge',
+    'within the grace period the same successor is returned again: responses get lost at the edge',
   ],
 }
 

@@ -119,7 +119,7 @@ describe('a cluster', needs('redis-server', 'postgres'), () => {
     return account.data
   }
 
-  /** Whether each node's fix is one that was told within the last interval or so. */
+  /** Whether each node's fix is one that was reported within about the last interval. */
   async function isComplete(from: number): Promise<boolean> {
     const since = Date.now() - 2 * interval
     const all = await look(from)
@@ -154,7 +154,7 @@ describe('a cluster', needs('redis-server', 'postgres'), () => {
           return yes
         },
         (cause: Error) => {
-          // What is wrong with an answer is no matter of reaching it.
+          // A wrong response is another failure than an unreachable service.
           if (cause.name === 'AssertionError') throw cause
           unanswered++
           return false

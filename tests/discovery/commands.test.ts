@@ -106,7 +106,7 @@ describe('selvedge location', () => {
     await selvedge('gps', 'update', '--longitude', '2.352', '--latitude', '48.85')
     const [more, line] = (await selvedge('location', 'track', '--limit', '1')).split('\n')
     expect(line).toMatch(/48\.850000, 2\.352000$/)
-    const [, before] = /^there are earlier ones: --before (\S+)$/.exec(more!)!
+    const [, before] = /^for earlier points: --before (\S+)$/.exec(more!)!
     expect(await selvedge('location', 'track', '--before', before!)).toMatch(
       /^\S+Z {2}48\.850000, 2\.351000\nkept until/,
     )
@@ -120,5 +120,5 @@ it('without the discovery service the last known nodes are listed, and it is sai
   await stack.discovery.stop('SIGKILL')
   const lines = (await selvedge('nodes')).split('\n')
   expect(lines).toHaveLength(4)
-  expect(lines.at(-1)).toMatch(/^last known \d+ s ago: the discovery service can not be reached$/)
+  expect(lines.at(-1)).toMatch(/^last known \d+ s ago: the discovery service cannot be reached$/)
 })

@@ -79,7 +79,7 @@ describe('a report', () => {
     )
   })
 
-  it('of nothing is a sign of life', async () => {
+  it('without a fix is a keep-alive', async () => {
     expect(await device.report([])).toEqual({ accepted: 0, newest: -1 })
   })
 
@@ -152,7 +152,7 @@ describe('a session', () => {
       )
   })
 
-  it('is of its time: what was signed is not good an hour later', async () => {
+  it('expires: a signature is not valid an hour later', async () => {
     const authorize = await device.begin()
     const good = body()
     const now = performance.now
@@ -177,7 +177,7 @@ describe('a session', () => {
     }
     expect(refused.length).toBeGreaterThan(0)
     expect(Number(refused[0]!.headers.get('retry-after'))).toBeGreaterThan(0)
-    // What goes by a session goes on.
+    // Requests of a session still work.
     await new Promise((resolve) => setTimeout(resolve, 1100))
     expect(await device.report(fix({ fixedAt: Date.now() }), await device.begin())).toMatchObject({
       accepted: 1,

@@ -1,4 +1,4 @@
-/** Somebody who wants to know where a node of somebody else is, with all that a node of his own can do. */
+/** An attacker who wants the location of another account's node, with everything that an own node can do. */
 import type { OAuthFailure } from '@selvedge/client'
 import { destination, distanceBetween, snap } from '@selvedge/geo'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -72,7 +72,7 @@ describe('trilateration', () => {
       )
       expect(measured.length).toBeGreaterThan(questions / 2)
       const guess = trilaterate(measured)
-      // All of it leads to what everybody is told anyway.
+      // All of it leads only to what everyone may see.
       expect(distanceBetween(guess.longitude, guess.latitude, told.longitude, told.latitude)).toBeLessThan(10)
       const off = distanceBetween(guess.longitude, guess.latitude, home.longitude, home.latitude)
       expect(off).toBeGreaterThan(

@@ -35,7 +35,7 @@ let asA: string
 let asB: string
 let upload: Buffer
 
-/** A token of an account for the client that everybody has. */
+/** A token of an account for the client that every account has. */
 const tokenOf = async (developer: Developer) =>
   forge(
     await accessToken(services.stack, developer),

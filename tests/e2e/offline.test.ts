@@ -350,7 +350,7 @@ describe('TLS', () => {
       request.end('{"jsonrpc":"2.0","method":"getMe","id":1}')
     })
     expect(answer).toMatchObject({ status: 200, text: expect.stringContaining('"nodeId"') })
-    // Which services a device uses is told to programs on the device alone.
+    // Only programs on the device may see which services it uses.
     expect(answer.text).not.toContain(stack.identity.url)
     expect(answer.text).not.toContain(stack.discovery.url)
     const me = await runCli(['call', 'getMe'], cliEnvOf(stack))

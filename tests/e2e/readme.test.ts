@@ -1,4 +1,4 @@
-/** Every command of the README, from top to bottom, in one terminal and one state folder, with somebody at a browser. */
+/** Every command of the README, from top to bottom, in one terminal and one state folder, with a person at a browser. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
@@ -97,8 +97,8 @@ async function openOwnerLink(): Promise<Person> {
     async approve(url, userCode) {
       await page.goto(url)
       await page.getByLabel('Code that the terminal shows').fill(userCode)
-      await page.getByRole('button', { name: 'Look it up' }).click()
-      await page.getByRole('button', { name: 'Sign it in' }).click()
+      await page.getByRole('button', { name: 'Check the code' }).click()
+      await page.getByRole('button', { name: 'Approve' }).click()
       await page.getByRole('heading', { name: 'The terminal is signed in' }).waitFor()
     },
     close,

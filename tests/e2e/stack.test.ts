@@ -1,4 +1,4 @@
-/** How the stack ends: in order when it is told to, and wholly when it is killed. */
+/** How the stack ends: gracefully on a signal, and completely when it is killed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** A real browser on a page of somebody else: whatever it tries, the local API does not listen. */
+/** A real browser on a hostile page: whatever the page tries, the local API refuses it. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ describe('a web page in Chromium', needs('chromium'), () => {
     await stack?.stop()
   })
 
-  /** Runs in the page: what came of a request, as far as the page can see. */
+  /** Runs in the page: the result of a request, as far as the page can see it. */
   const tryFetch = (init: object) =>
     page.evaluate(
       async ([url, request]) => {

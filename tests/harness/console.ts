@@ -22,7 +22,7 @@ export interface ConsoleSession {
 /** Where a browser has the console whose service listens at a URL: by name, since passkeys need one. */
 export const consoleOrigin = (identityUrl: string): string => identityUrl.replace('127.0.0.1', 'localhost')
 
-/** Somebody at a browser, signed in or not. */
+/** A person at a browser, signed in or not. */
 export function openConsole(
   identityUrl: string,
   headers: Record<string, string> = {},
@@ -70,7 +70,7 @@ export function openConsole(
 
 const secretOf = (link: string): string => link.slice(link.indexOf('#') + 1)
 
-/** Somebody whom a link lets in. */
+/** A person who signs in with a link. */
 export async function enterByLink(identityUrl: string, link: string, email: string): Promise<ConsoleSession> {
   const session = openConsole(identityUrl)
   await session.api['link.use']({ link: secretOf(link), email })

@@ -1,6 +1,6 @@
 /**
  * A program for tests/services/control-groups.test.ts, in a mount namespace of its own: control groups that are there and fail,
- * and one function that is to start nevertheless. Prints what became of it as JSON.
+ * and one function that is to start nevertheless. Prints the result as JSON.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'

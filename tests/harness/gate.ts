@@ -15,7 +15,7 @@ export const raiseAlarm = (text: string): void => void alarms.push(text)
 export interface Watched {
   /** What it wrote on standard error. */
   errors(): string
-  /** From now on its end is an alarm. Before, it has not started yet, and whoever waits for that sees its end. */
+  /** From now on its end is an alarm. Before, it has not started yet, and the caller that waits for the start sees its end. */
   mustRun(): void
   /** From now on its end is none: the test ends it, or brings its end about. */
   expectEnd(): void

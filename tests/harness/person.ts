@@ -1,4 +1,4 @@
-/** Somebody at a browser with a passkey: Chromium with its virtual authenticator. */
+/** A person at a browser with a passkey: Chromium with its virtual authenticator. */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -50,8 +50,8 @@ export async function becomeOwner(page: Page, link: string, email = 'ada@example
   await page.goto(link)
   await page.getByLabel('Your e-mail address').fill(email)
   await takePictures(page, 'setup')
-  await page.getByRole('button', { name: 'Go on' }).click()
-  await page.getByRole('button', { name: 'Make a passkey' }).click()
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.getByRole('button', { name: 'Create a passkey' }).click()
   await page.getByRole('heading', { name: 'Devices' }).waitFor()
 }
 

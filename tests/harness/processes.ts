@@ -46,7 +46,7 @@ export async function startProgram(
   ]
   const child = spawn(command, rest, {
     ...(cwd !== undefined && { cwd }),
-    // Hundreds of runtimes need not find each other on the network of whoever runs the tests.
+    // Hundreds of runtimes need not find each other on the network of the machine that runs the tests.
     env: { PATH: process.env.PATH, SELVEDGE_LINK_LOCAL: 'false', ...env, ...(await lastingPorts(env)) },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   })
@@ -91,7 +91,7 @@ export interface Stack {
   stop(): Promise<void>
 }
 
-/** The three programs on one state folder, told of each other like the stack tells them. */
+/** The three programs on one state folder, configured with each other's URLs as the stack does it. */
 export async function startStack(
   options: {
     runtime?: readonly string[]

@@ -33,7 +33,7 @@ describe('an invitation', () => {
     expect(await reasonOf(enterByLink(stack.identity.url, link, 'eve@example.com'))).toBe('accepted')
   })
 
-  it('is good for one', async () => {
+  it('works for one', async () => {
     const { link } = await owner.api['member.invite']({ role: 'member' })
     const tries = await Promise.all(
       Array.from({ length: 5 }, (_, at) =>

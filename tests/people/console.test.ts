@@ -62,7 +62,7 @@ describe('the console', needs('chromium'), () => {
   })
 
   const origin = () => new URL(stack.identity.ready.setup!).origin
-  /** Runs lines in a shell as they stand. */
+  /** Runs lines in a shell, unchanged. */
   const shell = (lines: string) => run('bash', ['-e', '-o', 'pipefail', '-c', lines], { cwd: folder.path })
   const textOf = (label: string) =>
     page.getByRole('region', { name: label, exact: true }).locator('pre').textContent().then(String)
@@ -79,7 +79,7 @@ describe('the console', needs('chromium'), () => {
 
   it('lets the first owner in by the link of the start, with a passkey', async () => {
     await becomeOwner(page, stack.identity.ready.setup!)
-    await page.getByText('No device belongs to this account yet').waitFor()
+    await page.getByText('This account has no device yet').waitFor()
     expect(page.url()).toBe(`${origin()}/`)
   })
 
@@ -94,14 +94,14 @@ describe('the console', needs('chromium'), () => {
 
   it('makes a project', async () => {
     await page.getByLabel('Name', { exact: true }).fill('Weather stations')
-    await page.getByRole('button', { name: 'Make the project' }).click()
+    await page.getByRole('button', { name: 'Create the project' }).click()
     await page.getByRole('heading', { name: 'Weather stations' }).waitFor()
     projectPath = new URL(page.url()).pathname
     expect(await textOf('Client ID')).toBe(projectPath.split('/')[2])
   })
 
-  it('makes a developer ID token, shown once, with commands that work as they stand', async () => {
-    await page.getByRole('button', { name: 'Make a developer ID token' }).click()
+  it('makes a developer ID token, shown once, with commands that work without changes', async () => {
+    await page.getByRole('button', { name: 'Create a developer ID token' }).click()
     await page.getByRole('heading', { name: 'Your developer ID token' }).waitFor()
     await takePictures(page, 'token')
     await page.getByRole('button', { name: 'Copy: Developer ID token', exact: true }).click()
@@ -111,7 +111,7 @@ describe('the console', needs('chromium'), () => {
       ).navigator.clipboard.readText(),
     )
     expect(copied).toBe(await textOf('Developer ID token'))
-    await shell(await textOf('Command that keeps the token'))
+    await shell(await textOf('Command that stores the token'))
     expect(readFileSync(join(folder.path, 'developer.token'), 'utf8')).toBe(copied)
     expect(await textOf('Command that uses the token')).toContain(
       'npx selvedge account associate --developer-token-file developer.token',
@@ -123,7 +123,7 @@ describe('the console', needs('chromium'), () => {
   it('the lines of the project page bring the device to the account and to the map', async () => {
     const devices = await person.context.newPage()
     await devices.goto(`${origin()}/devices`)
-    await devices.getByText('No device belongs to this account yet').waitFor()
+    await devices.getByText('This account has no device yet').waitFor()
 
     await page.getByLabel('URL of the device’s runtime').fill(stack.runtime.url)
     const { stdout } = await shell(await textOf('Commands of the whole flow'))
@@ -215,7 +215,7 @@ describe('the console', needs('chromium'), () => {
       ['account', '/account', 'Account'],
       ['people', '/people', 'People'],
       ['audit', '/audit', 'Audit log'],
-      ['terminal', '/device', 'Sign a terminal in'],
+      ['terminal', '/device', 'Sign in a terminal'],
     ]
     const found: string[] = []
     const looks = [
@@ -247,7 +247,7 @@ describe('the console', needs('chromium'), () => {
     const name = `<img src=x onerror="document.title='owned'"> & <b>bold</b>`
     await settled('/projects', 'Projects')
     await page.getByLabel('Name', { exact: true }).fill(name)
-    await page.getByRole('button', { name: 'Make the project' }).click()
+    await page.getByRole('button', { name: 'Create the project' }).click()
     await page.getByRole('heading', { name, exact: true }).waitFor()
     await settled('/audit', 'Audit log')
     await page.getByText(name).first().waitFor()
@@ -287,14 +287,14 @@ describe('the console', needs('chromium'), () => {
     database.exec('UPDATE sessions SET auth_time = auth_time - 900000')
     database.close()
     await settled(projectPath, 'Weather stations')
-    await page.getByRole('button', { name: 'Make a developer ID token' }).click()
+    await page.getByRole('button', { name: 'Create a developer ID token' }).click()
     await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor()
     await page.getByRole('button', { name: 'Use a passkey' }).click()
     await page.getByRole('heading', { name: 'Your developer ID token' }).waitFor()
     await page.getByRole('button', { name: 'Close' }).click()
   })
 
-  it('revokes: the runtime refuses what came of the token', async () => {
+  it('revokes: the runtime refuses the tokens that were issued with it', async () => {
     await settled('/account', 'Account')
     const rows = page.getByRole('button', { name: 'Revoke the token for Weather stations' })
     // Both: the one in use, and the one made a moment ago.

@@ -16,7 +16,7 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
   const tmux = (...args: string[]) => execFileSync('tmux', ['-L', server, ...args], { encoding: 'utf8' })
   const screen = () => tmux('capture-pane', '-p', '-J', '-t', 'main')
   const type = (line: string) => tmux('send-keys', '-t', 'main', line, 'Enter')
-  /** What the terminal shows once something stands there. */
+  /** What the terminal shows, when it shows something. */
   async function seen(what: RegExp): Promise<RegExpExecArray> {
     for (let tries = 0; tries < 400; tries++) {
       const found = what.exec(screen())
@@ -66,16 +66,16 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
     const { page } = person
     await page.goto(url!)
     await page.getByLabel('Code that the terminal shows').fill(code!.toLowerCase())
-    await page.getByRole('button', { name: 'Look it up' }).click()
+    await page.getByRole('button', { name: 'Check the code' }).click()
     await page.getByText(code!, { exact: true }).waitFor()
     const shown = await page.locator('main').textContent()
     await takePictures(page, 'approve')
     expect(shown).toContain('Selvedge command line')
     expect(shown).toContain('127.0.0.1')
-    expect(shown).toContain('where you are, too')
+    expect(shown).toContain('same address as yours')
     for (const scope of ['edge:mcm', 'edge:account:associate', 'offline_access'])
       expect(shown).toContain(scope)
-    await page.getByRole('button', { name: 'Sign it in' }).click()
+    await page.getByRole('button', { name: 'Approve' }).click()
     await page.getByRole('heading', { name: 'The terminal is signed in' }).waitFor()
 
     await seen(/signed in at http/)

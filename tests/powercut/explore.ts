@@ -1,6 +1,6 @@
 /**
  * Cuts the power at every moment of a recording that matters, and holds each state that may be left to what was promised:
- * the program starts, everything acknowledged is there, nothing is half, and nobody is told of damage that is none.
+ * the program starts, everything acknowledged is there, nothing is half, and no undamaged file is reported as damaged.
  */
 import { createRandom, cutsOf } from './disk/cuts.ts'
 import { type Disk, identityOf, type State } from './disk/disk.ts'

@@ -1,5 +1,5 @@
 /**
- * The clock of one daemon jumps to and fro while it works: each kind of operation meets jumps before, during and after it. What was
+ * The clock of one daemon jumps forward and back while it works: each kind of operation meets jumps before, during and after it. What was
  * acknowledged is there, nothing revoked is valid, and all of it works again without a restart when the clock is right.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -27,7 +27,7 @@ const daemons = {
   discovery: ({ stack }: Awaited<ReturnType<typeof startServices>>) => discoverySubject(stack, {}),
 }
 
-/** Sets the clock until the work is done, and right then. The work is told how many jumps there were. */
+/** Sets the clock until the work is done, and right then. The work gets the number of jumps so far. */
 async function jumpDuring(
   clock: ProgramClock,
   work: (jumps: () => number) => Promise<unknown>,

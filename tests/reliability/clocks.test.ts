@@ -115,7 +115,7 @@ describe('with clocks of their own', () => {
     await setup.clocks.runtime.set(by)
     expect(((await timeState()) as { state: string }).state).toBe('trusted')
     await useRuntime()
-    // A token from before the jump, and the wrong time is not told to anybody.
+    // A token from before the jump, and no client gets the wrong time.
     await api().getGps({ edgeAccessToken: before })
     expect(Math.abs(Date.parse(((await timeState()) as { now: string }).now) - Date.now())).toBeLessThan(
       10_000,

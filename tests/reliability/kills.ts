@@ -112,7 +112,7 @@ async function recover({ subjects }: World, round: number): Promise<string[]> {
     if (refused.length === 0) return []
     await sleep(250)
   }
-  return refused.map(({ what, refused }) => `${what} is refused for good: ${refused}`)
+  return refused.map(({ what, refused }) => `${what} is refused permanently: ${refused}`)
 }
 
 const missingIn = async ({ subjects }: World): Promise<string[]> =>

@@ -151,7 +151,7 @@ describe('the rule', () => {
       'a list that is created if it is missing',
       'function f(map, key, each) { const all = map.get(key) ?? []; all.push(each) }',
     ],
-    ['a list that somebody else created', 'function keep(all, each) { all.push(each) }'],
+    ['a list that another function created', 'function keep(all, each) { all.push(each) }'],
     ['an imported map', 'import { seen } from "./seen.ts"; export const note = (key) => seen.set(key, 1)'],
     ['a table', 'export const schema = `CREATE TABLE seen (key TEXT)`'],
     [

@@ -40,7 +40,7 @@ function isPromiseMap(made: SyntaxNode | null | undefined): boolean {
   return value !== undefined && isPromise(value)
 }
 
-/** `openThing(…).then(…)` and the like. */
+/** `openThing(…).then(…)` and similar calls. */
 function isStartedWork(node: unknown): boolean {
   const { type, callee } = node as { type: string; callee?: { property?: { name?: string } } }
   return type === 'CallExpression' && ['then', 'catch', 'finally'].includes(callee?.property?.name ?? '')

@@ -12,7 +12,7 @@ import { nodesOf, parseSource, type Source, type SyntaxNode } from './sources.ts
 const security = readFileSync(join(root, 'SECURITY.md'), 'utf8')
 const heading = "## Every way to a session, a token or an account's data"
 
-/** Whether an expression is `it`, `describe.each(…)` and the like. */
+/** Whether an expression is `it`, `describe.each(…)` and similar calls. */
 function isTest(callee: SyntaxNode | undefined): boolean {
   if (callee?.type === 'Identifier') return ['it', 'test', 'describe'].includes(callee.name as string)
   if (callee?.type === 'MemberExpression') return isTest(childOf(callee, 'object'))

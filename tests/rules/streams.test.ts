@@ -1,6 +1,6 @@
 /**
  * Every stream of a daemon waits for its reader, or is bounded: the table lists the files that write to one, with the code that
- * bounds what waits, and the tests that open this very stream with a reader that never reads.
+ * bounds what waits, and the tests that open this stream with a reader that never reads.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

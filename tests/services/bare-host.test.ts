@@ -1,4 +1,4 @@
-/** A host without bubblewrap: fewer layers hold, and what is left is told and does hold. */
+/** A host without bubblewrap: fewer layers are active, and the reported ones do isolate. */
 
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

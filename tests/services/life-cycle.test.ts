@@ -94,7 +94,7 @@ describe('what is wanted', () => {
 })
 
 describe('one that ends by itself', () => {
-  it('is started again, then later and later, and has failed in the end, with its last words', async () => {
+  it('is started again, then later and later, and has failed in the end, with its last output', async () => {
     const source = `console.error('about to go'); setTimeout(() => Deno.exit(7), 60); export default { fetch: () => new Response('x') }`
     const { id, basePath } = await services.deploy('crash', source)
     const states = new Set<string>()

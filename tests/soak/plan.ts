@@ -1,4 +1,4 @@
-/** What the programs of a soak are told when they start, as JSON in their first argument. */
+/** The parameters of the programs of a soak, as JSON in their first argument. */
 export interface Plan {
   readonly runtime: string
   readonly identity: string

@@ -265,7 +265,7 @@ function report({ daemons, memory, alone, windows, served, notices }: Results): 
     if (own === 0) failures.push(`${kind} was not served`)
   }
   if (!((served['exchange ok'] ?? 0) > 0)) failures.push('no token was exchanged')
-  say('what came of everything:')
+  say('every outcome, with its count:')
   for (const [name, value] of Object.entries(served).sort())
     if (value > 0) say(`  ${String(value).padStart(8)} ${name}`)
   say(`notices: ${JSON.stringify(notices ?? [])}`)

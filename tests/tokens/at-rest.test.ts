@@ -1,4 +1,4 @@
-/** What somebody finds who gets a copy of the identity service's database, and nothing else. */
+/** What an attacker finds in a copy of the identity service's database, without anything else. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -12,7 +12,7 @@ const password = 'three quiet herons at dusk'
 
 let stack: Stack
 let owner: ConsoleSession
-/** Everything that lets somebody in, by what it is. */
+/** Every credential, by its kind. */
 const secrets: Record<string, string> = {}
 beforeAll(async () => {
   stack = await startStack()

@@ -61,7 +61,7 @@ describe('a sign-in from a terminal', () => {
     expect((await redeem(code!)).body.error).toBe('authorization_pending')
     expect((await redeem(code!)).body.error).toBe('slow_down')
     await pause(5200)
-    // Five seconds were enough before it was told; now they are not.
+    // Five seconds were enough before "slow_down"; now they are not.
     expect((await redeem(code!)).body.error).toBe('slow_down')
   })
 

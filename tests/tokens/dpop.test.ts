@@ -78,7 +78,7 @@ describe('a proof at the token endpoint', () => {
   it.each([
     ['for another endpoint', { htu: 'http://127.0.0.1:1/token' }],
     ['for another method', { htm: 'GET' }],
-    ['that has expired by its own word', {}, { exp: 1 }],
+    ['that has expired by its own "exp"', {}, { exp: 1 }],
   ])('%s is refused', async (_, change, ended: Record<string, number> = {}) => {
     const url = `${services.stack.identity.url}/token`
     const nonce = (await post(url, {}, { DPoP: key.prove({ htu: url }) })).headers.get('dpop-nonce')!
@@ -139,7 +139,7 @@ describe('the local API', () => {
     expect(reasonOf(await call(getImages(token), { DPoP: proof }))).toBe('invalid_dpop_proof')
   })
 
-  it('refuses a proof that has expired by its own word', async () => {
+  it('refuses a proof that has expired by its own "exp"', async () => {
     const ended = { exp: Math.floor(Date.now() / 1000) - 1 }
     const proof = key.prove({ htu: rpcUrl(), accessToken: token, nonce: await nonceOf() }, ended)
     expect(reasonOf(await call(getImages(token), { DPoP: proof }))).toBe('invalid_dpop_proof')

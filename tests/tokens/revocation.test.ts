@@ -1,4 +1,4 @@
-/** Tokens that are taken back before they end: at the service at once, on the device within the interval, and offline. */
+/** Tokens that are revoked before they expire: at the service at once, on the device within the interval, and offline. */
 import * as jose from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {

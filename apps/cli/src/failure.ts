@@ -19,7 +19,7 @@ export interface Failure {
   readonly hint?: string
 }
 
-/** What a person is told of anything that went wrong, and the exit code. */
+/** The error message for a person, and the exit code. */
 export function describeFailure(cause: unknown): Failure {
   if (cause instanceof UsageError) return { code: exitCodes.usage, message: cause.message, hint: cause.hint }
   // The address of a service was refused inside the call.

@@ -1,4 +1,4 @@
-/** The way to the service: one function a method of the console's API. */
+/** Client of the console's API: one function for each method. */
 import { callRpc, isSelvedgeError, type RpcClient } from '@selvedge/client'
 import type { ConsoleMethods } from '@selvedge/protocol/console'
 import { keys, signedFetch } from './session/request.ts'
@@ -8,10 +8,10 @@ type Api = RpcClient<ConsoleMethods>
 
 const connection = { url: location.origin, path: '/console/api', fetch: signedFetch }
 
-/** Told to the window when the service knows no session any more. */
+/** Event on the window: the session does not exist any more. */
 export const signedOut = 'selvedge:signed-out'
 
-/** Methods after which other tabs have another session, or none. */
+/** Methods that change or end the session, so that other tabs must reload. */
 const changesSession: ReadonlySet<string> = new Set<keyof ConsoleMethods>([
   'session.end',
   'session.switch',
@@ -42,7 +42,7 @@ export const api = new Proxy({} as Api, {
 export function explain(cause: unknown): string {
   if (!isSelvedgeError(cause)) return cause instanceof Error ? cause.message : String(cause)
   if (cause.kind === 'connection' && cause.reason === 'not_running')
-    return 'The service does not answer. Check that it runs, and that you are online.'
+    return 'The service does not answer. Check that it is running, and that you are online.'
   const hint = cause.kind === 'rpc' && cause.hint ? ` ${cause.hint}` : ''
   return `${sentence(cause.message)}${hint}`
 }

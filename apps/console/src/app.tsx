@@ -75,7 +75,7 @@ export function App() {
     if (viewer && first === 'sign-in') {
       const next = sessionStorage.getItem('next') ?? '/'
       sessionStorage.removeItem('next')
-      // Of this very site: what stands there was written by a page of it.
+      // Same origin: only pages of the console write this value.
       navigate(/^\/(?!\/)/.test(next) ? next : '/', true)
     }
   }, [standing, viewer, isLink, first])
@@ -140,7 +140,7 @@ export function App() {
 
 const NotFound = () => (
   <>
-    <h1>There is no such page</h1>
-    <p>The pages of the console are named above.</p>
+    <h1>This page does not exist</h1>
+    <p>The menu above shows the pages of the console.</p>
   </>
 )

@@ -1,14 +1,14 @@
 import { startAuthentication, startRegistration } from '@simplewebauthn/browser'
 import { api } from './api.ts'
 
-/** What went wrong between the browser and the authenticator, in words. */
+/** Messages for errors of the browser or the authenticator. */
 function explainBrowser(cause: unknown): never {
   const { name } = cause as Error
   if (name === 'NotAllowedError')
-    throw new Error('No passkey was given: the request was cancelled, or took too long.')
-  if (name === 'InvalidStateError') throw new Error('This device holds a passkey for you already.')
+    throw new Error('No passkey was used: the request was cancelled or timed out.')
+  if (name === 'InvalidStateError') throw new Error('This device already has a passkey for you.')
   if (name === 'SecurityError')
-    throw new Error(`Passkeys do not work at ${location.origin}: they need https, or http://localhost.`)
+    throw new Error(`Passkeys do not work at ${location.origin}: they need HTTPS, or http://localhost.`)
   throw cause
 }
 

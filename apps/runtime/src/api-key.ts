@@ -34,7 +34,7 @@ export async function openApiKey(path: string): Promise<Admit> {
     const found = describeKind(given)
     // Any text of 43 characters has the form of an API key: that it is the wrong one is all to be said.
     if (found === undefined || found.endsWith('API key'))
-      throw new RpcError('api_key_invalid', 'the API key of the call is another one')
+      throw new RpcError('api_key_invalid', 'the API key is wrong')
     throw new RpcError(
       'api_key_invalid',
       `this is ${found}; the Authorization header of ${name} needs the API key of the runtime`,

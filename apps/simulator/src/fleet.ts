@@ -44,7 +44,7 @@ const cities: readonly (readonly [number, number, number])[] = [
   [25.28, 54.69, 1],
 ]
 
-/** Share of each, and metres a second between which they go. */
+/** Share of each, and minimum and maximum speed in metres per second. */
 const kinds = [
   { share: 0.6, slow: 0, fast: 0, turn: 0 },
   { share: 0.15, slow: 0.8, fast: 1.8, turn: 40 },

@@ -37,7 +37,7 @@ export interface DiscoveryClient {
     prove: (nonce: string | undefined, body: string) => string,
     options?: CallOptions,
   ): Promise<SessionResponse>
-  /** Reports where the node of the session is; no fixes: that it is well. @throws OAuthFailure | ConnectionFailure */
+  /** Reports the location of the node of the session; without fixes: a keep-alive. @throws OAuthFailure | ConnectionFailure */
   report(fixes: readonly FixInput[], authorize: AuthorizeRequest, options?: CallOptions): Promise<FixReceipt>
   /** Nodes of the account, or nearby. @throws OAuthFailure | ConnectionFailure */
   nodes(query: NodesQuery, authorize: AuthorizeRequest, options?: CallOptions): Promise<NodeList>

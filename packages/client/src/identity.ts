@@ -34,7 +34,7 @@ export interface IdentityClient {
   exchange(input: Exchange, options?: CallOptions): Promise<TokenResponse>
   /** An edge ID token for the node whose key signs. @throws OAuthFailure | ConnectionFailure */
   edgeToken(prove: Prove, options?: CallOptions): Promise<EdgeTokenResponse>
-  /** Whether the HMAC code of another node is good. @throws OAuthFailure | ConnectionFailure */
+  /** Whether the HMAC code of another node is valid. @throws OAuthFailure | ConnectionFailure */
   verifyHmac(
     code: { edgeHmacCode: string; nodeId: string; uri: string },
     edgeIdToken: string,
@@ -46,7 +46,7 @@ export interface IdentityClient {
     input: { clientId: string; refreshToken: string; scope?: string },
     options?: CallOptions,
   ): Promise<TokenResponse>
-  /** Begins a sign-in that somebody approves in a browser (RFC 8628 § 3.1). @throws OAuthFailure | ConnectionFailure */
+  /** Starts a sign-in that a person approves in a browser (RFC 8628 § 3.1). @throws OAuthFailure | ConnectionFailure */
   authorizeDevice(
     input: { clientId: string; scope: string },
     options?: CallOptions,

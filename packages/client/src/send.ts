@@ -47,7 +47,7 @@ export interface Reply {
 interface Request {
   readonly method: string
   readonly path: string
-  /** A function makes them anew each time that it is sent: a proof is accepted once. */
+  /** A function creates them again for each attempt: a proof is accepted once. */
   readonly headers?: Record<string, string> | (() => Record<string, string>)
   readonly body?: string
 }

@@ -1,7 +1,7 @@
 /** What a fix foretells (dead reckoning), and what no device can do. */
 import { destination, distanceBetween } from './sphere.ts'
 
-/** Degrees, metres a second, Unix milliseconds. */
+/** Degrees, metres per second, Unix milliseconds. */
 export interface Motion {
   readonly longitude: number
   readonly latitude: number
@@ -24,7 +24,7 @@ export interface SendingLimits {
   readonly maxInterval: number
 }
 
-/** Whether somebody who has `sent` would be wrong about where the device is. */
+/** Whether dead reckoning from `sent` is off by more than the limit, so that a new fix is worth sending. */
 export function isWorthSending(
   sent: Motion | undefined,
   now: Motion,
@@ -35,7 +35,7 @@ export function isWorthSending(
   return distanceBetween(expected.longitude, expected.latitude, now.longitude, now.latitude) > maxError
 }
 
-/** Metres a second that nothing with a receiver of ours reaches: above the sound, and above airliners. */
+/** An implausible speed in metres per second: above the speed of sound, and of airliners. */
 export const fastest = 350
 /** Metres by which two fixes of a device at rest may differ. */
 export const restless = 200

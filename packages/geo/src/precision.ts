@@ -1,4 +1,4 @@
-/** At which precision a place is told to somebody. */
+/** The precision at which another party sees a location. */
 import type { Precision } from '@selvedge/protocol'
 import { type Cells, createCells, type Place } from './cells.ts'
 
@@ -12,8 +12,8 @@ export const snapGrid = (precision: keyof typeof rows): Cells =>
   (grids[precision] ??= createCells(rows[precision]))
 
 /**
- * The place that somebody is told: exact, or the middle of its cell, which is the same for every place in it. Undefined where
- * nothing is told.
+ * The location that another party sees: exact, or the middle of its cell,
+ * which is equal for every location in it. Undefined if it may see nothing.
  */
 export function snap(precision: Precision, place: Place): Place | undefined {
   if (precision === 'none') return undefined

@@ -1,5 +1,5 @@
 /**
- * The contract of Selvedge: methods of the local API, HTTP shapes, errors, tokens. A leaf: it imports the schema library
+ * The contract of Selvedge: methods of the local API, HTTP shapes, errors, tokens. It imports the schema library
  * and nothing else, and knows no transport, no clock and no key.
  */
 export { catalogue, messages, type Reason, reasons } from './errors/catalogue.ts'

@@ -2,7 +2,7 @@ import { OAuthError } from '@selvedge/protocol'
 import { parseForm } from '../../../apps/identity/src/grants/form.ts'
 import { expectThat, outcomeOf, type Target } from '../engine/target.ts'
 
-/** Forms of the token endpoint: what they mean here is what they mean to everybody else. */
+/** Forms of the token endpoint: this parser reads them like every other parser. */
 export const form: Target = {
   name: 'form',
   covers: ['apps/identity/src/grants/form.ts'],

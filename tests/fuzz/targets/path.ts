@@ -25,7 +25,7 @@ export const path: Target = {
       if (!read) return 'refused'
       expectThat(read.path.startsWith('/'), 'the path is relative')
       for (const segment of read.path.split('/')) {
-        // What a service decodes once more is its own affair; what it decodes once must not climb.
+        // A service that decodes a second time is responsible for the result; a path that is decoded once must not climb.
         const decoded = decodeURIComponent(segment)
         expectThat(!decoded.split(/[/\\]/).some(isDots) && !decoded.includes('\0'), 'a segment climbs')
       }

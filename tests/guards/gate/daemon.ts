@@ -1,4 +1,4 @@
-/** A daemon that comes to harm in the way that its argument names, once it gets a message. */
+/** A daemon that fails in the way that its argument names when it receives a message. */
 import { runService } from '@selvedge/service-kit/lifecycle'
 
 const harms: Record<string, () => void> = {

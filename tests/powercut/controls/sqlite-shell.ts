@@ -33,7 +33,7 @@ export const createSqliteShell = (
       async ({ stdin, stdout }) => {
         const answers = createInterface({ input: stdout! })[Symbol.asyncIterator]()
         const say = async (statement: string) => {
-          // Its answers are buffered until it is told to open its output anew.
+          // Its output is buffered until a command makes it open its output again.
           stdin!.write(`${statement}\n.print done\n.output stdout\n`)
           for (let answer = ''; answer !== 'done'; ) answer = (await answers.next()).value ?? 'done'
         }

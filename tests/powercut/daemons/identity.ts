@@ -28,7 +28,7 @@ const has = (table: string, column: string, value: unknown) => (view: View) =>
 interface Bench extends Recorded {
   readonly device: Program
   readonly client: ReturnType<typeof createIdentityClient>
-  /** Asks for a sign of life: what was done before the answer is acknowledged. */
+  /** Checks the health: what was done before the response is acknowledged. */
   readonly probe: () => Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** Records a daemon from its first start on, while somebody works with it. */
+/** Records a daemon from its first start on, while clients use it. */
 import { once } from 'node:events'
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -80,7 +80,7 @@ export class StrictDisk implements Disk {
     return folders.includes(inode)
   }
 
-  /** A rename between folders whose new name is safe, while the old one is not yet gone for good. */
+  /** A rename between folders whose new name is safe, while the old one is not yet gone permanently. */
   #isHalfDone(operation: NameOperation, inode: number | undefined): boolean {
     const left = this.#halves.get(operation)
     if (!left || operation.kind !== 'rename' || inode === undefined) return false

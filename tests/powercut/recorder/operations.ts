@@ -169,7 +169,7 @@ class OperationReader {
     const data = bytesOf(args[1] ?? '').subarray(0, result)
     const to = descriptorOf(args[0] ?? '').path
     if (/^(TCP|UNIX|pipe|socket)/.test(to)) {
-      // It is the entry that counts: from then on somebody may have read it.
+      // It is the entry that counts: from then on a reader may have read it.
       this.operations.push({ kind: 'answer', at, to, data })
       return
     }

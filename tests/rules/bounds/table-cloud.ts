@@ -23,7 +23,7 @@ export const identity: Bounds = {
     'openTrustCopy.entries': lasting('the rows of the table: `readAll`', '`entries.delete`'),
   },
   'apps/identity/src/console/events.ts': {
-    'createEvents.streams': lasting('one for each account that somebody looks at', '`streams.delete`'),
+    'createEvents.streams': lasting('one for each account that is shown in a browser', '`streams.delete`'),
     'createEvents.viewings': lasting('one for each stream', '`viewings.delete`'),
     'createEvents.open.own': lasting('`own.size >= maxStreams` ends the oldest', '`own.delete`'),
     'createEvents.open.timers': own('two timers'),
@@ -40,7 +40,7 @@ export const identity: Bounds = {
   },
   'apps/identity/src/console/places.ts': {
     'createPlaces.reading': lasting('`maxReading` of each account', '`reading.delete`'),
-    'createPlaces.watched': lasting('one for each account that somebody looks at', '`watched.delete`'),
+    'createPlaces.watched': lasting('one for each account that is shown in a browser', '`watched.delete`'),
   },
   'apps/identity/src/identity.ts': {
     'startIdentity.issuers': own('one for each issuer of the configuration'),

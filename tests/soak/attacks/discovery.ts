@@ -1,4 +1,4 @@
-/** Attacks of the discovery service, by somebody who is no node of it. */
+/** Attacks of the discovery service, by a client that is not a node of it. */
 import { discoveryPaths } from '@selvedge/protocol'
 import { type Attack, headOf, hold, json, pick, plan, send } from './send.ts'
 import { forgedToken } from './tokens.ts'

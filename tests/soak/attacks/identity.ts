@@ -1,4 +1,4 @@
-/** Attacks of the identity service: its OAuth endpoints and its console, by somebody who has no account. */
+/** Attacks of the identity service: its OAuth endpoints and its console, by a client that has no account. */
 import { cliClientId, identityPaths } from '@selvedge/protocol'
 import { openConsole } from '../../harness/console.ts'
 import { type Attack, form, hold, json, pick, plan, send } from './send.ts'

@@ -2,7 +2,7 @@ import { callRpc } from '@selvedge/client'
 import { command } from '../command.ts'
 import { UsageError } from '../failure.ts'
 
-/** One argument that is a JSON object or array is all the parameters; else each argument is one string. */
+/** A single argument that is a JSON object or array holds all parameters; otherwise each argument is one string. */
 function readParams(args: readonly string[]): object {
   const [only] = args
   if (args.length !== 1 || only === undefined || !/^[{[]/.test(only)) return [...args]

@@ -1,7 +1,7 @@
 import { type CommandDeclaration, command } from '../command.ts'
 import { completionScripts, type Shell } from '../completion.ts'
 
-/** @param commands the table that the completions are of, once it is whole */
+/** @param commands returns the complete table of commands */
 export const completion = (commands: () => readonly CommandDeclaration[]) =>
   command({
     path: ['completion'],

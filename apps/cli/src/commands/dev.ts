@@ -11,17 +11,17 @@ import { describeFailure } from '../failure.ts'
 import { indented } from '../output/clean.ts'
 import { readSpec } from './container/spec.ts'
 
-/** Milliseconds without a change after which a folder counts as saved. */
+/** Debounce: milliseconds without a change after which a folder counts as saved. */
 const settling = 150
 
 /** Builds a folder, deploys it, and shows its log; again on every change, until interrupted. */
 export const dev = command({
   path: ['dev'],
-  summary: 'Build and deploy a folder, follow its log, and do it again whenever a file changes.',
+  summary: 'Build and deploy a folder, follow its log, and deploy it again when a file changes.',
   args: [{ name: '<dir>', description: 'folder of a function, or with a Containerfile' }],
   options: [
-    { flags: '--name <name>', description: 'name of the container; default: of the folder' },
-    { flags: '--env <pair...>', description: 'KEY=value, as often as needed' },
+    { flags: '--name <name>', description: 'name of the container; default: name of the folder' },
+    { flags: '--env <pair...>', description: 'KEY=value; can be repeated' },
     { flags: '--env-file <file>', description: 'file with KEY=value lines' },
     ...accessTokenOptions,
   ],

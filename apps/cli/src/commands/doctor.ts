@@ -13,7 +13,7 @@ interface Check {
 export const doctor = command({
   path: ['doctor'],
   summary:
-    'Check what the runtime needs: services, clock, engines, layers of isolation; with what to do where something lacks.',
+    'Check what the runtime needs: services, clock, engines, layers of isolation. Shows how to fix a failed check.',
   run: async (context) => {
     const { runtime } = context
     const me = await runtime.getMe()
@@ -28,7 +28,7 @@ export const doctor = command({
       detail: url === null ? problem : ok ? `answers at ${url}` : `no answer at ${url}`,
       hints: ok
         ? []
-        : ['Local functions go on without it. Check the network and the URL in the configuration.'],
+        : ['Local functions work without it. Check the network and the URL in the configuration.'],
     })
     const engine = (name: string, { available, detail, isolation, hints }: typeof engines.oci): Check => ({
       name,

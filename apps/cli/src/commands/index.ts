@@ -103,11 +103,11 @@ export const commands: readonly CommandDeclaration[] = [
   completion(() => commands),
 ]
 
-/** What the groups of commands are about. */
+/** Summaries of the groups of commands. */
 export const groups: Readonly<Record<string, string>> = {
   token: 'Tokens of this node.',
   account: 'The account that this runtime is associated with.',
-  gps: 'Where the device is.',
+  gps: 'The location of the device.',
   location: 'Who can see the location of the device.',
   hmac: 'HMAC codes of this node.',
   image: 'Images on the device.',
@@ -116,7 +116,7 @@ export const groups: Readonly<Record<string, string>> = {
   'admin account': 'Accounts.',
   'admin project': 'Projects and their client IDs.',
   'admin token': 'Developer ID tokens.',
-  'admin node': 'Nodes that enrolled.',
+  'admin node': 'Enrolled nodes.',
   'admin enrolment': 'Enrolment codes.',
   'admin keys': 'Signing keys.',
   'admin store': 'The store of the identity service.',

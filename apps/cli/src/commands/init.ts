@@ -11,14 +11,14 @@ const templates = fileURLToPath(
 
 export const init = command({
   path: ['init'],
-  summary: 'Make a working example in a new folder.',
+  summary: 'Create a working example in a new folder.',
   args: [
-    { name: '<kind>', description: 'what to make', choices: ['function', 'oci', 'wasm', 'worker'] },
-    { name: '<dir>', description: 'folder that is not there yet' },
+    { name: '<kind>', description: 'kind of example', choices: ['function', 'oci', 'wasm', 'worker'] },
+    { name: '<dir>', description: 'new folder' },
   ],
   run: async (_, { args: [kind = '', folder = ''] }) => {
     if (existsSync(folder) && readdirSync(folder).length > 0)
-      throw new UsageError(`${folder} is not empty`, 'Name a folder that is not there yet.')
+      throw new UsageError(`${folder} is not empty`, 'Give the name of a new folder.')
     mkdirSync(folder, { recursive: true })
     cpSync(join(templates, kind), folder, { recursive: true })
     return { folder, files: readdirSync(folder), next: `selvedge dev ${folder}` }

@@ -13,7 +13,7 @@ const usualScope =
 
 type Begun = Awaited<ReturnType<Identity['client']['authorizeDevice']>>
 
-/** What a person has to do; on standard error, since the result alone is for standard output. */
+/** Instructions for the person; on standard error, because only the result goes to standard output. */
 function show(
   terminal: Terminal,
   { user_code, verification_uri, verification_uri_complete, expires_in }: Begun,
@@ -23,7 +23,7 @@ function show(
     `Open    ${onOneLine(verification_uri)}`,
     `Code    ${onOneLine(user_code)}`,
     '',
-    `Sign in there and compare the code. It ends in ${Math.round(expires_in / 60)} minutes.`,
+    `Sign in there and compare the code. It expires in ${Math.round(expires_in / 60)} minutes.`,
     '',
   ]
   // A QR code for the camera of a phone.
@@ -31,7 +31,7 @@ function show(
   terminal.note(lines.slice(0, -1).join('\n'))
 }
 
-/** Seconds between two polls, whatever the service wants: not all the time, and not never. */
+/** Minimum and maximum poll interval in seconds, whatever interval the service requests. */
 const pauses = { shortest: 1, longest: 60 }
 const within = (seconds: number) => Math.min(Math.max(seconds, pauses.shortest), pauses.longest)
 
@@ -47,7 +47,7 @@ async function poll(identity: Identity['client'], clientId: string, { device_cod
     } catch (cause) {
       const reason = isSelvedgeError(cause) ? cause.reason : undefined
       if (reason === 'slow_down') pause = within(pause + 5)
-      // A lost answer is asked for again; RFC 8628 § 3.5 wants it ever more slowly.
+      // A lost response is requested again, with back-off (RFC 8628 § 3.5).
       else if (reason === 'timeout' || reason === 'not_running') pause = within(pause * 2)
       else if (reason !== 'authorization_pending') throw cause
     }
@@ -56,7 +56,7 @@ async function poll(identity: Identity['client'], clientId: string, { device_cod
 
 export const login = command({
   path: ['login'],
-  summary: 'Sign in with a browser, here or elsewhere; later commands need no token then.',
+  summary: 'Sign in with a browser on any device. Later commands then need no token.',
   options: [
     { flags: '--client-id <id>', description: 'client ID of a project; default: the command line itself' },
     { flags: '--scope <list>', description: `scopes, separated by spaces; default "${usualScope}"` },
@@ -74,7 +74,7 @@ export const login = command({
     show(terminal, begun)
     const made = loginOf({ identityUrl, clientId }, await poll(identity, clientId, begun))
     signIns.write(made)
-    // The sign-in that this one replaces has no further use. A failure to revoke it is no reason to fail.
+    // Revoke the sign-in that this one replaces. If that fails, the command still succeeds.
     if (before) {
       const { clientId: client, refreshToken: token } = before
       await identity.revoke({ clientId: client, token }).catch(() => undefined)
@@ -90,6 +90,6 @@ const readPageUrl = (text: string, what: string): string => {
   return readServiceUrl(url ? url.origin : text, what)
 }
 
-/** A sign-in that lasts, with a token that says whose it is, needs two scopes whatever else is asked for. */
+/** A sign-in needs a refresh token and an ID token, so these two scopes are always requested. */
 const withNeeded = (scope: string): string =>
   [...new Set([...scope.split(' ').filter(Boolean), 'openid', 'offline_access'])].join(' ')

@@ -22,10 +22,10 @@ export const logout = command({
   human: ({ identityUrl, revoked }) =>
     revoked
       ? 'signed out'
-      : `signed out here; ${identityUrl} did not answer: revoke the sign-in on its account page`,
+      : `signed out here; ${identityUrl} did not answer, so the tokens are not revoked: revoke the sign-in on its account page`,
 })
 
-/** The service to sign out of: the only one there is, or with several the one in use. */
+/** The service to sign out of: the only one, or if there are several, the one in use. */
 async function urlOf({ signIns, findService }: Context): Promise<string> {
   const { urls, problems } = signIns.list()
   if (urls.length === 0)

@@ -22,7 +22,7 @@ export const nodes = command({
       flags: '--radius <metres>',
       description: `proximity: around this node; default ${nodeLimits.radius.usual}, at most ${nodeLimits.radius.most}`,
     },
-    { flags: '--limit <count>', description: 'most nodes of the answer' },
+    { flags: '--limit <count>', description: 'maximum number of nodes' },
     { flags: '--after <id>', description: 'account: "next" of the page before' },
     ...accessTokenOptions,
   ],
@@ -55,7 +55,7 @@ export const nodes = command({
       services: node.services.map(({ path }) => path),
     }))
     const notes = [
-      ...(stale ? [`last known ${ageSeconds} s ago: the discovery service can not be reached`] : []),
+      ...(stale ? [`last known ${ageSeconds} s ago: the discovery service cannot be reached`] : []),
       ...(next === null ? [] : [`there are more: --after ${next}`]),
     ]
     return [rows.length === 0 ? nobody[type] : formatHuman(rows), ...notes].join('\n')
@@ -68,7 +68,7 @@ const nobody = {
   linkLocal: 'no node on the local network',
 } as const
 
-/** No more digits than are meant. */
+/** Rounded to the precision that the location has. */
 const digits = { exact: 5, '1km': 2, city: 1 } as const
 
 function placeOf({ latitude, longitude, precision }: NonNullable<Result['data'][number]['fix']>): string {

@@ -5,7 +5,7 @@ import type { SimulationFigures, SimulationReport } from '@selvedge/protocol'
 import { command } from '../command.ts'
 import { UsageError } from '../failure.ts'
 
-/** A program of its own, beside this one: nobody who only wants a command should load it. */
+/** A separate program, so that other commands do not load it. */
 const program = fileURLToPath(
   new URL(
     import.meta.url.endsWith('.ts') ? '../../../simulator/dist/main.cjs' : '../../simulator/dist/main.cjs',
@@ -15,7 +15,7 @@ const program = fileURLToPath(
 
 export const simulate = command({
   path: ['simulate'],
-  summary: 'Run a fleet of virtual devices, to see how much an installation can take.',
+  summary: 'Run a fleet of virtual devices, to measure the load that an installation can handle.',
   options: [
     {
       flags: '--nodes <count>',
@@ -23,19 +23,21 @@ export const simulate = command({
     },
     {
       flags: '--rate <perSecond>',
-      description: 'reports a second of all of them; default a tenth of the devices',
+      description: 'reports per second of all devices; default a tenth of the number of devices',
     },
     {
       flags: '--queries <perSecond>',
-      description: 'questions for what is nearby; default a hundredth of the rate',
+      description: 'proximity queries per second; default a hundredth of the rate',
     },
-    { flags: '--seconds <count>', description: 'for how long; default 30, at most 3000' },
+    { flags: '--seconds <count>', description: 'duration; default 30, at most 3000' },
     { flags: '--map <place>', description: '"world" (default), or <longitude>,<latitude>,<radius in km>' },
-    { flags: '--seed <text>', description: 'the same seed is the same fleet; default selvedge' },
+    {
+      flags: '--seed <text>',
+      description: 'seed of the random numbers: equal seeds give equal fleets; default selvedge',
+    },
     {
       flags: '--running',
-      description:
-        'report to the stack that runs, within its limits; left out: to one of its own that goes with it',
+      description: 'report to the running stack, within its limits; default: to a temporary stack',
     },
   ],
   run: async ({ terminal, env, state }, { options }) => {
@@ -44,7 +46,7 @@ export const simulate = command({
       // The simulator draws its own screen, and cleans the foreign text in its errors itself.
       stdio: ['ignore', 'pipe', terminal.isWatched ? 'inherit' : 'pipe'],
     })
-    // The terminal sends its interrupt to both; what is counted until then is reported.
+    // The terminal sends its interrupt to both programs; the simulator then reports its counts.
     process.on('SIGINT', () => undefined)
     process.once('SIGTERM', () => child.kill('SIGTERM'))
     let out = ''
@@ -57,7 +59,7 @@ export const simulate = command({
     })
     const [code] = (await once(child, 'close')) as [number | null]
     if (code === 2)
-      throw new UsageError(errors.trim() || 'the options do not fit', 'See selvedge simulate --help.')
+      throw new UsageError(errors.trim() || 'the options are not valid', 'See selvedge simulate --help.')
     if (code !== 0) throw new Error(errors.trim() || 'the simulation failed')
     return JSON.parse(out) as SimulationReport
   },

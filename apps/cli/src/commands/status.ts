@@ -6,7 +6,7 @@ type Remote = { reachable: boolean | null; since: string | null; lastError?: str
 
 const describe = ({ reachable, since, lastError }: Remote): string => {
   if (reachable === null) return 'not needed so far'
-  return reachable ? `reachable since ${since}` : `away since ${since}: ${lastError}`
+  return reachable ? `reachable since ${since}` : `unavailable since ${since}: ${lastError}`
 }
 
 const describeCheck = ({ url, answers, problem }: ServiceCheck): string =>
@@ -26,7 +26,7 @@ const describeList = ({
 export const status = command({
   path: ['status'],
   summary:
-    'Show which parts run, which services the runtime reaches and since when, and what needs attention.',
+    'Show which programs run, which services the runtime can reach and since when, and what needs attention.',
   run: async (context) => {
     const { runtime, signIns } = context
     const { nodeId, accountId, name, version, time, network, revocations, notices } = await runtime.getMe()

@@ -3,7 +3,8 @@ import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
 
 export const why = command({
   path: ['why'],
-  summary: 'Tell what happened to a container: when, by whom, by which rule. Of one that was removed, too.',
+  summary:
+    'Show what happened to a container: when, who caused it, and which rule. Also for a removed container.',
   args: [{ name: '<container>', description: 'id or name of the container' }],
   options: accessTokenOptions,
   run: async (context, { args: [id = ''], options }) => {

@@ -22,7 +22,7 @@ export function exchangeOptions(): readonly OptionDeclaration[] {
 
 type Options = Input['options']
 
-/** The access token that the options lead to: as it is, or by the exchange with this node's edge ID token. */
+/** The access token of the options: as given, or from an exchange with the edge ID token of this node. */
 export async function accessTokenOf(context: Context, options: Options, scope: string): Promise<string> {
   const { tokenFile } = options
   if (typeof tokenFile === 'string') return readSecret(tokenFile)
@@ -52,7 +52,7 @@ const needed = [
   'Sign in with "selvedge login", or give --token-file, or --developer-token-file with --client-id, or set SELVEDGE_ACCESS_TOKEN.',
 ] as const
 
-/** A person who never signed in needs no identity service to learn that. */
+/** Without a sign-in, fail before the identity service is needed. */
 async function identityFor({ identity, signIns }: Context, hasToken: boolean): Promise<Identity> {
   if (!hasToken) {
     const { urls, problems } = signIns.list()
@@ -78,7 +78,7 @@ function readSecret(path: string): string {
   } catch (cause) {
     throw new UsageError(
       `can't read ${path}: ${(cause as Error).message}`,
-      'Name a file that holds nothing but the token.',
+      'Give the path of a file that contains only the token.',
     )
   }
 }

@@ -1,4 +1,4 @@
-/** JSON files of the user's configuration folder. Each has the number of its format, so that an older version leaves a newer file alone. */
+/** JSON files of the user's configuration folder. Each file states the number of its format, so that an older version does not change a newer file. */
 import { UsageError } from '../failure.ts'
 import { readPrivateFile, writePrivateFile } from './config-folder.ts'
 

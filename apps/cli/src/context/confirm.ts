@@ -1,15 +1,15 @@
-/** Addresses that the user did not name: nothing secret is sent to one before the user said yes to it, once. */
+/** Addresses that the user did not name: no secret is sent to such an address until the user has confirmed it once. */
 import { join } from 'node:path'
 import type { Fetch } from '@selvedge/client'
 import { UsageError } from '../failure.ts'
 import type { Terminal } from '../output/terminal.ts'
 import { damagedFile, readConfigFile, writeConfigFile } from './config-file.ts'
 
-/** An address that something else than the user named. */
+/** An address that the user did not name. */
 export interface Unconfirmed {
   /** Names the address in the list of confirmed ones; the role is part of it: `identity https://id.example.com`. */
   readonly key: string
-  /** One sentence: which address, who named it. */
+  /** One sentence: the address, and where it comes from. */
   readonly shown: string
   /** The option that names the address. */
   readonly hint: string
@@ -40,7 +40,7 @@ function readKeys(path: string): string[] {
   throw damagedFile(path, remedy)
 }
 
-/** Milliseconds for a request whose own time went by while the user was asked. */
+/** Timeout in milliseconds for a request that waited for the answer of the user. */
 const timeoutMs = 10_000
 
 /**

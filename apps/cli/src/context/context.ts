@@ -1,4 +1,4 @@
-/** What every command works with: callers of the services, found from options, environment and state folder. */
+/** The context of every command: clients of the services, configured from options, environment and state folder. */
 import { hostname } from 'node:os'
 import {
   createIdentityClient,

@@ -19,7 +19,7 @@ export interface StateFolder {
 
 export interface Address {
   readonly url: string
-  /** Unix socket to use in place of the host of the URL, and the path that a person knows it by. */
+  /** Unix socket to use instead of the host of the URL, and its path for messages. */
   readonly socketPath?: string
   readonly shownPath?: string
   /** Whether this is a socket of this user or root: what answers there is trusted to name its services. */

@@ -14,7 +14,7 @@ export interface Terminal {
   redraw(line: string): void
   /** Whether a person watches standard error. */
   readonly isWatched: boolean
-  /** Asks a question that is answered with yes or no; undefined where nobody can answer. */
+  /** Asks a yes-or-no question; undefined without an interactive terminal. */
   ask(question: string): Promise<boolean | undefined>
 }
 
@@ -22,7 +22,7 @@ export interface Terminal {
 export type TerminalStreams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
 
 export function createTerminal({ stdin, stdout, stderr }: TerminalStreams): Terminal {
-  // `selvedge … | head` closes the pipe: nothing more is wanted, and that is no failure.
+  // `selvedge … | head` closes the pipe: the reader wants no more output, which is not an error.
   for (const stream of [stdout, stderr])
     stream.on('error', (cause: NodeJS.ErrnoException) => {
       if (cause.code !== 'EPIPE') process.exitCode = 1

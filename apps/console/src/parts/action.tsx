@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { explain } from '../api.ts'
 import { useConfirmed } from '../state/step-up.tsx'
 
-/** A button that does something at the service: it waits, and tells what went wrong beside itself. */
+/** A button that calls the service. It shows that it waits, and shows an error next to itself. */
 export function Action({
   run,
   kind = '',
@@ -13,9 +13,9 @@ export function Action({
 }: {
   run: () => Promise<unknown>
   kind?: '' | 'primary' | 'danger' | 'quiet'
-  /** Asked before it is done. */
+  /** Question to confirm the action. */
   question?: string
-  /** What it does, where its text alone does not say to what. */
+  /** Accessible name, if the text of the button does not name what it acts on. */
   label?: string
   children: ComponentChildren
 }) {

@@ -5,11 +5,11 @@ import { Action } from './action.tsx'
 import { Dialog } from './dialog.tsx'
 import { Field, Form } from './form.tsx'
 
-/** Asks the person to sign in once more, before something that matters. */
+/** Asks the person to sign in again before a sensitive action. */
 export function Confirm({ viewer, onEnd }: { viewer: Viewer; onEnd: (confirmed: boolean) => void }) {
   return (
     <Dialog title="Confirm that it is you" onClose={() => onEnd(false)}>
-      <p>Your sign-in is older than ten minutes, and this needs a fresh one.</p>
+      <p>Your last sign-in was more than ten minutes ago. Sign in again for this action.</p>
       {viewer.passkeys > 0 && (
         <Action
           kind="primary"

@@ -3,7 +3,7 @@ import type { ConsoleProject } from '@selvedge/protocol/console'
 /** Scopes of the flow, where the project may have them. */
 const wanted = ['openid', 'edge:mcm', 'edge:clusters', 'edge:account:associate']
 
-/** The way from a developer ID token in a file to a device that reports where it is, as lines of a shell. */
+/** Shell commands from a developer ID token in a file to a device that reports its location. */
 export function flowOf({
   runtimeUrl,
   identityUrl,
@@ -17,7 +17,7 @@ export function flowOf({
   const runtime = runtimeUrl.endsWith('/') ? runtimeUrl.slice(0, -1) : runtimeUrl
   const call = `curl -sS ${runtime}/jsonrpc/v1 -H 'Content-Type: application/json'`
   return `umask 077
-# The device says who it is.
+# The device proves its identity.
 ${call} \\
   -d '{"jsonrpc": "2.0", "id": 1, "method": "getEdgeIdToken", "params": [""]}' |
   sed -E 's/.*"id_token":"([^"]+)".*/\\1/' | tr -d '\\n' > edge.token

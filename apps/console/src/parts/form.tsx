@@ -3,7 +3,7 @@ import { useId, useState } from 'preact/hooks'
 import { explain } from '../api.ts'
 import { useConfirmed } from '../state/step-up.tsx'
 
-/** A form that sends itself to the service, waits, and tells what went wrong. */
+/** A form that is sent to the service. It shows that it waits, and shows errors. */
 export function Form({
   send,
   submit,
@@ -40,7 +40,7 @@ export function Form({
         </p>
       )}
       <button type="submit" class={kind} disabled={busy}>
-        {busy ? 'One moment …' : submit}
+        {busy ? 'Please wait …' : submit}
       </button>
     </form>
   )

@@ -13,7 +13,7 @@ const pages = [
   ['audit', 'Audit log'],
 ] as const
 
-/** What every page of a signed-in person has around it. */
+/** The frame of every page of a signed-in person. */
 export function Frame({ current, children }: { current: string; children: ComponentChildren }) {
   const { viewer, refresh } = useHome()
   const lacksCredential = !viewer.hasPassword && viewer.passkeys === 0
@@ -62,8 +62,8 @@ export function Frame({ current, children }: { current: string; children: Compon
       </header>
       {lacksCredential && (
         <p class="notice" role="status">
-          You have no way to sign in again yet. <Link to="/account">Add a passkey or a password</Link> now, or
-          this session is your last one.
+          You have no sign-in method yet. <Link to="/account">Add a passkey or a password</Link> now, or this
+          you cannot sign in again after this session.
         </p>
       )}
       <main id="main" key={viewer.accountId}>

@@ -14,7 +14,7 @@ const height = 480
 const zooms = [1, 2, 4, 8, 16, 32, 64, 256, 1024, 4096]
 /** Pixels of the screen that a cluster takes. */
 const raster = 26
-/** Seconds after which a device that was not heard counts as away. */
+/** Seconds after its last report until a device counts as offline. */
 const away = 720
 
 const projection = geoEqualEarth().fitExtent(
@@ -25,7 +25,7 @@ const projection = geoEqualEarth().fitExtent(
   { type: 'Sphere' },
 )
 
-/** Where places are on the picture: worked out once for each, since it takes longer than all else. */
+/** Positions of locations on the picture, cached: projecting them is the most expensive step. */
 const points = new WeakMap<MapPlace, Point>()
 function pointOf(place: MapPlace): Point {
   let point = points.get(place)
@@ -99,7 +99,7 @@ export default function WorldMap({ places, devices, focus = false }: WorldMapPro
       <svg
         viewBox={`${box.x} ${box.y} ${box.width} ${box.height}`}
         role="img"
-        aria-label={`Map. ${words || 'No device has a place.'}`}
+        aria-label={`Map. ${words || 'No device has a location.'}`}
       >
         <path class="sea" d={outline} />
         <path class="lines" d={lines} vector-effect="non-scaling-stroke" />

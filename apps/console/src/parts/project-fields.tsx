@@ -7,8 +7,8 @@ type Settings = ConsoleInput<'project.create'>
 
 const policies = {
   off: 'Never: proofs are ignored',
-  optional: 'Where the program sends a proof',
-  required: 'Always: without a proof no token',
+  optional: 'If the program sends a proof',
+  required: 'Always: no token without a proof',
 } as const
 
 /** The settings of a project, as a new one has them or as they are. */
@@ -20,7 +20,7 @@ export function ProjectFields({ project }: { project?: ConsoleProject }) {
     <>
       <Field label="Name" name="name" value={project?.name ?? ''} required maxLength={100} />
       <fieldset>
-        <legend>Scopes that it may ask for</legend>
+        <legend>Scopes that it may request</legend>
         {Object.entries(scopes).map(([scope, meaning]) => (
           <label key={scope} class="check">
             <input type="checkbox" name="scope" value={scope} defaultChecked={chosen(scope)} />
@@ -56,7 +56,7 @@ export function ProjectFields({ project }: { project?: ConsoleProject }) {
           label="Resources"
           name="resources"
           value={project?.resources.join(' ') ?? ''}
-          hint="URIs of backends that tokens may be asked for beside the edge, separated by spaces."
+          hint="URIs of backends for which the project may request tokens, separated by spaces."
         />
         <p class="field">
           <label for={id}>Tokens are bound to a key of the program (DPoP)</label>

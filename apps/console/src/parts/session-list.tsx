@@ -3,7 +3,7 @@ import { useCall } from '../state/use-call.ts'
 import { Action } from './action.tsx'
 import { Time } from './time.tsx'
 
-/** Sessions of the person, and a way to end each. */
+/** Sessions of the person, each with a button to sign it out. */
 export function SessionList() {
   const { data, reload } = useCall(() => api['session.list']())
   return (

@@ -10,7 +10,7 @@ const steps: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 const words = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
 
-/** A time as people say it, and exactly where they point at it. It keeps itself true. */
+/** A relative time that updates itself; the tooltip shows the exact time. */
 export function Time({ of }: { of: string }) {
   const [now, setNow] = useState(Date.now)
   useEffect(() => {

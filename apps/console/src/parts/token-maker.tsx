@@ -13,7 +13,7 @@ interface Made {
   readonly clientId: string
 }
 
-/** Makes a developer ID token and shows it, once. */
+/** Creates a developer ID token and shows it once. */
 export function TokenMaker({
   projects,
   onMade,
@@ -25,11 +25,9 @@ export function TokenMaker({
   const [made, setMade] = useState<Made>()
   return (
     <>
-      <p>
-        Your word to a project: a program that has it acts for you on devices, until it ends or you revoke it.
-      </p>
+      <p>Lets a program act for you on devices in this project until it expires or you revoke it.</p>
       <Form
-        submit="Make a developer ID token"
+        submit="Create a developer ID token"
         send={async (values) => {
           const clientId = String(values.get('clientId'))
           setMade({ ...(await api['token.create']({ clientId })), clientId })
@@ -59,12 +57,12 @@ export function TokenMaker({
           }}
         >
           <p>
-            It is shown now and never again. It ends <Time of={made.expiresAt} />.
+            It is shown only once. It expires <Time of={made.expiresAt} />.
           </p>
           <Copy label="Developer ID token" text={made.idToken} />
-          <p>Keep it in a file that only you may read:</p>
-          <Copy label="Command that keeps the token" text={keepToken(made.idToken)} />
-          <p>On a device with this command line, that is all it takes to associate it:</p>
+          <p>Store it in a file that only you may read:</p>
+          <Copy label="Command that stores the token" text={keepToken(made.idToken)} />
+          <p>With the command line of Selvedge on a device, this command associates the device:</p>
           <Copy label="Command that uses the token" text={associateWith(made.clientId)} />
         </Dialog>
       )}

@@ -50,7 +50,7 @@ export function Scroll({ label, children }: { label: string; children: Component
   )
 }
 
-/** What to do where there is nothing yet. */
+/** What to do if the list is empty. */
 export function Empty({ children }: { children: ComponentChildren }) {
   return <div class="empty">{children}</div>
 }

@@ -1,6 +1,6 @@
-/** The tabs of this browser have one session: what one of them does to it, the others show. */
+/** The tabs of this browser share one session. When one tab changes it, the others follow. */
 export interface Tabs {
-  /** Somebody signed in or out, or changed to another account, in this tab. */
+  /** Tells the other tabs that a person signed in or out, or changed the account, in this tab. */
   announce(): void
   /** @param changed called when another tab announced it. @returns ends the calls */
   follow(changed: () => void): () => void

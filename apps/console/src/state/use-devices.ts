@@ -5,7 +5,7 @@ import { useCall } from './use-call.ts'
 import { type News, useNews } from './use-news.ts'
 import { usePlaces } from './use-places.ts'
 
-/** A device with what was told of it. */
+/** A device with its newest events. */
 function withNews(device: Device, { device: news, fixes = [] }: News): Device {
   if (news?.nodeId === device.nodeId) return { ...device, ...news }
   const fix = fixes.find(({ nodeId }) => nodeId === device.nodeId)
@@ -13,7 +13,7 @@ function withNews(device: Device, { device: news, fixes = [] }: News): Device {
   return { ...device, fix, lastSeenAt: fix.fixedAt, state: device.state === 'away' ? 'online' : device.state }
 }
 
-/** A page of the devices of the account, and the places of all of them, kept true while the view is open. */
+/** A page of the devices of the account, and the locations of all of them, updated while the view is open. */
 export function useDevices(page: number, search: string) {
   const { data, error, reload, set } = useCall(() => api['device.list']({ page, search }), [page, search])
   const places = usePlaces()
@@ -41,7 +41,7 @@ export function useDevices(page: number, search: string) {
   return { ...data, places: places.all, error, isLive }
 }
 
-/** One device, kept true while the view is open. */
+/** One device, updated while the view is open. */
 export function useDevice(nodeId: string) {
   const { data, error, reload, set } = useCall(() => api['device.get']({ nodeId }), [nodeId])
   useNews(

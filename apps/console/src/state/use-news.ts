@@ -4,14 +4,14 @@ import { followEvents } from '../session/events.ts'
 
 type Fix = NonNullable<Device['fix']> & { readonly nodeId: string }
 
-/** What the service tells as it happens: something new of a device, or where some of them are now. */
+/** Live events of the service: changes of a device, or new locations of some devices. */
 export interface News {
   readonly device?: Omit<Device, 'fix'>
   readonly isOwn?: boolean
   readonly fixes?: readonly Fix[]
 }
 
-/** Milliseconds between two full looks: what nobody tells, such as that a device fell silent, shows then. */
+/** Milliseconds between two full polls, which show what causes no event, such as a device that went offline. */
 const lookInterval = 30_000
 
 /**

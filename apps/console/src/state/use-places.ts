@@ -53,7 +53,7 @@ export function usePlaces(): {
   const take = useCallback(({ fixes = [], isOwn }: News) => {
     if (isOwn === false) lookedAt.current = Number.NEGATIVE_INFINITY
     for (const { nodeId, longitude, latitude, fixedAt } of fixes) {
-      // Another one, so that whoever has worked out where the old one is on the screen sees that it moved.
+      // A new object, so that a cache of screen positions sees that the device moved.
       known.current.set(nodeId, { nodeId, longitude, latitude, heardAt: Date.parse(fixedAt) })
       isChanged.current = true
     }

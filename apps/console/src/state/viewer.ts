@@ -5,15 +5,15 @@ import { useContext } from 'preact/hooks'
 export interface Home {
   readonly viewer: Viewer
   readonly identityUrl: string
-  /** Looks again who is signed in. */
+  /** Reloads the signed-in person. */
   readonly refresh: () => Promise<void>
 }
 
 export const HomeContext = createContext<Home | undefined>(undefined)
 
-/** Who is signed in; only for views that are shown to nobody else. */
+/** The signed-in person; only for views that need a session. */
 export function useHome(): Home {
   const home = useContext(HomeContext)
-  if (!home) throw new Error('nobody is signed in')
+  if (!home) throw new Error('no person is signed in')
   return home
 }

@@ -35,15 +35,15 @@ export function AccountView() {
         {projects.data && active.length === 0 ? (
           <Empty>
             <p>
-              A developer ID token is for a project, and there is none yet.{' '}
-              <Link to="/projects">Make a project</Link> first.
+              A developer ID token is for a project, and this account has no project yet.{' '}
+              <Link to="/projects">Create a project</Link> first.
             </p>
           </Empty>
         ) : (
           active.length > 0 && <TokenMaker projects={active} onMade={tokens.reload} />
         )}
         {tokens.data && tokens.data.length > 0 && (
-          <Scroll label="Developer ID tokens that were made">
+          <Scroll label="Developer ID tokens that were issued">
             <table>
               <thead>
                 <tr>
@@ -98,10 +98,10 @@ export function AccountView() {
         <SessionList />
       </Card>
       {viewer.role === 'owner' && (
-        <Card title="Everything at once">
+        <Card title="Revoke everything">
           <p>
             Revokes every developer ID token of the account, every sign-in of a terminal, and every access
-            token that came of them. Devices stay associated; their programs need new tokens.
+            token that was issued with them. Devices stay associated; their programs need new tokens.
           </p>
           <Action
             kind="danger"
@@ -125,7 +125,7 @@ function SignIns() {
     <Card title="Sign-ins of terminals and devices">
       {data?.length === 0 && (
         <Empty>
-          <p>On a machine with the command line, this signs you in without pasting anything:</p>
+          <p>On a machine with the command line, sign in without copying a token:</p>
           <Copy label="Command that signs a terminal in" text="npx selvedge login" />
         </Empty>
       )}
@@ -165,7 +165,7 @@ function Passkeys() {
     await refresh()
   }
   return (
-    <Card title="Ways to sign in">
+    <Card title="Sign-in methods">
       <ul class="plain">
         {data?.map(({ credentialId, name, createdAt, lastUsedAt }) => (
           <li key={credentialId}>
@@ -220,15 +220,15 @@ function Passkeys() {
             type="password"
             autocomplete="new-password"
             required
-            hint="At least 12 characters. Your other sessions end."
+            hint="At least 12 characters. Your other sessions are signed out."
           />
         </Form>
       </details>
       <details>
         <summary>Recovery codes ({viewer.recoveryCodes} left)</summary>
         <p>
-          Ten codes, each good once, for the day on which nothing else works. New ones replace those from
-          before.
+          Ten codes, for the case that you lose your other sign-in methods. Each works once. New codes replace
+          the old ones.
         </p>
         <Action
           run={async () => {
@@ -236,7 +236,7 @@ function Passkeys() {
             await refresh()
           }}
         >
-          Make recovery codes
+          Create recovery codes
         </Action>
         {codes && <Copy label="Recovery codes" text={codes.join('\n')} />}
       </details>

@@ -8,7 +8,7 @@ import { useCall } from '../state/use-call.ts'
 
 const pageSize = 100
 
-/** A link would not do: a browser signs no request that it makes by itself. */
+/** Not a link, because a browser does not sign requests that it makes by itself. */
 async function download(): Promise<void> {
   const response = await signedFetch('/console/audit.jsonl')
   if (!response.ok)
@@ -25,9 +25,9 @@ export function AuditView() {
   return (
     <View title="Audit log" error={error}>
       <p>
-        Who did what in this account, from where, and how it ended.{' '}
+        Who did what in this account, from which address, and the result.{' '}
         <Action kind="quiet" run={download}>
-          Download all of it as JSON lines
+          Download the whole log as JSON lines
         </Action>
       </p>
       <div class="card">
@@ -54,7 +54,7 @@ export function AuditView() {
                   <td>
                     {detail} {subject && <code class="short">{subject}</code>}
                   </td>
-                  <td>{address || 'the machine itself'}</td>
+                  <td>{address || 'this service'}</td>
                   <td>
                     <span class={`chip ${outcome === 'ok' ? 'online' : 'blocked'}`}>{outcome}</span>
                   </td>
@@ -72,7 +72,7 @@ export function AuditView() {
             if (more.length < pageSize) setWhole(true)
           }}
         >
-          Show older ones
+          Show older entries
         </Action>
       )}
     </View>

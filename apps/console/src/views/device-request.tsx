@@ -24,7 +24,7 @@ export function DeviceRequestView() {
   if (decided !== undefined)
     return (
       <View title={decided ? 'The terminal is signed in' : 'The sign-in was refused'}>
-        <p>{decided ? 'You can go back to it. ' : 'The terminal shows the refusal. '}</p>
+        <p>{decided ? 'You can return to the terminal. ' : 'The terminal shows the refusal. '}</p>
         <p>
           <Link to="/account">Sign-ins of your account</Link>
         </p>
@@ -32,9 +32,9 @@ export function DeviceRequestView() {
     )
   if (!request)
     return (
-      <View title="Sign a terminal in" error={error}>
+      <View title="Sign in a terminal" error={error}>
         <Form
-          submit="Look it up"
+          submit="Check the code"
           send={async (values) => {
             setRequest(await api['device_request.find']({ userCode: String(values.get('code')) }))
             setError(undefined)
@@ -60,11 +60,11 @@ export function DeviceRequestView() {
     setDecided(approve)
   }
   return (
-    <View title="Sign a terminal in?">
+    <View title="Sign in a terminal?">
       <p class="code">{userCode}</p>
       <p>
-        Go on only if your own terminal shows this very code, and you began this sign-in yourself. Nobody else
-        has a reason to ask you for it.
+        Continue only if your own terminal shows this code and you started this sign-in yourself. No other
+        person has a reason to ask you for it.
       </p>
       <dl class="card">
         <dt>Program</dt>
@@ -75,9 +75,9 @@ export function DeviceRequestView() {
         <dd>
           {address}{' '}
           {isFromHere ? (
-            <span class="chip online">where you are, too</span>
+            <span class="chip online">same address as yours</span>
           ) : (
-            <span class="chip blocked">another address than yours</span>
+            <span class="chip blocked">different address from yours</span>
           )}
           <br />
           <small class="hint">{userAgent || 'unknown program'}</small>
@@ -101,7 +101,7 @@ export function DeviceRequestView() {
       </dl>
       <p class="actions">
         <Action kind="primary" run={decide(true)}>
-          Sign it in
+          Approve
         </Action>
         <Action kind="danger" run={decide(false)}>
           Refuse

@@ -43,14 +43,14 @@ export function DeviceView({ nodeId }: { nodeId: string }) {
           </dd>
         </dl>
       </Card>
-      <Card title="Last place">
+      <Card title="Last location">
         {fix ? (
           <>
             <LazyMap devices={[device]} places={placesOf(device)} focus />
             <dl>
               <dt>Latitude, longitude</dt>
               <dd>
-                {fix.latitude}, {fix.longitude} <small class="hint">as the device gave it</small>
+                {fix.latitude}, {fix.longitude} <small class="hint">as the device reported it</small>
               </dd>
               <dt>Taken</dt>
               <dd>
@@ -64,9 +64,9 @@ export function DeviceView({ nodeId }: { nodeId: string }) {
           </>
         ) : (
           <Empty>
-            <p>The device has not said where it is. A program on it says so:</p>
+            <p>The device has not reported its location. A program on the device can report it:</p>
             <Copy
-              label="Command that reports a place"
+              label="Command that reports a location"
               text="npx selvedge gps update --longitude -123.115 --latitude 49.25 --speed 0 --bearing 0"
             />
           </Empty>
@@ -77,7 +77,7 @@ export function DeviceView({ nodeId }: { nodeId: string }) {
           <Empty>
             <p>None yet. On the device:</p>
             <Copy
-              label="Commands that begin a service"
+              label="Commands that start a service"
               text={'npx selvedge init function my-service\nnpx selvedge dev my-service'}
             />
           </Empty>

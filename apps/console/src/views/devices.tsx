@@ -16,15 +16,15 @@ export function DevicesView() {
       {devices?.length === 0 && search === '' && (
         <Empty>
           <p>
-            No device belongs to this account yet. On a device that runs Selvedge, sign in and associate it;
-            it shows up here without a reload.
+            This account has no device yet. On a device that runs Selvedge, sign in and associate it. It
+            appears here without a reload.
           </p>
           <Copy
             label="Commands that associate a device"
             text={'npx selvedge login\nnpx selvedge account associate'}
           />
           <p>
-            Without the command line, a <Link to="/projects">project</Link> shows the same as curl lines.
+            Without the command line, a <Link to="/projects">project</Link> shows the same as curl commands.
           </p>
         </Empty>
       )}
@@ -32,7 +32,7 @@ export function DevicesView() {
         <>
           {hasPlaces === false && (
             <p class="notice">
-              The discovery service does not answer, so places are missing. Check that it runs:{' '}
+              The discovery service does not answer, so locations are missing. Check that it is running:{' '}
               <code>selvedge status</code>
             </p>
           )}

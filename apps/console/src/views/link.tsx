@@ -14,7 +14,7 @@ const titles = {
   reset: 'Sign in again',
 } as const
 
-/** Where a link leads: to the first owner’s account, into somebody’s account, or back into one’s own. */
+/** Purpose of a link: create the first account, join an account, or recover access to your account. */
 export function LinkView({ viewer, onDone }: { viewer: Viewer | undefined; onDone: () => Promise<void> }) {
   const [link] = useState(() => location.hash.slice(1))
   const [isIn, setIn] = useState(false)
@@ -29,13 +29,11 @@ export function LinkView({ viewer, onDone }: { viewer: Viewer | undefined; onDon
         </p>
       </View>
     )
-  if (!data) return <View title="One moment …">{null}</View>
+  if (!data) return <View title="Please wait …">{null}</View>
   const known = data.email ?? viewer?.email
   return (
     <View title={titles[data.purpose]}>
-      {data.purpose === 'setup' && (
-        <p>You make the first account. Others can join it later, by invitation.</p>
-      )}
+      {data.purpose === 'setup' && <p>You create the first account. Invite other people later.</p>}
       {data.purpose === 'invitation' && (
         <p>
           You are invited to the account of <strong>{data.accountName}</strong>.
@@ -43,14 +41,14 @@ export function LinkView({ viewer, onDone }: { viewer: Viewer | undefined; onDon
       )}
       {data.purpose === 'reset' && (
         <p>
-          This link signs <strong>{data.email}</strong> in once, to make a new passkey or password.
+          This link signs <strong>{data.email}</strong> in once, to set a new passkey or password.
         </p>
       )}
       <Form
-        submit="Go on"
+        submit="Continue"
         send={async (values) => {
           await api['link.use']({ link, email: known ?? String(values.get('email')) })
-          // What is used up need not stay in the address bar.
+          // The link is used up, so remove it from the address bar.
           history.replaceState(null, '', location.pathname)
           if (viewer && data.purpose === 'invitation') {
             await onDone()
@@ -65,7 +63,7 @@ export function LinkView({ viewer, onDone }: { viewer: Viewer | undefined; onDon
             type="email"
             autocomplete="email"
             required
-            hint="It is your name here. No mail is sent to it."
+            hint="You sign in with it. The service sends no mail."
           />
         ) : (
           <p>
@@ -77,7 +75,7 @@ export function LinkView({ viewer, onDone }: { viewer: Viewer | undefined; onDon
   )
 }
 
-/** The first thing to do once somebody is in: a way to come back. */
+/** First step after the sign-in: set a sign-in method. */
 function FirstCredential({ onDone }: { onDone: () => Promise<void> }) {
   const finish = async () => {
     await onDone()
@@ -100,25 +98,23 @@ function FirstCredential({ onDone }: { onDone: () => Promise<void> }) {
             type="password"
             autocomplete="new-password"
             required
-            hint="At least 12 characters. Longer is better than stranger: a few words in a row."
+            hint="At least 12 characters. Several random words are better than special characters."
           />
         </Form>
       ) : (
         <Form
-          submit="Make a passkey"
+          submit="Create a passkey"
           send={async (values) => {
             await addPasskey(String(values.get('name')))
             await finish()
           }}
         >
-          <p>
-            A passkey stays on your device or in your password manager, and can’t be given to the wrong page.
-          </p>
+          <p>A passkey stays on your device or in your password manager, and cannot be phished.</p>
           <Field label="Name of the passkey" name="name" value={deviceName()} required maxLength={60} />
         </Form>
       )}
       <button type="button" class="quiet" onClick={() => setUsesPassword(!usesPassword)}>
-        {usesPassword ? 'Make a passkey instead' : 'Use a password instead'}
+        {usesPassword ? 'Create a passkey instead' : 'Use a password instead'}
       </button>
     </View>
   )

@@ -30,13 +30,13 @@ export function PeopleView() {
             {isOwner && (
               <span class="actions">
                 <Action
-                  label={`${role === 'owner' ? 'Make a member' : 'Make an owner'}: ${email}`}
+                  label={`${role === 'owner' ? 'Change to member' : 'Change to owner'}: ${email}`}
                   run={async () => {
                     await api['member.set_role']({ personId, role: role === 'owner' ? 'member' : 'owner' })
                     await reload()
                   }}
                 >
-                  {role === 'owner' ? 'Make a member' : 'Make an owner'}
+                  {role === 'owner' ? 'Change to member' : 'Change to owner'}
                 </Action>
                 <Action
                   kind="danger"
@@ -55,13 +55,13 @@ export function PeopleView() {
         ))}
       </ul>
       {isOwner ? (
-        <Card title="Invite somebody">
+        <Card title="Invite a person">
           <p>
-            Members make projects and tokens, and see the devices. Owners also invite people, delete projects,
-            and block or disassociate devices.
+            Members create projects and tokens, and see the devices. Owners also invite people, delete
+            projects, and block or disassociate devices.
           </p>
           <Form
-            submit="Make an invitation link"
+            submit="Create an invitation link"
             send={async (values) => {
               const role = values.get('role') === 'owner' ? 'owner' : 'member'
               setInvitation(await api['member.invite']({ role }))

@@ -29,21 +29,21 @@ export function ProjectView({ clientId }: { clientId: string }) {
   const { name, active, accessLifetime, developerLifetime } = project
   return (
     <View title={name} error={error}>
-      {!active && <p class="notice">This project is turned off: its client ID gets no tokens.</p>}
+      {!active && <p class="notice">This project is disabled: its client ID gets no tokens.</p>}
       <Card title="Client ID">
         <Copy text={clientId} label="Client ID" />
         <p class="hint">
-          It is no secret. Access tokens live {duration(accessLifetime)}, developer ID tokens{' '}
+          It is not a secret. Access tokens are valid for {duration(accessLifetime)}, developer ID tokens{' '}
           {duration(developerLifetime)}.
         </p>
       </Card>
       <Card title="Developer ID token">
         <TokenMaker projects={[project]} />
       </Card>
-      <Card title="From nothing to a device that reports where it is">
+      <Card title="Connect a device and report its location">
         <p>
-          These lines run as they stand in a shell, next to the file <code>developer.token</code> that the
-          step above writes.
+          Run these commands in a shell, in the folder of the file <code>developer.token</code> that the step
+          above writes.
         </p>
         <p class="field">
           <label for="runtime-url">URL of the device’s runtime</label>
@@ -67,18 +67,18 @@ export function ProjectView({ clientId }: { clientId: string }) {
         >
           <ProjectFields project={project} />
         </Form>
-        {saved && <p role="status">Saved. Tokens that are out there keep what they were given.</p>}
+        {saved && <p role="status">Saved. Tokens that were issued before do not change.</p>}
       </Card>
       {viewer.role === 'owner' && (
         <Card title="Delete">
           <p>
             {dependents
               ? `With it go ${count(dependents.developerTokens, 'developer ID token')} and ${count(dependents.signIns, 'sign-in')}; every access token of it is revoked.`
-              : 'One moment …'}
+              : 'Please wait …'}
           </p>
           {dependents && dependents.services.length > 0 && (
             <>
-              <p>These services stay on their devices, and nobody can manage them any more:</p>
+              <p>These services stay on their devices, and cannot be managed any more:</p>
               <ul>
                 {dependents.services.map(({ nodeId, nodeName, id }) => (
                   <li key={nodeId + id}>
@@ -90,7 +90,7 @@ export function ProjectView({ clientId }: { clientId: string }) {
           )}
           <Action
             kind="danger"
-            question={`Delete the project ${name} for good?`}
+            question={`Delete the project ${name} permanently?`}
             run={async () => {
               await api['project.delete']({ clientId })
               navigate('/projects')

@@ -13,9 +13,9 @@ export function ProjectsView() {
       {data?.length === 0 && (
         <Empty>
           <p>
-            A project gives your program its <strong>client ID</strong>: who asks for tokens, and which scopes
-            it may have. Make one below; its page then shows every command of the way to an access token,
-            filled in.
+            A project gives your program a <strong>client ID</strong> for token requests, and sets the scopes
+            that it may request. Create one below. Its page then shows each command to get an access token,
+            with your values.
           </p>
         </Empty>
       )}
@@ -25,7 +25,7 @@ export function ProjectsView() {
             <li key={clientId} class="card">
               <h2>
                 <Link to={`/projects/${clientId}`}>{name}</Link>{' '}
-                {!active && <span class="chip away">turned off</span>}
+                {!active && <span class="chip away">disabled</span>}
               </h2>
               <p>
                 <code>{clientId}</code>
@@ -37,7 +37,7 @@ export function ProjectsView() {
       )}
       <Card title="New project">
         <Form
-          submit="Make the project"
+          submit="Create the project"
           send={async (values) => {
             const { clientId } = await api['project.create'](readProject(values))
             navigate(`/projects/${clientId}`)

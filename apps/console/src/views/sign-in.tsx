@@ -9,12 +9,12 @@ export function SignInView({ needsOwner, onDone }: { needsOwner: boolean; onDone
   const [isRecovery, setRecovery] = useState(false)
   if (needsOwner)
     return (
-      <View title="Nobody owns this installation yet">
+      <View title="This installation has no owner yet">
         <p>
           The link that makes the first owner is in the output of <code>npm start</code>, on the line that
           begins with <code>owner</code>. Every start prints a new one.
         </p>
-        <p>Where the service runs without a terminal, its operator makes an account and a link:</p>
+        <p>If the service runs without a terminal, its operator creates an account and a link:</p>
         <pre>
           npx selvedge admin account create --email you@example.com{'\n'}npx selvedge admin account link
           --email you@example.com
@@ -53,7 +53,7 @@ export function SignInView({ needsOwner, onDone }: { needsOwner: boolean; onDone
             required
             autocomplete="one-time-code"
             spellcheck={false}
-            hint="One of the ten that you wrote down; each is good once."
+            hint="One of your ten recovery codes. Each works once."
           />
         ) : (
           <Field label="Password" name="secret" type="password" autocomplete="current-password" required />
@@ -63,7 +63,7 @@ export function SignInView({ needsOwner, onDone }: { needsOwner: boolean; onDone
         {isRecovery ? 'Use a password' : 'Use a recovery code'}
       </button>
       <p class="hint">
-        Nothing works any more? Whoever runs this installation can give you a link:{' '}
+        Lost all your sign-in methods? Ask the operator of this installation for a link:{' '}
         <code>selvedge admin account link</code>.
       </p>
     </View>

@@ -44,7 +44,7 @@ interface Streams {
 
 /**
  * `GET /v1/account/fixes`, `/v1/account/places` and `/v1/account/fixes/stream`: where the nodes of an account are, and each new
- * fix. For the console of the tenant, with the tenant's own word of which account is looked at.
+ * fix. For the console of the tenant, which names the account in a token of the tenant.
  */
 export function addAccountEndpoints(
   app: FastifyInstance,

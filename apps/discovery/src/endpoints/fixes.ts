@@ -18,7 +18,7 @@ export interface FixesParts {
   readonly sessions: Sessions
 }
 
-/** `POST /v1/fixes`: a node reports its location or a sign of life, always for the node of the session. */
+/** `POST /v1/fixes`: a node reports its location or a keep-alive, always for the node of the session. */
 export function fixesEndpoint({ clock, store, registry, tracks, sessions }: FixesParts): HotPath {
   /** The fixes from before its end, as long as it is not deleted: a jump of the clock ends no track. */
   async function addToTrack({ nodeId, accountId, term, trackUntil }: SessionNode, fixes: readonly Fix[]) {

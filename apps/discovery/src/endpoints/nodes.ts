@@ -27,7 +27,7 @@ export interface NodesParts {
   readonly registry: Registry
   readonly tracks: Tracks
   readonly sessions: Sessions
-  /** Milliseconds without a sign of life after which a node is offline. */
+  /** Milliseconds without a report after which a node is offline. */
   readonly silence: number
 }
 

@@ -40,7 +40,7 @@ export interface Registry {
     token: OwnershipToken,
     leave: (formerAccountId: string, term: number) => Promise<void>,
   ): Promise<number>
-  /** Notes a sign of life; it is written now and then, many at once. */
+  /** Records that a node reported. The time is written with a delay, for many nodes at once (group commit). */
   heard(nodeId: string): void
   /** Nodes of an account by their id. @param after the last one of the page before, or "" */
   page(accountId: string, after: string, limit: number): Promise<RegisteredNode[]>
@@ -60,7 +60,7 @@ export interface Registry {
 
 /** Maximum nodes of one statement. */
 const most = 500
-/** Maximum nodes whose last written sign of life is in memory. */
+/** Maximum nodes whose last written time is cached. */
 const remembered = 2_000_000
 
 export interface RegistryParts {

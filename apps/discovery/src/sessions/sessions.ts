@@ -87,7 +87,7 @@ export function createSessions({ secret, clock, times, issuers, revokedReason }:
       const known = epoch === noEpoch ? {} : { epoch }
       // A session is not begun by a token that was revoked by itself: its issuer does not list edge ID tokens one by one.
       const reason = revokedReason({ iss, jti: '', iat, node_id: node.nodeId, ...known })
-      if (reason !== undefined) throw new OAuthError('invalid_token', `the session has ended: ${reason}`)
+      if (reason !== undefined) throw new OAuthError('invalid_token', `the session was revoked: ${reason}`)
       return { ...node, sentAt }
     },
   }

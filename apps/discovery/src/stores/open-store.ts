@@ -9,7 +9,7 @@ import type { LocationStore } from './location-store.ts'
 /**
  * The engine that the configuration asks for.
  *
- * @param parts.silence milliseconds without a sign of life after which a node is not there any more; `forgetAfter`: after which it is forgotten
+ * @param parts.silence milliseconds without a report after which a node is not listed any more; `forgetAfter`: after which it is forgotten
  * @throws ConfigError | StoreError
  */
 export function openStore(

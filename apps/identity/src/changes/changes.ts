@@ -114,7 +114,7 @@ export async function openChanges(options: ChangesOptions): Promise<Changes> {
     }
     for (const { topic, subject } of isComplete ? news : []) await tell(topic as Topic, subject as string)
     if (!isComplete)
-      log.warn('changes of other replicas were missed; everything was read anew', { seen, newest })
+      log.warn('changes of other replicas were missed; everything was read again', { seen, newest })
     seen = newest
     epoch = newest
     polledAt = begun
@@ -127,7 +127,7 @@ export async function openChanges(options: ChangesOptions): Promise<Changes> {
       each.isStale = false
     } catch (cause) {
       // Each poll tries again, and health fails meanwhile: what made it stale was logged.
-      log.debug('what is in memory could not be read anew', { topic: each.topic, cause })
+      log.debug('what is in memory could not be read again', { topic: each.topic, cause })
     }
   }
 

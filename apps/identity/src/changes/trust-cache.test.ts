@@ -171,7 +171,7 @@ it('a key that cannot be decrypted stops signing, and nothing else; it is tried 
   expect(await codeOf(() => process.keys.asIssuer('x').findKey(unknown))).toBe('503')
 })
 
-it('a gap in the numbers of the changes reads everything anew', async () => {
+it('a gap in the numbers of the changes reads everything again', async () => {
   const process = await startProcess({ isShared: true })
   const other = await startProcess({ isShared: true })
   const { accountId } = await createAccounts(store, clock).create('ada@example.com')

@@ -41,7 +41,7 @@ export interface Callers {
   identify(request: FastifyRequest, reply: FastifyReply, body?: string): Promise<ConsoleCaller>
   /** The same of a request that needs a person. @throws OAuthError, also `invalid_token` */
   require(request: FastifyRequest, reply: FastifyReply): Promise<Viewer>
-  /** A person who was identified before, as of now; undefined: the session has ended. */
+  /** The current data of a person who was identified before; undefined: the session has expired or was signed out. */
   again(viewer: Viewer): Promise<Viewer | undefined>
   /** Value of Set-Cookie. @param secret undefined: the cookie goes */
   cookie(secret: string | undefined): string
@@ -77,7 +77,7 @@ export function createCallers(parts: CallersParts): Callers {
     if (refused) throw new OAuthError('access_denied', refused.message)
   }
 
-  /** Somebody else has the cookie of a session, or the browser has lost its key. */
+  /** Another client has the cookie of a session, or the browser has lost its key. */
   async function recordMisuse({ sessionId, personId, accountId }: Session, request: FastifyRequest) {
     if (records.take(sessionId) > 0) return
     const person = await people.byId(personId)

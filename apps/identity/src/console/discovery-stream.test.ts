@@ -1,4 +1,4 @@
-/** A discovery service that hangs, or sends slowly, ends no map for good and cuts none off. */
+/** A discovery service that hangs or sends slowly does not stop the map permanently, and cuts none off. */
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -70,7 +70,7 @@ describe('a long answer', () => {
 })
 
 describe('a stream of events', () => {
-  it('goes on as long as a sign of life comes, and ends when none does', async () => {
+  it('goes on as long as a keep-alive comes, and ends when none does', async () => {
     let response: ServerResponse | undefined
     const url = await serve((_, it) => {
       response = it

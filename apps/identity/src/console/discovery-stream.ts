@@ -1,7 +1,7 @@
 /** Reads what the discovery service sends over time: a long answer, or events that never end. */
 import { safely } from '@selvedge/service-kit/safely'
 
-/** Milliseconds until the head of an answer, for all of a long one, and without a sign of life of a stream (it sends one every 15 s). */
+/** Milliseconds until the head of an answer, for all of a long one, and without a keep-alive of a stream (it sends one every 15 s). */
 const limits = { headMs: 10_000, bodyMs: 120_000, silenceMs: 45_000 }
 /** Largest event in characters. */
 const maxEvent = 10_000

@@ -3,7 +3,7 @@ import type { Clock } from '@selvedge/service-kit/clock'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 
 export interface RecoveryCodes {
-  /** New codes; those from before are not good any more. */
+  /** New codes; earlier codes stop working. */
   create(personId: string): Promise<string[]>
   /** Uses a code up. */
   use(personId: string, code: string): Promise<boolean>

@@ -89,7 +89,7 @@ export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Chan
         sql`SELECT * FROM sessions WHERE hash = ${hashOf(secret)} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idle}`,
       )
       if (!row) return undefined
-      // Whoever has the cookie alone does not keep the session alive either.
+      // A client that has only the cookie does not extend the session either.
       if (row.jkt !== jkt) return { session: toSession(row), isProven: false }
       return { session: await use(row), isProven: true }
     },

@@ -26,7 +26,7 @@ export interface RefreshParts {
 
 const refusals = {
   unknown: 'the refresh token is none of this service',
-  ended: 'the sign-in of the refresh token has ended; sign in again',
+  ended: 'the sign-in of the refresh token has expired; sign in again',
   revoked: 'the sign-in of the refresh token was revoked; sign in again',
   reused:
     'the refresh token was used before, so its sign-in is revoked: another program may have a copy. Sign in again',

@@ -29,7 +29,7 @@ interface More {
 }
 
 export interface Revocations {
-  /** Why a token is not good any more; undefined where it is. */
+  /** Why a token is revoked; undefined if it is not. */
   reasonFor(claims: RevocableClaims, clientId?: string): string | undefined
   /** Why an edge ID token is not valid any more; undefined if it is. Revoking one ends the older ones of its node, too. */
   edgeReasonFor(claims: Pick<RevocableClaims, 'jti' | 'iat' | 'node_id'>): string | undefined

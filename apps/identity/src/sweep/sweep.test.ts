@@ -74,7 +74,7 @@ it('removes a crowd of rows in small statements, and an insert removes nothing',
   expect(largest).toBe(500)
 })
 
-it('goes by the steady time while the clock is ahead, and by the clock while it is behind', async () => {
+it('uses the steady time while the clock is ahead, and the clock while it is behind', async () => {
   const seen: number[] = []
   const steady = clock.now()
   let shown = steady

@@ -1,5 +1,5 @@
 /**
- * Removes what has expired, once a minute, in small steps: no request waits for it, and no insert pays for it. It goes by the
+ * Removes what has expired, once a minute, in small steps: no request waits for it, and no insert is slowed down. It uses the
  * steady time, so a jump of the clock that lasts less than a day removes nothing early.
  */
 import type { SteadyClock } from '@selvedge/service-kit/clock'

@@ -26,9 +26,9 @@ export interface DiscoverySession {
    * @throws RpcError | OAuthFailure | ConnectionFailure
    */
   use<T>(work: (authorize: AuthorizeRequest) => Promise<T>): Promise<T>
-  /** Begins anew with the next work, since something that was stated is not so any more. */
+  /** Starts a new session with the next request, because something that the node stated has changed. */
   restate(): void
-  /** Milliseconds within which the service expects a sign of life; its last answer. */
+  /** Milliseconds within which the service expects the next report, from its last response. */
   reportWithin(): number
 }
 

@@ -51,7 +51,7 @@ const storedContainer = z.strictObject({
   wanted: z.enum(['running', 'stopped']),
   /** Why the runtime gave it up, until it is started or deployed again. */
   failed: z.string().nullable(),
-  /** What became of the last deployment, where that is worth saying. */
+  /** The result of the last deployment, unless it simply succeeded. */
   note: z.string().nullable(),
   /** Counts deployments: instances of an older one are not this container's. */
   revision: z.number(),

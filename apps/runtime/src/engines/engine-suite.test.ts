@@ -160,7 +160,7 @@ describe.each(Object.entries(subjects))('the %s engine', (kind, { needed, create
       expect([await get(first.upstream), await get(second.upstream)]).toEqual(['one', 'two'])
     })
 
-    it('refuses what does not start, with its last words', async () => {
+    it('refuses what does not start, with its last output', async () => {
       logs.length = 0
       await expect(start(subject.broken, { 'MCM.HEALTH_SEC': '5' })).rejects.toMatchObject({
         reason: 'container_failed',

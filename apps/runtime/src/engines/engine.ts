@@ -90,9 +90,9 @@ export interface Instance {
 
 export interface Engine {
   /**
-   * Starts an instance; kept once it listens.
+   * Starts an instance; resolves when it listens.
    *
-   * @throws RpcError `container_failed` with its last words, `engine_unavailable`
+   * @throws RpcError `container_failed` with its last output, `engine_unavailable`
    */
   start(plan: Plan): Promise<Instance>
   /** An instance of the same plan that an earlier run of the runtime left running. */
@@ -104,7 +104,7 @@ export interface Engine {
    * @param digests of every image
    */
   recover(running: ReadonlyMap<string, number>, digests: ReadonlySet<string>): Promise<void>
-  /** Removes what a container leaves behind: volumes and the like. */
+  /** Removes what a container leaves behind: its volumes, for example. */
   removeData(dataKey: string): Promise<void>
   /** Drops the engine's copy of an image, as soon as nothing runs on it. */
   removeImage(digest: string): Promise<void>

@@ -25,7 +25,7 @@ export interface Admitted extends Caller {
  * that deployed the service, and where the service says so, of its project. Only the `Authorization` header counts: a cookie
  * would let any page call.
  *
- * @returns undefined where the service is open to everybody
+ * @returns undefined if the service is public
  * @throws RpcError
  */
 export type Admit = (route: Route, request: ProvenRequest) => Admitted | undefined | Promise<Admitted>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createResponseReader } from './response-reader.ts'
 
-/** Feeds an answer in pieces, and writes down what came of it. */
+/** Feeds a response in pieces, and records the result. */
 function read(text: string, size: number, options: { head?: boolean; ends?: boolean } = {}) {
   const seen = {
     status: 0,

@@ -64,7 +64,7 @@ export function createGps({ state, clock, publisher, order, limits }: GpsParts):
       const { accountId, fix: kept } = state.value
       observed = { fix, accountId }
       const now = { longitude, latitude, speed, bearing, fixedAt: fix.fixedAt }
-      // With nothing kept, the account was told nothing: what a former one knows is of no use to it.
+      // If nothing is stored, nothing was sent for this account, and what a former account sent does not count.
       if (accountId === '' || !isWorthSending(kept ? sent : undefined, now, limits)) return
       const before = sent
       sent = now

@@ -1,7 +1,7 @@
 /**
  * Sends the newest fix to the discovery service. One request at a time; fixes that come meanwhile replace each other, since
- * only the newest is worth sending, unless a track is kept. What could not be sent is sent when the service is back; and when
- * there was nothing to send for a while, the newest once more, as a sign of life.
+ * only the newest is worth sending, unless a track is kept. What could not be sent is sent after a reconnect. If there was nothing
+ * to send for a while, the newest fix is sent again as a keep-alive.
  */
 import { type AuthorizeRequest, type DiscoveryClient, isSelvedgeError, OAuthFailure } from '@selvedge/client'
 import { type FixInput, maxFixes, RpcError, readGpsSignal } from '@selvedge/protocol'
@@ -29,7 +29,7 @@ const patience = 2000
 /** A failure that took this many milliseconds is not worth waiting for again for a second; a quick one is tried each time. */
 const slow = 500
 const cooling = 1000
-/** Milliseconds between two looks whether a sign of life is due. */
+/** Milliseconds between two checks whether a keep-alive is due. */
 const look = 5000
 /** Milliseconds after which a fix that the service refused is sent again: its clock, or the one of this device, may have been wrong. */
 const refusedMs = 60_000
@@ -76,7 +76,7 @@ export function createPublisher({
   let owner = ''
   let timer: NodeJS.Timeout | undefined
   const isAssociated = () => state.value.accountId !== ''
-  // Whatever the service wants: a sign of life that is due at once would be followed by the next one without end.
+  // A minimum, whatever the service requests: with an interval of 0, keep-alives would follow each other without a pause.
   const isOverdue = () => clock.monotonic() - heardAt >= Math.max(look, session.reportWithin())
   /** The newest fix, unless the service just refused it. */
   const sendable = (fix: StoredFix | null): StoredFix | null =>

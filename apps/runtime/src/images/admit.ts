@@ -20,8 +20,8 @@ function expectFewParts({ layers, repoTags }: Packed): void {
 }
 
 /**
- * Looks an image through and puts it into the store: every layer is read, hashed and compared with the configuration, and
- * the image is told to be a function or one with a root file system.
+ * Looks an image through and puts it into the store: every layer is read, hashed and compared with the configuration, and the image is classified as a function
+ * or as an image with a root file system.
  *
  * @param take is called with the unpacked bytes of the layers; throws if they are too many
  * @param claim makes room for what is taken out of a layer; throws where there is none

@@ -34,7 +34,7 @@ export function createDiskGuard(folder: string, reserve: number, unused: Unused)
   }
   async function claim(bytes: number): Promise<void> {
     let available = await free()
-    // Nothing is removed in vain.
+    // Removes nothing unless the removal makes enough room.
     let isPossible = available + unused.bytes() - bytes >= reserve
     while (isPossible && available - bytes < reserve) {
       isPossible = await unused.removeOne()

@@ -49,7 +49,7 @@ export interface ImageParts {
   readonly authFile: string
   /** The associated account, or "". */
   readonly accountId: () => string
-  /** Told of content that nothing needs any more, so that the engines drop their copies. */
+  /** Called with content that is not needed any more, so that the engines drop their copies. */
   readonly onRemoved: (digest: string, kind: Content['kind']) => void
 }
 
@@ -287,7 +287,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   }
 }
 
-/** The same chunks, each told of before it is passed on. */
+/** The same chunks; the callback gets each one before it is passed on. */
 async function* measured(
   content: AsyncIterable<Uint8Array>,
   take: (bytes: number) => void,

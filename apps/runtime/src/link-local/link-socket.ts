@@ -1,6 +1,6 @@
 /**
  * One socket of multicast DNS, for one link. Whatever fails (the port, the group, a packet that cannot be sent) is tried
- * again with back-off: an address may be tentative, a buffer full, another program in the way.
+ * again with back-off: an address may be tentative, a buffer full, or the port in use.
  */
 import type { RemoteInfo, Socket } from 'node:dgram'
 import { safely } from '@selvedge/service-kit/safely'

@@ -17,5 +17,7 @@ it('shows a notice from 14 days before a certificate expires, and none when it w
   expect(reasonsFor(13.9)).toEqual(['certificate_expires'])
   expect(reasonsFor(-1)).toEqual(['certificate_expires'])
   expect(reasonsFor(90)).toEqual([])
-  expect(reasonsFor(90, new Error('the files do not belong together'))).toEqual(['certificate_unusable'])
+  expect(reasonsFor(90, new Error('the key does not match the certificate'))).toEqual([
+    'certificate_unusable',
+  ])
 })

@@ -119,7 +119,7 @@ export function createNodes(parts: NodesParts): Nodes {
   }
 }
 
-/** An earlier answer with the present ages. Its nodes may be gone by now. */
+/** An earlier answer with the present ages. Its nodes may be offline. */
 const grown = (list: NodeList, milliseconds: number): NodeList => ({
   ...list,
   data: list.data.map((node) => ({

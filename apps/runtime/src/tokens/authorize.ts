@@ -15,8 +15,8 @@ import type { CheckProof, ProvenRequest } from './proof.ts'
 import type { Revocations } from './revocations.ts'
 
 /**
- * Checks an edge access token for a method: good in itself, of this node, not taken back, with the scope and of the account
- * that the method asks for.
+ * Checks an edge access token for a method: it is valid, issued for this node, not revoked, and
+ * has the scope and the account that the method needs.
  *
  * @param use what needs the token, such as `updateGps`; a refusal names it
  * @throws RpcError
@@ -59,8 +59,7 @@ export function createAuthorize(parts: AuthorizeParts): {
         'the token was issued before its account was removed from this runtime',
       )
     const revoked = revocations.reasonFor(claims)
-    if (revoked !== undefined)
-      throw new RpcError('token_revoked', `the token is not good any more: ${revoked}`)
+    if (revoked !== undefined) throw new RpcError('token_revoked', `the token was revoked: ${revoked}`)
   }
 
   function expectAssociated({ account_id }: AccessClaims, access: TokenAccess): void {

@@ -4,7 +4,7 @@ import type { DpopVerifier } from '@selvedge/service-kit/tokens'
 
 /** As much of a request as a proof is about (RFC 9449 § 4.2). */
 export interface ProvenRequest {
-  /** The token of the Authorization header, if it stands there; absent: it is a parameter of a call. */
+  /** The token, if it is in the Authorization header; absent: it is a parameter of a call. */
   readonly shown?: ShownToken | undefined
   /** The DPoP header as it came. */
   readonly dpop: string | undefined

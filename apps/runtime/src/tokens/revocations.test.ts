@@ -146,7 +146,7 @@ it('what is listed is refused, and stays so after a restart without a network', 
 })
 
 it.each([
-  ['a sign-in takes what came of it', { revoked: [token('s1')] }],
+  ['a revoked sign-in also revokes the tokens that were issued with it', { revoked: [token('s1')] }],
   ['an account', { before: { [revocationEntry('account', 'a1')]: now() + 1 } }],
   ['a node', { before: { [revocationEntry('node', nodeId)]: now() + 1 } }],
   ['a client', { before: { [revocationEntry('client', 'c1')]: now() + 1 } }],
@@ -162,7 +162,7 @@ it('a token of another issuer is not for this list to judge', async () => {
 })
 
 it.each([
-  ['is signed by somebody else', { key: stranger }],
+  ['is signed with another key', { key: stranger }],
   ['was made for something else', { aud: 'urn:selvedge:edge' }],
   ['has a smaller number and was signed before', { seq: 1, iat: now() - 3600 }],
 ])('a list that %s is not taken: what was revoked stays revoked', async (_, lie) => {

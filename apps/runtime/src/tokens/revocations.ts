@@ -23,7 +23,7 @@ interface RevocationsStatus {
 }
 
 export interface Revocations {
-  /** Why a token is not good any more; undefined where it is. */
+  /** Why a token is revoked; undefined if it is not. */
   reasonFor(claims: AccessClaims): string | undefined
   /** The same object until something changes. */
   status(): RevocationsStatus

@@ -20,9 +20,9 @@ export interface StreamConnection {
 }
 
 /**
- * Deploys an archive from a file of this machine, as it is read.
+ * Deploys an archive from a file on this machine, as a stream.
  *
- * @param onProgress told of the bytes sent so far, and of all of them
+ * @param onProgress called with the bytes sent so far, and the total
  * @throws RpcFailure | ConnectionFailure
  */
 export async function uploadImage(

@@ -1,4 +1,4 @@
-/** Follows a receiver for as long as it is wanted, and comes back when it was away. */
+/** Follows a receiver until it is stopped, and reconnects when the receiver was unavailable. */
 import { createReadStream } from 'node:fs'
 import { connect } from 'node:net'
 import type { Readable } from 'node:stream'
@@ -33,7 +33,7 @@ export interface Follow {
   readonly again?: number
 }
 
-/** @returns when the source has ended for good; `stop` ends it */
+/** @returns when the source has ended permanently; `stop` ends it */
 export function follow(
   source: ReceiverSource,
   { onReading, onTrouble, again }: Follow,
@@ -80,7 +80,7 @@ export function follow(
   }
 }
 
-/** Milliseconds without a word from gpsd, which tells every second, after which it is connected to anew. */
+/** Milliseconds without data from gpsd, which reports every second, after which the connection is opened again. */
 const silence = 60_000
 
 function openStream(source: ReceiverSource): Readable {

@@ -29,7 +29,7 @@ export function createNmeaReader(): ReceiverReader {
   /** Begins another moment where the time of a sentence is another one. */
   function enter(time: string, out: Reading[]): void {
     if (time === '' || time === epoch.time) return
-    // A receiver without RMC: its moment is told when the next one begins.
+    // A receiver without RMC: a fix is complete when the next one begins.
     if (!epoch.isTold) tell(out)
     epoch = newEpoch(time)
   }

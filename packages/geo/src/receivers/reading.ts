@@ -3,9 +3,9 @@ export interface Reading {
   /** Degrees, WGS 84. */
   readonly longitude: number
   readonly latitude: number
-  /** Metres a second; 0 where the receiver does not say. */
+  /** Metres per second; 0 if the receiver does not report it. */
   readonly speed: number
-  /** Degrees clockwise from true north, from 0 up to, but not including, 360; 0 where the receiver does not say. */
+  /** Degrees clockwise from true north, from 0 up to, but not including, 360; 0 if the receiver does not report it. */
   readonly bearing: number
   /** Metres within which the place is right in 95 of 100 cases; left out where the receiver does not say. */
   readonly accuracy?: number

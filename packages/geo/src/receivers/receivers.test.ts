@@ -17,7 +17,7 @@ const rmc = (more: { status?: string; place?: string; time?: string; date?: stri
   )
 
 describe('NMEA 0183', () => {
-  it('reads place, speed in metres a second, course and time', () => {
+  it('reads place, speed in metres per second, course and time', () => {
     const [reading] = createNmeaReader()(sum('GPGSA,A,3,04,05,,,,,,,,,,,2.5,1.3,2.1') + rmc())
     expect(reading).toMatchObject({ mode: 3, bearing: 84.4, time: Date.UTC(1994, 2, 23, 12, 35, 19) })
     expect(reading!.latitude).toBeCloseTo(48.1173, 6)

@@ -56,7 +56,7 @@ const link = z.object({
   purpose: z.enum(['setup', 'invitation', 'reset']),
   /** Account that an invitation is for; else "". */
   accountId: z.string(),
-  /** Address of the person that it lets in; null if the person gives one. */
+  /** E-mail address of the person that the link is for; null if the person chooses one. */
   email: z.string().nullable(),
   madeBy: z.string(),
   createdAt: isoTime,
@@ -67,7 +67,7 @@ const signingKey = z.object({ kid: z.string(), state: z.enum(['next', 'active', 
 export const adminMethods = {
   'account.create': method({
     name: 'account.create',
-    summary: 'Makes an account.',
+    summary: 'Creates an account.',
     params: [
       email,
       param(
@@ -124,7 +124,7 @@ export const adminMethods = {
   }),
   'project.create': method({
     name: 'project.create',
-    summary: 'Makes a project; its client ID may ask for the given scopes and resources.',
+    summary: 'Creates a project. Its client ID may request the given scopes and resources.',
     params: [
       param('name', z.string().min(1).max(100), 'a name of 1 to 100 characters', 'Name of the project.'),
       accountEmail,
@@ -138,7 +138,7 @@ export const adminMethods = {
         'resources',
         z.array(z.string().min(1).max(255)).nullable(),
         'a list of URIs or null',
-        'Resources that tokens may be asked for (RFC 8707).',
+        'Resources for which clients may request tokens (RFC 8707).',
       ),
     ],
     result: z.object({ clientId: z.string() }),
@@ -155,7 +155,7 @@ export const adminMethods = {
   }),
   'project.disable': method({
     name: 'project.disable',
-    summary: 'Turns a project off: its client ID gets no more tokens.',
+    summary: 'Disables a project: its client ID gets no more tokens.',
     params: [clientId],
     result: z.object({ clientId: z.string() }),
     reasons: ['not_found'],
@@ -163,7 +163,7 @@ export const adminMethods = {
   }),
   'token.developer.create': method({
     name: 'token.developer.create',
-    summary: 'Makes a developer ID token of an account for a project. It is shown once.',
+    summary: 'Creates a developer ID token of an account for a project. It is shown once.',
     params: [
       accountEmail,
       clientId,
@@ -171,7 +171,7 @@ export const adminMethods = {
         'days',
         z.number().int().min(1).max(365).nullable(),
         'a number of days from 1 to 365, or null',
-        'Life of the token; null: as configured.',
+        'Lifetime of the token; null: as configured.',
       ),
     ],
     result: z.object({ idToken: z.string(), jti: z.string(), expiresAt: isoTime }),
@@ -180,7 +180,7 @@ export const adminMethods = {
   }),
   'token.developer.list': method({
     name: 'token.developer.list',
-    summary: 'Every developer ID token that was made, without the tokens themselves.',
+    summary: 'Every developer ID token that was issued, without the tokens themselves.',
     params: [],
     result: z.array(developerToken),
     reasons: [],
@@ -188,7 +188,7 @@ export const adminMethods = {
   }),
   'token.developer.revoke': method({
     name: 'token.developer.revoke',
-    summary: 'Revokes a developer ID token: no more exchanges with it.',
+    summary: 'Revokes a developer ID token: it is not accepted by the token endpoint any more.',
     params: [tokenId],
     result: z.object({ jti: z.string(), revokedAt: isoTime }),
     reasons: ['not_found'],
@@ -212,7 +212,7 @@ export const adminMethods = {
   }),
   'node.unblock': method({
     name: 'node.unblock',
-    summary: 'Takes the block of a node away.',
+    summary: 'Unblocks a node.',
     params: [nodeId],
     result: node,
     reasons: ['not_found'],
@@ -236,7 +236,7 @@ export const adminMethods = {
   }),
   'keys.rotate': method({
     name: 'keys.rotate',
-    summary: 'Makes the next signing key the active one. Tokens of the old one stay good until they end.',
+    summary: 'Makes the next signing key the active one. Tokens of the old key stay valid until they expire.',
     params: [],
     result: z.array(signingKey),
     reasons: [],

@@ -17,7 +17,7 @@ export const accountMethods = {
   'member.invite': method({
     name: 'member.invite',
     summary:
-      'Makes a link with which one person joins the account. It expires after seven days, and ends when its maker stops being an owner.',
+      'Creates a link with which one person joins the account. It expires after seven days, or when its creator is no longer an owner.',
     params: [param('role', records.role, 'owner or member', 'Role that the person gets.')],
     result: z.object({ link: z.string(), expiresAt: isoTime }),
     reasons: ['limit_exceeded'],
@@ -49,7 +49,8 @@ export const accountMethods = {
   }),
   'member.remove': method({
     name: 'member.remove',
-    summary: 'Takes a member out of the account, with the developer ID tokens, sign-ins and sessions for it.',
+    summary:
+      'Removes a member from the account, and revokes the developer ID tokens, sign-ins and sessions that the member has for it.',
     params: [id('personId', 'Member.')],
     result: done,
     reasons: ['not_found', 'conflict'],
@@ -58,7 +59,7 @@ export const accountMethods = {
   'account.revoke_all': method({
     name: 'account.revoke_all',
     summary:
-      'Revokes every token of the account: those of developers, and the access tokens that came of them.',
+      'Revokes every token of the account: developer ID tokens, and the access tokens that were issued with them.',
     params: [],
     result: done,
     reasons: [],

@@ -28,7 +28,7 @@ export const devicesMethods = {
       devices: z.array(records.device),
       total: z.number().int().describe('How many devices fit'),
       pageSize: z.number().int(),
-      /** Whether the discovery service answered; where not, no device has a place. */
+      /** Whether the discovery service answered. If it did not, no device has a location. */
       hasPlaces: z.boolean(),
     }),
     reasons: [],
@@ -52,7 +52,7 @@ export const devicesMethods = {
   }),
   'device.unblock': method({
     name: 'device.unblock',
-    summary: 'Takes the block of a device away.',
+    summary: 'Unblocks a device.',
     params: [nodeId],
     result: done,
     reasons: ['not_found'],
@@ -69,7 +69,7 @@ export const devicesMethods = {
   'device.disassociate': method({
     name: 'device.disassociate',
     summary:
-      'Removes the account from a device: at once in the registry, on the device as soon as it is reached.',
+      'Removes the account from a device: at once in the registry, and on the device when it connects.',
     params: [nodeId],
     result: done,
     reasons: ['not_found'],

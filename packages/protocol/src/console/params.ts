@@ -1,4 +1,4 @@
-/** Parameters that several methods of the console have, and what they ask of their caller. */
+/** Parameters that several methods of the console share, and the session and role that they need. */
 import * as z from 'zod'
 import { param } from '../methods/method.ts'
 
@@ -9,7 +9,7 @@ export const id = <const Name extends string>(name: Name, description: string) =
 export const clientId = id('clientId', 'Client ID of the project.')
 export const done = z.object({ done: z.literal(true) })
 
-/** What a method asks of its caller. */
+/** The session and role that a method needs. */
 export const any = { caller: 'person', session: 'any' } as const
 export const recent = { caller: 'person', session: 'recent' } as const
 export const owner = { caller: 'person', session: 'any', role: 'owner' } as const

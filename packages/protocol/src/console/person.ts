@@ -1,4 +1,4 @@
-/** Sessions and ways in: what a person sees and changes of his own. */
+/** Sessions and sign-in methods: what people see and change about themselves. */
 import * as z from 'zod'
 import { method, param } from '../methods/method.ts'
 import { any, done, id, recent, text } from './params.ts'
@@ -25,7 +25,7 @@ const link = param(
 const credential = param(
   'response',
   z.record(z.string(), z.unknown()),
-  'what the browser made of the challenge',
+  'the response of the browser to the challenge',
   'The credential, as WebAuthn in JSON has it.',
 )
 const options = z.object({ challenge: z.string(), options: z.record(z.string(), z.unknown()) })
@@ -37,7 +37,7 @@ export const personMethods = {
     params: [],
     result: z.object({
       viewer: records.viewer.nullable(),
-      /** Whether nobody can sign in yet: the installation waits for its owner. */
+      /** Whether the installation has no owner yet, so that no person can sign in. */
       needsOwner: z.boolean(),
       identityUrl: z.string(),
     }),
@@ -70,7 +70,7 @@ export const personMethods = {
   }),
   'session.switch': method({
     name: 'session.switch',
-    summary: 'Looks at another account of the person.',
+    summary: 'Switches to another account of the person.',
     params: [id('accountId', 'Account.')],
     result: done,
     reasons: ['not_found'],
@@ -110,11 +110,11 @@ export const personMethods = {
   }),
   'link.look': method({
     name: 'link.look',
-    summary: 'What a link is for, without using it up.',
+    summary: 'What a link is for. Does not use it up.',
     params: [link],
     result: z.object({
       purpose: z.enum(['setup', 'invitation', 'reset']),
-      /** The address that it is for; null where the person gives one. */
+      /** E-mail address that the link is for; null if the person chooses one. */
       email: z.string().nullable(),
       accountName: z.string().nullable(),
     }),
@@ -144,7 +144,7 @@ export const personMethods = {
     params: [
       challenge,
       credential,
-      text('name', 60, 'Name of the passkey, for the person to know it again.'),
+      text('name', 60, 'Name of the passkey, by which the person recognizes it.'),
     ],
     result: done,
     reasons: ['credentials_invalid', 'already_exists', 'limit_exceeded'],
@@ -176,7 +176,7 @@ export const personMethods = {
   }),
   'recovery.create': method({
     name: 'recovery.create',
-    summary: 'Makes ten recovery codes, shown once. Codes made before are not good any more.',
+    summary: 'Creates ten recovery codes, shown once. Earlier codes stop working.',
     params: [],
     result: z.object({ codes: z.array(z.string()) }),
     reasons: [],

@@ -13,19 +13,19 @@ const projectSettings = [
     'resources',
     z.array(z.string().min(1).max(255)).max(20),
     'a list of at most 20 URIs',
-    'Resources that tokens may be asked for (RFC 8707).',
+    'Resources for which clients may request tokens (RFC 8707).',
   ),
   param(
     'accessLifetime',
     z.number().int().min(60).max(86_400),
     'seconds from 60 to 86400',
-    'Life of an access token in seconds.',
+    'Lifetime of an access token in seconds.',
   ),
   param(
     'developerLifetime',
     z.number().int().min(3600).max(31_536_000),
     'seconds from 3600 to 31536000',
-    'Life of a developer ID token in seconds.',
+    'Lifetime of a developer ID token in seconds.',
   ),
   param(
     'dpop',
@@ -46,7 +46,7 @@ export const projectsMethods = {
   }),
   'project.create': method({
     name: 'project.create',
-    summary: 'Makes a project.',
+    summary: 'Creates a project.',
     params: projectSettings,
     result: records.project,
     reasons: ['limit_exceeded'],
@@ -62,7 +62,7 @@ export const projectsMethods = {
   }),
   'project.dependents': method({
     name: 'project.dependents',
-    summary: 'What would go with a project.',
+    summary: 'What is deleted or revoked together with a project.',
     params: [clientId],
     result: records.dependents,
     reasons: ['not_found'],
@@ -86,7 +86,7 @@ export const projectsMethods = {
   }),
   'token.create': method({
     name: 'token.create',
-    summary: 'Makes a developer ID token for a project. It is shown once.',
+    summary: 'Creates a developer ID token for a project. It is shown once.',
     params: [clientId],
     result: z.object({ idToken: z.string(), jti: z.string(), expiresAt: isoTime }),
     reasons: ['not_found', 'conflict', 'limit_exceeded'],
@@ -94,7 +94,7 @@ export const projectsMethods = {
   }),
   'token.revoke': method({
     name: 'token.revoke',
-    summary: 'Revokes a developer ID token, and the access tokens that came of it.',
+    summary: 'Revokes a developer ID token, and the access tokens that were issued with it.',
     params: [id('jti', 'Token.')],
     result: done,
     reasons: ['not_found'],
@@ -102,7 +102,7 @@ export const projectsMethods = {
   }),
   'sign_in.list': method({
     name: 'sign_in.list',
-    summary: 'Sign-ins from terminals and devices that last.',
+    summary: 'Sign-ins of terminals and devices that have a refresh token.',
     params: [],
     result: z.array(records.signIn),
     reasons: [],
@@ -110,7 +110,7 @@ export const projectsMethods = {
   }),
   'sign_in.revoke': method({
     name: 'sign_in.revoke',
-    summary: 'Revokes a sign-in, and the access tokens that came of it.',
+    summary: 'Revokes a sign-in, and the access tokens that were issued with it.',
     params: [id('sid', 'Sign-in.')],
     result: done,
     reasons: ['not_found'],

@@ -7,14 +7,14 @@ export const role = z.enum(['owner', 'member'])
 
 const membership = z.object({ accountId: z.string(), name: z.string(), role })
 
-/** Who looks at the page. */
+/** The signed-in person. */
 export const viewer = z.object({
   personId: z.string(),
   email: z.string(),
   accountId: z.string(),
   accounts: z.array(membership),
   role,
-  /** When the person last proved who it is. */
+  /** When the person last signed in or confirmed the sign-in. */
   authTime: isoTime,
   hasPassword: z.boolean(),
   passkeys: z.number().int(),
@@ -68,7 +68,7 @@ export const project = z.object({
 })
 export type ConsoleProject = z.infer<typeof project>
 
-/** What goes with a project when it is deleted. */
+/** What is deleted or revoked together with a project. */
 export const dependents = z.object({
   developerTokens: z.number().int(),
   signIns: z.number().int(),
@@ -98,7 +98,7 @@ export const signIn = z.object({
   expiresAt: isoTime,
 })
 
-/** Where a device was last. */
+/** The last location of a device. */
 export const deviceFix = z.object({
   longitude: z.number(),
   latitude: z.number(),
@@ -141,6 +141,6 @@ export const deviceRequest = z.object({
   address: z.string(),
   userAgent: z.string(),
   createdAt: isoTime,
-  /** Whether the request came from the address that the person who looks at it comes from. */
+  /** Whether the request came from the same address as the person who decides on it. */
   isFromHere: z.boolean(),
 })

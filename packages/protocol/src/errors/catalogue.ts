@@ -1,5 +1,5 @@
 /**
- * Every error of the JSON-RPC APIs: the local one, and that of the console. One row a reason. Clients switch on the reason; the number groups reasons, the message
+ * Every error of the JSON-RPC APIs: the local one, and that of the console. One row for each reason. Clients switch on the reason; the number groups reasons, the message
  * is the number's fixed text. Documentation, OpenRPC and the client's types come from this table.
  */
 
@@ -10,7 +10,7 @@ interface Row {
   readonly retryable: boolean
   /** What happened, for the reference. */
   readonly meaning: string
-  /** What to do about it; sent as `data.hint` where the call gives none of its own. */
+  /** What to do about it; sent as `data.hint` unless the error has its own hint. */
   readonly hint: string
 }
 
@@ -58,13 +58,13 @@ export const catalogue = {
   internal_error: {
     code: -32603,
     retryable: false,
-    meaning: 'The runtime failed; its log has the cause under the id in data.errorId.',
-    hint: 'Look in the log of the runtime for the errorId of this answer.',
+    meaning: 'The runtime failed. Its log has the cause under the ID in data.errorId.',
+    hint: 'Search the log of the runtime for the errorId of this response.',
   },
   token_missing: {
     code: -32001,
     retryable: false,
-    meaning: 'The method needs an edge access token and got none.',
+    meaning: 'The method needs an edge access token, and the request has none.',
     hint: 'Get an access token from the token endpoint and pass it as the first parameter.',
   },
   token_malformed: {
@@ -76,20 +76,20 @@ export const catalogue = {
   token_expired: {
     code: -32001,
     retryable: false,
-    meaning: 'The token has ended.',
+    meaning: 'The token has expired.',
     hint: 'Get a new access token from the token endpoint.',
   },
   token_not_yet_valid: {
     code: -32001,
     retryable: true,
-    meaning: 'The token begins in the future: one of the two clocks is wrong.',
+    meaning: 'The token is not valid yet: the clock of this device or of the identity service is wrong.',
     hint: 'Compare the clocks of this device and of the identity service.',
   },
   token_untrusted: {
     code: -32001,
     retryable: false,
     meaning:
-      'Issuer, key, signature, algorithm, type or audience of the token are not those this runtime accepts.',
+      'The runtime does not accept the issuer, key, signature, algorithm, type or audience of the token.',
     hint: 'Use an access token that the identity service of this runtime issued for it.',
   },
   token_revoked: {
@@ -101,26 +101,26 @@ export const catalogue = {
   api_key_invalid: {
     code: -32001,
     retryable: false,
-    meaning: 'The runtime asks for its API key and the request has none or another one.',
+    meaning: 'The runtime requires its API key. The request has no API key, or a wrong one.',
     hint: 'Send "Authorization: Bearer <key>" with the key in the api-key file of the state folder.',
   },
   insufficient_scope: {
     code: -32003,
     retryable: false,
-    meaning: 'The token is valid, but lacks the scope that the method needs.',
-    hint: 'Ask the token endpoint for the scope that the detail names.',
+    meaning: 'The token is valid but does not have the scope that the method needs.',
+    hint: 'Request a token with the scope that the detail names.',
   },
   wrong_node: {
     code: -32003,
     retryable: false,
     meaning: 'The token was issued for another node.',
-    hint: 'Make the exchange with the edge ID token of this node (getEdgeIdToken).',
+    hint: 'Repeat the token exchange with the edge ID token of this node (getEdgeIdToken).',
   },
   wrong_account: {
     code: -32003,
     retryable: false,
-    meaning: 'The token is of another account than the one associated with this runtime.',
-    hint: 'Use a token of the associated account; getMe shows it.',
+    meaning: 'The token belongs to an account that is not the one associated with this runtime.',
+    hint: 'Use a token of the associated account. getMe returns the account ID.',
   },
   not_associated: {
     code: -32003,
@@ -131,8 +131,8 @@ export const catalogue = {
   not_found: {
     code: -32004,
     retryable: false,
-    meaning: 'There is no such thing.',
-    hint: 'Check the name or the id in the detail.',
+    meaning: 'The item does not exist, or the caller may not see it.',
+    hint: 'Check the name or the ID in the detail.',
   },
   already_associated: {
     code: -32009,
@@ -143,50 +143,51 @@ export const catalogue = {
   already_exists: {
     code: -32009,
     retryable: false,
-    meaning: 'Something with this name is already there.',
+    meaning: 'The name is already in use.',
     hint: 'Choose another name.',
   },
   in_use: {
     code: -32009,
     retryable: false,
-    meaning: 'Something else still needs the thing.',
-    hint: 'Remove what uses it first; the detail names it.',
+    meaning: 'The item is in use.',
+    hint: 'First remove what uses it. The detail names it.',
   },
   conflict: {
     code: -32009,
     retryable: false,
-    meaning: 'The state of the thing does not allow this change.',
-    hint: 'Read its state again, then decide.',
+    meaning: 'The current state of the item does not allow this change.',
+    hint: 'Read its state again, and change the request if necessary.',
   },
   use_dpop_nonce: {
     code: -32001,
     retryable: true,
-    meaning: 'The token is bound to a key, and the DPoP proof lacks the nonce of the runtime (RFC 9449 § 9).',
-    hint: 'Repeat the call with a proof that holds the nonce of the DPoP-Nonce header.',
+    meaning:
+      'The token is bound to a key, and the DPoP proof does not have the nonce of the runtime (RFC 9449 § 9).',
+    hint: 'Repeat the call with a proof that contains the nonce from the DPoP-Nonce header.',
   },
   invalid_dpop_proof: {
     code: -32001,
     retryable: false,
-    meaning: 'The token is bound to a key, and the call has no DPoP proof of that key, or a bad one.',
-    hint: 'Sign a proof for this very request with the key of the token, and send it in the DPoP header.',
+    meaning: 'The token is bound to a key, and the call has no valid DPoP proof of that key.',
+    hint: 'Sign a new proof for this request with the key of the token, and send it in the DPoP header.',
   },
   signed_out: {
     code: -32001,
     retryable: false,
-    meaning: 'Console: there is no session, or it has ended.',
+    meaning: 'Console: you are not signed in, or the session expired.',
     hint: 'Sign in.',
   },
   credentials_invalid: {
     code: -32001,
     retryable: false,
     meaning: 'Console: the passkey, password, recovery code or link is not accepted.',
-    hint: 'Check what you entered. A person who has lost every sign-in method needs a link of the operator: selvedge admin account link.',
+    hint: 'Check what you entered. If you lost all your sign-in methods, ask the operator for a link: selvedge admin account link.',
   },
   step_up_required: {
     code: -32001,
     retryable: false,
-    meaning: 'Console: what was asked for needs a sign-in of the last ten minutes.',
-    hint: 'Confirm that it is you: sign in once more.',
+    meaning: 'Console: this action needs a sign-in within the last ten minutes.',
+    hint: 'Sign in again to confirm that it is you.',
   },
   forbidden: {
     code: -32003,
@@ -198,74 +199,77 @@ export const catalogue = {
     code: -32010,
     retryable: true,
     meaning: 'The identity service did not answer in time, or refused this node.',
-    hint: 'Try again later; "selvedge status" shows since when it is away.',
+    hint: 'Try again later. "selvedge status" shows how long it has been unavailable.',
   },
   discovery_unavailable: {
     code: -32010,
     retryable: true,
-    meaning: 'The discovery service did not answer in time, and there is no earlier answer to show.',
-    hint: 'Try again later; "selvedge status" shows since when it is away.',
+    meaning: 'The discovery service did not answer in time, and no earlier answer is cached.',
+    hint: 'Try again later. "selvedge status" shows how long it has been unavailable.',
   },
   engine_unavailable: {
     code: -32010,
     retryable: true,
-    meaning: 'The engine that runs this kind of image is not there, or does not answer.',
-    hint: 'Run "selvedge doctor": it says what is missing and how to get it.',
+    meaning: 'The engine that runs this kind of image is not installed, or does not answer.',
+    hint: 'Run "selvedge doctor". It shows what is missing and how to install it.',
   },
   registry_unavailable: {
     code: -32010,
     retryable: true,
     meaning: 'The image registry did not answer, or refused the credentials.',
-    hint: 'Check the reference and the network; credentials are in the file that images.registryAuth names.',
+    hint: 'Check the image reference, the network, and the credentials in the file that images.registryAuth names.',
   },
   storage_failed: {
     code: -32010,
     retryable: true,
     meaning:
-      'The state could not be read or written for another reason than a full disk; the detail names it. What was acknowledged before is kept.',
-    hint: 'Try again; if it stays so, look at the disk or the database, and in the log for the errorId of this answer.',
+      'The state could not be read or written. The detail names the cause, which is not a full disk. Changes that were acknowledged before are not lost.',
+    hint: 'Try again. If it still fails, check the disk or the database, and search the log for the errorId of this response.',
   },
   limit_exceeded: {
     code: -32013,
     retryable: false,
-    meaning: 'The request is larger, deeper or holds more calls than the runtime accepts.',
-    hint: 'Send a smaller request; the detail names the limit.',
+    meaning: 'A limit was exceeded, such as the size of a request, its depth, or its number of calls.',
+    hint: 'The detail names the limit. Send a smaller request, or remove what is no longer needed.',
   },
   storage_full: {
     code: -32013,
     retryable: true,
-    meaning: 'The state could not be written because the disk is full. What was acknowledged before is kept.',
+    meaning:
+      'The state could not be written because the disk is full. Changes that were acknowledged before are not lost.',
     hint: 'Free space on the disk that holds the state folder.',
   },
   busy: {
     code: -32013,
     retryable: true,
-    meaning: 'The runtime is at work on the same thing, or holds as many requests as it can.',
+    meaning:
+      'Another operation on the same item is in progress, or the runtime has as many requests as it can handle.',
     hint: 'Try again in a moment.',
   },
   invalid_image: {
     code: -32015,
     retryable: false,
-    meaning: 'The archive is broken, cut short, or holds what no image may hold; nothing of it was kept.',
-    hint: 'Make the archive again with "docker save", "skopeo copy" or "selvedge image pack".',
+    meaning:
+      'The archive is damaged, incomplete, or contains entries that an image may not contain. Nothing of it was stored.',
+    hint: 'Create the archive again with "docker save", "skopeo copy" or "selvedge image pack".',
   },
   unsupported_image: {
     code: -32015,
     retryable: false,
-    meaning: 'The archive is sound and holds nothing that this runtime can run.',
-    hint: 'A function image holds one file, index.js or index.wasm; any other needs a root file system and a command.',
+    meaning: 'The archive is valid but contains nothing that this runtime can run.',
+    hint: 'A function image contains one file, index.js or index.wasm. Any other image needs a root file system and a command.',
   },
   digest_mismatch: {
     code: -32015,
     retryable: false,
-    meaning: 'Content is not what its digest says.',
-    hint: 'Fetch or build the image again; if the error stays, the image was changed on its way.',
+    meaning: 'The content does not match its digest.',
+    hint: 'Fetch or build the image again. If the error persists, the image was changed in transit.',
   },
   container_failed: {
     code: -32015,
     retryable: false,
     meaning:
-      'The container did not start, did not pass its health check, or ended; the detail has its last words.',
+      'The container did not start, did not pass its health check, or exited. The detail has its last output.',
     hint: 'Read its log with getContainerLogs, fix it, and deploy it again.',
   },
 } as const satisfies Record<string, Row>

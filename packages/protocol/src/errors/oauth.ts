@@ -8,51 +8,54 @@ export const oauthErrors = {
   unauthorized_client: { status: 400, meaning: 'The project may not use this grant.' },
   invalid_grant: {
     status: 400,
-    meaning: 'One of the two tokens is not accepted; the description says which and why.',
+    meaning: 'A token, code or link is not accepted. The description names it and the reason.',
   },
-  unsupported_grant_type: { status: 400, meaning: 'The service has no such grant.' },
-  invalid_scope: { status: 400, meaning: 'A scope is unknown, or the project may not have it.' },
-  invalid_target: { status: 400, meaning: 'The resource or audience is not one of the project.' },
+  unsupported_grant_type: { status: 400, meaning: 'The service does not support this grant type.' },
+  invalid_scope: { status: 400, meaning: 'A scope is unknown, or the project may not request it.' },
+  invalid_target: { status: 400, meaning: 'The resource or audience is not listed in the project.' },
   access_denied: {
     status: 403,
-    meaning: 'The node is blocked, or has no enrolment code where one is needed.',
+    meaning: 'The node is blocked, or enrolment needs a code and the request has none.',
   },
-  use_dpop_nonce: { status: 400, meaning: 'Repeat the request with the nonce of the DPoP-Nonce header.' },
+  use_dpop_nonce: { status: 400, meaning: 'Repeat the request with the nonce from the DPoP-Nonce header.' },
   invalid_dpop_proof: {
     status: 400,
-    meaning: 'The DPoP proof is missing, malformed, replayed or of another request.',
+    meaning: 'The DPoP proof is missing, malformed, replayed, or was made for another request.',
   },
   invalid_token: { status: 401, meaning: 'The token in the Authorization header is not accepted.' },
-  insufficient_scope: { status: 403, meaning: 'The token lacks a scope; the description names it.' },
+  insufficient_scope: {
+    status: 403,
+    meaning: 'The token does not have the scope that the description names.',
+  },
   authorization_pending: {
     status: 400,
-    meaning: 'Nobody has decided on the sign-in yet. Poll again after the interval.',
+    meaning: 'The sign-in was not approved or refused yet. Poll again after the interval.',
   },
   slow_down: {
     status: 400,
-    meaning: 'The poll came too early; the interval is 5 seconds longer from now on.',
+    meaning: 'The client polls too fast. Add 5 seconds to the interval.',
   },
-  expired_token: { status: 400, meaning: 'The device code has ended. Begin the sign-in again.' },
-  unsupported_token_type: { status: 400, meaning: 'The service issues no tokens of this kind.' },
+  expired_token: { status: 400, meaning: 'The device code has expired. Start the sign-in again.' },
+  unsupported_token_type: { status: 400, meaning: 'The service cannot revoke tokens of this type.' },
   temporarily_unavailable: {
     status: 429,
     meaning:
-      'Too many requests, or with status 503: the service cannot decide now. The Retry-After header says after how many seconds to try again.',
+      'Too many requests; with status 503, the service is temporarily unavailable. Retry after the seconds in the Retry-After header.',
   },
-  not_found: { status: 404, meaning: 'There is no such thing, or it is not for the account of the token.' },
-  server_error: { status: 500, meaning: 'The service failed; its log has the cause.' },
+  not_found: { status: 404, meaning: 'The item does not exist, or the account of the token may not see it.' },
+  server_error: { status: 500, meaning: 'The service failed. Its log has the cause.' },
 } as const satisfies Record<string, { status: number; meaning: string }>
 
 export type OAuthErrorCode = keyof typeof oauthErrors
 
-/** A refusal in OAuth's words. `message` is sent as `error_description`. */
+/** An error response of OAuth. `message` is sent as `error_description`. */
 export class OAuthError extends Error {
   override readonly name = 'OAuthError'
   readonly code: OAuthErrorCode
   /** Seconds after which the same request may succeed. */
   readonly retryAfter: number | undefined
   readonly status: number
-  /** @param options `status`: the HTTP status, if it is not that of the table */
+  /** @param options `status`: the HTTP status, if it differs from the table's */
   constructor(
     code: OAuthErrorCode,
     description: string,

@@ -1,6 +1,6 @@
 import { catalogue, messages, type Reason } from './catalogue.ts'
 
-/** The `error` member of a JSON-RPC answer. */
+/** The `error` member of a JSON-RPC response. */
 export interface RpcErrorObject {
   readonly code: number
   readonly message: string
@@ -9,12 +9,12 @@ export interface RpcErrorObject {
     readonly detail: string
     readonly hint: string
     readonly retryable: boolean
-    /** Only with `internal_error` and failures of the storage: the id under which the log has the cause. */
+    /** Only with `internal_error` and failures of the storage: the ID under which the log has the cause. */
     readonly errorId?: string
   }
 }
 
-/** A refusal in the words of the catalogue. Throw it from a handler; the dispatcher puts it on the wire. */
+/** An error of the catalogue. Throw it from a handler; the dispatcher sends it to the caller. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly reason: Reason
@@ -22,7 +22,7 @@ export class RpcError extends Error {
 
   /**
    * @param reason row of the catalogue
-   * @param detail what was wrong, with the value; it reaches the caller
+   * @param detail what was wrong, with the value; it is sent to the caller
    * @param options `hint` replaces the catalogue's, `cause` stays in the log
    */
   constructor(reason: Reason, detail: string, options: { hint?: string; cause?: unknown } = {}) {

@@ -14,7 +14,7 @@ export const isConsoleCookie = (text: string): boolean => consoleCookie.test(tex
 /**
  * A `Cookie` header without the session cookies of the console.
  *
- * @returns "" if nothing is left
+ * @returns "" if no cookie remains
  */
 export function withoutConsoleCookies(header: string): string {
   // Quotes are not read: a browser ends a cookie at each semicolon.

@@ -8,9 +8,9 @@ export const identityPaths = {
   oauthMetadata: '/.well-known/oauth-authorization-server',
   jwks: '/jwks',
   token: '/token',
-  /** A node asks for its edge ID token; registers the node, agrees the HMAC secret and reports the account on the way. */
+  /** A node requests its edge ID token. The same request registers the node, agrees on the HMAC secret and reports the account. */
   edgeToken: '/edge/token',
-  /** A node asks whether another node's HMAC code is good. */
+  /** A node asks whether the HMAC code of another node is valid. */
   verifyHmac: '/edge/hmac/verify',
   /** RFC 8628 § 3.1. */
   deviceAuthorization: '/device_authorization',
@@ -20,15 +20,15 @@ export const identityPaths = {
   introspect: '/introspect',
   /** OpenID Connect Core 1.0 § 5.3. */
   userinfo: '/userinfo',
-  /** The signed list of what was revoked before it ended. */
+  /** The signed list of revoked tokens that have not expired. */
   revocations: '/revocations',
   /** JSON-RPC of the console, for its own pages. */
   consoleApi: '/console/api',
   /** A nonce for the first proof of a page of the console. */
   consoleNonce: '/console/nonce',
-  /** What changes on the devices of the account, as server-sent events. */
+  /** Changes of the devices of the account, as server-sent events. */
   consoleEvents: '/console/events',
-  /** Where the devices of the account are, for the map: `accountPlaces` of the discovery service. */
+  /** The locations of the devices of the account, for the map: `accountPlaces` of the discovery service. */
   consolePlaces: '/console/places',
   /** The audit log of the account as JSON lines. */
   consoleAudit: '/console/audit.jsonl',
@@ -59,15 +59,15 @@ export const tokenResponse = z.object({
   access_token: z.string(),
   token_type: z
     .enum(['Bearer', 'DPoP'])
-    .describe('DPoP where the request had a proof: the token is bound to its key (RFC 9449 § 5)'),
+    .describe('DPoP if the request had a proof: the token is bound to the key of the proof (RFC 9449 § 5)'),
   expires_in: z.number().int().describe('Seconds'),
   scope: z.string(),
   id_token: z
     .string()
     .optional()
-    .describe('The ID token of the developer, where the scope "openid" was granted'),
+    .describe('The ID token of the developer, if the scope "openid" was granted'),
   issued_token_type: z.string().optional(),
-  refresh_token: z.string().optional().describe('Where the scope "offline_access" was granted'),
+  refresh_token: z.string().optional().describe('If the scope "offline_access" was granted'),
 })
 
 export type TokenResponse = z.infer<typeof tokenResponse>
@@ -75,19 +75,21 @@ export type TokenResponse = z.infer<typeof tokenResponse>
 export const edgeTokenResponse = z.object({
   id_token: z.string(),
   expires_in: z.number().int().describe('Seconds'),
-  account_id: z.string().describe('Account of the node in the registry; empty where there is none'),
+  account_id: z.string().describe('Account of the node in the registry; empty if it has none'),
   time: z.number().describe('Time of the service, in Unix milliseconds'),
   time_token: z
     .string()
     .optional()
     .describe(
-      'The same time, signed: a JWT of the type time+jwt with "nonce", the "time_nonce" of the statement, and "time". The node believes no other time',
+      'The same time, signed: a JWT of the type time+jwt with "nonce" (the "time_nonce" of the statement) and "time". The node accepts no unsigned time',
     ),
-  hmac_key: publicJwk.describe("The cloud's half of the agreement of the HMAC secret"),
+  hmac_key: publicJwk.describe('The public key of the cloud for the agreement on the HMAC secret'),
   removed_account: z
     .string()
     .optional()
-    .describe('The account that its owner removed from this node in the console; the node removes it, too'),
+    .describe(
+      'The account that its owner removed from this node in the console; the node removes it as well',
+    ),
 })
 
 export type EdgeTokenResponse = z.infer<typeof edgeTokenResponse>
@@ -113,7 +115,7 @@ export type DeviceAuthorizationResponse = z.infer<typeof deviceAuthorizationResp
 
 export const oauthErrorResponse = z.object({ error: z.string(), error_description: z.string().optional() })
 
-/** RFC 8414 § 2; what callers of ours read. */
+/** RFC 8414 § 2; the members that our clients read. */
 export const metadata = z.looseObject({
   issuer: z.string(),
   token_endpoint: z.string(),
@@ -124,7 +126,7 @@ export const metadata = z.looseObject({
  * The URL of an issuer's key set, from its metadata.
  *
  * @param json document at `identityPaths.oauthMetadata`
- * @throws Error if the issuer has another name there (RFC 8414 § 3.3), or the URL is not of HTTP, carries credentials, or is not
+ * @throws Error if the document names another issuer (RFC 8414 § 3.3), or the URL is not of HTTP, carries credentials, or is not
  *   encrypted although the issuer is
  */
 export function readKeySetUrl(json: unknown, issuer: string): string {

@@ -14,7 +14,7 @@ const members: ReadonlySet<string> = new Set([
  * What `fixReport` accepts, checked by hand: every device of a fleet passes here, and the schema takes five times as long. A
  * test holds both to the same.
  *
- * @returns undefined where it is no report
+ * @returns undefined if it is not a report
  */
 export function readFixes(json: unknown): readonly Fix[] | undefined {
   if (!Array.isArray(json)) {

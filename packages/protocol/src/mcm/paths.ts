@@ -3,7 +3,7 @@ export const mcmPaths = {
   prefix: '/mcm/v1',
   /** GET lists, POST takes an archive as the multipart field `image`, or `{ "source" }` as JSON. */
   images: '/mcm/v1/images',
-  /** POST keeps an archive for a `deployImage` with its handle. */
+  /** POST stores an archive for a `deployImage` with its handle. */
   uploads: '/mcm/v1/uploads',
   /** GET lists, POST deploys `{ name, image, env }`. */
   containers: '/mcm/v1/containers',

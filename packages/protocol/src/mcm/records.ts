@@ -1,4 +1,4 @@
-/** What the API tells of images and containers. */
+/** Images and containers as the API returns them. */
 import * as z from 'zod'
 import { isoTime } from '../methods/values.ts'
 
@@ -9,7 +9,7 @@ export const imageRecord = z.object({
   repoTags: z.array(z.string()),
   digest: z.string().describe('Digest of the image configuration: the image ID of Docker and Podman'),
   kind: z.enum(['function', 'oci']).describe('Which engine runs it'),
-  size: z.number().int().describe('Bytes that it takes on the disk'),
+  size: z.number().int().describe('Size on the disk in bytes'),
   created: z.number().int().describe('When it was deployed, Unix seconds'),
   containers: z.number().int().describe('How many containers use it'),
 })
@@ -37,11 +37,13 @@ export const containerRecord = z.object({
   health: z
     .enum(['healthy', 'unhealthy', 'unknown'])
     .describe('`unknown` where there is no health path, or it does not run'),
-  reason: z.string().nullable().describe('Why it is in this state, or what became of the last deployment'),
-  restarts: z.number().int().describe('How often it was restarted after it ended by itself'),
+  reason: z.string().nullable().describe('Why it is in this state, or the result of the last deployment'),
+  restarts: z.number().int().describe('How often it was restarted after it exited by itself'),
   startedAt: isoTime.nullable(),
-  memory: z.number().int().nullable().describe('Bytes; null where it does not run'),
-  isolation: z.array(z.string()).describe('Layers that hold it; empty before it ran'),
+  memory: z.number().int().nullable().describe('Bytes; null if it is not running'),
+  isolation: z
+    .array(z.string())
+    .describe('Layers of isolation that are active; empty before the first start'),
 })
 
 export type ContainerRecord = z.infer<typeof containerRecord>
@@ -50,7 +52,7 @@ export const logLine = z.object({
   time: isoTime,
   stream: z
     .enum(['stdout', 'stderr', 'runtime'])
-    .describe('`runtime`: the runtime’s own word on the container'),
+    .describe('`runtime`: a message of the runtime about the container'),
   text: z.string(),
 })
 
@@ -59,11 +61,11 @@ export type LogLine = z.infer<typeof logLine>
 export const historyEntry = z.object({
   time: isoTime,
   event: z.string().describe('What happened, such as `deployed`, `restarted`, `rolled back`'),
-  rule: z.string().describe('The rule by which it happened'),
+  rule: z.string().describe('The rule that caused it'),
   by: z
     .object({ accountId: z.string(), clientId: z.string() })
     .nullable()
-    .describe('Account and client of the token that asked for it; null where the runtime did it by itself'),
+    .describe('Account and client of the token that asked for it; null if the runtime did it by itself'),
   detail: z.string(),
 })
 

@@ -6,10 +6,10 @@ import { RpcError } from '../errors/rpc-error.ts'
 
 interface Setting<T> {
   readonly description: string
-  /** What a right value looks like, in the words of a refusal. */
+  /** What a valid value looks like, for error messages. */
   readonly expected: string
   readonly default: T
-  /** Gives undefined where the text is not a value. */
+  /** Returns undefined if the text is not a valid value. */
   readonly read: (text: string) => T | undefined
 }
 
@@ -36,7 +36,7 @@ const number = (description: string, fallback: number, min: number, max: number)
     return value >= min && value <= max ? value : undefined
   })
 
-/** Where left out, the value depends on the engine. */
+/** If absent, the default depends on the engine. */
 const orEngine = (each: Setting<number>): Setting<number | undefined> => ({ ...each, default: undefined })
 
 const pathPattern = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
@@ -57,10 +57,10 @@ export const containerSettings = {
   ),
   'MCM.API_ALIAS': flag('Whether the service answers under `/api<base path>`, too.'),
   'MCM.ACCESS': choice(
-    'Who may call: any token of the account (`account`), only tokens of the project that deployed it (`client`), everybody on the device (`public`).',
+    'Who may call: callers with any token of the account (`account`), with a token of the project that deployed it (`client`), or everyone who can reach the gateway (`public`).',
     ['account', 'client', 'public'],
   ),
-  'MCM.FORWARD_TOKEN': flag('Whether the service is given the bearer token of its callers.'),
+  'MCM.FORWARD_TOKEN': flag('Whether the gateway forwards the bearer token of the caller to the service.'),
   'MCM.OUTBOUND': setting<readonly string[]>(
     'Hosts that a function may call with `fetch`, and an OCI container through its socket, such as `api.example.com` or `10.0.0.5:8080`; a host without a port stands for 80 and 443.',
     'host names or addresses, each with an optional port, separated by commas',
@@ -76,28 +76,28 @@ export const containerSettings = {
     ),
   ),
   'MCM.MAX_EXECUTION_TIME_SEC': number(
-    'Seconds in which a service must have begun its answer to a request, and a handler must have ended it.',
+    'Timeout of a request in seconds: a service must have started its response, and a handler must have finished it.',
     30,
     0.1,
     3600,
   ),
   'MCM.HEALTH_PATH': setting<string | undefined>(
-    'Path below the base path that answers 200 when the service is well. A new version must pass it before the old one goes.',
+    'Health check: a path below the base path that returns 200 while the service is healthy. A new version must pass it before it replaces the old one.',
     'a path such as "/health"',
     undefined,
     (text) => (text.length <= 200 && /^\/[\w.~/-]*$/.test(text) ? text : undefined),
   ),
   'MCM.HEALTH_SEC': number(
-    'Seconds in which a started service must listen, and answer its health path.',
+    'Timeout of a start in seconds: the service must listen and pass its health check.',
     30,
     1,
     600,
   ),
   'MCM.MEMORY_MB': orEngine(
-    number('Most memory in MiB. Default: 128 for functions, 512 for OCI containers.', 0, 48, 1_048_576),
+    number('Maximum memory in MiB. Default: 128 for functions, 512 for OCI containers.', 0, 48, 1_048_576),
   ),
-  'MCM.CPU': number('Most processor time, in cores.', 1, 0.05, 128),
-  'MCM.PIDS': number('Most processes and threads.', 128, 32, 32_768),
+  'MCM.CPU': number('Maximum CPU time, in cores.', 1, 0.05, 128),
+  'MCM.PIDS': number('Maximum number of processes and threads.', 128, 32, 32_768),
   'MCM.STORAGE_MB': number('Most that `context.storage` of a function may hold, in MiB.', 8, 0, 64),
   'MCM.PORT': setting<number | undefined>(
     'Port that an OCI container listens on. Default: the one that its image exposes, else 8080.',
@@ -111,18 +111,18 @@ export const containerSettings = {
     ['isolated', 'open'],
   ),
   'MCM.VOLUMES': setting<readonly string[]>(
-    'Volumes of an OCI container, such as `data:/var/lib/data`. They outlive redeploys and go with the container.',
+    'Volumes of an OCI container, such as `data:/var/lib/data`. They stay when the container is redeployed, and are removed with it.',
     'name:/path pairs, separated by commas',
     [],
     (text) => listOf(volumePattern, text),
   ),
   'MCM.PAGES': choice(
-    'Whether browsers keep the pages of the service apart from the runtime’s own (`sandboxed`), or treat them as one site (`trusted`).',
+    'Whether browsers isolate the pages of the service from those of the runtime and of other services (`sandboxed`), or treat them as one site (`trusted`).',
     ['sandboxed', 'trusted'],
   ),
 } as const
 
-/** Settings of other runtimes of this API family. They are taken and change nothing, or are set by the runtime itself. */
+/** Settings of other runtimes of this API family. They are accepted and ignored, or the runtime sets them itself. */
 export const ignoredSettings: readonly string[] = [
   'MCM.RUNTIME',
   'MCM.WEBSOCKET_SUPPORT',
@@ -139,7 +139,7 @@ export type ContainerSettings = { readonly [Name in keyof Settings]: Settings[Na
 /**
  * The settings of a container, defaults included.
  *
- * @throws RpcError `invalid_params` for a value that is none, or a name beginning with `MCM.` that is not listed
+ * @throws RpcError `invalid_params` for an invalid value, or for a name beginning with `MCM.` that is not listed
  */
 export function readSettings(env: Readonly<Record<string, string>>): ContainerSettings {
   const settings: Record<string, unknown> = {}

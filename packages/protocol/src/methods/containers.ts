@@ -8,10 +8,10 @@ const id = param(
   'id',
   z.string().min(1).max(400),
   'a container id',
-  'Id of the container, `<clientId>-<name>`; the name alone will do.',
+  'Id of the container, `<clientId>-<name>`; or its name.',
 )
 
-/** Most members of `env`, and most characters of all of them together. */
+/** Maximum number of members of `env`, and of characters of all of them together. */
 const maxEnv = { members: 200, characters: 32_768 }
 
 export const containerSpec = z.strictObject({
@@ -29,17 +29,17 @@ export const containerSpec = z.strictObject({
 
 export type ContainerSpec = z.output<typeof containerSpec>
 
-/** What a right spec looks like, in the words of a refusal. */
+/** What a valid spec looks like, for error messages. */
 export const expectedSpec = `{ "name": 1 to 63 letters, digits and . _ -; "image": name or id of a deployed image; "env": object of strings, at most ${maxEnv.members} members and ${maxEnv.characters} characters }`
 
-/** Reasons of what starts a container. */
+/** Reasons with which a start of a container fails. */
 const reasons = ['not_found', 'container_failed', 'engine_unavailable', 'storage_full'] as const
 
 export const deployContainer = method({
   name: 'deployContainer',
   summary: 'Runs an image as a service, or replaces a running one with a new version.',
   description:
-    'The new version is brought up and checked before the old one goes; where it fails, the old one goes on and the record says `rolled back`.',
+    'The new version is started and checked before it replaces the old one. If it fails, the old one keeps running and the record has `rolled back`.',
   params: [edgeAccessToken, param('spec', containerSpec, expectedSpec, 'What to run, and how.')],
   result: containerRecord,
   reasons: [...reasons, 'conflict', 'busy'],
@@ -70,7 +70,7 @@ export const startContainer = method({
 
 export const stopContainer = method({
   name: 'stopContainer',
-  summary: 'Stops a container, and keeps it stopped over restarts.',
+  summary: 'Stops a container. It stays stopped when the device restarts.',
   params: [edgeAccessToken, id],
   result: containerRecord,
   reasons: ['not_found', 'storage_full', 'busy'],
@@ -91,7 +91,7 @@ export const removeContainer = method({
 export const getContainerLogs = method({
   name: 'getContainerLogs',
   summary: 'The last lines that a container wrote.',
-  description: 'Lines are kept in memory, to spare the flash of the device: they end with the runtime.',
+  description: 'Lines are stored in memory only, to reduce flash wear. They are lost when the runtime ends.',
   params: [
     edgeAccessToken,
     id,
@@ -107,7 +107,7 @@ export const getContainerLogs = method({
         ])
         .pipe(z.number().min(1).max(10_000)),
       'a whole number from 1 to 10000',
-      'How many lines at most.',
+      'Maximum number of lines.',
     ),
   ],
   result: z.object({ lines: z.array(logLine) }),
@@ -117,7 +117,7 @@ export const getContainerLogs = method({
 
 export const getContainerHistory = method({
   name: 'getContainerHistory',
-  summary: 'What happened to a container, when, by whom and by which rule; of one that was removed, too.',
+  summary: 'What happened to a container, when, who caused it, and which rule. Also for a removed container.',
   params: [edgeAccessToken, id],
   result: z.object({ history: z.array(historyEntry) }),
   reasons: ['not_found'],
@@ -126,14 +126,14 @@ export const getContainerHistory = method({
 
 const engineReport = z.object({
   available: z.boolean(),
-  detail: z.string().describe('Where it was found, or why it is not there'),
-  isolation: z.array(z.string()).describe('The layers that hold what it runs'),
-  hints: z.array(z.string()).describe('What would make it better'),
+  detail: z.string().describe('Where it is installed, or why it is unavailable'),
+  isolation: z.array(z.string()).describe('The layers of isolation that are active'),
+  hints: z.array(z.string()).describe('How to improve the isolation'),
 })
 
 export const getEngines = method({
   name: 'getEngines',
-  summary: 'Which engines run images on this device, and which layers of isolation hold.',
+  summary: 'Which engines can run images on this device, and which layers of isolation are active.',
   params: [],
   result: z.object({ function: engineReport, oci: engineReport }),
   reasons: [],

@@ -4,7 +4,7 @@ import { method } from './method.ts'
 export const getEdgeIdToken = method({
   name: 'getEdgeIdToken',
   summary: 'An edge ID token of this node from the global cloud.',
-  description: 'Valid for ten minutes; served from memory until a minute before it ends.',
+  description: 'Valid for ten minutes; cached until one minute before it expires.',
   params: [],
   result: z.object({ id_token: z.string().describe('Edge ID token (JWT, typ edge-id+jwt)') }),
   reasons: ['identity_unavailable'],

@@ -7,8 +7,10 @@ const remoteState = z.object({
   url: z
     .string()
     .optional()
-    .describe('URL of the service; given on the Unix socket and on the loopback, left out over TLS'),
-  reachable: z.boolean().nullable().describe('null until it was tried for the first time'),
+    .describe(
+      'URL of the service; present on the Unix socket and on the loopback interface, absent over TLS',
+    ),
+  reachable: z.boolean().nullable().describe('null before the first attempt'),
   since: isoTime.nullable().describe('When it got into this state'),
   lastError: z.string().optional().describe('Why the last attempt failed'),
 })
@@ -19,14 +21,14 @@ export const getMe = method({
   params: [],
   result: z.object({
     nodeId: z.string().describe('Node ID of the device'),
-    accountId: z.string().describe('Account associated with this runtime; empty where there is none'),
+    accountId: z.string().describe('Account associated with this runtime; empty if there is none'),
     name: z.string().describe('Name of the device'),
     version: z.string().describe('Version of the runtime'),
-    linkLocalIp: z.string().describe('Address of the device on its local network; empty where it has none'),
+    linkLocalIp: z.string().describe('Address of the device on its local network; empty if it has none'),
     time: z
       .object({
         state: z.enum(['trusted', 'held', 'unknown']),
-        now: isoTime.describe('What the runtime takes the time to be'),
+        now: isoTime.describe('The current time as the runtime knows it'),
       })
       .describe('Whether the clock is confirmed by the identity service, plausible, or known to be wrong'),
     network: z
@@ -36,11 +38,11 @@ export const getMe = method({
       .object({
         checkedAt: isoTime
           .nullable()
-          .describe('When the lists of revoked tokens were last found to be the newest'),
-        issuedAt: isoTime.nullable().describe('When the oldest of the lists that are held was signed'),
+          .describe('When the lists of revoked tokens were last confirmed to be the newest'),
+        issuedAt: isoTime.nullable().describe('When the oldest of the stored lists was signed'),
       })
-      .describe('How old the knowledge of revoked tokens is; null where there is none yet'),
-    notices: z.array(notice).describe('What a person should attend to'),
+      .describe('Age of the lists of revoked tokens in seconds; null if there is none yet'),
+    notices: z.array(notice).describe('Conditions that need the attention of a person'),
     supports: z.array(z.string()).describe('Methods that this runtime has'),
   }),
   reasons: [],

@@ -12,11 +12,11 @@ export interface GpsSignal {
   readonly bearing: string | number
 }
 
-/** Ranges of a GPS signal: degrees, metres a second. `max` is excluded only for the bearing. */
+/** Ranges of a GPS signal: degrees, metres per second. `max` is excluded only for the bearing. */
 export const gpsRanges = {
   longitude: { min: -180, max: 180, text: 'from -180 to 180 degrees' },
   latitude: { min: -90, max: 90, text: 'from -90 to 90 degrees' },
-  speed: { min: 0, max: Number.MAX_VALUE, text: '0 or more metres a second' },
+  speed: { min: 0, max: Number.MAX_VALUE, text: '0 or more metres per second' },
   bearing: { min: 0, max: 360, text: 'from 0 up to, but not including, 360 degrees' },
 } as const
 
@@ -24,9 +24,9 @@ const decimalText = 'a decimal string or a finite number'
 
 export const updateGps = method({
   name: 'updateGps',
-  summary: 'Records where the device is, with the runtime and its discovery service.',
+  summary: 'Records the location of the device with the runtime and its discovery service.',
   description:
-    '"ok": durable here and accepted by the discovery service. "queued": durable here, and sent when the discovery service is back.',
+    '"ok": durable here and accepted by the discovery service. "queued": durable here, and sent when the runtime reconnects to the discovery service.',
   params: [
     edgeAccessToken,
     param(
@@ -36,7 +36,7 @@ export const updateGps = method({
       'Decimal degrees, WGS 84.',
     ),
     param('latitude', decimalValue, `${decimalText}, ${gpsRanges.latitude.text}`, 'Decimal degrees, WGS 84.'),
-    param('speed', decimalValue, `${decimalText}, ${gpsRanges.speed.text}`, 'Metres a second.'),
+    param('speed', decimalValue, `${decimalText}, ${gpsRanges.speed.text}`, 'Metres per second.'),
     param(
       'bearing',
       decimalValue,
@@ -58,10 +58,13 @@ export const getGps = method({
     latitude: decimalValue,
     speed: decimalValue,
     bearing: decimalValue,
-    fixedAt: isoTime.describe('When the location was taken'),
-    accuracy: z.number().nullable().describe('Metres, as the receiver says; null where it does not'),
-    receivedAt: isoTime.describe('When the runtime got it'),
-    source: z.enum(fixSources).describe('Where the location came from'),
+    fixedAt: isoTime.describe('Time of the fix'),
+    accuracy: z
+      .number()
+      .nullable()
+      .describe('Accuracy in metres, as the receiver reports it; null if it does not'),
+    receivedAt: isoTime.describe('When the runtime received it'),
+    source: z.enum(fixSources).describe('Source of the location'),
     published: z.boolean().describe('Whether the discovery service has accepted it'),
   }),
   reasons: ['not_found'],

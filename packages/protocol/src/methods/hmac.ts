@@ -4,14 +4,14 @@ import { edgeAccessToken, isoTime, nodeId, uri } from './values.ts'
 
 export const getEdgeHmacCode = method({
   name: 'getEdgeHmacCode',
-  summary: 'A code by which this node vouches for a request to a URI of a node, until a given time.',
+  summary: 'A code with which this node authorizes requests to a URI of a node, until a given time.',
   params: [
     edgeAccessToken,
     param(
       'expiry',
       z.string().regex(/^[1-9]\d{0,14}$/),
       'Unix seconds as a decimal string',
-      'When the code ends.',
+      'When the code expires.',
     ),
     nodeId,
     uri,
@@ -23,7 +23,8 @@ export const getEdgeHmacCode = method({
 
 export const verifyEdgeHmacCode = method({
   name: 'verifyEdgeHmacCode',
-  summary: 'Whether a code is one of a node of this identity service, for this node and URI, and not ended.',
+  summary:
+    'Whether a code was made by a node of this identity service, is for this node and URI, and has not expired.',
   description:
     'Codes that this node made are checked here, offline; those of other nodes by the identity service.',
   params: [

@@ -7,16 +7,16 @@ const access = { caller: 'token', token: 'associated', scope: 'edge:mcm' } as co
 
 export const deployImage = method({
   name: 'deployImage',
-  summary: 'Puts an image on the device.',
+  summary: 'Stores an image on the device.',
   description:
-    'Harmless to repeat: content is kept by its digest, once. An image of the same name is replaced; containers keep the version that they run until they are deployed again.',
+    'Idempotent: content is stored once, by its digest. An image with the same name is replaced. Containers run the old version until they are deployed again.',
   params: [
     edgeAccessToken,
     param(
       'source',
       z.string().min(1).max(4096),
       'the path of an archive on the device, an "upload:" handle, or a reference such as registry.example/app:1.0',
-      'A `docker save` archive or an OCI layout as a tar file, gzip or not; or a reference to an OCI registry, pinned with @sha256:… where it matters.',
+      'A `docker save` archive or an OCI layout as a tar file, gzip or not; or a reference to an OCI registry, optionally pinned with @sha256:….',
     ),
   ],
   result: imageRecord,

@@ -1,27 +1,27 @@
 import type * as z from 'zod'
 import type { Reason } from '../errors/catalogue.ts'
 
-/** One parameter: its place in the list is its position, its name serves the by-name form. */
+/** One parameter: its index in the list is its position, its name is for the by-name form. */
 export interface Param<Name extends string = string, Schema extends z.ZodType = z.ZodType> {
   readonly name: Name
   readonly schema: Schema
   readonly description: string
-  /** What a right value looks like, in the words of a refusal: "a decimal string in degrees, from -180 to 180". */
+  /** What a valid value looks like, for error messages: "a decimal string in degrees, from -180 to 180". */
   readonly expected: string
 }
 
 /** Who may call a method. The dispatcher checks it before the handler runs, and hands the handler the verified caller. */
 export type Access =
-  | { readonly caller: 'anyone' /** Open even where an API key is set. */; readonly withoutApiKey?: true }
+  | { readonly caller: 'anyone' /** Open even if an API key is set. */; readonly withoutApiKey?: true }
   | TokenAccess
   | PersonAccess
-  /** Whoever can open the operator's socket. */
+  /** Every process that can open the operator's socket. */
   | { readonly caller: 'operator' }
 
 /** The parameter `edgeAccessToken` is an access token of this node. */
 export interface TokenAccess {
   readonly caller: 'token'
-  /** `associated`: the token is of the associated account, too. */
+  /** `associated`: the token must also be of the associated account. */
   readonly token: 'node' | 'associated'
   /** Scope that the token must hold. */
   readonly scope?: string
@@ -48,12 +48,12 @@ export interface Method<
   readonly description?: string
   readonly params: Params
   readonly result: Result
-  /** Reasons that this method fails with, beyond those that any call may. */
+  /** Reasons with which this method fails, in addition to those of every call. */
   readonly reasons: readonly Reason[]
   readonly access: Asked
-  /** Served in an overload, too. Only for methods that cost little and must not starve. Default: refused with `busy`. */
+  /** Served even while the daemon is overloaded. Only for methods that cost little and must not starve. Default: refused with `busy`. */
   readonly priority?: 'vital'
-  /** Milliseconds for which a caller should wait, where the usual ten seconds are too few. */
+  /** Timeout for callers in milliseconds, if the default of ten seconds is too short. */
   readonly patienceMs?: number
   /** Largest body of a request with a call of this method, in bytes. Default: {@link maxBodyBytesOf}. */
   readonly maxBodyBytes?: number
@@ -68,7 +68,7 @@ const batchOfTokensBytes = 256 * 1024
 
 /**
  * Largest body of a request with a call of a method, in bytes: what it declares, else 262,144 if its calls carry an access
- * token, else 65,536. What any caller may make the runtime parse depends on it.
+ * token, else 65,536. It limits what any caller can make the runtime parse.
  */
 export const maxBodyBytesOf = ({ maxBodyBytes, access }: Method): number =>
   maxBodyBytes ?? (access.caller === 'token' ? batchOfTokensBytes : defaultMaxBodyBytes)
@@ -114,7 +114,7 @@ type Flat<T> = { [Name in keyof T]: T[Name] }
 
 export type ResultOf<M extends Method> = z.output<M['result']>
 
-/** The same method with its positional parameters in another order; by-name calls are not touched. */
+/** The same method with its positional parameters in another order; by-name calls do not change. */
 export function withParamOrder<M extends Method>(declaration: M, order: readonly string[]): M {
   const params = order.map((name) => declaration.params.find((each) => each.name === name)!)
   return { ...declaration, params }

@@ -2,7 +2,7 @@ import { RpcError } from '../errors/rpc-error.ts'
 import type { Method } from './method.ts'
 
 /**
- * Turns what a request carries in `params` into values by name.
+ * Converts the `params` of a request into values by name.
  *
  * "No parameters" may come as an absent member, `[]`, `[""]`, `null` or `{}`: clients of this API family send all five.
  *
@@ -32,7 +32,7 @@ export function readParams(method: Method, raw: unknown): Readonly<Record<string
   return values
 }
 
-/** Schemas of the same few parameters come again and again. */
+/** Cached: many calls use the schemas of the same few parameters. */
 const isOptional = (schema: Method['params'][number]['schema']): boolean =>
   schema.safeParse(undefined).success
 

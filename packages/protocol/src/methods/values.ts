@@ -33,5 +33,5 @@ export const uri = param(
   'The URI that the code is for.',
 )
 
-/** Seconds or an ISO 8601 time would do for machines; both ends of this API are read by people, too. */
+/** ISO 8601 and not seconds, because people read the messages of this API too. */
 export const isoTime = z.iso.datetime()

@@ -45,7 +45,7 @@ export type JsonObject = Record<string, unknown>
 export interface Jws {
   readonly header: JsonObject
   readonly payload: JsonObject
-  /** What the signature is over: the first two parts as they stand. */
+  /** The signed text: the first two parts, unchanged. */
   readonly signingInput: string
   readonly signature: Uint8Array<ArrayBuffer>
 }

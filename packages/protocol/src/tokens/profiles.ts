@@ -33,7 +33,7 @@ export interface DeveloperIdClaims extends BaseClaims {
   readonly scope?: string
 }
 
-/** A node's word of itself, by the cloud. `sub` is the associated account, or "". */
+/** Edge ID token: proves the identity of a node, issued by the cloud. `sub` is the associated account, or "". */
 export interface EdgeIdClaims extends BaseClaims {
   /** The node; absent in tokens of older services. */
   readonly azp?: string
@@ -137,7 +137,7 @@ export const personProfile: TokenProfile<PersonClaims> = {
   },
 }
 
-/** The audience of the list of revoked tokens: whoever checks tokens. */
+/** The audience of the list of revoked tokens: everyone who verifies tokens. */
 export const revocationsAudience = 'urn:selvedge:revocations'
 
 /**
@@ -192,7 +192,7 @@ export const revocationsProfile: TokenProfile<RevocationsClaims> = {
   },
 }
 
-/** A service's word of itself to another one of the same device, by the runtime. `sub` is the id of its container. */
+/** Proves the identity of a service to another service on the same device, issued by the runtime. `sub` is the ID of its container. */
 export interface ServiceClaims extends BaseClaims {
   readonly client_id: string
   readonly account_id: string

@@ -5,7 +5,7 @@ import { reportFailure } from '../safely/safely.ts'
 const validMs = 1000
 
 /**
- * The sign of life of a daemon: 200 `{ "status": "ok" }` while its store answers, else 503 `{ "status": "unavailable" }`.
+ * The health check of a daemon: 200 `{ "status": "ok" }` while its store answers, else 503 `{ "status": "unavailable" }`.
  *
  * @param check asks the store; a rejection means that it does not answer
  */

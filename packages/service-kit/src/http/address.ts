@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
 
 /**
- * The address that a request came from: that of the connection, or what a proxy that is trusted says of it. Only the last
- * entry of X-Forwarded-For is the proxy's own word; all others are the caller's.
+ * The address that a request came from: that of the connection, or what a trusted proxy reports. Only the last entry of X-Forwarded-For comes from
+ * the proxy; the caller can forge all others.
  */
 export function addressOf(request: IncomingMessage, trustedProxies: readonly string[]): string {
   const peer = plain(request.socket.remoteAddress ?? '')

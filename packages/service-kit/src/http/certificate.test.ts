@@ -107,7 +107,7 @@ describe('the certificate of a listener', needs('openssl'), () => {
     expect(days).toBeLessThan(3.1)
   })
 
-  it('cannot be opened if its files do not belong together', () => {
+  it('cannot be opened if the certificate and the key do not match', () => {
     make('first')
     make('second')
     use('first')

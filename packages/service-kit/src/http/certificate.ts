@@ -39,7 +39,7 @@ export interface CertificateOptions {
  * Reads the certificate, and looks for another one every ten seconds. Files are compared, not watched: tools replace them by
  * renaming files, folders or links. A pair that cannot be used, such as one that is written right now, leaves the old one.
  *
- * @throws Error where the files cannot be read, or do not belong together
+ * @throws Error if the files cannot be read, or the key does not match the certificate
  */
 export function openCertificate({
   cert,
@@ -88,7 +88,7 @@ function identify(...paths: readonly string[]): string {
     .join(' ')
 }
 
-/** @throws Error where they cannot be read, or do not belong together */
+/** @throws Error if they cannot be read, or do not match each other */
 function readPair(certPath: string, keyPath: string): CertificatePair {
   const pair = { cert: readFileSync(certPath, 'utf8'), key: readFileSync(keyPath, 'utf8') }
   // A secure context would accept an empty file, and show no certificate at all.

@@ -14,7 +14,7 @@ describe('a limiter', () => {
     clock.advance(3_600_000)
     expect([limiter.take('a'), limiter.take('a'), limiter.take('a')]).toEqual([0, 0, 2])
   })
-  it('takes back what turned out to be harmless, and no more than that', () => {
+  it('refunds what turned out to be harmless, and no more than that', () => {
     const limiter = createLimiter({ burst: 1, perSecond: 1 }, createFakeClock().now)
     limiter.take('a')
     limiter.giveBack('a')

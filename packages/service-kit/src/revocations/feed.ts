@@ -86,7 +86,7 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
   let stopped = false
 
   async function fetchOne({ issuer, fetchList }: ListSource): Promise<boolean> {
-    // What is asked for goes by the storage: what could not be stored is fetched again.
+    // The request depends on what is stored: a list that could not be stored is fetched again.
     const held = storage.value.lists[issuer]
     try {
       const answer = await fetchList(held?.mark ? held : held?.etag)

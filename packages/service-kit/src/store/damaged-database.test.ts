@@ -70,7 +70,7 @@ function createRandom(seed: number): (limit: number) => number {
   }
 }
 
-it('a changed bit in the log takes back no commit without a word, except for the last one', () => {
+it('a changed bit in the log loses no commit silently, except for the last one', () => {
   makeFiles()
   const [db, wal] = [readFileSync(join(folder, 'db')), readFileSync(join(folder, 'db-wal'))]
   expect(open(db, wal)).toBe(commits)

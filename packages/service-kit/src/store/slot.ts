@@ -5,7 +5,7 @@
  *
  * The CRC-32 is of the line before it. The header fits into one sector of a disk, so a power cut leaves the old one or the new
  * one: a line with a wrong CRC-32 is damage. The mark is `-` while the document is written and becomes `+` once it is on the
- * disk. A header with `-` before a wrong document is a write that a power cut interrupted and that nobody was told of; one with
+ * disk. A header with `-` before a wrong document is a write that a power cut interrupted and that was never acknowledged; one with
  * `+` is damage. Bytes after the length are of a longer, older generation, or zero: no file is shorter than the longest header, as
  * a power cut may keep what was written over a file and lose what it grew by.
  */

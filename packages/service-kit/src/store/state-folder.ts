@@ -116,7 +116,7 @@ const whys: Readonly<Record<string, string>> = {
 }
 const whatToDo = 'Choose another folder: SELVEDGE_STATE, or "state" in the configuration'
 
-/** Runs what the system may refuse: for good, or because of a full disk and the like, which pass. */
+/** Runs an operation that the system may refuse, permanently or temporarily (a full disk, for example). */
 function expectUsable<T>(state: string, use: () => T): T {
   try {
     return use()

@@ -1,4 +1,4 @@
-/** What is removed for good is removed by a clock that no jump moves: a wrong hour must not cost revocations, keys or tracks. */
+/** The clock for permanent removals. A jump of the system clock does not move it, so a wrong hour must not cost revocations, keys or tracks. */
 import { createBelievedTime } from '../clock/believed-time.ts'
 import type { Clock, SteadyClock } from '../clock/clock.ts'
 import { safely } from '../safely/safely.ts'

@@ -64,7 +64,7 @@ describe('a session', () => {
     expect(check(signed)).toMatch(/of another time/)
     expect(check(session.authorize('POST', '/a?b', 'body'))).toBe('who it is 0')
     clock.advance(300_000)
-    expect(check(session.authorize('POST', '/a?b', 'body'))).toMatch(/has ended/)
+    expect(check(session.authorize('POST', '/a?b', 'body'))).toMatch(/has expired/)
   })
 
   it('no change of ticket, time or signature passes', () => {
@@ -93,7 +93,7 @@ describe('a session', () => {
     )
   })
 
-  it('signs with HMAC-SHA-256 as everybody has it', () => {
+  it('signs with standard HMAC-SHA-256', () => {
     const offer = offerSession()
     const begun = keeper.begin(offer.jwk, Buffer.from('x'), 60)
     const session = offer.complete(

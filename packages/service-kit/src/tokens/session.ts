@@ -1,7 +1,7 @@
 /**
  * Sessions between a node and a service: one DPoP proof at the beginning, an HMAC a request from then on, which costs a
  * twentieth of a signature. The service keeps nothing: the key of a session follows from what its ticket says and a secret of
- * the service, so whoever signs with it has the ticket from the service. It reaches the node sealed with a key that both
+ * the service, so a client that can sign with it received the ticket from the service. It reaches the node sealed with a key that both
  * agree on (P-256), so that nobody who listens has it.
  */
 import { diffieHellman, generateKeyPairSync, hash, type KeyObject, timingSafeEqual } from 'node:crypto'
@@ -151,7 +151,7 @@ export function createSessionKeeper(secret: Uint8Array, clock: Clock): SessionKe
       const plain = Buffer.from(ticket, 'base64url')
       const now = clock.now()
       if (plain.length < 12 || plain.readUIntBE(6, 6) <= now)
-        throw refused('the session has ended; begin another one')
+        throw refused('the session has expired; start a new one')
       const sentAt = plain.readUIntBE(0, 6) + Number(at)
       if (!(Math.abs(now - sentAt) <= tolerance))
         throw refused('the request is of another time; begin another session')

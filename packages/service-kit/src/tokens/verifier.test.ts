@@ -65,7 +65,7 @@ describe('a verified token', () => {
     expect(reasonOf(() => verifier.verify(token, accessProfile, edgeAudience))).toBe('token_untrusted')
   })
 
-  it('is malformed where its key confirmation is none, whatever stands there', () => {
+  it('is malformed if its key confirmation is not valid, whatever the value', () => {
     const { verifier, claims } = make()
     for (const cnf of [null, 1, 'x', [], {}, { jkt: '' }, { jkt: null }]) {
       const token = signJws({ typ: 'at+jwt', kid: 'k1' }, { ...claims, cnf }, privateKey)

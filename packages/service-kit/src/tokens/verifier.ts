@@ -45,9 +45,9 @@ interface Remembered extends Verified {
 }
 
 /**
- * Remembers what it found good, so that a device that shows the same token ten times a second does not pay for the signature
- * each time. An entry belongs to one spelling of a token (an ECDSA signature has a valid twin, which is verified on its
- * own); revocation goes by `jti`, which both spellings share. It counts while its issuer has the key that verified it: when a
+ * A cache of verified tokens, so that the signature of a token that is used ten times per second is
+ * verified once. An entry belongs to one spelling of a token (an ECDSA signature has a valid twin, which is verified on its
+ * own); revocation uses the `jti`, which both spellings share. It counts while its issuer has the key that verified it: when a
  * key is removed, so is what it signed.
  *
  * @param issuers of this kind of token, and no other: an issuer is never believed beyond its role

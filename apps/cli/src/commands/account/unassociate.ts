@@ -9,7 +9,7 @@ export const accountUnassociate = command({
     {
       flags: '--wipe',
       description:
-        'remove all that the account has on this device, too: images, containers and what they stored',
+        'also remove all data of the account from this device: images, containers and their storage',
     },
   ],
   run: async (context, { options }) => {

@@ -2,14 +2,17 @@ import { command } from '../../command.ts'
 
 export const adminAccountCreate = command({
   path: ['admin', 'account', 'create'],
-  summary: 'Make an account.',
+  summary: 'Create an account.',
   options: [
     { flags: '--email <address>', description: 'e-mail address of the account', required: true },
     {
       flags: '--known-person',
       description: 'the owner may be a person who already signs in with this address: ask the person first',
     },
-    { flags: '--if-none', description: 'only where there is no account yet; otherwise show the first one' },
+    {
+      flags: '--if-none',
+      description: 'create it only if there is no account yet; otherwise show the first one',
+    },
   ],
   run: async ({ admin }, { options }) => {
     const [first] = options.ifNone ? await admin['account.list']() : []
@@ -23,7 +26,7 @@ export const adminAccountCreate = command({
 
 export const adminAccountLink = command({
   path: ['admin', 'account', 'link'],
-  summary: 'Make a link with which a person signs in once, to make a new passkey or password.',
+  summary: 'Create a link with which a person signs in once, to set a new passkey or password.',
   options: [{ flags: '--email <address>', description: 'e-mail address of the person', required: true }],
   run: async ({ admin }, { options }) => admin['account.link']({ email: String(options.email) }),
   human: ({ link, expiresAt }) => `${link}\nGood once, until ${expiresAt}.`,

@@ -8,6 +8,6 @@ export const adminKeysList = command({
 
 export const adminKeysRotate = command({
   path: ['admin', 'keys', 'rotate'],
-  summary: 'Sign with the next key from now on; tokens of the old one stay good.',
+  summary: 'Sign with the next key from now on. Tokens of the old key stay valid.',
   run: async ({ admin }) => admin['keys.rotate'](),
 })

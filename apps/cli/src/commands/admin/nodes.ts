@@ -2,7 +2,7 @@ import { command } from '../../command.ts'
 
 export const adminNodeList = command({
   path: ['admin', 'node', 'list'],
-  summary: 'List the nodes that ever enrolled.',
+  summary: 'List the nodes that have enrolled.',
   run: async ({ admin }) => admin['node.list'](),
 })
 
@@ -15,13 +15,13 @@ export const adminNodeBlock = command({
 
 export const adminNodeUnblock = command({
   path: ['admin', 'node', 'unblock'],
-  summary: 'Take the block of a node away.',
+  summary: 'Unblock a node.',
   args: [{ name: '<node-id>', description: 'the node' }],
   run: async ({ admin }, { args: [nodeId = ''] }) => admin['node.unblock']({ nodeId }),
 })
 
 export const adminEnrolmentCreate = command({
   path: ['admin', 'enrolment', 'create'],
-  summary: 'Make a one-time enrolment code for a new node.',
+  summary: 'Create a one-time enrolment code for a new node.',
   run: async ({ admin }) => admin['enrolment.create'](),
 })

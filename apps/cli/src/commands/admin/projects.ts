@@ -7,17 +7,17 @@ const listOf = (text: Input['options'][string]): string[] | null =>
 
 export const adminProjectCreate = command({
   path: ['admin', 'project', 'create'],
-  summary: 'Make a project; its client ID is what the token endpoint asks for.',
+  summary: 'Create a project. Its client ID is needed at the token endpoint.',
   options: [
     { flags: '--name <name>', description: 'name of the project', required: true },
-    { flags: '--email <address>', description: 'owner; may be left out where there is only one account' },
+    { flags: '--email <address>', description: 'owner; optional if there is only one account' },
     {
       flags: '--scopes <list>',
-      description: `scopes that it may ask for; default all: ${scopeNames.join(' ')}`,
+      description: `scopes that it may request; default all: ${scopeNames.join(' ')}`,
     },
     {
       flags: '--resources <list>',
-      description: 'resources that tokens may be asked for beside the edge (RFC 8707)',
+      description: 'additional resources for which clients may request tokens (RFC 8707)',
     },
   ],
   run: async ({ admin }, { options }) => {
@@ -42,7 +42,7 @@ export const adminProjectList = command({
 
 export const adminProjectDisable = command({
   path: ['admin', 'project', 'disable'],
-  summary: 'Turn a project off: its client ID gets no more tokens.',
+  summary: 'Disable a project: its client ID gets no more tokens.',
   args: [{ name: '<client-id>', description: 'client ID of the project' }],
   run: async ({ admin }, { args: [clientId = ''] }) => admin['project.disable']({ clientId }),
 })

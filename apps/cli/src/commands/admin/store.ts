@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { command } from '../../command.ts'
 import { UsageError } from '../../failure.ts'
 
-/** The identity service's own program for it: the command line knows no database. */
+/** A program of the identity service does the work: the command line has no database code. */
 const program = fileURLToPath(new URL('../../identity/dist/store-copy.cjs', import.meta.url))
 
 export const adminStoreCopy = command({
@@ -32,7 +32,7 @@ export const adminStoreCopy = command({
     if (status !== 0) {
       throw new UsageError(
         stderr.trim().replace(/^error: /, '') || 'the copy failed',
-        'Stop the identity service first; the store to fill must be empty. Nothing of the first one was changed.',
+        'Stop the identity service first. The new store must be empty. The old store was not changed.',
       )
     }
     return JSON.parse(stdout) as { rows: number; tables: Record<string, number> }

@@ -4,14 +4,14 @@ import { UsageError } from '../../failure.ts'
 
 export const adminTokenDeveloper = command({
   path: ['admin', 'token', 'developer'],
-  summary: 'Make a developer ID token; it is shown once.',
+  summary: 'Create a developer ID token. It is shown once.',
   options: [
     {
       flags: '--email <address>',
-      description: 'account of the token; may be left out where there is only one account',
+      description: 'account of the token; optional if there is only one account',
     },
-    { flags: '--client-id <id>', description: 'client ID of the project that it is for', required: true },
-    { flags: '--days <number>', description: 'life in days, 1 to 365; default 30' },
+    { flags: '--client-id <id>', description: 'client ID of its project', required: true },
+    { flags: '--days <number>', description: 'lifetime in days, 1 to 365; default 30' },
     {
       flags: '--out <file>',
       description: 'write the token to a file that only you may read, instead of showing it',
@@ -38,7 +38,7 @@ export const adminTokenDeveloper = command({
 
 export const adminTokenList = command({
   path: ['admin', 'token', 'list'],
-  summary: 'List the developer ID tokens that were made, without the tokens themselves.',
+  summary: 'List the developer ID tokens that were issued, without the tokens themselves.',
   run: async ({ admin }) => admin['token.developer.list'](),
 })
 

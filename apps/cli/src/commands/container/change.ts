@@ -1,7 +1,7 @@
 import { type CommandDeclaration, command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 
-/** The commands that take the id of a container and one call. */
+/** The commands that need a container ID and one call. */
 const change = (
   verb: string,
   summary: string,
@@ -20,6 +20,6 @@ const change = (
 
 export const containerChanges: readonly CommandDeclaration[] = [
   change('start', 'Start a container that was stopped or has failed.', 'startContainer'),
-  change('stop', 'Stop a container, and keep it stopped over restarts of the device.', 'stopContainer'),
+  change('stop', 'Stop a container. It stays stopped when the device restarts.', 'stopContainer'),
   change('remove', 'Remove a container with its storage and its volumes.', 'removeContainer'),
 ]

@@ -4,14 +4,13 @@ import { readSpec } from './spec.ts'
 
 export const containerDeploy = command({
   path: ['container', 'deploy'],
-  summary:
-    'Run an image as a service, or replace a running one; the old version goes only when the new one is well.',
+  summary: 'Run an image as a service, or replace a running one as soon as the new version is healthy.',
   options: [
     { flags: '--name <name>', description: 'name of the container' },
     { flags: '--image <name>', description: 'name or id of a deployed image' },
     {
       flags: '--env <pair...>',
-      description: 'KEY=value, as often as needed; MCM.… are settings of the runtime',
+      description: 'KEY=value; can be repeated. Names with MCM. are settings of the runtime',
     },
     { flags: '--env-file <file>', description: 'file with KEY=value lines' },
     { flags: '--payload <file>', description: 'JSON file with { "name", "image", "env" }' },

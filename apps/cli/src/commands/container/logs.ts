@@ -15,7 +15,7 @@ function readSince(text: string, now: number): string {
   if (!Number.isNaN(Date.parse(text))) return new Date(text).toISOString()
   throw new UsageError(
     `--since is ${JSON.stringify(text)}`,
-    'Give a span such as 10m or 2h, or a time such as 2026-01-31T12:00:00Z.',
+    'Give a duration such as 10m or 2h, or a time such as 2026-01-31T12:00:00Z.',
   )
 }
 
@@ -25,12 +25,12 @@ const format = ({ time, stream, text }: LogLine): string =>
 export const containerLogs = command({
   path: ['container', 'logs'],
   summary:
-    'Show what a container wrote; with --follow as it writes. "!" marks standard error, "#" the runtime itself.',
+    'Show the log of a container; with --follow, as it is written. "!" marks standard error, "#" the runtime itself.',
   args: [{ name: '<id>', description: 'id or name of the container' }],
   options: [
-    { flags: '--tail <count>', description: 'how many lines at most; default 100' },
-    { flags: '--since <time>', description: 'only lines from then on: 10m, 2h, or an ISO 8601 time' },
-    { flags: '-f, --follow', description: 'go on until interrupted' },
+    { flags: '--tail <count>', description: 'maximum number of lines; default 100' },
+    { flags: '--since <time>', description: 'only lines since then: 10m, 2h, or an ISO 8601 time' },
+    { flags: '-f, --follow', description: 'show new lines until interrupted' },
     ...accessTokenOptions,
   ],
   run: async (context, { args: [id = ''], options }) => {

@@ -9,11 +9,14 @@ function readFile(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (cause) {
-    throw new UsageError(`can't read ${path}: ${(cause as Error).message}`, 'Name a file that is there.')
+    throw new UsageError(
+      `can't read ${path}: ${(cause as Error).message}`,
+      'Give the path of a file that exists and that you may read.',
+    )
   }
 }
 
-/** `KEY=value` a line; empty lines and lines that begin with # say nothing. */
+/** `KEY=value` lines; empty lines and lines that begin with # are ignored. */
 function readPairs(lines: readonly string[], where: string): Record<string, string> {
   const env: Record<string, string> = {}
   for (const line of lines) {

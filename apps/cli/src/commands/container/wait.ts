@@ -12,7 +12,7 @@ export const containerWait = command({
   args: [{ name: '<id>', description: 'id or name of the container' }],
   options: [
     { flags: '--for <state>', description: `${goals.join(', ')}; default running` },
-    { flags: '--timeout <seconds>', description: 'give up after so long; default 60' },
+    { flags: '--timeout <seconds>', description: 'timeout in seconds; default 60' },
     ...accessTokenOptions,
   ],
   run: async (context, { args: [id = ''], options }) => {

@@ -6,18 +6,21 @@ import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { describeFailure, UsageError } from '../../failure.ts'
 
-/** Milliseconds until a receiver that is away is tried again. */
+/** Retry interval for an unavailable receiver, in milliseconds. */
 const again = 5000
 
 export const gpsFollow = command({
   path: ['gps', 'follow'],
   summary:
-    'Follow a receiver, and record where the device is as it moves. "gps.source" of the runtime does it without a command.',
+    'Follow a receiver, and record the location of the device as it moves. To do it without this command, set "gps.source" of the runtime.',
   options: [
     { flags: '--gpsd <address>', description: 'host:port of gpsd, such as localhost:2947' },
-    { flags: '--nmea <path>', description: 'device or file that speaks NMEA 0183, such as /dev/ttyACM0' },
-    { flags: '--max-error <metres>', description: 'how wrong others may be about where it is; default 50' },
-    { flags: '--max-interval <seconds>', description: 'longest time without a fix; default 120' },
+    { flags: '--nmea <path>', description: 'device or file with NMEA 0183 data, such as /dev/ttyACM0' },
+    {
+      flags: '--max-error <metres>',
+      description: 'maximum error of dead reckoning from the last fix; default 50',
+    },
+    { flags: '--max-interval <seconds>', description: 'maximum time between two fixes; default 120' },
     ...accessTokenOptions,
   ],
   run: async (context, { options }) => {
@@ -31,7 +34,7 @@ export const gpsFollow = command({
     if (!(limits.maxError > 0 && limits.maxInterval > 0))
       throw new UsageError(
         '--max-error and --max-interval are numbers above 0',
-        'Leave them out for the usual ones.',
+        'Omit them to use the defaults.',
       )
 
     const say = (text: string) => context.terminal.note(onOneLine(text))
@@ -42,7 +45,7 @@ export const gpsFollow = command({
     const counts = { read: 0, recorded: 0 }
     const record = async (reading: Reading): Promise<void> => {
       counts.read++
-      // A file is read at once: what counts is when it was so.
+      // A file is read at once, so the times of its fixes count and not the current time.
       const now = { ...reading, fixedAt: reading.time ?? context.now() * 1000 }
       if (!isWorthSending(sent, now, limits)) return
       const text = (value: number) => String(Math.round(value * 1e7) / 1e7)
@@ -67,18 +70,18 @@ export const gpsFollow = command({
     }
 
     const following = follow(source, {
-      // A device that ends is unplugged and may come back; so may gpsd. A file is over when it ends.
+      // If a device or gpsd ends the stream, it may reconnect: retry. The end of a file is final.
       ...((source.kind === 'gpsd' || source.path.startsWith('/dev/')) && { again }),
       onReading(reading) {
         turn = turn
           .then(() => record(reading))
           .catch((cause: unknown) => {
-            // Without a runtime that takes it, there is nothing to follow for.
+            // If the runtime does not accept the fix, stop.
             failure ??= cause
             following.stop()
           })
       },
-      onTrouble: (reason) => reason !== undefined && say(`the receiver gives no fixes: ${reason}`),
+      onTrouble: (reason) => reason !== undefined && say(`the receiver sends no fixes: ${reason}`),
     })
     const stop = () => following.stop()
     process.once('SIGINT', stop)

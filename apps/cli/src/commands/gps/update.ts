@@ -3,11 +3,11 @@ import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts
 
 export const gpsUpdate = command({
   path: ['gps', 'update'],
-  summary: 'Record where the device is.',
+  summary: 'Record the location of the device.',
   options: [
     { flags: '--longitude <degrees>', description: 'decimal degrees, -180 to 180', required: true },
     { flags: '--latitude <degrees>', description: 'decimal degrees, -90 to 90', required: true },
-    { flags: '--speed <mps>', description: 'metres a second; default 0' },
+    { flags: '--speed <mps>', description: 'metres per second; default 0' },
     { flags: '--bearing <degrees>', description: 'degrees from north, 0 to 360; default 0' },
     ...accessTokenOptions,
   ],
@@ -25,5 +25,5 @@ export const gpsUpdate = command({
   human: ({ status }) =>
     status === 'ok'
       ? 'recorded and published'
-      : 'recorded; it is published when the discovery service is back',
+      : 'recorded; it is published when the runtime reconnects to the discovery service',
 })

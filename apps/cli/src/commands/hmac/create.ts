@@ -2,16 +2,16 @@ import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { UsageError } from '../../failure.ts'
 
-/** Seconds for which a code is good unless told otherwise. */
+/** Default lifetime of a code in seconds. */
 const usualLife = 300
 
 export const hmacCreate = command({
   path: ['hmac', 'create'],
-  summary: 'Make an HMAC code for a URI of a node.',
+  summary: 'Create an HMAC code for a URI of a node.',
   options: [
     { flags: '--uri <uri>', description: 'what the code is for', required: true },
     { flags: '--node <id>', description: 'node that the code is for; default this one' },
-    { flags: '--expires-in <seconds>', description: `life of the code; default ${usualLife}` },
+    { flags: '--expires-in <seconds>', description: `lifetime of the code; default ${usualLife}` },
     ...accessTokenOptions,
   ],
   run: async (context, { options }) => {

@@ -5,7 +5,7 @@ export const hmacVerify = command({
   summary: 'Check an HMAC code.',
   args: [{ name: '<code>', description: 'the code to check' }],
   options: [
-    { flags: '--uri <uri>', description: 'what the code must be for', required: true },
+    { flags: '--uri <uri>', description: 'URI that the code must be for', required: true },
     { flags: '--node <id>', description: 'node that the code must be for; default this one' },
   ],
   run: async ({ runtime }, { args: [edgeHmacCode = ''], options }) => {

@@ -6,7 +6,7 @@ import { createProgress } from '../../output/progress.ts'
 
 export const imageDeploy = command({
   path: ['image', 'deploy'],
-  summary: 'Put an image on the device: an archive of this machine, or a reference to a registry.',
+  summary: 'Store an image on the device, from an archive on this machine or from a registry.',
   args: [
     {
       name: '<file-or-reference>',

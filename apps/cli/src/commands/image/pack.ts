@@ -5,14 +5,14 @@ import { command } from '../../command.ts'
 export const imagePack = command({
   path: ['image', 'pack'],
   summary:
-    'Make the archive of a function image from a folder with index.js or index.wasm; the same files make the same archive.',
+    'Create the archive of a function image from a folder with index.js or index.wasm. Equal files give an equal archive.',
   args: [{ name: '<dir>', description: 'folder with index.js or index.wasm' }],
   options: [
     {
       flags: '--name <name>',
-      description: 'name of the image; default: of package.json, else of the folder',
+      description: 'name of the image; default: from package.json, else the name of the folder',
     },
-    { flags: '--image-version <version>', description: 'version; default: of package.json, else 1.0.0' },
+    { flags: '--image-version <version>', description: 'version; default: from package.json, else 1.0.0' },
     { flags: '-o, --output <file>', description: 'file to write; default <name>-<version>.tar' },
   ],
   run: async (_, { args: [folder = '.'], options: { name, imageVersion, output } }) => {

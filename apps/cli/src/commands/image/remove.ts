@@ -4,7 +4,7 @@ import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts
 export const imageRemove = command({
   path: ['image', 'remove'],
   summary: 'Remove an image that no container uses.',
-  args: [{ name: '<id>', description: 'id of the image, as "image list" shows it' }],
+  args: [{ name: '<id>', description: 'ID of the image, as "image list" shows it' }],
   options: accessTokenOptions,
   run: async (context, { args: [id = ''], options }) =>
     context.runtime.removeImage({

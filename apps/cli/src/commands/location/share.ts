@@ -5,20 +5,20 @@ import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts
 export const told = (status: 'ok' | 'queued'): string =>
   status === 'ok'
     ? 'it applies from now on'
-    : 'it applies here; the discovery service gets it when it answers again'
+    : 'it applies here; the runtime sends it to the discovery service when it reconnects'
 
 export const locationShare = command({
   path: ['location', 'share'],
-  summary: 'Set with which precision an audience sees the location of this node.',
+  summary: 'Set the precision at which an audience sees the location of this node.',
   args: [
     {
       name: '<audience>',
-      description: 'who: nodes of the own account, or of others',
+      description: 'audience: nodes of the own account, or of others',
       choices: audiences,
     },
     {
       name: '<precision>',
-      description: 'how exactly: to the grid of a kilometre or a city',
+      description: 'precision: exact, a grid of 1 km or of a city, or none',
       choices: precisions,
     },
   ],

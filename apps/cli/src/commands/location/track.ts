@@ -15,11 +15,14 @@ function readPage({ limit, before }: Input['options']): TrackOptions {
 
 export const locationTrack = command({
   path: ['location', 'track'],
-  summary: 'Show where this node went; with --days or --off, begin or end keeping that.',
+  summary: 'Show the track of this node. With --days or --off, start or stop storing it.',
   options: [
-    { flags: '--days <count>', description: 'keep a track for so many days, 31 at most; then it is deleted' },
-    { flags: '--off', description: 'keep no track, and delete what is kept' },
-    { flags: '--limit <count>', description: 'show so many points at most; default 10000' },
+    {
+      flags: '--days <count>',
+      description: 'store a track for this many days, at most 31; then it is deleted',
+    },
+    { flags: '--off', description: 'stop the track and delete it' },
+    { flags: '--limit <count>', description: 'maximum number of points; default 10000' },
     { flags: '--before <time>', description: 'show points before an ISO 8601 time' },
     ...accessTokenOptions,
   ],
@@ -29,7 +32,10 @@ export const locationTrack = command({
       return context.runtime.getLocationTrack({ edgeAccessToken, options: readPage(options) })
     const days = Number(options.days)
     if (options.off === undefined && !(days > 0 && days <= 31))
-      throw new UsageError(`--days is ${String(options.days)}`, 'Give a number from above 0 to 31.')
+      throw new UsageError(
+        `--days is ${String(options.days)}`,
+        'Give a number greater than 0 and at most 31.',
+      )
     const until =
       options.off === undefined ? new Date((context.now() + days * 86_400) * 1000).toISOString() : ''
     return context.runtime.setLocationTrack({ edgeAccessToken, until })
@@ -41,7 +47,7 @@ export const locationTrack = command({
     const lines = result.data.map(
       ([longitude, latitude, at]) => `${isoTime(at)}  ${latitude.toFixed(6)}, ${longitude.toFixed(6)}`,
     )
-    const earlier = result.next === null ? [] : [`there are earlier ones: --before ${isoTime(result.next)}`]
+    const earlier = result.next === null ? [] : [`for earlier points: --before ${isoTime(result.next)}`]
     return [...earlier, ...lines, `kept until ${result.until}`].join('\n')
   },
 })

@@ -14,7 +14,7 @@ import { readRecord } from './record.ts'
 export interface ClusterParts {
   /** Some nodes of the cluster, such as `redis://10.0.0.1:6379`; they name the others. */
   readonly urls: readonly string[]
-  /** Milliseconds without a sign of life after which a node is not there any more. */
+  /** Milliseconds without a report after which a node is not listed any more. */
   readonly silence: number
   /** Milliseconds after which an account whose nodes are silent is forgotten. */
   readonly forgetAfter: number

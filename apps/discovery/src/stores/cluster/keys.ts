@@ -4,7 +4,7 @@
  * `a:{<account>:<bucket>}` is a hash of the last locations of an account's nodes, by node: the truth.
  * `l:{<account>:<bucket>}` is a hash of the nodes that left the account, with the number of the ownership that followed, for as long
  * as an earlier report may be on its way. `g:{<space>:<cell>}:<slot>` is a set of the nodes that were heard in a cell of 0.25 degrees during a slot of time, which
- * expires; a space is an account's own, or the one that everybody may look into. It only says whom to ask the truth about.
+ * expires; a space is an account's own, or the one that every account may read. It only says whom to ask the truth about.
  */
 import { hash } from 'node:crypto'
 import { createCells, type Place } from '@selvedge/geo'

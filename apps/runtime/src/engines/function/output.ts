@@ -12,11 +12,11 @@ const maxLine = 8192
 const lastLines = 5
 
 export interface Ending {
-  /** How it ended, with its last words. */
+  /** How it exited, with its last output. */
   readonly why: string
   /** What kept it from being started. */
   readonly cause?: Error
-  /** Whether its last words say that its JavaScript heap was full. */
+  /** Whether its last output reports that its JavaScript heap was full. */
   readonly isHeapFull: boolean
 }
 
