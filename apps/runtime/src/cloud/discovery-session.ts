@@ -21,8 +21,10 @@ import type { EdgeTokens } from './edge-tokens.ts'
 
 export interface DiscoverySession {
   /**
-   * Does one piece of work with the session; where the service does not know it any more, once more with another one.
+   * Does one piece of work with the session of the account that is associated now. If the service does not know the session any
+   * more, the work is done once more with another one.
    *
+   * @throws RpcError `wrong_account` if the account changed before the session was there
    * @throws RpcError | OAuthFailure | ConnectionFailure
    */
   use<T>(work: (authorize: AuthorizeRequest) => Promise<T>): Promise<T>
@@ -43,6 +45,13 @@ export interface DiscoverySessionParts {
   readonly services: () => readonly NodeService[]
 }
 
+/** A session, and the account in whose name it is. */
+interface Begun {
+  readonly authorize: AuthorizeRequest
+  readonly endsAt: number
+  readonly accountId: string
+}
+
 /** Milliseconds before its end at which a session is not used any more. */
 const margin = 30_000
 /** What holds until the service has said. */
@@ -50,14 +59,12 @@ const usualReport = 120_000
 
 export function createDiscoverySession(parts: DiscoverySessionParts): DiscoverySession {
   const { client, key, tokens, state, clock, url } = parts
-  let current:
-    | { readonly authorize: AuthorizeRequest; readonly endsAt: number; readonly accountId: string }
-    | undefined
+  let current: Begun | undefined
   let reportWithin = usualReport
   /** Counts statements: a session that was being begun while things changed is not kept. */
   let statement = 0
 
-  async function begin(): Promise<AuthorizeRequest> {
+  async function begin(): Promise<Begun> {
     const token = await tokens.get(discoveryAudience)
     const { sharing, trackUntil, accountId } = state.value
     if (parseJws(token).payload.sub !== accountId)
@@ -77,35 +84,39 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
       createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, accessToken: token, body }),
     )
     const { authorize, open } = offer.complete(answer, clock.monotonic)
-    if (own === statement)
-      current = { authorize, endsAt: clock.monotonic() + answer.expires_in * 1000 - margin, accountId }
+    const endsAt = clock.monotonic() + answer.expires_in * 1000 - margin
+    const begun = { authorize, endsAt, accountId }
+    if (own === statement) current = begun
     reportWithin = answer.report_within * 1000
     const secret = open(answer.account_key)?.toString('base64url')
     if (secret !== undefined && secret !== state.value.accountKey?.key && state.value.accountId === accountId)
       await state.update((value) =>
         value.accountId === accountId ? { ...value, accountKey: { accountId, key: secret } } : value,
       )
-    return authorize
+    return begun
   }
 
   const beginning = shareRun(begin)
 
-  function authorizer(): Promise<AuthorizeRequest> | AuthorizeRequest {
-    // Data of one account is never sent in a session of another.
-    const isGood = current?.accountId === state.value.accountId && current.endsAt > clock.monotonic()
-    if (current && isGood) return current.authorize
-    return beginning()
+  /** Data of one account is neither sent nor read in a session of another. @throws RpcError `wrong_account` */
+  async function authorizerOf(accountId: string): Promise<AuthorizeRequest> {
+    const isGood = current?.accountId === accountId && current.endsAt > clock.monotonic()
+    const session = current && isGood ? current : await beginning()
+    if (session.accountId !== accountId || state.value.accountId !== accountId)
+      throw new RpcError('wrong_account', 'the account of this runtime changed meanwhile')
+    return session.authorize
   }
 
   return {
     async use(work) {
+      const { accountId } = state.value
       try {
-        return await work(await authorizer())
+        return await work(await authorizerOf(accountId))
       } catch (cause) {
         if (!(cause instanceof OAuthFailure) || cause.reason !== 'invalid_token') throw cause
         current = undefined
         tokens.forget()
-        return work(await authorizer())
+        return work(await authorizerOf(accountId))
       }
     },
     restate() {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ConnectionFailure, type DiscoveryClient, OAuthFailure } from '@selvedge/client'
 import { openDocument } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createLink } from '../cloud/link.ts'
 import { createNotices } from '../node/notices.ts'
 import { initialState, stateFormat } from '../state.ts'
@@ -30,8 +30,8 @@ async function open({ trackUntil = 0, reportWithin = 1e9 } = {}) {
     isAway: false,
     /** Times of the fixes of each report that arrived. */
     reports: [] as number[][],
-    /** How the service refuses a report. */
-    check: (_times: readonly number[]): void => undefined,
+    /** How the service refuses a report, at once or after a while. */
+    check: (_times: readonly number[]): void | Promise<void> => undefined,
   }
   const notices = createNotices(clock, createMemoryLog())
   const publisher = createPublisher({
@@ -40,7 +40,7 @@ async function open({ trackUntil = 0, reportWithin = 1e9 } = {}) {
         if (service.isAway) throw new ConnectionFailure('not_running', 'away')
         const times = fixes.map(({ fixedAt }) => fixedAt - now)
         service.reports.push(times)
-        service.check(times)
+        await service.check(times)
       },
     } as unknown as DiscoveryClient,
     session: { use: (work) => work(() => ''), restate: () => undefined, reportWithin: () => reportWithin },
@@ -50,14 +50,22 @@ async function open({ trackUntil = 0, reportWithin = 1e9 } = {}) {
     log: createMemoryLog(),
     notices,
   })
+  /** Stores a fix and gives it to the publisher. It resolves before the fix is sent. */
+  async function begin(after: number) {
+    await state.update((value) => ({ ...value, fix: fixAt(now + after) }))
+    return { published: publisher.publish(now + after) }
+  }
   return {
     service,
     notices,
     publisher,
-    async publish(after: number) {
-      await state.update((value) => ({ ...value, fix: fixAt(now + after) }))
-      return publisher.publish(now + after)
+    /** The device changes hands, as `unassociateAccount` and `associateAccount` change the state. */
+    async changeHands(accountId: string) {
+      await state.update((value) => ({ ...value, accountId: '', fix: null, trackUntil: 0 }))
+      await state.update((value) => ({ ...value, accountId, trackUntil: now + trackUntil }))
     },
+    begin,
+    publish: async (after: number) => (await begin(after)).published,
     async close() {
       await publisher.stop()
       await state.close()
@@ -120,4 +128,49 @@ it('stores the newest fixes of a track while the service is away, and a notice s
   expect(service.reports).toEqual([Array.from({ length: 100 }, (_, at) => 52 + at)])
   expect(notices.has('fixes_dropped')).toBe(false)
   await close()
+})
+
+describe('fixes of a former account that were not sent', () => {
+  it('are in no report of the next account', async () => {
+    const { service, notices, publish, changeHands, close } = await open({ trackUntil: 1e9 })
+    service.isAway = true
+    for (let count = 1; count <= 150; count++) await publish(count)
+    await changeHands('b')
+    await publish(1001)
+    expect(notices.has('fixes_dropped')).toBe(false)
+    service.isAway = false
+    expect(await publish(1002)).toBe(true)
+    expect(service.reports).toEqual([[1001, 1002]])
+    await close()
+  })
+
+  it('are not in the first sign of life of the next account, which has no fix', async () => {
+    const { service, publisher, publish, changeHands, close } = await open({ trackUntil: 1e9 })
+    service.isAway = true
+    for (const after of [1, 2, 3]) await publish(after)
+    await changeHands('b')
+    service.isAway = false
+    expect(await publisher.restate()).toBe(true)
+    expect(service.reports).toEqual([[]])
+    await close()
+  })
+
+  it('are not sent again when their report fails after the next account has come', async () => {
+    const { service, begin, publish, changeHands, close } = await open({ trackUntil: 1e9 })
+    service.isAway = true
+    for (const after of [1, 2]) await publish(after)
+    service.isAway = false
+    const answer = Promise.withResolvers<void>()
+    service.check = () => answer.promise
+    const late = publish(3)
+    await vi.waitFor(() => expect(service.reports).toEqual([[1, 2, 3]]))
+    await changeHands('b')
+    const { published } = await begin(1001)
+    service.check = () => undefined
+    answer.reject(new ConnectionFailure('timeout', 'the answer did not come'))
+    await Promise.all([late, published])
+    expect(await publish(1002)).toBe(true)
+    expect(service.reports.slice(1)).toEqual([[1001], [1002]])
+    await close()
+  })
 })

@@ -121,14 +121,16 @@ export function createPublisher({
     }
   }
 
-  /** Where the device was under a former account is that account's business. */
-  function forgetFormer(): void {
+  /** Where the device was under a former account is that account's business. @returns the present account */
+  function forgetFormer(): string {
     const { accountId } = state.value
-    if (owner === accountId) return
+    if (owner === accountId) return owner
     owner = accountId
     passed = []
     notices.clear('fixes_dropped')
     seen = null
+    settle(false, () => true)
+    return owner
   }
 
   /** Drops fixes that were replaced already, else sets the newest aside. @returns whether there is less to send than before */
@@ -142,9 +144,12 @@ export function createPublisher({
     return true
   }
 
-  /** @returns false when the service refused what would be refused again: it is not sent again, so that others can be sent */
+  /**
+   * @returns false when the service refused what would be refused again, or the device changed hands: it is not sent again, so that
+   * others can be sent
+   */
   async function send(newest: StoredFix | null): Promise<boolean> {
-    forgetFormer()
+    const accountId = forgetFormer()
     const batch = passed.splice(0, maxFixes - 1)
     const fixes = [...batch, ...(newest ? [newest] : [])].map(toReport)
     let refusal: OAuthFailure | undefined
@@ -158,6 +163,8 @@ export function createPublisher({
       if (passed.length === 0) notices.clear('fixes_dropped')
       return true
     } catch (cause) {
+      // The device changed hands meanwhile: the fixes of this report are dropped.
+      if (forgetFormer() !== accountId) return false
       if (cause === refusal && setAside(batch, newest, cause as OAuthFailure)) return false
       keep([...batch, ...passed])
       throw cause
@@ -181,6 +188,7 @@ export function createPublisher({
   }
 
   function wait(fixedAt: number, statement: number): Promise<boolean> {
+    forgetFormer()
     if (clock.monotonic() - failedAt < cooling) return Promise.resolve(false)
     return new Promise<boolean>((resolve) => {
       const late = setTimeout(() => resolve(false), patience)

@@ -1,0 +1,137 @@
+/** What is sent and read in the name of one account is in a session of that account, whenever the device changes hands. */
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type AuthorizeRequest, type DiscoveryClient, OAuthFailure } from '@selvedge/client'
+import type { SessionRequest } from '@selvedge/protocol'
+import { publicJwk } from '@selvedge/protocol/tokens'
+import { openDocument } from '@selvedge/service-kit/store'
+import { createFakeClock } from '@selvedge/service-kit/testing'
+import { createSessionKeeper, signJws } from '@selvedge/service-kit/tokens'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { NodeKey } from '../node/node-key.ts'
+import { initialState, type StateStore, stateFormat } from '../state.ts'
+import type { DeviceClock } from '../time/device-clock.ts'
+import { createDiscoverySession } from './discovery-session.ts'
+
+const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
+const tokenOf = (accountId: string) =>
+  signJws({ typ: 'edge-id+jwt', kid: 'k' }, { sub: accountId }, privateKey)
+
+let folder: string
+let state: StateStore
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'session-'))
+  const initial = { ...initialState, accountId: 'a' }
+  state = await openDocument(join(folder, 'state'), { ...stateFormat, initial })
+})
+afterEach(async () => {
+  await state.close()
+  rmSync(folder, { recursive: true })
+})
+const changeHands = (accountId: string) => state.update((value) => ({ ...value, accountId }))
+
+/** A session with a service that knows the device by the account of the token that it shows. */
+function open() {
+  const time = createFakeClock()
+  const clock = { ...time, monotonic: () => time.now() } as unknown as DeviceClock
+  const keeper = createSessionKeeper(Buffer.alloc(32, 1), clock)
+  const service = {
+    /** Account in whose name the identity service issues tokens. */
+    accountId: 'a',
+    /** Called while the device waits for the token, and for the answer to a new session. */
+    whileTokenComes: async (): Promise<unknown> => undefined,
+    whileAnswerComes: async (): Promise<unknown> => undefined,
+    begun: 0,
+  }
+  const session = createDiscoverySession({
+    url: 'http://127.0.0.1',
+    client: {
+      async beginSession({ key }: SessionRequest, token: string) {
+        service.begun++
+        const { sub } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
+        await service.whileAnswerComes()
+        const { ticket, sessionKey, seal } = keeper.begin(key, Buffer.from(sub), 600)
+        const account_key = seal(Buffer.from(`key of ${sub}`))
+        return {
+          ticket,
+          key: keeper.jwk,
+          session_key: sessionKey,
+          account_key,
+          expires_in: 600,
+          report_within: 60,
+        }
+      },
+    } as unknown as DiscoveryClient,
+    key: { signing: { privateKey, jwk } } as unknown as NodeKey,
+    tokens: {
+      async get() {
+        const token = tokenOf(service.accountId)
+        await service.whileTokenComes()
+        return token
+      },
+      forget: () => undefined,
+    } as never,
+    state,
+    clock,
+    addresses: () => [],
+    services: () => [],
+  })
+  /** The account in whose name the service sees a request. */
+  const accountOf = (authorize: AuthorizeRequest): string => {
+    const authorization = authorize('GET', '/v1/nodes', '')
+    return keeper.check({ authorization, method: 'GET', path: '/v1/nodes', body: '' }).content.toString()
+  }
+  const ask = () =>
+    session.use(async (authorize) => accountOf(authorize)).catch(({ reason }) => reason as string)
+  return { service, session, ask, accountOf }
+}
+
+it('is used again for the same account, and not for the next one', async () => {
+  const { service, ask } = open()
+  expect([await ask(), await ask(), service.begun]).toEqual(['a', 'a', 1])
+  await changeHands('b')
+  service.accountId = 'b'
+  expect([await ask(), await ask(), service.begun]).toEqual(['b', 'b', 2])
+})
+
+it('does not begin with a token of another account', async () => {
+  const { service, ask } = open()
+  service.accountId = 'b'
+  expect([await ask(), service.begun]).toEqual(['discovery_unavailable', 0])
+})
+
+it('of the next account does nothing for the former one that waited for it', async () => {
+  const { service, ask } = open()
+  service.accountId = 'b'
+  service.whileTokenComes = () => changeHands('b')
+  expect(await ask()).toBe('wrong_account')
+})
+
+it('of the former account does nothing for the next one that waited for it', async () => {
+  const { service, ask } = open()
+  const answer = Promise.withResolvers<void>()
+  service.whileAnswerComes = () => answer.promise
+  const former = ask()
+  while (service.begun === 0) await new Promise(setImmediate)
+  await changeHands('b')
+  const next = ask()
+  answer.resolve()
+  expect([await former, await next]).toEqual(['wrong_account', 'wrong_account'])
+  expect(state.value.accountKey).toBeNull()
+})
+
+it('is not begun again, for what the former account had wanted, in the name of the next one', async () => {
+  const { service, session, accountOf } = open()
+  const seen: string[] = []
+  const work = async (authorize: AuthorizeRequest) => {
+    seen.push(accountOf(authorize))
+    await changeHands('b')
+    service.accountId = 'b'
+    throw new OAuthFailure('invalid_token', 'begin another session', 401)
+  }
+  await expect(session.use(work)).rejects.toMatchObject({ reason: 'wrong_account' })
+  expect(seen).toEqual(['a'])
+})
