@@ -13,7 +13,7 @@ function limitsOf(few: Partial<Record<'address' | 'client' | 'account' | 'node',
     node: 100,
     ...few,
     replicas: () => replicas,
-    enrolments: { take: async (key) => (enrolled.push(key) > 1 ? 60 : 0) },
+    enrolments: { take: async (key) => (enrolled.push(key) > 1 ? 60 : 0), giveBack: async () => undefined },
   })
   return { limits, enrolled }
 }
