@@ -84,7 +84,7 @@ describeOnStores('a removal on %s', (makeDatabase) => {
     return (await parts.links.accept(secret, email, ''))!
   }
 
-  /** An owner, and a member with a developer ID token, a sign-in of a terminal, and one of a node that came from it. */
+  /** An owner, and a member with a developer ID token, a sign-in of a terminal, one of a node that came from it, and one that came from that. */
   async function makeMember() {
     const { accountId } = await parts.accounts.create('ada@example.com')
     const { personId } = await join(accountId, 'bob@example.com', 'member')
@@ -106,21 +106,22 @@ describeOnStores('a removal on %s', (makeDatabase) => {
     }
     await parts.signIns.begin({ ...common, sid: 'terminal', personId, nodeId: '', origin: '' })
     await parts.signIns.begin({ ...common, sid: 'node', personId: '', nodeId: 'n', origin: 'terminal' })
+    await parts.signIns.begin({ ...common, sid: 'below', personId: '', nodeId: 'n', origin: 'node' })
     await parts.signIns.begin({ ...common, sid: 'other', personId: '', nodeId: 'n', origin: 'jti' })
     return { accountId, personId, clientId }
   }
-  const everything = ['jti', 'terminal', 'node', 'other']
+  const everything = ['jti', 'terminal', 'node', 'below', 'other']
 
   it('of a member ends all that came from the membership, or nothing', async () => {
     const { accountId, personId } = await makeMember()
     fails = (statements) => statements.some((each) => each.sql.startsWith('DELETE FROM members'))
     await expect(parts.people.remove(accountId, personId)).rejects.toThrow()
     expect(await parts.people.members(accountId)).toHaveLength(2)
-    expect(everything.map(isRevoked)).toEqual([false, false, false, false])
+    expect(everything.map(isRevoked)).toEqual([false, false, false, false, false])
     fails = () => false
     await parts.people.remove(accountId, personId)
     expect(await parts.people.members(accountId)).toHaveLength(1)
-    expect(everything.map(isRevoked)).toEqual([true, true, true, true])
+    expect(everything.map(isRevoked)).toEqual([true, true, true, true, true])
     expect(await parts.signIns.list(accountId)).toEqual([])
   })
 
@@ -137,9 +138,9 @@ describeOnStores('a removal on %s', (makeDatabase) => {
     await store.run(sql`UPDATE sign_ins SET revoked_at = 1`)
     await store.run(sql`UPDATE developer_tokens SET revoked_at = 1`)
     await parts.revocations.revokeTree(sql`SELECT CAST(${'jti'} AS TEXT) AS id`)
-    expect(everything.map(isRevoked)).toEqual([true, false, false, true])
+    expect(everything.map(isRevoked)).toEqual([true, false, false, false, true])
     await parts.signIns.revoke('terminal')
-    expect(everything.map(isRevoked)).toEqual([true, true, true, true])
+    expect(everything.map(isRevoked)).toEqual([true, true, true, true, true])
     expect(await parts.signIns.list(accountId)).toEqual([])
   })
 
