@@ -31,6 +31,8 @@ const projectOf = (clientId: string): Project => ({
   dpop: 'optional',
 })
 
+const end = { endsAt: 4e9, accountId: 'a' }
+
 const clock = createFakeClock()
 let folder: string
 let store: SqlStore
@@ -203,7 +205,16 @@ describe('a refresh token ends with', () => {
     expect((await signIns.rotate(token)).outcome).toBe('revoked')
   })
 })
-const end = { endsAt: 4e9, accountId: 'a' }
+it.each<[what: string, revoke: () => Promise<unknown>]>([
+  ['itself', () => revocations.revokeId(sid, end)],
+  ['the developer ID token that it comes from', () => revocations.revokeId('developer-token', end)],
+  ['its account', () => revocations.revokeAll('account', 'a')],
+  ['its client', () => revocations.revokeAll('client', 'c')],
+  ['its node', () => revocations.revokeAll('node', 'n')],
+])('a sign-in does not begin after the end of %s, which its checks did not see', async (_, revoke) => {
+  await revoke()
+  await expect(begin()).rejects.toMatchObject({ code: 'invalid_grant' })
+})
 
 it('what is no refresh token of this service is refused', async () => {
   const token = await begin()

@@ -123,6 +123,8 @@ describeOnStores('a removal on %s', (makeDatabase) => {
     expect(await parts.people.members(accountId)).toHaveLength(1)
     expect(everything.map(isRevoked)).toEqual([true, true, true, true, true])
     expect(await parts.signIns.list(accountId)).toEqual([])
+    const shown = sql`SELECT jti FROM developer_tokens WHERE revoked_at IS NULL`
+    expect(await store.run(shown)).toEqual([])
   })
 
   it('of the last owner ends nothing', async () => {

@@ -51,6 +51,30 @@ interface Waiter {
   readonly settle: (published: boolean) => void
 }
 
+/** Callers that wait until the discovery service has their fix, or knows their statement. */
+function createWaiters() {
+  let waiters: Waiter[] = []
+  return {
+    settle(published: boolean, isServed: (waiter: Waiter) => boolean = () => true): void {
+      const served = waiters.filter(isServed)
+      waiters = waiters.filter((each) => !isServed(each))
+      for (const each of served) each.settle(published)
+    },
+    wait: (fixedAt: number, statement: number): Promise<boolean> =>
+      new Promise((resolve) => {
+        const late = setTimeout(() => resolve(false), patience)
+        waiters.push({
+          fixedAt,
+          statement,
+          settle(published) {
+            clearTimeout(late)
+            resolve(published)
+          },
+        })
+      }),
+  }
+}
+
 export function createPublisher({
   client,
   session,
@@ -60,7 +84,7 @@ export function createPublisher({
   log,
   notices,
 }: PublisherParts): Publisher {
-  let waiters: Waiter[] = []
+  const waiters = createWaiters()
   let failedAt = Number.NEGATIVE_INFINITY
   /** The latest fix that the service has accepted since the start. */
   let acceptedUpTo = Number.NEGATIVE_INFINITY
@@ -83,12 +107,6 @@ export function createPublisher({
     fix?.fixedAt === refused.fixedAt && clock.monotonic() - refused.at < refusedMs ? null : fix
   const retry = createRetry('publisher.send', sendNewest)
 
-  function settle(published: boolean, isServed: (waiter: Waiter) => boolean): void {
-    const served = waiters.filter(isServed)
-    waiters = waiters.filter((each) => !isServed(each))
-    for (const each of served) each.settle(published)
-  }
-
   /** Sends until nothing is left to send; gives false after a failure. */
   async function sendNewest(): Promise<boolean> {
     for (;;) {
@@ -104,7 +122,7 @@ export function createPublisher({
           log.error('a fix could not be sent', { cause })
         if (!(cause instanceof RpcError)) link.failed((cause as Error).message)
         if (clock.monotonic() - begunAt > slow) failedAt = clock.monotonic()
-        settle(false, () => true)
+        waiters.settle(false)
         return false
       }
       link.succeeded()
@@ -117,7 +135,7 @@ export function createPublisher({
         )
         acceptedUpTo = fix.fixedAt
       }
-      settle(true, (waiter) => waiter.fixedAt <= acceptedUpTo && waiter.statement <= known)
+      waiters.settle(true, (waiter) => waiter.fixedAt <= acceptedUpTo && waiter.statement <= known)
     }
   }
 
@@ -129,7 +147,7 @@ export function createPublisher({
     passed = []
     notices.clear('fixes_dropped')
     seen = null
-    settle(false, () => true)
+    waiters.settle(false)
     return owner
   }
 
@@ -139,7 +157,7 @@ export function createPublisher({
     log.warn('the discovery service refused fixes', { fixes: batch.length || 1, reason: cause.message })
     if (batch.length === 0 && newest) {
       refused = { fixedAt: newest.fixedAt, at: clock.monotonic() }
-      settle(false, ({ fixedAt }) => fixedAt <= newest.fixedAt)
+      waiters.settle(false, ({ fixedAt }) => fixedAt <= newest.fixedAt)
     }
     return true
   }
@@ -190,18 +208,9 @@ export function createPublisher({
   function wait(fixedAt: number, statement: number): Promise<boolean> {
     forgetFormer()
     if (clock.monotonic() - failedAt < cooling) return Promise.resolve(false)
-    return new Promise<boolean>((resolve) => {
-      const late = setTimeout(() => resolve(false), patience)
-      waiters.push({
-        fixedAt,
-        statement,
-        settle(published) {
-          clearTimeout(late)
-          resolve(published)
-        },
-      })
-      retry.wake()
-    })
+    const published = waiters.wait(fixedAt, statement)
+    retry.wake()
+    return published
   }
 
   return {
@@ -225,7 +234,7 @@ export function createPublisher({
     },
     async stop() {
       clearInterval(timer)
-      settle(false, () => true)
+      waiters.settle(false)
       await retry.stop()
     },
   }
