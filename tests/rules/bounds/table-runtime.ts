@@ -144,7 +144,7 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/gps/publisher.ts': {
     'createPublisher.passed': lasting('`slice(1 - maxFixes)`', '`passed.splice` when they are sent'),
-    'createPublisher.waiters': lasting(
+    'createWaiters.waiters': lasting(
       'one for each call of updateGps, for `patience` milliseconds',
       '`waiters.filter`',
     ),
@@ -225,6 +225,12 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/tokens/authorize.ts': {
     'createVerify.remember.of': passing('`maxRefused`; the others end with their verification'),
+  },
+  'apps/runtime/src/tokens/lasting.ts': {
+    'createLastingAnswers.watched': lasting(
+      'one a request that is under way: the connections of the listeners',
+      '`watched.pop`, when the answer ends',
+    ),
   },
   'apps/runtime/src/tokens/tenants.ts': {
     'openTenants.unstored': own('the issuers of the configuration'),
