@@ -269,6 +269,26 @@ describe('in the browser of the owner', needs('chromium'), () => {
     expect((await download).suggestedFilename()).toBe('selvedge-audit.jsonl')
   })
 
+  it('that stores nothing lets its owner sign in, until the page is loaded again', async () => {
+    const password = 'three quiet herons at dusk'
+    await eve.api['password.set']({ password })
+    const other = await context.browser()!.newContext()
+    await other.addInitScript(() => {
+      IDBFactory.prototype.open = () => {
+        throw new DOMException('The user denied permission to access the database.', 'SecurityError')
+      }
+    })
+    const tab = await other.newPage()
+    await tab.goto(consoleUrl)
+    await tab.getByLabel('E-mail address').fill('eve@example.com')
+    await tab.getByLabel('Password').fill(password)
+    await tab.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await shows('Devices', tab)
+    await tab.reload()
+    await shows('Sign in', tab)
+    await other.close()
+  })
+
   it('complained of nothing that the console did', () => {
     expect(person.complaints).toEqual([])
   })
