@@ -30,29 +30,41 @@ function titlesOf({ program }: Source): Set<unknown> {
   return titles
 }
 
-/** The rows of the first table after a heading, without its head: the text of each cell. */
-function rowsAfter(text: string, title: string): string[][] {
-  const [, after = ''] = text.split(`${title}\n`)
-  const lines = after.slice(after.indexOf('\n|') + 1).split('\n')
-  const end = lines.findIndex((line) => !line.startsWith('|'))
-  return lines.slice(2, end === -1 ? undefined : end).map((line) =>
-    line
-      .slice(1, -1)
-      .split('|')
-      .map((cell) => cell.trim()),
-  )
+interface Way {
+  readonly name: string
+  /** Text of each item below the name, by its label. */
+  readonly items: readonly { readonly label: string; readonly text: string }[]
 }
 
-/** Files and titles that a cell names: `path`: "title". */
-const namedIn = (cell: string) =>
-  [...cell.matchAll(/`([^`\n]+\.test\.ts)`: "([^"\n]+)"/g)].map(([, path = '', title = '']) => ({
+/** The entries in the section of a heading: bold list items, each with labelled items below it. */
+function waysIn(text: string, title: string): Way[] {
+  const [, after = ''] = text.split(`${title}\n`)
+  const [section = ''] = after.split('\n## ')
+  return section
+    .split(/^- /m)
+    .slice(1)
+    .map((entry) => {
+      const [name = '', ...items] = entry.split(/^ {2}- /m)
+      return {
+        name: name.replaceAll('**', '').trim(),
+        items: items.map((item) => {
+          const [, label = '', content = ''] = /^(\w[\w ]*): ([\s\S]*)/.exec(item) ?? []
+          return { label, text: content.split('\n###')[0]!.replace(/\s+/g, ' ').trim() }
+        }),
+      }
+    })
+}
+
+/** Files and titles that a text names: `path`: "title". */
+const namedIn = (text: string) =>
+  [...text.matchAll(/`([^`\n]+\.test\.ts)`: "([^"\n]+)"/g)].map(([, path = '', title = '']) => ({
     path,
     title,
   }))
 
-function missing(cell: string): string[] {
-  const named = namedIn(cell)
-  if (named.length === 0) return [`names no test: ${cell}`]
+function missing(text: string): string[] {
+  const named = namedIn(text)
+  if (named.length === 0) return [`names no test: ${text}`]
   return named.flatMap(({ path, title }) => {
     if (!existsSync(join(root, path))) return [`there is no ${path}`]
     const titles = titlesOf(parseSource(path, readFileSync(join(root, path), 'utf8')))
@@ -62,10 +74,11 @@ function missing(cell: string): string[] {
 
 describe('SECURITY.md', () => {
   it('names a test that exists for every way to a session, a token or data of an account', () => {
-    const rows = rowsAfter(security, heading)
-    expect(rows.length).toBeGreaterThan(20)
-    expect(rows.map((row) => row.length)).toEqual(rows.map(() => 4))
-    expect(rows.flatMap((row) => missing(row[3]!))).toEqual([])
+    const ways = waysIn(security, heading)
+    expect(ways.length).toBeGreaterThan(20)
+    const tests = ways.map(({ items }) => items.filter(({ label }) => label === 'Test'))
+    expect(ways.filter((_, index) => tests[index]!.length === 0)).toEqual([])
+    expect(tests.flat().flatMap(({ text }) => missing(text))).toEqual([])
   })
 
   it('names no test file that does not exist', () => {
@@ -91,11 +104,17 @@ describe('the check of titles', () => {
     expect(missing('`tests/rules/security-titles.test.ts`: "the check of titles"')).toEqual([])
   })
 
-  it('reads the rows of one table', () => {
-    const text = `${heading}\n\ntext\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n\n| other |\n`
-    expect(rowsAfter(text, heading)).toEqual([
-      ['1', '2'],
-      ['3', '4'],
+  it('reads the ways of one section, items over several lines included', () => {
+    const text = `${heading}\n\ntext\n\n### A\n\n- **One**\n  - Needs: a,\n    b\n  - Test: c\n\n### B\n\n- **Two**\n\n## Other\n\n- x\n`
+    expect(waysIn(text, heading)).toEqual([
+      {
+        name: 'One',
+        items: [
+          { label: 'Needs', text: 'a, b' },
+          { label: 'Test', text: 'c' },
+        ],
+      },
+      { name: 'Two', items: [] },
     ])
   })
 })
