@@ -15,7 +15,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'apps/runtime/src/cloud/edge-tokens.ts running': 'one for each audience; dropped when it settles',
   'apps/runtime/src/cloud/retry.ts running': 'never rejects: a failure is reported and tried again',
   'apps/runtime/src/containers/containers.ts resuming': 'dropped when it settles',
-  'apps/runtime/src/containers/service.ts handingOver': 'never rejects; dropped when it settles',
+  'apps/runtime/src/containers/serving.ts handingOver': 'never rejects; dropped when it settles',
   'apps/runtime/src/engines/function/platform/storage.ts pending':
     'runs in the sandbox; a failure ends its program',
   'apps/runtime/src/mcm/receive-image.ts working': 'of one request, and answered with it',

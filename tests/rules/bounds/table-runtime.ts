@@ -23,12 +23,12 @@ export const runtime: Bounds = {
       '`followers.delete` when the response closes',
     ),
   },
-  'apps/runtime/src/containers/service.ts': {
-    'createService.draining': lasting(
+  'apps/runtime/src/containers/serving.ts': {
+    'createServing.draining': lasting(
       'one for each instance that was replaced, until its `deadline`',
       '`draining.delete`',
     ),
-    'createService.isolation': own('the layers of the engine, replaced as a whole'),
+    'createServing.isolation': own('the layers of the engine, replaced as a whole'),
   },
   'apps/runtime/src/containers/storage-items.ts': {
     'table items': lasting('`NEW.size > NEW.quota`: MCM.STORAGE_MB of the container', '`DELETE FROM items`'),
@@ -118,11 +118,11 @@ export const runtime: Bounds = {
       '`removeNetwork`, and `removeUnusedNetworks` at the start',
     ),
   },
-  'apps/runtime/src/engines/oci/oci-engine.ts': {
+  'apps/runtime/src/engines/oci/oci-container.ts': {
     'engine /containers/create': lasting('one for each OCI container', '`removeContainer`'),
     'engine /volumes/create': lasting(
       'the volumes that MCM.VOLUMES names: `volumesOf`; their sizes have no limit',
-      '`removeData` when the container is removed',
+      '`oci-engine.ts: removeData` when the container is removed',
     ),
   },
   'apps/runtime/src/gateway/connections.ts': {

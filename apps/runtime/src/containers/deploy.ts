@@ -13,9 +13,10 @@ import {
 import { idOf, keyOf, type Owner } from '../deployments/ownership.ts'
 import type { ChangeParts } from './changes.ts'
 import type { Entry } from './entries.ts'
+import type { Running } from './instances.ts'
 import { expectOfAccount } from './owned.ts'
 import { expectFree, expectRoom, findImage } from './requirements.ts'
-import type { Running, Service } from './service.ts'
+import type { Service } from './service.ts'
 
 const rule = 'a new version must start and pass its health check'
 

@@ -11,7 +11,7 @@ import {
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type DeploymentStore, deploymentsFormat, type StoredContainer } from '../deployments/deployments.ts'
 import { createHistory, type History } from './history.ts'
-import type { Happening } from './service.ts'
+import type { Happening } from './restarts.ts'
 
 const container: StoredContainer = {
   clientId: 'c',

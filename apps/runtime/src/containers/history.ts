@@ -13,7 +13,7 @@ import {
   withoutUnused,
 } from '../deployments/deployments.ts'
 import type { Owner } from '../deployments/ownership.ts'
-import type { Happening } from './service.ts'
+import type { Happening } from './restarts.ts'
 
 /** Maximum characters of a reason. */
 const maxReason = 1000

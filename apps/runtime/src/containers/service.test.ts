@@ -1,7 +1,8 @@
 import { type ContainerSettings, RpcError, readSettings } from '@selvedge/protocol'
 import { afterEach, expect, it, vi } from 'vitest'
 import type { Engine, Instance, Plan } from '../engines/engine.ts'
-import { createService, type Happening } from './service.ts'
+import type { Happening } from './restarts.ts'
+import { createService } from './service.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -113,4 +114,48 @@ it('an engine whose instances fail to stop, or to say how they ended, leaves no 
   await new Promise((resolve) => setTimeout(resolve, 50))
   process.off('unhandledRejection', note)
   expect(unhandled).toEqual([])
+})
+
+it('a function is paused when it is idle, and not while it handles a request', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'Date'] })
+  const { service } = serviceOn(async () => instance(), { 'MCM.IDLE_SEC': '10' })
+  service.resume()
+  const running = await service.acquire()
+  running.requests = 1
+  vi.setSystemTime(Date.now() + 3_600_000)
+  service.tick()
+  expect(service.running()).toBe(running)
+  running.requests = 0
+  service.tick()
+  expect(service.running()).toBeUndefined()
+})
+
+it('a container that ends soon after each start is restarted ever later; after a long run it is restarted at once', async () => {
+  vi.useFakeTimers()
+  const starts: number[] = []
+  let end: (why: string) => void = () => undefined
+  const { service, happenings } = serviceOn(
+    async () => {
+      starts.push(Date.now())
+      const ended = new Promise<string>((resolve) => {
+        end = resolve
+      })
+      return instance({ ended })
+    },
+    { 'MCM.IDLE_SEC': '0' },
+  )
+  service.resume()
+  const endNow = async (afterMs: number) => {
+    await vi.advanceTimersByTimeAsync(afterMs)
+    const at = Date.now()
+    const count = starts.length
+    end('exit code 1')
+    await vi.advanceTimersByTimeAsync(0)
+    while (starts.length === count && Date.now() - at < 100_000) await vi.advanceTimersByTimeAsync(100)
+    return Math.round((Date.now() - at) / 1000)
+  }
+  const pauses: number[] = []
+  for (const afterMs of [10, 10, 10, 10, 61_000, 10, 10]) pauses.push(await endNow(afterMs))
+  expect(pauses).toEqual([0, 1, 2, 4, 0, 1, 2])
+  expect(happenings.every(({ event }) => event === 'restarted')).toBe(true)
 })

@@ -1,7 +1,7 @@
 /** Persistent connections to instances, with one request at a time on each. */
 import { connect, type Socket } from 'node:net'
 import { safely } from '@selvedge/service-kit/safely'
-import type { Running } from '../containers/service.ts'
+import type { Running } from '../containers/instances.ts'
 import type { ResponseReader } from './response-reader.ts'
 
 /** Maximum idle connections to one instance. */

@@ -3,7 +3,7 @@ import { createServer, request } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net'
 import { createConcurrencyLimit } from '@selvedge/service-kit/http'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Running } from '../containers/service.ts'
+import type { Running } from '../containers/instances.ts'
 import { createProxy } from './proxy.ts'
 
 const ending: (() => unknown)[] = []

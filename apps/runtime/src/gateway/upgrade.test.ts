@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer as createSocketServer, type Soc
 import { attach, createConcurrencyLimit, createHttpServer } from '@selvedge/service-kit/http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { opens, writeUntilFull } from '../../../../tests/harness/unread.ts'
-import type { Running } from '../containers/service.ts'
+import type { Running } from '../containers/instances.ts'
 import { passUpgrade } from './upgrade.ts'
 
 const ending: (() => unknown)[] = []

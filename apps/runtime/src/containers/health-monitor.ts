@@ -1,0 +1,57 @@
+/** Checks the health of the instance that serves, and ends it when it stays unhealthy. */
+import type { ContainerRecord } from '@selvedge/protocol'
+import { inBackground } from '@selvedge/service-kit/safely'
+import { afterCheck, initialHealth, isCheckDue, maxFailedChecks, mustEnd } from './health-policy.ts'
+import type { Running } from './instances.ts'
+import { probe } from './probe.ts'
+
+/** Milliseconds for an instance to answer a health check. */
+const probeTimeoutMs = 5000
+
+export interface HealthMonitor {
+  /** Starts with the health of another instance. */
+  watch(running: Running): void
+  /** Checks the watched instance if it serves and a check is due. */
+  tick(): void
+  /** `unknown` if no instance serves. */
+  health(): ContainerRecord['health']
+}
+
+/**
+ * @param now monotonic milliseconds
+ * @param current the instance that serves
+ * @param end ends an instance that stays unhealthy
+ */
+export function createHealthMonitor(
+  now: () => number,
+  current: () => Running | undefined,
+  end: (running: Running) => Promise<void>,
+): HealthMonitor {
+  let state = initialHealth(false, now())
+
+  async function check(running: Running, path: string): Promise<void> {
+    const problem = await probe(running.instance.upstream, path, probeTimeoutMs)
+    if (current() !== running) return
+    state = afterCheck(state, problem === undefined)
+    if (!mustEnd(state)) return
+    running.plan.log(
+      'runtime',
+      `it was not healthy ${maxFailedChecks} times in a row, and is ended: ${problem}`,
+    )
+    await end(running)
+  }
+
+  return {
+    watch({ plan }) {
+      state = initialHealth(plan.settings['MCM.HEALTH_PATH'] !== undefined, now())
+    },
+    tick() {
+      const running = current()
+      const path = running?.plan.settings['MCM.HEALTH_PATH']
+      if (!running || path === undefined || !isCheckDue(state, now())) return
+      state = { ...state, lastCheck: now() }
+      inBackground('containers.health', check(running, path))
+    },
+    health: () => (current() ? state.health : 'unknown'),
+  }
+}

@@ -1,0 +1,76 @@
+/** Starts instances of a container, checks them, and ends them. Which one serves is the responsibility of `serving.ts`. */
+import { RpcError } from '@selvedge/protocol'
+import type { Clock } from '@selvedge/service-kit/clock'
+import { type ConcurrencyLimit, createConcurrencyLimit } from '@selvedge/service-kit/http'
+import { reportFailure } from '@selvedge/service-kit/safely'
+import type { Engine, Instance, Plan } from '../engines/engine.ts'
+import { awaitHealth } from './probe.ts'
+
+export interface Running {
+  readonly plan: Plan
+  readonly instance: Instance
+  /** Resolves with the reason in words when the instance has ended. Never rejects. */
+  readonly ended: Promise<string>
+  /** Unix milliseconds. */
+  readonly since: number
+  /** On the clock that only goes forward. */
+  readonly startedAt: number
+  /** Requests that it was given and that are not over. */
+  requests: number
+  /** Those of them whose answer has not begun. */
+  unanswered: number
+  /** How many of them may wait for the beginning of their answer. */
+  readonly limit: ConcurrencyLimit
+  lastUsed: number
+}
+
+export interface InstanceParts {
+  readonly engine: Engine
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+  readonly clock: Clock
+}
+
+/** Starts an instance and waits until it is healthy. @throws RpcError `container_failed`, and what the engine throws */
+export async function startInstance(parts: InstanceParts, plan: Plan): Promise<Running> {
+  const running = runningOf(parts, plan, await parts.engine.start(plan))
+  try {
+    await expectHealthy(running)
+  } catch (cause) {
+    await endInstance(running, 0)
+    throw cause
+  }
+  return running
+}
+
+/** The instance that an earlier run of the runtime left running, if there is one. Never rejects. */
+export async function adoptInstance(parts: InstanceParts, plan: Plan): Promise<Running | undefined> {
+  const left = await parts.engine.adopt(plan).catch(() => undefined)
+  return left && runningOf(parts, plan, left)
+}
+
+/** Ends an instance. An engine that fails at it is reported: nothing else can be done. */
+export const endInstance = ({ instance }: Running, graceSeconds: number): Promise<void> =>
+  instance.stop(graceSeconds).catch((cause: unknown) => reportFailure('containers.stop', cause))
+
+const runningOf = ({ now, clock }: InstanceParts, plan: Plan, instance: Instance): Running => ({
+  plan,
+  instance,
+  ended: instance.ended.catch((cause: unknown) => {
+    reportFailure('containers.ended', cause)
+    return 'how it ended is not known'
+  }),
+  since: clock.now(),
+  startedAt: now(),
+  requests: 0,
+  unanswered: 0,
+  limit: createConcurrencyLimit(now),
+  lastUsed: now(),
+})
+
+async function expectHealthy({ plan: { settings }, instance, ended }: Running): Promise<void> {
+  const path = settings['MCM.HEALTH_PATH']
+  if (path === undefined) return
+  const problem = await awaitHealth(instance.upstream, path, settings['MCM.HEALTH_SEC'], ended)
+  if (problem !== undefined) throw new RpcError('container_failed', `it is not healthy: ${problem}`)
+}
