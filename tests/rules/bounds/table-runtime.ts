@@ -219,7 +219,7 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/services.ts': {
     'document deployments': lasting(
-      '`requirements.ts: maxContainers` and `images.ts: maxImages` of an account, `requirements.ts: maxOnDevice` and `images.ts: maxOnDevice` of all, and `deployments.ts: kept.removed` histories',
+      '`requirements.ts: maxContainers` and `stored-images.ts: maxImages` of an account, `requirements.ts: maxOnDevice` and `stored-images.ts: maxOnDevice` of all, and `deployments.ts: kept.removed` histories',
       '`deployments.ts: withoutUnused`; the image that is unused the longest makes room for a new one',
     ),
   },
