@@ -72,7 +72,7 @@ async function startPrepared(host: OciHost, prepared: Prepared, plan: Plan): Pro
   }
 }
 
-/** The container of a plan that an earlier run of the runtime left running; undefined if there is none that it created. */
+/** The container of a plan that an earlier run of the runtime left running; undefined if the runtime did not create it. */
 export async function adoptContainer(host: OciHost, plan: Plan): Promise<Instance | undefined> {
   const api = findEngine(host.socket)
   const name = nameOf(host, plan)
