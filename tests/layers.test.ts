@@ -46,7 +46,7 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   ],
   'apps/identity': [
     /^node:/,
-    /^@selvedge\/(protocol|service-kit)(\/|$)/,
+    /^@selvedge\/(protocol|client|service-kit)(\/|$)/,
     /^(fastify|@simplewebauthn\/server|@zxcvbn-ts\/language-common)$/,
   ],
   'apps/discovery': [
@@ -96,6 +96,7 @@ const features: Readonly<Record<string, Readonly<Record<string, readonly string[
     endpoints: ['checks', 'grants'],
     console: [],
     admin: ['registry'],
+    trust: [],
   },
   'apps/discovery': {
     index: [],

@@ -158,6 +158,18 @@ describe('the session of a node', () => {
     expect(await refusal(own.begin({}, token))).toBe('invalid_token')
   })
 
+  it('ends, and no other begins with its token, when an edge ID token of the node is revoked', async () => {
+    const own = await createDevice(urls(), developer, 'revoked')
+    const token = await own.state({ audience: discoveryAudience })
+    await own.begin({}, token)
+    await revoke(token)
+    expect(await untilRefused(() => refusal(own.report(fixAt(1, 1))))).toBe('invalid_token')
+    expect(await refusal(own.begin({}, token))).toBe('invalid_token')
+    // Tokens are told apart by their second.
+    await sleep(1100)
+    expect(await refusal(own.begin({}, await own.state({ audience: discoveryAudience })))).toBe('accepted')
+  })
+
   it('reads no exact track of a node that shows its account the city alone', async () => {
     const shy = await createDevice(urls(), developer, 'shy')
     const trackUntil = Date.now() + 60_000

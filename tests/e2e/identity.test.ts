@@ -340,16 +340,22 @@ it('an account that the identity service could not check is reported again, and 
       ['--role=tenant', `--trustedEdgeIssuers=${cloudUrl}`],
     )
   let tenant = await startTenant()
-  const cloud = await startProgram(
-    'identity',
-    { SELVEDGE_STATE: here.cloud.path, SELVEDGE_IDENTITY_PORT: String(cloudPort) },
-    // A node asks for its token again each time: each ends within a minute.
-    ['--role=cloud', `--edgeAudiences=${tenant.url}`, `--trustedTenants=${tenant.url}`, '--lifetime.edge=60'],
-  )
+  const startCloud = () =>
+    startProgram('identity', { SELVEDGE_STATE: here.cloud.path, SELVEDGE_IDENTITY_PORT: String(cloudPort) }, [
+      '--role=cloud',
+      `--edgeAudiences=${tenant.url}`,
+      `--trustedTenants=${tenant.url}`,
+      '--revocations.interval=1',
+      // A node asks for its token again each time: each ends within a minute.
+      '--lifetime.edge=60',
+    ])
+  let cloud = await startCloud()
   const node = await startNode(cloud.url, [`--identity.tenants=${tenant.url}`])
   const developer = await createDeveloper(here.tenant.path)
   const token = await accessToken({ identity: tenant, runtime: node.runtime }, developer)
-  await tenant.stop()
+  // The cloud starts anew while the tenant is away: it has neither its keys nor a list that was confirmed.
+  for (const program of [cloud, tenant]) await program.stop()
+  cloud = await startCloud()
   await node.client.associateAccount({ edgeAccessToken: token })
   const accountOf = ({ id_token }: { id_token: string }) => JSON.parse(atob(id_token.split('.')[1]!)).sub
   expect(accountOf(await node.client.getEdgeIdToken())).toBe('')

@@ -16,13 +16,18 @@ import type { Developer } from './flow.ts'
 
 export type Device = Awaited<ReturnType<typeof createDevice>>
 
-/** @param discoveryUrl of the service that it reports to; `proofUrl` where that is known by another name */
+/** The services of a device. */
+interface DeviceUrls {
+  readonly identityUrl: string
+  /** Identity service that issues access tokens, if it is another one. */
+  readonly tenantUrl?: string
+  /** The service that it reports to; `proofUrl` if that has another name for its callers. */
+  readonly discoveryUrl: string
+  readonly proofUrl?: string
+}
+
 export async function createDevice(
-  {
-    identityUrl,
-    discoveryUrl,
-    proofUrl = discoveryUrl,
-  }: { identityUrl: string; discoveryUrl: string; proofUrl?: string },
+  { identityUrl, tenantUrl = identityUrl, discoveryUrl, proofUrl = discoveryUrl }: DeviceUrls,
   developer: Pick<Developer, 'clientId' | 'idToken' | 'accountId'>,
   name = 'device',
 ) {
@@ -46,7 +51,7 @@ export async function createDevice(
         }),
       )
     ).id_token
-  const { access_token: accessToken } = await identity.exchange({
+  const { access_token: accessToken } = await createIdentityClient({ url: tenantUrl, fetch }).exchange({
     clientId: developer.clientId,
     developerIdToken: developer.idToken,
     edgeIdToken: await edgeToken(),

@@ -4,7 +4,12 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { identityPaths } from '@selvedge/protocol'
-import { accessProfile, edgeAudience } from '@selvedge/protocol/tokens'
+import {
+  accessProfile,
+  edgeAudience,
+  revocationsAudience,
+  revocationsProfile,
+} from '@selvedge/protocol/tokens'
 import { freePort } from '@selvedge/service-kit/testing'
 import { signJws } from '@selvedge/service-kit/tokens'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -21,8 +26,17 @@ let identity: Program
 /** A tenant of its own, which signs what the test wants. */
 let tenant: Server
 let issuer: string
+/** Its list of revoked tokens. */
+function emptyList(): string {
+  const iat = Math.floor(Date.now() / 1000)
+  const head = { iss: issuer, sub: issuer, aud: revocationsAudience, iat, exp: iat + 60, jti: randomUUID() }
+  const claims = { ...head, seq: 1, mark: 'm', revoked: [], not_before: {}, epochs: {} }
+  return signJws({ typ: revocationsProfile.typ, kid: 'k' }, claims, pair.privateKey)
+}
 beforeAll(async () => {
   tenant = createServer(({ url }, response) => {
+    if (url === identityPaths.revocations)
+      return void response.setHeader('Content-Type', 'application/jwt').end(emptyList())
     const metadata = { issuer, token_endpoint: issuer, jwks_uri: `${issuer}/jwks` }
     response.end(JSON.stringify(url === identityPaths.oauthMetadata ? metadata : { keys: [key] }))
   }).listen(0, '127.0.0.1')

@@ -126,6 +126,16 @@ export const identityOptions = {
     [100, 300_000],
     'Entries of the list for runtimes in all. Beyond it, the accounts with the most entries are listed as a whole.',
   ),
+  'revocations.interval': option.seconds(
+    30,
+    [1, 3600],
+    'Between two fetches of the lists of revoked tokens of trustedTenants and trustedEdgeIssuers: for so long a token that another issuer revoked may still be accepted.',
+  ),
+  'revocations.maxAge': option.seconds(
+    600,
+    [10, 86_400],
+    'While the list of another issuer could not be fetched for so long, its tokens are refused.',
+  ),
   'log.level': option.choice(
     ['debug', 'info', 'warn', 'error'],
     'info',

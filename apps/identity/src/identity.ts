@@ -6,21 +6,14 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { identityPaths } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
-import { addressOf, getJson, isOwnHost, type Rate } from '@selvedge/service-kit/http'
+import { addressOf, isOwnHost, type Rate } from '@selvedge/service-kit/http'
 import { addFormRoutes, addHealth, createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
 import { openSql } from '@selvedge/service-kit/sql'
 import { openSteadyClock, openStoreClock, sql } from '@selvedge/service-kit/store'
-import {
-  createDpopVerifier,
-  createRemoteIssuer,
-  createTokenVerifier,
-  type Issuer,
-  logOutcome,
-  shareDpopVerifier,
-} from '@selvedge/service-kit/tokens'
+import { createDpopVerifier, shareDpopVerifier } from '@selvedge/service-kit/tokens'
 import { createAdminHandlers } from './admin/handlers.ts'
 import { openAdmin } from './admin/listen.ts'
 import { createAudit } from './audit/audit.ts'
@@ -65,6 +58,7 @@ import { migrations } from './schema.ts'
 import { openSecret } from './settings.ts'
 import { createSweep } from './sweep/sweep.ts'
 import { removeExpiredRows } from './sweep-tasks.ts'
+import { openTrust } from './trust/trust.ts'
 
 /** Maximum verified developer ID tokens in the cache: one serves a fleet. An edge ID token is used once or twice. */
 const rememberedDevelopers = 1000
@@ -182,24 +176,15 @@ export async function startIdentity(
     ...revocationExpiry(store, revocations, folding),
   ])
 
-  const issuers = new Map<string, Issuer>()
-  /** This service by its own keys, another one by its published keys. */
-  const issuerOf = (url: string): Issuer => {
-    const known = issuers.get(url)
-    if (known) return known
-    const found =
-      url === issuer
-        ? keys.asIssuer(issuer)
-        : createRemoteIssuer({ issuer: url, clock, getJson, onOutcome: logOutcome(url, log) })
-    issuers.set(url, found)
-    return found
-  }
-  /** The issuers of a list; this service itself where the list is empty. */
-  const issuersOf = (list: readonly string[]) => () =>
-    list.length === 0 ? [issuerOf(issuer)] : list.map(issuerOf)
-  const verifierOf = (list: readonly string[], remembered = 0) =>
-    createTokenVerifier({ issuers: issuersOf(list), clock, remembered })
-  const ownVerifier = verifierOf([], rememberedDevelopers)
+  const trust = await openTrust({
+    ownIssuer,
+    keys,
+    config,
+    store,
+    clock,
+    log,
+  })
+  const ownVerifier = trust.verifierOf([], rememberedDevelopers)
   const dpop = shareDpopVerifier(
     createDpopVerifier(await openSecret(store, seal, 'dpop_nonce_secret'), clock),
     createUsedProofs(store),
@@ -223,14 +208,15 @@ export async function startIdentity(
     trustedProxies,
     accounts,
     consoleUrl,
-    verifier: verifierOf([]),
+    trust,
+    verifier: trust.verifierOf([]),
   }
   const mint = createMint({ clock, keys, issuer: ownIssuer, lifetime: config['lifetime.access'] })
   const exchange = createExchange({
     ...tenant,
     mint,
     developerVerifier: ownVerifier,
-    edgeVerifier: verifierOf(config.trustedEdgeIssuers),
+    edgeVerifier: trust.verifierOf(config.trustedEdgeIssuers),
   })
   const tokenEndpoint = createTokenEndpoint({
     ...tenant,
@@ -293,7 +279,7 @@ export async function startIdentity(
       lifetime: config['lifetime.edge'],
       maxNodes: config['limits.nodes'],
       enrolment: config.enrolment,
-      tenantVerifier: verifierOf(config.trustedTenants),
+      tenantVerifier: trust.verifierOf(config.trustedTenants),
     })
     addVerifyHmacEndpoint(app, { ...cloud, ownVerifier })
   }
@@ -325,6 +311,7 @@ export async function startIdentity(
   )
   const schedule = [setInterval(safely('keys.rotate', keys.rotateIfDue), keysInterval)]
   sweep.start()
+  trust.start()
   log.debug('ready', { issuer, role: config.role })
 
   return {
@@ -334,6 +321,7 @@ export async function startIdentity(
       await app.close()
       await admin.close()
       await sweep.stop()
+      await trust.stop()
       await presence.stop()
       await changes.stop()
       await clock.stop()

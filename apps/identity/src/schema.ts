@@ -171,6 +171,8 @@ export const migrations: Migrations = [
   ALTER TABLE device_requests ADD COLUMN network TEXT NOT NULL DEFAULT '';
   CREATE INDEX device_requests_network ON device_requests (network);
   `,
+  // What other issuers revoked.
+  `CREATE TABLE revocation_lists (issuer TEXT PRIMARY KEY, list TEXT NOT NULL);`,
 ]
 
 /** Every table, in an order in which rows can be copied: what is referred to comes first. */
@@ -198,6 +200,7 @@ export const tables = [
   'known_browsers',
   'revocation_steps',
   'revocations',
+  'revocation_lists',
   'sign_ins',
   'device_requests',
   'audit',

@@ -42,8 +42,8 @@ export const identity: Bounds = {
     'createPlaces.reading': lasting('`maxReading` of each account', '`reading.delete`'),
     'createPlaces.watched': lasting('one for each account that is shown in a browser', '`watched.delete`'),
   },
-  'apps/identity/src/identity.ts': {
-    'startIdentity.issuers': own('one for each issuer of the configuration'),
+  'apps/identity/src/trust/trust.ts': {
+    'openTrust.issuers': own('one for each issuer of the configuration'),
   },
   'apps/identity/src/keys/signing-keys.ts': {
     'openSigningKeys.signers': own('one for each kind of token'),
@@ -117,8 +117,6 @@ export const discovery: Bounds = {
   },
   'apps/discovery/src/trust/trust.ts': {
     'openTrust.issuers': own('one for each issuer of the configuration'),
-    'openTrust.listeners': own('one for each endpoint with streams'),
-    'logTrouble.known': own('one for each kind of trouble and issuer of the configuration'),
   },
   'apps/discovery/src/stores/embedded/embedded-store.ts': {
     'openEmbeddedStore.nodes.term': lasting('one for each node', '`nodes.remove(slot)`'),

@@ -57,6 +57,10 @@ export const serviceKit: Bounds = {
     ),
     'createReplacer.enclosing': passing('`enclosing.length === maxDepth`'),
   },
+  'packages/service-kit/src/revocations/followed-lists.ts': {
+    'openFollowedLists.listeners': own('one for each endpoint with streams'),
+    'logTrouble.known': own('one for each kind of trouble and issuer of the configuration'),
+  },
   'packages/service-kit/src/revocations/feed.ts': {
     'createRevocationFeed.live': own('one list for each issuer of the configuration'),
     'createRevocationFeed.failures': own('one for each issuer of the configuration'),

@@ -51,6 +51,7 @@ export const stored: Bounds = {
       '`expiry.ts: kept.steps`, and two days',
       '`expiry.ts: DELETE FROM revocation_steps`',
     ),
+    'table revocation_lists': own('one row for each issuer of the configuration'),
     'table nodes': lasting(
       '`limits.ts: takeEnrolment`, and `edge-token.ts: maxNodes` of each account',
       '`nodes.ts: DELETE FROM nodes`',

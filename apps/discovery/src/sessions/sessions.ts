@@ -9,9 +9,9 @@ import {
 } from '@selvedge/protocol'
 import type { EdgeIdClaims } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
+import type { Revocable } from '@selvedge/service-kit/revocations'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 import { createSessionKeeper, deriveKey, type SessionRequestParts } from '@selvedge/service-kit/tokens'
-import type { Revocable } from '../trust/trust.ts'
 
 /** The node that sends a request, as it was when its session began. */
 export interface SessionNode {
@@ -85,7 +85,7 @@ export function createSessions({ secret, clock, times, issuers, revokedReason }:
       const iss = issuerOf.get(issuer)
       if (iss === undefined) throw new OAuthError('invalid_token', 'the issuer of the session is not trusted')
       const known = epoch === noEpoch ? {} : { epoch }
-      // A session is not begun by a token that was revoked by itself: its issuer does not list edge ID tokens one by one.
+      // An issuer lists revoked edge ID tokens by their node and time, not by their `jti`.
       const reason = revokedReason({ iss, jti: '', iat, node_id: node.nodeId, ...known })
       if (reason !== undefined) throw new OAuthError('invalid_token', `the session was revoked: ${reason}`)
       return { ...node, sentAt }

@@ -35,6 +35,7 @@ import type { EnrolmentCodes } from '../registry/enrolment-codes.ts'
 import type { Node, Nodes } from '../registry/nodes.ts'
 import type { People } from '../registry/people.ts'
 import type { Revocations } from '../revocation/revocations.ts'
+import type { Trust } from '../trust/trust.ts'
 import { createDeviceAudit } from './device-audit.ts'
 
 /** Seconds for which a device may be offline after it was associated with a token: later the token proves nothing. */
@@ -58,6 +59,7 @@ export interface EdgeTokenParts {
   readonly dpop: SharedDpopVerifier
   /** Believes the tenants that may associate nodes. */
   readonly tenantVerifier: TokenVerifier
+  readonly trust: Pick<Trust, 'foreignReasonAgainst'>
   readonly revocations: Revocations
   readonly limits: Limits
   readonly audit: Audit
@@ -247,12 +249,13 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
           'token_revoked',
           'the access token is from before the node left its last account',
         )
-      const revoked = parts.revocations.reasonFor(claims)
+      const revoked = parts.revocations.reasonFor(claims) ?? (await parts.trust.foreignReasonAgainst(token))
       if (revoked !== undefined)
         throw new TokenError('token_revoked', `the access token was revoked: ${revoked}`)
       return { accountId: account.id, token }
     } catch (cause) {
-      if (cause instanceof TokenError)
+      // Also while the list of revoked tokens of its issuer cannot be fetched: the node works on, and reports the account again.
+      if (cause instanceof TokenError || cause instanceof OAuthError)
         throw new OAuthError('invalid_grant', `the account is not proved: ${cause.message}`, { cause })
       throw cause
     }

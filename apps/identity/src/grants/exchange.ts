@@ -4,7 +4,7 @@ import { checkClientActive } from '../checks/client-active.ts'
 import { checkDeveloperToken } from '../checks/developer-token.ts'
 import { checkEdgeToken } from '../checks/edge-token.ts'
 import { checkNodeAllowed } from '../checks/node-allowed.ts'
-import { checkEdgeNotRevoked, checkNotRevoked } from '../checks/not-revoked.ts'
+import { checkEdgeNotRevoked, checkForeignNotRevoked, checkNotRevoked } from '../checks/not-revoked.ts'
 import { checkResourceAllowed } from '../checks/resource-allowed.ts'
 import { checkScopeAllowed } from '../checks/scope-allowed.ts'
 import { checkScopeApproved } from '../checks/scope-approved.ts'
@@ -12,6 +12,7 @@ import type { DeveloperTokens } from '../registry/developer-tokens.ts'
 import type { Nodes } from '../registry/nodes.ts'
 import type { Projects } from '../registry/projects.ts'
 import type { Revocations } from '../revocation/revocations.ts'
+import type { Trust } from '../trust/trust.ts'
 import type { Exchange } from './grant.ts'
 import type { Limits } from './limits.ts'
 import type { Mint } from './mint.ts'
@@ -30,6 +31,7 @@ export interface ExchangeParts {
   readonly developerVerifier: TokenVerifier
   /** Believes the clouds that this tenant trusts. */
   readonly edgeVerifier: TokenVerifier
+  readonly trust: Pick<Trust, 'foreignReasonAgainst'>
 }
 
 /** Issues access tokens for a node: every check in its order, then the minting. Both exchange grants use it. */
@@ -45,6 +47,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
     checkScopeApproved(developer, granted)
     const edge = await checkEdgeToken(edgeVerifier, edgeToken, parts.issuer())
     checkEdgeNotRevoked(revocations, edge)
+    await checkForeignNotRevoked(parts.trust, edge, 'edge ID token')
     await checkNodeAllowed(nodes, edge, parts.issuer())
     parts.limits.takeFor(clientId, developer.account_id)
     const { account_id: accountId, auth_time: authTime } = developer

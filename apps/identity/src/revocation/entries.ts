@@ -1,6 +1,6 @@
 /** The entries of the list in memory, as rows of the store say. A row may be listed, or say that its entry has ended. */
 import type { Row } from '@selvedge/service-kit/store'
-import { type RevocationKind, revocationEntry } from '@selvedge/service-kit/tokens'
+import { revocationEntry } from '@selvedge/service-kit/tokens'
 import type { RowKind } from './rows.ts'
 
 export interface ListContent {
@@ -12,7 +12,7 @@ export interface ListContent {
 /** The entry of a row; the list contains a folded account as an account. */
 export function entryOf(row: Row): string {
   const kind = row.kind as RowKind
-  return revocationEntry(kind === 'folded' ? 'account' : (kind as RevocationKind), row.subject as string)
+  return revocationEntry(kind === 'folded' ? 'account' : kind, row.subject as string)
 }
 
 interface Ending {

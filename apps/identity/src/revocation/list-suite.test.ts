@@ -106,15 +106,27 @@ describeOnStores('%s', (makeDatabase) => {
     expect((await askWhole()).revoked).toEqual([entry('long')])
   })
 
-  it('does not list tokens that runtimes do not check, and such a revocation is no new state', async () => {
+  it('does not list tokens that only this service checks, and such a revocation is no new state', async () => {
     const before = await askWhole()
-    for (let at = 0; at < 50; at++) await revocations.revokeEdge(`n${at}`, seconds(), seconds() + 600)
     await revoke('personal', 'a1', 0)
     expect(await ask(stateOf(before))).toBe('unchanged')
+    expect(revocations.reasonFor({ jti: 'personal', iat: seconds() })).toBe('it was revoked')
+  })
+
+  it('lists the edge ID tokens of a node until the last of them expired, and none of its access tokens', async () => {
+    const before = await askWhole()
+    await revocations.revokeEdge('n1', seconds(), seconds() + 600)
+    const listed = { [revocationEntry('edge', 'n1')]: seconds() + 1 }
+    expect(await askWhole(stateOf(before))).toMatchObject({ revoked: [], not_before: listed })
+    expect(revocations.reasonFor({ jti: 'a', iat: seconds(), client_id: 'c', node_id: 'n1' })).toBeUndefined()
     const claims = { jti: 'e', iat: seconds(), node_id: 'n1' }
     expect(revocations.edgeReasonFor(claims)).toBe('it was revoked')
     expect(revocations.edgeReasonFor({ ...claims, iat: seconds() + 1 })).toBeUndefined()
-    expect(revocations.reasonFor({ jti: 'personal', iat: seconds() })).toBe('it was revoked')
+    for (let minutes = 0; minutes < 13; minutes++) {
+      clock.advance(minute)
+      await sweep.run()
+    }
+    expect((await askWhole()).not_before).toEqual({})
   })
 
   it('revoking something again writes nothing', async () => {

@@ -22,6 +22,9 @@ interface RevokedId {
   readonly checkedUntil?: number
 }
 
+/** What may have all its tokens revoked. */
+type SubjectKind = Exclude<RevocationKind, 'id' | 'edge'>
+
 /** Statements of the same transaction, and what they change. */
 interface More {
   readonly statements: readonly Statement[]
@@ -48,7 +51,7 @@ export interface Revocations {
    *
    * @param more statements of the same transaction, and what they change
    */
-  revokeAll(kind: Exclude<RevocationKind, 'id'>, subject: string, more?: More): Promise<Row[][]>
+  revokeAll(kind: SubjectKind, subject: string, more?: More): Promise<Row[][]>
   /**
    * Revokes developer ID tokens and sign-ins, and every sign-in that came from them, in one transaction. Repeating it completes
    * what is missing, also of what is marked as revoked already.
@@ -64,9 +67,7 @@ export interface Revocations {
 }
 
 /** What lasts and ends with an account, a node or a client: it is shown as revoked, too. */
-const endings: Readonly<
-  Record<Exclude<RevocationKind, 'id'>, (subject: string, now: number) => readonly Statement[]>
-> = {
+const endings: Readonly<Record<SubjectKind, (subject: string, now: number) => readonly Statement[]>> = {
   account: (id, now) => [
     sql`UPDATE developer_tokens SET revoked_at = COALESCE(revoked_at, ${now}) WHERE account_id = ${id}`,
     sql`UPDATE sign_ins SET revoked_at = COALESCE(revoked_at, ${now}) WHERE account_id = ${id}`,
@@ -190,7 +191,8 @@ export async function openRevocations(
       const notBefore = issuedAt + 1
       if ((heldOf('edge', nodeId)?.notBefore ?? 0) >= notBefore) return false
       const expiresAt = (endsAt + skew) * 1000
-      await write({ kind: 'edge', subject: nodeId, notBefore, expiresAt, accountId: '', listedUntil: 0 })
+      const times = { notBefore, expiresAt, listedUntil: expiresAt }
+      await write({ kind: 'edge', subject: nodeId, accountId: '', ...times })
       return true
     },
     forgetEnded(now) {

@@ -7,10 +7,10 @@ import { type Statement, sql } from '@selvedge/service-kit/store'
 import type { RevocationKind } from '@selvedge/service-kit/tokens'
 
 /**
- * `edge`: edge ID tokens of a node, which only this service checks. `folded`: access tokens of an account that revoked so many
- * one by one that the list names the account in their place; only runtimes go by it.
+ * `folded`: access tokens of an account that revoked so many one by one that the list names the account in their place; this
+ * service does not go by it.
  */
-export type RowKind = RevocationKind | 'edge' | 'folded'
+export type RowKind = RevocationKind | 'folded'
 
 export interface RevocationRow {
   readonly kind: RowKind

@@ -86,10 +86,8 @@ export function createRevocations(parts: RevocationsParts): Revocations {
   }
 
   const feed = createRevocationFeed({
-    sources: issuers.map(({ issuer, client }) => ({
-      issuer,
-      fetchList: (held) => client.revocations(held),
-    })),
+    sources: () =>
+      issuers.map(({ issuer, client }) => ({ issuer, fetchList: (held) => client.revocations(held) })),
     storage: store,
     verifier,
     clock,

@@ -23,7 +23,7 @@ it('refuses a list that another trusted issuer signed', async () => {
   const token = signJws({ typ: 'revocations+jwt', kid: 'k' }, { ...claims, ...content }, privateKey)
   const troubles: string[] = []
   const feed = createRevocationFeed({
-    sources: [{ issuer: victim, fetchList: async () => ({ token, etag: '"1"' }) }],
+    sources: () => [{ issuer: victim, fetchList: async () => ({ token, etag: '"1"' }) }],
     storage: { value: { lists: {} }, update: async () => undefined },
     verifier: createTokenVerifier({
       issuers: () => [victim, other].map((issuer) => ({ issuer, findKey: () => publicKey })),

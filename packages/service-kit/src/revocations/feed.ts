@@ -16,7 +16,7 @@ import type { TokenVerifier } from '../tokens/verifier.ts'
 import { type Applied, applyList, type LiveList, type StoredLists, toLive } from './lists.ts'
 
 /** One issuer, and how its list is fetched. */
-interface ListSource {
+export interface ListSource {
   readonly issuer: string
   /**
    * @param held the list that is held: its `seq` and `mark`, to get what changed since; or an ETag, to get the whole list
@@ -38,7 +38,8 @@ export interface ListStorage {
 export type FeedTrouble = 'refused' | 'restarted' | 'wrong_time' | 'not_stored'
 
 export interface FeedParts {
-  readonly sources: readonly ListSource[]
+  /** Called before each fetch. */
+  readonly sources: () => readonly ListSource[]
   readonly storage: ListStorage
   /** Trusts the keys of these issuers. */
   readonly verifier: TokenVerifier
@@ -153,7 +154,7 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
   const signedAt = () => [...live.values()].map(({ list }) => list.iat)
 
   const fetchAll = shareRun(async (): Promise<boolean> => {
-    const results = await Promise.all(sources.map(fetchOne))
+    const results = await Promise.all(sources().map(fetchOne))
     const isConfirmed = results.every(Boolean)
     parts.onFetched?.(isConfirmed, signedAt())
     return isConfirmed

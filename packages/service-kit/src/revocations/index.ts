@@ -2,7 +2,9 @@
 export {
   createRevocationFeed,
   type FeedTrouble,
+  type ListSource,
   type ListStorage,
   type RevocationFeed,
 } from './feed.ts'
+export { type FollowedLists, openFollowedLists, type Revocable } from './followed-lists.ts'
 export { type LiveList, type StoredLists, storedLists } from './lists.ts'

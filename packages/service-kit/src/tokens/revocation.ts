@@ -1,7 +1,8 @@
 /** What revokes a token before it ends: its own end, that of the sign-in it came from, or a time set for its account, node or client. */
 import { createHash } from 'node:crypto'
 
-export type RevocationKind = 'id' | 'account' | 'node' | 'client'
+/** `edge`: the edge ID tokens of a node, and none of its access tokens. */
+export type RevocationKind = 'id' | 'account' | 'node' | 'client' | 'edge'
 
 /** As much of a token's claims as decides. */
 export interface RevocableClaims {
@@ -45,6 +46,11 @@ export function findRevocation(
   const ends = (kind: RevocationKind, subject: string | undefined) => {
     const ending = subject === undefined ? undefined : endingOf(kind, subject)
     return ending !== undefined && isIssuedBefore(claims, ending)
+  }
+  // An edge ID token names a node and no client. Its time decides, also at the issuer: later tokens of the node stay valid.
+  if (node_id !== undefined && client_id === undefined) {
+    const { notBefore = 0 } = endingOf('edge', node_id) ?? {}
+    if (claims.iat < notBefore) return 'it was revoked'
   }
   if (ends('account', account_id)) return 'its account revoked all tokens of that time'
   if (ends('node', node_id)) return 'its node was blocked or removed after it was issued'

@@ -1,8 +1,12 @@
-/** Where this service stores the lists of revoked tokens: a revoked token is refused after a restart, too, without a network. */
-import { type ListStorage, type StoredLists, storedLists } from '@selvedge/service-kit/revocations'
-import { type SqlStore, sql } from '@selvedge/service-kit/store'
+/**
+ * Where a service stores the lists of other issuers, in its table `revocation_lists`: a revoked token is refused after a restart,
+ * too, without a network.
+ */
+import { type SqlStore, sql } from '../store/index.ts'
+import type { ListStorage } from './feed.ts'
+import { type StoredLists, storedLists } from './lists.ts'
 
-/** What is stored counts for this process as it read or wrote it last; replicas fetch for themselves. */
+/** A process decides by what it read or wrote last; each replica fetches for itself. */
 export async function openListStorage(database: SqlStore): Promise<ListStorage> {
   const rows = await database.run<{ issuer: string; list: string }>(sql`SELECT * FROM revocation_lists`)
   let value = storedLists.parse({
