@@ -22,14 +22,19 @@ interface Import {
   readonly typeOnly: boolean
 }
 
+/** Examples in comments import what users import. */
+const withoutComments = (text: string): string => text.replace(/^[ \t]*\/\*\*[\s\S]*?\*\//gm, '')
+
 const importsOf = (path: string): Import[] =>
-  [...textOf.get(path)!.matchAll(/^(?:import|export)\s+(type\s)?(?:[^'"]*?\sfrom\s+)?'([^']+)'/gms)].map(
-    ([, type, from]) => ({
-      from: path,
-      what: from!,
-      typeOnly: type !== undefined,
-    }),
-  )
+  [
+    ...withoutComments(textOf.get(path)!).matchAll(
+      /^(?:import|export)\s+(type\s)?(?:[^'"]*?\sfrom\s+)?'([^']+)'/gms,
+    ),
+  ].map(([, type, from]) => ({
+    from: path,
+    what: from!,
+    typeOnly: type !== undefined,
+  }))
 
 /** What each house may import, beside its own files. Everything else is a leak. */
 const allowed: Readonly<Record<string, readonly RegExp[]>> = {

@@ -165,7 +165,7 @@ describe('the session of a node', () => {
     await revoke(token)
     expect(await untilRefused(() => refusal(own.report(fixAt(1, 1))))).toBe('invalid_token')
     expect(await refusal(own.begin({}, token))).toBe('invalid_token')
-    // Tokens are told apart by their second.
+    // Tokens are distinguished by their second.
     await sleep(1100)
     expect(await refusal(own.begin({}, await own.state({ audience: discoveryAudience })))).toBe('accepted')
   })

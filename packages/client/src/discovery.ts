@@ -52,7 +52,21 @@ export interface DiscoveryClient {
   lastFix(nodeId: string, accessToken: string, options?: CallOptions): Promise<LastFix>
 }
 
-/** The discovery service, as devices and their developers see it. */
+/**
+ * The discovery service, as devices and their developers see it.
+ *
+ * @example
+ * ```ts
+ * import { createDiscoveryClient, isSelvedgeError } from '@selvedge/client'
+ *
+ * const discovery = createDiscoveryClient({ url: 'http://localhost:8085' })
+ * const fix = await discovery.lastFix(process.env.NODE_ID!, process.env.ACCESS_TOKEN!).catch((error: unknown) => {
+ *   if (isSelvedgeError(error) && error.reason === 'not_found') return undefined
+ *   throw error
+ * })
+ * console.log(fix)
+ * ```
+ */
 export function createDiscoveryClient(connection: Connection): DiscoveryClient {
   const nonces: { current: string | undefined } = { current: undefined }
   const { url } = connection

@@ -44,7 +44,16 @@ export class ConnectionFailure extends Error {
 
 /** Everything that a call of this library fails with; switch on `kind`, then on `reason`. */
 export type SelvedgeError = RpcFailure | OAuthFailure | ConnectionFailure
-
+/**
+ * @example
+ * ```ts
+ * import { createRuntimeClient, isSelvedgeError } from '@selvedge/client'
+ *
+ * await createRuntimeClient({ url: 'http://127.0.0.1:8083' })
+ *   .getGps({ edgeAccessToken: 'not a token' })
+ *   .catch((error: unknown) => console.log(isSelvedgeError(error) && error.reason))
+ * ```
+ */
 export const isSelvedgeError = (error: unknown): error is SelvedgeError =>
   error instanceof RpcFailure || error instanceof OAuthFailure || error instanceof ConnectionFailure
 

@@ -70,7 +70,24 @@ export interface IdentityClient {
   getJson(path: string, options?: CallOptions): Promise<unknown>
 }
 
-/** The identity service, as devices and their developers see it. */
+/**
+ * The identity service, as devices and their developers see it.
+ *
+ * @example
+ * ```ts
+ * import { createIdentityClient, createRuntimeClient } from '@selvedge/client'
+ *
+ * const { id_token: edgeIdToken } = await createRuntimeClient({ url: 'http://127.0.0.1:8083' }).getEdgeIdToken()
+ * const identity = createIdentityClient({ url: 'http://localhost:8084' })
+ * const { access_token, expires_in } = await identity.exchange({
+ *   clientId: process.env.CLIENT_ID!,
+ *   developerIdToken: process.env.DEVELOPER_ID_TOKEN!,
+ *   edgeIdToken,
+ *   scope: 'openid edge:mcm',
+ * })
+ * console.log(access_token.length, expires_in)
+ * ```
+ */
 export function createIdentityClient(connection: Connection): IdentityClient {
   const nonces: { current: string | undefined } = { current: undefined }
   const { url } = connection

@@ -26,6 +26,14 @@ export interface RpcConnection extends Connection {
  * Calls one method by its name; for methods that the table at hand does not know.
  *
  * @throws RpcFailure | ConnectionFailure
+ *
+ * @example
+ * ```ts
+ * import { callRpc } from '@selvedge/client'
+ *
+ * const result = await callRpc({ url: 'http://127.0.0.1:8083' }, 'getMe', undefined)
+ * console.log(result)
+ * ```
  */
 export async function callRpc(
   connection: RpcConnection,
@@ -53,7 +61,19 @@ export async function callRpc(
   return answer.result
 }
 
-/** A typed client of a method table. */
+/**
+ * A typed client of a method table.
+ *
+ * @example
+ * ```ts
+ * import { createRpcClient } from '@selvedge/client'
+ * import { methods } from '@selvedge/protocol'
+ *
+ * const { getMe } = methods
+ * const client = createRpcClient({ getMe }, { url: 'http://127.0.0.1:8083' })
+ * console.log((await client.getMe()).version)
+ * ```
+ */
 export function createRpcClient<Table extends MethodTable>(
   table: Table,
   connection: RpcConnection,

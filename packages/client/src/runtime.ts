@@ -4,12 +4,16 @@ import { createRpcClient, type RpcClient, type RpcConnection } from './rpc.ts'
 export type RuntimeClient = RpcClient<Methods>
 
 /**
- * The local API of a runtime.
+ * A client of the local API of a runtime: one function for each method. Calls fail with `RpcFailure` or `ConnectionFailure`.
  *
- *     const runtime = createRuntimeClient({ url: 'http://127.0.0.1:8083' })
- *     const { nodeId } = await runtime.getMe()
+ * @example
+ * ```ts
+ * import { createRuntimeClient } from '@selvedge/client'
  *
- * Calls fail with `RpcFailure` or `ConnectionFailure`.
+ * const runtime = createRuntimeClient({ url: 'http://127.0.0.1:8083' })
+ * const { nodeId } = await runtime.getMe()
+ * console.log(nodeId)
+ * ```
  */
 export const createRuntimeClient = (connection: RpcConnection): RuntimeClient =>
   createRpcClient(methods, connection)

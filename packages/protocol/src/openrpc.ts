@@ -38,7 +38,15 @@ const schemaOf = (schema: z.ZodType) => {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { target: 'draft-7', io: 'input' })
   return rest
 }
-
+/**
+ * @example
+ * ```ts
+ * import { methods, openRpcDocument } from '@selvedge/protocol'
+ *
+ * const document = openRpcDocument(Object.values(methods), { title: 'Runtime', version: '1', url: 'http://localhost' })
+ * console.log(JSON.stringify(document).length)
+ * ```
+ */
 export function openRpcDocument(
   methods: readonly Method[],
   info: { title: string; version: string; url: string },

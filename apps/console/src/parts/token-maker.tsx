@@ -25,7 +25,10 @@ export function TokenMaker({
   const [made, setMade] = useState<Made>()
   return (
     <>
-      <p>Lets a program act for you on devices in this project until it expires or you revoke it.</p>
+      <p>
+        A developer ID token lets a program act for you on devices, for one project, until it expires or you
+        revoke it.
+      </p>
       <Form
         submit="Create a developer ID token"
         send={async (values) => {

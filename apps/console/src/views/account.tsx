@@ -48,10 +48,10 @@ export function AccountView() {
               <thead>
                 <tr>
                   <th>Project</th>
-                  <th>Made</th>
+                  <th>Created</th>
                   <th>By</th>
                   <th>Last used</th>
-                  <th>Ends</th>
+                  <th>Expires</th>
                   <th>
                     <span class="unseen">Action</span>
                   </th>
@@ -136,7 +136,7 @@ function SignIns() {
               <strong>{projectName}</strong>, {described}, by {email}
               <br />
               <small class="hint">
-                used <Time of={lastUsedAt} />, ends <Time of={expiresAt} />
+                used <Time of={lastUsedAt} />, expires <Time of={expiresAt} />
               </small>
             </span>
             <Action
@@ -173,7 +173,7 @@ function Passkeys() {
               <strong>{name}</strong>
               <br />
               <small class="hint">
-                passkey, made <Time of={createdAt} />, {lastUsedAt ? 'used ' : 'never used'}
+                passkey, created <Time of={createdAt} />, {lastUsedAt ? 'used ' : 'never used'}
                 {lastUsedAt && <Time of={lastUsedAt} />}
               </small>
             </span>

@@ -79,7 +79,7 @@ export function createStoredImages(parts: StoredImagesParts): StoredImages {
     await sweep()
   }
 
-  /** Images that no container uses, the longest unused first. */
+  /** Images that no container uses, the least recently used first (LRU). */
   function unusedImages(): [key: string, image: StoredImage][] {
     const { images, containers } = store.value
     const used = new Set(Object.values(containers).flatMap(({ imageKey, digest }) => [imageKey, digest]))

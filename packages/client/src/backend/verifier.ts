@@ -94,6 +94,15 @@ const remembered = 1000
  * when first needed, again every ten minutes, and when a token names a key that is not known yet. While the issuer is slow or
  * away, the keys that are known count for up to a day, and requests do not wait for others. Revocations are not known here:
  * ask the introspection endpoint where a token must end at once.
+ *
+ * @example
+ * ```ts
+ * import { createAccessTokenVerifier } from '@selvedge/client/backend'
+ *
+ * const verifier = createAccessTokenVerifier({ issuer: 'http://localhost:8084' })
+ * const { account_id } = await verifier.verify(`Bearer ${process.env.ACCESS_TOKEN}`)
+ * console.log(account_id)
+ * ```
  */
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): AccessTokenVerifier {
   const { issuer, audience = edgeAudience, scope = '', now = Date.now, fetch = globalThis.fetch } = options

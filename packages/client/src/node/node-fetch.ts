@@ -13,6 +13,15 @@ const maxAnswer = 16 * 1024 * 1024
  *
  * @param options.socketPath Unix socket to use in place of the host and port of the URL
  * @param options.userAgent what the program calls itself (RFC 9110 § 10.1.5)
+ *
+ * @example
+ * ```ts
+ * import { createRuntimeClient } from '@selvedge/client'
+ * import { createNodeFetch } from '@selvedge/client/node'
+ *
+ * const fetch = createNodeFetch({ socketPath: `${process.env.SELVEDGE_STATE}/runtime.sock` })
+ * console.log((await createRuntimeClient({ url: 'http://localhost', fetch }).getMe()).name)
+ * ```
  */
 export function createNodeFetch(options: { socketPath?: string; userAgent?: string } = {}): Fetch {
   const own = options.userAgent === undefined ? {} : { 'User-Agent': options.userAgent }

@@ -24,6 +24,15 @@ export interface StreamConnection {
  *
  * @param onProgress called with the bytes sent so far, and the total
  * @throws RpcFailure | ConnectionFailure
+ *
+ * @example
+ * ```ts
+ * import { uploadImage } from '@selvedge/client/node'
+ *
+ * const connection = { url: 'http://127.0.0.1:8083', edgeAccessToken: process.env.ACCESS_TOKEN! }
+ * const image = await uploadImage(connection, 'hello-1.0.0.tar')
+ * console.log(image.id)
+ * ```
  */
 export async function uploadImage(
   connection: StreamConnection,
@@ -47,6 +56,14 @@ export async function uploadImage(
  * @param options.since only lines from this ISO 8601 time on
  * @param options.tail most lines of the past; default 100
  * @throws RpcFailure | ConnectionFailure
+ *
+ * @example
+ * ```ts
+ * import { followLogs } from '@selvedge/client/node'
+ *
+ * const connection = { url: 'http://127.0.0.1:8083', edgeAccessToken: process.env.ACCESS_TOKEN! }
+ * await followLogs(connection, 'hello', { tail: 10 }, ({ text }) => console.log(text))
+ * ```
  */
 export async function followLogs(
   connection: StreamConnection,

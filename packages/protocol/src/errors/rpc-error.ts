@@ -14,7 +14,17 @@ export interface RpcErrorObject {
   }
 }
 
-/** An error of the catalogue. Throw it from a handler; the dispatcher sends it to the caller. */
+/**
+ * An error of the catalogue. Throw it from a handler; the dispatcher sends it to the caller.
+ *
+ * @example
+ * ```ts
+ * import { RpcError } from '@selvedge/protocol'
+ *
+ * const error = new RpcError('not_found', 'there is no image "hello"')
+ * console.log(error.toObject().code) // -32004
+ * ```
+ */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly reason: Reason

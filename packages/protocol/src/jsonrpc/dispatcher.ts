@@ -106,6 +106,22 @@ export interface Dispatcher<Context> {
  * A JSON-RPC 2.0 server without a transport. Two departures from the specification, both for clients of this API family:
  * a lone call without `id` is answered with `"id": null` (in a batch it is a notification), and `params: null` counts as
  * absent.
+ *
+ * @example
+ * ```ts
+ * import { methods } from '@selvedge/protocol'
+ * import { createDispatcher } from '@selvedge/protocol/jsonrpc'
+ *
+ * const dispatcher = createDispatcher({
+ *   methods: { 'rpc.discover': methods['rpc.discover'] },
+ *   handlers: { 'rpc.discover': () => ({ openrpc: '1.3.2' }) },
+ *   checks: { anyone: () => undefined },
+ *   onInternalError: () => 'error-1',
+ *   mirror: false,
+ *   limits: { depth: 32, batch: 100 },
+ * })
+ * console.log(await dispatcher.dispatch('{"jsonrpc": "2.0", "id": 1, "method": "rpc.discover"}', undefined))
+ * ```
  */
 export function createDispatcher<Table extends MethodTable, Of extends Callers, Context>(
   options: DispatcherOptions<Table, Of, Context>,

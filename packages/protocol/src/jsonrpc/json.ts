@@ -20,6 +20,13 @@ export class JsonError extends Error {
  * @param isStored whether strings with U+0000 or half of a surrogate pair are refused: a database cannot hold them
  * @throws JsonError on bad syntax, a repeated member name, a number beyond the range of a double, too much nesting, or a broken
  *   string if `isStored`
+ *
+ * @example
+ * ```ts
+ * import { parseJson } from '@selvedge/protocol/jsonrpc'
+ *
+ * console.log(parseJson('{"a": [1]}', 32))
+ * ```
  */
 export function parseJson(text: string, maxDepth = 32, isStored = false): unknown {
   const written = countMembersInText(text, maxDepth)

@@ -78,6 +78,14 @@ export const getGps = method({
  *
  * @param order the positional order in force, for the message
  * @throws RpcError `invalid_params` when a value is out of its range
+ *
+ * @example
+ * ```ts
+ * import { readGpsSignal } from '@selvedge/protocol'
+ *
+ * const signal = { longitude: '-123.1', latitude: '49.2', speed: '0', bearing: '0' }
+ * console.log(readGpsSignal(signal, ['longitude', 'latitude', 'speed', 'bearing']).latitude) // 49.2
+ * ```
  */
 export function readGpsSignal(
   signal: GpsSignal,

@@ -39,7 +39,16 @@ const dotted = /(?<![\w-])[\w-]+(?:\.[\w-]*){2,}/g
 /** Text that has none of this has no secret of a known shape: one look instead of nine, for logs. */
 const suspicious = /[=@]|eyJ|-[\da-f]{12}\.\d|v1\.|" ?:|(?:ion|kie|key): |(?:bearer|dpop|session|basic) /i
 
-/** Text without secrets of a known shape. Linear in its length. */
+/**
+ * Text without secrets of a known shape. Linear in its length.
+ *
+ * @example
+ * ```ts
+ * import { redactText } from '@selvedge/protocol/redaction'
+ *
+ * console.log(redactText('Authorization: Bearer abc')) // Authorization: <redacted>
+ * ```
+ */
 export function redactText(text: string): string {
   if (!suspicious.test(text)) return text
   const withoutPairs = pairs.reduce(

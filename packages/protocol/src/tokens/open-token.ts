@@ -13,6 +13,14 @@ export interface OpenedToken {
  * Reads a token up to its header, before a key is looked up. A token of another kind is refused with the name of its kind.
  *
  * @throws TokenError
+ *
+ * @example
+ * ```ts
+ * import { accessProfile, openToken } from '@selvedge/protocol/tokens'
+ *
+ * const { iss, kid } = openToken(process.env.ACCESS_TOKEN!, accessProfile)
+ * console.log(iss, kid)
+ * ```
  */
 export function openToken(
   token: string,

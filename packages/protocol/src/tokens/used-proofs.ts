@@ -10,7 +10,7 @@ export interface UsedProofsOptions {
 }
 
 /**
- * The proofs that were used and could still be used again (RFC 9449 § 11.1). None of them is forgotten before its end: when the
+ * Replay protection: the used proofs that have not expired (RFC 9449 § 11.1). No proof is removed before it expires: when the
  * memory is full, a new proof is refused instead.
  */
 export class UsedProofs {

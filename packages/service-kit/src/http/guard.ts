@@ -67,7 +67,7 @@ export interface GuardOptions {
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
 
 /**
- * Keeps web pages out, whatever they try: a foreign name that resolves here (DNS rebinding) fails on `Host`, a foreign page
+ * The CSRF and DNS rebinding check: keeps web pages out, whatever they try: a foreign name that resolves here (DNS rebinding) fails on `Host`, a foreign page
  * on `Origin`, `Referer` or `Sec-Fetch-Site`. A request without these headers is accepted: programs do not send them.
  */
 export function createGuard({

@@ -10,15 +10,15 @@ export interface Rate {
 export interface Limiter {
   /** Uses one of a key's requests. @returns 0, or the seconds until the next one is allowed */
   take(key: string): number
-  /** Gives one back, for what turned out to be harmless. */
+  /** Refunds one request that turned out to be harmless. */
   giveBack(key: string): void
 }
 
-/** Maximum keys in memory: a stranger with many addresses must not fill it. */
+/** Maximum keys in memory, so that a client with many addresses cannot fill it. */
 const remembered = 100_000
 
 /**
- * A token bucket for each key. It belongs to one process.
+ * A rate limit: a token bucket for each key, in the memory of one process.
  *
  * @param replicas how many processes share the callers: each allows its part of the rate
  * @param now milliseconds since any moment, which only grow: the clock of the system jumps when it is set
