@@ -1,5 +1,5 @@
 /** What nodes state about themselves apart from their location, and roughly when they last reported. */
-
+import { createHash } from 'node:crypto'
 import { maxStated, type NodeService, OAuthError } from '@selvedge/protocol'
 import type { EdgeIdClaims } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
@@ -121,7 +121,9 @@ export function createRegistry({ database, clock, log, interval, maxNodes }: Reg
         statements.push(
           sql`DELETE FROM tracks WHERE node_id = ${nodeId} AND (SELECT term FROM nodes WHERE node_id = ${nodeId}) = ${term}`,
         )
-      const [stored = []] = await database.transaction(statements)
+      const lock = isOther ? [lockOf(accountId)] : []
+      const results = await database.transaction([...lock, ...statements])
+      const stored = results[lock.length] ?? []
       if (stored.length === 0) {
         if (isOther) await expectRoom(accountId)
         throw new OAuthError('invalid_token', 'the node changed hands at the same moment')
@@ -181,6 +183,15 @@ function isOlder({ iss, iat, epoch = 0 }: OwnershipToken, before: Row): boolean 
   if (iss !== before.token_issuer) return false
   const knownEpoch = Number(before.token_epoch)
   return epoch === knownEpoch ? iat < Number(before.token_iat) : epoch < knownEpoch
+}
+
+/** Rows that lock the counting of nodes; an account always has the same one. */
+const locks = 64
+
+/** Nodes that join an account are counted one after the other: with PostgreSQL a statement does not see what others have not committed. */
+function lockOf(accountId: string): Statement {
+  const name = `nodes ${createHash('sha256').update(accountId).digest()[0]! % locks}`
+  return sql`INSERT INTO counters VALUES (${name}, 0) ON CONFLICT (name) DO UPDATE SET value = counters.value`
 }
 
 /** @param maxNodes of the account that the node joins; undefined if it is in it already */
