@@ -12,13 +12,14 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end()
 })
 
-async function serve(): Promise<{ url: string; watching: () => number }> {
+async function serve(locations: readonly object[] = []): Promise<{ url: string; watching: () => number }> {
   let watching = 0
   const app = createHttpApp(createLog({ service: 'discovery', level: 'error', now: Date.now }), 1024, {
     vital: [],
   })
   addAccountEndpoints(app, {
     store: {
+      ofAccount: async () => locations,
       watch() {
         watching++
         return () => watching--
@@ -60,4 +61,26 @@ it('opens a hundred streams of one account, and another one when one of them has
   all[0]!.asked.destroy()
   await expect.poll(async () => (await open(url)).status).toBe(200)
   expect(watching()).toBe(1)
+})
+
+it('sends the locations of an account in at most 4 MiB, and leaves out the nodes beyond that', async () => {
+  const locations = Array.from({ length: 60_000 }, (_, at) => ({
+    nodeId: at.toString(16).padStart(56, '0'),
+    longitude: 100 + at / 1e5,
+    latitude: 50 + at / 1e5,
+    heardAt: 1e12 + at,
+    sharing: { account: 'exact', others: 'none' },
+  }))
+  const read = async (count: number) => {
+    const { url } = await serve(locations.slice(0, count))
+    const answer = await fetch(url + discoveryPaths.accountPlaces, { headers: { Authorization: 'Bearer x' } })
+    const text = await answer.text()
+    const ids = (JSON.parse(text) as [string][]).map(([nodeId]) => nodeId)
+    return { bytes: Buffer.byteLength(text), ids }
+  }
+  const all = await read(60_000)
+  expect(all.bytes).toBeLessThanOrEqual(4 * 1024 * 1024)
+  expect(all.ids.length).toBeGreaterThan(40_000)
+  expect(all.ids).toEqual(locations.slice(0, all.ids.length).map(({ nodeId }) => nodeId))
+  expect((await read(10_000)).ids).toHaveLength(10_000)
 })

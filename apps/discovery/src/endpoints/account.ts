@@ -18,6 +18,7 @@ import { safely } from '@selvedge/service-kit/safely'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { KnownLocation, LocationStore } from '../stores/location-store.ts'
 import type { Trust } from '../trust/trust.ts'
+import { firstWithin, maxPlacesBytes } from './bounded-list.ts'
 import { placeFor, toldTo } from './show.ts'
 
 /** Maximum nodes of one request. */
@@ -101,7 +102,7 @@ export function addAccountEndpoints(
   app.get(discoveryPaths.accountPlaces, async (request, reply): Promise<AccountPlace[]> => {
     const { accountId } = await callerOf(request, reply)
     const locations = await store.ofAccount(accountId)
-    return locations.flatMap((location): AccountPlace[] => {
+    const places = locations.flatMap((location): AccountPlace[] => {
       const place = placeFor(location, 'account')?.place
       if (!place) return []
       const round = (degrees: number) => Math.round(degrees * 1e5) / 1e5
@@ -109,6 +110,7 @@ export function addAccountEndpoints(
         [location.nodeId, round(place.longitude), round(place.latitude), Math.floor(location.heardAt / 1000)],
       ]
     })
+    return firstWithin(maxPlacesBytes, places)
   })
 
   app.get(discoveryPaths.accountStream, async (request, reply) => {

@@ -19,6 +19,7 @@ import type { Tracks } from '../registry/tracks.ts'
 import type { SessionNode, Sessions } from '../sessions/sessions.ts'
 import type { KnownLocation, LocationStore } from '../stores/location-store.ts'
 import { accountIdOf } from '../trust/realms.ts'
+import { firstWithin, maxListBytes } from './bounded-list.ts'
 import { placeFor, showFix, showStranger } from './show.ts'
 
 export interface NodesParts {
@@ -61,19 +62,6 @@ function readQuery<T extends z.ZodType>(type: T, given: unknown): z.infer<T> {
   if (asked.success) return asked.data
   const [issue] = asked.error.issues
   throw new OAuthError('invalid_request', `"${issue?.path.join('.') || 'cluster'}": ${issue?.message}`)
-}
-
-/** Most characters of a list, as JSON. */
-const maxListLength = 256 * 1024
-
-/** As many records as one list has room for; a single one is never too long. */
-function firstOf(records: readonly NodeRecord[]): NodeRecord[] {
-  let length = 2
-  const end = records.findIndex((each) => {
-    length += JSON.stringify(each).length + 1
-    return length > maxListLength
-  })
-  return records.slice(0, end === -1 ? undefined : end)
 }
 
 /** `GET /v1/nodes` and `GET /v1/nodes/<id>/track`, for nodes. */
@@ -121,7 +109,7 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
       const told = location && placeFor(location, 'account')
       return showOwn(node, location, own && told ? metres(own, told.place) : null)
     })
-    const data = firstOf(all)
+    const data = firstWithin(maxListBytes, all)
     const isMore = found.length > limit || data.length < all.length
     return { type: 'account', data, next: isMore ? data.at(-1)!.nodeId : null }
   }
@@ -153,7 +141,7 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
         ? showOwn(nodes.get(location.nodeId), location, rounded)
         : showStranger(location, rounded, clock.now())
     })
-    return { type: 'proximity', data: firstOf(all), next: null }
+    return { type: 'proximity', data: firstWithin(maxListBytes, all), next: null }
   }
 
   app.get(discoveryPaths.nodes, async (request): Promise<NodeList> => {

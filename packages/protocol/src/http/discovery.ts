@@ -17,7 +17,7 @@ export const discoveryPaths = {
   /** Last fixes of an account's nodes, and each new one as a server-sent event: for the console of its identity service. */
   accountFixes: '/v1/account/fixes',
   accountStream: '/v1/account/fixes/stream',
-  /** The locations of all of them, with only the members that a map needs. */
+  /** The locations of all of them in at most 4 MiB, with only the members that a map needs. */
   accountPlaces: '/v1/account/places',
   health: '/healthz',
 } as const
