@@ -144,16 +144,19 @@ describe('fixes of a former account that were not sent', () => {
     await close()
   })
 
-  it('are not in the first sign of life of the next account, which has no fix', async () => {
-    const { service, publisher, publish, changeHands, close } = await open({ trackUntil: 1e9 })
-    service.isAway = true
-    for (const after of [1, 2, 3]) await publish(after)
-    await changeHands('b')
-    service.isAway = false
-    expect(await publisher.restate()).toBe(true)
-    expect(service.reports).toEqual([[]])
-    await close()
-  })
+  it.each(['restate', 'resume'] as const)(
+    'are not in the first sign of life of the next account, which has no fix (%s)',
+    async (begin) => {
+      const { service, publisher, publish, changeHands, close } = await open({ trackUntil: 1e9 })
+      service.isAway = true
+      for (const after of [1, 2, 3]) await publish(after)
+      await changeHands('b')
+      service.isAway = false
+      await publisher[begin]()
+      await vi.waitFor(() => expect(service.reports).toEqual([[]]))
+      await close()
+    },
+  )
 
   it('are not sent again when their report fails after the next account has come', async () => {
     const { service, begin, publish, changeHands, close } = await open({ trackUntil: 1e9 })
