@@ -135,3 +135,20 @@ it('is not begun again, for what the former account had wanted, in the name of t
   await expect(session.use(work)).rejects.toMatchObject({ reason: 'wrong_account' })
   expect(seen).toEqual(['a'])
 })
+
+it('brings the key of announcements for its own account alone', async () => {
+  const { service, ask } = open()
+  expect(await ask()).toBe('a')
+  expect(state.value.accountKey).toMatchObject({ accountId: 'a' })
+  await state.update((value) => ({ ...value, accountId: '', accountKey: null }))
+  await changeHands('b')
+  service.accountId = 'b'
+  let change: Promise<unknown> | undefined
+  service.whileAnswerComes = async () => {
+    // It is not on the disk yet when the answer comes.
+    change = changeHands('c')
+  }
+  await ask()
+  await change
+  expect(state.value).toMatchObject({ accountId: 'c', accountKey: null })
+})
