@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '@selvedge/service-kit/clock'
 import { openDocument } from '@selvedge/service-kit/store'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   functionImage,
   layoutFiles,
@@ -131,4 +131,51 @@ it('keeps nothing of an image of which one part is stored and the next one canno
   expect(commits).toBe(3)
   for (const part of ['sha256', 'incoming'])
     expect(readdirSync(join(folder.path, 'images', part))).toEqual([])
+})
+
+describe.each([
+  ['another account with the same client', { account_id: 'b', client_id: 'c' }],
+  ['another client of the account', { account_id: 'a', client_id: 'd' }],
+])('%s', (_, other) => {
+  it('neither lists nor removes an image of the owner', async () => {
+    await deploy(named('web'))
+    expect(images.list(other)).toEqual([])
+    for (const id of ['web', 'c-web', 'c/web', 'a/c/web', keyOf(owner, 'web')])
+      await expect(images.remove(other, id)).rejects.toMatchObject({ reason: 'not_found' })
+    expect(images.list(owner).map(({ id }) => id)).toEqual(['c-web'])
+  })
+
+  it('deploys no upload of the owner, and does not use it up', async () => {
+    const { handle } = await images.upload(owner, bytes(named('web')))
+    accountId = other.account_id
+    await expect(images.deploy(other, handle)).rejects.toMatchObject({ reason: 'not_found' })
+    accountId = owner.account_id
+    expect(await images.deploy(owner, handle)).toMatchObject({ name: 'web' })
+  })
+
+  it('has images of its own under the same names', async () => {
+    await deploy(named('web'))
+    accountId = other.account_id
+    await images.receive(other, bytes(named('web')))
+    await images.remove(other, 'web')
+    expect(images.list(other)).toEqual([])
+    expect(images.list(owner)).toHaveLength(1)
+  })
+})
+
+it('an image that a container uses is not removed', async () => {
+  await deploy(named('web'))
+  const { digest } = store.value.images[keyOf(owner, 'web')]!
+  const container = { clientId: 'c', accountId: 'a', name: 'x', imageKey: keyOf(owner, 'web'), digest }
+  await store.update((value) => ({ ...value, containers: { [keyOf(owner, 'x')]: container as never } }))
+  await expect(images.remove(owner, 'web')).rejects.toMatchObject({ reason: 'in_use' })
+  expect(images.list(owner)).toMatchObject([{ containers: 1 }])
+})
+
+it('uploads of a former account are removed when the device changes hands', async () => {
+  const { handle } = await images.upload(owner, bytes(named('web')))
+  accountId = 'b'
+  await images.followAccount()
+  accountId = owner.account_id
+  await expect(images.deploy(owner, handle)).rejects.toMatchObject({ reason: 'not_found' })
 })

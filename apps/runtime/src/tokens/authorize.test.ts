@@ -33,10 +33,21 @@ const account = 'account-1'
 let state: { accountId: string; revokedUntil: Record<string, number> }
 let reasons: Record<string, string>
 let verified: number
+/** Whether the key of the issuer is in memory; if not, it is fetched. */
+let isKeyKnown: boolean
 const dpop = createDpopVerifier(Buffer.alloc(32, 7), clock)
 const parts = () => {
   const verifier = createTokenVerifier({
-    issuers: () => [{ issuer: issuer.url, findKey: () => issuer.publicKey }],
+    issuers: () => [
+      {
+        issuer: issuer.url,
+        findKey: () => (isKeyKnown ? issuer.publicKey : undefined),
+        async refresh() {
+          isKeyKnown = true
+          return true
+        },
+      },
+    ],
     clock,
     remembered: 0,
   })
@@ -65,6 +76,7 @@ beforeEach(() => {
   state = { accountId: account, revokedUntil: {} }
   reasons = {}
   verified = 0
+  isKeyKnown = true
   ;({ authorize, expectStillValid } = parts())
 })
 
@@ -218,6 +230,15 @@ describe('a token that is bound to a key', () => {
     expect(await reasonOf(token, scoped, requestWith(token, key, undefined, more))).toBe('invalid_dpop_proof')
   })
 
+  it('is refused with a proof for the address without TLS, where there is TLS', () => {
+    const token = bound()
+    const { dpop: proof } = requestWith(token, holder)
+    const request = { ...target, dpop: proof }
+    const check = createCheckProof(dpop, 'https')
+    expect(() => check(token, holder.jkt, request)).toThrow(/the proof is for POST http:/)
+    createCheckProof(dpop, 'http')(token, holder.jkt, request)
+  })
+
   it('is refused with the proof of another token of the same request', async () => {
     const token = bound()
     const request = requestWith(token, holder)
@@ -253,13 +274,17 @@ describe('the tokens of one request', () => {
     expect(await reasonOf('x8', scoped, plain())).toBe('token_malformed')
   })
 
-  it('are verified again after they were accepted: they may expire meanwhile', async () => {
-    const request = plain()
-    const token = tokenWith()
-    expect(await reasonOf(token, scoped, request)).toBe('accepted')
-    clock.advance(4000_000)
-    expect(await reasonOf(token, scoped, request)).toBe('token_expired')
-  })
+  it.each([true, false])(
+    'are verified again after they were accepted: they may expire meanwhile (key known: %s)',
+    async (known) => {
+      isKeyKnown = known
+      const request = plain()
+      const token = tokenWith()
+      expect(await reasonOf(token, scoped, request)).toBe('accepted')
+      clock.advance(4000_000)
+      expect(await reasonOf(token, scoped, request)).toBe('token_expired')
+    },
+  )
 })
 
 it('a token of another kind is refused with the name of what needed an access token', async () => {
