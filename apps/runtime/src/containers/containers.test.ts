@@ -35,8 +35,9 @@ let folder: string
 let store: DeploymentStore
 let containers: Containers
 let accountId: string
-/** Keys of the instances that run, and of the data that was removed. */
+/** Keys of the instances that run, that were started, and of the data that was removed. */
 let running: string[]
+let started: string[]
 let removed: string[]
 /** Called while an instance starts. */
 let whileStarting: () => Promise<unknown>
@@ -44,6 +45,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'containers-'))
   accountId = 'a'
   running = []
+  started = []
   removed = []
   whileStarting = async () => undefined
   store = await openDocument(join(folder, 'deployments'), deploymentsFormat)
@@ -75,6 +77,7 @@ const imageOf = ({ account_id, client_id }: Owner) => ({
 
 const engine = {
   async start({ key }: Plan) {
+    started.push(key)
     await whileStarting()
     running.push(key)
     const ended = Promise.withResolvers<string>()
@@ -181,7 +184,8 @@ describe('when the device changes hands', () => {
     expect(await reasonOf(() => containers.start(own, 'web'))).toBe('wrong_account')
     expect(await reasonOf(() => deploy())).toBe('wrong_account')
     expect(await reasonOf(() => deploy(own, 'other'))).toBe('wrong_account')
-    expect(running).toEqual([])
+    // Nothing of it ran, not even until the change was refused.
+    expect([running, started]).toEqual([[], [key]])
     accountId = 'a'
     await containers.followAccount()
     await expect.poll(() => running).toEqual([key])
@@ -229,6 +233,21 @@ describe('when the device changes hands', () => {
     expect(Object.keys(store.value.images)).toContain(keyOf(next, 'i'))
     expect(running).toEqual([])
   })
+})
+
+it('an account has 200 containers; another one is neither started nor stored', async () => {
+  await deploy()
+  const { [key]: stored } = store.value.containers
+  const more = Array.from({ length: 199 }, (_, at) => [
+    keyOf(own, `more-${at}`),
+    { ...stored!, name: `more-${at}` },
+  ])
+  await store.update((value) => ({
+    ...value,
+    containers: { ...value.containers, ...Object.fromEntries(more) },
+  }))
+  expect(await reasonOf(() => deploy(own, 'one-more'))).toBe('limit_exceeded')
+  expect([started, Object.keys(store.value.containers).length]).toEqual([[key], 200])
 })
 
 describe('while a container is being deployed', () => {
