@@ -235,6 +235,13 @@ describe('when the device changes hands', () => {
   })
 })
 
+it('an owner deploys a container again, in the place of the one before', async () => {
+  await deploy()
+  await deploy()
+  expect(store.value.containers).toMatchObject({ [key]: { revision: 2 } })
+  await expect.poll(() => running).toEqual([key])
+})
+
 it('an account has 200 containers; another one is neither started nor stored', async () => {
   await deploy()
   const { [key]: stored } = store.value.containers

@@ -179,3 +179,21 @@ it('uploads of a former account are removed when the device changes hands', asyn
   accountId = owner.account_id
   await expect(images.deploy(owner, handle)).rejects.toMatchObject({ reason: 'not_found' })
 })
+
+it('a full account makes room among its own images, and not among those of a former account', async () => {
+  const former = { account_id: 'b', client_id: 'c' }
+  accountId = 'b'
+  await images.receive(former, bytes(named('former')))
+  accountId = 'a'
+  await deploy(named('first'))
+  const { [keyOf(owner, 'first')]: first } = store.value.images
+  const more = Array.from({ length: limit - 1 }, (_, at) => [
+    keyOf(owner, `more-${at}`),
+    { ...first!, name: `more-${at}`, usedAt: first!.usedAt + 1 },
+  ])
+  await store.update((value) => ({ ...value, images: { ...value.images, ...Object.fromEntries(more) } }))
+  await deploy(named('last'))
+  expect(images.list(former).map(({ name }) => name)).toEqual(['former'])
+  const names = images.list(owner).map(({ name }) => name)
+  expect([names.length, names.includes('last')]).toEqual([limit, true])
+})
