@@ -128,7 +128,7 @@ it('the list of an account shows each node as exactly as the node allows, and no
   expect(text).not.toContain(ids.foreign)
 })
 
-it('a node that asks too often has to wait', async () => {
+it('a node with too many requests has to wait', async () => {
   const statuses: number[] = []
   for (let at = 0; at < 70; at++) statuses.push((await track(ids.asker)).status)
   expect(statuses.indexOf(429)).toBeGreaterThanOrEqual(60)

@@ -99,7 +99,7 @@ it('a session begins and moves only in an account of its person', async () => {
   expect(await sessions.switchTo(sessionId, 'b')).toBe(true)
 })
 
-it('a session is ended by its person alone', async () => {
+it('only the person of a session can end it', async () => {
   const { sessionId } = await signIn()
   expect(await sessions.end('bob', sessionId)).toBe(false)
   expect(await sessions.list('ada')).toHaveLength(1)

@@ -1,4 +1,4 @@
-/** Each thing that an exchange needs, by itself, and whose limits it counts for. */
+/** Each thing that an exchange needs, by itself, and the limits that it counts for. */
 import { generateKeyPairSync } from 'node:crypto'
 import { OAuthError } from '@selvedge/protocol'
 import {
@@ -101,6 +101,9 @@ const exchange = createExchange({
   },
   developerVerifier: verifier,
   edgeVerifier: verifier,
+  trust: {
+    foreignReasonAgainst: async ({ jti }) => (revoked.includes(`foreign ${jti}`) ? 'revoked' : undefined),
+  },
 })
 
 interface Changes {
@@ -162,7 +165,7 @@ describe('an exchange is refused', () => {
     ['with a developer ID token for another client', { developer: { aud: 'd' } }, 'token_untrusted'],
     ['with a developer ID token that expired', { developer: { iat: 1, exp: 2 } }, 'token_expired'],
     ['with a developer ID token that was revoked', { revoked: ['developer'] }, 'token_revoked'],
-    ['of a client whose tokens were revoked', { revoked: ['c'] }, 'token_revoked'],
+    ['of a client after its tokens were revoked', { revoked: ['c'] }, 'token_revoked'],
     [
       'with an edge ID token for another service',
       { edge: { aud: 'https://other.example' } },
@@ -170,14 +173,15 @@ describe('an exchange is refused', () => {
     ],
     ['with an edge ID token that expired', { edge: { iat: 1, exp: 2 } }, 'token_expired'],
     ['with an edge ID token that was revoked', { revoked: ['edge'] }, 'token_revoked'],
+    ['with an edge ID token that its own issuer revoked', { revoked: ['foreign edge'] }, 'token_revoked'],
     ['for a node that is not known', { node: null }, 'token_untrusted'],
     ['for a node that is blocked', { node: { blockedAt: 1 } }, 'token_revoked'],
     [
-      'without the proof that the project asks for',
+      'without the proof that the project requires',
       { prove: () => Promise.reject(new OAuthError('invalid_dpop_proof', 'no proof')) },
       'invalid_dpop_proof',
     ],
-  ])('%s, and counts for nobody', async (_, change, code) => {
+  ])('%s, and counts for no client and no account', async (_, change, code) => {
     expect(await outcomeOf(change)).toBe(code)
     expect([minted, begun, counted]).toEqual([[], [], []])
   })
@@ -189,7 +193,7 @@ describe('an exchange is refused', () => {
   })
 })
 
-it('counts for the client that asks, and the account of the person who asks', async () => {
+it('counts for the client of the request, and the account of the developer ID token', async () => {
   await outcomeOf({ developer: { account_id: 'b', sub: 'b' } })
   expect(counted).toEqual(['c b'])
 })

@@ -121,7 +121,7 @@ describe('a refresh token that is used again after its grace', () => {
     ])
   })
 
-  it('ends its sign-in, whose next attempts are no news', async () => {
+  it('ends its sign-in, and later attempts add no entry', async () => {
     const stolen = await begin()
     const next = nextOf(await refresh(stolen))
     clock.advance(11_000)

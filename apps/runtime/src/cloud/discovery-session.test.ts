@@ -39,7 +39,7 @@ function open() {
   const clock = { ...time, monotonic: () => time.now() } as unknown as DeviceClock
   const keeper = createSessionKeeper(Buffer.alloc(32, 1), clock)
   const service = {
-    /** Account in whose name the identity service issues tokens. */
+    /** Account of the tokens that the identity service issues. */
     accountId: 'a',
     /** Called while the device waits for the token, and for the answer to a new session. */
     whileTokenComes: async (): Promise<unknown> => undefined,
@@ -79,7 +79,7 @@ function open() {
     addresses: () => [],
     services: () => [],
   })
-  /** The account in whose name the service sees a request. */
+  /** The account of a request, as the service sees it. */
   const accountOf = (authorize: AuthorizeRequest): string => {
     const authorization = authorize('GET', '/v1/nodes', '')
     return keeper.check({ authorization, method: 'GET', path: '/v1/nodes', body: '' }).content.toString()

@@ -45,7 +45,7 @@ export interface DiscoverySessionParts {
   readonly services: () => readonly NodeService[]
 }
 
-/** A session, and the account in whose name it is. */
+/** A session, and its account. */
 interface Begun {
   readonly authorize: AuthorizeRequest
   readonly endsAt: number

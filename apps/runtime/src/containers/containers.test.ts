@@ -1,5 +1,5 @@
 /**
- * Containers belong to an account and one of its clients: another owner finds none of them, and none of them runs for another
+ * Containers belong to an account and one of its clients: another owner does not find them, and they do not run for another
  * account, also if the device changes hands while a change is under way.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -18,8 +18,8 @@ const own: Owner = { account_id: 'a', client_id: 'c' }
 const others: Readonly<Record<string, Owner>> = {
   'another account with the same client': { account_id: 'b', client_id: 'c' },
   'another client of the account': { account_id: 'a', client_id: 'd' },
-  'an account whose ID begins alike': { account_id: 'a/c', client_id: '' },
-  'a client whose ID begins alike': { account_id: 'a', client_id: 'c-web' },
+  'an account with an ID that begins alike': { account_id: 'a/c', client_id: '' },
+  'a client with an ID that begins alike': { account_id: 'a', client_id: 'c-web' },
 }
 const digest = `sha256:${'0'.repeat(64)}`
 const content = {
@@ -152,7 +152,7 @@ describe.each(Object.entries(others))('%s', (_, other) => {
     expect(await reasonOf(() => calls[call]!(own, 'web'))).toBe('accepted')
   })
 
-  it('lists no container of the owner, and deploys none in its place', async () => {
+  it('lists no container of the owner, and does not replace it', async () => {
     await deploy()
     expect(await containers.list(other)).toEqual([])
     accountId = other.account_id

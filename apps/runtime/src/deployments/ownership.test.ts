@@ -25,7 +25,7 @@ describe('a key belongs to', () => {
   })
 })
 
-it('an owner asks by name or by ID, and reaches keys of its own alone', () => {
+it('a name and an ID lead an owner to its own keys only', () => {
   const owner = { account_id: 'a', client_id: 'c' }
   const key = keyOf(owner, 'web')
   expect([askedKey(owner, 'web'), askedKey(owner, 'c-web')]).toEqual([key, key])

@@ -137,7 +137,7 @@ describe('the token of a service', () => {
     expect(await outcomeOf({}, token)).toBe('token_expired')
   })
 
-  it('of an earlier run of the runtime is an access token that nobody issued', async () => {
+  it('of an earlier run of the runtime is checked as an access token', async () => {
     const { token } = createServiceIdentity('n', clock).issue(
       { sub: 'c-caller', account_id: 'a', client_id: 'c' },
       'c-web',

@@ -171,7 +171,7 @@ describe('fixes of a former account that were not sent', () => {
     const { published } = await begin(1001)
     service.check = () => undefined
     answer.reject(new ConnectionFailure('timeout', 'the answer did not come'))
-    // The former account is not told that its fix arrived.
+    // For the former account the fix did not arrive.
     expect(await Promise.all([late, published])).toEqual([false, true])
     expect(await publish(1002)).toBe(true)
     expect(service.reports.slice(1)).toEqual([[1001], [1002]])

@@ -154,7 +154,7 @@ describe('a token is refused', () => {
     expect(validity(claimsWith(), ofNode)).toBe('token_revoked')
   })
 
-  it('of before its account was removed, also where the account is not asked for', async () => {
+  it('of before its account was removed, also if the access does not need the account', async () => {
     state = { accountId: '', revokedUntil: { [account]: seconds(clock) } }
     expect(await reasonOf(tokenWith(), ofNode)).toBe('token_revoked')
     expect(validity(claimsWith(), ofNode)).toBe('token_revoked')
@@ -163,7 +163,7 @@ describe('a token is refused', () => {
     expect(validity(claimsWith(), scoped)).toBe('valid')
   })
 
-  it('of any account, if there is none and the access asks for one', async () => {
+  it('of any account, if the runtime has no account and the access needs one', async () => {
     state = { accountId: '', revokedUntil: {} }
     expect(await reasonOf(tokenWith(), associated)).toBe('not_associated')
     expect(validity(claimsWith(), associated)).toBe('not_associated')
@@ -171,7 +171,7 @@ describe('a token is refused', () => {
     expect(validity(claimsWith(), ofNode)).toBe('valid')
   })
 
-  it('of another account only where the access asks for the account', async () => {
+  it('of another account only if the access needs the account', async () => {
     const other = { account_id: 'account-2' }
     expect(await reasonOf(tokenWith(other), ofNode)).toBe('accepted')
     expect(validity(claimsWith(other), ofNode)).toBe('valid')

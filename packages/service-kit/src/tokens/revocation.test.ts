@@ -23,7 +23,7 @@ describe.each<[kind: RevocationKind, subject: string]>([
   ['account', 'account'],
   ['node', 'node'],
   ['client', 'client'],
-])('a token whose %s "%s" was revoked', (kind, subject) => {
+])('a token after its %s "%s" was revoked', (kind, subject) => {
   it('is revoked', () => {
     expect(isRevoked(claims, kind, subject, { epoch: 6, notBefore: 0 })).toBe(true)
     expect(isRevoked(withoutEpoch, kind, subject, { epoch: 6, notBefore: 101 })).toBe(true)
