@@ -96,16 +96,22 @@ function readLog(log: Buffer, isBig: boolean): LogReading {
   return { salts, whole, isBroken: false }
 }
 
-/** SQLite's checksum: a Fibonacci-weighted sum of pairs of 32-bit words. */
+/** SQLite's checksum: a Fibonacci-weighted sum of pairs of 32-bit words. @param bytes begin at a multiple of four of their memory */
 function sumOf(bytes: Buffer, isBig: boolean, [first, second]: Sum): Sum {
-  let one = first
-  let two = second
-  for (let at = 0; at < bytes.length; at += 8) {
-    one = (one + (isBig ? bytes.readUInt32BE(at) : bytes.readUInt32LE(at)) + two) >>> 0
-    two = (two + (isBig ? bytes.readUInt32BE(at + 4) : bytes.readUInt32LE(at + 4)) + one) >>> 0
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
+  const isSwapped = isBig !== (endianness() === 'BE')
+  let one = first | 0
+  let two = second | 0
+  for (let at = 0; at < words.length; at += 2) {
+    const [even, odd] = [words[at]!, words[at + 1]!]
+    one = (one + (isSwapped ? swap(even) : even) + two) | 0
+    two = (two + (isSwapped ? swap(odd) : odd) + one) | 0
   }
-  return [one, two]
+  return [one >>> 0, two >>> 0]
 }
+
+const swap = (word: number): number =>
+  (word >>> 24) | ((word >>> 8) & 0xff00) | ((word << 8) & 0xff0000) | (word << 24)
 
 const readSum = (bytes: Buffer, at: number): Sum => [bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4)]
 const isEqual = (one: Sum, other: Sum): boolean => one[0] === other[0] && one[1] === other[1]
