@@ -64,8 +64,9 @@ export class Content {
   /** What lies between the end and a write further on is zero. */
   #resize(size: number): void {
     if (!this.#isOwn || size > this.#room.length) {
-      const room = Buffer.alloc(Math.max(size, this.#isOwn ? 2 * size : size))
-      this.#room.copy(room, 0, 0, Math.min(size, this.#size))
+      const room = Buffer.allocUnsafeSlow(Math.max(size, this.#isOwn ? 2 * size : size))
+      const kept = this.#room.copy(room, 0, 0, Math.min(size, this.#size))
+      room.fill(0, kept)
       this.#room = room
       this.#isOwn = true
     }
