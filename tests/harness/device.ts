@@ -1,6 +1,11 @@
 /** A device without a runtime: its key, its tokens, its session with the discovery service. */
 import { generateKeyPairSync } from 'node:crypto'
-import { type AuthorizeRequest, createDiscoveryClient, createIdentityClient } from '@selvedge/client'
+import {
+  type AuthorizeRequest,
+  createDiscoveryClient,
+  createIdentityClient,
+  type Fetch,
+} from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
 import {
   defaultSharing,
@@ -27,14 +32,19 @@ interface DeviceUrls {
 }
 
 export async function createDevice(
-  { identityUrl, tenantUrl = identityUrl, discoveryUrl, proofUrl = discoveryUrl }: DeviceUrls,
+  {
+    identityUrl,
+    tenantUrl = identityUrl,
+    discoveryUrl,
+    proofUrl = discoveryUrl,
+    fetch = createNodeFetch(),
+  }: DeviceUrls & { readonly fetch?: Fetch },
   developer: Pick<Developer, 'clientId' | 'idToken' | 'accountId'>,
   name = 'device',
 ) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
   const nodeId = nodeIdOf(jwk)
-  const fetch = createNodeFetch()
   const identity = createIdentityClient({ url: identityUrl, fetch })
   const discovery = createDiscoveryClient({ url: discoveryUrl, fetch })
   const edgeToken = async (more: object = {}) =>

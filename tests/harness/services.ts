@@ -50,12 +50,13 @@ export async function startServices(
   options: {
     args?: readonly string[]
     identity?: readonly string[]
+    discovery?: readonly string[]
     env?: Record<string, string>
     envOf?: NonNullable<Parameters<typeof startStack>[0]>['envOf']
   } = {},
 ): Promise<Services> {
-  const { args = [], identity = [], env = {}, envOf = {} } = options
-  const stack = await startStack({ runtime: args, identity, env, envOf })
+  const { args = [], identity = [], discovery = [], env = {}, envOf = {} } = options
+  const stack = await startStack({ runtime: args, identity, discovery, env, envOf })
   const developer = await createDeveloper(stack.state)
   const token = await accessToken(stack, developer)
   let { runtime: program } = stack

@@ -1,10 +1,17 @@
 /**
- * Daemons and their database are killed, frozen and cut off while callers count, move, deploy, redeploy, and make and revoke tokens.
+ * Daemons, their database and their Redis are killed, frozen and cut off while callers count, move, deploy, redeploy, and make and revoke tokens.
  * Whatever was acknowledged is there when they run again.
  */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findPostgres, type PostgresServer, startPostgres } from '@selvedge/service-kit/testing'
+import {
+  findPostgres,
+  findRedis,
+  type PostgresServer,
+  type RedisCluster,
+  startPostgres,
+  startRedisCluster,
+} from '@selvedge/service-kit/testing'
 import { type FreezingProxy, startFreezingProxy } from '../harness/freezing-proxy.ts'
 import { startServices } from '../harness/services.ts'
 import { discoverySubject } from './subjects/discovery.ts'
@@ -69,6 +76,7 @@ export async function killUnderLoad({ rounds, freezesMs, say }: KillOptions): Pr
       const found = [...(await recover(world, round)), ...(await missingIn(world))]
       failures.push(...found.map((each) => `round ${round}, ${name}: ${each}`))
       for (const each of found) say?.(`round ${round}, ${name}: ${each}`)
+      if (round % names.length === 0) say?.(`${round} rounds: ${JSON.stringify(totals)}`)
     }
   } finally {
     await world.stop()
@@ -135,20 +143,41 @@ async function makeDatabase(): Promise<Database | undefined> {
   return { postgres, proxy, env: { SELVEDGE_IDENTITY_STORE: url.href, SELVEDGE_IDENTITY_KEYS: keys } }
 }
 
+interface Locations {
+  readonly redis: RedisCluster
+  readonly proxy: FreezingProxy
+  /** Of the discovery service. */
+  readonly args: readonly string[]
+}
+
+/** Where Redis is installed, discovery keeps the last locations there, behind a proxy that can freeze. */
+async function makeLocations(): Promise<Locations | undefined> {
+  if (!findRedis()) return undefined
+  let proxy: FreezingProxy | undefined
+  const redis = await startRedisCluster(1, 0, async (port) => {
+    proxy = await startFreezingProxy(port)
+    return proxy.port
+  })
+  return { redis, proxy: proxy!, args: [`--cluster=redis://127.0.0.1:${proxy!.port}`] }
+}
+
 async function makeWorld(): Promise<World> {
   const database = await makeDatabase()
+  const locations = await makeLocations()
   const env = { ...database?.env }
-  const services = await startServices({ env })
+  const services = await startServices({ env, discovery: locations?.args ?? [] })
   const { stack } = services
   const runtime = await runtimeSubject(services)
   const shared = { ...env, SELVEDGE_STATE: stack.state }
   const identity = await identitySubject(stack, { ...shared, SELVEDGE_DISCOVERY_URL: stack.discovery.url })
-  const discovery = await discoverySubject(stack, shared)
-  const freeze = (pid: () => number) => async (milliseconds: number) => {
+  const discovery = await discoverySubject(stack, shared, {
+    args: locations?.args ?? [],
+    keepsLast: locations !== undefined,
+  })
+  const freezeOf = (pid: () => number) => (milliseconds: number) => {
     const frozen = pid()
-    process.kill(frozen, 'SIGSTOP')
-    await sleep(milliseconds)
-    process.kill(frozen, 'SIGCONT')
+    const send = (signal: NodeJS.Signals) => () => void process.kill(frozen, signal)
+    return freeze({ freeze: send('SIGSTOP'), thaw: send('SIGCONT') }, milliseconds)
   }
   return {
     subjects: [runtime, identity, discovery],
@@ -159,10 +188,11 @@ async function makeWorld(): Promise<World> {
       'kill of discovery': discovery.restart,
       'kill of the stack': async () =>
         void (await Promise.all([runtime.restart(), identity.restart(), discovery.restart()])),
-      'freeze of the runtime': freeze(services.runtimePid),
-      'freeze of identity': freeze(identity.pid),
-      'freeze of discovery': freeze(discovery.pid),
-      ...(database && blowsOf(database)),
+      'freeze of the runtime': freezeOf(services.runtimePid),
+      'freeze of identity': freezeOf(identity.pid),
+      'freeze of discovery': freezeOf(discovery.pid),
+      ...(database && blowsOfPostgres(database)),
+      ...(locations && blowsOfRedis(locations)),
     },
     async stop() {
       await identity.stop()
@@ -170,21 +200,36 @@ async function makeWorld(): Promise<World> {
       await services.stop()
       database?.proxy.stop()
       await database?.postgres.stop()
+      locations?.proxy.stop()
+      await locations?.redis.stop()
     },
   }
 }
 
-const blowsOf = ({ postgres, proxy }: Database): World['blows'] => ({
+const blowsOfPostgres = ({ postgres, proxy }: Database): World['blows'] => ({
   'kill of PostgreSQL': () => postgres.restart('SIGKILL'),
   'restart of PostgreSQL': () => postgres.restart('SIGINT'),
-  async 'freeze of PostgreSQL'(milliseconds) {
-    postgres.freeze()
-    await sleep(milliseconds)
-    postgres.thaw()
-  },
-  async 'cut from PostgreSQL'(milliseconds) {
-    proxy.freeze()
-    await sleep(milliseconds)
-    proxy.thaw()
-  },
+  'freeze of PostgreSQL': (milliseconds) => freeze(postgres, milliseconds),
+  'cut from PostgreSQL': (milliseconds) => freeze(proxy, milliseconds),
 })
+
+function blowsOfRedis({ redis, proxy }: Locations): World['blows'] {
+  const port = redis.ports[0]!
+  const restart = (signal: 'SIGKILL' | 'SIGTERM') => {
+    redis.kill(port, signal)
+    return redis.revive(port)
+  }
+  const server = { freeze: () => redis.freeze(port), thaw: () => redis.thaw(port) }
+  return {
+    'kill of Redis': () => restart('SIGKILL'),
+    'restart of Redis': () => restart('SIGTERM'),
+    'freeze of Redis': (milliseconds) => freeze(server, milliseconds),
+    'cut from Redis': (milliseconds) => freeze(proxy, milliseconds),
+  }
+}
+
+async function freeze(what: { freeze(): void; thaw(): void }, milliseconds: number): Promise<void> {
+  what.freeze()
+  await sleep(milliseconds)
+  what.thaw()
+}

@@ -59,10 +59,8 @@ export async function runRounds(
     const logged = subject.errors().length
     faults.arm(round.state, round.log)
     const steps: Step[] = []
-    for (let pass = 0; pass < 3 && steps.every(({ refused }) => refused === undefined); pass++) {
+    for (let pass = 0; pass < 3 && !isMet(round, faults, steps); pass++)
       steps.push(...(await subject.work(at * 10 + pass)))
-      if (faults.calls() >= round.state.nth) break
-    }
     const hit = faults.disarm()
     const where = describe(round, hit)
     if (hit.state) hits++
@@ -80,6 +78,12 @@ export async function runRounds(
     said = failures.length
   }
   return { rounds: rounds.length, hits, logHits, refusals, failures }
+}
+
+/** Whether nothing more needs to be asked: a line that says that one was lost can only follow that one. */
+function isMet({ state, log }: Round, faults: Faults, steps: readonly Step[]): boolean {
+  if (log && log.inARow === undefined) return faults.logCalls() > log.nth
+  return steps.some(({ refused }) => refused !== undefined) || faults.calls() >= state.nth
 }
 
 const describeFault = ({ kind, nth, inARow }: Fault): string =>

@@ -1,27 +1,44 @@
 /** A discovery service that stores tracks of a node, and what of it was acknowledged. */
 import type { AuthorizeRequest } from '@selvedge/client'
+import { createNodeFetch } from '@selvedge/client/node'
 import { defaultSharing, type FixInput } from '@selvedge/protocol'
 import { discoveryAudience } from '@selvedge/protocol/tokens'
 import { createDevice, fixAt } from '../../harness/device.ts'
 import { createDeveloper } from '../../harness/flow.ts'
 import { type Stack, startProgram } from '../../harness/processes.ts'
+import { atOnce } from './at-once.ts'
 import { attempt, type OwnedSubject } from './subject.ts'
 
 const hour = 3_600_000
+
+interface Options {
+  /** Of the daemon, like its environment. */
+  readonly args?: readonly string[]
+  /** Whether the last location of a node is stored before its report is acknowledged: in a cluster. */
+  readonly keepsLast?: boolean
+}
 
 /** @param env of the daemon, which is started again with it on the port that it had */
 export async function discoverySubject(
   stack: Stack,
   env: Readonly<Record<string, string>>,
+  { args = [], keepsLast = false }: Options = {},
 ): Promise<OwnedSubject> {
   const { port } = new URL(stack.discovery.url)
   let program = stack.discovery
   const developer = await createDeveloper(stack.state)
   const device = await createDevice(
-    { identityUrl: stack.identity.url, discoveryUrl: stack.discovery.url },
+    {
+      identityUrl: stack.identity.url,
+      discoveryUrl: stack.discovery.url,
+      fetch: atOnce(createNodeFetch()),
+    },
     developer,
   )
   const acknowledged = new Set<number>()
+  let newest = 0
+  /** What was wrong with last locations. */
+  const older: string[] = []
   /** A fix whose report was refused: it is reported again, as the runtime does. */
   let waiting: FixInput | undefined
   let trackUntil = Date.now() + hour
@@ -45,6 +62,13 @@ export async function discoverySubject(
     await device.report(waiting, session)
     waiting = undefined
     acknowledged.add(fixedAt)
+    newest = fixedAt
+  }
+  /** Also before the next report, which would cover an older one. */
+  async function readLast(): Promise<void> {
+    const { fixedAt } = await device.last()
+    if (keepsLast && Date.parse(fixedAt) < newest)
+      older.push(`the last location is of ${fixedAt}, not of ${new Date(newest).toISOString()}`)
   }
   async function readTrack() {
     const found = new Set<number>()
@@ -61,27 +85,28 @@ export async function discoverySubject(
 
   return {
     work: async () => [
+      ...(keepsLast && newest > 0 ? [await attempt('the last location', readLast)] : []),
       await attempt('a session', begin),
       await attempt('a point of a track', report),
       await attempt('a point of a track', report),
-      await attempt('the last location', () => device.last()),
+      await attempt('the last location', readLast),
       await attempt('a point of a track', report),
     ],
     isRunning: () => program.process.exitCode === null && program.process.signalCode === null,
     async restart() {
       await program.stop('SIGKILL')
-      program = await startProgram('discovery', {
-        ...env,
-        SELVEDGE_DISCOVERY_PORT: port,
-        SELVEDGE_IDENTITY_URL: stack.identity.url,
-      })
+      const urls = { SELVEDGE_DISCOVERY_PORT: port, SELVEDGE_IDENTITY_URL: stack.identity.url }
+      program = await startProgram('discovery', { ...env, ...urls }, args)
     },
     async missing() {
       if (!session) return []
       const { found, until } = await readTrack()
       const lost = [...acknowledged].filter((each) => !found.has(each))
       for (const each of lost) acknowledged.delete(each)
-      const failures = lost.map((each) => `the point of ${new Date(each).toISOString()} is gone`)
+      const failures = [
+        ...lost.map((each) => `the point of ${new Date(each).toISOString()} is gone`),
+        ...older.splice(0),
+      ]
       if (possible.length > 0 && !possible.includes(until))
         failures.push(`the track ends at ${until}, and ${possible.join(' or ')} was asked for`)
       return failures

@@ -2,6 +2,7 @@
 import { createIdentityClient } from '@selvedge/client'
 import { adminOf, runtimeOf } from '../../harness/flow.ts'
 import { type Program, type Stack, startProgram } from '../../harness/processes.ts'
+import { atOnce } from './at-once.ts'
 import { attempt, type OwnedSubject, type Step } from './subject.ts'
 
 interface Token {
@@ -21,7 +22,7 @@ export async function identitySubject(
   const { port } = new URL(stack.identity.url)
   let program: Program = stack.identity
   const admin = adminOf(stack.state)
-  const identity = createIdentityClient({ url: stack.identity.url })
+  const identity = createIdentityClient({ url: stack.identity.url, fetch: atOnce(fetch) })
   let edge = { token: '', until: 0 }
   async function edgeIdToken(): Promise<string> {
     if (performance.now() > edge.until) {

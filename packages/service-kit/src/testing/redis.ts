@@ -8,8 +8,11 @@ import { freePort } from './free-port.ts'
 /** A cluster of a test: three primaries with a replica each, on the loopback, in a folder that goes with it. */
 export interface RedisCluster {
   readonly urls: readonly string[]
-  /** Kills one server as a power cut would. */
-  kill(port: number): void
+  /** Kills one server as a power cut would; or ends it in order, with SIGTERM. */
+  kill(port: number, signal?: 'SIGKILL' | 'SIGTERM'): void
+  /** Stops a server where it is, and lets it go on. */
+  freeze(port: number): void
+  thaw(port: number): void
   /** Starts a killed one again, with what it had on its disk. */
   revive(port: number): Promise<void>
   /** Runs a command of the engine's own client. */
@@ -33,8 +36,16 @@ export function findRedis(): { server: string; cli: string } | undefined {
   return undefined
 }
 
-/** @param primaries one, or three and more; @param replicas of each */
-export async function startRedisCluster(primaries = 3, replicas = 1): Promise<RedisCluster> {
+/**
+ * @param primaries one, or three and more
+ * @param replicas of each
+ * @param announced of a single server: the port under which clients find it, such as that of a proxy
+ */
+export async function startRedisCluster(
+  primaries = 3,
+  replicas = 1,
+  announced = async (port: number) => port,
+): Promise<RedisCluster> {
   const programs = findRedis()
   if (!programs) throw new Error('neither Valkey nor Redis is installed')
   const folder = mkdtempSync(join(tmpdir(), 'redis-'))
@@ -45,6 +56,8 @@ export async function startRedisCluster(primaries = 3, replicas = 1): Promise<Re
   const servers = new Map<number, ChildProcess>()
   const command = (port: number, ...args: string[]) =>
     spawnSync(programs.cli, ['-p', String(port), ...args], { encoding: 'utf8' }).stdout
+  const publicPorts = new Map<number, number>()
+  for (const port of ports) publicPorts.set(port, await announced(port))
   const start = async (port: number) => {
     const own = join(folder, String(port))
     mkdirSync(own, { recursive: true })
@@ -56,6 +69,7 @@ export async function startRedisCluster(primaries = 3, replicas = 1): Promise<Re
       appendonly: 'yes',
       'cluster-enabled': 'yes',
       'cluster-announce-ip': '127.0.0.1',
+      'cluster-announce-port': publicPorts.get(port),
       'cluster-node-timeout': 1000,
       'cluster-require-full-coverage': 'no',
       'repl-diskless-sync-delay': 0,
@@ -65,7 +79,7 @@ export async function startRedisCluster(primaries = 3, replicas = 1): Promise<Re
     await until(() => command(port, 'ping').startsWith('PONG'), `port ${port}`)
   }
   await Promise.all(ports.map(start))
-  const addresses = ports.map((port) => `127.0.0.1:${port}`)
+  const addresses = ports.map((port) => `127.0.0.1:${publicPorts.get(port)}`)
   if (primaries < 3) {
     // The tool insists on three; of one, the slots are given by hand.
     command(ports[0]!, 'cluster', 'addslotsrange', '0', '16383')
@@ -91,8 +105,14 @@ export async function startRedisCluster(primaries = 3, replicas = 1): Promise<Re
     urls: addresses.map((address) => `redis://${address}`),
     ports,
     command,
-    kill: (port) => void servers.get(port)?.kill('SIGKILL'),
-    revive: start,
+    kill: (port, signal = 'SIGKILL') => void servers.get(port)?.kill(signal),
+    freeze: (port) => void servers.get(port)?.kill('SIGSTOP'),
+    thaw: (port) => void servers.get(port)?.kill('SIGCONT'),
+    async revive(port) {
+      const server = servers.get(port)
+      if (server?.exitCode === null && server.signalCode === null) await once(server, 'exit')
+      await start(port)
+    },
     async stop() {
       await Promise.all(
         [...servers.values()].map(async (server) => {
