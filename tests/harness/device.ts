@@ -29,22 +29,18 @@ interface DeviceUrls {
   /** The service that it reports to; `proofUrl` if that has another name for its callers. */
   readonly discoveryUrl: string
   readonly proofUrl?: string
+  readonly fetch?: Fetch
 }
 
 export async function createDevice(
-  {
-    identityUrl,
-    tenantUrl = identityUrl,
-    discoveryUrl,
-    proofUrl = discoveryUrl,
-    fetch = createNodeFetch(),
-  }: DeviceUrls & { readonly fetch?: Fetch },
+  { identityUrl, tenantUrl = identityUrl, discoveryUrl, proofUrl = discoveryUrl, ...more }: DeviceUrls,
   developer: Pick<Developer, 'clientId' | 'idToken' | 'accountId'>,
   name = 'device',
 ) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
   const nodeId = nodeIdOf(jwk)
+  const { fetch = createNodeFetch() } = more
   const identity = createIdentityClient({ url: identityUrl, fetch })
   const discovery = createDiscoveryClient({ url: discoveryUrl, fetch })
   const edgeToken = async (more: object = {}) =>

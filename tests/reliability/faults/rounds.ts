@@ -80,7 +80,7 @@ export async function runRounds(
   return { rounds: rounds.length, hits, logHits, refusals, failures }
 }
 
-/** Whether nothing more needs to be asked: a line that says that one was lost can only follow that one. */
+/** Whether nothing more needs to be asked: lines that are missing can only be reported by a later one. */
 function isMet({ state, log }: Round, faults: Faults, steps: readonly Step[]): boolean {
   if (log && log.inARow === undefined) return faults.logCalls() > log.nth
   return steps.some(({ refused }) => refused !== undefined) || faults.calls() >= state.nth

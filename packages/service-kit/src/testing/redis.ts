@@ -61,46 +61,13 @@ export async function startRedisCluster(
   const start = async (port: number) => {
     const own = join(folder, String(port))
     mkdirSync(own, { recursive: true })
-    const settings = {
-      port,
-      bind: '127.0.0.1',
-      dir: own,
-      save: '',
-      appendonly: 'yes',
-      'cluster-enabled': 'yes',
-      'cluster-announce-ip': '127.0.0.1',
-      'cluster-announce-port': publicPorts.get(port),
-      'cluster-node-timeout': 1000,
-      'cluster-require-full-coverage': 'no',
-      'repl-diskless-sync-delay': 0,
-    }
-    const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)])
+    const args = argumentsOf(port, publicPorts.get(port)!, own)
     servers.set(port, spawn(programs.server, args, { stdio: 'ignore' }))
     await until(() => command(port, 'ping').startsWith('PONG'), `port ${port}`)
   }
   await Promise.all(ports.map(start))
   const addresses = ports.map((port) => `127.0.0.1:${publicPorts.get(port)}`)
-  if (primaries < 3) {
-    // The tool insists on three; of one, the slots are given by hand.
-    command(ports[0]!, 'cluster', 'addslotsrange', '0', '16383')
-  } else {
-    const made = spawnSync(
-      programs.cli,
-      ['--cluster', 'create', ...addresses, '--cluster-replicas', String(replicas), '--cluster-yes'],
-      { encoding: 'utf8' },
-    )
-    if (made.status !== 0) throw new Error(`the cluster could not be made: ${made.stdout}${made.stderr}`)
-  }
-  await until(
-    () => ports.every((port) => command(port, 'cluster', 'info').includes('cluster_state:ok')),
-    'the cluster',
-  )
-  // A replica that has nothing yet takes nobody's place.
-  const isFollowing = (port: number) => {
-    const state = command(port, 'info', 'replication')
-    return !(state.includes('role:slave') && state.includes('master_link_status:down'))
-  }
-  await until(() => ports.every(isFollowing), 'the replicas')
+  await joinServers(programs.cli, { ports, addresses, primaries, replicas, command })
   return {
     urls: addresses.map((address) => `redis://${address}`),
     ports,
@@ -124,6 +91,57 @@ export async function startRedisCluster(
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+interface Servers extends Pick<RedisCluster, 'ports' | 'command'> {
+  readonly addresses: readonly string[]
+  readonly primaries: number
+  readonly replicas: number
+}
+
+/** Makes them one cluster. Its replicas have what their primaries have. */
+async function joinServers(
+  cli: string,
+  { ports, addresses, primaries, replicas, command }: Servers,
+): Promise<void> {
+  if (primaries < 3) {
+    // The tool insists on three; of one, the slots are given by hand.
+    command(ports[0]!, 'cluster', 'addslotsrange', '0', '16383')
+  } else {
+    const made = spawnSync(
+      cli,
+      ['--cluster', 'create', ...addresses, '--cluster-replicas', String(replicas), '--cluster-yes'],
+      { encoding: 'utf8' },
+    )
+    if (made.status !== 0) throw new Error(`the cluster could not be made: ${made.stdout}${made.stderr}`)
+  }
+  await until(
+    () => ports.every((port) => command(port, 'cluster', 'info').includes('cluster_state:ok')),
+    'the cluster',
+  )
+  // A replica that has nothing yet takes nobody's place.
+  const isFollowing = (port: number) => {
+    const state = command(port, 'info', 'replication')
+    return !(state.includes('role:slave') && state.includes('master_link_status:down'))
+  }
+  await until(() => ports.every(isFollowing), 'the replicas')
+}
+
+function argumentsOf(port: number, publicPort: number, folder: string): string[] {
+  const settings = {
+    port,
+    bind: '127.0.0.1',
+    dir: folder,
+    save: '',
+    appendonly: 'yes',
+    'cluster-enabled': 'yes',
+    'cluster-announce-ip': '127.0.0.1',
+    'cluster-announce-port': publicPort,
+    'cluster-node-timeout': 1000,
+    'cluster-require-full-coverage': 'no',
+    'repl-diskless-sync-delay': 0,
+  }
+  return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)])
 }
 
 async function until(check: () => boolean, what: string): Promise<void> {

@@ -1,4 +1,5 @@
 /** Locations in a Valkey or Redis cluster: this process keeps nothing, so any number of them may run, and any may end. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
@@ -127,19 +128,25 @@ function settings(urls: readonly string[]) {
   }
 }
 
+/** Milliseconds within which a node of the cluster has to answer when the store is opened, and between two attempts. */
+const opening = { waitMs: 5000, againMs: 100 }
+
+/** A node that starts, or is slow, is asked again: the library gives up with the first attempt to connect. */
 async function ready(cluster: Cluster, urls: readonly string[]): Promise<void> {
-  const where = urls.map((url) => URL.parse(url)?.host ?? url).join(', ')
-  const gaveUp = new Promise<string>((resolve) =>
-    setTimeout(() => resolve('no answer within 5 s'), 5000).unref(),
-  )
-  const outcome = await Promise.race([
-    cluster.ping().then(
-      () => undefined,
-      (cause: Error) => cause.message,
-    ),
-    gaveUp,
-  ])
-  if (outcome === undefined) return
+  const deadline = AbortSignal.timeout(opening.waitMs)
+  const over = new Promise<void>((resolve) => deadline.addEventListener('abort', () => resolve()))
+  let reason = `no answer within ${opening.waitMs / 1000} s`
+  while (!deadline.aborted) {
+    const answered = cluster.ping().then(
+      () => 'answered',
+      (cause: Error) => {
+        reason = cause.message
+      },
+    )
+    if ((await Promise.race([answered, over])) === 'answered') return
+    await Promise.race([sleep(opening.againMs), over])
+  }
   cluster.disconnect()
-  throw new StoreError(`can't reach the cluster at ${where}: ${outcome}`)
+  const where = urls.map((url) => URL.parse(url)?.host ?? url).join(', ')
+  throw new StoreError(`can't reach the cluster at ${where}: ${reason}`)
 }
