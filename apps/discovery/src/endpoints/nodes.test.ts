@@ -12,9 +12,12 @@ const clock = createFakeClock()
 /** The precision that a node allows its account; undefined: no location of it is known. */
 let precisions: Record<string, Precision | undefined>
 let trackUntil: number
+/** Whether the registry has the nodes. */
+let registered: boolean
 let app: ReturnType<typeof createHttpApp>
 beforeEach(() => {
   trackUntil = clock.now() + 60_000
+  registered = true
   precisions = { [ids.asker]: 'exact', [ids.other]: 'exact', [ids.foreign]: 'exact' }
   app = createHttpApp(
     createLog({ service: 'discovery', level: 'error', now: Date.now }, () => undefined),
@@ -28,7 +31,7 @@ beforeEach(() => {
     silence: 300_000,
     registry: {
       find: async (accountId: string, asked: readonly string[]) =>
-        asked.map((nodeId) => (accountOf(nodeId) === accountId ? nodeWith(nodeId) : undefined)),
+        asked.map((nodeId) => (registered && accountOf(nodeId) === accountId ? nodeWith(nodeId) : undefined)),
       page: async (accountId: string) =>
         Object.values(ids)
           .filter((nodeId) => accountOf(nodeId) === accountId)
@@ -110,6 +113,11 @@ describe('the track of a node', () => {
   it('is empty after its end', async () => {
     trackUntil = clock.now()
     expect((await track(ids.other)).body).toMatchObject({ data: [], until: null })
+  })
+
+  it('is not found if the registry has no such node', async () => {
+    registered = false
+    expect((await track(ids.other)).status).toBe(404)
   })
 
   it('is read by no caller without a session', async () => {

@@ -20,7 +20,7 @@ import { checkClientActive } from './client-active.ts'
 import { checkDeveloperToken } from './developer-token.ts'
 import { checkEdgeToken } from './edge-token.ts'
 import { checkNodeAllowed } from './node-allowed.ts'
-import { checkNotRevoked } from './not-revoked.ts'
+import { checkEdgeNotRevoked, checkNotRevoked } from './not-revoked.ts'
 import { checkResourceAllowed } from './resource-allowed.ts'
 import { checkScopeAllowed } from './scope-allowed.ts'
 import { checkScopeApproved } from './scope-approved.ts'
@@ -114,6 +114,16 @@ describe('not-revoked', () => {
     expect(await codeOf(() => checkNotRevoked(revoked(developer.jti), developer, 'token'))).toBe(
       'token_revoked',
     ))
+  it('looks for a revocation of the client that the caller names', () => {
+    const reasonFor = (_: unknown, clientId?: string) => (clientId === 'c1' ? 'gone' : undefined)
+    expect(() => checkNotRevoked({ reasonFor }, developer, 'token', 'c1')).toThrow(/gone/)
+    expect(() => checkNotRevoked({ reasonFor }, developer, 'token')).not.toThrow()
+  })
+  it('refuses an edge ID token that was revoked', () => {
+    const edgeReasonFor = ({ jti }: { jti: string }) => (jti === edge.jti ? 'gone' : undefined)
+    expect(() => checkEdgeNotRevoked({ edgeReasonFor }, edge)).toThrow(/gone/)
+    expect(() => checkEdgeNotRevoked({ edgeReasonFor }, { ...edge, jti: 'other' })).not.toThrow()
+  })
 })
 
 describe('scope-approved', () => {
