@@ -45,6 +45,10 @@ const parsers = [
   'apps/runtime/src/engines/function/control-line.ts',
   'apps/runtime/src/containers/storage.ts',
   'apps/cli/src/output/clean.ts',
+  'packages/protocol/src/tokens/jwk.ts',
+  'packages/service-kit/src/tokens/key-cache.ts',
+  'packages/service-kit/src/http/certificate.ts',
+  'apps/identity/src/console/discovery-stream.ts',
   'apps/identity/src/grants/form.ts',
   'apps/identity/src/console/cookie.ts',
 ]

@@ -2,11 +2,13 @@
 import type { Target } from '../engine/target.ts'
 import { announcement } from './announcement.ts'
 import { callers } from './callers.ts'
+import { certificate } from './certificate.ts'
 import { control, frames } from './control.ts'
 import { controlLine } from './control-line.ts'
 import { dns } from './dns.ts'
 import { document } from './document.ts'
 import { dpop } from './dpop.ts'
+import { events } from './events.ts'
 import { fixes } from './fixes.ts'
 import { form } from './form.ts'
 import { guard } from './guard.ts'
@@ -15,6 +17,7 @@ import { hmacCode } from './hmac-code.ts'
 import { archive, documents, layer } from './images.ts'
 import { json } from './json.ts'
 import { jsonrpc } from './jsonrpc.ts'
+import { jwks } from './jwks.ts'
 import { multipart } from './multipart.ts'
 import { ociLog } from './oci-log.ts'
 import { path } from './path.ts'
@@ -57,4 +60,7 @@ export const targets: readonly Target[] = [
   frames,
   control,
   terminal,
+  jwks,
+  events,
+  certificate,
 ]

@@ -33,7 +33,7 @@ export const identity: Bounds = {
     ),
   },
   'apps/identity/src/console/discovery-stream.ts': {
-    'followEvents.text': lasting('`text.length > maxEvent`', '`text = lines.pop()` with each line'),
+    'createEventReader.line': lasting('`line.length + part.length > maxEvent`', "`line = ''`"),
   },
   'apps/identity/src/console/passwords.ts': {
     'createPasswords.waiting': lasting('`waiting.length >= longestQueue`', '`waiting.shift`'),

@@ -56,6 +56,42 @@ export async function openLongAnswer(
   }
 }
 
+/** The stream is none of JSON events, or one of them is too long. */
+export class EventStreamError extends Error {
+  override readonly name = 'EventStreamError'
+}
+
+/**
+ * Reads the JSON events of a stream, in whatever pieces it comes. It looks at each character once and stores one line at most.
+ *
+ * @param onData gets the JSON of each event
+ * @throws EventStreamError
+ */
+export function createEventReader(onData: (json: unknown) => void): (piece: string) => void {
+  let line = ''
+  const add = (part: string) => {
+    if (line.length + part.length > maxEvent) throw new EventStreamError('it sent an event that is too long')
+    line += part
+  }
+  return (piece) => {
+    const [first = '', ...more] = piece.split('\n')
+    add(first)
+    for (const next of more) {
+      if (line.startsWith('data: ')) onData(readEvent(line.slice(6)))
+      line = ''
+      add(next)
+    }
+  }
+}
+
+function readEvent(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new EventStreamError('it sent an event that is not JSON', { cause })
+  }
+}
+
 /**
  * Follows a stream of server-sent events.
  *
@@ -73,15 +109,11 @@ export async function followEvents(
     deadline.again(limits.headMs)
     const response = await fetch(url, { headers, signal: deadline.signal, redirect: 'error' })
     if (!response.ok || !response.body) throw new Error(`it answered HTTP ${response.status}`)
-    let text = ''
+    const read = createEventReader(onData)
     deadline.again(limits.silenceMs)
     for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
       deadline.again(limits.silenceMs)
-      text += chunk
-      const lines = text.split('\n')
-      text = lines.pop()!
-      if (text.length > maxEvent) throw new Error('it sent an event that is too long')
-      for (const line of lines) if (line.startsWith('data: ')) onData(JSON.parse(line.slice(6)))
+      read(chunk)
     }
   } finally {
     deadline.stop()

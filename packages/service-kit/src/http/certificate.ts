@@ -2,8 +2,13 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import type { Server as HttpServer } from 'node:http'
-import type { Server as TlsServer } from 'node:tls'
+import { createSecureContext, type Server as TlsServer } from 'node:tls'
 import { safely } from '../safely/safely.ts'
+
+/** A certificate or private key that cannot be used; the cause is that of OpenSSL. */
+export class CertificateError extends Error {
+  override readonly name = 'CertificateError'
+}
 
 /** PEM texts. */
 interface CertificatePair {
@@ -65,7 +70,7 @@ export function openCertificate({
     } catch (cause) {
       problem = cause as Error
     }
-    onStatus({ problem, expiresAt: Date.parse(new X509Certificate(pair.cert).validTo) })
+    onStatus({ problem, expiresAt: pair.expiresAt })
   }
 
   const timer = setInterval(safely('certificate.look', look), intervalMs).unref()
@@ -88,11 +93,32 @@ function identify(...paths: readonly string[]): string {
     .join(' ')
 }
 
-/** @throws Error if they cannot be read, or do not match each other */
-function readPair(certPath: string, keyPath: string): CertificatePair {
+/** @throws Error if a file cannot be read; CertificateError if what it contains cannot be used */
+function readPair(certPath: string, keyPath: string): UsablePair {
   const pair = { cert: readFileSync(certPath, 'utf8'), key: readFileSync(keyPath, 'utf8') }
-  // A secure context would accept an empty file, and show no certificate at all.
-  if (!new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key)))
-    throw new Error(`the key in ${keyPath} is not the one of the certificate in ${certPath}`)
-  return pair
+  return checkPair(pair, `the certificate in ${certPath} with the key in ${keyPath}`)
+}
+
+/** A pair that a server accepts, and when clients refuse it, in Unix milliseconds. */
+type UsablePair = CertificatePair & Pick<CertificateStatus, 'expiresAt'>
+
+/**
+ * Checks that a server can use a certificate chain with a private key.
+ *
+ * @param label names the pair in the error
+ * @throws CertificateError
+ */
+export function checkPair({ cert, key }: CertificatePair, label: string): UsablePair {
+  try {
+    const certificate = new X509Certificate(cert)
+    const expiresAt = Date.parse(certificate.validTo)
+    // A secure context would accept an empty file, and show no certificate at all.
+    if (!certificate.checkPrivateKey(createPrivateKey(key)))
+      throw new Error('the key is of another certificate')
+    if (Number.isNaN(expiresAt)) throw new Error('its end is not a time')
+    createSecureContext({ cert, key, minVersion: 'TLSv1.2' })
+    return { cert, key, expiresAt }
+  } catch (cause) {
+    throw new CertificateError(`${label} cannot be used: ${(cause as Error).message}`, { cause })
+  }
 }
