@@ -52,7 +52,7 @@ async function runFor(hours: number): Promise<void> {
   const config = loadConfig(discoveryOptions, { argv, env: {}, file: {} })
   const service = await startDiscovery(config, { clock, log: createMemoryLog() })
   vi.advanceTimersByTime(hours * hour)
-  // It ends when what its timers began has ended.
+  // It ends when what its timers began has stopped.
   await service.stop()
 }
 

@@ -114,7 +114,7 @@ describe('not-revoked', () => {
     expect(await codeOf(() => checkNotRevoked(revoked(developer.jti), developer, 'token'))).toBe(
       'token_revoked',
     ))
-  it('looks for a revocation of the client that the caller names', () => {
+  it('checks the client that the caller names', () => {
     const reasonFor = (_: unknown, clientId?: string) => (clientId === 'c1' ? 'gone' : undefined)
     expect(() => checkNotRevoked({ reasonFor }, developer, 'token', 'c1')).toThrow(/gone/)
     expect(() => checkNotRevoked({ reasonFor }, developer, 'token')).not.toThrow()
