@@ -142,7 +142,7 @@ describe('through its life', () => {
   it('stop, start, wait, logs, remove', async () => {
     const id = idOf('hello')
     expect((await json('container', 'stop', id)).state).toBe('stopped')
-    expect((await json('container', 'wait', id, '--for', 'stopped')).state).toBe('stopped')
+    expect((await json('container', 'wait', 'hello', '--for', 'stopped')).state).toBe('stopped')
     const late = await run('container', 'wait', id, '--for', 'running', '--timeout', '0.5')
     expect(late).toMatchObject({ code: 1, errors: expect.stringContaining('is stopped') })
     expect((await json('container', 'start', id)).state).toBe('running')

@@ -40,6 +40,11 @@ function read(feed: (reader: ReturnType<typeof createResponseReader>) => void, h
       isOver = true
       seen.ends.push(reusable)
     },
+    onUnanswered: () => {
+      expectOpen()
+      isOver = true
+      seen.ends.push('unanswered')
+    },
     onBroken: (why) => {
       expectOpen()
       isOver = true
@@ -91,6 +96,7 @@ export const response: Target = {
       onHead: () => undefined,
       onBody: () => undefined,
       onEnd: () => undefined,
+      onUnanswered: () => undefined,
       onBroken: () => undefined,
     })
     return (chunk) => reader.read(chunk)

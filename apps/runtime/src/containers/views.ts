@@ -18,6 +18,8 @@ export interface Route {
   readonly prefixes: readonly string[]
   readonly container: StoredContainer
   readonly service: Service
+  /** Whether its owner stopped it, as the document says now. */
+  readonly isStopped: () => boolean
 }
 
 export interface Views {
@@ -61,6 +63,7 @@ export function createViews(
         prefixes: prefixesOf(container),
         container,
         service: entries.serviceOf(key, container),
+        isStopped: () => store.value.containers[key]?.wanted === 'stopped',
       })),
     summary: () => present().map(([key, container]) => summaryOf(container, entries.stateOf(key, container))),
   }

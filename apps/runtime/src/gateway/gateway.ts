@@ -11,7 +11,7 @@ import { requestHeaders } from './headers.ts'
 import { type RequestPath, readPath } from './path.ts'
 import { provenRequest } from './proven-request.ts'
 import { createProxy, type Passage } from './proxy.ts'
-import { refusalOf, sendError, sendRefusal } from './refusal.ts'
+import { type HttpRefusal, refusalOf, sendError, sendRefusal } from './refusal.ts'
 import type { Match, Routes } from './routes.ts'
 import { passUpgrade } from './upgrade.ts'
 
@@ -99,12 +99,14 @@ export function createGateway(parts: GatewayParts): Gateway {
   function prepare(
     request: IncomingMessage,
     done: (passage: Passage) => void,
-    failed: (cause: unknown) => void,
+    failed: (cause: unknown, down: HttpRefusal | undefined) => void,
   ): void {
-    const fail = safely('gateway.refuse', (cause: unknown) => failed(unavailable(cause)))
+    let asked: Route | undefined
+    const fail = safely('gateway.refuse', (cause: unknown) => failed(cause, downRefusal(cause, asked)))
     try {
       const found = find(request)
       const { route } = found.match
+      asked = route
       const begin = (running: Running, caller: Admitted | undefined) => {
         if (!running.limit.hasRoom(running.unanswered)) throw tooMany
         done(passageOf(request, found, caller, running))
@@ -130,11 +132,10 @@ export function createGateway(parts: GatewayParts): Gateway {
           // While the service was started, its caller may have gone.
           if (!response.destroyed) proxy.pass(request, response, passage)
         },
-        (cause) => {
+        (cause, down) => {
           if (request.headers.dpop !== undefined && !response.headersSent)
             response.setHeader('DPoP-Nonce', nonce())
-          if (isDown(cause) && !response.headersSent)
-            sendRefusal(response, { ...refusalOf(cause), status: 503, headers: { 'Retry-After': '1' } })
+          if (down && !response.headersSent) sendRefusal(response, down)
           else sendError(response, cause, onInternalError)
         },
       )
@@ -144,11 +145,12 @@ export function createGateway(parts: GatewayParts): Gateway {
       prepare(
         request,
         (passage) => passUpgrade(socket, head, passage, now),
-        (cause) => {
+        (cause, down) => {
           const refusal =
-            cause instanceof RpcError
+            down ??
+            (cause instanceof RpcError
               ? refusalOf(cause)
-              : { status: 500, reason: 'internal_error', message: onInternalError(cause) }
+              : { status: 500, reason: 'internal_error', message: onInternalError(cause) })
           const body = JSON.stringify({
             error: { code: refusal.status, message: refusal.message, reason: refusal.reason },
           })
@@ -169,11 +171,24 @@ const startFailures = new Set<string>(['container_failed', 'engine_unavailable',
 const isDown = (cause: unknown): cause is RpcError =>
   cause instanceof RpcError && startFailures.has(cause.reason)
 
-/** Callers of a container that is down learn only that. Its last lines are for its owner. */
-function unavailable(cause: unknown): unknown {
-  if (!isDown(cause)) return cause
-  return new RpcError('container_failed', 'the service is down', {
-    cause,
-    hint: 'Its owner finds the reason with "selvedge why".',
-  })
+/** A service that its owner stopped does not start by itself: no caller needs to try again. */
+const stopped: HttpRefusal = {
+  status: 503,
+  reason: 'stopped',
+  message: 'the service is stopped',
+  hint: 'Its owner starts it with "selvedge container start".',
+}
+/** Callers of a service that fails learn only that. Its last lines are for its owner. */
+const failing: HttpRefusal = {
+  status: 503,
+  reason: 'container_failed',
+  message: 'the service is down',
+  hint: 'Its owner finds the reason with "selvedge why".',
+  headers: { 'Retry-After': '1' },
+}
+
+/** The refusal of a request for a service that does not run; undefined for any other failure. */
+function downRefusal(cause: unknown, route: Route | undefined): HttpRefusal | undefined {
+  if (!isDown(cause)) return undefined
+  return route?.isStopped() ? stopped : failing
 }

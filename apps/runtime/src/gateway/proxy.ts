@@ -168,7 +168,7 @@ export function createProxy(now: () => number): Proxy {
       )
     }
 
-    function onGone(cause: Error | undefined): void {
+    function onGone(cause?: Error): void {
       if (isOver) return
       // A kept connection may have ended on the other side just now: what was not begun is asked once more.
       if (connection.used && !isAnswered && !hasBody && repeatable.has(method) && attempt === 1) {
@@ -206,10 +206,8 @@ export function createProxy(now: () => number): Proxy {
         }
       },
       onEnd: end,
-      onBroken: (why) => {
-        if (why.startsWith('it ended the connection')) onGone(undefined)
-        else onBroken(why)
-      },
+      onUnanswered: onGone,
+      onBroken,
     })
     response.on('close', safely('gateway.client-gone', onClientGone))
     const framing = !hasBody

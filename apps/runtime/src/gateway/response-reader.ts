@@ -23,6 +23,8 @@ export interface ResponseEvents {
   onBody(part: Buffer, isLast: boolean): void
   /** The answer is complete. @param reusable whether the connection may carry another one */
   onEnd(reusable: boolean): void
+  /** The connection ended before the head of the answer was complete. */
+  onUnanswered(): void
   onBroken(why: string): void
 }
 
@@ -245,8 +247,10 @@ export function createResponseReader(hasNoBody: boolean, events: ResponseEvents)
       if (state === 'close') {
         events.onBody(empty, true)
         end(0)
-      } else if (state !== 'over')
-        broken(state === 'head' ? 'it ended the connection before it answered' : 'its answer was cut short')
+      } else if (state === 'head') {
+        state = 'over'
+        events.onUnanswered()
+      } else if (state !== 'over') broken('its answer was cut short')
     },
   }
 }

@@ -94,8 +94,7 @@ function functionEntry(reports: readonly LayerReport[]): LayerReport['entry'] {
   const [only] = reports
   if (reports.length !== 1 || !only) return undefined
   if (only.entry && !only.notFunction) return only.entry
-  const claims = only.entry !== undefined || /^index\.(js|wasm) /.test(only.notFunction?.message ?? '')
-  if (claims && !only.hasFolders && only.notFunction) throw only.notFunction
+  if (only.claimsFunction && !only.hasFolders && only.notFunction) throw only.notFunction
   return undefined
 }
 

@@ -11,6 +11,8 @@ export interface LayerReport {
   readonly entry: { readonly draft: Draft; readonly language: 'js' | 'wasm' } | undefined
   /** What keeps it from being the layer of a function image; undefined where nothing does. */
   readonly notFunction: RpcError | undefined
+  /** Whether it has an entry, or the first problem is that its entry is broken. */
+  readonly claimsFunction: boolean
   /** Whether it looks like a root file system: it has folders. */
   readonly hasFolders: boolean
 }
@@ -33,6 +35,7 @@ export async function inspectLayer(
   const hash = createHash('sha256')
   let entry: LayerReport['entry']
   let notFunction: RpcError | undefined
+  let isEntryBroken = false
   let hasFolders = false
   const object = (detail: string, hint?: string) => {
     notFunction ??= new RpcError('invalid_image', detail, hint === undefined ? {} : { hint })
@@ -58,13 +61,21 @@ export async function inspectLayer(
             : 'A function image holds one file; bundle the others into it.',
         )
       }
-      if (!files.has(each.type)) return object(`${path} is a ${each.type}, not a file`)
+      const isFirst = notFunction === undefined && !entry
+      if (!files.has(each.type)) {
+        isEntryBroken ||= isFirst
+        return object(`${path} is a ${each.type}, not a file`)
+      }
       if (entry) return object(`the layer holds ${path} twice, or both index.js and index.wasm`)
-      if ((each.size ?? 0) > maxEntry) return object(`${path} is larger than ${maxEntry} bytes`)
+      if ((each.size ?? 0) > maxEntry) {
+        isEntryBroken ||= isFirst
+        return object(`${path} is larger than ${maxEntry} bytes`)
+      }
       const language = path === 'index.js' ? 'js' : 'wasm'
       entry = { draft: await blobs.draft(each as AsyncIterable<Uint8Array>), language }
     })
-    return { diffId: `sha256:${hash.digest('hex')}`, entry, notFunction, hasFolders }
+    const claimsFunction = entry !== undefined || isEntryBroken
+    return { diffId: `sha256:${hash.digest('hex')}`, entry, notFunction, claimsFunction, hasFolders }
   } catch (cause) {
     if (entry) await blobs.discard([entry.draft])
     throw cause

@@ -90,11 +90,8 @@ export function mcmRoutes({ images, containers, clock }: McmParts): Routes {
       as: methods.getContainerLogs,
       handle: async ({ owner, id, query, response, endWithCaller }) => {
         const log = containers.logs(owner, id)
-        const since = query.get('since')
-        const lines = log.tail(
-          Number(query.get('tail') ?? defaultTail) || defaultTail,
-          since === null ? 0 : Date.parse(since) || 0,
-        )
+        const tail = Number(query.get('tail') ?? defaultTail) || defaultTail
+        const lines = log.tail(tail, readSince(query.get('since')))
         if (query.get('follow') !== 'true') return { lines }
         const expectSame = () => {
           // A container that was removed, and deployed anew under its name, has another log.
@@ -111,6 +108,17 @@ export function mcmRoutes({ images, containers, clock }: McmParts): Routes {
     },
   }
   return { prefix: mcmPaths.prefix, table }
+}
+
+/** @returns Unix milliseconds; 0 without a time. @throws RpcError `invalid_params` */
+function readSince(text: string | null): number {
+  const time = text === null ? 0 : Date.parse(text)
+  if (!Number.isNaN(time)) return time
+  const shown = JSON.stringify(text?.slice(0, 100))
+  throw new RpcError(
+    'invalid_params',
+    `since: ${shown}; expected an ISO 8601 time such as 2026-01-31T12:00:00Z`,
+  )
 }
 
 /** @throws RpcError `limit_exceeded` | `invalid_params` */

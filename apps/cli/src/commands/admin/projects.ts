@@ -1,4 +1,4 @@
-import { isScope, scopeNames } from '@selvedge/protocol/tokens'
+import { isScope, scopeNames, usualScopes } from '@selvedge/protocol/tokens'
 import { command, type Input } from '../../command.ts'
 import { UsageError } from '../../failure.ts'
 
@@ -13,7 +13,7 @@ export const adminProjectCreate = command({
     { flags: '--email <address>', description: 'owner; optional if there is only one account' },
     {
       flags: '--scopes <list>',
-      description: `scopes that it may request; default all: ${scopeNames.join(' ')}`,
+      description: `scopes that it may request; default: ${usualScopes.join(' ')}; for refresh tokens add offline_access`,
     },
     {
       flags: '--resources <list>',

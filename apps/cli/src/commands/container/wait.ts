@@ -25,7 +25,9 @@ export const containerWait = command({
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
     const started = performance.now()
     for (;;) {
-      const found = (await context.runtime.getContainers({ edgeAccessToken })).find((each) => each.id === id)
+      const found = (await context.runtime.getContainers({ edgeAccessToken })).find(
+        (each) => each.id === id || each.name === id,
+      )
       if (!found)
         throw new UsageError(`there is no container ${id}`, '"selvedge container list" shows their ids.')
       if (goal === 'healthy' ? found.health === 'healthy' : found.state === goal) return found
