@@ -1,5 +1,5 @@
 /** The edge daemon. This is the composition root, where the features meet. */
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createDiscoveryClient, createIdentityClient } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
@@ -7,7 +7,7 @@ import type { Methods } from '@selvedge/protocol'
 import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import { type CallContext, createLoadShedder, shedCalls } from '@selvedge/service-kit/http'
 import type { Alarms, Service } from '@selvedge/service-kit/lifecycle'
-import type { Log } from '@selvedge/service-kit/log'
+import { errorIdOf, type Log } from '@selvedge/service-kit/log'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
 import { openDocument, storageRefusal } from '@selvedge/service-kit/store'
 import { createDpopVerifier, createTokenVerifier } from '@selvedge/service-kit/tokens'
@@ -292,11 +292,7 @@ export async function startRuntime(config: RuntimeConfig, log: Log, alarms: Alar
     mirror: config['compat.flatGetMe'],
     limits,
     explain: storageRefusal,
-    onInternalError(method, cause) {
-      const errorId = randomUUID()
-      log.error('a method failed', { errorId, method, cause })
-      return errorId
-    },
+    onInternalError: (method, cause) => errorIdOf(log, 'a method failed', { method, cause }),
   })
   const listeners = await openListeners(config, {
     dispatcher,

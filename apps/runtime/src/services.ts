@@ -1,11 +1,10 @@
 /** Images, containers, and the gateway to them: the part of the composition that is about services. */
-import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { RpcError, readSettings } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { Listener } from '@selvedge/service-kit/http'
-import type { Log } from '@selvedge/service-kit/log'
+import { errorIdOf, type Log } from '@selvedge/service-kit/log'
 import { type DocumentNotice, openDocument } from '@selvedge/service-kit/store'
 import type { RuntimeConfig } from './config.ts'
 import { type Containers, createContainers } from './containers/containers.ts'
@@ -78,11 +77,7 @@ const functionProgram = fileURLToPath(
 export async function openServices(parts: ServicesParts): Promise<Services> {
   const { config, folder, nodeId, clock, log, notices, authorize, expectStillValid } = parts
   const store = await openDocument(join(folder, 'deployments'), deploymentsFormat)
-  const onInternalError = (cause: unknown): string => {
-    const errorId = randomUUID()
-    log.error('a request failed', { errorId, cause })
-    return errorId
-  }
+  const onInternalError = (cause: unknown) => errorIdOf(log, 'a request failed', { cause })
 
   const blobs = await openBlobs(join(folder, 'images'))
   const engines: Record<'function' | 'oci', Engine> = {

@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { type AdminMethods, adminMethods } from '@selvedge/protocol/admin'
 import { createDispatcher } from '@selvedge/protocol/jsonrpc'
 import { type CallContext, createRpcListener, type Listening, listenUnix } from '@selvedge/service-kit/http'
-import type { Log } from '@selvedge/service-kit/log'
+import { errorIdOf, type Log } from '@selvedge/service-kit/log'
 import { storageRefusal } from '@selvedge/service-kit/store'
 import type { AdminCallers, createAdminHandlers } from './handlers.ts'
 
@@ -19,11 +18,7 @@ export function openAdmin(
     mirror: false,
     limits: { depth: 32, batch: 100, isStored: true },
     explain: storageRefusal,
-    onInternalError(method, cause) {
-      const errorId = randomUUID()
-      log.error('an admin method failed', { errorId, method, cause })
-      return errorId
-    },
+    onInternalError: (method, cause) => errorIdOf(log, 'an admin method failed', { method, cause }),
   })
   const guard = { port: undefined, allowedOrigins: [] }
   const listener = createRpcListener({ dispatcher, guard, maxBody: 65_536 })

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { identityPaths } from '@selvedge/protocol'
 import { type ConsoleMethods, consoleMethods } from '@selvedge/protocol/console'
@@ -6,7 +5,7 @@ import { createDispatcher, type HandlersOf } from '@selvedge/protocol/jsonrpc'
 import { escapeControls } from '@selvedge/protocol/redaction'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { addressOf } from '@selvedge/service-kit/http'
-import type { Log } from '@selvedge/service-kit/log'
+import { errorIdOf, type Log } from '@selvedge/service-kit/log'
 import { storageRefusal } from '@selvedge/service-kit/store'
 import type { FastifyInstance } from 'fastify'
 import { type CallersParts, createCallers } from './callers.ts'
@@ -42,11 +41,7 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
     mirror: false,
     limits: { depth: 32, batch: 1, isStored: true },
     explain: storageRefusal,
-    onInternalError(method, cause) {
-      const errorId = randomUUID()
-      log.error('a method of the console failed', { errorId, method, cause })
-      return errorId
-    },
+    onInternalError: (method, cause) => errorIdOf(log, 'a method of the console failed', { method, cause }),
   })
 
   app.post(identityPaths.consoleApi, async (request, reply) => {

@@ -15,6 +15,7 @@ import {
   TokenError,
   timeAudience,
   timeProfile,
+  tokenOAuthError,
 } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import { addressOf } from '@selvedge/service-kit/http'
@@ -254,10 +255,10 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
         throw new TokenError('token_revoked', `the access token was revoked: ${revoked}`)
       return { accountId: account.id, token }
     } catch (cause) {
+      const describe = ({ message }: Error) => `the account is not proved: ${message}`
       // Also while the list of revoked tokens of its issuer cannot be fetched: the node works on, and reports the account again.
-      if (cause instanceof TokenError || cause instanceof OAuthError)
-        throw new OAuthError('invalid_grant', `the account is not proved: ${cause.message}`, { cause })
-      throw cause
+      if (cause instanceof OAuthError) throw new OAuthError('invalid_grant', describe(cause), { cause })
+      throw tokenOAuthError(cause, 'invalid_grant', describe)
     }
   }
 }

@@ -1,5 +1,5 @@
 import { identityPaths, OAuthError } from '@selvedge/protocol'
-import { TokenError } from '@selvedge/protocol/tokens'
+import { tokenOAuthError } from '@selvedge/protocol/tokens'
 import type { HotPath } from '@selvedge/service-kit/http-app'
 import { proofAsOAuth } from '@selvedge/service-kit/http-app'
 import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
@@ -58,9 +58,9 @@ export function createTokenEndpoint({
       try {
         return await grant.answer(form, caller)
       } catch (cause) {
-        if (!(cause instanceof TokenError)) throw cause
-        const field = grant.tokenFields?.[cause.wrongKind?.typ ?? ''] ?? 'the request'
-        throw new OAuthError(grant.tokenError, cause.messageFor(field), { cause })
+        throw tokenOAuthError(cause, grant.tokenError, (refused) =>
+          refused.messageFor(grant.tokenFields?.[refused.wrongKind?.typ ?? ''] ?? 'the request'),
+        )
       }
     },
   }

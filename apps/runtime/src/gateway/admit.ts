@@ -1,5 +1,5 @@
 import { RpcError, readSettings, type TokenAccess } from '@selvedge/protocol'
-import { type ShownToken, schemeProblem, TokenError } from '@selvedge/protocol/tokens'
+import { type ShownToken, schemeProblem, tokenRpcError } from '@selvedge/protocol/tokens'
 import type { Route } from '../containers/views.ts'
 import type { Authorize, ExpectStillValid } from '../tokens/authorize.ts'
 import type { ProvenRequest } from '../tokens/proof.ts'
@@ -116,7 +116,6 @@ async function verified<T>(verify: () => T | Promise<T>): Promise<T> {
   try {
     return await verify()
   } catch (cause) {
-    if (cause instanceof TokenError) throw new RpcError(cause.reason, cause.message, { cause })
-    throw cause
+    throw tokenRpcError(cause)
   }
 }

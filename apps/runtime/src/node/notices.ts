@@ -1,8 +1,7 @@
 /** What a person should attend to: a reason for `getMe`, the details for the log of the device. */
-import { randomUUID } from 'node:crypto'
 import type { Notice, NoticeReason } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
-import type { Log } from '@selvedge/service-kit/log'
+import { errorIdOf, type Log } from '@selvedge/service-kit/log'
 
 export interface Notices {
   /**
@@ -29,9 +28,7 @@ export function createNotices(clock: Clock, log: Log): Notices {
   return {
     raise(reason, details) {
       if (has(reason)) return
-      const errorId = randomUUID()
-      log.warn('a notice was raised', { reason, errorId, ...details })
-      show(reason, errorId, clock.now())
+      show(reason, errorIdOf(log, 'a notice was raised', { reason, ...details }, 'warn'), clock.now())
     },
     show,
     clear(reason) {

@@ -6,7 +6,7 @@ import {
   hasScope,
   leeway,
   schemeProblem,
-  TokenError,
+  tokenRpcError,
 } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime, seconds } from '@selvedge/service-kit/clock'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
@@ -81,7 +81,7 @@ export function createAuthorize(parts: AuthorizeParts): {
     try {
       claims = await verify(token, request)
     } catch (cause) {
-      return refuse(cause, use)
+      throw tokenRpcError(cause, use)
     }
     if (claims.node_id !== nodeId) {
       throw new RpcError('wrong_node', `the token is for node ${claims.node_id}; this is node ${nodeId}`)
@@ -144,9 +144,4 @@ function createVerify(verifier: TokenVerifier) {
       return remember(request, token, Promise.reject(cause))
     }
   }
-}
-
-function refuse(cause: unknown, use: string): never {
-  if (cause instanceof TokenError) throw new RpcError(cause.reason, cause.messageFor(use), { cause })
-  throw cause
 }

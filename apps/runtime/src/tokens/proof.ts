@@ -1,5 +1,5 @@
 import { RpcError } from '@selvedge/protocol'
-import { DpopError, type ShownToken } from '@selvedge/protocol/tokens'
+import { type ShownToken, tokenRpcError } from '@selvedge/protocol/tokens'
 import type { DpopVerifier } from '@selvedge/service-kit/tokens'
 
 /** As much of a request as a proof is about (RFC 9449 § 4.2). */
@@ -42,8 +42,7 @@ export function createCheckProof(dpop: DpopVerifier, scheme: 'http' | 'https'): 
     try {
       return dpop.verify(proof, { htm, htu, accessToken }).jkt
     } catch (cause) {
-      if (cause instanceof DpopError) throw new RpcError(cause.code, cause.message, { cause })
-      throw cause
+      throw tokenRpcError(cause)
     }
   }
 }

@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { OAuthError } from '@selvedge/protocol'
-import type { Log } from '../log/log.ts'
+import { errorIdOf, type Log } from '../log/log.ts'
 import { storageRefusal } from '../store/storage-refusal.ts'
 
 export interface OAuthAnswer {
@@ -23,8 +22,7 @@ export function describeError(cause: unknown, path: string, log: Log): OAuthAnsw
   if (statusCode !== undefined && statusCode < 500) {
     return { status: statusCode, body: { error: 'invalid_request', error_description: message } }
   }
-  const errorId = randomUUID()
-  log.error('a request failed', { errorId, path, cause })
+  const errorId = errorIdOf(log, 'a request failed', { path, cause })
   const storage = storageRefusal(cause)
   if (storage) {
     const description = `${storage.reason}: ${storage.message}; the log has the cause under ${errorId}`

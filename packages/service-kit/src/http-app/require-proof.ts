@@ -1,7 +1,6 @@
 import { OAuthError } from '@selvedge/protocol'
 import {
   type BaseClaims,
-  DpopError,
   type EdgeIdClaims,
   edgeIdProfile,
   hasScope,
@@ -9,8 +8,8 @@ import {
   type Scope,
   type ShownToken,
   schemeProblem,
-  TokenError,
   type TokenProfile,
+  tokenOAuthError,
 } from '@selvedge/protocol/tokens'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { DpopVerifier, SharedDpopVerifier, VerifiedProof } from '../tokens/dpop.ts'
@@ -62,11 +61,7 @@ export async function proofAsOAuth<T>(check: () => T | Promise<T>): Promise<T> {
   try {
     return await check()
   } catch (cause) {
-    if (!(cause instanceof DpopError)) throw cause
-    const { code, message } = cause
-    if (code === 'busy')
-      throw new OAuthError('temporarily_unavailable', message, { cause, status: 503, retryAfter: 10 })
-    throw new OAuthError(code, message, { cause })
+    throw tokenOAuthError(cause, 'invalid_token')
   }
 }
 
@@ -175,7 +170,6 @@ async function asOAuth<T>(check: () => T | Promise<T>): Promise<T> {
   try {
     return await check()
   } catch (cause) {
-    if (cause instanceof TokenError) throw new OAuthError('invalid_token', cause.message, { cause })
-    throw cause
+    throw tokenOAuthError(cause, 'invalid_token')
   }
 }

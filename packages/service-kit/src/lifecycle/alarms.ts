@@ -2,8 +2,7 @@
  * The alarms of a process: failures that were caught at the entry of a callback (`safely`), rejections that nothing handled,
  * exceptions that nothing caught. Each is logged with an error ID and counted; only the last kind ends the process.
  */
-import { randomUUID } from 'node:crypto'
-import type { Log } from '../log/log.ts'
+import { errorIdOf, type Log } from '../log/log.ts'
 import { type CaughtFailure, caughtFailures } from '../safely/safely.ts'
 import { type CrashRecord, countCrash, readCrashRecord } from './crash-record.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -47,13 +46,12 @@ export function raiseAlarms(log: Log, now: () => number): Alarms {
 
   process.on('unhandledRejection', (cause) => {
     unhandled++
-    const alarm = { errorId: randomUUID(), at: now() }
-    log.error(alarmMessages.unhandled, { errorId: alarm.errorId, count: unhandled, cause })
+    const errorId = errorIdOf(log, alarmMessages.unhandled, { count: unhandled, cause })
+    const alarm = { errorId, at: now() }
     for (const listener of listeners) listener(alarm)
   })
   process.on('uncaughtException', (cause) => {
-    const errorId = randomUUID()
-    log.error(alarmMessages.uncaught, { errorId, cause })
+    const errorId = errorIdOf(log, alarmMessages.uncaught, { cause })
     if (folder !== undefined) countCrash(folder, errorId, now())
     process.exit(exitCodes.crashed)
   })
@@ -86,7 +84,7 @@ function reportCaught(log: Log, now: () => number): () => number {
     if (known.size >= maxCallbacks) known.clear()
     known.set(where, { at, silent: 0 })
     const more = last && last.silent > 0 ? { notLogged: last.silent } : {}
-    log.error(alarmMessages.caught, { errorId: randomUUID(), where, count, ...more, cause })
+    errorIdOf(log, alarmMessages.caught, { where, count, ...more, cause })
   })
   return () => count
 }

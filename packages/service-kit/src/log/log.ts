@@ -18,6 +18,7 @@ export interface Log {
 
 const rank: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
 
+export { errorIdOf } from './error-id.ts'
 export { writeNote } from './write-note.ts'
 
 /** The message of the line that follows lines that could not be written. */
