@@ -146,22 +146,22 @@ export function createGateway(parts: GatewayParts): Gateway {
         request,
         (passage) => passUpgrade(socket, head, passage, now),
         (cause, down) => {
-          const refusal =
-            down ??
-            (cause instanceof RpcError
-              ? refusalOf(cause)
-              : { status: 500, reason: 'internal_error', message: onInternalError(cause) })
-          const body = JSON.stringify({
-            error: { code: refusal.status, message: refusal.message, reason: refusal.reason },
-          })
-          socket.end(
-            `HTTP/1.1 ${refusal.status} Refused\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-          )
+          if (down) refuseUpgrade(socket, down)
+          else if (cause instanceof RpcError) refuseUpgrade(socket, refusalOf(cause))
+          else
+            refuseUpgrade(socket, { status: 500, reason: 'internal_error', message: onInternalError(cause) })
         },
       )
     },
     close: () => proxy.close(),
   }
+}
+
+function refuseUpgrade(socket: Duplex, { status, message, reason }: HttpRefusal): void {
+  const body = JSON.stringify({ error: { code: status, message, reason } })
+  socket.end(
+    `HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
 }
 
 /** One object: a refusal must cost next to nothing, and a stack trace is most of it. */

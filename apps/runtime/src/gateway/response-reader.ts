@@ -55,9 +55,11 @@ export function createResponseReader(hasNoBody: boolean, events: ResponseEvents)
   /** Parts of a chunked body that came in one piece of the connection: they go on in one piece, too. */
   let parts: Buffer[] = []
 
-  function broken(why: string): void {
+  /** @returns -1, for readers of a part */
+  function broken(why: string): -1 {
     state = 'over'
     events.onBroken(why)
+    return -1
   }
 
   function flush(isLast: boolean): void {
@@ -82,27 +84,19 @@ export function createResponseReader(hasNoBody: boolean, events: ResponseEvents)
     }
     const lines = bytes.toString('latin1', 0, at).split('\r\n')
     const [, minor, code, message = ''] = statusLine.exec(lines[0]!) ?? []
-    if (code === undefined) {
-      broken('its status line is not one of HTTP/1.1')
-      return -1
-    }
+    if (code === undefined) return broken('its status line is not one of HTTP/1.1')
     const headers: string[] = []
     let length: string | undefined
     let encoding: string | undefined
     let isKept = minor === '1'
     for (let line = 1; line < lines.length; line++) {
       const match = headerLine.exec(lines[line]!)
-      if (!match) {
-        broken('one of its headers is malformed')
-        return -1
-      }
+      if (!match) return broken('one of its headers is malformed')
       const name = match[1]!
       const value = trimmed(match[2]!)
       if (name.length === 14 && name.toLowerCase() === 'content-length') {
-        if (!/^\d{1,15}$/.test(value) || (length !== undefined && length !== value)) {
-          broken('its Content-Length is malformed')
-          return -1
-        }
+        if (!/^\d{1,15}$/.test(value) || (length !== undefined && length !== value))
+          return broken('its Content-Length is malformed')
         if (length !== undefined) continue
         length = value
       }
@@ -120,10 +114,8 @@ export function createResponseReader(hasNoBody: boolean, events: ResponseEvents)
       else if (++interim > limits.interim) broken(`it announced its answer more than ${limits.interim} times`)
       return (state as string) === 'over' ? -1 : at + 4
     }
-    if (encoding !== undefined && (encoding !== 'chunked' || length !== undefined)) {
-      broken('it has a Transfer-Encoding that is not "chunked" alone')
-      return -1
-    }
+    if (encoding !== undefined && (encoding !== 'chunked' || length !== undefined))
+      return broken('it has a Transfer-Encoding that is not "chunked" alone')
     const isBodiless = hasNoBody || status === 204 || status === 304
     const framing: Framing = isBodiless
       ? 'none'
