@@ -101,7 +101,9 @@ it(
   rounds * 2000,
 )
 
-it('an account is there when the process is killed the moment the answer arrives', { timeout: 40 * 4000 }, async () => {
+it('an account is there when the process is killed the moment the answer arrives', {
+  timeout: 40 * 4000,
+}, async () => {
   const stack = await startStack()
   const developer = await createDeveloper(stack.state)
   const token = await accessToken(stack, developer)

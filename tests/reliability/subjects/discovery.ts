@@ -66,9 +66,12 @@ export async function discoverySubject(
   }
   /** Also before the next report, which would cover an older one. */
   async function readLast(): Promise<void> {
-    const { fixedAt } = await device.last()
-    if (keepsLast && Date.parse(fixedAt) < newest)
-      older.push(`the last location is of ${fixedAt}, not of ${new Date(newest).toISOString()}`)
+    const known = await device.last().catch((cause: { reason?: string }) => {
+      if (keepsLast && newest > 0 && cause.reason === 'not_found') return undefined
+      throw cause
+    })
+    if (keepsLast && !(Date.parse(known?.fixedAt ?? '') >= newest))
+      older.push(`the last location is of ${known?.fixedAt}, not of ${new Date(newest).toISOString()}`)
   }
   async function readTrack() {
     const found = new Set<number>()
