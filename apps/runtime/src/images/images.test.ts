@@ -17,6 +17,7 @@ import { type DeploymentStore, deploymentsFormat } from '../deployments/deployme
 import { keyOf } from '../deployments/ownership.ts'
 import { type Blobs, openBlobs } from './blobs.ts'
 import { type Images, openImages } from './images.ts'
+import { ownBlobs } from './stored-images.ts'
 
 const owner = { account_id: 'a', client_id: 'c' }
 const limit = 200
@@ -196,4 +197,15 @@ it('a full account makes room among its own images, and not among those of a for
   expect(images.list(former).map(({ name }) => name)).toEqual(['former'])
   const names = images.list(owner).map(({ name }) => name)
   expect([names.length, names.includes('last')]).toEqual([limit, true])
+})
+
+it('a pull uses only blobs again that the same account and client deployed', async () => {
+  await deploy(named('web'))
+  const { [keyOf(owner, 'web')]: image } = store.value.images
+  expect(ownBlobs(store.value, owner)).toContain(image!.digest)
+  for (const other of [
+    { account_id: 'b', client_id: 'c' },
+    { account_id: 'a', client_id: 'd' },
+  ])
+    expect(ownBlobs(store.value, other)).toEqual(new Set())
 })
