@@ -7,7 +7,7 @@ import { inChunks } from './chunks.ts'
 const fix = (nodeId: string) =>
   `data: ${JSON.stringify({ nodeId, longitude: 13.4, latitude: 52.5, speed: 0, bearing: 0, fixedAt: '2026-01-01T00:00:00Z' })}\n\n`
 
-/** Reads a stream in pieces. @returns its events, and how it ended */
+/** Reads a stream in pieces. @returns its events, and the reason for its end */
 function read(feed: (take: (piece: Buffer) => void) => void): { events: unknown[]; end: string } {
   const events: unknown[] = []
   const reader = createEventReader((json) => events.push(json))

@@ -56,13 +56,13 @@ export async function openLongAnswer(
   }
 }
 
-/** The stream is none of JSON events, or one of them is too long. */
+/** The stream does not consist of JSON events, or one of them is too long. */
 export class EventStreamError extends Error {
   override readonly name = 'EventStreamError'
 }
 
 /**
- * Reads the JSON events of a stream, in whatever pieces it comes. It looks at each character once and stores one line at most.
+ * Reads the JSON events of a stream, in whatever pieces it comes. It reads each character once and stores one line at most.
  *
  * @param onData gets the JSON of each event
  * @throws EventStreamError
