@@ -129,6 +129,21 @@ describe('the arrows of the architecture', () => {
     expect(leaks).toEqual([])
   })
 
+  it('are those of the diagram in docs/architecture.md', () => {
+    const diagram = readFileSync(join(root, 'docs/architecture.md'), 'utf8').split('```')[1]!
+    const drawn = [...diagram.matchAll(/^ {2}([\w-]+)(?:\[[\w-]+\])? --> ([\w-]+)$/gm)].map(
+      ([, from, to]) => `${from} --> ${to}`,
+    )
+    const shown = (folder: string) => basename(folder).replace('service-kit', 'kit')
+    const packages = Object.keys(allowed).filter((folder) => folder.startsWith('packages/'))
+    const edges = Object.entries(allowed).flatMap(([from, rules]) =>
+      packages
+        .filter((to) => rules.some((rule) => rule.test(`@selvedge/${basename(to)}`)))
+        .map((to) => `${shown(from)} --> ${shown(to)}`),
+    )
+    expect(drawn.toSorted()).toEqual(edges.toSorted())
+  })
+
   it('every house has its rule', () => {
     expect([...new Set(files.map(houseOf))].sort()).toEqual(Object.keys(allowed).sort())
   })

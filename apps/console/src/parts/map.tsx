@@ -1,5 +1,5 @@
 /** The world in outline, from packaged data, and the devices on it. Loaded when a view needs it. */
-import type { Device } from '@selvedge/protocol/console'
+import { type Device, onlineSeconds } from '@selvedge/protocol/console'
 import { type GeoPermissibleObjects, geoEqualEarth, geoGraticule10, geoPath } from 'd3-geo'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { feature } from 'topojson-client'
@@ -14,8 +14,6 @@ const height = 480
 const zooms = [1, 2, 4, 8, 16, 32, 64, 256, 1024, 4096]
 /** Pixels of the screen that a cluster takes. */
 const raster = 26
-/** Seconds after its last report until a device counts as offline. */
-const away = 720
 
 const projection = geoEqualEarth().fitExtent(
   [
@@ -136,7 +134,7 @@ export default function WorldMap({ places, devices, focus = false }: WorldMapPro
 
 function Pin({ place, device }: { place: MapPlace; device: Device | undefined }) {
   const { x, y } = pointOf(place)
-  const state = device?.state ?? (secondsSince(place.heardAt) > away ? 'away' : 'online')
+  const state = device?.state ?? (secondsSince(place.heardAt) > onlineSeconds ? 'away' : 'online')
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: a short cut for the mouse; the list below has the links.
     <g

@@ -1,3 +1,4 @@
+import { minPasswordLength } from '@selvedge/protocol/console'
 import { useState } from 'preact/hooks'
 import { api } from '../api.ts'
 import { Action } from '../parts/action.tsx'
@@ -220,7 +221,7 @@ function Passkeys() {
             type="password"
             autocomplete="new-password"
             required
-            hint="At least 12 characters. Your other sessions are signed out."
+            hint={`At least ${minPasswordLength} characters. Your other sessions are signed out.`}
           />
         </Form>
       </details>

@@ -1,4 +1,4 @@
-import type { Viewer } from '@selvedge/protocol/console'
+import { minPasswordLength, type Viewer } from '@selvedge/protocol/console'
 import { useState } from 'preact/hooks'
 import { api } from '../api.ts'
 import { Field, Form } from '../parts/form.tsx'
@@ -98,7 +98,7 @@ function FirstCredential({ onDone }: { onDone: () => Promise<void> }) {
             type="password"
             autocomplete="new-password"
             required
-            hint="At least 12 characters. Several random words are better than special characters."
+            hint={`At least ${minPasswordLength} characters. Several random words are better than special characters.`}
           />
         </Form>
       ) : (

@@ -1,6 +1,7 @@
 /** Passwords: argon2id (RFC 9106) in the form of its reference implementation, and what makes one acceptable. */
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import { minPasswordLength } from '@selvedge/protocol/console'
 
 const derive = promisify(argon2)
 /** OWASP's first choice of equal strength: 19 MiB, two passes, one lane. */
@@ -79,16 +80,13 @@ export function createPasswords(): Passwords {
 
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '')
 
-/** Shortest that is taken: the password may be all there is (NIST SP 800-63B-4 § 3.1.1.2 wants 15 then, with passkeys beside it 8). */
-const shortest = 12
-
 /**
  * What is wrong with a new password, in words; undefined where it will do. Length, and lists of passwords that were found in
  * breaches, are what helps (NIST SP 800-63B-4 § 3.1.1.2); rules on kinds of characters do not.
  */
 export async function problemOf(password: string, email: string): Promise<string | undefined> {
-  if ([...password].length < shortest)
-    return `it is shorter than ${shortest} characters; a few words in a row are easy to remember`
+  if ([...password].length < minPasswordLength)
+    return `it is shorter than ${minPasswordLength} characters; a few words in a row are easy to remember`
   const { wasBreached } = await import('./breached-passwords.lazy.ts')
   const plain = password.toLowerCase()
   // From the first letter to the last one.

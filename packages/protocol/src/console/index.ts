@@ -8,6 +8,7 @@ import { devicesMethods } from './devices.ts'
 import { personMethods } from './person.ts'
 import { projectsMethods } from './projects.ts'
 
+export * from './limits.ts'
 export * from './records.ts'
 
 export const consoleMethods = {

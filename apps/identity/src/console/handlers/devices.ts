@@ -1,5 +1,5 @@
 import { RpcError } from '@selvedge/protocol'
-import type { Device } from '@selvedge/protocol/console'
+import { type Device, onlineSeconds } from '@selvedge/protocol/console'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Audit } from '../../audit/audit.ts'
 import type { Node, Nodes } from '../../registry/nodes.ts'
@@ -15,9 +15,6 @@ export interface DeviceParts {
   readonly audit: Audit
 }
 
-/** Milliseconds without contact after which a device counts as offline: a runtime connects at least every ten minutes. */
-const away = 720_000
-
 /** Devices of one page. */
 const pageSize = 100
 
@@ -28,7 +25,7 @@ export function describeDevice(node: Node, now: number): Omit<Device, 'fix'> {
     nodeId,
     name,
     version,
-    state: blockedAt !== null ? 'blocked' : now - lastSeenAt > away ? 'away' : 'online',
+    state: blockedAt !== null ? 'blocked' : now - lastSeenAt > onlineSeconds * 1000 ? 'away' : 'online',
     enrolledAt: isoTime(enrolledAt),
     lastSeenAt: isoTime(lastSeenAt),
     blockedAt: blockedAt === null ? null : isoTime(blockedAt),

@@ -1,0 +1,8 @@
+/**
+ * Minimum characters of a password: it may be the only sign-in method (NIST SP 800-63B-4 § 3.1.1.2 wants 15 then, and 8 with
+ * passkeys beside it).
+ */
+export const minPasswordLength = 12
+
+/** Seconds since the last contact after which a device is not shown as online: a runtime connects at least every ten minutes. */
+export const onlineSeconds = 720
