@@ -157,8 +157,8 @@ export const libraries: Bounds = {
     ),
   },
   'packages/protocol/src/tokens/used-proofs.ts': {
-    'UsedProofs.#ends': lasting('`this.#ends.size >= max`', '`this.#ends.delete`, when a proof has ended'),
-    'UsedProofs.#perKey': lasting('one for each key of `#ends`', '`this.#perKey.delete`'),
+    'UsedProofs.#used': lasting('`this.#used.size >= max`', '`this.#used.delete`, when a proof has ended'),
+    'UsedProofs.#perOwner': lasting('one for each owner in `#used`', '`this.#perOwner.delete`'),
   },
 }
 

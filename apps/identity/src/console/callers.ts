@@ -115,7 +115,7 @@ export function createCallers(parts: CallersParts): Callers {
     refuseForeign(request)
     let jkt: string
     try {
-      ;({ jkt } = await requireProof({ dpop, url: own().url }, request, reply, undefined, body))
+      ;({ jkt } = await requireProof({ dpop, url: own().url }, request, reply, { body }))
     } catch (cause) {
       const code = cause instanceof OAuthError ? cause.code : undefined
       // A page repeats a request without a fresh nonce, with the one that this answer brings.

@@ -41,7 +41,7 @@ export function createProofChecker(options: {
 }): ProofChecker {
   const { now, monotonic, max } = options
   // A proof may be of a minute ahead, and is valid for a minute after its time.
-  const used = new UsedProofs({ lifeMs: 2 * tolerance * 1000, max, maxPerKey: Math.ceil(max / 10) })
+  const used = new UsedProofs({ lifeMs: 2 * tolerance * 1000, max, maxPerOwner: Math.ceil(max / 10) })
 
   return {
     async check(token, jkt, request) {

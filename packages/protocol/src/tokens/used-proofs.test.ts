@@ -4,12 +4,12 @@ import { UsedProofs } from './used-proofs.ts'
 
 const lifeMs = 1000
 let at = 0
-const open = (limits: { max: number; maxPerKey: number }) => {
+const open = (limits: { max: number; maxPerOwner: number }) => {
   at = 0
   const proofs = new UsedProofs({ lifeMs, ...limits })
-  return (jkt: string, jti: string): string => {
+  return (jkt: string, jti: string, owner?: string): string => {
     try {
-      proofs.use(jkt, jti, at)
+      proofs.use(jkt, jti, at, owner)
       return 'accepted'
     } catch (cause) {
       return (cause as DpopError).code
@@ -19,7 +19,7 @@ const open = (limits: { max: number; maxPerKey: number }) => {
 
 describe('proofs that were used', () => {
   it('are refused until they end, and only for their key', () => {
-    const use = open({ max: 10, maxPerKey: 10 })
+    const use = open({ max: 10, maxPerOwner: 10 })
     expect(use('a', '1')).toBe('accepted')
     at = lifeMs - 1
     expect(use('a', '1')).toBe('invalid_dpop_proof')
@@ -29,7 +29,7 @@ describe('proofs that were used', () => {
   })
 
   it('are not forgotten while they are valid: when the memory is full, new ones are refused', () => {
-    const use = open({ max: 3, maxPerKey: 3 })
+    const use = open({ max: 3, maxPerOwner: 3 })
     for (const jti of ['1', '2', '3']) expect(use('a', jti)).toBe('accepted')
     for (const jti of ['4', '5']) expect(use(jti, jti)).toBe('busy')
     for (const jti of ['1', '2', '3']) expect(use('a', jti)).toBe('invalid_dpop_proof')
@@ -37,8 +37,18 @@ describe('proofs that were used', () => {
     expect(use('b', '4')).toBe('accepted')
   })
 
+  it('of one account leave room for those of others, however many keys it has', () => {
+    const use = open({ max: 10, maxPerOwner: 2 })
+    for (const jkt of ['a', 'b']) expect(use(jkt, '1', 'account')).toBe('accepted')
+    for (const jkt of ['a', 'c']) expect(use(jkt, '2', 'account')).toBe('busy')
+    expect(use('a', '1', 'other account')).toBe('invalid_dpop_proof')
+    expect(use('a', '3', 'other account')).toBe('accepted')
+    at = lifeMs
+    for (const jkt of ['c', 'd']) expect(use(jkt, '3', 'account')).toBe('accepted')
+  })
+
   it('of one key leave room for those of others', () => {
-    const use = open({ max: 10, maxPerKey: 2 })
+    const use = open({ max: 10, maxPerOwner: 2 })
     for (const jti of ['1', '2']) expect(use('a', jti)).toBe('accepted')
     expect(use('a', '3')).toBe('busy')
     expect(use('b', '3')).toBe('accepted')

@@ -5,8 +5,8 @@ export interface UsedProofsOptions {
   readonly lifeMs: number
   /** Proofs that are stored at most. */
   readonly max: number
-  /** Proofs of one key that are stored at most, so that no key fills the memory of all. */
-  readonly maxPerKey: number
+  /** Proofs of one key or account that are stored at most, so that no key and no account fills the memory of all. */
+  readonly maxPerOwner: number
 }
 
 /**
@@ -14,9 +14,9 @@ export interface UsedProofsOptions {
  * memory is full, a new proof is refused instead.
  */
 export class UsedProofs {
-  /** Key and `jti`, with the end of each; the oldest first, since all live equally long. */
-  readonly #ends = new Map<string, number>()
-  readonly #perKey = new Map<string, number>()
+  /** Key and `jti`, with the end and the owner of each; the oldest first, since all live equally long. */
+  readonly #used = new Map<string, { readonly end: number; readonly owner: string }>()
+  readonly #perOwner = new Map<string, number>()
   readonly #options: UsedProofsOptions
   constructor(options: UsedProofsOptions) {
     this.#options = options
@@ -27,31 +27,33 @@ export class UsedProofs {
    *
    * @param jkt thumbprint of its key
    * @param monotonic milliseconds since any moment; a clock that jumps would forget proofs that are valid again when it jumps back
+   * @param owner whose proofs are counted together: the account of the token, which may have many keys; default: the key
    * @throws DpopError if it was used before, or cannot be stored
    */
-  use(jkt: string, jti: string, monotonic: number): void {
+  use(jkt: string, jti: string, monotonic: number, owner = jkt): void {
     this.#forgetEnded(monotonic)
     const key = `${jkt} ${jti}`
-    if (this.#ends.has(key)) throw new DpopError('invalid_dpop_proof', 'the proof was used before')
-    const count = this.#perKey.get(jkt) ?? 0
-    const { max, maxPerKey, lifeMs } = this.#options
-    if (count >= maxPerKey || this.#ends.size >= max) {
-      const whose = count >= maxPerKey ? `${count} proofs of this key` : `${this.#ends.size} proofs`
+    if (this.#used.has(key)) throw new DpopError('invalid_dpop_proof', 'the proof was used before')
+    const count = this.#perOwner.get(owner) ?? 0
+    const { max, maxPerOwner, lifeMs } = this.#options
+    if (count >= maxPerOwner || this.#used.size >= max) {
+      const all = `${this.#used.size} proofs`
+      const whose =
+        count >= maxPerOwner ? `${count} proofs of this ${owner === jkt ? 'key' : 'account'}` : all
       const within = `within ${lifeMs / 1000} s`
       throw new DpopError('busy', `${whose} were used ${within}, which is the limit; try again later`)
     }
-    this.#ends.set(key, monotonic + lifeMs)
-    this.#perKey.set(jkt, count + 1)
+    this.#used.set(key, { end: monotonic + lifeMs, owner })
+    this.#perOwner.set(owner, count + 1)
   }
 
   #forgetEnded(monotonic: number): void {
-    for (const [key, end] of this.#ends) {
+    for (const [key, { end, owner }] of this.#used) {
       if (end > monotonic) return
-      this.#ends.delete(key)
-      const jkt = key.slice(0, key.indexOf(' '))
-      const count = this.#perKey.get(jkt)! - 1
-      if (count === 0) this.#perKey.delete(jkt)
-      else this.#perKey.set(jkt, count)
+      this.#used.delete(key)
+      const count = this.#perOwner.get(owner)! - 1
+      if (count === 0) this.#perOwner.delete(owner)
+      else this.#perOwner.set(owner, count)
     }
   }
 }

@@ -27,16 +27,16 @@ export interface ProofOptions {
 /**
  * Checks the DPoP proof of a request, and hands out the next nonce with the answer, good or bad (RFC 9449 § 8.2).
  *
- * @param accessToken the token that the proof must go with, where there is one
- * @param body what the proof must cover, where it must
+ * @param shown.accessToken the token that the proof must go with, where there is one
+ * @param shown.body what the proof must cover, where it must
+ * @param shown.owner the account of the token, whose proofs are counted together
  * @throws OAuthError
  */
 export async function requireProof(
   { dpop, url }: ProofOptions,
   request: FastifyRequest,
   reply: FastifyReply,
-  accessToken?: string,
-  body?: string,
+  { accessToken, body, owner }: { accessToken?: string; body?: string | undefined; owner?: string } = {},
 ): Promise<VerifiedProof> {
   reply.header('DPoP-Nonce', dpop.nonce())
   const { dpop: proof } = request.headers
@@ -52,6 +52,7 @@ export async function requireProof(
       htu: url + request.url.split('?', 1)[0],
       ...(accessToken !== undefined && { accessToken }),
       ...(body !== undefined && { body }),
+      ...(owner !== undefined && { owner }),
     }),
   )
 }
@@ -87,14 +88,18 @@ export function requireShown({ headers }: FastifyRequest, label: string): ShownT
 export async function requireBinding(
   options: ProofOptions,
   { scheme, token }: ShownToken,
-  claims: Pick<Bound, 'cnf'>,
+  claims: Pick<Bound, 'iss' | 'cnf' | 'account_id'>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
   const problem = schemeProblem(scheme, claims)
   if (problem !== undefined) throw new OAuthError('invalid_token', problem)
-  const { cnf } = claims
-  if (cnf && (await requireProof(options, request, reply, token)).jkt !== cnf.jkt)
+  const { cnf, iss, account_id } = claims
+  if (!cnf) return
+  // An account may have many keys, each with a token.
+  const owner = account_id === undefined ? {} : { owner: `${iss} ${account_id}` }
+  const { jkt } = await requireProof(options, request, reply, { accessToken: token, ...owner })
+  if (jkt !== cnf.jkt)
     throw new OAuthError('invalid_token', 'the proof is by another key than the token is bound to')
 }
 
@@ -154,7 +159,7 @@ export async function requireNode(
   if (scheme !== 'DPoP' || token === undefined) {
     throw new OAuthError('invalid_token', 'send the edge ID token as "Authorization: DPoP <token>"')
   }
-  const proof = await requireProof(options, request, reply, token, body)
+  const proof = await requireProof(options, request, reply, { accessToken: token, body })
   const claims = await asOAuth(() => options.verifier.verify(token, edgeIdProfile, options.audience))
   if (claims.cnf.jkt !== proof.jkt)
     throw new OAuthError('invalid_token', 'the edge ID token is bound to another key')

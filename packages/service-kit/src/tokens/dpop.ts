@@ -60,7 +60,7 @@ export function createProof({
 /** Seconds for which a nonce of the server is valid. */
 const nonceLife = 120
 /** A nonce counts whole seconds, so its last one is not over before another second. */
-const proofLimits = { lifeMs: (nonceLife + 1) * 1000, max: 200_000, maxPerKey: 50_000 }
+const proofLimits = { lifeMs: (nonceLife + 1) * 1000, max: 200_000, maxPerOwner: 50_000 }
 
 export interface VerifiedProof {
   /** What is used up with the proof, as a hash, and the Unix second after which it is refused anyway. */
@@ -77,11 +77,12 @@ export interface DpopVerifier {
    * Checks the proof of one request and uses it up.
    *
    * @param request.body where the proof must cover it
+   * @param request.owner account whose proofs are counted together; absent: the key is the owner
    * @throws DpopError
    */
   verify(
     proof: string,
-    request: { htm: string; htu: string; accessToken?: string; body?: string },
+    request: { htm: string; htu: string; accessToken?: string; body?: string; owner?: string },
   ): VerifiedProof
 }
 
@@ -117,7 +118,7 @@ export function createDpopVerifier(
 
   return {
     nonce,
-    verify(proof, { htm, htu, accessToken, body }) {
+    verify(proof, { htm, htu, accessToken, body, owner }) {
       const { jwk, jws } = openProof(proof)
       const { key, jkt } = importKey(findKey, jwk)
       if (!verifyEs256(key, jws.signingInput, jws.signature))
@@ -131,7 +132,7 @@ export function createDpopVerifier(
       if (body !== undefined && bh !== hashOf(body))
         throw new DpopError('invalid_dpop_proof', 'the proof is for another body')
       const statement = readStatement(node)
-      used.use(jkt, jti, monotonic())
+      used.use(jkt, jti, monotonic(), owner)
       const use = { id: hashOf(`${jkt} ${jti}`), endsAt: seconds(clock) + nonceLife }
       return { jwk, jkt, node: statement, use }
     },
