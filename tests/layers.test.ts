@@ -200,6 +200,21 @@ describe('the house rules', () => {
     expect(asking).toEqual([])
   })
 
+  it('nothing depends on the text of an error message', () => {
+    // Where another program gives nothing but a text: SQLite for a trigger, Redis for a script that it does not know.
+    const mayRead = [
+      'apps/runtime/src/containers/storage-items.ts',
+      'apps/discovery/src/stores/cluster/put.ts',
+    ]
+    const reading = files.filter(
+      (path) =>
+        /\.message\)?\.(?:startsWith|endsWith|includes|match|search)\(|\.test\([^)\n]*\.message\b|\.message\b[^=\n]{0,8}===/.test(
+          textOf.get(path)!,
+        ) && !mayRead.includes(path),
+    )
+    expect(reading).toEqual([])
+  })
+
   it('no module keeps state of its own', () => {
     expect(files.filter((path) => /^(?:export )?(?:let|var) /m.test(textOf.get(path)!))).toEqual([])
   })
