@@ -237,7 +237,7 @@ const containersPage = [
       description,
     ]),
   ),
-  `Taken for the sake of other runtimes of this API family, and without effect: ${ignoredSettings.map((name) => `\`${name}\``).join(', ')}.`,
+  `Accepted for compatibility with other runtimes of this API family, without effect: ${ignoredSettings.map((name) => `\`${name}\``).join(', ')}.`,
 ].join('\n\n')
 
 const pages: Readonly<Record<string, string>> = {

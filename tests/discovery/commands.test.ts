@@ -102,13 +102,13 @@ describe('selvedge location', () => {
       /^a track is stored until \S+Z; it applies from now on$/,
     )
     await selvedge('gps', 'update', '--longitude', '2.351', '--latitude', '48.85')
-    expect(await selvedge('location', 'track')).toMatch(/^\S+Z {2}48\.850000, 2\.351000\nkept until \S+Z$/)
+    expect(await selvedge('location', 'track')).toMatch(/^\S+Z {2}48\.850000, 2\.351000\nstored until \S+Z$/)
     await selvedge('gps', 'update', '--longitude', '2.352', '--latitude', '48.85')
     const [more, line] = (await selvedge('location', 'track', '--limit', '1')).split('\n')
     expect(line).toMatch(/48\.850000, 2\.352000$/)
     const [, before] = /^for earlier points: --before (\S+)$/.exec(more!)!
     expect(await selvedge('location', 'track', '--before', before!)).toMatch(
-      /^\S+Z {2}48\.850000, 2\.351000\nkept until/,
+      /^\S+Z {2}48\.850000, 2\.351000\nstored until/,
     )
     await selvedge('location', 'track', '--off')
     expect(await selvedge('location', 'show')).toMatch(/; no track is stored$/)

@@ -89,7 +89,7 @@ it('a second one on the same folder, or on the same ports, names the reason and 
     [
       other.path,
       { SELVEDGE_IDENTITY_PORT: port },
-      /can't listen on port \d+ of 127\.0\.0\.1: it is taken by another program/,
+      /can't listen on port \d+ of 127\.0\.0\.1: another program uses it/,
     ],
   ] as const) {
     const second = await startWhole(state, env)

@@ -21,7 +21,7 @@ const sampleMs = 10_000
 /** Milliseconds in which a daemon has collected its garbage: what is measured then is what stays. */
 const collectMs = 500
 /** Milliseconds in which a daemon answers, or ends, that works at all. */
-const patienceMs = 15_000
+const timeoutMs = 15_000
 /** Seconds at full speed in every period. */
 const windowSeconds = 5
 const periodSeconds = 20
@@ -179,7 +179,7 @@ async function soak(): Promise<boolean> {
     process.send?.({ attack: false })
     attackers.kill()
     // Before and after: another program on this machine may have disturbed one of them.
-    await sleep(patienceMs)
+    await sleep(timeoutMs)
     const served = { ...total }
     for (let at = 0; at < 3; at++) alone.push(await speedOf(callers, kinds))
 
@@ -188,7 +188,7 @@ async function soak(): Promise<boolean> {
         .runtime()
         .getMe()
         .catch(() => undefined),
-      sleep(patienceMs),
+      sleep(timeoutMs),
     ])
     return report({
       daemons,
@@ -210,7 +210,7 @@ async function stopAll(services: Services): Promise<void> {
   const kill = setTimeout(() => {
     for (const { process: child } of [runtime, identity, discovery])
       if (child.exitCode === null) child.kill('SIGKILL')
-  }, patienceMs)
+  }, timeoutMs)
   await services.stop()
   clearTimeout(kill)
 }

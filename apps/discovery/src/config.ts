@@ -7,28 +7,28 @@ export const discoveryOptions = {
   }),
   'listen.address': option.text(
     '127.0.0.1',
-    'Address to listen on. Put a TLS proxy in front of any other than the loopback.',
+    'Address to listen on. For addresses other than the loopback interface, use a TLS proxy.',
   ),
-  'listen.port': option.port(8085, 'TCP port; 0 takes any free one.', { env: 'SELVEDGE_DISCOVERY_PORT' }),
-  url: option.text('', 'URL under which nodes know the service. Empty: http://<address>:<port>.'),
+  'listen.port': option.port(8085, 'TCP port. 0: any free port.', { env: 'SELVEDGE_DISCOVERY_PORT' }),
+  url: option.text('', 'URL of the service for nodes. Empty: http://<address>:<port>.'),
   store: option.text(
     '',
-    'Where nodes are registered: sqlite:<file>, or postgres://user:password@host/database where several replicas share it. Empty: a SQLite file in the state folder.',
+    'Registry of nodes: sqlite:<file>, or postgres://user:password@host/database for several replicas. Empty: a SQLite file in the state folder.',
     { env: 'SELVEDGE_DISCOVERY_STORE' },
   ),
   cluster: option.list(
     [],
-    'Nodes of a Valkey or Redis cluster, such as redis://10.0.0.1:6379, that holds the locations. Empty: this process holds them.',
+    'Nodes of a Valkey or Redis cluster that stores the locations, such as redis://10.0.0.1:6379. Empty: this process stores them.',
   ),
   'presence.interval': option.seconds(
     120,
     [1, 3600],
-    'A node that is well is heard once in this time; silent for two and a half times as long, it is offline.',
+    'Maximum time between two reports of a healthy node. A node is offline after two and a half times as long without a report.',
   ),
   'sessions.lifetime': option.seconds(
     600,
     [60, 3600],
-    'For how long a node reports without showing its edge ID token again.',
+    'Lifetime of a node session: after that, the node must send its edge ID token again.',
   ),
   'identity.url': option.url(
     'http://127.0.0.1:8084',
@@ -39,42 +39,38 @@ export const discoveryOptions = {
   ),
   trustedEdgeIssuers: option.list(
     [],
-    'Issuers of edge ID tokens that are trusted. Each speaks for the accounts of one tenant: itself, the only one, or the one named in "<issuer>=<tenant>". Empty: identity.url.',
+    'Trusted issuers of edge ID tokens. Each may name the accounts of one tenant: itself, the only tenant, or the one in "<issuer>=<tenant>". Empty: identity.url.',
   ),
   trustedTenants: option.list(
     [],
-    'Issuers of access tokens that are trusted, each for its own accounts. Empty: identity.url.',
+    'Trusted issuers of access tokens, each for its own accounts. Empty: identity.url.',
   ),
   'revocations.interval': option.seconds(
     30,
     [1, 3600],
-    'Between two fetches of the lists of revoked tokens: for so long a revoked token may still be accepted.',
+    'Poll interval for the lists of revoked tokens. A revoked token may be accepted for this long.',
   ),
   'revocations.maxAge': option.seconds(
     600,
     [10, 86_400],
-    'While the list of an issuer could not be fetched for so long, its tokens are refused with 503.',
+    'Maximum age of the list of an issuer. If the list could not be fetched for longer, its tokens are refused with 503.',
   ),
   trustedProxies: option.list(
     [],
-    'IP addresses of proxies whose X-Forwarded-For is believed; limits go by it.',
+    'IP addresses of proxies whose X-Forwarded-For header is trusted. Rate limits use that address.',
   ),
-  'limits.nodes': option.count(10_000, [1, 1_000_000_000], 'Nodes of one account.'),
+  'limits.nodes': option.count(10_000, [1, 1_000_000_000], 'Maximum nodes of one account.'),
   'nodes.forgetAfter': option.seconds(
     30 * 86_400,
     [86_400, 315_360_000],
-    'A node that was silent for so long is forgotten: where it was, what it stated, and its track.',
+    'Retention of a node that does not report: its location, its addresses and services, and its track are removed after this time.',
   ),
   'limits.address': option.count(
     12_000,
     [1, 1_000_000_000],
-    'Sessions that one network address begins in a minute, in one burst at most; of IPv6, of a /64.',
+    'Rate limit: sessions per minute that one network address starts (IPv6: /64), and the maximum burst.',
   ),
-  'log.level': option.choice(
-    ['debug', 'info', 'warn', 'error'],
-    'info',
-    'Least severe level that is logged.',
-  ),
+  'log.level': option.choice(['debug', 'info', 'warn', 'error'], 'info', 'Minimum log level.'),
 } as const
 
 export type DiscoveryConfig = ConfigOf<typeof discoveryOptions>

@@ -9,7 +9,7 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 export type Admit = (method: Method, caller: { authorization: string | undefined }) => void
 
 /**
- * The key of the local API, kept in a file that only the runtime's user may read, and made where there is none.
+ * The key of the local API, in a file that only the runtime's user may read. Created if it does not exist.
  *
  * @throws StoreError
  */
@@ -29,7 +29,7 @@ export async function openApiKey(path: string): Promise<Admit> {
     if (access.caller === 'anyone' && access.withoutApiKey) return
     const [, given] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? []
     if (given === undefined)
-      throw new RpcError('api_key_invalid', `${name} needs the API key, and the call has none`)
+      throw new RpcError('api_key_invalid', `${name} needs the API key, and the request has none`)
     if (timingSafeEqual(digest(given), expected)) return
     const found = describeKind(given)
     // Any text of 43 characters has the form of an API key: that it is the wrong one is all to be said.

@@ -10,27 +10,27 @@ export const runtimeOptions = {
       env: 'SELVEDGE_STATE',
     },
   ),
-  name: option.text('', 'Name of the device. Empty: its host name.', { env: 'SELVEDGE_NAME' }),
+  name: option.text('', 'Name of the device. Default: its host name.', { env: 'SELVEDGE_NAME' }),
   'listen.addresses': option.list(
     ['127.0.0.1', '::1'],
-    'Addresses to listen on. Any other than of the loopback needs listen.tlsCert, listen.tlsKey and apiKey.',
+    'Addresses to listen on. Addresses other than the loopback interface need listen.tlsCert, listen.tlsKey and apiKey.',
   ),
-  'listen.port': option.port(8083, 'TCP port; 0 takes any free one.', { env: 'SELVEDGE_RUNTIME_PORT' }),
+  'listen.port': option.port(8083, 'TCP port. 0: any free port.', { env: 'SELVEDGE_RUNTIME_PORT' }),
   'listen.hosts': option.list(
     [],
-    'Host names, beside those of the loopback, that requests may be addressed to.',
+    'Host names, in addition to localhost, that the Host header of a request may have (protects against DNS rebinding).',
   ),
   'listen.tlsCert': option.text('', 'File with the TLS certificate chain (PEM).'),
   'listen.tlsKey': option.text('', 'File with the private key of the TLS certificate (PEM).'),
   apiKey: option.boolean(
     false,
-    'Whether every method but getMe needs the key in the file "api-key" of the state folder; it is made at first start.',
+    'Whether every method except getMe needs the API key. The key is in the file "api-key" of the state folder, created at the first start.',
   ),
   allowedOrigins: option.list(
     [],
     'Origins of web pages that may call the API, such as https://console.example.',
   ),
-  'compat.flatGetMe': option.boolean(true, 'Whether getMe repeats its four fields beside id and jsonrpc.'),
+  'compat.flatGetMe': option.boolean(true, 'Whether getMe repeats its four fields next to id and jsonrpc.'),
   'gps.positionalOrder': option.choice(
     ['longitude-first', 'latitude-first'],
     'longitude-first',
@@ -38,66 +38,69 @@ export const runtimeOptions = {
   ),
   'gps.source': option.text(
     '',
-    'Receiver that is followed: gpsd://host:port, or nmea: and the path of a device or a file. Empty: none.',
+    'GPS receiver to follow: gpsd://host:port, or nmea: and the path of a device or a file. Empty: none.',
     { env: 'SELVEDGE_GPS_SOURCE' },
   ),
   'gps.maxError': option.count(
     50,
     [1, 100_000],
-    'Metres. A fix of the receiver is sent when dead reckoning from the last one, its speed and its bearing is off by more.',
+    'Metres. Send a new fix when dead reckoning from the last one is off by more than this.',
   ),
   'gps.maxInterval': option.seconds(
     120,
     [1, 86_400],
-    'A fix of the receiver is sent after this time, however good the prediction is.',
+    'Maximum time between two fixes of the receiver, even if dead reckoning is accurate.',
   ),
   'linkLocal.enabled': option.boolean(
     true,
-    'Whether the node announces itself on the local network (DNS-SD, _selvedge._tcp) and listens for others. Names and services are sealed for nodes of the account.',
+    'Whether the node announces itself on the local network (DNS-SD, _selvedge._tcp) and listens for other nodes. Names and services are encrypted for nodes of the account.',
     { env: 'SELVEDGE_LINK_LOCAL' },
   ),
-  'linkLocal.interfaces': option.list([], 'Network interfaces for that. Empty: every one but the loopback.'),
+  'linkLocal.interfaces': option.list(
+    [],
+    'Network interfaces for link-local discovery. Empty: all except the loopback interface.',
+  ),
   'identity.url': option.url(
     'http://127.0.0.1:8084',
-    'Identity service that this node belongs to (its cloud role).',
+    'Identity service that registers this node (its cloud role).',
     {
       env: 'SELVEDGE_IDENTITY_URL',
     },
   ),
   'identity.tenants': option.list([], 'Issuers of the access tokens that are accepted. Empty: identity.url.'),
-  'identity.enrolmentCode': option.text('', 'One-time code, where the identity service asks for one.', {
-    env: 'SELVEDGE_ENROLMENT_CODE',
-  }),
+  'identity.enrolmentCode': option.text(
+    '',
+    'One-time enrolment code, if the identity service requires one.',
+    {
+      env: 'SELVEDGE_ENROLMENT_CODE',
+    },
+  ),
   'revocations.interval': option.seconds(
     30,
     [1, 3600],
-    'Between two looks at the list of revoked tokens: for so long a revoked token may still be taken.',
+    'Poll interval for the list of revoked tokens. A revoked token may be accepted for this long.',
   ),
-  'discovery.url': option.url('http://127.0.0.1:8085', 'Discovery service that locations are reported to.', {
+  'discovery.url': option.url('http://127.0.0.1:8085', 'Discovery service that receives the locations.', {
     env: 'SELVEDGE_DISCOVERY_URL',
   }),
   'images.reserve': option.bytes(
     512 * 1024 * 1024,
-    'Bytes of the disk that stay free: a deployment that would leave less is refused before it begins.',
+    'Bytes of free disk space to keep. A deployment that would leave less is refused before it starts.',
   ),
   'images.maxSize': option.bytes(
     4 * 1024 * 1024 * 1024,
-    'Most bytes of an image, as an archive and unpacked.',
+    'Maximum size of an image in bytes, as an archive and unpacked.',
   ),
   'images.registryAuth': option.text(
     '',
-    'File with the credentials of image registries, in the form of the config.json of Docker. Empty: none.',
+    'File with the credentials of image registries, in the format of Docker’s config.json. Empty: none.',
   ),
   'oci.socket': option.text(
     '',
     'Unix socket of the container engine (Docker Engine API). Empty: the first of Podman, Docker and balenaEngine that is found.',
     { env: 'SELVEDGE_OCI_SOCKET' },
   ),
-  'log.level': option.choice(
-    ['debug', 'info', 'warn', 'error'],
-    'info',
-    'Least severe level that is logged.',
-  ),
+  'log.level': option.choice(['debug', 'info', 'warn', 'error'], 'info', 'Minimum log level.'),
 } as const
 
 export type RuntimeConfig = ConfigOf<typeof runtimeOptions>

@@ -21,7 +21,7 @@ import { type CallOptions, type Connection, send } from './send.ts'
 /** Signs one request of a session: the value of its Authorization header. */
 export type AuthorizeRequest = (method: string, path: string, body: string) => string
 
-/** What is asked of the discovery service. Metres; numbers of nodes. */
+/** A query for nodes. `radius` is in metres, `limit` is a number of nodes. */
 export interface NodesQuery {
   readonly cluster: 'account' | 'proximity'
   readonly radius?: number | undefined
@@ -30,7 +30,7 @@ export interface NodesQuery {
 }
 
 export interface DiscoveryClient {
-  /** Begins a session of the node of the token. The proof has to cover the body. @throws OAuthFailure | ConnectionFailure */
+  /** Starts a session for the node of the token. The proof must cover the body. @throws OAuthFailure | ConnectionFailure */
   beginSession(
     request: SessionRequest,
     edgeIdToken: string,
@@ -41,7 +41,7 @@ export interface DiscoveryClient {
   report(fixes: readonly FixInput[], authorize: AuthorizeRequest, options?: CallOptions): Promise<FixReceipt>
   /** Nodes of the account, or nearby. @throws OAuthFailure | ConnectionFailure */
   nodes(query: NodesQuery, authorize: AuthorizeRequest, options?: CallOptions): Promise<NodeList>
-  /** Where a node of the account went, a page. @throws OAuthFailure | ConnectionFailure */
+  /** A page of the track of a node of the account. @throws OAuthFailure | ConnectionFailure */
   track(
     nodeId: string,
     query: TrackOptions,
@@ -53,7 +53,7 @@ export interface DiscoveryClient {
 }
 
 /**
- * The discovery service, as devices and their developers see it.
+ * A client of the discovery service for devices and their developers.
  *
  * @example
  * ```ts

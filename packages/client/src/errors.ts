@@ -1,6 +1,6 @@
 import { type OAuthErrorCode, oauthErrors, type Reason, type RpcErrorObject } from '@selvedge/protocol'
 
-/** A service refused the call. `reason` is the catalogue's word. */
+/** A service refused the call. `reason` is one of the error catalogue. */
 export class RpcFailure extends Error {
   override readonly name = 'RpcFailure'
   readonly kind = 'rpc'
@@ -17,7 +17,7 @@ export class RpcFailure extends Error {
   }
 }
 
-/** The identity service or the discovery service refused the request, in OAuth's words. */
+/** The identity service or the discovery service refused the request with an OAuth error. */
 export class OAuthFailure extends Error {
   override readonly name = 'OAuthFailure'
   readonly kind = 'oauth'
@@ -30,11 +30,11 @@ export class OAuthFailure extends Error {
   }
 }
 
-/** The call got no answer of ours. It never crosses the wire. */
+/** The call got no valid response. This error is local: no service sends it. */
 export class ConnectionFailure extends Error {
   override readonly name = 'ConnectionFailure'
   readonly kind = 'connection'
-  /** `refused`: an answer of HTTP's own, such as 403 or 413, whose text is in the message. */
+  /** `refused`: an HTTP error such as 403 or 413; its text is in the message. */
   readonly reason: 'not_running' | 'timeout' | 'aborted' | 'bad_answer' | 'refused'
   constructor(reason: ConnectionFailure['reason'], message: string, options?: { cause?: unknown }) {
     super(message, options)
@@ -42,7 +42,7 @@ export class ConnectionFailure extends Error {
   }
 }
 
-/** Everything that a call of this library fails with; switch on `kind`, then on `reason`. */
+/** Every error of a call of this library; switch on `kind`, then on `reason`. */
 export type SelvedgeError = RpcFailure | OAuthFailure | ConnectionFailure
 /**
  * @example

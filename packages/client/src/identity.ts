@@ -20,19 +20,19 @@ export interface Exchange {
   readonly developerIdToken: string
   readonly edgeIdToken: string
   readonly scope: string
-  /** Resources beside the edge itself that the token is for (RFC 8707). */
+  /** Additional resources that the token is for (RFC 8707). */
   readonly resource?: string
-  /** The words of the request: the family's own, or those of RFC 8693. Both give equal tokens. Default `id_token_signin`. */
+  /** The grant type: that of this API family, or that of RFC 8693. Both return equal tokens. Default `id_token_signin`. */
   readonly grant?: 'id_token_signin' | 'token-exchange'
 }
 
-/** A signer of DPoP proofs for one request. */
+/** Signs a DPoP proof for one request. */
 export type Prove = (nonce: string | undefined) => string
 
 export interface IdentityClient {
-  /** Developer ID token and edge ID token in, access token out. @throws OAuthFailure | ConnectionFailure */
+  /** Exchanges a developer ID token and an edge ID token for an access token. @throws OAuthFailure | ConnectionFailure */
   exchange(input: Exchange, options?: CallOptions): Promise<TokenResponse>
-  /** An edge ID token for the node whose key signs. @throws OAuthFailure | ConnectionFailure */
+  /** Gets an edge ID token for the node that signs the proof. @throws OAuthFailure | ConnectionFailure */
   edgeToken(prove: Prove, options?: CallOptions): Promise<EdgeTokenResponse>
   /** Whether the HMAC code of another node is valid. @throws OAuthFailure | ConnectionFailure */
   verifyHmac(
@@ -41,7 +41,7 @@ export interface IdentityClient {
     prove: Prove,
     options?: CallOptions,
   ): Promise<VerifyHmacResponse>
-  /** A fresh set of tokens for a sign-in; the refresh token is another one each time. @throws OAuthFailure | ConnectionFailure */
+  /** Gets new tokens for a sign-in. Each call returns a new refresh token. @throws OAuthFailure | ConnectionFailure */
   refresh(
     input: { clientId: string; refreshToken: string; scope?: string },
     options?: CallOptions,
@@ -51,12 +51,12 @@ export interface IdentityClient {
     input: { clientId: string; scope: string },
     options?: CallOptions,
   ): Promise<DeviceAuthorizationResponse>
-  /** Asks once whether it was approved (RFC 8628 § 3.4). @throws OAuthFailure `authorization_pending`, `slow_down`, … */
+  /** Polls once whether the sign-in was approved (RFC 8628 § 3.4). @throws OAuthFailure `authorization_pending`, `slow_down`, … */
   redeemDevice(input: { clientId: string; deviceCode: string }, options?: CallOptions): Promise<TokenResponse>
-  /** Ends a token before its time (RFC 7009). @throws OAuthFailure | ConnectionFailure */
+  /** Revokes a token (RFC 7009). @throws OAuthFailure | ConnectionFailure */
   revoke(input: { clientId: string; token: string }, options?: CallOptions): Promise<void>
   /**
-   * The signed list of what was revoked.
+   * Gets the signed list of revoked tokens.
    *
    * @param held what is held already: the `seq` and `mark` of a list, to get what changed since; or an ETag, to get the whole
    *   list unless it is that one
@@ -71,7 +71,7 @@ export interface IdentityClient {
 }
 
 /**
- * The identity service, as devices and their developers see it.
+ * A client of the identity service for devices and their developers.
  *
  * @example
  * ```ts
@@ -197,5 +197,5 @@ export function read<T>(
 ): T {
   const result = schema.safeParse(value)
   if (result.success) return result.data
-  throw new ConnectionFailure('bad_answer', `${url} sent an answer of another shape than agreed`)
+  throw new ConnectionFailure('bad_answer', `${url} sent a response with an unexpected shape`)
 }

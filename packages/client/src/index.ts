@@ -1,5 +1,5 @@
 /**
- * Typed callers of the three Selvedge services, for any modern JavaScript runtime and for browsers. It knows the contract and
+ * Typed clients of the three Selvedge services, for any modern JavaScript runtime and for browsers. It knows the contract and
  * nothing of how a service works.
  */
 export {

@@ -2,7 +2,7 @@ import { oauthErrorResponse } from '@selvedge/protocol'
 import { ConnectionFailure, isOAuthErrorCode, OAuthFailure } from './errors.ts'
 import type { Reply } from './send.ts'
 
-/** The body of a good answer. @throws OAuthFailure | ConnectionFailure */
+/** The body of a successful response. @throws OAuthFailure | ConnectionFailure */
 export function successOf(url: string, { status, json }: Reply): unknown {
   if (status >= 200 && status < 300) return json
   const refusal = oauthErrorResponse.safeParse(json)

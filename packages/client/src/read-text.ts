@@ -1,4 +1,4 @@
-/** Reads the body of an answer as text, and no more of it than a limit: the one that answers decides how long it is. */
+/** Reads the body of a response as text, up to a limit, because the server decides how long it is. */
 
 /** An answer of `fetch`. One without `body` has its own limit, as that of `./node` has. */
 export interface TextAnswer {

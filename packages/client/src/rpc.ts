@@ -10,20 +10,20 @@ type Arguments<M extends Method> = M['params'] extends readonly []
     ? [params?: InputOf<M>, options?: CallOptions]
     : [params: InputOf<M>, options?: CallOptions]
 
-/** One function a method: parameters by name in, the result out. */
+/** One function for each method: takes parameters by name, resolves with the result. */
 export type RpcClient<Table extends MethodTable> = {
   readonly [Name in keyof Table]: (...args: Arguments<Table[Name]>) => Promise<ResultOf<Table[Name]>>
 }
 
 export interface RpcConnection extends Connection {
-  /** The runtime's API key, where it asks for one. */
+  /** The runtime's API key, if it requires one. */
   readonly apiKey?: string
   /** Path of the endpoint. Default: that of the local API. */
   readonly path?: string
 }
 
 /**
- * Calls one method by its name; for methods that the table at hand does not know.
+ * Calls one method by its name, for methods that are not in the table.
  *
  * @throws RpcFailure | ConnectionFailure
  *
@@ -47,7 +47,7 @@ export async function callRpc(
   const path = connection.path ?? rpcPath
   const { status, json } = await send(connection, { method: 'POST', path, headers, body }, options)
   const answer = json as { result?: unknown; error?: RpcErrorObject & { reason?: string } } | undefined
-  // A refusal of the method itself, with an HTTP status such as 429 beside it.
+  // An error of the method itself, with an additional HTTP status such as 429.
   if (answer?.error?.data) throw new RpcFailure(answer.error)
   if (status !== 200) {
     const { reason, message } = answer?.error ?? {}
@@ -80,10 +80,10 @@ export function createRpcClient<Table extends MethodTable>(
 ): RpcClient<Table> {
   const client: Record<string, unknown> = {}
   for (const name of Object.keys(table)) {
-    const { name: method, patienceMs } = table[name]!
-    const patience = patienceMs !== undefined && { timeoutMs: patienceMs }
+    const { name: method, timeoutMs } = table[name]!
+    const timeout = timeoutMs !== undefined && { timeoutMs }
     client[name] = async (params?: object, options?: CallOptions) =>
-      callRpc({ ...patience, ...connection }, method, params, options)
+      callRpc({ ...timeout, ...connection }, method, params, options)
   }
   return client as RpcClient<Table>
 }

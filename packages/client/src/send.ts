@@ -1,10 +1,10 @@
 import { ConnectionFailure } from './errors.ts'
 import { readText, type TextAnswer, tooLarge } from './read-text.ts'
 
-/** Bytes of an answer. */
+/** Maximum bytes of a response. */
 const maxAnswer = 16 * 1024 * 1024
 
-/** As much of `fetch` as this library needs; the one of the platform fits, and so does the one of `./node`. */
+/** The part of `fetch` that this library needs. The platform's `fetch` fits, and so does that of `./node`. */
 export type Fetch = (
   url: string,
   init: {
@@ -21,13 +21,13 @@ export type Fetch = (
   }
 >
 
-/** How a service is reached. */
+/** The address of a service. */
 export interface Connection {
   /** URL without a path, such as `http://127.0.0.1:8083`. */
   readonly url: string
   /** Default: the platform's. */
   readonly fetch?: Fetch
-  /** Milliseconds for one request, answer included. Default 10,000. */
+  /** Timeout of one request in milliseconds, including the response. Default 10,000. */
   readonly timeoutMs?: number
 }
 
@@ -39,7 +39,7 @@ export interface CallOptions {
 export interface Reply {
   readonly status: number
   readonly header: (name: string) => string | null
-  /** The body as JSON; undefined where it is empty, or a token (application/jwt). */
+  /** The body as JSON; undefined if it is empty, or a token (application/jwt). */
   readonly json: unknown
   readonly text: string
 }
@@ -57,7 +57,7 @@ const attempts = { most: 3, maxWaitSeconds: 5 }
 
 /**
  * Sends a request. A busy service answers 503 with `Retry-After` and has done nothing. The request is then sent again after that
- * time and a random part of it, so that the clients of a burst do not come back together.
+ * time and a random part of it, so that the clients of a burst do not retry at the same time (back-off with jitter).
  *
  * @throws ConnectionFailure
  */

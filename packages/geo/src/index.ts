@@ -1,4 +1,4 @@
-/** Places on the sphere: distances, cells, the precision at which others see them, dead reckoning. It knows no service. */
+/** Locations on the sphere: distances, cells, the precision at which others see them, dead reckoning. It knows no service. */
 export { type Cells, createCells, type Place } from './cells.ts'
 export {
   fastest,

@@ -20,7 +20,7 @@ export type Moment = Pick<Motion, 'longitude' | 'latitude' | 'fixedAt'>
 export interface SendingLimits {
   /** Metres by which the prediction may be off. */
   readonly maxError: number
-  /** Milliseconds after which a fix is sent, however good the prediction is. */
+  /** Maximum milliseconds between two fixes, even if the prediction is accurate. */
   readonly maxInterval: number
 }
 

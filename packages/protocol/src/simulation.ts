@@ -1,4 +1,4 @@
-/** What the simulator tells the command line: counts, rates a second, milliseconds, bytes. */
+/** Messages of the simulator to the command line: counts, rates per second, milliseconds, bytes. */
 
 export interface SimulationFigures {
   readonly sent: number

@@ -144,10 +144,7 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/gps/publisher.ts': {
     'createPublisher.passed': lasting('`slice(1 - maxFixes)`', '`passed.splice` when they are sent'),
-    'createWaiters.waiters': lasting(
-      'one for each call of updateGps, for `patience` milliseconds',
-      '`waiters.filter`',
-    ),
+    'createWaiters.waiters': lasting('one for each call of updateGps, for `timeoutMs`', '`waiters.filter`'),
   },
   'apps/runtime/src/handlers.ts': {
     'createHandlers.sharing': own('one setting for each audience'),

@@ -31,8 +31,8 @@ export function usePlaces(): {
   const isChanged = useRef(false)
 
   const look = useCallback(async () => {
-    const patience = known.current.size > 1000 ? lookInterval : 0
-    if (performance.now() - lookedAt.current < patience) return
+    const pauseMs = known.current.size > 1000 ? lookInterval : 0
+    if (performance.now() - lookedAt.current < pauseMs) return
     lookedAt.current = performance.now()
     const response = await signedFetch('/console/places').catch(() => undefined)
     if (!response?.ok) {

@@ -52,7 +52,7 @@ export function DeviceView({ nodeId }: { nodeId: string }) {
               <dd>
                 {fix.latitude}, {fix.longitude} <small class="hint">as the device reported it</small>
               </dd>
-              <dt>Taken</dt>
+              <dt>Time</dt>
               <dd>
                 <Time of={fix.fixedAt} />
               </dd>

@@ -61,7 +61,7 @@ export function fixesEndpoint({ clock, store, registry, tracks, sessions }: Fixe
       if (before === 'left')
         throw new OAuthError(
           'invalid_token',
-          'the session is from before the node left the account; begin another one',
+          'the session started before the node left the account; start a new session',
         )
       registry.heard(nodeId)
       const isNew = ({ fixedAt }: Fix) => fixedAt > before

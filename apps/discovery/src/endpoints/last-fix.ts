@@ -34,7 +34,7 @@ export function addLastFixEndpoint(app: FastifyInstance, { clock, store, trust, 
       const [last] = await store.last(account, [request.params.nodeId])
       const told = last && placeFor(last, 'account')
       if (!told)
-        throw new OAuthError('not_found', 'the account has no node of this ID that tells where it is')
+        throw new OAuthError('not_found', 'the account has no node with this ID that shares its location')
       const { nodeId, nodeName, accountId, fixedAt, receivedAt, source, suspect } = last
       return {
         nodeId,

@@ -118,7 +118,7 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
     const [own] = await store.last(asker.accountId, [asker.nodeId])
     if (!own) {
       const hint = 'report where it is first: call updateGps, or set gps.source'
-      throw new OAuthError('not_found', `the place of this node is not known; ${hint}`)
+      throw new OAuthError('not_found', `the location of this node is not known; ${hint}`)
     }
     const before = centres.get(asker.nodeId)
     if (!before || metres(before, own) > step) {
@@ -167,7 +167,7 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
       // The track is as exact as the fixes were: only for the node itself, or for an account that sees exact locations.
       const isTold = nodeId === asker || last?.sharing.account === 'exact'
       if (!node || !isTold)
-        throw new OAuthError('not_found', 'the account has no node of this ID that shows its track')
+        throw new OAuthError('not_found', 'the account has no node with this ID that shares its track')
       const isKept = node.trackUntil > clock.now()
       const found = isKept ? await tracks.of(nodeId, limit + 1, before) : []
       const points = found.slice(-limit)

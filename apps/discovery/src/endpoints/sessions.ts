@@ -40,7 +40,7 @@ export function addSessionsEndpoint(app: FastifyInstance, parts: SessionsParts):
     const body = (request.body as string | undefined) ?? ''
     const options = { ...proof(), verifier, audience: discoveryAudience, reasonAgainst }
     const node = await requireNode(options, request, reply, body)
-    if (node.sub === '') throw new OAuthError('access_denied', 'the node is associated with no account')
+    if (node.sub === '') throw new OAuthError('access_denied', 'the node is not associated with an account')
     const said = sessionRequest.safeParse(readJson(body))
     if (!said.success) {
       const [issue] = said.error.issues

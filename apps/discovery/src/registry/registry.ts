@@ -17,7 +17,7 @@ export interface RegisteredNode {
   readonly services: readonly NodeService[]
   /** Unix milliseconds, to within the interval of writing. */
   readonly heardAt: number
-  /** Unix milliseconds; 0 where no track is kept. */
+  /** Unix milliseconds; 0 if no track is stored. */
   readonly trackUntil: number
 }
 
@@ -105,7 +105,7 @@ export function createRegistry({ database, clock, log, interval, maxNodes }: Reg
       const [before] = await database.run(sql`SELECT * FROM nodes WHERE node_id = ${nodeId}`)
       const isOther = before?.account_id !== accountId
       if (before && isOther && isOlder(token, before))
-        throw new OAuthError('invalid_token', 'the edge ID token is from before the node changed hands')
+        throw new OAuthError('invalid_token', 'the edge ID token was issued before the node changed accounts')
       if (isOther) await expectRoom(accountId)
       const known = Number(before?.term ?? -1)
       const term = isOther ? Math.max(known + 1, now) : known
@@ -126,7 +126,7 @@ export function createRegistry({ database, clock, log, interval, maxNodes }: Reg
       const stored = results[lock.length] ?? []
       if (stored.length === 0) {
         if (isOther) await expectRoom(accountId)
-        throw new OAuthError('invalid_token', 'the node changed hands at the same moment')
+        throw new OAuthError('invalid_token', 'the node changed accounts at the same time; try again')
       }
       written.set(nodeId, now)
       return term

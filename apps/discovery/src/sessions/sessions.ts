@@ -19,7 +19,7 @@ export interface SessionNode {
   readonly nodeName: string
   readonly accountId: string
   readonly sharing: Sharing
-  /** Unix milliseconds; 0 where no track is kept. */
+  /** Unix milliseconds; 0 if no track is stored. */
   readonly trackUntil: number
   /** Number of the account's ownership of the node; it grows when a node changes hands. */
   readonly term: number

@@ -119,7 +119,7 @@ export function createAdminHandlers(parts: AdminParts): HandlersOf<AdminMethods,
       const account = await accountOf(email)
       const project = await projects.find(clientId)
       if (!project) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
-      if (!project.active) throw new RpcError('conflict', `the project ${project.name} is turned off`)
+      if (!project.active) throw new RpcError('conflict', `the project ${project.name} is disabled`)
       const members = await people.members(account.accountId)
       const personId = members.find(({ email: own }) => own === account.email)?.personId ?? ''
       const subject = { ...account, personId, authTime: seconds(clock) }

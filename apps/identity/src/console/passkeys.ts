@@ -30,7 +30,7 @@ export interface Passkeys {
 /** Passkeys of one person. */
 const maxPasskeys = 20
 /** Seconds in which a challenge must be answered. */
-const patience = 300
+const timeoutSeconds = 300
 
 const load = () => import('./webauthn.lazy.ts')
 
@@ -77,7 +77,7 @@ export function createPasskeys(
   const refused = (cause?: unknown) =>
     new RpcError('credentials_invalid', 'the passkey was not accepted', {
       cause,
-      hint: 'Try again. If it was removed here, remove it from the device as well and sign in in another way.',
+      hint: 'Try again. If it was removed here, remove it from the device as well, and use another sign-in method.',
     })
 
   async function list(personId: string) {
@@ -98,9 +98,13 @@ export function createPasskeys(
       const options = await generateAuthenticationOptions({
         rpID: site().hostname,
         userVerification: 'required',
-        timeout: patience * 1000,
+        timeout: timeoutSeconds * 1000,
       })
-      const challenge = await oneTime.create('passkey-sign-in', { expected: options.challenge }, patience)
+      const challenge = await oneTime.create(
+        'passkey-sign-in',
+        { expected: options.challenge },
+        timeoutSeconds,
+      )
       return { challenge, options: { ...options } }
     },
     async finishSignIn(challenge, response) {
@@ -143,10 +147,10 @@ export function createPasskeys(
         excludeCredentials: rows.map((row) => ({ id: row.credential_id as string })),
         authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
         supportedAlgorithmIDs: [-7, -8, -257],
-        timeout: patience * 1000,
+        timeout: timeoutSeconds * 1000,
       })
       const payload = { expected: options.challenge, personId }
-      const challenge = await oneTime.create('passkey-registration', payload, patience)
+      const challenge = await oneTime.create('passkey-registration', payload, timeoutSeconds)
       return { challenge, options: { ...options } }
     },
     async finishRegistration({ personId }, challenge, response, name) {
@@ -174,10 +178,10 @@ export function createPasskeys(
         ...links.endFor(personId),
       ])
       if (!rows![0] && (await list(personId)).length >= maxPasskeys)
-        throw new RpcError('limit_exceeded', `you have ${maxPasskeys} passkeys already`, {
+        throw new RpcError('limit_exceeded', `you already have ${maxPasskeys} passkeys`, {
           hint: 'Remove one that you do not use any more.',
         })
-      if (!rows![0]) throw new RpcError('already_exists', 'this passkey is registered already')
+      if (!rows![0]) throw new RpcError('already_exists', 'this passkey is already registered')
     },
     list,
     async remove({ personId, password }, credentialId) {
@@ -191,7 +195,7 @@ export function createPasskeys(
           RETURNING credential_id`,
       )
       if (gone.length === 0)
-        throw new RpcError('conflict', 'this passkey is your only way to sign in', {
+        throw new RpcError('conflict', 'this passkey is your only sign-in method', {
           hint: 'Add another passkey or a password first.',
         })
     },

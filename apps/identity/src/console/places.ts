@@ -14,7 +14,7 @@ export interface Places {
   find(accountId: string, nodeIds: readonly string[]): Promise<ReadonlyMap<string, AccountFix> | undefined>
   /** Where all nodes of an account are, as the discovery service sends it; undefined if it does not, or too many read it already. */
   all(accountId: string): Promise<ReadableStream<Uint8Array> | undefined>
-  /** Tells every new fix of an account until it is stopped. */
+  /** Sends every new fix of an account until it is stopped. */
   watch(accountId: string, listener: (fix: AccountFix) => void): () => void
   stop(): void
 }

@@ -159,8 +159,8 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     throw new OAuthError(
       'access_denied',
       code === undefined
-        ? 'this node is new and enrolment needs a code; make one with "selvedge admin enrolment create" and set identity.enrolmentCode'
-        : 'the enrolment code is unknown, used or ended',
+        ? 'this node is new and enrolment needs a code; create one with "selvedge admin enrolment create" and set identity.enrolmentCode'
+        : 'the enrolment code is unknown, used or expired',
     )
   }
 

@@ -51,7 +51,7 @@ export function createTokenEndpoint({
           if (policy === 'optional') return undefined
           throw new OAuthError(
             'invalid_dpop_proof',
-            'the project wants tokens bound to a key: send a DPoP proof',
+            'the project requires tokens bound to a key: send a DPoP proof',
           )
         },
       }

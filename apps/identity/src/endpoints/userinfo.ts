@@ -37,7 +37,7 @@ export function addUserInfoEndpoint(app: FastifyInstance, parts: UserInfoParts):
       throw new OAuthError('invalid_token', `the access token is not valid any more: ${reason}`)
     await requireBinding({ dpop: parts.dpop, url: parts.issuer() }, shown, claims, request, reply)
     if (!hasScope(claims.scope, 'openid'))
-      throw new OAuthError('invalid_token', 'the access token lacks the scope "openid"')
+      throw new OAuthError('invalid_token', 'the access token does not have the scope "openid"')
     reply.removeHeader('WWW-Authenticate')
     const { accountId, email } = await parts.accounts.byId(claims.account_id!)
     return { sub: claims.sub, account_id: accountId, email }

@@ -18,7 +18,7 @@ const refusals: Readonly<Record<Exclude<Poll['outcome'], 'approved'>, readonly [
   too_fast: ['slow_down', 'the poll came too early; wait 5 seconds longer between polls from now on'],
   denied: ['access_denied', 'the sign-in was refused on the page'],
   ended: ['expired_token', 'the device code was used, or has ended; begin the sign-in again'],
-  unknown: ['invalid_grant', 'the device code is none of this service, or of another client'],
+  unknown: ['invalid_grant', 'the device code is unknown, or was issued to another client'],
 }
 
 /** RFC 8628 § 3.4: a terminal polls whether a person has approved its sign-in. */

@@ -25,7 +25,7 @@ export interface RefreshParts {
 }
 
 const refusals = {
-  unknown: 'the refresh token is none of this service',
+  unknown: 'this service did not issue the refresh token',
   ended: 'the sign-in of the refresh token has expired; sign in again',
   revoked: 'the sign-in of the refresh token was revoked; sign in again',
   reused:
@@ -45,7 +45,7 @@ export function refreshToken(parts: RefreshParts): Grant {
   /** What does not depend on which of its tokens was shown. Nothing is used up, and nothing revoked, by failing here. */
   async function checkSignIn(signIn: SignIn, clientId: string, jkt: string | undefined): Promise<SignIn> {
     if (signIn.clientId !== clientId)
-      throw new OAuthError('invalid_grant', 'the refresh token is of another client')
+      throw new OAuthError('invalid_grant', 'the refresh token was issued to another client')
     // A copy of the string alone must not be enough to end the sign-in of its owner.
     if (signIn.jkt !== '' && signIn.jkt !== jkt)
       throw new OAuthError(
@@ -70,7 +70,7 @@ export function refreshToken(parts: RefreshParts): Grant {
       const scope = form.get('scope') ?? signIn.scope
       checkScopeApproved({ scope: signIn.scope }, scope)
       if (!project.scopes.includes('offline_access'))
-        throw new OAuthError('invalid_grant', 'the project may not have refresh tokens any more')
+        throw new OAuthError('invalid_grant', 'the project may not use refresh tokens any more')
       parts.limits.takeFor(clientId, signIn.accountId)
       const rotation = await signIns.rotate(token)
       if (rotation.outcome !== 'ok') {

@@ -51,7 +51,7 @@ export interface SignIns {
   begin(signIn: NewSignIn): Promise<string>
   /** The sign-in of a refresh token, in any state; undefined if this service did not issue the token. */
   find(refreshToken: string): Promise<SignIn | undefined>
-  /** Whether a refresh token would be taken now: the newest, or the one before it within its grace. */
+  /** Whether a refresh token would be accepted now: the newest, or the one before it within its grace period. */
   isCurrent(refreshToken: string): Promise<boolean>
   /**
    * One step: the token's successor, once. The same token again within the grace gets the very same successor; later it

@@ -132,7 +132,7 @@ export function createNodes(options: NodesOptions): Nodes {
   async function found(nodeId: string): Promise<Node> {
     const node = await find(nodeId)
     if (node) return node
-    throw new RpcError('not_found', `no node with the ID ${nodeId} ever enrolled`)
+    throw new RpcError('not_found', `there is no node with the ID ${nodeId}`)
   }
 
   return {

@@ -40,7 +40,7 @@ export function createAccount(
         if (accountId !== '' && accountId !== id) {
           throw new RpcError(
             'already_associated',
-            `this runtime is associated with account ${accountId} already`,
+            `this runtime is already associated with account ${accountId}`,
           )
         }
         return { ...value, accountId: id, report: { id, access_token: token } }

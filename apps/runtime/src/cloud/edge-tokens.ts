@@ -21,7 +21,7 @@ export interface EdgeTokens {
    * @throws RpcError `identity_unavailable`
    */
   get(audience?: string): Promise<string>
-  /** Tells the cloud how things are now. */
+  /** Reports the current state to the cloud. */
   report(): Promise<void>
   /** Forgets tokens that show an account that is not the present one. */
   forget(): void
@@ -32,7 +32,7 @@ export interface EdgeTokens {
 /** Milliseconds before its end at which a token is not given out any more. */
 const margin = 60_000
 /** Milliseconds that a local call may wait for the cloud. */
-const patience = 4000
+const timeoutMs = 4000
 
 export interface EdgeTokenParts {
   readonly key: NodeKey
@@ -81,7 +81,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     const prove = (nonce: string | undefined) =>
       createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, node: asked })
     const sentAt = clock.monotonic()
-    const answer = await client.edgeToken(prove, { signal: AbortSignal.timeout(patience) })
+    const answer = await client.edgeToken(prove, { signal: AbortSignal.timeout(timeoutMs) })
     link.succeeded()
     await learnTime(answer.time_token, timeNonce, { sentAt, answeredAt: clock.monotonic() })
     return answer
@@ -157,7 +157,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
   function explain(cause: unknown): RpcError {
     if (!isSelvedgeError(cause)) throw cause
     const timedOut = cause instanceof ConnectionFailure && cause.reason === 'aborted'
-    const message = timedOut ? `${url} did not answer within ${patience} ms` : cause.message
+    const message = timedOut ? `${url} did not answer within ${timeoutMs} ms` : cause.message
     link.failed(message)
     const refused = cause.kind === 'oauth'
     return new RpcError(

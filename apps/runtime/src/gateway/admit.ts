@@ -73,13 +73,13 @@ export function createAdmit({ authorize, expectStillValid, identity }: AdmitPart
       ? await checkService(shown, id)
       : await checkToken(token, id, request)
     if (caller.account !== container.accountId)
-      throw new RpcError('wrong_account', `the service ${id} is of another account than the token`)
+      throw new RpcError('wrong_account', `the service ${id} belongs to another account than the token`)
     if (ownProjectOnly && caller.client !== container.clientId)
       throw new RpcError(
         'insufficient_scope',
-        `the service ${id} takes tokens of its own project only (MCM.ACCESS)`,
+        `the service ${id} accepts only tokens of its own project (MCM.ACCESS)`,
         {
-          hint: 'Make the exchange with the client ID of that project.',
+          hint: 'Get an access token with the client ID of that project.',
         },
       )
     return caller

@@ -12,7 +12,7 @@ export interface Connection {
   /** Whether it has carried an answer before: then its end may come from the other side at any moment. */
   used: boolean
   reader: ResponseReader | undefined
-  /** Told when the connection is gone, while it carries a request. */
+  /** Called when the connection ends during a request. */
   onGone: ((cause: Error | undefined) => void) | undefined
   /** Called when an answer could not be passed on, while the connection carries a request. */
   onFailure: ((cause: Error) => void) | undefined

@@ -183,7 +183,7 @@ const failing: HttpRefusal = {
   status: 503,
   reason: 'container_failed',
   message: 'the service is down',
-  hint: 'Its owner finds the reason with "selvedge why".',
+  hint: '"selvedge why" shows the reason to its owner.',
   headers: { 'Retry-After': '1' },
 }
 

@@ -1,4 +1,4 @@
-/** Passes requests on to instances, as they come: nothing is held back, nothing is kept. */
+/** Forwards requests to instances as streams, without buffering or caching. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RpcError } from '@selvedge/protocol'
 import { allowLargeBody } from '@selvedge/service-kit/http'

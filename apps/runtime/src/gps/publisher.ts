@@ -17,7 +17,7 @@ import type { DeviceClock } from '../time/device-clock.ts'
 export interface Publisher {
   /** Gives whether the discovery service has this fix or a newer one, within two seconds. */
   publish(fixedAt: number): Promise<boolean>
-  /** Tells the service that something that was stated has changed. Gives whether it knows, within two seconds. */
+  /** Reports to the service that the node's statement has changed. Resolves with whether it was received within two seconds. */
   restate(): Promise<boolean>
   /** Sends what is left from before, and signs of life from then on. */
   resume(): void
@@ -25,7 +25,7 @@ export interface Publisher {
 }
 
 /** Milliseconds that a caller waits for the discovery service. */
-const patience = 2000
+const timeoutMs = 2000
 /** A failure that took this many milliseconds is not worth waiting for again for a second; a quick one is tried each time. */
 const slow = 500
 const cooling = 1000
@@ -62,7 +62,7 @@ function createWaiters() {
     },
     wait: (fixedAt: number, statement: number): Promise<boolean> =>
       new Promise((resolve) => {
-        const late = setTimeout(() => resolve(false), patience)
+        const late = setTimeout(() => resolve(false), timeoutMs)
         waiters.push({
           fixedAt,
           statement,

@@ -26,7 +26,7 @@ export function followReceiver(source: string, gps: Gps, log: Log, notices: Noti
     onReading: (reading) =>
       void gps
         .observe(reading, parsed.kind)
-        .catch((cause) => log.error('a fix could not be kept', { cause })),
+        .catch((cause) => log.error('a fix could not be stored', { cause })),
     onTrouble(reason) {
       if (reason !== undefined) notices.raise('receiver_unavailable', { source, why: reason })
       else if (notices.has('receiver_unavailable')) {

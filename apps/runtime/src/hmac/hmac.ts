@@ -77,12 +77,12 @@ export function createHmac({ key, state, clock, url, client, tokens }: HmacParts
       if (!own)
         throw new RpcError(
           'identity_unavailable',
-          'this node never reached its identity service, so it has no HMAC secret yet',
+          'this node has not reached its identity service yet, so it has no HMAC secret',
         )
       if (Number(expiry) <= seconds(clock)) {
         throw new RpcError(
           'invalid_params',
-          `getEdgeHmacCode: parameter "expiry" is ${expiry}, which is over; it is ${seconds(clock)} now`,
+          `getEdgeHmacCode: parameter "expiry" is ${expiry}, which is in the past; it is ${seconds(clock)} now`,
         )
       }
       return { edgeHmacCode: createHmacCode(own, key.nodeId, Number(expiry), { nodeId, uri }) }

@@ -43,7 +43,7 @@ export function createDiskGuard(folder: string, reserve: number, unused: Unused)
     if (isPossible) return
     throw new RpcError(
       'storage_full',
-      `${bytes} more bytes would leave ${Math.max(0, available - bytes)} free; ${reserve} are kept in reserve (images.reserve)`,
+      `${bytes} more bytes would leave ${Math.max(0, available - bytes)} free; ${reserve} must stay free (images.reserve)`,
       {
         hint: 'Remove images or containers that are not needed, or free space on the disk of the state folder.',
       },

@@ -71,7 +71,7 @@ export async function openUploads(folder: string, blobs: Blobs, clock: Clock): P
   return {
     async receive(owner, content) {
       if (arriving >= maxUploads)
-        throw new RpcError('busy', `${arriving} uploads arrive already; the limit is ${maxUploads}`)
+        throw new RpcError('busy', `${arriving} uploads are in progress; the limit is ${maxUploads}`)
       arriving++
       return store(owner, content).finally(() => {
         arriving--
@@ -81,7 +81,7 @@ export async function openUploads(folder: string, blobs: Blobs, clock: Clock): P
       const upload = received.get(keyOf(owner, handle))
       if (upload) return upload.path
       throw new RpcError('not_found', `there is no upload ${JSON.stringify(handle.slice(0, 80))}`, {
-        hint: 'Send the archive to POST /mcm/v1/uploads again; it is kept for an hour.',
+        hint: 'Send the archive to POST /mcm/v1/uploads again. An upload is stored for one hour.',
       })
     },
     forget: (owner, handle) => drop(keyOf(owner, handle)),

@@ -65,9 +65,13 @@ export function createAuthorize(parts: AuthorizeParts): {
   function expectAssociated({ account_id }: AccessClaims, access: TokenAccess): void {
     const { accountId } = state.value
     if (access.token !== 'associated') return
-    if (accountId === '') throw new RpcError('not_associated', 'this runtime is associated with no account')
+    if (accountId === '')
+      throw new RpcError('not_associated', 'this runtime is not associated with an account')
     if (account_id !== accountId)
-      throw new RpcError('wrong_account', `the token is of account ${account_id}; associated is ${accountId}`)
+      throw new RpcError(
+        'wrong_account',
+        `the token is of account ${account_id}; this runtime is associated with ${accountId}`,
+      )
   }
 
   const expectStillValid: ExpectStillValid = (claims, access) => {

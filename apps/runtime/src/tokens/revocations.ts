@@ -1,4 +1,4 @@
-/** The lists of revoked tokens of this runtime's issuers: kept on the disk, with their age and notices in getMe. */
+/** The lists of revoked tokens of this runtime's issuers: stored on the disk, with their age and notices in getMe. */
 import { join } from 'node:path'
 import type { IdentityClient } from '@selvedge/client'
 import type { NoticeReason } from '@selvedge/protocol'

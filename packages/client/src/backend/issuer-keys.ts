@@ -1,4 +1,4 @@
-/** The published keys of an issuer, fetched in such a way that an issuer that is slow or away stops no request whose key is known. */
+/** The published keys of an issuer. A slow or unavailable issuer delays no request whose key is cached. */
 import { identityPaths, readKeySetUrl } from '@selvedge/protocol'
 import { type PublicJwk, readJwks, thumbprintInput } from '@selvedge/protocol/tokens'
 import { readText } from '../read-text.ts'
@@ -51,7 +51,7 @@ export function createIssuerKeys(options: {
   let keySetUrl: string | undefined
   let fetchedAt = Number.NEGATIVE_INFINITY
   let running: Promise<void> | undefined
-  /** Resolves when the fetch that runs has ended, or has held up requests for long enough. */
+  /** Resolves when the running fetch has ended, or its timeout for requests has expired. */
   let waited = Promise.resolve()
   let failed: { readonly cause: unknown; readonly count: number; readonly at: number } | undefined
   let allowed = { count: fetches.atOnce, at: now() }

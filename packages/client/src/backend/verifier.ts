@@ -62,8 +62,8 @@ export interface AccessTokenVerifierOptions {
   /** Milliseconds since any moment. */
   readonly monotonic?: () => number
   /**
-   * Used DPoP proofs that are stored at most, each for two minutes. When it is reached, requests with a proof are refused
-   * (503, `busy`). Proofs of one key take up a tenth at most. Default 200,000, or 1600 requests a second. Processes that serve
+   * Maximum number of used DPoP proofs in memory (replay protection), each for two minutes. When it is reached, requests with a proof are refused
+   * (503, `busy`). One key may use a tenth of them. Default 200,000, or 1600 requests a second. Processes that serve
    * one address have to share their proofs in another way: this memory is of one process.
    */
   readonly maxProofs?: number
@@ -71,10 +71,10 @@ export interface AccessTokenVerifierOptions {
 
 export interface AccessTokenVerifier {
   /**
-   * Checks an access token wholly.
+   * Verifies an access token completely.
    *
    * @param token the token, or a whole Authorization header
-   * @param request what it came with; needed for tokens that are bound to a key (RFC 9449), which are refused without
+   * @param request the request with the token; required for tokens that are bound to a key (RFC 9449)
    * @throws AccessTokenError
    */
   verify(token: string | undefined, request?: ProvenRequest): Promise<AccessClaims>
@@ -86,13 +86,13 @@ interface Verified {
   readonly key: VerificationKey
 }
 
-/** Most verified tokens that are remembered. */
+/** Maximum number of cached verified tokens. */
 const remembered = 1000
 
 /**
  * For backend services that trust edge access tokens: RFC 9068 validation with the issuer's published keys, which are fetched
  * when first needed, again every ten minutes, and when a token names a key that is not known yet. While the issuer is slow or
- * away, the keys that are known count for up to a day, and requests do not wait for others. Revocations are not known here:
+ * unavailable, cached keys are used for up to a day, and requests do not wait for new ones. Revocations are not known here:
  * ask the introspection endpoint where a token must end at once.
  *
  * @example
@@ -166,6 +166,6 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
   }
 }
 
-/** A backend gives no nonces, so it asks for none. */
+/** A backend issues no nonces, so it requires none. */
 const reasonOf = ({ code }: DpopError): 'busy' | 'invalid_dpop_proof' =>
   code === 'busy' ? code : 'invalid_dpop_proof'

@@ -1,2 +1,2 @@
-/** Node's TLS client, loaded when it is needed: that takes 6 ms, which a program that speaks to its own machine need not wait for. */
+/** Node's TLS client, loaded on first use: loading takes 6 ms, and programs that call only their own machine do not need it. */
 export const https = () => process.getBuiltinModule('node:https')

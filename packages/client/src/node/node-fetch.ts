@@ -7,7 +7,7 @@ import { https } from './https.ts'
 const maxAnswer = 16 * 1024 * 1024
 
 /**
- * A `fetch` on Node's own HTTP client: it speaks over Unix sockets, and takes 28 MB less memory than the platform's
+ * A `fetch` on Node's own HTTP client: it supports Unix sockets, and needs 28 MB less memory than the platform's
  * (measured on Node 24).
  * Connections are kept open for the next call.
  *

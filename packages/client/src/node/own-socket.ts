@@ -21,7 +21,7 @@ export type SocketFinding =
     }
 
 /**
- * Looks at a socket in a state folder, without connecting to it. The folder is held open, and the returned path leads
+ * Checks a socket in a state folder, without connecting to it. The folder is held open, and the returned path leads
  * through it: who replaces the folder later changes nothing.
  *
  * @param named whether the user named the folder; one that was merely found must not be a symbolic link

@@ -1,4 +1,4 @@
-/** What JSON-RPC can't carry: archives on their way to the runtime, and logs as they are written. */
+/** Streams that JSON-RPC cannot carry: uploads of archives, and logs as they are written. */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
@@ -13,7 +13,7 @@ const maxLine = 128 * 1024
 export interface StreamConnection {
   /** URL of the runtime, without a path. */
   readonly url: string
-  /** Unix socket to use in place of the host and port of the URL. */
+  /** Unix socket to use instead of the host and port of the URL. */
   readonly socketPath?: string
   /** Edge access token with the scope `edge:mcm`. */
   readonly edgeAccessToken: string
@@ -54,7 +54,7 @@ export async function uploadImage(
  * Follows the log of a container until the signal says so, or the runtime ends.
  *
  * @param options.since only lines from this ISO 8601 time on
- * @param options.tail most lines of the past; default 100
+ * @param options.tail maximum number of earlier lines; default 100
  * @throws RpcFailure | ConnectionFailure
  *
  * @example

@@ -13,7 +13,7 @@ export type ReceiverSource =
 /** Port that gpsd listens on by default. */
 const gpsdPort = 2947
 
-/** @param text `gpsd://host:port`, or `nmea:` and the path of a device or a file; undefined where it is neither */
+/** @param text `gpsd://host:port`, or `nmea:` and the path of a device or a file; undefined if it is neither */
 export function parseSource(text: string): ReceiverSource | undefined {
   if (text.startsWith('nmea:') && text.length > 5) return { kind: 'nmea', path: text.slice(5) }
   const url = text.startsWith('gpsd://') ? URL.parse(text.replace('gpsd:', 'http:')) : null
@@ -27,9 +27,9 @@ export function parseSource(text: string): ReceiverSource | undefined {
 
 export interface Follow {
   readonly onReading: (reading: Reading) => void
-  /** What keeps readings from coming; undefined when they come again. */
+  /** Why there are no readings; undefined when readings arrive again. */
   readonly onTrouble: (reason: string | undefined) => void
-  /** Milliseconds until the next attempt; undefined: a source that has ended is not opened again. */
+  /** Milliseconds until the next attempt; undefined: the source has ended and is not opened again. */
   readonly again?: number
 }
 

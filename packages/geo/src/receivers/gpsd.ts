@@ -1,7 +1,7 @@
 /** The JSON protocol of gpsd (gpsd_json(5)): reports of the class TPV. */
 import { createLineSplitter, isSound, type Reading, type ReceiverReader } from './reading.ts'
 
-/** Asks for reports; sent once a connection. */
+/** Requests reports; sent once per connection. */
 export const watchCommand = '?WATCH={"enable":true,"json":true};\n'
 
 /** A list of satellites is the longest report. */
@@ -14,7 +14,7 @@ export function createGpsdReader(): ReceiverReader {
     for (const line of split(chunk)) {
       if (!line.includes('"TPV"')) continue
       const json = parseLine(line)
-      // An exception costs as much as a hundred lines: what came together with a damaged line is passed over with it.
+      // An exception costs as much as a hundred lines: so lines that arrive together with a damaged line are skipped with it.
       if (json === undefined) break
       const reading = readReport(json)
       if (reading) readings.push(reading)

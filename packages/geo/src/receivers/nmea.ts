@@ -1,4 +1,4 @@
-/** NMEA 0183: the sentences RMC, GGA, GNS, GLL, GSA and VTG of any talker. Others, and those with a wrong checksum, are passed over. */
+/** NMEA 0183: the sentences RMC, GGA, GNS, GLL, GSA and VTG of any talker. Other sentences, and those with a wrong checksum, are skipped. */
 import { createLineSplitter, isSound, type Reading, type ReceiverReader } from './reading.ts'
 
 /** The standard allows 82 characters; receivers send longer ones. */
@@ -26,7 +26,7 @@ export function createNmeaReader(): ReceiverReader {
   let mode: 1 | 2 | 3 | undefined
   let dilution: number | undefined
 
-  /** Begins another moment where the time of a sentence is another one. */
+  /** Starts a new fix if the time of a sentence differs. */
   function enter(time: string, out: Reading[]): void {
     if (time === '' || time === epoch.time) return
     // A receiver without RMC: a fix is complete when the next one begins.
@@ -64,7 +64,7 @@ export function createNmeaReader(): ReceiverReader {
       tell(out)
     } else if (kind === 'GGA' || kind === 'GNS') {
       enter(fields[1]!, out)
-      // GNS tells a mode for each system: a letter other than N is a fix.
+      // GNS has a mode for each system: any letter except N is a fix.
       if (kind === 'GGA' ? fields[6] === '0' || fields[6] === '' : !/[^N]/.test(fields[6] ?? ''))
         epoch.isVoid = true
       if (fields[8]) dilution = dilutionOf(fields[8])

@@ -1,4 +1,4 @@
-/** What a receiver says of where it is. */
+/** A location as a receiver reports it. */
 export interface Reading {
   /** Degrees, WGS 84. */
   readonly longitude: number
@@ -15,7 +15,7 @@ export interface Reading {
   readonly time?: number
 }
 
-/** Takes bytes as they come and gives the readings that they complete. What is damaged is passed over. */
+/** Parses bytes as they arrive and returns completed readings. Skips damaged data. */
 export type ReceiverReader = (chunk: string) => Reading[]
 
 /** Cuts a stream into lines, however its chunks fall; what is longer than any sane line is dropped up to its end. */

@@ -44,7 +44,7 @@ export const deployContainer = method({
   result: containerRecord,
   reasons: [...reasons, 'conflict', 'busy'],
   access,
-  patienceMs: 660_000,
+  timeoutMs: 660_000,
   // Every character of `env` may be written as an escape of six.
   maxBodyBytes: 256 * 1024,
 })
@@ -65,7 +65,7 @@ export const startContainer = method({
   result: containerRecord,
   reasons: [...reasons, 'busy'],
   access,
-  patienceMs: 660_000,
+  timeoutMs: 660_000,
 })
 
 export const stopContainer = method({
@@ -75,7 +75,7 @@ export const stopContainer = method({
   result: containerRecord,
   reasons: ['not_found', 'storage_full', 'busy'],
   access,
-  patienceMs: 60_000,
+  timeoutMs: 60_000,
 })
 
 export const removeContainer = method({
@@ -85,7 +85,7 @@ export const removeContainer = method({
   result: z.object({ id: z.string() }),
   reasons: ['not_found', 'storage_full', 'engine_unavailable', 'busy'],
   access,
-  patienceMs: 60_000,
+  timeoutMs: 60_000,
 })
 
 export const getContainerLogs = method({

@@ -29,7 +29,7 @@ export const deployImage = method({
     'storage_full',
   ],
   access,
-  patienceMs: 600_000,
+  timeoutMs: 600_000,
 })
 
 export const getImages = method({

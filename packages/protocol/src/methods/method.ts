@@ -54,7 +54,7 @@ export interface Method<
   /** Served even while the daemon is overloaded. Only for methods that cost little and must not starve. Default: refused with `busy`. */
   readonly priority?: 'vital'
   /** Timeout for callers in milliseconds, if the default of ten seconds is too short. */
-  readonly patienceMs?: number
+  readonly timeoutMs?: number
   /** Largest body of a request with a call of this method, in bytes. Default: {@link maxBodyBytesOf}. */
   readonly maxBodyBytes?: number
   /** Members of the result that the answer repeats beside `id` and `jsonrpc`, for clients that look there. */

@@ -21,5 +21,5 @@ export const unassociateAccount = method({
   access: { caller: 'token', token: 'associated', scope: 'edge:account:unassociate' },
   priority: 'vital',
   // Containers are stopped gracefully before their storage is removed.
-  patienceMs: 660_000,
+  timeoutMs: 660_000,
 })

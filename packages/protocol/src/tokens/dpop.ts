@@ -8,8 +8,8 @@ export const dpopType = 'dpop+jwt'
 export const maxStatedServices = 30
 
 /**
- * What a node says of itself when it asks for an edge ID token. It stands in the signed proof, so that nobody on the way
- * can change it.
+ * What a node states about itself when it requests an edge ID token.
+ * It is in the signed proof, so that it cannot be changed in transit.
  */
 export const nodeStatement = z.strictObject({
   name: z.string().min(1).max(255).describe('Name of the device'),

@@ -9,7 +9,7 @@ import { maxTokenLength } from './jws.ts'
 
 interface Kind {
   readonly name: string
-  /** How to get one; left out where nobody needs to. */
+  /** How to get one; absent if callers need not get one. */
   readonly source?: string
 }
 

@@ -4,7 +4,7 @@ import type { JsonObject } from './jws.ts'
 
 /** The audience of every edge access token: the runtime of the node and the services that work with it. */
 export const edgeAudience = 'urn:selvedge:edge'
-/** The audience of the edge ID tokens that a runtime shows to its discovery service, and gives to nobody. */
+/** The audience of the edge ID tokens that a runtime sends only to its discovery service. */
 export const discoveryAudience = 'urn:selvedge:discovery'
 
 export interface BaseClaims {

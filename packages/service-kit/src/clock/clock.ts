@@ -1,4 +1,4 @@
-/** Where the time comes from. Nothing else asks the system for it. */
+/** The source of time. No other module reads the system clock. */
 
 export interface Clock {
   /** Unix milliseconds. */

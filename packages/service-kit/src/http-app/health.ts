@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { reportFailure } from '../safely/safely.ts'
 
-/** Milliseconds for which an answer stands: a stranger who asks all the time costs the database nothing. */
+/** Milliseconds for which a result is cached, so that frequent checks do not load the database. */
 const validMs = 1000
 
 /**

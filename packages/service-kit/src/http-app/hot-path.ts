@@ -31,7 +31,7 @@ export interface HotPath {
   readonly takes: keyof typeof bodies
   /** @throws OAuthError */
   readonly answer: (request: HotRequest) => Promise<object>
-  /** The next nonce, for callers that send proofs (RFC 9449 § 8.2); absent where none do. */
+  /** The next nonce, for callers that send proofs (RFC 9449 § 8.2); absent if none do. */
   readonly nonce?: () => string
   readonly trustedProxies: readonly string[]
 }

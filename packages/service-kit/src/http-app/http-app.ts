@@ -111,7 +111,7 @@ export async function listenApp(
   await app.listen({ host, port }).catch((cause) => {
     const why =
       cause.code === 'EADDRINUSE'
-        ? 'it is taken by another program; stop it or choose another port'
+        ? 'another program uses it; stop that program or choose another port'
         : cause.message
     throw new ListenError(`can't listen on port ${port} of ${host}: ${why}`, { cause })
   })

@@ -4,7 +4,7 @@ import { safely } from '../safely/safely.ts'
 export interface BoundedWriterOptions {
   /** Bytes that may wait for the reader, beyond what the stream itself buffers. */
   readonly maxBytes: number
-  /** The piece of text that stands for dropped ones. @param count how many were dropped since it was last written */
+  /** The text that replaces dropped pieces. @param count how many were dropped since it was last written */
   readonly onDropped: (count: number) => string
 }
 

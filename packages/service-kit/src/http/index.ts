@@ -1,4 +1,4 @@
-/** Listeners, the guard that keeps web pages out, and JSON-RPC over HTTP. It knows no method. */
+/** Listeners, the CSRF and DNS rebinding check, and JSON-RPC over HTTP. It knows no method. */
 export { addressOf, limitKeyOf } from './address.ts'
 export { readBody } from './body.ts'
 export { createBoundedWriter } from './bounded-writer.ts'

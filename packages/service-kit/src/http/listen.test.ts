@@ -39,7 +39,7 @@ describe('a TCP listener', () => {
     await new Promise((resolve) => other.once('listening', resolve))
     ending.push(() => other.close())
     const { port } = other.address() as AddressInfo
-    await expect(open(['127.0.0.1'], port)).rejects.toThrow(`port ${port} is taken by another program`)
+    await expect(open(['127.0.0.1'], port)).rejects.toThrow(`port ${port} is in use by another program`)
   })
 
   it('ends a request that takes too long to arrive', async () => {

@@ -80,7 +80,7 @@ export async function listenTcp(options: TcpOptions): Promise<Listening & { port
       certificate?.close()
       if (!taken)
         throw new ListenError(`can't listen on port ${port}: ${(cause as Error).message}`, { cause })
-      throw new ListenError(`port ${port} is taken by another program; stop it or choose another port`, {
+      throw new ListenError(`port ${port} is in use by another program; stop it or choose another port`, {
         cause,
       })
     }

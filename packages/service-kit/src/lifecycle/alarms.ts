@@ -15,7 +15,7 @@ export const alarmMessages = {
 } as const
 
 export interface Alarm {
-  /** Stands in the log line as well. */
+  /** Also in the log line. */
   readonly errorId: string
   /** Unix milliseconds. */
   readonly at: number

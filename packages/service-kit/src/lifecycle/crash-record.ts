@@ -1,4 +1,4 @@
-/** What a daemon leaves behind when an exception ends it, for its next run to report. */
+/** The record of a crash, which the next run of the daemon reports. */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as z from 'zod'

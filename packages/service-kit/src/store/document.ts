@@ -28,7 +28,7 @@ export interface DocumentFormat<T> {
 
 /** What a person should know of the files of a document. */
 export interface DocumentNotice {
-  /** `reset`: the document starts anew. `rolled_back`: the one before the last is used, as the last cannot be read. */
+  /** `reset`: the document starts empty. `rolled_back`: the one before the last is used, as the last cannot be read. */
   readonly kind: 'reset' | 'rolled_back'
   /** What happened, with the names of the files, for the log. */
   readonly detail: string

@@ -1,4 +1,4 @@
-/** Fakes for tests: a clock that moves when told, a log in memory, a disk that fails. */
+/** Fakes for tests: a clock that tests set, a log in memory, a disk that fails. */
 import type { SteadyClock } from '../clock/clock.ts'
 import { createLog, type Log } from '../log/log.ts'
 

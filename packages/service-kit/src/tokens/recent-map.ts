@@ -1,7 +1,6 @@
 /**
- * Remembers entries that were used of late: at least the last half of `limit` of them, never more than `limit`. Two
- * generations take the place of a list by age: what is used in the older one moves to the younger, and when that is full the
- * older one is dropped whole. A limit of 0 remembers nothing.
+ * An approximate LRU cache with at least the last `limit / 2` used entries and at most `limit`. It has two generations instead of an ordered list:
+ * a used entry of the older generation moves to the younger one, and when that is full, the older one is dropped. A limit of 0 stores nothing.
  */
 export class RecentMap<K, V> {
   #young = new Map<K, V>()

@@ -21,7 +21,7 @@ export interface RemoteIssuerOptions {
   readonly clock: Clock
   /** Gets JSON from a URL; it has its own time limit. */
   readonly getJson: (url: string) => Promise<unknown>
-  /** A key set kept from before, so that tokens can be checked offline. */
+  /** A stored key set, so that tokens can be checked offline. */
   readonly stored?: unknown
   /** Gets each key set that differs from the one before. If it rejects, it gets the same one again with the next fetch. */
   readonly onChange?: (keySet: unknown) => void | Promise<void>
@@ -51,7 +51,7 @@ export interface RemoteIssuer extends Issuer {
   refresh(): Promise<boolean>
 }
 
-/** An issuer elsewhere: its keys come from its JWKS, and are kept. */
+/** A remote issuer: its keys are fetched from its JWKS and stored. */
 export function createRemoteIssuer({
   issuer,
   clock,

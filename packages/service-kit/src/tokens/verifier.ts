@@ -16,7 +16,7 @@ import { RecentMap } from './recent-map.ts'
 export interface Issuer {
   readonly issuer: string
   findKey(kid: string): KeyObject | undefined
-  /** Fetches the keys anew, where they are another service's. Gives false when there is nothing newer to hope for. */
+  /** Fetches the keys of a remote issuer again. Resolves with false if there cannot be newer ones. */
   refresh?(): Promise<boolean>
 }
 

@@ -48,6 +48,6 @@ export const locationTrack = command({
       ([longitude, latitude, at]) => `${isoTime(at)}  ${latitude.toFixed(6)}, ${longitude.toFixed(6)}`,
     )
     const earlier = result.next === null ? [] : [`for earlier points: --before ${isoTime(result.next)}`]
-    return [...earlier, ...lines, `kept until ${result.until}`].join('\n')
+    return [...earlier, ...lines, `stored until ${result.until}`].join('\n')
   },
 })

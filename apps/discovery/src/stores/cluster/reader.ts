@@ -3,7 +3,7 @@ import { StoreError } from '@selvedge/service-kit/store'
 import type { Cluster } from 'ioredis'
 
 /** Milliseconds for which a primary is waited for; and for which, after one was late, replicas are asked at the same time. */
-const patience = 300
+const timeoutMs = 300
 const wary = 2000
 
 export type Read = <T>(command: (on: Cluster) => Promise<T>) => Promise<T>
@@ -23,7 +23,7 @@ export function createReader(
     const late = Symbol('late')
     let timer: NodeJS.Timeout | undefined
     const waiting = new Promise<typeof late>((resolve) => {
-      timer = setTimeout(resolve, now() < waryUntil ? 0 : patience, late)
+      timer = setTimeout(resolve, now() < waryUntil ? 0 : timeoutMs, late)
     })
     const first = await Promise.race([asked, waiting]).catch(() => late)
     clearTimeout(timer)

@@ -45,7 +45,7 @@ export function createDurableCopy(
       } catch (cause) {
         dirty = new Set([...slots, ...dirty])
         // Once, and not every second of a full disk.
-        if (!isFailing) log.error('locations can not be written; they are kept in memory', { cause })
+        if (!isFailing) log.error('locations cannot be written; they stay in memory', { cause })
         isFailing = true
         return
       }

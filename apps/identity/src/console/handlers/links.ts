@@ -25,7 +25,7 @@ const invitationLife = 7 * 86_400
 
 const badLink = () =>
   new RpcError('credentials_invalid', 'the link is unknown, used, revoked or expired', {
-    hint: 'Ask the person who gave it to you for a new one. The first owner finds a new one in the output of each start.',
+    hint: 'Ask the person who sent it for a new link. For the first owner, each start of the service prints a new link.',
   })
 
 /** Links that sign a person in: creating, listing, revoking and using them. */
@@ -46,11 +46,11 @@ export function linkHandlers(parts: LinkParts) {
   async function refuseConfusion(link: Link, email: string, viewer: Viewer | undefined): Promise<void> {
     const isViewer = viewer?.person.email === email
     if (link.email !== '' && isViewer)
-      throw new RpcError('conflict', `you are signed in as ${email} already`, {
+      throw new RpcError('conflict', `you are already signed in as ${email}`, {
         hint: 'Sign out first, then open the link again.',
       })
     if (link.email === '' && !isViewer && (await people.byEmail(email)))
-      throw new RpcError('conflict', 'this e-mail address has a sign-in already', {
+      throw new RpcError('conflict', 'this e-mail address already has a sign-in method', {
         hint: 'Sign in with it first, then open the link again.',
       })
   }

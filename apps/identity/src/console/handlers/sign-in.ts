@@ -25,7 +25,7 @@ export interface SignInParts {
   readonly tries: Readonly<Record<'address' | 'person' | 'strangers' | 'browser', SharedLimiter>>
 }
 
-const wrong = () => new RpcError('credentials_invalid', 'the e-mail address or the secret is wrong')
+const wrong = () => new RpcError('credentials_invalid', 'wrong e-mail address, password or recovery code')
 /** The sign-in methods. Neither an answer nor its time shows whether an address is known. */
 export function signInHandlers(parts: SignInParts) {
   const { people, passkeys, passwords, recoveryCodes, audit, tries, enter, knownBrowsers } = parts
@@ -56,13 +56,13 @@ export function signInHandlers(parts: SignInParts) {
       if (wait === 0) continue
       context.retryAfter = wait
       throw new RpcError('busy', `too many tries; wait ${wait} seconds`, {
-        hint: 'A passkey works at any time, and so does a browser in which you signed in before.',
+        hint: 'Passkeys are not limited, nor is a browser in which you signed in before.',
       })
     }
     const isRight = await check(person).catch((cause) => {
       if (!(cause instanceof PasswordsBusy)) throw cause
       context.retryAfter = 5
-      throw new RpcError('busy', 'too many people sign in at this moment; wait 5 seconds')
+      throw new RpcError('busy', 'too many sign-ins at the same time; wait 5 seconds')
     })
     if (person && isRight) {
       for (const [limiter, key] of keys) await limiter.giveBack(key)

@@ -40,8 +40,8 @@ export function tokenHandlers(parts: TokenParts) {
     }
     const request = await deviceRequests.find(userCode)
     if (!request)
-      throw new RpcError('not_found', 'no sign-in waits for this code', {
-        hint: 'Codes end after ten minutes. Check it against the terminal, or run "selvedge login" again.',
+      throw new RpcError('not_found', 'the code is wrong, or has expired', {
+        hint: 'Codes expire after ten minutes. Compare the code with the terminal, or run "selvedge login" again.',
       })
     for (const key of keys) await codeTries.giveBack(key)
     return request
@@ -62,7 +62,7 @@ export function tokenHandlers(parts: TokenParts) {
     },
     'token.create': async ({ clientId }, viewer, context) => {
       const project = await ownProject(projects, clientId, viewer)
-      if (!project.active) throw new RpcError('conflict', `the project ${project.name} is turned off`)
+      if (!project.active) throw new RpcError('conflict', `the project ${project.name} is disabled`)
       const { person, membership, session } = viewer
       const subject = {
         accountId: membership.accountId,
@@ -128,7 +128,7 @@ export function tokenHandlers(parts: TokenParts) {
       // A project's terminal signs in to the account of the project, and to no other.
       if (approve && project && project.accountId !== '' && project.accountId !== membership.accountId)
         throw new RpcError('not_found', `the project ${project.name} is not one of this account`, {
-          hint: 'Switch to the account that the project is of.',
+          hint: 'Switch to the account of the project.',
         })
       const subject = {
         accountId: membership.accountId,
@@ -137,7 +137,7 @@ export function tokenHandlers(parts: TokenParts) {
         authTime: Math.floor(session.authTime / 1000),
       }
       if (!(await deviceRequests.decide(userCode, approve ? subject : undefined)))
-        throw new RpcError('not_found', 'no sign-in waits for this code any more')
+        throw new RpcError('not_found', 'the sign-in with this code was decided or has expired')
       const detail = `${project?.name ?? clientId} from ${address}`
       await audit.record(
         auditOf(viewer, context, 'device_request.decide', clientId, {
