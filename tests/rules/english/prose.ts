@@ -19,9 +19,8 @@ export interface Prose {
   readonly sentences: readonly Sentence[]
 }
 
-/** Texts of other projects, the list of phrases itself, and a folder that is being split. */
-const isForeign =
-  /^tests\/(?:data\/|rules\/english\/|rules\/plain-english\.test\.ts)|^docs\/reliability\.md|^apps\/runtime\/src\/containers\//
+/** Texts of other projects, and the list of phrases itself. */
+const isForeign = /^tests\/(?:data\/|rules\/english\/|rules\/plain-english\.test\.ts)/
 
 const plain = (text: string): string => text.replace(/`[^`]*`/g, '`').replace(/[ \t\n]+/g, ' ')
 

@@ -11,7 +11,7 @@ import {
 } from './crash-policy.ts'
 import { idleSecondsOf } from './idle-policy.ts'
 
-/** What happened, for the history: by which rule, and whether the container has failed for good. */
+/** What happened, for the history: by which rule, and whether the container has failed permanently. */
 export interface Happening {
   readonly event: string
   readonly rule: string

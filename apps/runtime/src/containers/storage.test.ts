@@ -20,7 +20,7 @@ afterEach(async () => {
 })
 const set = (items: Record<string, string>): StorageChange => ({ set: Object.entries(items) })
 
-/** What an instance holds, as it was told. */
+/** The items of an instance, as its messages say. */
 function createMirror() {
   const items = new Map<string, string>()
   const received: StorageChange[] = []
@@ -45,7 +45,7 @@ async function openWriter(id: string, quota: number): Promise<StorageSession> {
   return session
 }
 
-/** What a new session is told. */
+/** The messages to a new session. */
 async function itemsOf(id: string): Promise<Map<string, string>> {
   const { items, reader } = createMirror()
   const session = await storage.open(id, 1000, reader)

@@ -35,7 +35,7 @@ interface Session {
 interface Space {
   readonly sessions: Set<Session>
   writer: Session | undefined
-  /** Reads and writes one after the other, so that everybody sees them in one order. */
+  /** Reads and writes one after the other, so that all readers see the same order. */
   readonly inOrder: InOrder
   readonly handOver: InOrder
 }
