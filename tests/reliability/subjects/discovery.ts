@@ -35,6 +35,13 @@ export async function discoverySubject(
     },
     developer,
   )
+  /** Reports once a round and is then silent: no later report covers a location that is lost. */
+  const quiet = await createDevice(
+    { identityUrl: stack.identity.url, discoveryUrl: stack.discovery.url },
+    developer,
+    'quiet',
+  )
+  let quietAt: number | undefined
   const acknowledged = new Set<number>()
   let newest = 0
   /** What was wrong with last locations. */
@@ -73,6 +80,18 @@ export async function discoverySubject(
     if (keepsLast && !(Date.parse(known?.fixedAt ?? '') >= newest))
       older.push(`the last location is of ${known?.fixedAt}, not of ${new Date(newest).toISOString()}`)
   }
+  async function checkQuiet(): Promise<string[]> {
+    const wanted = quietAt
+    const found = wanted === undefined ? undefined : await quiet.last().catch((cause: Error) => cause)
+    const fix = fixAt(2, latitude)
+    await quiet.begin()
+    await quiet.report(fix)
+    quietAt = fix.fixedAt
+    if (wanted === undefined || (found && 'fixedAt' in found && Date.parse(found.fixedAt) === wanted))
+      return []
+    const shown = found instanceof Error ? found.message : found?.fixedAt
+    return [`the last location of a silent node is of ${shown}, not of ${new Date(wanted).toISOString()}`]
+  }
   async function readTrack() {
     const found = new Set<number>()
     let before: number | null | undefined
@@ -109,6 +128,7 @@ export async function discoverySubject(
       const failures = [
         ...lost.map((each) => `the point of ${new Date(each).toISOString()} is gone`),
         ...older.splice(0),
+        ...(keepsLast ? await checkQuiet() : []),
       ]
       if (possible.length > 0 && !possible.includes(until))
         failures.push(`the track ends at ${until}, and ${possible.join(' or ')} was asked for`)
