@@ -253,7 +253,7 @@ describe('enrolment by code', () => {
     expect(await reasonOf(runtimeOf({ runtime: again }).getEdgeIdToken())).toBe('accepted')
     await again.stop()
     const other = await startNode(stack.identity.url, [], withCode)
-    expect(await reasonOf(other.client.getEdgeIdToken())).toMatch(/code is unknown, used or ended/)
+    expect(await reasonOf(other.client.getEdgeIdToken())).toMatch(/code is unknown, used or expired/)
     await other.stop()
     await node.folder.remove()
     await stack.stop()
