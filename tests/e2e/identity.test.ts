@@ -92,7 +92,7 @@ describe('one identity service', () => {
     const unknown = edgeHmacCode.replace((await maker.getMe()).nodeId, '0'.repeat(56))
     expect(await verify({ edgeHmacCode: unknown })).toEqual({ valid: false, reason: 'invalid' })
     const late = maker.getEdgeHmacCode({ edgeAccessToken: token, expiry: '1', nodeId, uri })
-    expect(await reasonOf(late)).toMatch(/^invalid_params: .*"expiry" is 1, which is over/)
+    expect(await reasonOf(late)).toMatch(/^invalid_params: .*"expiry" is 1, which is in the past/)
     await node.stop()
   })
 
