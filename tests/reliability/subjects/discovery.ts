@@ -4,7 +4,7 @@ import { createNodeFetch } from '@selvedge/client/node'
 import { defaultSharing, type FixInput } from '@selvedge/protocol'
 import { discoveryAudience } from '@selvedge/protocol/tokens'
 import { createDevice, fixAt } from '../../harness/device.ts'
-import { createDeveloper } from '../../harness/flow.ts'
+import { createDeveloper, type Developer } from '../../harness/flow.ts'
 import { type Stack, startProgram } from '../../harness/processes.ts'
 import { atOnce } from './at-once.ts'
 import { attempt, type OwnedSubject } from './subject.ts'
@@ -35,13 +35,7 @@ export async function discoverySubject(
     },
     developer,
   )
-  /** Reports once a round and is then silent: no later report covers a location that is lost. */
-  const quiet = await createDevice(
-    { identityUrl: stack.identity.url, discoveryUrl: stack.discovery.url },
-    developer,
-    'quiet',
-  )
-  let quietAt: number | undefined
+  const quiet = keepsLast ? await createQuietDevice(stack, developer) : undefined
   const acknowledged = new Set<number>()
   let newest = 0
   /** What was wrong with last locations. */
@@ -80,18 +74,6 @@ export async function discoverySubject(
     if (keepsLast && !(Date.parse(known?.fixedAt ?? '') >= newest))
       older.push(`the last location is of ${known?.fixedAt}, not of ${new Date(newest).toISOString()}`)
   }
-  async function checkQuiet(): Promise<string[]> {
-    const wanted = quietAt
-    const found = wanted === undefined ? undefined : await quiet.last().catch((cause: Error) => cause)
-    const fix = fixAt(2, latitude)
-    await quiet.begin()
-    await quiet.report(fix)
-    quietAt = fix.fixedAt
-    if (wanted === undefined || (found && 'fixedAt' in found && Date.parse(found.fixedAt) === wanted))
-      return []
-    const shown = found instanceof Error ? found.message : found?.fixedAt
-    return [`the last location of a silent node is of ${shown}, not of ${new Date(wanted).toISOString()}`]
-  }
   async function readTrack() {
     const found = new Set<number>()
     let before: number | null | undefined
@@ -128,7 +110,7 @@ export async function discoverySubject(
       const failures = [
         ...lost.map((each) => `the point of ${new Date(each).toISOString()} is gone`),
         ...older.splice(0),
-        ...(keepsLast ? await checkQuiet() : []),
+        ...((await quiet?.check()) ?? []),
       ]
       if (possible.length > 0 && !possible.includes(until))
         failures.push(`the track ends at ${until}, and ${possible.join(' or ')} was asked for`)
@@ -137,5 +119,27 @@ export async function discoverySubject(
     errors: () => program.errors(),
     pid: () => program.process.pid!,
     stop: () => program.stop(),
+  }
+}
+
+/** A device that reports once a round and is then silent: no later report covers a location that is lost. */
+async function createQuietDevice(stack: Stack, developer: Developer) {
+  const urls = { identityUrl: stack.identity.url, discoveryUrl: stack.discovery.url }
+  const device = await createDevice(urls, developer, 'quiet')
+  let reportedAt: number | undefined
+  return {
+    /** @returns what is wrong with its last location, before it reports the next one */
+    async check(): Promise<string[]> {
+      const wanted = reportedAt
+      const found = wanted === undefined ? undefined : await device.last().catch((cause: Error) => cause)
+      const fix = fixAt(2, 2)
+      await device.begin()
+      await device.report(fix)
+      reportedAt = fix.fixedAt
+      if (wanted === undefined) return []
+      const shown = found instanceof Error ? found.message : found?.fixedAt
+      if (shown === new Date(wanted).toISOString()) return []
+      return [`the last location of a silent node is of ${shown}, not of ${new Date(wanted).toISOString()}`]
+    },
   }
 }
