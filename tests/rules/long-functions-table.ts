@@ -73,7 +73,7 @@ export const tooLongFunctions: Readonly<Record<string, number>> = {
   'apps/identity/src/admin/handlers.ts createAdminHandlers': 109,
   'apps/identity/src/changes/changes.ts openChanges': 135,
   'apps/identity/src/console/handlers/tokens.ts tokenHandlers': 120,
-  'apps/identity/src/console/passkeys.ts createPasskeys': 127,
+  'apps/identity/src/console/passkeys.ts createPasskeys': 126,
   'apps/identity/src/endpoints/edge-token.ts addEdgeTokenEndpoint': 172,
   'apps/identity/src/grants/sign-ins.ts createSignIns': 117,
   'apps/identity/src/identity.ts startIdentity': 243,

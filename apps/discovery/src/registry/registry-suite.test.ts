@@ -119,7 +119,9 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
       { epoch: 10, iat: 99 },
       { epoch: 11, iat: 11 },
     ])
-      await expect(state(node('x'), { ...token, ...late })).rejects.toThrow(/before the node changed accounts/)
+      await expect(state(node('x'), { ...token, ...late })).rejects.toThrow(
+        /before the node changed accounts/,
+      )
     expect(await registry.find('a', ['x'])).toEqual([])
     expect(await state(node('x'), { ...token, iat: 13, epoch: 12 })).toBeGreaterThan(second)
   })

@@ -66,6 +66,12 @@ function readAnswer(answer: unknown): Answer | undefined {
   }
 }
 
+const refused = (cause?: unknown) =>
+  new RpcError('credentials_invalid', 'the passkey was not accepted', {
+    cause,
+    hint: 'Try again. If it was removed here, remove it from the device as well, and use another sign-in method.',
+  })
+
 /** @param site where the console is: passkeys are bound to its host name */
 export function createPasskeys(
   store: SqlStore,
@@ -74,12 +80,6 @@ export function createPasskeys(
   links: Pick<Links, 'endFor'>,
   site: () => URL,
 ): Passkeys {
-  const refused = (cause?: unknown) =>
-    new RpcError('credentials_invalid', 'the passkey was not accepted', {
-      cause,
-      hint: 'Try again. If it was removed here, remove it from the device as well, and use another sign-in method.',
-    })
-
   async function list(personId: string) {
     const rows = await store.run(
       sql`SELECT * FROM passkeys WHERE person_id = ${personId} ORDER BY created_at`,
