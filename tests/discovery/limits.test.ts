@@ -105,7 +105,7 @@ describe('a device that changes hands', () => {
       /^401 invalid_token: .*left the account/,
     )
     expect(await refusal(device.begin({ sharing }, oldToken))).toMatch(
-      /^401 invalid_token: .*before the node changed hands/,
+      /^401 invalid_token: .*before the node changed accounts/,
     )
     expect((await witness.account()).data.map(({ nodeId }) => nodeId)).toEqual([witness.nodeId])
     await witness.report(fixAt(21, 21))
