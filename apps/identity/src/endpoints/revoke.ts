@@ -60,8 +60,8 @@ export function addRevokeEndpoint(routes: FastifyInstance, parts: RevokeParts): 
     const { revocations, signIns, developerTokens } = parts
     if (token.kind === 'refresh')
       return !revocations.isRevoked(token.signIn.sid) && (await signIns.revoke(token.signIn.sid))
-    const { jti, exp, iat, sid, node_id, account_id: accountId = '' } = token.claims
-    if (token.kind === 'edge') return revocations.revokeEdge(node_id!, iat, exp)
+    const { jti, exp, iat, sid, sub, node_id, account_id: accountId = '' } = token.claims
+    if (token.kind === 'edge') return revocations.revokeEdge(node_id!, iat, { endsAt: exp, accountId: sub })
     if (token.kind === 'access')
       return revocations.revokeId(jti, {
         endsAt: exp,

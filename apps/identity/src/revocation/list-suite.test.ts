@@ -113,9 +113,18 @@ describeOnStores('%s', (makeDatabase) => {
     expect(revocations.reasonFor({ jti: 'personal', iat: seconds() })).toBe('it was revoked')
   })
 
+  it('does not list the edge ID tokens of a node without an account', async () => {
+    const before = await askWhole()
+    await revocations.revokeEdge('stranger', seconds(), { endsAt: seconds() + 600, accountId: '' })
+    expect(await ask(stateOf(before))).toBe('unchanged')
+    expect(revocations.edgeReasonFor({ jti: 'e', iat: seconds(), node_id: 'stranger' })).toBe(
+      'it was revoked',
+    )
+  })
+
   it('lists the edge ID tokens of a node until the last of them expired, and none of its access tokens', async () => {
     const before = await askWhole()
-    await revocations.revokeEdge('n1', seconds(), seconds() + 600)
+    await revocations.revokeEdge('n1', seconds(), { endsAt: seconds() + 600, accountId: 'a1' })
     const listed = { [revocationEntry('edge', 'n1')]: seconds() + 1 }
     expect(await askWhole(stateOf(before))).toMatchObject({ revoked: [], not_before: listed })
     expect(revocations.reasonFor({ jti: 'a', iat: seconds(), client_id: 'c', node_id: 'n1' })).toBeUndefined()
@@ -132,11 +141,15 @@ describeOnStores('%s', (makeDatabase) => {
   it('revoking something again writes nothing', async () => {
     const rows = async () => (await store.run(sql`SELECT COUNT(*) AS n FROM changes`))[0]!.n
     expect(await revoke('t1')).toBe(true)
-    expect(await revocations.revokeEdge('n1', seconds(), seconds() + 600)).toBe(true)
+    expect(await revocations.revokeEdge('n1', seconds(), { endsAt: seconds() + 600, accountId: 'a1' })).toBe(
+      true,
+    )
     const before = await rows()
     const state = stateOf(await askWhole())
     expect(await revoke('t1')).toBe(false)
-    expect(await revocations.revokeEdge('n1', seconds() - 5, seconds() + 600)).toBe(false)
+    expect(
+      await revocations.revokeEdge('n1', seconds() - 5, { endsAt: seconds() + 600, accountId: 'a1' }),
+    ).toBe(false)
     expect(await rows()).toBe(before)
     expect(await ask(state)).toBe('unchanged')
   })

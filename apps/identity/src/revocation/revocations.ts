@@ -22,6 +22,8 @@ interface RevokedId {
   readonly checkedUntil?: number
 }
 
+type RevokedEdge = Pick<RevokedId, 'endsAt' | 'accountId'>
+
 /** What may have all its tokens revoked. */
 type SubjectKind = Exclude<RevocationKind, 'id' | 'edge'>
 
@@ -39,12 +41,13 @@ export interface Revocations {
   /** Revokes one token. What is revoked already stays as it is. @returns whether it was not revoked yet */
   revokeId(id: string, what: RevokedId): Promise<boolean>
   /**
-   * Revokes the edge ID tokens that a node got until a Unix second.
+   * Revokes the edge ID tokens that a node got until a Unix second. The list names a node with an account only: any stranger may enrol
+   * one without, and every device fetches the list.
    *
-   * @param endsAt Unix second at which the last of them expires
+   * @param what `endsAt`: Unix second at which the last of them expires; `accountId`: of the node, or ""
    * @returns whether one of them was not revoked yet
    */
-  revokeEdge(nodeId: string, issuedAt: number, endsAt: number): Promise<boolean>
+  revokeEdge(nodeId: string, issuedAt: number, what: RevokedEdge): Promise<boolean>
   /**
    * Revokes every token of an account, node or client that was issued until now; those issued after this returns are valid.
    * No clock plays a part: tokens carry the number of the newest change that their issuer knew.
@@ -187,11 +190,11 @@ export async function openRevocations(
       await bound(accountId)
       return true
     },
-    async revokeEdge(nodeId, issuedAt, endsAt) {
+    async revokeEdge(nodeId, issuedAt, { endsAt, accountId }) {
       const notBefore = issuedAt + 1
       if ((heldOf('edge', nodeId)?.notBefore ?? 0) >= notBefore) return false
       const expiresAt = (endsAt + skew) * 1000
-      const times = { notBefore, expiresAt, listedUntil: expiresAt }
+      const times = { notBefore, expiresAt, listedUntil: accountId === '' ? 0 : expiresAt }
       await write({ kind: 'edge', subject: nodeId, accountId: '', ...times })
       return true
     },
