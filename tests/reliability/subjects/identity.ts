@@ -34,7 +34,8 @@ export async function identitySubject(
   const email = 'subject@example.com'
   await admin['account.create']({ email })
   const emails = [email]
-  const clientIds: string[] = []
+  /** Each of the newest account at its time: an account has a limit of projects. */
+  const projects: { readonly clientId: string; readonly email: string }[] = []
   /** Good ones, and those whose end was acknowledged. */
   let good: Token[] = []
   const revoked: Token[] = []
@@ -54,12 +55,14 @@ export async function identitySubject(
     emails.push(next)
   }
   async function createProject(): Promise<void> {
-    const project = { name: `subject ${++last}`, email, scopes: null, resources: null }
-    clientIds.push((await admin['project.create'](project)).clientId)
+    const of = emails.at(-1)!
+    const project = { name: `subject ${++last}`, email: of, scopes: null, resources: null }
+    projects.push({ email: of, clientId: (await admin['project.create'](project)).clientId })
   }
   async function createToken(): Promise<void> {
-    const clientId = clientIds.at(-1)!
-    good.push({ clientId, ...(await admin['token.developer.create']({ email, clientId, days: null })) })
+    const project = projects.at(-1)!
+    const token = await admin['token.developer.create']({ ...project, days: null })
+    good.push({ clientId: project.clientId, ...token })
   }
   async function revoke(token: Token): Promise<void> {
     // Its end may be stored though it was not acknowledged.
@@ -74,7 +77,7 @@ export async function identitySubject(
         await attempt('an account', createAccount),
         await attempt('a project', createProject),
       ]
-      if (clientIds.length > 0) steps.push(await attempt('a developer token', createToken))
+      if (projects.length > 0) steps.push(await attempt('a developer token', createToken))
       if (good.length > 0) steps.push(await attempt('an exchange', () => exchange(good.at(-1)!)))
       if (good.length > 1) steps.push(await attempt('a revocation', () => revoke(good[0]!)))
       return steps
@@ -87,13 +90,15 @@ export async function identitySubject(
     async missing() {
       const failures: string[] = []
       const accounts = new Set((await admin['account.list']()).map((each) => each.email))
-      const projects = new Set((await admin['project.list']()).map((each) => each.clientId))
+      const found = new Set((await admin['project.list']()).map((each) => each.clientId))
       const tokens = new Map((await admin['token.developer.list']()).map((each) => [each.jti, each]))
       failures.push(
         ...emails.filter((each) => !accounts.has(each)).map((each) => `the account ${each} is gone`),
       )
       failures.push(
-        ...clientIds.filter((each) => !projects.has(each)).map((each) => `the project ${each} is gone`),
+        ...projects
+          .filter(({ clientId }) => !found.has(clientId))
+          .map(({ clientId }) => `the project ${clientId} is gone`),
       )
       for (const { jti } of good)
         if (tokens.get(jti)?.revokedAt !== null) failures.push(`the token ${jti} is gone`)
