@@ -9,7 +9,7 @@ import { type Stack, startStack } from '../harness/processes.ts'
 
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** A service under test: where it is, and how a person decides on a code there. */
+/** A service under test: its URL, and how a person approves or denies a code there. */
 interface Side {
   readonly url: string
   readonly device: string

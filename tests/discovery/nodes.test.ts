@@ -35,7 +35,7 @@ afterAll(() => stack.stop())
 describe('proximity', () => {
   it('needs the place of the node that asks', async () => {
     expect(await refusal(runtime().getNodes({ edgeAccessToken: token, cluster: 'proximity' }))).toMatch(
-      /^not_found: the location of this node is not known; report where it is first/,
+      /^not_found: the location of this node is not known; report its location first/,
     )
   })
 

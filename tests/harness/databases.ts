@@ -9,7 +9,7 @@ import { has, needs } from './installed.ts'
 export type StoreName = 'sqlite' | 'postgres'
 
 /**
- * Describes a suite once for each store, PostgreSQL where it is installed. To be called at the top of a test file.
+ * Describes a suite once for each store; on PostgreSQL only if it is installed. To be called at the top of a test file.
  *
  * @param title with `%s` for the name of the store
  * @param suite its tests; `makeDatabase` resolves with the URL of an empty database, a new one each time

@@ -117,7 +117,7 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
   async function nearby(asker: SessionNode, radius: number, limit: number): Promise<NodeList> {
     const [own] = await store.last(asker.accountId, [asker.nodeId])
     if (!own) {
-      const hint = 'report where it is first: call updateGps, or set gps.source'
+      const hint = 'report its location first: call updateGps, or set gps.source'
       throw new OAuthError('not_found', `the location of this node is not known; ${hint}`)
     }
     const before = centres.get(asker.nodeId)

@@ -1,5 +1,3 @@
-/** Each rule of the exchange on its own; the attack corpus plays them together. */
-import { generateKeyPairSync } from 'node:crypto'
 import { OAuthError } from '@selvedge/protocol'
 import {
   type DeveloperIdClaims,
@@ -11,8 +9,9 @@ import {
 } from '@selvedge/protocol/tokens'
 import { seconds } from '@selvedge/service-kit/clock'
 import { createFakeClock } from '@selvedge/service-kit/testing'
-import { createTokenVerifier, signJws } from '@selvedge/service-kit/tokens'
+import { signJws } from '@selvedge/service-kit/tokens'
 import { describe, expect, it } from 'vitest'
+import { createTestIssuer } from '../../../../tests/harness/grants.ts'
 import type { Node, Nodes } from '../registry/nodes.ts'
 import type { Project, Projects } from '../registry/projects.ts'
 import type { Revocations } from '../revocation/revocations.ts'
@@ -48,13 +47,7 @@ const project: Project = {
   dpop: 'optional',
 }
 const clock = createFakeClock()
-const issuer = 'https://identity.example'
-const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-const verifier = createTokenVerifier({
-  issuers: () => [{ issuer, findKey: () => publicKey }],
-  clock,
-  remembered: 0,
-})
+const { issuer, privateKey, verifier } = createTestIssuer(clock)
 const now = seconds(clock)
 const developer: DeveloperIdClaims = {
   iss: issuer,

@@ -1,8 +1,6 @@
-/** What the sign-in of a terminal needs after a person approved it, and the limits that it counts for. */
-import { OAuthError } from '@selvedge/protocol'
-import { TokenError } from '@selvedge/protocol/tokens'
 import type { RevocableClaims } from '@selvedge/service-kit/tokens'
 import { beforeEach, expect, it } from 'vitest'
+import { notingLimits, outcomeOfAnswer } from '../../../../tests/harness/grants.ts'
 import { deviceCode } from './device-code.ts'
 import type { Approved, Poll } from './device-requests.ts'
 
@@ -50,23 +48,11 @@ async function outcomeOf(jkt?: string) {
     } as never,
     developerTokens: {} as never,
     audit: {} as never,
-    limits: {
-      takeFor(clientId: string, accountId: string) {
-        counted.push(`${clientId} ${accountId}`)
-        if (refuses) throw new OAuthError('temporarily_unavailable', 'too many')
-      },
-    } as never,
+    limits: notingLimits(counted, () => refuses) as never,
     mint: ({ scope }) => ({ access_token: 't', token_type: 'Bearer', expires_in: 1, scope }),
   })
   const form = new Map(Object.entries({ client_id: 'c', device_code: 'x' }))
-  try {
-    await grant.answer(form, { address: '192.0.2.1', epoch: 9, prove: async () => jkt })
-    return 'accepted'
-  } catch (cause) {
-    if (cause instanceof OAuthError) return cause.code
-    if (cause instanceof TokenError) return cause.reason
-    throw cause
-  }
+  return outcomeOfAnswer(() => grant.answer(form, { address: '192.0.2.1', epoch: 9, prove: async () => jkt }))
 }
 
 it('an approved sign-in counts for its client and account, and begins with the number of its approval', async () => {

@@ -1,28 +1,20 @@
-/** Each thing that an exchange needs, by itself, and the limits that it counts for. */
-import { generateKeyPairSync } from 'node:crypto'
 import { OAuthError } from '@selvedge/protocol'
 import {
   type DeveloperIdClaims,
   developerIdProfile,
   type EdgeIdClaims,
   edgeIdProfile,
-  TokenError,
 } from '@selvedge/protocol/tokens'
 import { seconds } from '@selvedge/service-kit/clock'
 import { createFakeClock } from '@selvedge/service-kit/testing'
-import { createTokenVerifier, signJws } from '@selvedge/service-kit/tokens'
+import { signJws } from '@selvedge/service-kit/tokens'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { createTestIssuer, outcomeOfAnswer } from '../../../../tests/harness/grants.ts'
 import type { Project } from '../registry/projects.ts'
 import { createExchange } from './exchange.ts'
 
 const clock = createFakeClock()
-const issuer = 'https://identity.example'
-const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-const verifier = createTokenVerifier({
-  issuers: () => [{ issuer, findKey: () => publicKey }],
-  clock,
-  remembered: 0,
-})
+const { issuer, privateKey, verifier } = createTestIssuer(clock)
 const common = { iss: issuer, iat: seconds(clock), exp: seconds(clock) + 600 }
 const developer = {
   ...common,
@@ -121,8 +113,8 @@ async function outcomeOf(changes: Changes = {}) {
   project = { ...project, active: changes.isActive ?? true }
   if (changes.node !== undefined) node = changes.node ?? undefined
   revoked = changes.revoked ?? []
-  try {
-    await exchange(
+  return outcomeOfAnswer(() =>
+    exchange(
       {
         clientId: 'c',
         developerToken: signJws(
@@ -136,13 +128,8 @@ async function outcomeOf(changes: Changes = {}) {
         ...request,
       },
       { address: '192.0.2.1', epoch: 7, prove: prove ?? (async () => undefined) },
-    )
-    return 'accepted'
-  } catch (cause) {
-    if (cause instanceof OAuthError) return cause.code
-    if (cause instanceof TokenError) return cause.reason
-    throw cause
-  }
+    ),
+  )
 }
 
 it('what lacks nothing gives a token of that account, client, node and sign-in', async () => {

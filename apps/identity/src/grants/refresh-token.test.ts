@@ -8,6 +8,7 @@ import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { notingLimits } from '../../../../tests/harness/grants.ts'
 import { type Audit, createAudit } from '../audit/audit.ts'
 import { openChanges } from '../changes/changes.ts'
 import type { Project } from '../registry/projects.ts'
@@ -89,12 +90,7 @@ async function refresh(token: string, form: Record<string, string> = {}, jkt?: s
     revocations,
     developerTokens: {} as never,
     audit,
-    limits: {
-      takeFor(clientId: string, accountId: string) {
-        counted.push(`${clientId} ${accountId}`)
-        if (refuses) throw new OAuthError('temporarily_unavailable', 'too many')
-      },
-    } as never,
+    limits: notingLimits(counted, () => refuses) as never,
     mint: ({ scope }) => ({ access_token: 't', token_type: 'Bearer', expires_in: 1, scope }),
   })
   const fields = new Map(Object.entries({ client_id: 'c', refresh_token: token, ...form }))

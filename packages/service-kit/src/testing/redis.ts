@@ -10,7 +10,7 @@ export interface RedisCluster {
   readonly urls: readonly string[]
   /** Kills one server as a power cut would; or ends it in order, with SIGTERM. */
   kill(port: number, signal?: 'SIGKILL' | 'SIGTERM'): void
-  /** Stops a server where it is, and lets it go on. */
+  /** Suspends the process of a server, and resumes it. */
   freeze(port: number): void
   thaw(port: number): void
   /** Starts a killed one again, with what it had on its disk. */
