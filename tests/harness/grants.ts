@@ -25,7 +25,7 @@ export async function outcomeOfAnswer(answer: () => Promise<unknown>): Promise<s
   }
 }
 
-/** Limits that note each `<client> <account>` they count for, and refuse while `refuses` says so. */
+/** Limits that record each `<client> <account>`, and refuse while `refuses()` is true. */
 export const notingLimits = (counted: string[], refuses: () => boolean) => ({
   takeFor(clientId: string, accountId: string) {
     counted.push(`${clientId} ${accountId}`)
