@@ -126,9 +126,9 @@ describe('motion', () => {
     fixedAt: 0,
     ...more,
   })
-  const limits = { maxError: 50, maxInterval: 120_000 }
+  const limits = { maxError: 50, maxIntervalMs: 120_000 }
 
-  it('goes on as it was', () => {
+  it('continues as before', () => {
     const moving = at({ speed: 20, bearing: 90 })
     expect(between(moving, predict(moving, 60_000))).toBeCloseTo(1200, 1)
     expect(predict(moving, -5)).toMatchObject({ latitude: 50 })

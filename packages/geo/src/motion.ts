@@ -21,16 +21,16 @@ export interface SendingLimits {
   /** Metres by which the prediction may be off. */
   readonly maxError: number
   /** Maximum milliseconds between two fixes, even if the prediction is accurate. */
-  readonly maxInterval: number
+  readonly maxIntervalMs: number
 }
 
 /** Whether dead reckoning from `sent` is off by more than the limit, so that a new fix is worth sending. */
 export function isWorthSending(
   sent: Motion | undefined,
   now: Motion,
-  { maxError, maxInterval }: SendingLimits,
+  { maxError, maxIntervalMs }: SendingLimits,
 ): boolean {
-  if (!sent || now.fixedAt - sent.fixedAt >= maxInterval) return true
+  if (!sent || now.fixedAt - sent.fixedAt >= maxIntervalMs) return true
   const expected = predict(sent, now.fixedAt)
   return distanceBetween(expected.longitude, expected.latitude, now.longitude, now.latitude) > maxError
 }

@@ -17,11 +17,14 @@ export * from './mcm/paths.ts'
 export * from './mcm/records.ts'
 export * from './mcm/services.ts'
 export * from './mcm/settings.ts'
+export { type ContainerState, containerStates, describeState } from './mcm/states.ts'
 export { type ContainerSpec, containerSpec, expectedSpec } from './methods/containers.ts'
 export { type GpsSignal, gpsRanges, readGpsSignal } from './methods/gps.ts'
+export { expectedImageName, imageName } from './methods/images.ts'
 export { type MethodName, type Methods, methods } from './methods/index.ts'
 export {
   type Access,
+  detailsOf,
   type InputOf,
   type Method,
   type Param,
@@ -35,10 +38,13 @@ export { type NodeOptions, nodeOptions, nodesResult, type TrackOptions } from '.
 export { describeNotice, type Notice, type NoticeReason, noticeReasons } from './methods/notices.ts'
 export { nodeIdPattern } from './methods/values.ts'
 export { commonReasons, openRpcDocument, reasonsOf } from './openrpc.ts'
+export * from './presence.ts'
 export type { SimulationFigures, SimulationReport } from './simulation.ts'
 /** Version of the software, as getMe shows it. */
 export const version = '0.1.0'
 /** Path of the local JSON-RPC endpoint. */
 export const rpcPath = '/jsonrpc/v1'
+/** Checks of a runtime by a supervisor: whether it answers, and whether requests should be sent to it. */
+export const healthPaths = { health: '/healthz', ready: '/readyz' } as const
 /** Path of the OpenRPC document. */
 export const openRpcPath = '/jsonrpc/v1/openrpc.json'

@@ -1,7 +1,7 @@
 /** The OpenRPC 1.3.2 document, made from the method table. Source: https://spec.open-rpc.org/ */
 import * as z from 'zod'
 import { catalogue, messages, type Reason } from './errors/catalogue.ts'
-import type { Method } from './methods/method.ts'
+import { detailsOf, type Method } from './methods/method.ts'
 
 /** Reasons that any call may fail with. */
 export const commonReasons: readonly Reason[] = [
@@ -22,7 +22,7 @@ const tokenReasons: readonly Reason[] = [
   'wrong_node',
 ]
 
-/** Every reason that a method can fail with: its own, and those that follow from the access it asks for. */
+/** Every reason that a method can fail with: its own, and those that follow from its access. */
 export function reasonsOf({ reasons, access }: Method): readonly Reason[] {
   const all: Reason[] = [...reasons]
   if (access.caller !== 'anyone' || !access.withoutApiKey) all.push('api_key_invalid')
@@ -58,7 +58,7 @@ export function openRpcDocument(
     methods: methods.map((each) => ({
       name: each.name,
       summary: each.summary,
-      ...(each.description && { description: each.description }),
+      ...(detailsOf(each) && { description: detailsOf(each) }),
       paramStructure: 'either',
       params: each.params.map((param) => ({
         name: param.name,

@@ -16,7 +16,8 @@ const gpsdPort = 2947
 /** @param text `gpsd://host:port`, or `nmea:` and the path of a device or a file; undefined if it is neither */
 export function parseSource(text: string): ReceiverSource | undefined {
   if (text.startsWith('nmea:') && text.length > 5) return { kind: 'nmea', path: text.slice(5) }
-  const url = text.startsWith('gpsd://') ? URL.parse(text.replace('gpsd:', 'http:')) : null
+  const address = text.replace('gpsd:', 'http:')
+  const url = text.startsWith('gpsd://') && URL.canParse(address) ? new URL(address) : undefined
   if (!url || url.hostname === '' || url.pathname !== '/') return undefined
   return {
     kind: 'gpsd',
@@ -29,16 +30,19 @@ export interface Follow {
   readonly onReading: (reading: Reading) => void
   /** Why there are no readings; undefined when readings arrive again. */
   readonly onTrouble: (reason: string | undefined) => void
-  /** Milliseconds until the next attempt; undefined: the source has ended and is not opened again. */
-  readonly again?: number
+  /** Milliseconds until the next attempt; undefined: the source is complete and is not opened again. */
+  readonly againMs?: number
 }
 
-/** @returns when the source has ended permanently; `stop` ends it */
+/** @returns when the source is complete; `stop` ends it */
 export function follow(
   source: ReceiverSource,
-  { onReading, onTrouble, again }: Follow,
+  { onReading, onTrouble, againMs }: Follow,
 ): { stop(): void; ended: Promise<void> } {
-  const ended = Promise.withResolvers<void>()
+  let end = (): void => undefined
+  const ended = new Promise<void>((resolve) => {
+    end = resolve
+  })
   let stream: Readable | undefined
   let timer: NodeJS.Timeout | undefined
   let isStopped = false
@@ -59,12 +63,12 @@ export function follow(
       trouble = cause.message
     })
     stream.on('close', () => {
-      if (isStopped || again === undefined) {
+      if (isStopped || againMs === undefined) {
         if (trouble !== undefined && !isStopped) onTrouble(trouble)
-        return ended.resolve()
+        return end()
       }
       onTrouble(trouble ?? 'it ended')
-      timer = setTimeout(open, again)
+      timer = setTimeout(open, againMs)
     })
   }
 
@@ -74,18 +78,18 @@ export function follow(
       isStopped = true
       clearTimeout(timer)
       stream?.destroy()
-      ended.resolve()
+      end()
     },
-    ended: ended.promise,
+    ended,
   }
 }
 
 /** Milliseconds without data from gpsd, which reports every second, after which the connection is opened again. */
-const silence = 60_000
+const silenceMs = 60_000
 
 function openStream(source: ReceiverSource): Readable {
   if (source.kind === 'nmea') return createReadStream(source.path)
   const socket = connect(source.port, source.host, () => socket.write(watchCommand))
-  socket.setTimeout(silence, () => socket.destroy(new Error(`gpsd said nothing for ${silence / 1000} s`)))
+  socket.setTimeout(silenceMs, () => socket.destroy(new Error(`gpsd said nothing for ${silenceMs / 1000} s`)))
   return socket
 }

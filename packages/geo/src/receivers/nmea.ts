@@ -1,4 +1,7 @@
-/** NMEA 0183: the sentences RMC, GGA, GNS, GLL, GSA and VTG of any talker. Other sentences, and those with a wrong checksum, are skipped. */
+/**
+ * NMEA 0183: the sentences RMC, GGA, GNS, GLL, GSA and VTG of any talker. Other sentences, and those with a wrong checksum, are
+ * skipped.
+ */
 import { createLineSplitter, isSound, type Reading, type ReceiverReader } from './reading.ts'
 
 /** The standard allows 82 characters; receivers send longer ones. */
@@ -14,13 +17,13 @@ interface Epoch {
   speed?: number
   bearing?: number
   date?: string
-  /** Said to be none by any of its sentences. */
+  /** Declared invalid by any of its sentences. */
   isVoid: boolean
   isTold: boolean
 }
 
 export function createNmeaReader(): ReceiverReader {
-  const split = createLineSplitter(longest)
+  const split = createLineSplitter(longest, fromLastStart)
   let epoch = newEpoch('')
   /** Of the last GSA, which carries no time. */
   let mode: 1 | 2 | 3 | undefined
@@ -90,11 +93,17 @@ export function createNmeaReader(): ReceiverReader {
   }
 }
 
+/** What a receiver or a logger writes before a sentence, such as binary messages, is no part of it. Empty: there is no sentence. */
+const fromLastStart = (line: string): string => {
+  const start = Math.max(line.lastIndexOf('$'), line.lastIndexOf('!'))
+  return start < 0 ? '' : line.slice(start)
+}
+
 const newEpoch = (time: string): Epoch => ({ time, isVoid: false, isTold: false })
 
 const wrap = (degrees: number): number => (degrees < 360 ? degrees : degrees % 360)
 
-/** The fields of a sentence whose checksum is right: all between $ and *, exclusively ored. */
+/** The fields of a sentence with the right checksum: all between $ and *, exclusively ored. */
 function checked(line: string): string[] | undefined {
   const [, body, sum] = /^\$([A-Z]{2}[A-Z]{3},[^*$]*)\*([0-9A-Fa-f]{2})\s*$/.exec(line) ?? []
   if (body === undefined) return undefined
@@ -103,7 +112,7 @@ function checked(line: string): string[] | undefined {
   return xor === Number.parseInt(sum!, 16) ? body.split(',') : undefined
 }
 
-/** Receivers write 99.99 where they know of none; what is far beyond it is no dilution. */
+/** Receivers write 99.99 for an unknown value; what is far beyond it is no dilution. */
 function dilutionOf(text: string): number | undefined {
   const value = Number(text)
   return value >= 0 && value < 10_000 ? value : undefined

@@ -53,6 +53,25 @@ describe('NMEA 0183', () => {
     expect(read(`\r\n${next}`)).toMatchObject([{ mode: 2 }])
   })
 
+  it.each([
+    ['two dollar signs', `$${rmc()}`],
+    ['noise before it', `\x00\xff\xb5b$GP!${rmc()}`],
+    ['the beginning of another sentence before it', `$GPGGA,1235${rmc()}`],
+    ['a time of a logger before it', `2026-01-01 12:00:00 ${rmc()}`],
+    ['noise before it that is longer than any line', `$${'\xb5'.repeat(5000)}${rmc()}`],
+  ])('reads a sentence with %s', (_, text) => {
+    expect(createNmeaReader()(text)).toMatchObject([{ mode: 2 }])
+    const read = createNmeaReader()
+    expect([...text].flatMap((character) => read(character))).toHaveLength(1)
+  })
+
+  it('passes over a sentence that another one has cut off, and what is encapsulated', () => {
+    const read = createNmeaReader()
+    expect(read(rmc().replace('*', '!*'))).toEqual([])
+    expect(read(sum('GPRMC,1').replace('$', '!'))).toEqual([])
+    expect(read(rmc())).toHaveLength(1)
+  })
+
   it('leaves out an accuracy that is no number, or none that a receiver can mean', () => {
     for (const dilution of ['1e308', 'x', '-1', '10000']) {
       const [reading] = createNmeaReader()(sum(`GPGSA,A,3,04,05,,,,,,,,,,,2.5,${dilution},2.1`) + rmc())

@@ -3,6 +3,3 @@
  * passkeys beside it).
  */
 export const minPasswordLength = 12
-
-/** Seconds since the last contact after which a device is not shown as online: a runtime connects at least every ten minutes. */
-export const onlineSeconds = 720

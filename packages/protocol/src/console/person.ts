@@ -33,7 +33,7 @@ const challenge = id('challenge', 'The challenge that was given.')
 export const personMethods = {
   'session.get': method({
     name: 'session.get',
-    summary: 'The person who is signed in; null if there is none.',
+    summary: 'The person who is signed in; null if no person is signed in.',
     params: [],
     result: z.object({
       viewer: records.viewer.nullable(),

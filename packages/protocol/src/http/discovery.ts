@@ -20,6 +20,8 @@ export const discoveryPaths = {
   /** The locations of all of them in at most 4 MiB, with only the members that a map needs. */
   accountPlaces: '/v1/account/places',
   health: '/healthz',
+  /** Whether a load balancer should send requests here. */
+  ready: '/readyz',
 } as const
 
 /** Maximum number of fixes in one report. */

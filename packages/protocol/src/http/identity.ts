@@ -10,7 +10,7 @@ export const identityPaths = {
   token: '/token',
   /** A node requests its edge ID token. The same request registers the node, agrees on the HMAC secret and reports the account. */
   edgeToken: '/edge/token',
-  /** A node asks whether the HMAC code of another node is valid. */
+  /** A node checks the HMAC code of another node. */
   verifyHmac: '/edge/hmac/verify',
   /** RFC 8628 § 3.1. */
   deviceAuthorization: '/device_authorization',
@@ -35,6 +35,8 @@ export const identityPaths = {
   /** Page of the console on which a person approves a sign-in from a terminal. */
   verification: '/device',
   health: '/healthz',
+  /** Whether a load balancer should send requests here. */
+  ready: '/readyz',
 } as const
 
 export const grantTypes = {
@@ -132,7 +134,7 @@ export const metadata = z.looseObject({
 export function readKeySetUrl(json: unknown, issuer: string): string {
   const { issuer: named, jwks_uri: text } = metadata.parse(json)
   if (named !== issuer) throw new Error(`${issuer} calls itself ${named}`)
-  const url = URL.parse(text)
+  const url = URL.canParse(text) ? new URL(text) : undefined
   const schemes = issuer.startsWith('https:') ? ['https:'] : ['https:', 'http:']
   if (!url || !schemes.includes(url.protocol) || url.username !== '' || url.password !== '')
     throw new Error(`the jwks_uri of ${issuer} is ${JSON.stringify(text)}; expected ${schemes[0]}//…`)

@@ -33,7 +33,7 @@ const goodFix = fc.record(
 /** As it comes out of a parser: JSON knows neither undefined nor NaN. */
 const parsed = (value: unknown) => JSON.parse(JSON.stringify(value) ?? 'null') as unknown
 
-it('takes what the schema takes, and gives the same', () => {
+it('accepts what the schema accepts, with the same result', () => {
   const some = fc.oneof(
     almostFix,
     goodFix,

@@ -227,7 +227,7 @@ describe('a dispatcher', () => {
     ])
   })
 
-  it('asks a handler anew when it gives the same object that is not frozen', async () => {
+  it('serializes the result again if a handler returns the same object and it is not frozen', async () => {
     const shared = { count: 0 }
     const { call } = make({
       a: () => {

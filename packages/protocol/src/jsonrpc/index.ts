@@ -1,13 +1,6 @@
 /** The JSON-RPC 2.0 engine: text in, text out. It knows methods and errors, and no transport. */
-export {
-  type Answer,
-  type Callers,
-  type Checks,
-  createDispatcher,
-  type Dispatcher,
-  type DispatcherOptions,
-  type HandlersOf,
-  type Id,
-  type MethodTable,
-} from './dispatcher.ts'
+export type { Answer } from './answers.ts'
+export type { Id } from './call.ts'
+export { createDispatcher, type Dispatcher } from './dispatcher.ts'
 export { JsonError, type JsonProblem, parseJson } from './json.ts'
+export type { Callers, Checks, DispatcherOptions, HandlersOf, MethodTable } from './method-table.ts'

@@ -57,7 +57,7 @@ for (const [kind, characters] of [
   for (const each of characters) kinds[each.charCodeAt(0)] = kind
 
 /**
- * Members as written: outside strings a colon stands once for each. Checks the depth before anything is built. Linear in the
+ * Members as written: outside strings, each has one colon. Checks the depth before anything is built. Linear in the
  * text, whatever its strings and numbers hold: any caller can make the runtime do this work.
  */
 function countMembersInText(text: string, maxDepth: number): number {
@@ -75,7 +75,7 @@ function countMembersInText(text: string, maxDepth: number): number {
   return members
 }
 
-/** Index of the quote that ends a string; the length of the text if there is none. */
+/** Index of the quote that ends a string; the length of the text if the string is not closed. */
 function endOfString(text: string, start: number): number {
   const quote = text.indexOf('"', start + 1)
   if (quote === -1) return text.length

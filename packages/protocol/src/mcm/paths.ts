@@ -7,6 +7,8 @@ export const mcmPaths = {
   uploads: '/mcm/v1/uploads',
   /** GET lists, POST deploys `{ name, image, env }`. */
   containers: '/mcm/v1/containers',
+  /** The same as `containers`, as newer deployers of this API family call it. */
+  mims: '/mcm/v1/mims',
 } as const
 
 /** What `POST /mcm/v1/uploads` answers: the handle is `upload:` and the SHA-256 of what was sent. */

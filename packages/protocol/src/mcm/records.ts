@@ -1,6 +1,7 @@
 /** Images and containers as the API returns them. */
 import * as z from 'zod'
 import { isoTime } from '../methods/values.ts'
+import { containerStates, describeState } from './states.ts'
 
 export const imageRecord = z.object({
   id: z.string().describe('`<clientId>-<name>`'),
@@ -16,9 +17,6 @@ export const imageRecord = z.object({
 
 export type ImageRecord = z.infer<typeof imageRecord>
 
-export const containerStates = ['created', 'running', 'paused', 'stopped', 'failed', 'removing'] as const
-export type ContainerState = (typeof containerStates)[number]
-
 export const containerRecord = z.object({
   id: z.string().describe('`<clientId>-<name>`'),
   clientId: z.string().describe('Project that deployed it'),
@@ -29,9 +27,7 @@ export const containerRecord = z.object({
   created: z.number().int().describe('When it was deployed for the first time, Unix milliseconds'),
   state: z
     .enum(containerStates)
-    .describe(
-      '`paused`: it starts on the next request. `failed`: `reason` says why; start or deploy it again',
-    ),
+    .describe(containerStates.map((state) => `\`${state}\`: ${describeState(state).meaning}`).join('. ')),
   kind: z.enum(['function', 'oci']),
   basePath: z.string().describe('Path on the listener of the runtime'),
   health: z

@@ -7,6 +7,7 @@ export const associateAccount = method({
   summary: 'Associates this runtime with the account of the token.',
   description: 'Idempotent for the same account.',
   params: [edgeAccessToken],
+  ignoresOneMore: true,
   result: z.object({ accountId: z.string().describe('The account') }),
   reasons: ['already_associated', 'storage_full'],
   access: { caller: 'token', token: 'node', scope: 'edge:account:associate' },

@@ -19,6 +19,7 @@ export const getMe = method({
   name: 'getMe',
   summary: 'The attributes of this runtime.',
   params: [],
+  ignoresOneMore: true,
   result: z.object({
     nodeId: z.string().describe('Node ID of the device'),
     accountId: z.string().describe('Account associated with this runtime; empty if there is none'),

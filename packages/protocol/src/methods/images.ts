@@ -5,11 +5,15 @@ import { edgeAccessToken } from './values.ts'
 
 const access = { caller: 'token', token: 'associated', scope: 'edge:mcm' } as const
 
+export const imageName = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,119}$/)
+export const expectedImageName =
+  '1 to 120 lowercase letters, digits and . _ -, beginning with a letter or digit'
+
 export const deployImage = method({
   name: 'deployImage',
   summary: 'Stores an image on the device.',
   description:
-    'Idempotent: content is stored once, by its digest. An image with the same name is replaced. Containers run the old version until they are deployed again.',
+    'Idempotent: content is stored once, by its digest. An image with the same name is replaced, unless the name follows from the file alone: that is a conflict. Containers run the old version until they are deployed again.',
   params: [
     edgeAccessToken,
     param(
@@ -17,6 +21,12 @@ export const deployImage = method({
       z.string().min(1).max(4096),
       'the path of an archive on the device, an "upload:" handle, or a reference such as registry.example/app:1.0',
       'A `docker save` archive or an OCI layout as a tar file, gzip or not; or a reference to an OCI registry, optionally pinned with @sha256:….',
+    ),
+    param(
+      'name',
+      imageName.optional(),
+      expectedImageName,
+      'Name of the image on the device. Absent: what the archive has, else the name of its file.',
     ),
   ],
   result: imageRecord,
@@ -27,6 +37,7 @@ export const deployImage = method({
     'digest_mismatch',
     'registry_unavailable',
     'storage_full',
+    'conflict',
   ],
   access,
   timeoutMs: 600_000,

@@ -47,6 +47,8 @@ export interface Method<
   readonly summary: string
   readonly description?: string
   readonly params: Params
+  /** A positional value after the last parameter is ignored: clients of this API family send one. Default: it is refused. */
+  readonly ignoresOneMore?: true
   readonly result: Result
   /** Reasons with which this method fails, in addition to those of every call. */
   readonly reasons: readonly Reason[]
@@ -60,6 +62,13 @@ export interface Method<
   /** Members of the result that the answer repeats beside `id` and `jsonrpc`, for clients that look there. */
   readonly mirrored?: readonly string[]
 }
+
+/** What a method is described with, beside its summary; empty if there is nothing. */
+export const detailsOf = ({ description, ignoresOneMore, params }: Method): string =>
+  [
+    ...(description === undefined ? [] : [description]),
+    ...(ignoresOneMore ? [`One ${params.length === 0 ? '' : 'more '}positional value is ignored.`] : []),
+  ].join(' ')
 
 /** Bytes of a request's body that every method accepts. */
 export const defaultMaxBodyBytes = 64 * 1024

@@ -44,15 +44,15 @@ function isNothing(raw: unknown): boolean {
   return true
 }
 
-function byPosition({ name, params }: Method, raw: readonly unknown[]): Map<string, unknown> {
-  if (raw.length > params.length) {
+function byPosition({ name, params, ignoresOneMore }: Method, raw: readonly unknown[]): Map<string, unknown> {
+  if (raw.length > params.length + (ignoresOneMore ? 1 : 0)) {
     const names = params.map((each) => each.name).join(', ') || 'none'
     throw new RpcError(
       'invalid_params',
       `${name}: got ${raw.length} values; expected ${params.length}: ${names}`,
     )
   }
-  return new Map(raw.map((value, at) => [params[at]!.name, value]))
+  return new Map(params.slice(0, raw.length).map((each, at) => [each.name, raw[at]]))
 }
 
 function byName({ name, params }: Method, raw: object): Map<string, unknown> {

@@ -3,11 +3,11 @@
  * from it here: by the name of their member, and by their shape in any text.
  */
 
-/** Names of fields, parameters and headers whose values are secrets. */
+/** Names of fields, parameters and headers with secret values. */
 const secretName =
   /token|secret|password|passphrase|credential|assertion|authorization|cookie|proof|dpop|signature|ticket|session|key$|(?:device|user|enrolment|hmac|recovery)_?code|^code$|link/i
 
-/** Fields that are named like a secret and hold none. */
+/** Fields that are named like a secret but are not secret. */
 const plainName = /_type$|^expires_in$/i
 
 /** Whether a field, parameter or header of this name holds a secret. */
@@ -26,7 +26,10 @@ const secretInText =
   /(?:token|secret|password|passphrase|credential|api[_-]?key|(?:device|user|enrolment|hmac|recovery)_?code|session|cookie)$/i
 const secretHeader = /^(?:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key)$/i
 
-/** A name with its value: a field of a form or a URL, a member of JSON (its quotes may be escaped), a header up to the end of its line. */
+/**
+ * A name with its value: a field of a form or a URL, a member of JSON (its quotes may be escaped), a header up to the end of its
+ * line.
+ */
 const pairs: readonly (readonly [RegExp, RegExp])[] = [
   [/(?<![\w-])([\w-]{1,60})(=)[^&\s"'<>;,]+/g, secretInText],
   [/(?<![\w-])([\w-]{1,60})(\\?" ?: ?\\?")[^"\\]+/g, secretInText],
@@ -36,7 +39,7 @@ const pairs: readonly (readonly [RegExp, RegExp])[] = [
 /** Words with dots in them, whole: a pattern that begins inside of a word would read it once for each of its letters. */
 const dotted = /(?<![\w-])[\w-]+(?:\.[\w-]*){2,}/g
 
-/** Text that has none of this has no secret of a known shape: one look instead of nine, for logs. */
+/** Text without any of this has no secret of a known form: one search instead of nine, for logs. */
 const suspicious = /[=@]|eyJ|-[\da-f]{12}\.\d|v1\.|" ?:|(?:ion|kie|key): |(?:bearer|dpop|session|basic) /i
 
 /**

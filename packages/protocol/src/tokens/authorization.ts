@@ -5,11 +5,22 @@ export interface ShownToken {
   readonly token: string
 }
 
-/** Reads `Bearer <token>` (RFC 6750 § 2.1) or `DPoP <token>` (RFC 9449 § 7.1); undefined if the header is neither. */
+const start = /^(?:(bearer)|dpop) +/i
+
+/**
+ * Reads `Bearer <token>` (RFC 6750 § 2.1) or `DPoP <token>` (RFC 9449 § 7.1); undefined if the header is neither. The token is found by
+ * its end: a pattern would look at each of its characters.
+ */
 export function readAuthorization(header: string | null | undefined): ShownToken | undefined {
-  const [, scheme = '', token] = /^(bearer|dpop) +([^ ]+) *$/i.exec(header ?? '') ?? []
-  if (token === undefined) return undefined
-  return { scheme: scheme.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer', token }
+  if (!header) return undefined
+  const found = start.exec(header)
+  if (!found) return undefined
+  const from = found[0].length
+  const space = header.indexOf(' ', from)
+  const token = space === -1 ? header.slice(from) : header.slice(from, space)
+  const hasMore = space !== -1 && header.slice(space).trim() !== ''
+  if (token === '' || hasMore) return undefined
+  return { scheme: found[1] === undefined ? 'DPoP' : 'Bearer', token }
 }
 
 /**

@@ -19,7 +19,7 @@ export const nodeStatement = z.strictObject({
   audience: z.string().optional(),
   /** One-time code, where enrolment needs one. */
   enrolment_code: z.string().optional(),
-  /** The account that the node is associated with, and the access token by which it came to be; "" without a token: none. */
+  /** The account that the node is associated with, and the access token by which it came to be; "" without a token. */
   account: z.strictObject({ id: z.string(), access_token: z.string().optional() }).optional(),
   /** Version of the runtime. */
   version: z.string().max(64).optional(),
@@ -47,7 +47,7 @@ export interface DpopClaims {
   readonly htu: string
   readonly iat: number
   readonly nonce?: string
-  /** Hash of the access token that the proof goes with (RFC 9449 § 4.2). */
+  /** Hash of the access token that is sent with the proof (RFC 9449 § 4.2). */
   readonly ath?: string
   /** Hash of the body of the request, where the proof covers it: a claim of ours. */
   readonly bh?: string

@@ -4,7 +4,7 @@
  *     v1.<issuing node>.<expiry>.<target>.<uri>.<mac>
  *
  * `target` and `uri` are the first 16 bytes of the SHA-256 of what they name, so that a verifier can say which of them is
- * the wrong one, and a code is short whatever the URI. `mac` is HMAC-SHA-256 over all that stands before it.
+ * the wrong one, and a code is short whatever the URI. `mac` is HMAC-SHA-256 over everything before it.
  */
 import { nodeIdPattern } from '../methods/values.ts'
 

@@ -42,7 +42,7 @@ export function readJwks(json: unknown): Map<string, PublicJwk> {
   return keys
 }
 
-/** What a thumbprint is taken of (RFC 7638 § 3): members required for the key type, in lexical order, no white space. */
+/** The input of a thumbprint (RFC 7638 § 3): members required for the key type, in lexical order, no white space. */
 export function thumbprintInput({ crv, kty, x, y }: PublicJwk): string {
   return JSON.stringify({ crv, kty, x, y })
 }

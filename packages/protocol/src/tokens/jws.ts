@@ -83,7 +83,7 @@ export function splitJws(
   }
   const first = token.indexOf('.')
   const second = token.indexOf('.', first + 1)
-  if (first === -1 || second === -1 || token.indexOf('.', second + 1) !== -1) {
+  if (second === -1 || token.indexOf('.', second + 1) !== -1) {
     throw new TokenError('token_malformed', 'the token does not have three parts')
   }
   const headerText = token.slice(0, first)

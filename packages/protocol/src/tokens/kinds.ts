@@ -42,10 +42,10 @@ export function describeKind(text: string): string | undefined {
   return byForm.find(([form]) => form.test(text))?.[1]
 }
 
-/** One of the known types, where a text has the form of a JWT and its header says so. */
+/** One of the known types, if a text has the form of a JWT with such a header. */
 export function typeOf(text: string): string | undefined {
-  const [header = '', , , ...more] = text.split('.', 4)
-  const bytes = more.length === 0 && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text) && decodeBase64url(header)
+  const [header = ''] = text.split('.', 1)
+  const bytes = /^[\w-]+\.[\w-]+\.[\w-]+$/.test(text) && decodeBase64url(header)
   if (!bytes) return undefined
   try {
     const { typ } = Object(parseJson(new TextDecoder().decode(bytes), 4)) as { typ?: unknown }

@@ -35,7 +35,7 @@ export function openToken(
     const found = typeOf(token) === profile.typ ? undefined : describeKind(token)
     if (found !== undefined)
       throw new TokenError(cause.reason, '', { found, typ: profile.typ, needed: describeNeeded(profile.typ) })
-    // A request may carry two tokens: the refusal says which one it is about.
+    // A request may carry two tokens: the error names the token that it is about.
     throw new TokenError(cause.reason, cause.message.replaceAll('the token', `the ${profile.label}`))
   }
 }

@@ -71,7 +71,7 @@ export interface TokenProfile<Claims extends BaseClaims> {
   readonly maxLifetime: number
   /** Longest token in characters; absent: `maxTokenLength`. */
   readonly maxLength?: number
-  /** Set if a number in the claims says which of two is newer: the reader compares `iat` and `exp` with its clock by itself. */
+  /** Set if a number in the claims decides which of two is newer: the reader compares `iat` and `exp` with its clock by itself. */
   readonly readerJudgesTimes?: true
   readonly check: (payload: JsonObject) => string | undefined
   /** Never set: carries the type of the claims. */
@@ -142,7 +142,7 @@ export const revocationsAudience = 'urn:selvedge:revocations'
 
 /**
  * What was revoked and has not expired yet, signed by the issuer: all of it, or what changed since an earlier state. Subjects
- * stand in it as the first 16 bytes of their SHA-256 in base64url, so that the public list names nobody.
+ * stand in it as the first 16 bytes of their SHA-256 in base64url, so that the public list identifies no subject.
  */
 export interface RevocationsClaims extends BaseClaims {
   /** Number of this state. Each change has a larger one; clocks have no part in it. */
@@ -192,7 +192,9 @@ export const revocationsProfile: TokenProfile<RevocationsClaims> = {
   },
 }
 
-/** Proves the identity of a service to another service on the same device, issued by the runtime. `sub` is the ID of its container. */
+/**
+ * Proves the identity of a service to another service on the same device, issued by the runtime. `sub` is the ID of its container.
+ */
 export interface ServiceClaims extends BaseClaims {
   readonly client_id: string
   readonly account_id: string

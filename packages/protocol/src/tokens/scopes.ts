@@ -12,7 +12,7 @@ export type Scope = keyof typeof scopes
 
 export const scopeNames = Object.keys(scopes) as readonly Scope[]
 
-/** Scopes of a project that names none: all but the one that outlives the tokens it was given for. */
+/** Scopes of a project without a list of scopes: all but the one that outlives the tokens it was given for. */
 export const usualScopes: readonly Scope[] = scopeNames.filter((scope) => scope !== 'offline_access')
 
 export const isScope = (text: string): text is Scope => Object.hasOwn(scopes, text)

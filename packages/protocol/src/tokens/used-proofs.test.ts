@@ -47,6 +47,16 @@ describe('proofs that were used', () => {
     for (const jkt of ['c', 'd']) expect(use(jkt, '3', 'account')).toBe('accepted')
   })
 
+  it('of one key count one by one as they end', () => {
+    const use = open({ max: 10, maxPerOwner: 2 })
+    expect(use('a', '1')).toBe('accepted')
+    at = lifeMs / 2
+    expect(use('a', '2')).toBe('accepted')
+    at = lifeMs
+    expect(use('a', '3')).toBe('accepted')
+    expect(use('a', '4')).toBe('busy')
+  })
+
   it('of one key leave room for those of others', () => {
     const use = open({ max: 10, maxPerOwner: 2 })
     for (const jti of ['1', '2']) expect(use('a', jti)).toBe('accepted')
@@ -56,4 +66,21 @@ describe('proofs that were used', () => {
     for (const jti of ['4', '5']) expect(use('a', jti)).toBe('accepted')
     expect(use('a', '6')).toBe('busy')
   })
+})
+
+it('a refusal names the limit that is reached: of the key, of the account, or of all', () => {
+  const refusalOf = (limits: { max: number; maxPerOwner: number }, owner?: string): string => {
+    const proofs = new UsedProofs({ lifeMs: 2000, ...limits })
+    try {
+      for (const jti of ['1', '2', '3']) proofs.use('key', jti, 0, owner)
+      return 'accepted'
+    } catch (cause) {
+      return (cause as DpopError).message
+    }
+  }
+  const end = 'were used within 2 s, which is the limit; try again later'
+  expect(refusalOf({ max: 9, maxPerOwner: 2 })).toBe(`2 proofs of this key ${end}`)
+  expect(refusalOf({ max: 9, maxPerOwner: 1 }, 'a')).toBe(`1 proofs of this account ${end}`)
+  expect(refusalOf({ max: 2, maxPerOwner: 9 })).toBe(`2 proofs ${end}`)
+  expect(refusalOf({ max: 3, maxPerOwner: 3 })).toBe('accepted')
 })

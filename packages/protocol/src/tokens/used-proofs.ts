@@ -27,7 +27,7 @@ export class UsedProofs {
    *
    * @param jkt thumbprint of its key
    * @param monotonic milliseconds since any moment; a clock that jumps would forget proofs that are valid again when it jumps back
-   * @param owner whose proofs are counted together: the account of the token, which may have many keys; default: the key
+   * @param owner proofs of one owner are counted together: the account of the token, which may have many keys; default: the key
    * @throws DpopError if it was used before, or cannot be stored
    */
   use(jkt: string, jti: string, monotonic: number, owner = jkt): void {

@@ -1,7 +1,7 @@
 import { type JsonObject, type Jws, TokenError } from '../jws.ts'
 import { type BaseClaims, nonEmpty, type TokenProfile } from '../profiles.ts'
 
-/** Header members that would let a token choose its own key or meaning (RFC 8725 §§ 3.1, 3.10). Ours has none of them. */
+/** Header members that would let a token choose its own key or meaning (RFC 8725 §§ 3.1, 3.10). Our tokens do not use them. */
 const refusedHeaders = ['crit', 'b64', 'jwk', 'jku', 'x5c', 'x5u', 'x5t', 'x5t#S256', 'zip', 'enc'] as const
 
 /**

@@ -61,14 +61,14 @@ export interface ProofTarget {
   readonly htm: string
   /** URL of the request without query and fragment. */
   readonly htu: string
-  /** SHA-256 of the token of the request in base64url; undefined if it shows none. */
+  /** SHA-256 of the token of the request in base64url; undefined if the request has no token. */
   readonly ath: string | undefined
   /** Unix seconds. */
   readonly now: number
 }
 
 /**
- * Checks the claims of a proof whose signature was found valid. Whether `iat` is recent is for the caller to check, who may
+ * Checks the claims of a proof with a verified signature. Whether `iat` is recent is for the caller to check, who may
  * have another proof of freshness: a nonce.
  *
  * @throws DpopError
@@ -85,7 +85,7 @@ export function checkProofClaims(
   if (typeof jti !== 'string' || jti === '' || jti.length > 256)
     throw invalid('claim "jti" of the proof is not a short string')
   if (typeof iat !== 'number') throw invalid('claim "iat" of the proof is not a number')
-  // Its sender says until when: there is no leeway to give.
+  // The sender sets its expiry, so there is no leeway.
   if (exp !== undefined && !(typeof exp === 'number' && exp > now))
     throw invalid('the proof has expired: claim "exp" is in the past or no time')
   if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + leeway))

@@ -5,17 +5,17 @@ import type { BaseClaims, TokenProfile } from '../profiles.ts'
 export const leeway = 60
 
 /**
- * `iat`, `exp` and `nbf` (RFC 7519 § 4.1): numbers, a believable life, begun and not ended.
+ * `iat`, `exp` and `nbf` (RFC 7519 § 4.1): numbers with a plausible lifetime, in force and not expired.
  *
  * @param now Unix seconds
- * @param acceptEnded whether a token may have ended: it then says what was, not what is
+ * @param acceptEnded whether an expired token is accepted, for what was true when it was issued
  * @throws TokenError
  */
 export function checkTimes(
   { iat, exp, nbf = 0 }: JsonObject,
   { label, maxLifetime, readerJudgesTimes }: TokenProfile<BaseClaims>,
   now: number,
-  acceptEnded = false,
+  acceptEnded: boolean,
 ): void {
   if (!isTime(iat)) throw new TokenError('token_malformed', `claim "iat" of the ${label} is not a time`)
   if (!isTime(exp)) throw new TokenError('token_malformed', `claim "exp" of the ${label} is not a time`)

@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { containerRecord } from './records.ts'
+import { containerStates, describeState } from './states.ts'
+
+const guide = readFileSync(new URL('../../../../docs/services.md', import.meta.url), 'utf8')
+
+it.each(['running', 'paused', 'stopped', 'failed'])(
+  'the API and the guide describe %s with the same sentence',
+  (state) => {
+    const { meaning } = describeState(state)
+    expect(containerRecord.shape.state.description).toContain(`\`${state}\`: ${meaning}`)
+    const row = guide.split('\n').find((line) => line.startsWith(`| \`${state}\``))
+    expect(row).toContain(meaning)
+  },
+)
+
+it('a running and a paused service answer requests, and no other', () => {
+  expect(containerStates.filter((state) => describeState(state).isServing)).toEqual(['running', 'paused'])
+})
+
+it.each(['sleeping', 'toString', ''])('the unknown state %j has no meaning', (state) => {
+  expect(describeState(state)).toEqual({ meaning: '', isServing: false })
+})
