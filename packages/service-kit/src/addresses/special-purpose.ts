@@ -1,6 +1,6 @@
 /**
  * The blocks of IANA's special-purpose address registries, and those of the address architecture itself. Every block is listed,
- * also those that are marked as globally reachable: none of them is the address of an ordinary host on the Internet.
+ * also those that are marked as globally reachable: they contain no ordinary host of the Internet.
  *
  * Sources: https://www.iana.org/assignments/iana-ipv4-special-registry and …/iana-ipv6-special-registry as last updated on
  * 2024-10-22, with 100:0:0:1::/64 (RFC 9780, 2025); multicast from iana-multicast-addresses and RFC 4291.

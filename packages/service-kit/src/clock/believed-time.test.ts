@@ -15,7 +15,7 @@ function make() {
   }
 }
 
-it('goes on by itself, and follows small steps ahead', () => {
+it('continues by itself, and follows small steps ahead', () => {
   const { believed, pass } = make()
   pass(10)
   believed.note(year + 1000)

@@ -2,7 +2,7 @@
 export const clockJump = 60_000
 
 export interface BelievedTime {
-  /** The latest time that is believed. It goes on by itself. */
+  /** The latest accepted time. It advances by itself. */
   now(): number
   /** Notes what a clock shows. A clock that was set ahead is believed once it went on so for the time to settle. */
   note(shown: number): void

@@ -9,7 +9,7 @@ export interface Clock {
 export interface SteadyClock extends Clock {
   /** Unix milliseconds that only grow; a jump of the clock that does not last does not move them. */
   steady(): number
-  /** Unix milliseconds; what ended before has ended for certain, so that it may be removed: the earlier of both times. */
+  /** Unix milliseconds; everything that expired before this time may be removed: the earlier of both times. */
   past(): number
 }
 

@@ -1,4 +1,6 @@
 import * as z from 'zod'
+import { isAddressOrNetwork } from '../addresses/address-set.ts'
+import { readLocalAddress } from '../addresses/local-address.ts'
 
 /** One setting: described once, read from the configuration file, the environment and the command line alike. */
 export interface Option<T = unknown> {
@@ -76,6 +78,19 @@ export const option = {
     fromText: toList,
     ...extra,
   }),
+  networks: (fallback: readonly string[], description: string): Option<readonly string[]> => ({
+    fallback,
+    description,
+    schema: z.array(
+      z
+        .string()
+        .refine(
+          isAddressOrNetwork,
+          'expected IP addresses, or networks such as 10.0.0.0/8; host names are not resolved',
+        ),
+    ),
+    fromText: toList,
+  }),
   choice: <const T extends string>(
     choices: readonly T[],
     fallback: NoInfer<T>,
@@ -98,6 +113,18 @@ export const option = {
       ),
     fromText: verbatim,
     ...extra,
+  }),
+  /** Where programs of this machine connect: an absolute path, or `<loopback address>:<port>`. Empty: nowhere. */
+  localAddress: (description: string): Option<string> => ({
+    fallback: '',
+    description,
+    schema: z
+      .string()
+      .refine(
+        (text) => text === '' || readLocalAddress(text) !== undefined,
+        'expected the absolute path of a Unix socket, or a port of the loopback interface such as 127.0.0.1:9464',
+      ),
+    fromText: verbatim,
   }),
 }
 

@@ -34,7 +34,7 @@ it('ends once, and writes nothing after its end, also when its reader does not r
   for (let sent = 0; sent < 60; sent++) stream.send({ text: 'x'.repeat(4000) })
   stream.end()
   expect(ends).toBe(1)
-  // Each of these would be a write after the end, whose error nothing listens for.
+  // Each of these would be a write after the end, with an error that nothing listens for.
   for (let sent = 0; sent < 10; sent++) stream.send({ text: 'late' })
   stream.end()
   socket.resume()

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { requestIdOf } from '../http/request-id.ts'
 import { safely } from '../safely/safely.ts'
 
 /** Server-sent events to one reader (HTML Standard § 9.2). */
@@ -14,16 +15,16 @@ export interface EventStream {
 }
 
 /** Milliseconds between two signs of life, which also find out that a reader is gone. */
-const heartbeat = 15_000
+const heartbeatMs = 15_000
 /** Bytes that may wait for a reader; beyond it the connection is closed, and the reader connects again when it can. */
 const maxWaiting = 256 * 1024
 /** Milliseconds for a reader to take the last bytes after the end. */
-const lastBytes = 5000
+const lastBytesMs = 5000
 
 /**
  * Turns a request into a stream of events.
  *
- * @param onEnd called once, when the reader is gone or the stream was ended
+ * @param onEnd called once, when the reader disconnected or the stream was closed
  */
 export function openEventStream(
   request: FastifyRequest,
@@ -46,7 +47,7 @@ export function openEventStream(
   }
   const beat = setInterval(
     safely('eventStream.beat', () => write(': still here\n\n')),
-    heartbeat,
+    heartbeatMs,
   )
   beat.unref()
   raw.once('close', finish)
@@ -56,6 +57,7 @@ export function openEventStream(
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     'X-Accel-Buffering': 'no',
+    'X-Request-Id': requestIdOf(request.raw),
   })
   write(': welcome\n\n')
   // A reader that left before: its "close" has been.
@@ -68,7 +70,7 @@ export function openEventStream(
       finish()
       raw.end()
       // A reader that does not read would hold the connection for ever.
-      setTimeout(() => raw.destroy(), lastBytes).unref()
+      setTimeout(() => raw.destroy(), lastBytesMs).unref()
     },
   }
 }

@@ -1,15 +1,22 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { alwaysReady, type Readiness } from '../lifecycle/readiness.ts'
 import { reportFailure } from '../safely/safely.ts'
 
 /** Milliseconds for which a result is cached, so that frequent checks do not load the database. */
 const validMs = 1000
 
 /**
- * The health check of a daemon: 200 `{ "status": "ok" }` while its store answers, else 503 `{ "status": "unavailable" }`.
+ * The checks of a daemon. Both answer 200 `{ "status": "ok" }`, or 503 `{ "status": "unavailable" }`: the health check while the
+ * store does not answer, the readiness check also before the daemon has started and when it is about to stop.
  *
- * @param check asks the store; a rejection means that it does not answer
+ * @param check queries the store; a rejection means that it does not answer
  */
-export function addHealth(app: FastifyInstance, path: string, check: () => Promise<unknown>): void {
+export function addHealth(
+  app: FastifyInstance,
+  paths: { readonly health: string; readonly ready: string },
+  check: () => Promise<unknown>,
+  readiness: Readiness = alwaysReady,
+): void {
   let last: Promise<boolean> | undefined
   let askedAt = Number.NEGATIVE_INFINITY
 
@@ -23,14 +30,22 @@ export function addHealth(app: FastifyInstance, path: string, check: () => Promi
     }
   }
 
-  app.get(path, async (_request, reply) => {
+  async function isHealthy(): Promise<boolean> {
     const now = performance.now()
     if (!last || now - askedAt > validMs) {
       askedAt = now
       last = answers()
     }
-    if (await last) return { status: 'ok' }
+    return last
+  }
+
+  const show = (reply: FastifyReply, isOk: boolean) => {
+    if (isOk) return { status: 'ok' }
     reply.code(503)
     return { status: 'unavailable' }
-  })
+  }
+  app.get(paths.health, async (_request, reply) => show(reply, await isHealthy()))
+  app.get(paths.ready, async (_request, reply) =>
+    show(reply, readiness.isReady() && (await isHealthy()) && readiness.isReady()),
+  )
 }

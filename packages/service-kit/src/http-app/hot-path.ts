@@ -1,16 +1,18 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { OAuthError } from '@selvedge/protocol'
+import type { AddressSet } from '../addresses/address-set.ts'
 import { addressOf } from '../http/address.ts'
 import { readBody } from '../http/body.ts'
 import { createConcurrencyLimit } from '../http/concurrency-limit.ts'
 import { isUtf8Type } from '../http/content-type.ts'
 import { sendJson } from '../http/send-json.ts'
-import type { Log } from '../log/log.ts'
+import type { Log } from '../log/index.ts'
 import { safely } from '../safely/safely.ts'
+import { inRequest } from '../trace/trace.ts'
 import { describeError } from './oauth-answer.ts'
 
-/** The same two types for Fastify, which asks for a pattern. No part of them can match in two ways, so they are linear. */
+/** The same two types for Fastify, which requires a pattern. No part of them can match in two ways, so they are linear. */
 export const formType = /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i
 export const jsonType = /^application\/json[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i
 
@@ -31,9 +33,9 @@ export interface HotPath {
   readonly takes: keyof typeof bodies
   /** @throws OAuthError */
   readonly answer: (request: HotRequest) => Promise<object>
-  /** The next nonce, for callers that send proofs (RFC 9449 § 8.2); absent if none do. */
+  /** The next nonce, for callers that send proofs (RFC 9449 § 8.2); absent if no caller does. */
   readonly nonce?: () => string
-  readonly trustedProxies: readonly string[]
+  readonly trustedProxies: AddressSet
 }
 
 /** Serves `POST <path>` itself and leaves everything else to `others`. */
@@ -50,7 +52,7 @@ export function withHotPath(
   const concurrency = createConcurrencyLimit()
   let underWay = 0
   const fail = (response: ServerResponse, cause: unknown, proof?: string) => {
-    const { status, body, headers } = describeError(cause, path, log)
+    const { status, body, headers } = describeError(cause, path, log, response.req)
     const wantsNonce = nonce && (proof !== undefined || body.error === 'use_dpop_nonce')
     send(response, status, body, { ...headers, ...(wantsNonce && { 'DPoP-Nonce': nonce() }) })
   }
@@ -74,7 +76,8 @@ export function withHotPath(
       const begunAt = performance.now()
       underWay++
       try {
-        const result = await answer({ body: body.toString(), authorization, dpop, address })
+        const read: HotRequest = { body: body.toString(), authorization, dpop, address }
+        const result = await inRequest(response, () => answer(read))
         send(response, 200, result, dpop === undefined || !nonce ? undefined : { 'DPoP-Nonce': nonce() })
       } catch (cause) {
         fail(response, cause, dpop)

@@ -2,13 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { OAuthError } from '@selvedge/protocol'
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify'
+import { endConnections } from '../http/close-server.ts'
 import { ListenError } from '../http/listen.ts'
 import { busyMessage, createLoadShedder } from '../http/load-shedder.ts'
 import { createRefuseBusy } from '../http/refuse-busy.ts'
+import { requestIdOf } from '../http/request-id.ts'
 import { sendJson } from '../http/send-json.ts'
 import { attach, createHttpServer, type Limits } from '../http/server.ts'
-import type { Log } from '../log/log.ts'
+import { alwaysReady, type Readiness } from '../lifecycle/readiness.ts'
+import type { Log } from '../log/index.ts'
 import { safely } from '../safely/safely.ts'
+import { inRequest } from '../trace/trace.ts'
 import { type HotPath, jsonType, withHotPath } from './hot-path.ts'
 import { describeError } from './oauth-answer.ts'
 import { limitRoutes } from './route-limits.ts'
@@ -20,9 +24,13 @@ export interface HttpAppOptions {
   readonly vital: readonly string[]
   /** Whether a request with this `Host` header is for this service; absent: any is. */
   readonly acceptsHost?: (host: string | undefined) => boolean
+  readonly readiness?: Readiness
   /** Time for bodies; for tests. */
   readonly limits?: Limits
 }
+
+/** Milliseconds for the requests under way when the app closes. */
+const graceMs = 5000
 
 /**
  * The HTTP shell: JSON bodies as text, since endpoints parse strictly for themselves; every refusal in OAuth's words. What is
@@ -33,7 +41,7 @@ export interface HttpAppOptions {
 export function createHttpApp(
   log: Log,
   maxBody: number,
-  { hotPath, vital, acceptsHost = () => true, limits = {} }: HttpAppOptions,
+  { hotPath, vital, acceptsHost = () => true, readiness = alwaysReady, limits = {} }: HttpAppOptions,
 ): FastifyInstance {
   const shedder = createLoadShedder()
   const vitalPaths = new Set(vital)
@@ -44,8 +52,10 @@ export function createHttpApp(
   const app = fastify({
     bodyLimit: maxBody,
     logger: false,
+    // Requests that are under way when it closes are answered.
+    return503OnClosing: false,
     serverFactory: (router) => {
-      const server = createHttpServer(limits)
+      const server = createHttpServer({ isDraining: readiness.isDraining, ...limits })
       const listener = hotPath ? withHotPath(hotPath, { maxBody, log, refuseBusy }, router) : router
       attach(server, {
         request: (request, response) => {
@@ -58,15 +68,26 @@ export function createHttpApp(
     },
   })
   limitRoutes(app, vitalPaths, refuseBusy)
+  app.addHook('preClose', (done) => {
+    endConnections(app.server, graceMs)
+    done()
+  })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(jsonType, { parseAs: 'string' }, (_request, body, done) => done(null, body))
-  app.addHook('onSend', (_request, reply, payload, done) => {
+  // The body has been read since the request began, in callbacks that belong to no request.
+  app.addHook('preValidation', (_request, reply, done) => inRequest(reply.raw, done))
+  app.addHook('onSend', (request, reply, payload, done) => {
     if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', 'no-store')
     reply.header('X-Content-Type-Options', 'nosniff')
+    reply.header('X-Request-Id', requestIdOf(request.raw))
     done(null, payload)
   })
   app.setErrorHandler((cause: FastifyError | OAuthError, request, reply) => {
-    const { status, body, headers = {} } = describeError(cause, request.url.split('?', 1)[0]!, log)
+    const {
+      status,
+      body,
+      headers = {},
+    } = describeError(cause, request.url.split('?', 1)[0]!, log, request.raw)
     return reply.code(status).headers(headers).send(body)
   })
   app.setNotFoundHandler((request, reply) =>

@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http'
 import { OAuthError } from '@selvedge/protocol'
-import { errorIdOf, type Log } from '../log/log.ts'
+import { requestIdOf } from '../http/request-id.ts'
+import { errorIdOf, type Log } from '../log/index.ts'
 import { storageRefusal } from '../store/storage-refusal.ts'
 
 export interface OAuthAnswer {
@@ -9,7 +11,7 @@ export interface OAuthAnswer {
 }
 
 /** The error that a caller gets (RFC 6749 § 5.2). Internal causes are logged, once. */
-export function describeError(cause: unknown, path: string, log: Log): OAuthAnswer {
+export function describeError(cause: unknown, path: string, log: Log, request: IncomingMessage): OAuthAnswer {
   if (cause instanceof OAuthError) {
     const { status, code, message, retryAfter } = cause
     return {
@@ -22,7 +24,7 @@ export function describeError(cause: unknown, path: string, log: Log): OAuthAnsw
   if (statusCode !== undefined && statusCode < 500) {
     return { status: statusCode, body: { error: 'invalid_request', error_description: message } }
   }
-  const errorId = errorIdOf(log, 'a request failed', { path, cause })
+  const errorId = errorIdOf(log, 'a request failed', { path, requestId: requestIdOf(request), cause })
   const storage = storageRefusal(cause)
   if (storage) {
     const description = `${storage.reason}: ${storage.message}; the log has the cause under ${errorId}`

@@ -29,7 +29,7 @@ export interface ProofOptions {
  *
  * @param shown.accessToken the token that the proof must go with, where there is one
  * @param shown.body what the proof must cover, where it must
- * @param shown.owner the account of the token, whose proofs are counted together
+ * @param shown.owner the account of the token; proofs of one account are counted together
  * @throws OAuthError
  */
 export async function requireProof(

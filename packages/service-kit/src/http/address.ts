@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
+import type { AddressSet } from '../addresses/address-set.ts'
 
 /**
  * The address that a request came from: that of the connection, or what a trusted proxy reports. Only the last entry of X-Forwarded-For comes from
  * the proxy; the caller can forge all others.
  */
-export function addressOf(request: IncomingMessage, trustedProxies: readonly string[]): string {
+export function addressOf(request: IncomingMessage, trustedProxies: AddressSet): string {
   const peer = plain(request.socket.remoteAddress ?? '')
   if (!trustedProxies.includes(peer)) return peer
   const forwarded = request.headers['x-forwarded-for']

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { createBoundedWriter } from './bounded-writer.ts'
 
-/** A stream whose reader takes what it is given only when the test says so. */
+/** A stream with a reader that reads only when the test requests it. */
 function slowStream() {
   const taken: string[] = []
   let next: (() => void) | undefined
@@ -38,7 +38,7 @@ describe('a writer for a slow reader', () => {
     expect(taken.join('')).toBe(Array.from({ length: 50 }, (_, at) => `line ${at};`).join(''))
   })
 
-  it('drops the oldest pieces beyond its limit, and says how many where they are missing', async () => {
+  it('drops the oldest pieces beyond its limit, and writes their number in their place', async () => {
     const { stream, taken, read } = slowStream()
     const write = createBoundedWriter(stream, options)
     const all = Array.from({ length: 5000 }, (_, at) => `${String(at).padStart(9, '0')};`)

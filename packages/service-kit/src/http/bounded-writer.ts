@@ -9,7 +9,7 @@ export interface BoundedWriterOptions {
 }
 
 /**
- * Writes pieces of text to a stream whose reader may be slow, or never read: a bounded number of bytes waits. Beyond it the
+ * Writes pieces of text to a stream with a reader that may be slow or never read: a bounded number of bytes waits. Beyond it the
  * oldest pieces are dropped, and the reader gets to know how many.
  *
  * @returns writes one piece, such as a line with its line feed

@@ -53,7 +53,7 @@ const shownBy = (port: number) =>
   })
 
 describe('the certificate of a listener', needs('openssl'), () => {
-  it('is replaced in a running server, whose connections go on', async () => {
+  it('is replaced in a running server without closing its connections', async () => {
     make('first')
     make('second')
     use('first')

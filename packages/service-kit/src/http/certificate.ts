@@ -41,7 +41,7 @@ export interface CertificateOptions {
 }
 
 /**
- * Reads the certificate, and looks for another one every ten seconds. Files are compared, not watched: tools replace them by
+ * Reads the certificate, and checks for another one every ten seconds. Files are compared, not watched: tools replace them by
  * renaming files, folders or links. A pair that cannot be used, such as one that is written right now, leaves the old one.
  *
  * @throws Error if the files cannot be read, or the key does not match the certificate

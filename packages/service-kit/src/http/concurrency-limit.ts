@@ -7,10 +7,10 @@ export interface ConcurrencyLimit {
   /**
    * Whether one more request may begin.
    *
-   * @param underWay requests that have begun and not ended
+   * @param underWay requests that were started and are not complete
    */
   hasRoom(underWay: number): boolean
-  /** To be called when a request has ended. @param durationMs since it began */
+  /** Call it when a request is complete. @param durationMs since it began */
   ended(durationMs: number): void
 }
 
@@ -34,7 +34,7 @@ export function createConcurrencyLimit(now: () => number = () => performance.now
   let isReached = false
   let isRefusing = false
 
-  /** Changes the limit by what the window that ended has shown. One without an end of a request shows no queue. */
+  /** Adjusts the limit to the result of the last window. One without an end of a request shows no queue. */
   function adapt(at: number): void {
     ofEpoch = Math.min(ofEpoch, fastest)
     const best = Math.min(usual, ofEpoch)

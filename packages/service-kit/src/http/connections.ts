@@ -1,6 +1,6 @@
 /**
  * The open connections of a server, and their limit. When it is reached, the connections that wait for their client end, the
- * longest unused first: those between two requests, then those whose body is still coming. What is being answered, and large
+ * longest unused first: those between two requests, then those with an incomplete body. What is being answered, and large
  * bodies, go on; if nothing else is left, the new connection is refused. So a client that opens thousands of connections, or
  * sends its bodies slowly, costs a bounded number of descriptors and locks no other client out.
  */
@@ -8,8 +8,8 @@ import { readFileSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { reportFailure, safely } from '../safely/safely.ts'
+import { isLarge } from './large-body.ts'
 import { busyMessage, retryAfterSeconds } from './load-shedder.ts'
-import { isLarge } from './slow-bodies.ts'
 
 /** What a connection is busy with. */
 export interface Connection {
@@ -29,16 +29,18 @@ export interface Connection {
 
 export interface Connections {
   readonly all: ReadonlyMap<Socket, Connection>
+  /** To be called with each request. */
+  note(request: IncomingMessage, response: ServerResponse): void
   /** Marks a connection that does not speak HTTP any more: it ends when its listener ends it. */
   upgraded(socket: Socket): void
 }
 
-/** Connections of one server, whatever the system allows: each takes about 10 KB. */
+/** Maximum connections of one server, even if the system allows more: each needs about 10 KB. */
 const mostConnections = 4096
 /** Descriptors for files, the database, functions and outgoing connections, and a part of the rest for each server. */
 const reservedDescriptors = 64
 const part = 1 / 4
-/** Of the connections that wait for their client, this part ends at once: looking for them takes time. */
+/** Of the connections that wait for their client, this part is closed together, because finding them costs time. */
 const evictedPart = 1 / 16
 
 /** Connections that one server of this process may have, by the descriptors that the process may have (`ulimit -n`). */
@@ -83,24 +85,22 @@ export function followConnections(server: Server, max: number): Connections {
   )
   // Handshakes under way are connections as well. Beyond it the system's call accepts and closes.
   server.maxConnections = isTls ? max * 2 : max + 1
-  // A listener that cannot accept, for want of descriptors, goes on when it can.
+  // A listener without free descriptors accepts connections again when there are some.
   const onError = (cause: Error) => {
     if (server.listening) reportFailure('http.accept', cause)
   }
   server.on('error', safely('http.accept', onError))
 
-  // Each request passes here: it writes three members.
-  const note = (request: IncomingMessage, response: ServerResponse) => {
-    const connection = all.get(request.socket)
-    if (!connection) return
-    connection.request = request
-    connection.response = response
-    connection.used = ++uses
-  }
-  server.on('request', safely('http.connection', note))
-
   return {
     all,
+    // Each request passes here: it writes three members.
+    note(request, response) {
+      const connection = all.get(request.socket)
+      if (!connection) return
+      connection.request = request
+      connection.response = response
+      connection.used = ++uses
+    },
     upgraded(socket) {
       const connection = all.get(socket)
       if (connection) connection.isUpgraded = true

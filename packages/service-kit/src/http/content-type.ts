@@ -5,7 +5,7 @@ const space = (code: number): boolean => code === 0x20 || code === 0x09
 /**
  * Whether a Content-Type header names a type, in UTF-8 if it names a character set (RFC 9110 § 8.3).
  *
- * @param header as it came; undefined if the request has none
+ * @param header as it came; undefined if the request has no such header
  * @param type in lower case, such as `application/json`
  */
 export function isUtf8Type(header: string | undefined, type: string): boolean {

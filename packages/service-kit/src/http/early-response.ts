@@ -1,5 +1,5 @@
 /**
- * Answers to requests whose body is still coming: a refusal goes out at once, then a bounded part of the body is read for a
+ * Answers to requests with an incomplete body: a refusal is sent at once, then a bounded part of the body is read for a
  * bounded time, then the connection closes. A server that closes at once may destroy its own answer on the way (RFC 9112
  * § 9.6); one that reads everything lets a refused caller hold it.
  */
@@ -29,7 +29,7 @@ const endAtOnce = ServerResponse.prototype.end as (
 
 /**
  * Lets the answers of a server end early. A function for each answer: a separate class in place of Node's (the option
- * `ServerResponse`) took 5 to 10 µs a request.
+ * `ServerResponse`) cost 5 to 10 µs for each request.
  */
 export function createEarlyEnd(limits: DrainLimits): (response: ServerResponse) => void {
   const ending = new WeakSet<ServerResponse>()

@@ -11,7 +11,7 @@ afterEach(() => {
   server.closeAllConnections()
 })
 
-it('ends the connection of a refusal whose body never ends', async () => {
+it('closes the connection of a refusal with an endless body', async () => {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const closed = Promise.withResolvers<void>()

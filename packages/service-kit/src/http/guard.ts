@@ -17,6 +17,8 @@ export interface GuardedHeaders {
   contentType: string | undefined
   authorization: string | undefined
   dpop: string | undefined
+  /** Nonce of the page of this listener. */
+  pageNonce: string | undefined
   /** A header of this list that came twice: two readers might take a different one each. */
   repeated: string | undefined
 }
@@ -29,6 +31,7 @@ const names: Readonly<Record<string, Exclude<keyof GuardedHeaders, 'repeated'>>>
   'content-type': 'contentType',
   authorization: 'authorization',
   dpop: 'dpop',
+  'selvedge-page-nonce': 'pageNonce',
 }
 const lengths = new Set(Object.keys(names).map((name) => name.length))
 
@@ -41,6 +44,7 @@ export function readGuardedHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHea
     contentType: undefined,
     authorization: undefined,
     dpop: undefined,
+    pageNonce: undefined,
     repeated: undefined,
   }
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -119,11 +123,12 @@ export function createGuard({
         'the Referer header is of another site; allow its origin in "allowedOrigins" if it should call',
       )
     }
+    // A page of another site with an allowed origin may call. Other origins were refused above.
     if (
       fetchSite !== undefined &&
       fetchSite !== 'none' &&
       fetchSite !== 'same-origin' &&
-      !(origin !== undefined && ownOrigins.has(origin))
+      origin === undefined
     ) {
       return refusal(
         403,
@@ -142,3 +147,19 @@ const show = (text: string | undefined): string =>
 /** `application/json` in UTF-8. A page cannot send it without asking first, so nothing else is accepted. */
 export const isJsonType = (contentType: string | undefined): boolean =>
   isUtf8Type(contentType, 'application/json')
+
+/** Headers that only browsers send, and Content-Encoding, which changes how the body is to be read. */
+const pageHeaders = /^(?:content-type|origin|referer|content-encoding|sec-.*|access-control-request-.*)$/i
+const loopbackAddress = /^(?:127\.|::1$|::ffff:127\.)/
+
+/**
+ * Whether a body without Content-Type may be read as JSON: programs of this API family misspell the header. A page can leave it out,
+ * but not the headers that browsers add; and only programs on the device may send such a request.
+ */
+export const isUntypedOfProgram = ({
+  rawHeaders,
+  socket: { localAddress },
+}: Pick<IncomingMessage, 'rawHeaders' | 'socket'>): boolean =>
+  // A Unix socket has no address.
+  (localAddress === undefined || loopbackAddress.test(localAddress)) &&
+  !rawHeaders.some((name, at) => at % 2 === 0 && pageHeaders.test(name))

@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { safely } from '../safely/safely.ts'
 
@@ -9,7 +9,24 @@ const maxWaiting = 200
 const waiting = Symbol('waiting requests')
 
 interface Line extends Socket {
-  [waiting]?: (() => void)[] | undefined
+  /** null: no other one waits. */
+  [waiting]?: (() => void)[] | null | undefined
+}
+
+const beginNext = safely(
+  'http.next-request',
+  ({ socket }: IncomingMessage) => {
+    const line: Line = socket
+    const due = line[waiting]?.shift()
+    if (!due) line[waiting] = undefined
+    else if (!socket.destroyed) due()
+  },
+  (_cause, { socket }) => socket.destroy(),
+)
+
+/** One for all responses, since every request needs it. */
+function onClose(this: ServerResponse): void {
+  beginNext(this.req)
 }
 
 /**
@@ -17,25 +34,18 @@ interface Line extends Socket {
  * RFC 9112 § 9.3.2), and stores the answers to those behind the first: a client that does not read could make it store many.
  */
 export function inTurn(handle: RequestListener): RequestListener {
+  const begin: RequestListener = (request, response) => {
+    response.on('close', onClose)
+    handle(request, response)
+  }
   return (request, response) => {
     const socket: Line = request.socket
-    const next = () => {
-      const due = socket[waiting]?.shift()
-      if (!due) socket[waiting] = undefined
-      else if (!socket.destroyed) due()
-    }
-    const begin = () => {
-      response.once(
-        'close',
-        safely('http.next-request', next, () => socket.destroy()),
-      )
-      handle(request, response)
-    }
     const line = socket[waiting]
-    if (!line) {
-      socket[waiting] = []
-      begin()
-    } else if (line.length < maxWaiting) line.push(begin)
+    if (line === undefined) {
+      socket[waiting] = null
+      begin(request, response)
+    } else if (line === null) socket[waiting] = [() => begin(request, response)]
+    else if (line.length < maxWaiting) line.push(() => begin(request, response))
     else socket.destroy()
   }
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, it, vi } from 'vitest'
+import { createAddressSet } from '../addresses/address-set.ts'
 import { createFakeClock } from '../testing/index.ts'
 import { addressOf, limitKeyOf } from './address.ts'
 import { createLimiter } from './limiter.ts'
@@ -44,10 +45,24 @@ describe('the address of a request', () => {
     }) as unknown as IncomingMessage
   it.each([
     ['its connection', request('10.0.0.1'), [], '10.0.0.1'],
-    ['its connection, whatever a stranger says', request('10.0.0.1', '1.1.1.1'), [], '10.0.0.1'],
+    ['its connection, whatever a client claims', request('10.0.0.1', '1.1.1.1'), [], '10.0.0.1'],
     ['what a trusted proxy saw', request('10.0.0.1', '1.1.1.1, 2.2.2.2'), ['10.0.0.1'], '2.2.2.2'],
+    [
+      'what a proxy of a trusted network saw',
+      request('10.0.0.1', '1.1.1.1, 2.2.2.2'),
+      ['10.0.0.0/24'],
+      '2.2.2.2',
+    ],
+    [
+      'its connection, from outside that network',
+      request('10.0.1.1', '1.1.1.1'),
+      ['10.0.0.0/24'],
+      '10.0.1.1',
+    ],
     ['of IPv4 in IPv6, plain', request('::ffff:10.0.0.1'), [], '10.0.0.1'],
-  ])('is %s', (_, asked, proxies, expected) => expect(addressOf(asked, proxies)).toBe(expected))
+  ])('is %s', (_, asked, proxies, expected) =>
+    expect(addressOf(asked, createAddressSet(proxies))).toBe(expected),
+  )
 
   it('counts with its network where it is of IPv6', () => {
     expect(limitKeyOf('2001:db8:1:2:3:4:5:6')).toBe('2001:db8:1:2')

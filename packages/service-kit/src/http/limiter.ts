@@ -51,7 +51,7 @@ export function createLimiter(
   }
 }
 
-/** @throws OAuthError `temporarily_unavailable` (HTTP 429) if a key has none left */
+/** @throws OAuthError `temporarily_unavailable` (HTTP 429) if the key has reached its limit */
 export const takeOrRefuse = (limiter: Limiter, key: string, what: string): void =>
   refuseIf(limiter.take(key), what)
 

@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -34,7 +43,7 @@ describe('a TCP listener', () => {
     expect(listening.port).toBeGreaterThan(0)
   })
 
-  it('says which port is taken', async () => {
+  it('names the port that is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => other.once('listening', resolve))
     ending.push(() => other.close())
@@ -73,11 +82,39 @@ describe('a Unix socket', () => {
   const path = join(folder, 'x.sock')
   const listener = hello() as never
 
+  /** Leaves a socket behind that no process listens on. */
+  async function leaveSocket(): Promise<void> {
+    const program = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`
+    await once(spawn(process.execPath, ['-e', program]), 'exit')
+    expect(lstatSync(path).isSocket()).toBe(true)
+  }
+
   it('has its mode from the first moment, and replaces one where nothing answers', async () => {
-    writeFileSync(path, '')
+    await leaveSocket()
     const listening = await listenUnix(path, 0o660, limits, listener)
     expect((statSync(path).mode & 0o777).toString(8)).toBe('660')
     await listening.close()
+  })
+
+  it('replaces nothing but a socket: a mistyped path removes no file', async () => {
+    const target = join(folder, 'settings.json')
+    writeFileSync(target, 'settings')
+    const refused = () => expect(listenUnix(path, 0o600, limits, listener)).rejects.toThrow('is not a socket')
+    writeFileSync(path, 'settings')
+    await refused()
+    expect(readFileSync(path, 'utf8')).toBe('settings')
+    for (const to of [target, join(folder, 'nowhere'), folder]) {
+      rmSync(path)
+      symlinkSync(to, path)
+      await refused()
+      expect(lstatSync(path).isSymbolicLink()).toBe(true)
+    }
+    rmSync(path)
+    mkdirSync(path)
+    await refused()
+    rmSync(path, { recursive: true })
+    expect(readFileSync(target, 'utf8')).toBe('settings')
+    expect(statSync(target).mode & 0o777).toBe(0o644)
   })
 
   it('does not replace one that answers', async () => {
@@ -86,7 +123,7 @@ describe('a Unix socket', () => {
     await listening.close()
   })
 
-  it('does not replace one whose queue of connections is full', async () => {
+  it('does not replace one with a full queue of connections', async () => {
     const program = `
       require('node:net').createServer().listen({ path: ${JSON.stringify(path)}, backlog: 1 }, () => {
         require('node:fs').writeSync(1, 'listening')

@@ -1,13 +1,14 @@
-import { chmodSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import { ConfigError } from '../config/index.ts'
 import { makeTransientFolder } from '../store/make-folder.ts'
 import type { Certificate } from './certificate.ts'
+import { endConnections } from './close-server.ts'
 import { attach, createHttpServer, type Limits, type Listener } from './server.ts'
 
-/** A listener that could not be opened. The message says which, why, and what to do. */
+/** A listener that could not be opened. The message names it, the reason, and what to do. */
 export class ListenError extends Error {
   override readonly name = 'ListenError'
 }
@@ -88,7 +89,7 @@ export async function listenTcp(options: TcpOptions): Promise<Listening & { port
 }
 
 /**
- * Opens a Unix socket. One that a dead process left behind is replaced, one that answers is not.
+ * Opens a Unix socket. One that a dead process left behind is replaced; one that answers, a file and a link are not.
  *
  * @param mode permissions of the socket, such as 0o660
  * @throws ListenError
@@ -105,7 +106,12 @@ export async function listenUnix(
     )
   }
   makeTransientFolder(dirname(path))
-  if (statSync(path, { throwIfNoEntry: false })) {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found) {
+    if (!found.isSocket())
+      throw new ListenError(
+        `${path} is not a socket, and was not removed; choose another path for the socket`,
+      )
     if (await answers(path))
       throw new ListenError(`another process answers at ${path}; stop it or choose another state folder`)
     rmSync(path)
@@ -149,13 +155,15 @@ function answers(path: string): Promise<boolean> {
   })
 }
 
+/** Milliseconds for the requests under way when a listener closes. */
+const graceMs = 2000
+
 async function closeAll(servers: readonly Server[]): Promise<void> {
   await Promise.all(
     servers.map((server) => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      server.closeIdleConnections()
-      const impatient = setTimeout(() => server.closeAllConnections(), 2000)
-      return closed.finally(() => clearTimeout(impatient))
+      endConnections(server, graceMs)
+      return closed
     }),
   )
 }

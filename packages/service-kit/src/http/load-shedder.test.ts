@@ -41,7 +41,7 @@ it('serves a burst that takes longer than a second, but not without end', () => 
   expect(turn(2000, 1)).toBeGreaterThan(900)
 })
 
-it('refuses what comes late in a turn once a queue stands, and serves what comes early', () => {
+it('refuses what comes late in a turn once there is a standing queue, and serves what comes early', () => {
   for (let count = 0; count < 10; count++) turn(100, 1)
   expect(turn(100, 1)).toBeGreaterThan(60)
   expect(turn(100, 1)).toBeLessThan(100)

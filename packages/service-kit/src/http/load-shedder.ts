@@ -1,11 +1,11 @@
 /**
- * Refuses ordinary requests while a daemon has more of them than it can answer. What tells is the wait of a request before it
+ * Refuses ordinary requests while a daemon has more of them than it can answer. The measure is the wait of a request before it
  * was read, which shows in a timer that is late by as much. As in CoDel (RFC 8289), a short burst is served and only a standing
- * queue is cut: then the requests of each turn of the event loop are taken while the turn is young, and the rest of them is
+ * queue is cut: then the requests of each turn of the event loop are accepted in the first part of the turn, and the rest is
  * refused at once. So requests that are served wait a few milliseconds at most.
  *
- * A refusal costs as much CPU as a cheap answer. So beyond some refusals a millisecond, a connection whose request was refused
- * is not read for the second that its client was asked to wait; what it has sent meanwhile is refused. Then clients that do not
+ * A refusal costs as much CPU as a cheap answer. So beyond some refusals a millisecond, a connection with a refused request is
+ * not read for the second that its client was asked to wait; what it has sent meanwhile is refused. Then clients that do not
  * wait cost a refusal a second each, and the CPU is left to the others.
  */
 import type { Socket } from 'node:net'
@@ -30,7 +30,7 @@ export interface LoadShedder {
 }
 
 export interface LoadShedderSettings {
-  /** Milliseconds between two looks; a queue shows in the lateness of one. */
+  /** Milliseconds between two measurements; a queue delays them. */
   readonly tickMs: number
   /** Milliseconds for which a request may wait while there is a standing queue. */
   readonly targetMs: number
@@ -53,7 +53,7 @@ const defaults: LoadShedderSettings = {
   maxWaitMs: 1000,
   calmMs: 1000,
   alwaysServed: 32,
-  freeRefusals: 0.25,
+  freeRefusals: 0.1,
 }
 
 /** One for all listeners of a daemon: they share its event loop. It runs a timer only while ordinary requests come. */

@@ -1,61 +1,45 @@
-import { isUtf8 } from 'node:buffer'
-import type { RequestListener, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
-import { openRpcPath, RpcError, rpcPath } from '@selvedge/protocol'
-import type { Answer, Dispatcher } from '@selvedge/protocol/jsonrpc'
-import { safely } from '../safely/safely.ts'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { healthPaths, openRpcPath, rpcPath } from '@selvedge/protocol'
+import type { Readiness } from '../lifecycle/readiness.ts'
 import { readBody, smallBody } from './body.ts'
 import {
-  createGuard,
-  type GuardedHeaders,
   type GuardOptions,
   isJsonType,
+  isUntypedOfProgram,
   type Refusal,
   readGuardedHeaders,
 } from './guard.ts'
 import { busyMessage, createLoadShedder, type LoadShedder, retryAfterSeconds } from './load-shedder.ts'
 import { createOneATurn } from './one-a-turn.ts'
+import { createPageGate } from './page-gate.ts'
 import { createRefuseBusy } from './refuse-busy.ts'
+import { requestIdOf } from './request-id.ts'
+import { answer, createAnswerCall, type RpcCallOptions } from './rpc-call.ts'
 import { sendJson } from './send-json.ts'
 import type { Listener } from './server.ts'
-import type { ShedContext } from './shed-calls.ts'
 
-/** What the transport passes to a handler about the caller. */
-export interface CallContext extends ShedContext {
-  /** The Authorization header as it came. */
-  readonly authorization: string | undefined
-  /** The DPoP header as it came. */
-  readonly dpop: string | undefined
-  /** The Host header, which the guard has let through. */
-  readonly host: string
-  readonly method: 'POST'
-  readonly path: string
-  /** Whether the call came over TLS, so from another machine. */
-  readonly overTls: boolean
-  readonly socket: Socket
-}
-
-export interface RpcListenerOptions {
-  readonly dispatcher: Dispatcher<CallContext>
+export interface RpcListenerOptions extends RpcCallOptions {
   readonly guard: GuardOptions
-  /** Whether the listener speaks TLS. Default false. */
-  readonly overTls?: boolean
+  /** Nonce of the page of this listener; absent: it has no page. */
+  readonly pageNonce?: string | undefined
   /** Largest body in bytes. */
   readonly maxBody: number
+  /** Whether programs on this machine may leave the content type out. Default: false. */
+  readonly readsUntyped?: boolean
   /** Runs the parsing of large bodies; listeners of one process share it. */
   readonly oneATurn?: (work: () => void) => void
-  /** The next DPoP nonce, for callers that send proofs (RFC 9449 § 9). */
-  readonly nonce?: () => string
   /** The OpenRPC document as JSON text; absent: the path is not served. */
   readonly openRpc?: () => string
   /** Refuses what is for `others` in an overload; methods are shed by their dispatcher. Default: a new one. */
   readonly shedder?: LoadShedder
+  /** Answers the checks of `healthPaths`; absent: the paths are not served. */
+  readonly readiness?: Readiness
   /** Answers what is for no path of this listener; absent: 404. The guard has let it through. */
   readonly others?: Listener
 }
 
 /** Maximum bytes of all large bodies of a listener together: they are in memory until they are complete, and need no credential. */
-const maxLargeBodies = 64 * 1024 * 1024
+const maxLargeBodiesBytes = 64 * 1024 * 1024
 const busy: Refusal = {
   status: 503,
   reason: 'busy',
@@ -63,43 +47,41 @@ const busy: Refusal = {
 }
 
 /**
- * JSON-RPC over HTTP at `/jsonrpc/v1`. Below Fastify on purpose: two exact paths need no router, and this is the path whose
- * cost the whole device feels (measured in bench/).
+ * JSON-RPC over HTTP at `/jsonrpc/v1`. Below Fastify on purpose: two exact paths need no router, and every call of the device
+ * uses one of them (measured in bench/).
  */
-export function createRpcListener({
-  dispatcher,
-  guard,
-  maxBody,
-  oneATurn = createOneATurn(),
-  overTls = false,
-  nonce,
-  openRpc,
-  shedder = createLoadShedder(),
-  others,
-}: RpcListenerOptions): Listener {
-  const check = createGuard(guard)
-  const allowedOrigins = new Set(guard.allowedOrigins)
+export function createRpcListener(options: RpcListenerOptions): Listener {
+  const {
+    guard,
+    pageNonce,
+    maxBody,
+    readsUntyped = false,
+    oneATurn = createOneATurn(),
+    openRpc,
+    shedder = createLoadShedder(),
+    readiness,
+    others,
+  } = options
+  const gate = createPageGate(guard, pageNonce)
   const refuseBusy = createRefuseBusy(shedder, { error: { code: 503, message: busyMessage, reason: 'busy' } })
-  let reserved = 0
+  const memory = createBodyMemory(maxBody)
+  const answerCall = createAnswerCall(options, shedder)
 
   const handle: RequestListener = (request, response) => {
     const headers = readGuardedHeaders(request)
-    const refused = request.httpVersionMajor === 1 ? check(headers) : oldHttp
+    const refused = request.httpVersionMajor === 1 ? gate.check(request, headers) : oldHttp
     if (refused) return refuse(response, refused)
-    if (headers.origin !== undefined && allowedOrigins.has(headers.origin)) {
-      allowPage(response, headers.origin)
-      if (request.method === 'OPTIONS') return void response.writeHead(204).end()
-    }
+    if (gate.answerPreflight(request, headers, response)) return
     const { url, method } = request
     if (url !== rpcPath) return other(request, response)
     if (method !== 'POST') return notAllowed(response, 'POST')
-    if (!isJsonType(headers.contentType)) {
+    if (!isJsonType(headers.contentType) && !(readsUntyped && isUntypedOfProgram(request))) {
       const message = `the content type is ${JSON.stringify(headers.contentType ?? '')}; send application/json in UTF-8`
       return refuse(response, { status: 415, reason: 'unsupported_media_type', message })
     }
     let hasRoom = true
     const admitLarge = () => {
-      hasRoom = reserve(response)
+      hasRoom = memory.reserve(response)
       return hasRoom
     }
     const onBody = (body: Buffer | undefined) => {
@@ -114,63 +96,27 @@ export function createRpcListener({
     readBody(request, maxBody, onBody, admitLarge)
   }
 
-  /** Reserves memory for a large body until its request ends. @returns whether there was enough */
-  function reserve(response: ServerResponse): boolean {
-    if (reserved + maxBody > maxLargeBodies) return false
-    reserved += maxBody
-    response.once('close', () => {
-      reserved -= maxBody
-    })
-    return true
-  }
-
-  function answerCall(response: ServerResponse, headers: GuardedHeaders, body: Buffer): void {
-    if (!isUtf8(body)) {
-      answer(response, dispatcher.refuse(new RpcError('parse_error', 'the body is not valid UTF-8')))
-      return
-    }
-    if (headers.dpop !== undefined && nonce) response.setHeader('DPoP-Nonce', nonce())
-    const context: CallContext = {
-      authorization: headers.authorization,
-      dpop: headers.dpop,
-      host: headers.host!,
-      method: 'POST',
-      path: rpcPath,
-      overTls,
-      socket: response.req.socket,
-    }
-    const text = dispatcher.dispatch(body.toString(), context, body.length)
-    const send = (ready: Answer) => {
-      if (context.isBusy) response.setHeader('Retry-After', retryAfterSeconds)
-      answer(response, ready)
-      if (context.isBusy) shedder.wasRefused(context.socket)
-    }
-    if (text instanceof Promise)
-      text.then(
-        safely('http.answer', send, () => response.destroy()),
-        safely('http.answer', () => response.destroy()),
-      )
-    else send(text)
-  }
-
   const upgrade: Listener['upgrade'] = (request, socket, head) => {
-    const refused = check(readGuardedHeaders(request))
+    const refused = gate.check(request, readGuardedHeaders(request))
     const isBusy = others?.upgrade !== undefined && shedder.isBusy(request.socket)
     if (!refused && !isBusy && others?.upgrade) return others.upgrade(request, socket, head)
     socket.on('error', () => socket.destroy())
     const status = refused?.status ?? (isBusy ? 503 : 404)
     const retryAfter = isBusy ? `Retry-After: ${retryAfterSeconds}\r\n` : ''
-    socket.end(`HTTP/1.1 ${status} Refused\r\nConnection: close\r\n${retryAfter}Content-Length: 0\r\n\r\n`)
+    socket.end(
+      `HTTP/1.1 ${status} Refused\r\nConnection: close\r\nX-Request-Id: ${requestIdOf(request)}\r\n${retryAfter}Content-Length: 0\r\n\r\n`,
+    )
   }
 
   const other: RequestListener = (request, response) => {
+    if (readiness && isHealthPath(request.url)) return answerHealth(request, response, readiness)
     if (request.url !== openRpcPath || !openRpc) {
       if (others)
         return shedder.isBusy(request.socket) ? refuseBusy(response) : others.request(request, response)
       const message = `there is nothing at ${JSON.stringify(request.url?.slice(0, 200))}; the API is at POST ${rpcPath}`
       refuse(response, { status: 404, reason: 'not_found', message })
-    } else if (request.method !== 'GET') {
-      notAllowed(response, 'GET')
+    } else if (!isRead(request.method)) {
+      notAllowed(response, 'GET, HEAD')
     } else {
       answer(response, openRpc())
     }
@@ -179,13 +125,40 @@ export function createRpcListener({
   return { request: handle, upgrade }
 }
 
-/** CORS for a page of an origin that the configuration names, and for no other (Fetch Standard § 3.2). */
-function allowPage(response: ServerResponse, origin: string): void {
-  response.setHeader('Access-Control-Allow-Origin', origin)
-  response.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
-  response.setHeader('Access-Control-Allow-Headers', 'Content-Type, Authorization')
-  response.setHeader('Access-Control-Max-Age', '600')
-  response.setHeader('Vary', 'Origin')
+/** HEAD is answered wherever GET is (RFC 9110 § 9.3.2). */
+const isRead = (method: string | undefined): boolean => method === 'GET' || method === 'HEAD'
+
+const isHealthPath = (url: string | undefined): boolean =>
+  url === healthPaths.health || url === healthPaths.ready
+
+/** A device that answers is healthy; its state was opened before. */
+function answerHealth(
+  { url, method }: IncomingMessage,
+  response: ServerResponse,
+  readiness: Readiness,
+): void {
+  if (!isRead(method)) {
+    notAllowed(response, 'GET, HEAD')
+    return
+  }
+  const isOk = url === healthPaths.health || readiness.isReady()
+  sendJson(response, isOk ? 200 : 503, JSON.stringify({ status: isOk ? 'ok' : 'unavailable' }))
+}
+
+/** The memory of large bodies. @param maxBody bytes that are reserved for each */
+function createBodyMemory(maxBody: number) {
+  let reserved = 0
+  return {
+    /** Reserves memory until a request ends. @returns whether there was enough */
+    reserve(response: ServerResponse): boolean {
+      if (reserved + maxBody > maxLargeBodiesBytes) return false
+      reserved += maxBody
+      response.once('close', () => {
+        reserved -= maxBody
+      })
+      return true
+    },
+  }
 }
 
 const oldHttp: Refusal = { status: 400, reason: 'bad_request', message: 'the request is not of HTTP/1.1' }
@@ -200,9 +173,4 @@ function refuse(response: ServerResponse, { status, reason, message }: Refusal):
   response.setHeader('Connection', 'close')
   if (status === 503) response.setHeader('Retry-After', retryAfterSeconds)
   sendJson(response, status, text)
-}
-
-function answer(response: ServerResponse, text: Answer): void {
-  if (text === undefined) response.writeHead(204).end()
-  else sendJson(response, 200, text)
 }

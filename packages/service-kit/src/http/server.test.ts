@@ -5,9 +5,9 @@ import { opens } from '../../../../tests/harness/unread.ts'
 import { caughtFailures } from '../safely/safely.ts'
 import { readBody } from './body.ts'
 import { isUtf8Type } from './content-type.ts'
+import { allowLargeBody } from './large-body.ts'
 import { createOneATurn } from './one-a-turn.ts'
 import { attach, createHttpServer, type Limits } from './server.ts'
-import { allowLargeBody } from './slow-bodies.ts'
 
 const ending: (() => unknown)[] = []
 afterEach(() => {
@@ -100,7 +100,7 @@ describe('a body that comes too slowly', () => {
 
 describe('an answer before the body is complete', () => {
   it(
-    'goes out at once, and the rest of the body is read for a bounded time only',
+    'is sent at once, and the rest of the body is read for a bounded time only',
     opens('packages/service-kit/src/http/early-response.ts'),
     async () => {
       const { port } = await serve({ drainSeconds: 0.3 }, (_request, response) =>
@@ -175,7 +175,7 @@ describe('a listener', () => {
     ['GET', 'Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 5\r\n'],
     ['GET', 'Upgrade: h2c\r\nConnection: Upgrade\r\nContent-Length: 5\r\n'],
     ['CONNECT', 'Upgrade: websocket\r\nConnection: Upgrade\r\n'],
-  ])('takes no %s with "%s" for an upgrade', async (method, headers) => {
+  ])('accepts no %s with "%s" for an upgrade', async (method, headers) => {
     let upgrades = 0
     let body = ''
     const server = createHttpServer({})
@@ -234,7 +234,7 @@ describe('a content type', () => {
       return user + system
     }
     cost(15_000)
-    // Quadratic it took 169 ms each.
+    // A quadratic parser needed 169 ms for each.
     expect(cost(15_000)).toBeLessThan(200_000)
   })
 })

@@ -9,6 +9,7 @@ import {
 } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { safely } from '../safely/safely.ts'
+import { inRequest } from '../trace/trace.ts'
 import { type Connections, followConnections, maxConnectionsOf } from './connections.ts'
 import { createEarlyEnd, type DrainLimits, drainDefaults } from './early-response.ts'
 import { inTurn } from './in-turn.ts'
@@ -22,6 +23,8 @@ export interface Limits extends Partial<DrainLimits> {
   readonly bodySeconds?: number
   /** Connections that may be open at the same time. Default: by the descriptors that the process may have. */
   readonly connections?: number
+  /** Whether the daemon is about to stop: then each connection closes after its answer. */
+  readonly isDraining?: () => boolean
 }
 
 /** What answers requests, and requests to speak WebSocket; without `upgrade` those are ordinary requests. */
@@ -32,12 +35,12 @@ export interface Listener {
 
 /**
  * Creates an HTTP/1.1 server. Slow bodies end, early answers close, a handler that throws refuses its request alone, and only
- * a GET for a WebSocket is an upgrade: any other request that asks for one is answered as if it did not (RFC 9110 § 7.8).
+ * a GET for a WebSocket is an upgrade: any other request with an Upgrade header is answered without it (RFC 9110 § 7.8).
  *
  * @param tls PEM texts; without them the server speaks plain HTTP
  */
 export function createHttpServer(
-  { bodySeconds = 30, connections = maxConnectionsOf(), ...drain }: Limits,
+  { bodySeconds = 30, connections = maxConnectionsOf(), isDraining = () => false, ...drain }: Limits,
   tls?: { readonly cert: string; readonly key: string },
 ): Server {
   const settings = {
@@ -58,11 +61,15 @@ export function createHttpServer(
     shouldUpgradeCallback: (request) => server.listenerCount('upgrade') > 0 && isWebSocket(request),
   })
   const endEarly = createEarlyEnd({ ...drainDefaults, ...drain })
+  const followed = followConnections(server, connections)
   server.on(
     'request',
-    safely('http.early-end', (_request: IncomingMessage, response: ServerResponse) => endEarly(response)),
+    safely('http.begin', (request: IncomingMessage, response: ServerResponse) => {
+      followed.note(request, response)
+      endEarly(response)
+      if (isDraining()) response.shouldKeepAlive = false
+    }),
   )
-  const followed = followConnections(server, connections)
   connectionsOf.set(server, followed)
   endSlowBodies(server, followed, bodySeconds)
   return server
@@ -72,7 +79,9 @@ const connectionsOf = new WeakMap<Server, Connections>()
 
 /** Serves a listener, the requests of one connection one after the other. Whatever it throws ends its own request. */
 export function attach(server: Server, { request, upgrade }: Listener): void {
-  const handle = safely('http.request', request, failRequest)
+  const onRequest: RequestListener = (incoming, response) =>
+    inRequest(response, () => request(incoming, response))
+  const handle = safely('http.request', onRequest, failRequest)
   server.on('request', safely('http.in-turn', inTurn(handle), failRequest))
   if (!upgrade) return
   const onUpgrade: typeof upgrade = (upgrading, socket, head) => {

@@ -1,35 +1,18 @@
-/** Ends requests whose body arrives too slowly, on all paths of a server: no handler has to do it. */
+/** Ends requests with a body that arrives too slowly, on all paths of a server: no handler has to do it. */
 import type { IncomingMessage, Server } from 'node:http'
 import { safely } from '../safely/safely.ts'
 import type { Connection, Connections } from './connections.ts'
+import { isLarge } from './large-body.ts'
 
 /** Bytes per second that a large body must bring, on average over `bodySeconds`. */
 const slowestBytesPerSecond = 1024
-/** Looks at all connections in the time of one limit; one timer serves them all. */
+/** Checks of all connections within the time limit; one timer serves them all. */
 const looks = 6
-
-/** A member of the request: a WeakSet of them cost 1.5 µs a request. */
-const large = Symbol('large body')
-
-interface Marked extends IncomingMessage {
-  [large]?: true
-}
-
-/**
- * Declares that the body of a request may be large: it may take longer than `bodySeconds`, as long as it brings 1,024 bytes per
- * second. For uploads and for requests to services.
- */
-export function allowLargeBody(request: Marked): void {
-  request[large] = true
-}
-
-/** Whether the body of a request was declared large. */
-export const isLarge = (request: Marked): boolean => request[large] === true
 
 /** @param bodySeconds seconds in which the body of a request must have arrived; it may take a sixth longer */
 export function endSlowBodies(server: Server, { all }: Connections, bodySeconds: number): void {
   let look = 0
-  /** A body that waits here, unread, is not slow: its reader is. */
+  /** If data waits unread, the reader is slow, not the client. */
   const isFastEnough = (request: IncomingMessage, bytes: number): boolean =>
     request.readableLength > 0 || bytes >= slowestBytesPerSecond * bodySeconds
 

@@ -2,7 +2,7 @@
  * The alarms of a process: failures that were caught at the entry of a callback (`safely`), rejections that nothing handled,
  * exceptions that nothing caught. Each is logged with an error ID and counted; only the last kind ends the process.
  */
-import { errorIdOf, type Log } from '../log/log.ts'
+import { errorIdOf, type Log } from '../log/index.ts'
 import { type CaughtFailure, caughtFailures } from '../safely/safely.ts'
 import { type CrashRecord, countCrash, readCrashRecord } from './crash-record.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -34,7 +34,7 @@ export interface Alarms {
 
 /** Lines about caught failures of one callback in this many milliseconds; more are counted, and the next line has the count. */
 const quietMs = 10_000
-/** Callbacks whose last line is known at the same time; their names are fixed words of the code. */
+/** Maximum callbacks with a cached last line; their names are fixed words of the code. */
 const maxCallbacks = 500
 
 /** Listens to all three kinds. To be called once in a process, before anything can fail. */

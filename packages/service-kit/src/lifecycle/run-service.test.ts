@@ -57,7 +57,7 @@ const withMessage = (lines: string[], message: string) =>
     .filter((line) => line.message === message)
 
 describe('the alarms of a program', () => {
-  it('log an unhandled rejection with an error ID, and the program goes on', async () => {
+  it('log an unhandled rejection with an error ID, and the program continues', async () => {
     const { child, lines } = run(`void Promise.reject(new Error('lost')); await new Promise(setImmediate)`)
     await started(child)
     child.kill('SIGTERM')
@@ -115,7 +115,7 @@ describe('a program that cannot start', () => {
     expect(lines()).toEqual(['error: test did not start: EISDIR: illegal operation on a directory, read'])
   })
 
-  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('and hangs instead is ended by %s', async (signal) => {
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('and hangs instead is stopped by %s', async (signal) => {
     const { child } = run(
       `console.log('started'); await new Promise((resolve) => setTimeout(resolve, 2 ** 30))`,
     )

@@ -2,16 +2,19 @@ import { once } from 'node:events'
 import { systemClock } from '../clock/clock.ts'
 import { ConfigError } from '../config/index.ts'
 import { ListenError } from '../http/listen.ts'
-import { createLog, writeNote } from '../log/log.ts'
+import { createLog, writeNote } from '../log/index.ts'
 import { StoreError } from '../store/store-error.ts'
 import { type Alarms, raiseAlarms } from './alarms.ts'
 import { ChildFailure } from './child.ts'
 import { exitCodes } from './exit-codes.ts'
+import { findSystemd } from './systemd.ts'
 
 /** A started program: what it sends to its parent, and how it ends. */
 export interface Service {
   /** Sent to the parent process once the program is ready. */
   readonly ready: object
+  /** Milliseconds that `stop` may need beyond the usual time. Default: 0. */
+  readonly drainMs?: number
   stop(): Promise<void>
 }
 
@@ -19,7 +22,7 @@ export interface Service {
 const timeouts = { start: 2000, stop: 8000 }
 
 /**
- * Runs a program until a signal, or the end of the process that started it, asks it to stop. Signal handlers and alarms are set
+ * Runs a program until a signal, or until the process that started it exits. Signal handlers and alarms are set
  * before `start` is called. A program that does not end in time is killed.
  *
  * Exit codes: {@link exitCodes}. When a program cannot start, its last line on standard error is one sentence with the reason.
@@ -35,8 +38,9 @@ export async function runService(
 ): Promise<void> {
   const stopping = new AbortController()
   let isReady = false
+  let stopMs = timeouts.start
   const stop = () => {
-    setTimeout(kill, isReady ? timeouts.stop : timeouts.start).unref()
+    setTimeout(kill, stopMs).unref()
     stopping.abort()
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, stop)
@@ -44,6 +48,7 @@ export async function runService(
   if (process.send && !process.connected) stop()
   const log = createLog({ service: name, level: 'error', now: systemClock.now })
   const alarms = raiseAlarms(log, systemClock.now)
+  const systemd = findSystemd(process.env, (cause) => log.error('systemd was not notified', { cause }))
   // A closed standard output is no reason to end.
   process.stdout.on('error', () => undefined)
   // What a daemon writes is for its user alone; sockets for others set their mode themselves.
@@ -51,8 +56,11 @@ export async function runService(
   try {
     const service = await start(alarms, stopping.signal)
     isReady = true
+    stopMs = timeouts.stop + (service.drainMs ?? 0)
     process.send?.({ ready: service.ready }, undefined, undefined, () => undefined)
+    systemd.send('READY=1')
     if (!stopping.signal.aborted) await once(stopping.signal, 'abort')
+    systemd.send('STOPPING=1')
     await service.stop()
   } catch (cause) {
     if (!isReady && stopping.signal.aborted) process.exit(exitCodes.stopped)

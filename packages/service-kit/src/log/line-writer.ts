@@ -1,4 +1,4 @@
-/** Where log lines go: standard error, which may be a full disk, a closed pipe or a pipe whose reader never reads. */
+/** Where log lines go: standard error, which may be a full disk, a closed pipe or a pipe that is never read. */
 import type { Writable } from 'node:stream'
 
 /** Bytes that may wait for a slow reader. Beyond it lines are dropped: a log must not fill the memory. */

@@ -81,7 +81,7 @@ describe('a log', () => {
     expect(JSON.parse(lines[1]!)).toMatchObject({ apiKey: '<apiKey>', tokens: '<tokens>', id: 'a' })
   })
 
-  it('names an object twice that stands twice beside itself', () => {
+  it('writes an object twice if two members refer to it', () => {
     const { log, read } = collect()
     const twice = { id: 1 }
     log.info('seen', { first: twice, second: twice })
@@ -155,7 +155,7 @@ describe('standard error that cannot be written', () => {
     expect(code).toBe(7)
   })
 
-  it('neither ends nor stalls a program when its reader goes away, or never reads', async () => {
+  it('neither ends nor stalls a program when its reader disconnects, or never reads', async () => {
     const left = run('pipe')
     left.stderr!.destroy()
     const silent = run('pipe')

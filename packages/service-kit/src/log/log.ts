@@ -1,11 +1,13 @@
 /**
- * One JSON line an event, on standard error. Secrets never go in: callers log ids, not tokens, and what foreign text brings along is
+ * One JSON line an event, on standard error. Secrets never go in: callers log ids, not tokens, and what foreign text brings along
+ * is
  * removed here, with control sequences. A log never ends or stalls its program: what cannot be written is dropped and counted, and
  * what cannot be shown as JSON is shown as text.
  */
 import { escapeControls, isSecretName, redactText } from '@selvedge/protocol/redaction'
 import { isoTime } from '../clock/clock.ts'
 import { createLineWriter } from './line-writer.ts'
+import { prettyLine } from './pretty-line.ts'
 
 export type Level = 'debug' | 'info' | 'warn' | 'error'
 
@@ -18,9 +20,6 @@ export interface Log {
 
 const rank: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
 
-export { errorIdOf } from './error-id.ts'
-export { writeNote } from './write-note.ts'
-
 /** The message of the line that follows lines that could not be written. */
 export const droppedMessage = 'log lines were dropped'
 
@@ -28,6 +27,8 @@ interface LogOptions {
   readonly service: string
   readonly level: Level
   readonly now: () => number
+  /** `json`: one JSON line an event, the default. `pretty`: for a person at a terminal. */
+  readonly format?: 'json' | 'pretty'
 }
 
 /** @param write gets each line, without its end; standard error by default */
@@ -40,7 +41,8 @@ export function createLog(
     (level: Level) =>
     (message: string, fields: object = {}) => {
       if (rank[level] < rank[options.level]) return
-      write(lineOf(options, level, message, fields, isHidden))
+      const line = lineOf(options, level, message, fields, isHidden)
+      write(options.format === 'pretty' ? prettyLine(line, process.stderr.isTTY) : line)
     }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
@@ -78,7 +80,7 @@ function lineOf(
 /** Of text that is longer, this many characters are looked through and shown. */
 const maxText = 8192
 
-/** Names whose outcome is stored: nearly all are words of the code. */
+/** Maximum names with a cached result: nearly all names are fixed in the code. */
 const maxNames = 1000
 
 /** Whether a member of a log line is a secret. `code` is that of an error. */

@@ -1,4 +1,4 @@
-/** The list of one trusted issuer never stands in for that of another. */
+/** The list of one trusted issuer is never used for another one. */
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { createFakeClock } from '../testing/index.ts'
@@ -32,8 +32,8 @@ it('refuses a list that another trusted issuer signed', async () => {
     }),
     clock,
     isTimeTrusted: () => true,
-    interval: 60,
-    firstFetch: 0,
+    intervalSeconds: 60,
+    firstFetchMs: 0,
     onTrouble: (trouble, issuer, isSo) => void (isSo && troubles.push(`${trouble} ${issuer}`)),
     onAccepted: () => undefined,
   })

@@ -2,18 +2,13 @@
  * Follows the signed lists of revoked tokens of some issuers. A list is fetched again after an interval, decides at once, and is
  * stored, so that a revoked token is refused without a network and after a restart as well.
  */
-import {
-  type BaseClaims,
-  type RevocationsClaims,
-  revocationsAudience,
-  revocationsProfile,
-} from '@selvedge/protocol/tokens'
+import { type RevocationsClaims, revocationsAudience, revocationsProfile } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime, seconds } from '../clock/index.ts'
 import { safely } from '../safely/safely.ts'
 import { shareRun } from '../share/share.ts'
-import { findRevocation, type RevocableClaims, revocationEntry } from '../tokens/revocation.ts'
 import type { TokenVerifier } from '../tokens/verifier.ts'
-import { type Applied, applyList, type LiveList, type StoredLists, toLive } from './lists.ts'
+import { type Applied, applyList, type LiveList, type StoredLists } from './lists.ts'
+import { createLiveLists, type LiveLists } from './live-lists.ts'
 
 /** One issuer, and how its list is fetched. */
 export interface ListSource {
@@ -34,7 +29,7 @@ export interface ListStorage {
   update(change: (value: StoredLists) => StoredLists): Promise<unknown>
 }
 
-/** What may be wrong with a list, each until it is so no more. `restarted`: it went back, as after a restored backup. */
+/** A problem with a list, until it is solved. `restarted`: the numbers went back, as after a restored backup. */
 export type FeedTrouble = 'refused' | 'restarted' | 'wrong_time' | 'not_stored'
 
 export interface FeedParts {
@@ -47,22 +42,18 @@ export interface FeedParts {
   /** Whether this machine knows the time. */
   readonly isTimeTrusted: () => boolean
   /** Seconds between two fetches. */
-  readonly interval: number
+  readonly intervalSeconds: number
   /** Milliseconds until the first one. */
-  readonly firstFetch: number
+  readonly firstFetchMs: number
   /** Called after each attempt with what is wrong, and with what no longer is. */
   readonly onTrouble: (trouble: FeedTrouble, issuer: string, isSo: boolean, details: object) => void
   /** Called after a list of an issuer was accepted. */
   readonly onAccepted: (before: LiveList | undefined, now: LiveList) => void
-  /** Called after all issuers were asked. @param signedAt when each list that is held was signed, in Unix seconds */
+  /** Called after the lists of all issuers were requested. @param signedAt when each list that is held was signed, in Unix seconds */
   readonly onFetched?: (isConfirmed: boolean, signedAt: readonly number[]) => void
 }
 
-export interface RevocationFeed {
-  /** Why a token is revoked, in words; undefined if it is not. */
-  reasonFor(claims: RevocableClaims & Pick<BaseClaims, 'iss'>): string | undefined
-  /** When each list that is held was signed, in Unix seconds. */
-  signedAt(): number[]
+export interface RevocationFeed extends Pick<LiveLists, 'reasonFor' | 'signedAt'> {
   /** Milliseconds since an issuer last confirmed its list; Infinity: not since the start. */
   ageOf(issuer: string): number
   /** Fetches all lists now, unless that is under way. Gives whether all of them were confirmed. */
@@ -72,26 +63,21 @@ export interface RevocationFeed {
   stop(): Promise<void>
 }
 
-/** How often in a row an issuer that answers may fail to give its list before that counts as trouble. */
+/** Failures in a row of an issuer that answers, after which they are reported. */
 const maxFailures = 3
 
 export function createRevocationFeed(parts: FeedParts): RevocationFeed {
   const { sources, storage, verifier, clock, onTrouble } = parts
-  const live = new Map<string, LiveList>()
-  for (const [issuer, list] of Object.entries(storage.value.lists)) live.set(issuer, toLive(list))
-  /** Entries of the tokens that are in use: hashing them for each call would cost more than the call. */
-  const entries = new WeakMap<object, Map<string, string>>()
-  const failures = new Map<string, number>()
+  const live = createLiveLists(storage.value)
+  const failures = createFailureCount()
   const confirmedAt = new Map<string, number>()
-  let timer: NodeJS.Timeout | undefined
-  let stopped = false
 
   async function fetchOne({ issuer, fetchList }: ListSource): Promise<boolean> {
     // The request depends on what is stored: a list that could not be stored is fetched again.
     const held = storage.value.lists[issuer]
     try {
       const answer = await fetchList(held?.mark ? held : held?.etag)
-      failures.delete(issuer)
+      failures.reset(issuer)
       if (answer !== 'unchanged') {
         const claims = await read(issuer, answer.token)
         const at = { now: seconds(clock), isTrusted: parts.isTimeTrusted() }
@@ -105,26 +91,15 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
       confirmedAt.set(issuer, performance.now())
       return true
     } catch (cause) {
-      return isAway(issuer, cause) ? false : refuse(issuer, { cause })
+      return failures.isOnlyAway(issuer, cause) ? false : refuse(issuer, { cause })
     }
   }
 
-  /** All issuers share the verifier: the list of one may not stand in for that of another. */
+  /** All issuers share the verifier: an issuer must not sign the list of another one. */
   async function read(issuer: string, token: string): Promise<RevocationsClaims> {
     const claims = await verifier.verify(token, revocationsProfile, revocationsAudience)
     if (claims.iss !== issuer) throw new Error(`the list is of ${claims.iss}`)
     return claims
-  }
-
-  /** Whether an issuer is only away, which is no failure of the list. */
-  function isAway(issuer: string, cause: unknown): boolean {
-    const { kind, reason } = Object(cause) as { kind?: unknown; reason?: unknown }
-    if (typeof kind !== 'string') return false
-    if (reason === 'not_running') return true
-    // Another refusal, or an answer that never ends, may pass; what cannot be read at all will not.
-    const count = (failures.get(issuer) ?? 0) + 1
-    failures.set(issuer, count)
-    return reason !== 'bad_answer' && count < maxFailures
   }
 
   function refuse(issuer: string, details: object): false {
@@ -132,14 +107,13 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
     return false
   }
 
-  /** It decides from now on, also if it cannot be stored: then it is fetched again until it can. */
+  /** The list decides from now on. If it cannot be stored, it is fetched again until it can. */
   async function accept(
     issuer: string,
     { list, hasWrongTime }: Extract<Applied, { outcome: 'accepted' }>,
   ): Promise<void> {
     const before = live.get(issuer)
-    const now = toLive(list)
-    live.set(issuer, now)
+    const now = live.replace(issuer, list)
     const details = { seq: list.seq, issuedAt: isoTime(list.iat * 1000) }
     onTrouble('wrong_time', issuer, hasWrongTime, details)
     try {
@@ -151,48 +125,62 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
     parts.onAccepted(before, now)
   }
 
-  const signedAt = () => [...live.values()].map(({ list }) => list.iat)
-
   const fetchAll = shareRun(async (): Promise<boolean> => {
     const results = await Promise.all(sources().map(fetchOne))
     const isConfirmed = results.every(Boolean)
-    parts.onFetched?.(isConfirmed, signedAt())
+    parts.onFetched?.(isConfirmed, live.signedAt())
     return isConfirmed
   })
-  const fetchAndRepeat = safely('revocations.fetch', async () => {
-    await fetchAll().finally(() => {
-      if (!stopped) timer = setTimeout(fetchAndRepeat, parts.interval * 1000 * (0.9 + Math.random() / 10))
-    })
-  })
+  const schedule = createSchedule(fetchAll, parts.intervalSeconds)
 
   return {
-    reasonFor(claims) {
-      const own = live.get(claims.iss)
-      if (!own || own.revoked.size + own.endings.size === 0) return undefined
-      let known = entries.get(claims)
-      if (!known) entries.set(claims, (known = new Map()))
-      const entryOf = (kind: Parameters<typeof revocationEntry>[0], subject: string) => {
-        const key = `${kind}:${subject}`
-        let entry = known.get(key)
-        if (entry === undefined) known.set(key, (entry = revocationEntry(kind, subject)))
-        return entry
-      }
-      return findRevocation(claims, (kind, subject) => {
-        const entry = entryOf(kind, subject)
-        if (kind === 'id') return own.revoked.has(entry) ? { notBefore: 0 } : undefined
-        return own.endings.get(entry)
-      })
-    },
-    signedAt,
+    reasonFor: live.reasonFor,
+    signedAt: live.signedAt,
     ageOf: (issuer) => performance.now() - (confirmedAt.get(issuer) ?? Number.NEGATIVE_INFINITY),
     fetchNow: fetchAll,
-    start() {
-      timer = setTimeout(fetchAndRepeat, parts.firstFetch)
-    },
+    start: () => schedule.start(parts.firstFetchMs),
     async stop() {
-      stopped = true
-      clearTimeout(timer)
+      schedule.stop()
       await fetchAll.present()?.catch(() => undefined)
+    },
+  }
+}
+
+/** Repeats a fetch until it is stopped. @param intervalSeconds the pause varies by a tenth, so that devices do not fetch all at once */
+function createSchedule(fetchAll: () => Promise<unknown>, intervalSeconds: number) {
+  let timer: NodeJS.Timeout | undefined
+  let isStopped = false
+  const pauseMs = () => intervalSeconds * 1000 * (0.9 + Math.random() / 10)
+  const fetchAndRepeat = safely('revocations.fetch', async () => {
+    await fetchAll().finally(() => {
+      if (!isStopped) timer = setTimeout(fetchAndRepeat, pauseMs())
+    })
+  })
+  return {
+    start(afterMs: number): void {
+      timer = setTimeout(fetchAndRepeat, afterMs)
+    },
+    stop(): void {
+      isStopped = true
+      clearTimeout(timer)
+    },
+  }
+}
+
+/** Distinguishes an issuer that is away for a while from one with a list that cannot be read. */
+function createFailureCount() {
+  const failures = new Map<string, number>()
+  return {
+    reset: (issuer: string): void => void failures.delete(issuer),
+    /** Counts a failure. @returns whether the issuer is only away, which is no failure of the list */
+    isOnlyAway(issuer: string, cause: unknown): boolean {
+      const { kind, reason } = Object(cause) as { kind?: unknown; reason?: unknown }
+      if (typeof kind !== 'string') return false
+      if (reason === 'not_running') return true
+      // Another refusal, or an answer that never ends, may pass. An answer that cannot be read at all does not.
+      const count = (failures.get(issuer) ?? 0) + 1
+      failures.set(issuer, count)
+      return reason !== 'bad_answer' && count < maxFailures
     },
   }
 }

@@ -5,7 +5,7 @@
 import { OAuthError } from '@selvedge/protocol'
 import type { BaseClaims } from '@selvedge/protocol/tokens'
 import type { Clock } from '../clock/clock.ts'
-import type { Log } from '../log/log.ts'
+import type { Log } from '../log/index.ts'
 import type { SqlStore } from '../store/index.ts'
 import type { RevocableClaims, TokenVerifier } from '../tokens/index.ts'
 import { createRevocationFeed, type FeedTrouble, type ListSource } from './feed.ts'
@@ -23,6 +23,8 @@ export interface FollowedLists {
   reasonAgainst(claims: Revocable): Promise<string | undefined>
   /** The same by what is known, however old it is: for what a verified token began. */
   revokedReason(claims: Revocable): string | undefined
+  /** Seconds since the list of each issuer was confirmed, of the one that waits longest; undefined if one never was. */
+  oldestAgeSeconds(): number | undefined
   /** @param listener called after each change of a list */
   onRevocation(listener: () => void): void
   start(): void
@@ -39,16 +41,16 @@ export interface FollowedListsParts {
   readonly clock: Clock
   readonly log: Log
   /** Seconds between two fetches. */
-  readonly interval: number
+  readonly intervalSeconds: number
   /** Seconds for which the list of an issuer decides after it was confirmed. */
-  readonly maxAge: number
+  readonly maxAgeSeconds: number
 }
 
 /** Milliseconds for which a request waits for a list. */
-const requestTimeout = 2000
+const requestTimeoutMs = 2000
 
 export async function openFollowedLists(parts: FollowedListsParts): Promise<FollowedLists> {
-  const { sources, verifier, clock, log, interval } = parts
+  const { sources, verifier, clock, log, intervalSeconds } = parts
   const listeners: (() => void)[] = []
   const feed = createRevocationFeed({
     sources,
@@ -56,24 +58,24 @@ export async function openFollowedLists(parts: FollowedListsParts): Promise<Foll
     verifier,
     clock,
     isTimeTrusted: () => true,
-    interval,
-    firstFetch: 0,
+    intervalSeconds,
+    firstFetchMs: 0,
     onTrouble: logTrouble(log),
     onAccepted() {
       for (const each of listeners) each()
     },
   })
-  const isFresh = (issuer: string) => feed.ageOf(issuer) <= parts.maxAge * 1000
+  const isFresh = (issuer: string) => feed.ageOf(issuer) <= parts.maxAgeSeconds * 1000
 
   async function expectFresh(issuer: string): Promise<void> {
     if (isFresh(issuer)) return
-    // A request waits for a moment only; what it began to fetch goes on.
-    const late = new Promise<void>((resolve) => setTimeout(resolve, requestTimeout).unref())
+    // A request waits for a moment only; the fetch that it started continues.
+    const late = new Promise<void>((resolve) => setTimeout(resolve, requestTimeoutMs).unref())
     await Promise.race([feed.fetchNow(), late])
     if (isFresh(issuer)) return
     throw new OAuthError(
       'temporarily_unavailable',
-      `the list of revoked tokens of ${issuer} could not be fetched for ${parts.maxAge} s, so this service cannot tell whether the token is revoked`,
+      `the list of revoked tokens of ${issuer} could not be fetched for ${parts.maxAgeSeconds} s, so this service cannot tell whether the token is revoked`,
       { status: 503, retryAfter: 5 },
     )
   }
@@ -87,6 +89,10 @@ export async function openFollowedLists(parts: FollowedListsParts): Promise<Foll
       return feed.reasonFor(claims)
     },
     revokedReason: (claims) => feed.reasonFor(claims),
+    oldestAgeSeconds() {
+      const oldest = Math.max(0, ...sources().map(({ issuer }) => feed.ageOf(issuer))) / 1000
+      return Number.isFinite(oldest) ? oldest : undefined
+    },
     onRevocation: (listener) => void listeners.push(listener),
     start: feed.start,
     stop: feed.stop,

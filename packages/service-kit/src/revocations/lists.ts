@@ -1,8 +1,8 @@
 /**
  * What a verifier holds of an issuer's list of revoked tokens, and how an answer of the issuer changes it. Numbers decide which of
- * two lists is newer, not clocks. What was revoked once is let go only if the issuer says that it has ended; what a whole list
+ * two lists is newer, not clocks. An entry is removed only if the issuer states that it expired; what a whole list
  * does not name any more stays for as long as any access token may live, so that an issuer that was restored from a backup, or
- * whose clock is wrong, makes nothing valid again.
+ * that has a wrong clock, makes nothing valid again.
  */
 import type { RevocationsClaims } from '@selvedge/protocol/tokens'
 import * as z from 'zod'
@@ -35,11 +35,11 @@ export type StoredLists = z.infer<typeof storedLists>
 type Content = Pick<StoredList, 'revoked' | 'not_before' | 'epochs'>
 
 /** Seconds: longest life of an access token, with a leeway; by which the ends of what is retained are rounded up. */
-const times = { longestLife: 86_400 + 300, step: 3600 }
+const times = { maxLifeSeconds: 86_400 + 300, stepSeconds: 3600 }
 /** Seconds by which an issuer's time may differ from this device's before a notice is raised; it signs again every 5 minutes. */
-const maxDifference = 600
+const maxDifferenceSeconds = 600
 /** Seconds by which the clocks of two replicas of an issuer may differ. */
-const skew = 60
+const skewSeconds = 60
 
 export interface Now {
   /** Unix seconds. */
@@ -64,7 +64,7 @@ export function applyList(
   etag: string,
   { now, isTrusted }: Now,
 ): Applied {
-  const hasWrongTime = isTrusted && Math.abs(claims.iat - now) > maxDifference
+  const hasWrongTime = isTrusted && Math.abs(claims.iat - now) > maxDifferenceSeconds
   const { iat, seq, mark = '' } = claims
   const head = { iat, seq, mark, etag, restartedUntil: held?.restartedUntil ?? 0 }
   const retained = held?.retained.filter(({ until }) => !isTrusted || until > now) ?? []
@@ -72,7 +72,7 @@ export function applyList(
     if (!held || claims.since !== held.seq || seq < held.seq)
       return { outcome: 'refused', why: 'it continues another list than the one that is held' }
     const { next, dropped } = change(held, claims)
-    // An issuer with a wrong clock ends what has not ended.
+    // An issuer with a wrong clock expires entries too early.
     const kept = hasWrongTime ? retain(retained, dropped, now) : retained
     const list = { ...head, ...next, retained: kept }
     return { outcome: 'accepted', list, hasWrongTime }
@@ -84,7 +84,7 @@ export function applyList(
   const list = {
     ...head,
     ...next,
-    restartedUntil: isBack ? now + times.longestLife : head.restartedUntil,
+    restartedUntil: isBack ? now + times.maxLifeSeconds : head.restartedUntil,
     retained: held ? retain(retained, without(held, next), now) : [],
   }
   return { outcome: 'accepted', list, hasWrongTime }
@@ -92,7 +92,7 @@ export function applyList(
 
 /** A list with a smaller number is a replayed one, unless it was signed later; a time in the future proves nothing. */
 const isSignedLater = ({ iat }: RevocationsClaims, held: StoredList, { now, isTrusted }: Now): boolean =>
-  iat >= held.iat - skew || (isTrusted && held.iat > now + maxDifference)
+  iat >= held.iat - skewSeconds || (isTrusted && held.iat > now + maxDifferenceSeconds)
 
 const contentOf = ({ revoked, not_before, epochs = {} }: RevocationsClaims | Content): Content => ({
   revoked: [...revoked],
@@ -100,7 +100,7 @@ const contentOf = ({ revoked, not_before, epochs = {} }: RevocationsClaims | Con
   epochs: { ...epochs },
 })
 
-/** Adds what is new, and takes out what has ended. */
+/** Adds new entries, and removes expired ones. */
 function change(held: StoredList, claims: RevocationsClaims): { next: Content; dropped: Content } {
   const ended = new Set(claims.ended)
   const staying = (times: Readonly<Record<string, number>>) =>
@@ -131,7 +131,7 @@ function retain(retained: StoredList['retained'], dropped: Content, now: number)
     0
   )
     return retained
-  const until = Math.ceil((now + times.longestLife) / times.step) * times.step
+  const until = Math.ceil((now + times.maxLifeSeconds) / times.stepSeconds) * times.stepSeconds
   const same = retained.find((each) => each.until === until)
   const merged = {
     until,

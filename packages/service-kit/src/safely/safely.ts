@@ -13,6 +13,10 @@ export interface CaughtFailure {
 /** Every caught failure is published here as a {@link CaughtFailure}; the life cycle logs and counts them. */
 export const caughtFailures = channel('selvedge:caught-failure')
 
+/** At most four: no event has more, and a call with a list of any length cannot be compiled well. */
+type Arguments = readonly [unknown?, unknown?, unknown?, unknown?]
+type Callback = (...args: Arguments) => unknown
+
 /**
  * Wraps a callback so that it never throws and leaves no rejected promise.
  *
@@ -21,17 +25,27 @@ export const caughtFailures = channel('selvedge:caught-failure')
  * @param refuse ends what the callback served (destroys the socket, refuses the request); gets the cause and the arguments.
  *   It may throw as well: that is caught, too.
  */
-export function safely<A extends readonly unknown[]>(
+export const safely = guard as <A extends Arguments>(
   where: string,
   callback: (...args: A) => unknown,
   refuse?: (cause: unknown, ...args: A) => void,
-): (...args: A) => void {
-  return (...args) => {
+) => (...args: A) => void
+
+function guard(where: string, callback: Callback, refuse?: (cause: unknown, ...args: Arguments) => void) {
+  return (one: unknown, two: unknown, three: unknown, four: unknown): void => {
+    const endWith = (cause: unknown) => {
+      reportFailure(where, cause)
+      try {
+        refuse?.(cause, one, two, three, four)
+      } catch (second) {
+        reportFailure(`${where}.refuse`, second)
+      }
+    }
     try {
-      const result = callback(...args)
-      if (result instanceof Promise) result.catch((cause) => endWith(where, cause, refuse, args))
+      const result = callback(one, two, three, four)
+      if (result instanceof Promise) result.catch(endWith)
     } catch (cause) {
-      endWith(where, cause, refuse, args)
+      endWith(cause)
     }
   }
 }
@@ -43,20 +57,6 @@ export function safely<A extends readonly unknown[]>(
  */
 export function inBackground(where: string, work: PromiseLike<unknown>): void {
   work.then(undefined, (cause) => reportFailure(where, cause))
-}
-
-function endWith<A extends readonly unknown[]>(
-  where: string,
-  cause: unknown,
-  refuse: ((cause: unknown, ...args: A) => void) | undefined,
-  args: A,
-): void {
-  reportFailure(where, cause)
-  try {
-    refuse?.(cause, ...args)
-  } catch (second) {
-    reportFailure(`${where}.refuse`, second)
-  }
 }
 
 /**

@@ -2,6 +2,7 @@
  * Work that many callers ask for and that is done once. A failure is never stored: the next caller starts the work again,
  * so no transient failure lasts until the next restart. `tests/rules` finds promises that are cached in another way.
  */
+import { traced } from '../trace/trace.ts'
 
 export interface Shared<T> {
   /** Gives the result of the present work, or starts it. */
@@ -13,12 +14,18 @@ export interface Shared<T> {
 }
 
 /** Stores the result of the first call that succeeds; all calls until then share the work that is under way. */
-export const shareResult = <T>(work: () => Promise<T>): Shared<T> => share(work, true)
+export const shareResult = <T>(work: () => Promise<T>, name = 'shared work'): Shared<T> =>
+  share(work, true, name)
 
-/** Calls while the work is under way share it; a call after its end starts it again. */
-export const shareRun = <T>(work: () => Promise<T>): Shared<T> => share(work, false)
+/**
+ * Calls while the work is under way share it; a call after its end starts it again.
+ *
+ * @param name of the work in traces
+ */
+export const shareRun = <T>(work: () => Promise<T>, name = 'shared work'): Shared<T> =>
+  share(work, false, name)
 
-function share<T>(work: () => Promise<T>, isStored: boolean): Shared<T> {
+function share<T>(work: () => Promise<T>, isStored: boolean, name: string): Shared<T> {
   let current: Promise<T> | undefined
 
   async function run(): Promise<T> {
@@ -26,7 +33,7 @@ function share<T>(work: () => Promise<T>, isStored: boolean): Shared<T> {
   }
 
   function begin(): Promise<T> {
-    const own = run()
+    const own = traced('shared', name, run)
     const drop = () => {
       if (current === own) current = undefined
     }

@@ -153,7 +153,7 @@ it('a log that a power cut left, or that holds frames of an earlier use, is no d
   database.close()
 })
 
-it('a database file that is cut off, or whose structure is damaged, is refused', () => {
+it('a truncated database file, or one with a damaged structure, is refused', () => {
   makeFiles()
   const database = openDatabase(join(folder, 'db'), migrations)
   database.close()

@@ -67,7 +67,7 @@ describe('a document', () => {
     expect(readdirSync(folder).toSorted()).toEqual(['state.a', 'state.b'])
   })
 
-  it('takes a thousand changes at once, in their order, with few writes', async () => {
+  it('accepts a thousand changes at once, in their order, with few writes', async () => {
     const store = await open()
     await Promise.all(
       Array.from({ length: 1000 }, (_, at) =>
@@ -201,7 +201,7 @@ describe('damage', () => {
     }
   })
 
-  it('is said once, names the file that was set aside, and the document goes on', async () => {
+  it('is said once, names the file that was set aside, and the document remains usable', async () => {
     const { after, newest } = await twoChanges()
     after[newest]!.write('#', 400)
     writeFiles(after)

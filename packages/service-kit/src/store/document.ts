@@ -1,7 +1,7 @@
 /**
  * One JSON document that survives a power cut at any moment.
  *
- * Two files take turns ({@link readSlot}). A write goes to the older one and is followed by fdatasync, so that the newer one is
+ * Two files take turns ({@link readSlot}). The older file is written, followed by fdatasync, so that the newer one is
  * whole at every moment. At start the newest whole one counts. Changes that come while a write is under way share the next one
  * (group commit).
  */
@@ -48,7 +48,8 @@ export interface DocumentStore<T> {
    */
   update(change: Change<T>): Promise<void>
   /**
-   * Changes the document in memory; the change goes to the disk with the next `update` that succeeds. For what can be found out
+   * Changes the document in memory; the change is written to the disk with the next `update` that succeeds. For what can be found
+   * out
    * again.
    */
   updateLazily(change: Change<T>): void
@@ -193,7 +194,7 @@ async function startAnew<T>(
 const openBoth = (path: string): Promise<FileHandle[]> =>
   Promise.all(slots.map((slot) => open(`${path}.${slot}`, 'r+')))
 
-/** A process that ended may have written the slot and not synced it: what was seen of it must not be lost from now on. */
+/** A process that exited may have written the slot and not synced it: what was seen of it must not be lost from now on. */
 async function confirm(handle: FileHandle, { generation, version, body }: WholeSlot): Promise<void> {
   await handle.datasync()
   await markSlot(handle, slotContent(generation, version, body))

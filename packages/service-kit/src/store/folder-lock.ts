@@ -6,7 +6,7 @@ import { StoreError } from './store-error.ts'
 const busy = 5
 
 /**
- * Takes the lock. Node has no flock, SQLite's lock on a database file does the same; the file stays empty.
+ * Acquires the lock. Node has no flock, SQLite's lock on a database file does the same; the file stays empty.
  *
  * @param file made with mode 0600
  * @returns releases it

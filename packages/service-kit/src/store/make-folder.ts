@@ -5,7 +5,7 @@ import { syncFolderNow } from './sync-folder.ts'
 
 /**
  * Makes a folder for state and the missing ones above it, mode 0700. Its name is on the disk when this returns, also where an
- * earlier run made it and ended before it could sync the name.
+ * earlier run made it and exited before it could sync the name.
  *
  * @throws NodeJS.ErrnoException
  */

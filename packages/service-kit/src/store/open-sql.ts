@@ -4,6 +4,8 @@ import type { Migrations, SqlStore } from './sql.ts'
 import { openSqlite } from './sqlite.ts'
 import { StoreError } from './store-error.ts'
 
+export { withStorePassword } from './store-password.ts'
+
 /**
  * @param url `sqlite:<file>` or `postgres://…`
  * @throws StoreError

@@ -27,7 +27,7 @@ const inFailedTransaction = '25P02'
  * Milliseconds: for a connection, for the answer to a statement, and between two attempts to listen again. A machine that is
  * cut off ends no connection: without a limit, a statement would wait until the system gives up, a quarter of an hour later.
  */
-const times = { connect: 10_000, answer: 30_000, listenAgain: 500 }
+const times = { connectMs: 10_000, answerMs: 30_000, listenAgainMs: 500 }
 /** Maximum named prepared statements; texts come from the templates of this project, so they are few. */
 const maxPrepared = 500
 
@@ -49,16 +49,16 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
   const where = withoutPassword(url)
   const settings = {
     connectionString: url,
-    connectionTimeoutMillis: times.connect,
+    connectionTimeoutMillis: times.connectMs,
     keepAlive: true,
     types: typeParsers,
   }
   // The server ends statements for which no caller waits any more: they would hold locks and a connection.
   const timed = {
     ...settings,
-    query_timeout: times.answer,
-    statement_timeout: times.answer,
-    idle_in_transaction_session_timeout: times.answer,
+    query_timeout: times.answerMs,
+    statement_timeout: times.answerMs,
+    idle_in_transaction_session_timeout: times.answerMs,
   }
   const pool = new Pool({ ...timed, max: 10, pipeline: true } as PoolConfig)
   // Both report the end of a connection; without a listener it would be thrown.
@@ -192,7 +192,7 @@ async function listen(settings: ClientConfig, wake: () => void): Promise<Listeni
     if (isStopped) return
     timer = setTimeout(
       safely('postgres.listen', () => open().catch(again)),
-      times.listenAgain,
+      times.listenAgainMs,
     )
     timer.unref()
   }
@@ -232,7 +232,7 @@ async function runMigrations(client: ClientOf, migrations: Migrations): Promise<
   await client.query('COMMIT')
 }
 
-/** `?` as PostgreSQL numbers them. Statements come from templates of ours, so none holds a question mark of another kind. */
+/** `?` as PostgreSQL numbers them. Statements come from templates of ours, so a question mark is always a parameter. */
 function toDollars(text: string): string {
   let count = 0
   return text.replaceAll('?', () => `$${++count}`)

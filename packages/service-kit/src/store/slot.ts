@@ -39,7 +39,7 @@ const header =
 /** The first format, without version, checksum of the header, and mark. */
 const firstHeader = /^selvedge (\d{1,15}) (\d{1,9}) ([0-9a-f]{64})$/
 /** Longest header line in bytes. */
-const maxHeader = 200
+const maxHeaderBytes = 200
 
 /**
  * @param known version of the document's shape that this program writes
@@ -51,7 +51,7 @@ export async function readSlot(file: string, known: number): Promise<Slot> {
     throw new StoreError(`can't read ${file}: ${cause.message}`, { cause })
   })
   if (!content) return { kind: 'missing' }
-  const end = content.subarray(0, maxHeader).indexOf(0x0a)
+  const end = content.subarray(0, maxHeaderBytes).indexOf(0x0a)
   const line = content.toString('latin1', 0, Math.max(end, 0))
   const rest = content.subarray(end + 1)
   return readFirstFormat(line, rest) ?? readLine(line, rest, file, known)
@@ -76,7 +76,7 @@ function readLine(line: string, rest: Buffer, file: string, known: number): Slot
   return isMarked ? { kind: 'damaged', generation } : { kind: 'torn' }
 }
 
-/** What an earlier release left. Damage cannot be told from an interrupted write there. */
+/** What an earlier release left. Damage and an interrupted write look the same there. */
 function readFirstFormat(line: string, rest: Buffer): Slot | undefined {
   const match = firstHeader.exec(line)
   if (!match) return undefined
@@ -104,7 +104,7 @@ export function slotContent(
 ): Buffer {
   const line = `selvedge document ${fileFormat} ${version} ${generation} ${body.length} ${digestOf(generation, body)}`
   const head = Buffer.from(`${line} ${checksum(line)} ${isDone ? marks.done : marks.pending}\n`)
-  const padding = Buffer.alloc(Math.max(0, maxHeader - head.length - body.length))
+  const padding = Buffer.alloc(Math.max(0, maxHeaderBytes - head.length - body.length))
   return Buffer.concat([head, body, padding])
 }
 

@@ -21,7 +21,7 @@ export const sql = (text: TemplateStringsArray, ...values: SqlValue[]): Statemen
 export interface SqlStore {
   /** Runs one statement and gives its rows. @throws StoreError */
   run<R extends Row = Row>(statement: Statement): Promise<R[]>
-  /** Runs statements in one transaction. @throws StoreError, with none of them done */
+  /** Runs statements in one transaction. @throws StoreError; then no statement has an effect */
   transaction(statements: readonly Statement[]): Promise<Row[][]>
   /** The database's own time, Unix milliseconds; absent where that is this machine's. @throws StoreError */
   readTime?(timeoutMs: number): Promise<number>

@@ -1,4 +1,4 @@
-/** The embedded SQL store: SQLite in a worker thread, so that no fsync ever stands on the event loop. */
+/** The embedded SQL store: SQLite in a worker thread, so that no fsync blocks the event loop. */
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
@@ -37,14 +37,14 @@ const isUnrepairable = (cause: unknown): boolean => {
 
 /** The thread that has the database open, until it ends. */
 interface Connection {
-  /** Why it ended; undefined while it is open. */
+  /** The reason of its exit; undefined while it is open. */
   ended(): StoreError | undefined
   transaction(statements: readonly Statement[]): Promise<Row[][]>
   close(): Promise<void>
 }
 
 /** Milliseconds after a failed attempt to open the database again in which no other attempt is made. */
-const reopenPause = 1000
+const reopenPauseMs = 1000
 
 /**
  * Opens a database. Its thread may end (out of memory, an error of the disk): calls under way are rejected then, and the next
@@ -67,7 +67,7 @@ export async function openSqlite(path: string, migrations: Migrations): Promise<
         return opened
       },
       async (cause) => {
-        await sleep(reopenPause)
+        await sleep(reopenPauseMs)
         reopening = undefined
         throw cause
       },

@@ -92,14 +92,14 @@ export function lockStateFolder(state: string, name: string): () => void {
 const modeOf = ({ mode }: Stats): string => `0${(mode & 0o7777).toString(8)}`
 
 /** Longest path of a Unix socket in bytes, and the longest name of one in the state folder. */
-const longestSocket = 107
+const maxSocketPathBytes = 107
 const socketName = 'runtime.sock'
 
 function expectShortEnough(state: string): void {
   const socket = join(state, socketName)
-  if (Buffer.byteLength(socket) <= longestSocket) return
+  if (Buffer.byteLength(socket) <= maxSocketPathBytes) return
   throw new ConfigError(
-    `the path of the state folder ${state} is too long: a Unix socket in it, ${socket}, has more than ${longestSocket} bytes. ${whatToDo}`,
+    `the path of the state folder ${state} is too long: a Unix socket in it, ${socket}, has more than ${maxSocketPathBytes} bytes. ${whatToDo}`,
   )
 }
 

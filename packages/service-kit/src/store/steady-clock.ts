@@ -1,4 +1,7 @@
-/** The clock for permanent removals. A jump of the system clock does not move it, so a wrong hour must not cost revocations, keys or tracks. */
+/**
+ * The clock for permanent removals. A jump of the system clock does not move it, so a wrong hour must not cost revocations, keys
+ * or tracks.
+ */
 import { createBelievedTime } from '../clock/believed-time.ts'
 import type { Clock, SteadyClock } from '../clock/clock.ts'
 import { safely } from '../safely/safely.ts'
@@ -8,7 +11,8 @@ import { type SqlStore, sql } from './sql.ts'
 const times = { settle: 86_400_000, note: 60_000 }
 
 /**
- * Adds the steady time to a clock. It is kept in the store, in the row `steady` of the table `counters`, so that a start with a
+ * Adds the steady time to a clock. It is stored in the database, in the row `steady` of the table `counters`, so that a start
+ * with a
  * wrong clock removes nothing either. After a long stop it catches up a day later.
  *
  * @param monotonic milliseconds that only grow

@@ -1,6 +1,8 @@
 import { RpcError } from '@selvedge/protocol'
 
-/** Why a system call on a file fails that is in order itself, and the first digits of what PostgreSQL says when it cannot serve. */
+/**
+ * Why a system call on a file fails that is in order itself, and the first digits of PostgreSQL's error codes if it cannot serve.
+ */
 const fullDisk = new Set(['ENOSPC', 'EDQUOT', '53100'])
 const failures =
   /^(EIO|EUCLEAN|EROFS|EMFILE|ENFILE|ENOMEM|EACCES|EPERM|ECONN[A-Z]+|ETIMEDOUT|CONNECTION_[A-Z]+|CONNECT_TIMEOUT|(08|53|57P)\w+)$/

@@ -1,6 +1,6 @@
 /** One clock for all processes on a database: the database's own. A replica's clock may be wrong, or be set at any time. */
 import type { Clock } from '../clock/clock.ts'
-import type { Log } from '../log/log.ts'
+import type { Log } from '../log/index.ts'
 import { safely } from '../safely/safely.ts'
 import type { SqlStore } from './sql.ts'
 
@@ -9,11 +9,11 @@ export interface StoreClock extends Clock {
 }
 
 /** Milliseconds: between two readings, for one of them to count, and of a difference that is worth a line in the log. */
-const times = { interval: 10_000, answer: 1000, notable: 2000 }
+const times = { intervalMs: 10_000, answerMs: 1000, notableMs: 2000 }
 
 /**
- * The clock of a store that several processes share; of any other store the system's clock. Between two readings it goes on
- * with the monotonic clock, so that setting the system's clock changes nothing. It is never ahead of the database's clock, and
+ * The clock of a store that several processes share; of any other store the system's clock. Between two readings it advances with
+ * the monotonic clock, so that setting the system's clock changes nothing. It is never ahead of the database's clock, and
  * behind it by the time that an answer takes, one second at most.
  *
  * @param monotonic milliseconds that only grow
@@ -27,13 +27,13 @@ export async function openStoreClock(
 ): Promise<StoreClock> {
   const { readTime } = store
   if (!readTime) return { now: system.now, stop: () => undefined }
-  let base = { time: await readTime(times.answer), monotonic: monotonic() }
+  let base = { time: await readTime(times.answerMs), monotonic: monotonic() }
   let warnedOf = 0
   const now = () => Math.floor(base.time + (monotonic() - base.monotonic))
 
   function warnOfDifference(): void {
     const difference = Math.round((system.now() - now()) / 1000)
-    if (Math.abs(difference - warnedOf) * 1000 < times.notable) return
+    if (Math.abs(difference - warnedOf) * 1000 < times.notableMs) return
     warnedOf = difference
     log.warn('the clock of this server differs from that of the database, which counts', {
       secondsAhead: difference,
@@ -42,9 +42,9 @@ export async function openStoreClock(
 
   async function read(): Promise<void> {
     const asked = monotonic()
-    const time = await readTime!(times.answer)
+    const time = await readTime!(times.answerMs)
     const answered = monotonic()
-    if (answered - asked <= times.answer) base = { time, monotonic: answered }
+    if (answered - asked <= times.answerMs) base = { time, monotonic: answered }
     warnOfDifference()
   }
 
@@ -52,7 +52,7 @@ export async function openStoreClock(
   const timer = setInterval(
     // Other statements report a database that does not answer; this clock continues meanwhile.
     safely('storeClock.read', () => read().catch(() => undefined)),
-    times.interval,
+    times.intervalMs,
   )
   timer.unref()
   return { now, stop: () => clearInterval(timer) }

@@ -1,4 +1,4 @@
-/** State that can't be read or written. The message says which file, what is wrong with it and what to do. */
+/** State that can't be read or written. The message names the file, the problem and what to do. */
 export class StoreError extends Error {
   override readonly name = 'StoreError'
   /** The disk is full: the same may work later. */

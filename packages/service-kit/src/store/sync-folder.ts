@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises'
 
 /**
  * Codes of a folder that cannot be synced: its file system has nothing to sync (cgroups, /proc), or this user may create in it
- * and not read it. An error of the disk is none of them.
+ * and not read it. An error of the disk is not ignored.
  */
 const cannotSync: ReadonlySet<string | undefined> = new Set(['EINVAL', 'ENOTSUP', 'EROFS', 'EACCES', 'EPERM'])
 

@@ -2,15 +2,15 @@
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Log } from '../log/log.ts'
+import type { Log } from '../log/index.ts'
 import { makeFolder } from './make-folder.ts'
 
 /** Bytes that a first start may need, and milliseconds between two attempts to write them. */
-const needed = 1024 * 1024
-const interval = 2000
+const neededBytes = 1024 * 1024
+const attemptMs = 2000
 
 /**
- * Waits until the disk of a folder has room for a start. It logs once that it waits, and once that it goes on.
+ * Waits until the disk of a folder has room for a start. It logs when it begins to wait, and when it continues.
  *
  * @param folder made if it is not there
  * @throws what the signal was aborted with; any failure of the disk but a full one
@@ -18,12 +18,11 @@ const interval = 2000
 export async function waitForRoom(folder: string, log: Log, stopped: AbortSignal): Promise<void> {
   for (let isWaiting = false; ; isWaiting = true) {
     if (hasRoom(folder)) {
-      if (isWaiting) log.info('the disk has room again; the start goes on', { folder })
+      if (isWaiting) log.info('the disk has space again; the start continues', { folder })
       return
     }
-    if (!isWaiting)
-      log.warn('the disk is full; the start waits until there is room', { folder, neededBytes: needed })
-    await pause(interval, undefined, { signal: stopped })
+    if (!isWaiting) log.warn('the disk is full; the start waits until there is room', { folder, neededBytes })
+    await pause(attemptMs, undefined, { signal: stopped })
   }
 }
 
@@ -34,7 +33,7 @@ function hasRoom(folder: string): boolean {
   try {
     makeFolder(folder)
     file = openSync(path, 'w', 0o600)
-    for (let left = needed; left > 0; ) left -= writeSync(file, Buffer.alloc(Math.min(left, 65_536), 1))
+    for (let left = neededBytes; left > 0; ) left -= writeSync(file, Buffer.alloc(Math.min(left, 65_536), 1))
     fsyncSync(file)
     return true
   } catch (cause) {

@@ -21,7 +21,7 @@ describe('a file that is written once', () => {
     expect(readdirSync(folder)).toEqual(['key'])
   })
 
-  it('leaves nothing behind when the program ended or failed while it was written', async () => {
+  it('leaves no file if the program exits or fails while it writes', async () => {
     writeFileSync(join(folder, '.key.0000.draft'), 'half')
     writeFileSync(join(folder, '.other.0000.draft'), 'not mine')
     await expect(writeOnce(path(), 1n as never)).rejects.toThrow()
@@ -70,7 +70,7 @@ describe('a folder for state', () => {
       'sync a',
     ]))
 
-  it('is synced in its parent if an earlier run made it and ended before the sync', () => {
+  it('is synced in its parent if an earlier run created it and exited before the sync', () => {
     makeTransientFolder(join(folder, 'a'))
     expect(callsOf(() => makeFolder(join(folder, 'a')))).toEqual(['sync .'])
     expect(callsOf(() => makeFolder(join(folder, 'a/b')))).toEqual(['sync .', 'make a/b', 'sync a'])

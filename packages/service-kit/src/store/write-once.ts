@@ -36,10 +36,10 @@ export async function writeOnce(path: string, content: string | Uint8Array, mode
 }
 
 /**
- * The content of a file, which is made where there is none. Content and name are on the disk when this resolves, so what
- * depends on them (data that is encrypted with a key) may be stored: an earlier run may have ended before it synced the name.
+ * The content of a file, which is created if it is missing. Content and name are on the disk when this resolves, so what
+ * depends on them (data that is encrypted with a key) may be stored: an earlier run may have exited before it synced the name.
  *
- * @param make gives the content of a new file, or throws where none may be made
+ * @param make gives the content of a new file, or throws if no file may be created
  * @throws NodeJS.ErrnoException when it can't be read or written
  */
 export async function readOrWriteOnce(

@@ -1,9 +1,10 @@
-/** Fakes for tests: a clock that tests set, a log in memory, a disk that fails. */
+/** Fakes for tests: a clock that tests set, a log and a database in memory, a disk that fails. */
 import type { SteadyClock } from '../clock/clock.ts'
-import { createLog, type Log } from '../log/log.ts'
+import { createLog, type Log } from '../log/index.ts'
 
 export { createDiskFaults, type DiskFaults } from './disk-faults.ts'
 export { freePort } from './free-port.ts'
+export { openMemoryStore } from './memory-store.ts'
 export { findPostgres, type PostgresServer, startPostgres } from './postgres.ts'
 export { findRedis, type RedisCluster, startRedisCluster } from './redis.ts'
 

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -7,23 +7,23 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
 
-/** A PostgreSQL server of a test: on the loopback, on a free port, in a folder that goes with it. */
+/** A PostgreSQL server of a test: on the loopback interface, on a free port, in a temporary folder. */
 export interface PostgresServer {
   /** Makes an empty database. @returns its URL */
   createDatabase(): Promise<string>
   /** Ends all connections to a database, as a restart or a failover does (57P01). @returns how many */
   endConnections(url: string): Promise<number>
-  /** Ends it and all its processes, in order (SIGINT) or not (SIGKILL), and starts it again. */
+  /** Ends the server with all its processes, in order (SIGINT) or not (SIGKILL), and starts it again. */
   restart(signal: 'SIGINT' | 'SIGKILL'): Promise<void>
-  /** Stops all its processes where they are, and lets them go on. */
+  /** Stops all its processes (SIGSTOP), and continues them. */
   freeze(): void
   thaw(): void
   stop(): Promise<void>
 }
 
 /**
- * Folder of the server's programs, or undefined where PostgreSQL is not installed. Debian keeps them off `PATH` and puts a command
- * there that finds them, `pg_ctlcluster`.
+ * Folder of the server's programs, or undefined if PostgreSQL is not installed. On Debian they are not in `PATH`, but a command that
+ * finds them is, `pg_ctlcluster`.
  */
 export function findPostgres(): string | undefined {
   const path = (process.env.PATH ?? '').split(':')
@@ -38,76 +38,26 @@ export function findPostgres(): string | undefined {
 export async function startPostgres(settings: readonly string[] = ['fsync=off']): Promise<PostgresServer> {
   const programs = findPostgres()
   if (!programs) throw new Error('PostgreSQL is not installed')
-  const folder = mkdtempSync(join(tmpdir(), 'postgres-'))
-  // The server refuses to run as root; the user that Debian's package made for it will do.
-  const owner = process.getuid?.() === 0 ? userOf('postgres') : undefined
-  if (owner) chownSync(folder, owner.uid, owner.gid)
-  const data = join(folder, 'data')
-  const made = spawnSync(
-    join(programs, 'initdb'),
-    ['-D', data, '-U', 'selvedge', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale=C'],
-    {
-      ...owner,
-      cwd: folder,
-      encoding: 'utf8',
-    },
-  )
-  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`)
+  const cluster = initialize(programs)
   const port = await freePort()
-  const options = [
-    ...settings,
-    `port=${port}`,
-    'listen_addresses=127.0.0.1',
-    `unix_socket_directories=${folder}`,
-    'max_connections=300',
-  ]
-  let errors = ''
-  const launch = () => {
-    const started = spawn(
-      join(programs, 'postgres'),
-      ['-D', data, ...options.flatMap((each) => ['-c', each])],
-      {
-        ...owner,
-        cwd: folder,
-        stdio: ['ignore', 'ignore', 'pipe'],
-      },
-    )
-    started.stderr.on('data', (chunk) => {
-      errors += chunk
-    })
-    return started
-  }
+  const launch = () =>
+    new ServerProcess(programs, cluster, [
+      ...settings,
+      `port=${port}`,
+      'listen_addresses=127.0.0.1',
+      `unix_socket_directories=${cluster.folder}`,
+      'max_connections=300',
+    ])
   let server = launch()
   const urlOf = (database: string) => `postgres://selvedge@127.0.0.1:${port}/${database}`
   const admin = new pg.Pool({ connectionString: urlOf('postgres'), max: 1 })
   admin.on('error', () => undefined)
-  const untilReady = async () => {
-    for (let tries = 0; ; tries++) {
-      try {
-        await admin.query('SELECT 1')
-        return
-      } catch (cause) {
-        if (server.exitCode !== null || tries > 200)
-          throw new Error(`PostgreSQL did not start: ${errors}`, { cause })
-        await new Promise((resolve) => setTimeout(resolve, 50))
-      }
-    }
-  }
-  const signalAll = (signal: NodeJS.Signals) => {
-    const { pid } = server
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
-      .trim()
-      .split(' ')
-      .filter(Boolean)
-    for (const each of [pid!, ...children.map(Number)]) {
-      try {
-        process.kill(each, signal)
-      } catch {
-        // It has ended meanwhile.
-      }
-    }
-  }
-  await untilReady()
+  const isAnswering = () =>
+    admin.query('SELECT 1').then(
+      () => true,
+      () => false,
+    )
+  await server.untilReady(isAnswering)
   return {
     async createDatabase() {
       const name = `t${randomUUID().replaceAll('-', '')}`
@@ -122,20 +72,87 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
       return rows.length
     },
     async restart(signal) {
-      if (signal === 'SIGKILL') signalAll(signal)
-      else server.kill(signal)
-      if (server.exitCode === null && server.signalCode === null) await once(server, 'exit')
+      if (signal === 'SIGKILL') server.signalAll(signal)
+      await server.end(signal)
       server = launch()
-      await untilReady()
+      await server.untilReady(isAnswering)
     },
-    freeze: () => signalAll('SIGSTOP'),
-    thaw: () => signalAll('SIGCONT'),
+    freeze: () => server.signalAll('SIGSTOP'),
+    thaw: () => server.signalAll('SIGCONT'),
     async stop() {
       await admin.end()
-      server.kill('SIGINT')
-      if (server.exitCode === null) await once(server, 'exit')
-      rmSync(folder, { recursive: true, force: true })
+      await server.end('SIGINT')
+      rmSync(cluster.folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** The files of a server, and the user that owns them; undefined: the user of the test. */
+interface DatabaseCluster {
+  readonly folder: string
+  readonly data: string
+  readonly owner: { readonly uid: number; readonly gid: number } | undefined
+}
+
+/** Creates the files of a new server in a temporary folder. */
+function initialize(programs: string): DatabaseCluster {
+  const folder = mkdtempSync(join(tmpdir(), 'postgres-'))
+  // The server refuses to run as root. Debian's package creates a user for it.
+  const owner = process.getuid?.() === 0 ? userOf('postgres') : undefined
+  if (owner) chownSync(folder, owner.uid, owner.gid)
+  const data = join(folder, 'data')
+  const { status, stderr } = spawnSync(
+    join(programs, 'initdb'),
+    ['-D', data, '-U', 'selvedge', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale=C'],
+    { ...owner, cwd: folder, encoding: 'utf8' },
+  )
+  if (status !== 0) throw new Error(`initdb failed: ${stderr}`)
+  return { folder, data, owner }
+}
+
+/** One run of the server, with the processes that it starts. */
+class ServerProcess {
+  readonly #process: ChildProcess
+  #errors = ''
+
+  constructor(programs: string, { folder, data, owner }: DatabaseCluster, settings: readonly string[]) {
+    const args = ['-D', data, ...settings.flatMap((each) => ['-c', each])]
+    this.#process = spawn(join(programs, 'postgres'), args, {
+      ...owner,
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    this.#process.stderr?.on('data', (chunk) => {
+      this.#errors += chunk
+    })
+  }
+
+  /** @throws Error with the server's messages, if it exits or does not answer within ten seconds */
+  async untilReady(isAnswering: () => Promise<boolean>): Promise<void> {
+    for (let tries = 0; !(await isAnswering()); tries++) {
+      if (this.#process.exitCode !== null || tries > 200)
+        throw new Error(`PostgreSQL did not start: ${this.#errors}`)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+
+  /** Sends a signal to the server and all its processes. */
+  signalAll(signal: NodeJS.Signals): void {
+    const pid = this.#process.pid!
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
+    for (const each of [pid, ...children.map(Number)]) {
+      try {
+        process.kill(each, signal)
+      } catch {
+        // It exited in the meantime.
+      }
+    }
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    const server = this.#process
+    server.kill(signal)
+    if (server.exitCode === null && server.signalCode === null) await once(server, 'exit')
   }
 }
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'
 
-/** A cluster of a test: three primaries with a replica each, on the loopback, in a folder that goes with it. */
+/** A cluster of a test: three primaries with a replica each, on the loopback interface, in a temporary folder. */
 export interface RedisCluster {
   readonly urls: readonly string[]
   /** Kills one server as a power cut would; or ends it in order, with SIGTERM. */
@@ -119,7 +119,7 @@ async function joinServers(
     () => ports.every((port) => command(port, 'cluster', 'info').includes('cluster_state:ok')),
     'the cluster',
   )
-  // A replica that has nothing yet takes nobody's place.
+  // A replica without data does not become a primary.
   const isFollowing = (port: number) => {
     const state = command(port, 'info', 'replication')
     return !(state.includes('role:slave') && state.includes('master_link_status:down'))

@@ -1,9 +1,9 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createHash, generateKeyPairSync } from 'node:crypto'
 import { DpopError, publicJwk } from '@selvedge/protocol/tokens'
 import * as dpop from 'jose'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createFakeClock, type FakeClock } from '../testing/index.ts'
-import { createDpopVerifier, createProof, type DpopVerifier } from './dpop.ts'
+import { createDpopVerifier, createProof, type DpopVerifier, shareDpopVerifier } from './dpop.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
@@ -68,7 +68,7 @@ describe('a DPoP proof', () => {
       expect(check(await altered({}, { htm: claim, htu: claim }))).toBe('invalid_dpop_proof')
   })
 
-  it('with a nonce of the service is good whatever the clock of the device says', () => {
+  it('with a nonce of the service is valid with any clock of the device', () => {
     expect(check(prove({ clock: { now: () => 0 } }))).toBe('accepted')
     expect(check(prove({ clock: { now: () => 4e12 } }))).toBe('accepted')
   })
@@ -96,7 +96,7 @@ describe('a DPoP proof', () => {
     expect(check(proof)).toBe('invalid_dpop_proof')
   })
 
-  it('goes with its token only', () => {
+  it('is valid only with its token', () => {
     expect(check(prove({ accessToken: 'a' }), { accessToken: 'a' })).toBe('accepted')
     expect(check(prove({ accessToken: 'a' }), { accessToken: 'b' })).toBe('invalid_dpop_proof')
     expect(check(prove(), { accessToken: 'b' })).toBe('invalid_dpop_proof')
@@ -135,5 +135,133 @@ describe('a DPoP proof', () => {
 
   it.each(['', 'x', 'a.b.c', '..'])('%j is none', (proof) => {
     expect(check(proof)).toBe('invalid_dpop_proof')
+  })
+})
+
+const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url')
+const messageOf = (check: () => unknown) => {
+  try {
+    check()
+    return 'accepted'
+  } catch (cause) {
+    return (cause as Error).message
+  }
+}
+
+describe('the content of a proof', () => {
+  const statement = { name: 'a node', hmac_key: jwk }
+  const claimsOf = (proof: string) => dpop.decodeJwt(proof)
+
+  it('is about its request, and about nothing that the request does not have', () => {
+    const proof = createProof({ key: privateKey, jwk, ...request, clock })
+    expect(claimsOf(proof)).toEqual({
+      jti: expect.stringMatching(/^[\w-]{22}$/),
+      ...request,
+      iat: Math.floor(clock.now() / 1000),
+    })
+    expect(dpop.decodeProtectedHeader(proof)).toEqual({ alg: 'ES256', typ: 'dpop+jwt', jwk })
+  })
+
+  it('names the token and the body by their hash', () => {
+    const proof = prove({ accessToken: 'token', body: '', node: statement, nonce: 'n' })
+    expect(claimsOf(proof)).toMatchObject({
+      nonce: 'n',
+      ath: hashOf('token'),
+      bh: hashOf(''),
+      node: statement,
+    })
+  })
+
+  it('is given back by its check, with what is used up', () => {
+    const proof = prove({ node: statement })
+    const jkt = createHash('sha256')
+      .update(JSON.stringify({ crv: jwk.crv, kty: jwk.kty, x: jwk.x, y: jwk.y }))
+      .digest('base64url')
+    expect(verifier.verify(proof, request)).toEqual({
+      jwk,
+      jkt,
+      node: statement,
+      use: {
+        id: hashOf(`${jkt} ${claimsOf(proof).jti}`),
+        endsAt: Math.floor(clock.now() / 1000) + 120,
+      },
+    })
+    expect(verifier.verify(prove(), request).node).toBeUndefined()
+  })
+
+  it('must cover the body where that is asked for', () => {
+    expect(check(prove({ body: 'a' }), { body: 'a' })).toBe('accepted')
+    expect(check(prove({ body: 'a' }), { body: 'b' })).toBe('invalid_dpop_proof')
+    expect(check(prove({ body: 'a' }), { body: '' })).toBe('invalid_dpop_proof')
+    expect(check(prove(), { body: 'a' })).toBe('invalid_dpop_proof')
+    expect(check(prove({ body: 'a' }))).toBe('accepted')
+  })
+
+  it('is refused with the claim of the statement that is wrong', async () => {
+    const proof = await altered({}, { node: { ...statement, services: [{ id: 1 }] } })
+    expect(messageOf(() => verifier.verify(proof, request))).toMatch(
+      /^claim "node\.services\.0\.id" of the proof: ./,
+    )
+  })
+})
+
+describe('the nonce of a service', () => {
+  it('is a time and its seal', () => {
+    expect(verifier.nonce()).toMatch(/^[0-9a-z]+\.[\w-]{22}$/)
+  })
+
+  it('is accepted for two minutes, to the second, and not before its time', () => {
+    const nonce = verifier.nonce()
+    clock.advance(120_000)
+    expect(check(prove({ nonce }))).toBe('accepted')
+    clock.advance(1000)
+    expect(check(prove({ nonce }))).toBe('use_dpop_nonce')
+    clock.advance(-122_000)
+    expect(check(prove({ nonce }))).toBe('use_dpop_nonce')
+  })
+
+  it('has a seal for its own time only', () => {
+    const [, mac] = verifier.nonce().split('.')
+    clock.advance(1000)
+    const [time] = verifier.nonce().split('.')
+    expect(check(prove({ nonce: `${time}.${mac}` }))).toBe('use_dpop_nonce')
+    for (const nonce of ['', '.', `${time}`, `${time}.`, `.${mac}`, 1])
+      expect(check(prove({ nonce }))).toBe('use_dpop_nonce')
+  })
+
+  it('is the same for all replicas with one secret', () => {
+    const replica = createDpopVerifier(Buffer.alloc(32, 7), clock)
+    expect(check(prove({ nonce: replica.nonce() }))).toBe('accepted')
+  })
+
+  it('does not outlive the memory of its proof', () => {
+    let monotonic = 0
+    verifier = createDpopVerifier(Buffer.alloc(32, 7), clock, () => monotonic)
+    const proof = prove()
+    expect(check(proof)).toBe('accepted')
+    clock.advance(120_000)
+    monotonic = 120_999
+    expect(check(proof)).toBe('invalid_dpop_proof')
+  })
+})
+
+describe('the proofs of several processes', () => {
+  it('are used up in the memory that they share', async () => {
+    const used = new Map<string, number>()
+    const share = () =>
+      shareDpopVerifier(createDpopVerifier(Buffer.alloc(32, 7), clock), async (id, endsAt) => {
+        const isNew = !used.has(id)
+        used.set(id, endsAt)
+        return isNew
+      })
+    const [one, other] = [share(), share()]
+    const proof = prove({ nonce: one.nonce() })
+    const { use, jkt } = await one.verify(proof, request)
+    expect(jkt).toBe(verifier.verify(prove(), request).jkt)
+    expect([...used]).toEqual([[use.id, use.endsAt]])
+    await expect(other.verify(proof, request)).rejects.toMatchObject({
+      code: 'invalid_dpop_proof',
+      message: 'the proof was used before',
+    })
   })
 })

@@ -58,9 +58,9 @@ export function createProof({
 }
 
 /** Seconds for which a nonce of the server is valid. */
-const nonceLife = 120
+const nonceSeconds = 120
 /** A nonce counts whole seconds, so its last one is not over before another second. */
-const proofLimits = { lifeMs: (nonceLife + 1) * 1000, max: 200_000, maxPerOwner: 50_000 }
+const proofLimits = { lifeMs: (nonceSeconds + 1) * 1000, max: 200_000, maxPerOwner: 50_000 }
 
 export interface VerifiedProof {
   /** What is used up with the proof, as a hash, and the Unix second after which it is refused anyway. */
@@ -77,7 +77,7 @@ export interface DpopVerifier {
    * Checks the proof of one request and uses it up.
    *
    * @param request.body where the proof must cover it
-   * @param request.owner account whose proofs are counted together; absent: the key is the owner
+   * @param request.owner account; its proofs are counted together; absent: the key is the owner
    * @throws DpopError
    */
   verify(
@@ -113,7 +113,7 @@ export function createDpopVerifier(
     const [given, expected] = [Buffer.from(mac), Buffer.from(seal(time))]
     if (given.length !== expected.length || !timingSafeEqual(given, expected)) return false
     const age = seconds(clock) - Number.parseInt(time, 36)
-    return age >= 0 && age <= nonceLife
+    return age >= 0 && age <= nonceSeconds
   }
 
   return {
@@ -133,7 +133,7 @@ export function createDpopVerifier(
         throw new DpopError('invalid_dpop_proof', 'the proof is for another body')
       const statement = readStatement(node)
       used.use(jkt, jti, monotonic(), owner)
-      const use = { id: hashOf(`${jkt} ${jti}`), endsAt: seconds(clock) + nonceLife }
+      const use = { id: hashOf(`${jkt} ${jti}`), endsAt: seconds(clock) + nonceSeconds }
       return { jwk, jkt, node: statement, use }
     },
   }
@@ -143,9 +143,8 @@ function readStatement(node: unknown): NodeStatement | undefined {
   if (node === undefined) return undefined
   const { success, data, error } = nodeStatement.safeParse(node)
   if (success) return data
-  const issue = error.issues[0]
-  const where = `claim "node.${issue?.path.join('.')}" of the proof`
-  throw new DpopError('invalid_dpop_proof', `${where}: ${issue?.message}`)
+  const { path, message } = error.issues[0]!
+  throw new DpopError('invalid_dpop_proof', `claim "node.${path.join('.')}" of the proof: ${message}`)
 }
 
 function importKey(findKey: ReturnType<typeof createKeyCache>, jwk: PublicJwk) {
@@ -164,7 +163,7 @@ export interface SharedDpopVerifier {
   verify(...of: Parameters<DpopVerifier['verify']>): Promise<VerifiedProof>
 }
 
-/** @param useUp one caller gets true for an ID, in whichever process it asks; `endsAt`: Unix second until which it must know */
+/** @param useUp one caller gets true for an ID, in any process; `endsAt`: Unix second until which it must know */
 export function shareDpopVerifier(
   verifier: DpopVerifier,
   useUp: (id: string, endsAt: number) => Promise<boolean>,

@@ -27,6 +27,22 @@ describe('ES256', () => {
     }
   })
 
+  it('is 64 bytes over the text or its bytes, and nothing else', () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const signature = signEs256(privateKey, 'größer')
+    expect(verifyEs256(publicKey, Buffer.from('größer'), signature)).toBe(true)
+    expect(verifyEs256(publicKey, 'kleiner', signature)).toBe(false)
+    for (const other of [signature.subarray(1), Buffer.concat([signature, signature]), Buffer.alloc(0)])
+      expect(verifyEs256(publicKey, 'größer', other)).toBe(false)
+    expect(verifyEs256(publicKey, 'größer', Buffer.concat([signature, Buffer.alloc(1)]))).toBe(false)
+  })
+
+  it.each(['r', 's'])('with a %s of 0 is refused', (part) => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const signature = signEs256(privateKey, 'x').fill(0, part === 'r' ? 0 : 32, part === 'r' ? 32 : 64)
+    expect(verifyEs256(publicKey, 'x', signature)).toBe(false)
+  })
+
   it('has the thumbprint that jose computes, and a node ID of 56 hexadecimal characters', async () => {
     const jwk = publicJwk.parse(
       generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),

@@ -17,14 +17,14 @@ export function signEs256(key: KeyObject, text: string): Buffer {
 
 /** Copies a DER integer, right aligned, without the zero that keeps it positive. */
 function copyInteger(integer: Buffer, to: Buffer, end: number): void {
-  const bytes = integer.length > 32 ? integer.subarray(integer.length - 32) : integer
+  const bytes = integer.subarray(-32)
   bytes.copy(to, end - bytes.length)
 }
 
 /** Whether `signature` (64 bytes, `r ‖ s`) is one of `text` by `key`. */
 export function verifyEs256(key: KeyObject, text: string | Uint8Array, signature: Uint8Array): boolean {
   if (signature.length !== 64) return false
-  return verify('sha256', typeof text === 'string' ? Buffer.from(text) : text, key, toDer(signature))
+  return verify('sha256', Buffer.from(text), key, toDer(signature))
 }
 
 /** `SEQUENCE { INTEGER r, INTEGER s }`, written in one go: two verifications an exchange, each with one of these. */

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { identityPaths, readKeySetUrl } from '@selvedge/protocol'
 import type { Clock } from '../clock/clock.ts'
-import type { Log } from '../log/log.ts'
+import type { Log } from '../log/index.ts'
 import { inBackground } from '../safely/safely.ts'
 import { shareRun } from '../share/share.ts'
 import { readKeySet } from './key-cache.ts'
@@ -11,9 +11,9 @@ import type { Issuer } from './verifier.ts'
  * How often keys are fetched: a stranger's tokens, each with another key id, must not make us knock at the issuer's door all
  * the time; two rotations in a row must not lock callers out.
  */
-const fetches = { atOnce: 3, every: 10_000 }
+const fetches = { atOnce: 3, everyMs: 10_000 }
 /** Milliseconds after which keys that are used are fetched again, so that one that was removed is not accepted any longer. */
-const maxAge = 600_000
+const maxAgeMs = 600_000
 
 export interface RemoteIssuerOptions {
   /** URL of the issuer, as its tokens name it. */
@@ -61,7 +61,8 @@ export function createRemoteIssuer({
   onOutcome,
 }: RemoteIssuerOptions): RemoteIssuer {
   let keys: Map<string, KeyObject> = stored === undefined ? new Map() : readKeySet(stored)
-  let text = stored === undefined ? '' : JSON.stringify(stored)
+  /** The key set that `onChange` got last, or that was stored. */
+  let text: string | undefined = JSON.stringify(stored)
   let lastWasGood = false
   let triedAt = Number.NEGATIVE_INFINITY
   let allowed = { count: fetches.atOnce, at: clock.now() }
@@ -80,14 +81,14 @@ export function createRemoteIssuer({
     }
     return lastWasGood
   }
-  const run = shareRun(fetchKeys)
+  const run = shareRun(fetchKeys, 'issuer keys')
 
   function tellChange(keySet: unknown): void {
     const next = JSON.stringify(keySet)
     if (next === text) return
     text = next
     onChange?.(keySet)?.catch(() => {
-      if (text === next) text = ''
+      if (text === next) text = undefined
     })
   }
 
@@ -95,7 +96,7 @@ export function createRemoteIssuer({
     const running = run.present()
     if (running) return running
     const now = clock.now()
-    const earned = Math.abs(now - allowed.at) / fetches.every
+    const earned = Math.abs(now - allowed.at) / fetches.everyMs
     allowed = { count: Math.min(fetches.atOnce, allowed.count + earned), at: now }
     if (allowed.count < 1) return Promise.resolve(lastWasGood)
     allowed.count--
@@ -107,7 +108,7 @@ export function createRemoteIssuer({
     /** Never waits: the key counts that is known now. */
     findKey(kid) {
       const key = keys.get(kid)
-      if (key && Math.abs(clock.now() - triedAt) > maxAge) inBackground('remoteIssuer.refresh', refresh())
+      if (key && Math.abs(clock.now() - triedAt) > maxAgeMs) inBackground('remoteIssuer.refresh', refresh())
       return key
     },
     refresh,

@@ -1,7 +1,10 @@
-/** What revokes a token before it ends: its own end, that of the sign-in it came from, or a time set for its account, node or client. */
+/**
+ * What revokes a token before it ends: its own end, that of the sign-in it came from, or a time set for its account, node or
+ * client.
+ */
 import { createHash } from 'node:crypto'
 
-/** `edge`: the edge ID tokens of a node, and none of its access tokens. */
+/** `edge`: the edge ID tokens of a node, but not its access tokens. */
 export type RevocationKind = 'id' | 'account' | 'node' | 'client' | 'edge'
 
 /** As much of a token's claims as decides. */

@@ -1,7 +1,9 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, diffieHellman, generateKeyPairSync, hkdfSync, randomBytes } from 'node:crypto'
+import { publicJwk } from '@selvedge/protocol/tokens'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createFakeClock } from '../testing/index.ts'
+import { importPublicKey } from './es256.ts'
 import { openBytes, sealBytes } from './sealed-bytes.ts'
 import { createSessionKeeper, offerSession } from './session.ts'
 
@@ -74,14 +76,27 @@ describe('a session', () => {
       fc.property(fc.nat(signed.length - 1), fc.constantFrom(...'AQgw_-.1 '), (at, character) => {
         const changed = signed.slice(0, at) + character + signed.slice(at + 1)
         const isSame = changed === signed
-        // The last character of base64url carries bits that nobody reads.
+        // The last character of base64url has unused bits.
         if (!isSame && at !== signed.length - 1)
           expect(check(changed)).toMatch(/send "Authorization|not signed with/)
       }),
       { numRuns: 1000 },
     )
-    for (const broken of [undefined, '', 'Session', 'Session ', 'Session ...', 'Session a.b.c', 'Bearer x'])
-      expect(check(broken)).toMatch(/send "Authorization|not signed with/)
+    const ticket = signed.split('.')[0]!
+    const incomplete = [
+      undefined,
+      '',
+      'Session',
+      'Session ',
+      'Session a.b',
+      'Session ...',
+      ticket,
+      `${ticket}.0.`,
+    ]
+    for (const broken of [...incomplete, 'Bearer x', `Bearer ${signed.slice(8)}`, signed.slice(8)])
+      expect(check(broken)).toBe('send "Authorization: Session …" with a ticket of this service')
+    for (const forged of ['Session a.b.c', `${ticket}.0.${'A'.repeat(43)}`])
+      expect(check(forged)).toBe('the request is not signed with the key of its session')
   })
 
   it('its key cannot be read from the answer', () => {
@@ -107,7 +122,76 @@ describe('a session', () => {
   })
 })
 
+describe('the times of a session', () => {
+  it('end with its lifetime, to the millisecond', () => {
+    const { session } = begin(keeper, 300)
+    clock.advance(299_999)
+    expect(check(session.authorize('POST', '/a?b', 'body'))).toBe('who it is 0')
+    clock.advance(1)
+    expect(check(session.authorize('POST', '/a?b', 'body'))).toMatch(/has expired/)
+  })
+
+  it('let a request be a minute old, to the millisecond', () => {
+    const signed = begin().session.authorize('POST', '/a?b', 'body')
+    clock.advance(60_000)
+    expect(check(signed)).toBe('who it is -60000')
+    clock.advance(1)
+    expect(check(signed)).toMatch(/of another time/)
+  })
+
+  it('are read from the header as they are signed: a text that is not a time is refused', () => {
+    const { session, sessionKey, ticket } = begin()
+    const key = session.open(sessionKey)!
+    const signedAt = (at: string) => {
+      const mac = createHmac('sha256', key).update(`POST /a?b ${at}\nbody`).digest('base64url')
+      return check(`Session ${ticket}.${at}.${mac}`)
+    }
+    expect(signedAt('0')).toBe('who it is 0')
+    for (const at of ['x', '60001', '-60001']) expect(signedAt(at)).toMatch(/of another time/)
+  })
+})
+
+describe('a session between two versions of the program', () => {
+  const derive = (from: Uint8Array, purpose: string) =>
+    Buffer.from(hkdfSync('sha256', from, 'selvedge', purpose, 32))
+
+  it('has the same keys', () => {
+    const node = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const { ticket, sessionKey } = keeper.begin(
+      publicJwk.parse(node.publicKey.export({ format: 'jwk' })),
+      Buffer.alloc(0),
+      60,
+    )
+    const agreed = diffieHellman({ privateKey: node.privateKey, publicKey: importPublicKey(keeper.jwk) })
+    const key = openBytes(derive(agreed, 'session'), Buffer.from(sessionKey, 'base64url'))
+    const ticketsKey = derive(secret, 'session tickets')
+    expect(key).toEqual(createHmac('sha256', ticketsKey).update(ticket).digest())
+    const mac = createHmac('sha256', key!).update('POST /a?b 0\nbody').digest('base64url')
+    // A session may carry nothing.
+    expect(check(`Session ${ticket}.0.${mac}`)).toBe(' 0')
+  })
+
+  it('signs bodies of every length alike', () => {
+    const { session, sessionKey, ticket } = begin()
+    const key = session.open(sessionKey)!
+    for (const length of [0, 1000, 5000, 100_000, 1000]) {
+      const body = 'ü'.repeat(length)
+      const mac = createHmac('sha256', key).update(`POST /a 0\n${body}`).digest('base64url')
+      expect(session.authorize('POST', '/a', body)).toBe(`Session ${ticket}.0.${mac}`)
+    }
+  })
+})
+
 describe('sealed bytes', () => {
+  it('may be of no length, and are not opened where they are too short to be sealed', () => {
+    const key = randomBytes(32)
+    const sealed = sealBytes(key, Buffer.alloc(0))
+    expect(sealed).toHaveLength(28)
+    expect(openBytes(key, sealed)).toEqual(Buffer.alloc(0))
+    for (let length = 0; length < 28; length++)
+      expect(openBytes(key, sealed.subarray(0, length))).toBeUndefined()
+  })
+
   it('open with their key and what they belong to, and not otherwise', () => {
     const key = randomBytes(32)
     const sealed = sealBytes(key, Buffer.from('secret'), 'of a')

@@ -1,8 +1,9 @@
 /**
  * Sessions between a node and a service: one DPoP proof at the beginning, an HMAC a request from then on, which costs a
- * twentieth of a signature. The service keeps nothing: the key of a session follows from what its ticket says and a secret of
- * the service, so a client that can sign with it received the ticket from the service. It reaches the node sealed with a key that both
- * agree on (P-256), so that nobody who listens has it.
+ * twentieth of a signature. The service keeps nothing: the key of a session is derived from its ticket and a secret of the
+ * service, so a client that can sign with it received the ticket from the service. It reaches the node sealed with a key that
+ * both
+ * agree on (P-256), so that an eavesdropper cannot read it.
  */
 import { diffieHellman, generateKeyPairSync, hash, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { OAuthError } from '@selvedge/protocol'
@@ -12,7 +13,7 @@ import { importPublicKey } from './es256.ts'
 import { deriveKey, openBytes, sealBytes } from './sealed-bytes.ts'
 
 const scheme = 'Session '
-/** Milliseconds by which a request may be older or newer than it says: the time on the way, and clocks that drift. */
+/** Milliseconds by which the time of a request may be wrong: the time on the way, and clocks that drift. */
 const tolerance = 60_000
 
 const agreedKey = (privateKey: KeyObject, publicKey: KeyObject): Buffer =>
@@ -24,7 +25,7 @@ const size = 32
 
 /**
  * HMAC-SHA-256 (RFC 2104) as two one-shot digests, which take a tenth of the time of `createHmac`, in memory that is used
- * again: a service does it twice a report. Digests are taken as text, since Node makes a Buffer of one in half a microsecond.
+ * again: a service does it twice a report. Digests are read as text, since Node makes a Buffer of one in half a microsecond.
  */
 function createSigner(): (key: Uint8Array, text: string, encoding: 'hex' | 'base64url') => string {
   let inner = Buffer.alloc(block + 4096)
@@ -150,8 +151,7 @@ export function createSessionKeeper(secret: Uint8Array, clock: Clock): SessionKe
       // From here on the ticket is known to be one of ours.
       const plain = Buffer.from(ticket, 'base64url')
       const now = clock.now()
-      if (plain.length < 12 || plain.readUIntBE(6, 6) <= now)
-        throw refused('the session has expired; start a new one')
+      if (plain.readUIntBE(6, 6) <= now) throw refused('the session has expired; start a new one')
       const sentAt = plain.readUIntBE(0, 6) + Number(at)
       if (!(Math.abs(now - sentAt) <= tolerance))
         throw refused('the request is of another time; begin another session')

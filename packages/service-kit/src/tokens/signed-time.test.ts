@@ -53,3 +53,28 @@ it('asks for keys that are not known yet', async () => {
   }
   expect(await verifySignedTime(text, issuer, { nonce, nodeId })).toBe(time)
 })
+
+it('does not ask for keys that are known', async () => {
+  let refreshed = 0
+  const text = signJws({ typ: 'time+jwt', kid: 'k' }, claims, own.privateKey)
+  const refresh = async () => ++refreshed > 0
+  await verifySignedTime(text, { issuer: url, findKey: () => own.publicKey, refresh }, { nonce, nodeId })
+  expect(refreshed).toBe(0)
+})
+
+it.each([undefined, async () => false])('is refused if its key is not known after that', async (refresh) => {
+  const text = signJws({ typ: 'time+jwt', kid: 'k' }, claims, own.privateKey)
+  const issuer = { issuer: url, findKey: () => undefined, ...(refresh && { refresh }) }
+  await expect(verifySignedTime(text, issuer, { nonce, nodeId })).rejects.toMatchObject({
+    name: 'TokenError',
+    reason: 'token_untrusted',
+  })
+})
+
+it.each([
+  [{ iss: 'https://evil.example' }, 'token_untrusted'],
+  [{ time: 1.5 }, 'token_malformed'],
+  [{ aud: 'x' }, 'token_untrusted'],
+])('is refused with %j: %s', async (more, reason) => {
+  await expect(check(more)).rejects.toMatchObject({ reason })
+})

@@ -1,9 +1,8 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { accessProfile, edgeAudience, type TokenError } from '@selvedge/protocol/tokens'
+import { accessProfile, edgeAudience, edgeIdProfile, type TokenError } from '@selvedge/protocol/tokens'
 import { describe, expect, it, vi } from 'vitest'
 import { seconds } from '../clock/clock.ts'
 import { createFakeClock, createMemoryLog } from '../testing/index.ts'
-import { RecentMap } from './recent-map.ts'
 import { createRemoteIssuer, logOutcome } from './remote-issuer.ts'
 import { signJws } from './sign.ts'
 import { createTokenVerifier, type Issuer } from './verifier.ts'
@@ -49,7 +48,7 @@ const reasonOf = (check: () => unknown) => {
 }
 
 describe('a verified token', () => {
-  it('is not verified again while it is remembered', () => {
+  it('is not verified again while it is cached', () => {
     const { verifier, token, claims } = make()
     const first = verifier.verify(token, accessProfile, edgeAudience)
     expect(first).toEqual(claims)
@@ -73,7 +72,7 @@ describe('a verified token', () => {
     }
   })
 
-  it('is refused when it ends, remembered or not', () => {
+  it('is refused when it expires, cached or not', () => {
     const { verifier, token, clock } = make()
     verifier.verify(token, accessProfile, edgeAudience)
     clock.advance(3600_000 + 59_000)
@@ -82,7 +81,7 @@ describe('a verified token', () => {
     expect(reasonOf(() => verifier.verify(token, accessProfile, edgeAudience))).toBe('token_expired')
   })
 
-  it('is not taken for another audience because it was good for one', () => {
+  it('is not accepted for another audience because it was valid for one', () => {
     const { verifier, token } = make()
     verifier.verify(token, accessProfile, edgeAudience)
     expect(reasonOf(() => verifier.verify(token, accessProfile, 'urn:other'))).toBe('token_untrusted')
@@ -95,12 +94,64 @@ describe('a verified token', () => {
     expect(reasonOf(() => verifier.verify(forged, accessProfile, edgeAudience))).toBe('token_untrusted')
   })
 
-  it('that has ended still says what was, when asked for that', async () => {
+  it('that has expired is still accepted for past facts, on request', async () => {
     const { verifier, token, clock, claims } = make()
     clock.advance(100 * 3600_000)
     expect(await verifier.verifyEnded(token, accessProfile, edgeAudience)).toEqual(claims)
     expect(reasonOf(() => verifier.verify(token, accessProfile, edgeAudience))).toBe('token_expired')
   })
+})
+
+describe('an issuer', () => {
+  const verifyWith = (issuers: () => readonly Issuer[], token: string) => {
+    const { clock } = make()
+    return createTokenVerifier({ issuers, clock, remembered: 10 }).verify(token, accessProfile, edgeAudience)
+  }
+
+  it('that is not trusted is named in the refusal, up to 200 characters', () => {
+    const { claims } = make()
+    const iss = `https://${'x'.repeat(300)}`
+    const token = signJws({ typ: 'at+jwt', kid: 'k1' }, { ...claims, iss }, privateKey)
+    expect(() => verifyWith(() => [{ issuer, findKey: () => publicKey }], token)).toThrow(
+      expect.objectContaining({
+        reason: 'token_untrusted',
+        message: `the access token is of the issuer "${iss.slice(0, 200)}", which is not trusted here`,
+      }),
+    )
+  })
+
+  it('has its own keys, and no other issuer has them', () => {
+    const { token } = make()
+    const other = { issuer: 'https://other.example', findKey: () => publicKey }
+    const own = { issuer, findKey: () => undefined }
+    for (const issuers of [
+      [other, own],
+      [own, other],
+    ])
+      expect(reasonOf(() => verifyWith(() => issuers, token))).toBe('token_untrusted')
+  })
+
+  it('that is not trusted any more is not believed for a token that was verified before', () => {
+    const { clock, token } = make()
+    let issuers: Issuer[] = [{ issuer, findKey: () => publicKey }]
+    const verifier = createTokenVerifier({ issuers: () => issuers, clock, remembered: 10 })
+    verifier.verify(token, accessProfile, edgeAudience)
+    issuers = []
+    expect(reasonOf(() => verifier.verify(token, accessProfile, edgeAudience))).toBe('token_untrusted')
+  })
+})
+
+it('a token is verified once until its end, leeway included', () => {
+  const { verifier, token, clock } = make()
+  const first = verifier.verify(token, accessProfile, edgeAudience)
+  clock.advance(3600_000 + 59_000)
+  expect(verifier.verify(token, accessProfile, edgeAudience)).toBe(first)
+})
+
+it('a token that was verified as one kind is not accepted as another one', () => {
+  const { verifier, token } = make()
+  verifier.verify(token, accessProfile, edgeAudience)
+  expect(reasonOf(() => verifier.verify(token, edgeIdProfile, edgeAudience))).toBe('token_untrusted')
 })
 
 describe('the keys of an issuer elsewhere', () => {
@@ -112,7 +163,7 @@ describe('the keys of an issuer elsewhere', () => {
         : { issuer, jwks_uri: `${issuer}/jwks`, token_endpoint: `${issuer}/token` },
     )
 
-  it('are fetched when a token names one that is not known, and kept', async () => {
+  it('are fetched when a token names one that is not known, and cached', async () => {
     const { clock, token } = make()
     const getJson = serve(() => ['k1'])
     const onChange = vi.fn()
@@ -191,6 +242,91 @@ describe('the keys of an issuer elsewhere', () => {
     expect(onChange).toHaveBeenCalledTimes(3)
   })
 
+  it('of the stored set are not passed on again, and neither are the same ones', async () => {
+    const { clock } = make()
+    const getJson = serve(() => ['k1'])
+    const onChange = vi.fn()
+    const remote = createRemoteIssuer({ issuer, clock, getJson, onChange, stored: { keys: [jwkOf('k1')] } })
+    expect(await remote.refresh()).toBe(true)
+    expect(onChange).not.toHaveBeenCalled()
+    const fresh = createRemoteIssuer({ issuer, clock, getJson, onChange })
+    for (let at = 0; at < 2; at++) expect(await fresh.refresh()).toBe(true)
+    expect(onChange).toHaveBeenCalledTimes(1)
+  })
+
+  it('are here also if no listener wants them', async () => {
+    const { clock } = make()
+    const remote = createRemoteIssuer({ issuer, clock, getJson: serve(() => ['k1']) })
+    expect(await remote.refresh()).toBe(true)
+    expect(remote.findKey('k1')).toBeDefined()
+  })
+
+  it('are not passed on again if newer ones were stored before the older ones failed', async () => {
+    const { clock } = make()
+    let kids = ['k1']
+    let failFirst = (_: Error): void => undefined
+    const onChange = vi.fn(async (): Promise<void> => undefined)
+    onChange.mockImplementationOnce(() => new Promise<void>((_, reject) => (failFirst = reject)))
+    const remote = createRemoteIssuer({ issuer, clock, getJson: serve(() => kids), onChange })
+    await remote.refresh()
+    kids = ['k2']
+    await remote.refresh()
+    failFirst(new Error('full'))
+    await new Promise((resolve) => setImmediate(resolve))
+    await remote.refresh()
+    expect(onChange).toHaveBeenCalledTimes(2)
+  })
+
+  it('are fetched once for all that ask meanwhile, and the last outcome counts until the next fetch', async () => {
+    const { clock } = make()
+    const getJson = serve(() => ['k1'])
+    const remote = createRemoteIssuer({ issuer, clock, getJson })
+    expect(await Promise.all(Array.from({ length: 10 }, () => remote.refresh()))).not.toContain(false)
+    expect(getJson.mock.calls.length / 2).toBe(1)
+    for (let at = 0; at < 10; at++) expect(await remote.refresh()).toBe(true)
+    expect(getJson.mock.calls.length / 2).toBe(3)
+    getJson.mockRejectedValue(new Error('away'))
+    clock.advance(10_000)
+    for (let at = 0; at < 3; at++) expect(await remote.refresh()).toBe(false)
+  })
+
+  it('are fetched again by their use after ten minutes, and not by that of unknown ones', async () => {
+    const { clock } = make()
+    const getJson = serve(() => ['k1'])
+    const remote = createRemoteIssuer({ issuer, clock, getJson })
+    await remote.refresh()
+    clock.advance(600_000)
+    remote.findKey('k1')
+    expect(getJson).toHaveBeenCalledTimes(2)
+    clock.advance(1)
+    remote.findKey('k2')
+    expect(getJson).toHaveBeenCalledTimes(2)
+    remote.findKey('k1')
+    expect(getJson).toHaveBeenCalledTimes(3)
+  })
+
+  it('are in the log with their issuer and the cause, every ten minutes', () => {
+    const log = createMemoryLog()
+    let now = 1000
+    const note = logOutcome(issuer, log, () => now)
+    note(undefined)
+    expect(log.lines).toEqual([])
+    note(new Error('away'))
+    expect(log.lines.at(-1)).toContain(issuer)
+    expect(log.lines.at(-1)).toContain('away')
+    now += 599_999
+    note(new Error('away'))
+    expect(log.lines).toHaveLength(1)
+    now += 1
+    note(new Error('away'))
+    expect(log.lines).toHaveLength(2)
+    note(undefined)
+    expect(log.lines.at(-1)).toContain('the keys of an issuer are here again')
+    expect(log.lines.at(-1)).toContain(issuer)
+    note(new Error('away'))
+    expect(log.lines).toHaveLength(4)
+  })
+
   it('are in the log once while they are missing, and once when they are back', () => {
     const log = createMemoryLog()
     let now = 0
@@ -204,6 +340,20 @@ describe('the keys of an issuer elsewhere', () => {
     expect(log.lines).toHaveLength(3)
   })
 
+  it('are in the log every ten minutes of the monotonic clock of the process', () => {
+    const log = createMemoryLog()
+    const monotonic = vi.spyOn(performance, 'now').mockReturnValue(1000)
+    const note = logOutcome(issuer, log)
+    note(new Error('away'))
+    monotonic.mockReturnValue(600_999)
+    note(new Error('away'))
+    expect(log.lines).toHaveLength(1)
+    monotonic.mockReturnValue(601_000)
+    note(new Error('away'))
+    monotonic.mockRestore()
+    expect(log.lines).toHaveLength(2)
+  })
+
   it('are not fetched for every stranger’s token', async () => {
     const { clock } = make()
     const getJson = serve(() => ['k1'])
@@ -215,7 +365,7 @@ describe('the keys of an issuer elsewhere', () => {
     expect(getJson.mock.calls.length / 2).toBe(4)
   })
 
-  it('of a service that calls itself something else are not taken', async () => {
+  it('of a service with another name are not accepted', async () => {
     const { clock } = make()
     const getJson = async (url: string) =>
       url.endsWith('/jwks')
@@ -224,24 +374,5 @@ describe('the keys of an issuer elsewhere', () => {
     const remote = createRemoteIssuer({ issuer, clock, getJson })
     expect(await remote.refresh()).toBe(false)
     expect(remote.findKey('k1')).toBeUndefined()
-  })
-})
-
-describe('a map of recent entries', () => {
-  it('never holds more than its limit, and keeps what is used', () => {
-    const map = new RecentMap<number, number>(10)
-    for (let at = 0; at < 1000; at++) {
-      map.set(at, at)
-      expect(map.get(0)).toBe(0)
-    }
-    expect(
-      Array.from({ length: 1000 }, (_, at) => map.get(at)).filter((value) => value !== undefined).length,
-    ).toBeLessThanOrEqual(10)
-  })
-
-  it('with a limit of 0 remembers nothing', () => {
-    const map = new RecentMap<string, number>(0)
-    map.set('a', 1)
-    expect(map.get('a')).toBeUndefined()
   })
 })

@@ -99,10 +99,8 @@ export function createTokenVerifier(options: {
   return {
     verify(token, profile, audience) {
       const known = verified.get(token)
-      if (known && known.profile === profile && known.audience === audience) {
-        if (isValid(known)) return known.claims as never
-        verified.delete(token)
-      }
+      if (known && known.profile === profile && known.audience === audience && isValid(known))
+        return known.claims as never
       const remember = <C extends BaseClaims>(found: Verified<C>): C => {
         verified.set(token, { ...found, profile, audience })
         return found.claims

@@ -1,11 +1,12 @@
 /**
- * Finds damage in SQLite's write-ahead log. SQLite reads the log up to the first frame whose checksum is wrong and takes the rest
- * for a commit that a power cut interrupted; a changed bit would so take back every commit behind it without a word.
+ * Finds damage in SQLite's write-ahead log. SQLite reads the log up to the first frame with a wrong checksum and treats the rest
+ * as a commit that a power cut interrupted; a changed bit would so take back every commit behind it without a word.
  *
  * Each commit is synced before the next one is written. So a commit with a frame behind it was acknowledged: where such a commit
  * lies behind a wrong checksum, the log is damaged. https://www.sqlite.org/fileformat2.html#walformat
  *
- * The index of the log, which a killed process leaves behind, counts the frames up to the last commit. It is changed after the sync of
+ * The index of the log, which a killed process leaves behind, counts the frames up to the last commit. It is changed after the
+ * sync of
  * that commit: where the log has fewer whole frames, its end is damaged or cut off. After a power cut the index may be older, and
  * then it counts less. https://www.sqlite.org/walformat.html#walidxfmt
  */
@@ -96,7 +97,10 @@ function readLog(log: Buffer, isBig: boolean): LogReading {
   return { salts, whole, isBroken: false }
 }
 
-/** SQLite's checksum: a Fibonacci-weighted sum of pairs of 32-bit words. @param bytes begin at a multiple of four of their memory */
+/**
+ * SQLite's checksum: a Fibonacci-weighted sum of pairs of 32-bit words.
+ * @param bytes begin at a multiple of four of their memory
+ */
 function sumOf(bytes: Buffer, isBig: boolean, [first, second]: Sum): Sum {
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
   const isSwapped = isBig !== (endianness() === 'BE')

@@ -4,7 +4,7 @@ import { type Migrations, newerVersion } from '../sql.ts'
 import { hasLostCommits } from './check-wal.ts'
 
 /** Bytes up to which the whole database is checked when it is opened: a tenth of a second. */
-const maxChecked = 64 * 1024 * 1024
+const maxCheckedBytes = 64 * 1024 * 1024
 
 /**
  * Opens a database file, made where it is not there, and brings its tables up to date. A commit is on the disk when it returns.
@@ -45,7 +45,7 @@ function openOnce(path: string, migrations: Migrations): DatabaseSync {
 function prepare(database: DatabaseSync, path: string, migrations: Migrations): void {
   const { user_version: done } = database.prepare('PRAGMA user_version').get() as { user_version: number }
   if (done > migrations.length) throw newerVersion(done, migrations.length)
-  if (statSync(path).size <= maxChecked) {
+  if (statSync(path).size <= maxCheckedBytes) {
     const [first] = database.prepare('PRAGMA integrity_check(1)').all() as { integrity_check: string }[]
     if (first?.integrity_check !== 'ok') throw damaged(`it is damaged: ${first?.integrity_check}`)
   }

@@ -1,6 +1,6 @@
 /**
  * The thread that owns the database file. Jobs that arrive together are committed together: one fsync for all of them, a
- * savepoint for each, so that one that fails takes no other with it.
+ * savepoint for each, so that a failure affects no other.
  */
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
@@ -15,7 +15,7 @@ const maxJobs = 500
 const maxPrepared = 500
 
 /**
- * What SQLite says of the disk, in the words of the system: SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_CORRUPT
+ * Errors of the disk in SQLite, as system error codes: SQLITE_FULL, SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_CORRUPT
  * and SQLITE_NOTADB. A page that cannot be read for a moment is called corrupt, too.
  */
 const systemCodes: Readonly<Record<number, string>> = {

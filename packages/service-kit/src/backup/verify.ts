@@ -1,0 +1,53 @@
+/** Checks of a restored database before it is put in place. */
+import type { DatabaseSync } from 'node:sqlite'
+import { openDatabase } from '../store/platform/open-database.ts'
+import { type Migrations, newerVersion } from '../store/sql.ts'
+import { StoreError } from '../store/store-error.ts'
+
+/**
+ * Opens the database of a backup, with its tables brought up to date.
+ *
+ * @throws StoreError when it is damaged, of a later version, or has other tables than the program made in that version
+ */
+export function openRestored(path: string, migrations: Migrations): DatabaseSync {
+  try {
+    expectOwnTables(path, migrations)
+    return openDatabase(path, migrations)
+  } catch (cause) {
+    if (cause instanceof StoreError) throw cause
+    throw refusal((cause as Error).message, cause)
+  }
+}
+
+function expectOwnTables(path: string, migrations: Migrations): void {
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
+  const restored = new DatabaseSync(path, { readOnly: true })
+  const expected = new DatabaseSync(':memory:')
+  try {
+    const { user_version: version } = restored.prepare('PRAGMA user_version').get() as {
+      user_version: number
+    }
+    if (version > migrations.length) throw newerVersion(version, migrations.length)
+    const [check] = restored.prepare('PRAGMA integrity_check(1)').all() as { integrity_check: string }[]
+    if (check?.integrity_check !== 'ok') throw refusal(`its database is damaged: ${check?.integrity_check}`)
+    for (const step of migrations.slice(0, version)) expected.exec(step)
+    if (tablesOf(restored) !== tablesOf(expected))
+      throw refusal('its database has other tables than this service makes')
+  } finally {
+    restored.close()
+    expected.close()
+  }
+}
+
+/** Tables, indexes, views and triggers, as they were declared. */
+const tablesOf = (database: DatabaseSync): string =>
+  JSON.stringify(
+    database
+      .prepare(
+        `SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type, name`,
+      )
+      .all(),
+  )
+
+const refusal = (why: string, cause?: unknown): StoreError =>
+  new StoreError(`the backup cannot be used: ${why}. Nothing was changed`, { cause, isUnrepairable: true })
