@@ -75,7 +75,7 @@ describe.each(Object.entries(fetches))('a client with %s', (_, fetch) => {
     })
   })
 
-  it('says that nothing answers', async () => {
+  it('reports that nothing answers', async () => {
     expect(await failureOf(client('http://127.0.0.1:9').getMe())).toMatchObject({
       kind: 'connection',
       reason: 'not_running',

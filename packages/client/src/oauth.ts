@@ -13,7 +13,8 @@ export function successOf(url: string, { status, json }: Reply): unknown {
 }
 
 /**
- * Sends a request that needs a DPoP proof; where the service asks for its nonce, once more with it (RFC 9449 § 8).
+ * Sends a request that needs a DPoP proof; if the service requires its nonce, it sends the request once more with it (RFC 9449 §
+ * 8).
  *
  * @param nonces remembers the newest nonce of the service between calls
  * @param request gets what makes a proof, for each time that the request is sent: a service that could not store the change has

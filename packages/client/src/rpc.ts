@@ -10,7 +10,7 @@ type Arguments<M extends Method> = M['params'] extends readonly []
     ? [params?: InputOf<M>, options?: CallOptions]
     : [params: InputOf<M>, options?: CallOptions]
 
-/** One function for each method: takes parameters by name, resolves with the result. */
+/** One function for each method: it accepts parameters by name, resolves with the result. */
 export type RpcClient<Table extends MethodTable> = {
   readonly [Name in keyof Table]: (...args: Arguments<Table[Name]>) => Promise<ResultOf<Table[Name]>>
 }

@@ -2,7 +2,7 @@ import { ConnectionFailure } from './errors.ts'
 import { readText, type TextAnswer, tooLarge } from './read-text.ts'
 
 /** Maximum bytes of a response. */
-const maxAnswer = 16 * 1024 * 1024
+const maxAnswerBytes = 16 * 1024 * 1024
 
 /** The part of `fetch` that this library needs. The platform's `fetch` fits, and so does that of `./node`. */
 export type Fetch = (
@@ -98,7 +98,7 @@ async function sendOnce(
     })
     status = response.status
     header = (name) => response.headers.get(name)
-    text = await readText(response, maxAnswer)
+    text = await readText(response, maxAnswerBytes)
   } catch (cause) {
     if (signal?.aborted)
       throw new ConnectionFailure('aborted', `the call to ${url}${path} was cancelled`, { cause })

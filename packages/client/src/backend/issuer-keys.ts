@@ -1,26 +1,26 @@
-/** The published keys of an issuer. A slow or unavailable issuer delays no request whose key is cached. */
+/** The published keys of an issuer. A slow or unavailable issuer delays no request with a cached key. */
 import { identityPaths, readKeySetUrl } from '@selvedge/protocol'
 import { type PublicJwk, readJwks, thumbprintInput } from '@selvedge/protocol/tokens'
 import { readText } from '../read-text.ts'
 
-/** Milliseconds. */
+/** Ages and durations. */
 const times = {
   /** Age from which the keys are fetched again. */
-  fresh: 600_000,
+  freshMs: 600_000,
   /** Age from which they are not used any more: every token that they have signed has expired. */
-  longest: 86_400_000,
+  longestMs: 86_400_000,
   /** Longest fetch. */
-  fetch: 5000,
+  fetchMs: 5000,
   /** How long a fetch may hold up requests that known keys may decide, or any request once a fetch has failed. */
-  wait: 500,
+  waitMs: 500,
   /** Pause after a fetch that failed. It doubles with each one. */
-  pause: 250,
-  longestPause: 60_000,
+  pauseMs: 250,
+  longestPauseMs: 60_000,
 } as const
 /** Fetches because of unknown keys: several rotations in a row are followed, tokens of strangers cause few requests. */
-const fetches = { atOnce: 3, every: 10_000 }
+const fetches = { atOnce: 3, everyMs: 10_000 }
 /** Bytes of a document of the issuer; a key set has one or two thousand. */
-const maxDocument = 1024 * 1024
+const maxDocumentBytes = 1024 * 1024
 
 /** The platform's key; its name is not a type everywhere. */
 export type VerificationKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>
@@ -32,7 +32,7 @@ interface KnownKey {
 
 export interface IssuerKeys {
   /**
-   * The key with an id, from a set that is fetched if necessary; undefined if the issuer has none of this id. The same key is
+   * The key with an id, from a set that is fetched if necessary; undefined if the issuer has no key with this ID. The same key is
    * the same object, also after another fetch.
    *
    * @throws Error if the issuer cannot be asked, and what is known does not decide
@@ -51,7 +51,7 @@ export function createIssuerKeys(options: {
   let keySetUrl: string | undefined
   let fetchedAt = Number.NEGATIVE_INFINITY
   let running: Promise<void> | undefined
-  /** Resolves when the running fetch has ended, or its timeout for requests has expired. */
+  /** Resolves when the running fetch is complete, or the timeout for requests has expired. */
   let waited = Promise.resolve()
   let failed: { readonly cause: unknown; readonly count: number; readonly at: number } | undefined
   let allowed = { count: fetches.atOnce, at: now() }
@@ -61,7 +61,7 @@ export function createIssuerKeys(options: {
   async function getJson(url: string, signal: AbortSignal): Promise<unknown> {
     const response = await fetch(url, { redirect: 'error', signal })
     if (!response.ok) throw new Error(`${url} answered HTTP ${response.status}`)
-    return JSON.parse(await readText(response, maxDocument))
+    return JSON.parse(await readText(response, maxDocumentBytes))
   }
 
   async function refresh(signal: AbortSignal): Promise<void> {
@@ -81,7 +81,7 @@ export function createIssuerKeys(options: {
   function refreshOnce(): Promise<void> {
     if (running) return running
     if (failed && since(failed.at) < pauseAfter(failed.count)) return Promise.reject(failed.cause)
-    const signal = AbortSignal.timeout(times.fetch)
+    const signal = AbortSignal.timeout(times.fetchMs)
     // Whatever `fetch` was given, it may not hold up requests for longer.
     running = Promise.race([refresh(signal), aborted(signal)]).then(
       () => {
@@ -93,11 +93,14 @@ export function createIssuerKeys(options: {
         throw cause
       },
     )
-    waited = pause(times.wait, running)
+    waited = pause(times.waitMs, running)
     return running
   }
 
-  /** Has the keys fetched, and waits for them; a failure leaves those that are known. @param isNeeded whether none of them decides */
+  /**
+   * Has the keys fetched, and waits for them; a failure leaves those that are known.
+   * @param isNeeded whether the request needs a key that is not cached
+   */
   async function refreshSoon(isNeeded: boolean): Promise<void> {
     const ended = refreshOnce().catch(() => undefined)
     await (isNeeded && !failed ? ended : waited)
@@ -106,7 +109,7 @@ export function createIssuerKeys(options: {
   /** Whether an unknown key is worth a fetch now. */
   function mayLook(): boolean {
     if (running) return true
-    const earned = since(allowed.at) / fetches.every
+    const earned = since(allowed.at) / fetches.everyMs
     allowed = { count: Math.min(fetches.atOnce, allowed.count + earned), at: now() }
     if (allowed.count < 1) return false
     allowed.count--
@@ -115,8 +118,8 @@ export function createIssuerKeys(options: {
 
   return {
     async find(kid) {
-      if (!keys || since(fetchedAt) > times.longest) await refreshOnce()
-      else if (since(fetchedAt) > times.fresh || (!keys.has(kid) && mayLook()))
+      if (!keys || since(fetchedAt) > times.longestMs) await refreshOnce()
+      else if (since(fetchedAt) > times.freshMs || (!keys.has(kid) && mayLook()))
         await refreshSoon(!keys.has(kid))
       const key = keys?.get(kid)?.key
       // A key that is not known may be a new one, unless the issuer has just answered.
@@ -127,7 +130,7 @@ export function createIssuerKeys(options: {
 }
 
 const pauseAfter = (failures: number): number =>
-  Math.min(times.longestPause, times.pause * 2 ** (failures - 1))
+  Math.min(times.longestPauseMs, times.pauseMs * 2 ** (failures - 1))
 
 /** A key that is no point of the curve is left out, and does not spoil the others. */
 const importKey = ({ kty, crv, x, y }: PublicJwk): Promise<VerificationKey | undefined> =>

@@ -18,7 +18,7 @@ export interface ProvenRequest {
 }
 
 /** Seconds by which the clock of a caller may differ. A backend gives no nonces, so the proof's own time has to do. */
-const tolerance = 60
+const toleranceSeconds = 60
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
 
 export interface ProofChecker {
@@ -41,7 +41,7 @@ export function createProofChecker(options: {
 }): ProofChecker {
   const { now, monotonic, max } = options
   // A proof may be of a minute ahead, and is valid for a minute after its time.
-  const used = new UsedProofs({ lifeMs: 2 * tolerance * 1000, max, maxPerOwner: Math.ceil(max / 10) })
+  const used = new UsedProofs({ lifeMs: 2 * toleranceSeconds * 1000, max, maxPerOwner: Math.ceil(max / 10) })
 
   return {
     async check(token, jkt, request) {
@@ -58,7 +58,7 @@ export function createProofChecker(options: {
       const seconds = now() / 1000
       const target = { htm: method, htu: origin + pathname, ath: await digest(token), now: seconds }
       const { jti, iat } = checkProofClaims(jws.payload, target)
-      if (!(Math.abs(seconds - iat) <= tolerance)) throw invalid('the proof is not of this minute')
+      if (!(Math.abs(seconds - iat) <= toleranceSeconds)) throw invalid('the proof is not of this minute')
       used.use(jkt, jti, monotonic())
     },
   }

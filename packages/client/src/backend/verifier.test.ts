@@ -89,7 +89,7 @@ async function answeredWithin<T>(milliseconds: number, call: Promise<T>): Promis
 }
 
 describe('a key that the issuer has removed', () => {
-  it('makes a token that was accepted before worth nothing as soon as the key set says so', async () => {
+  it('makes a token that was accepted before worth nothing as soon as its key is removed from the set', async () => {
     const token = tokenOf(first)
     expect(await outcome(token)).toBe('accepted')
     published = [second]
@@ -122,7 +122,7 @@ describe('a key that the issuer has removed', () => {
 })
 
 describe('an issuer that hangs', () => {
-  it('makes no request wait for long whose key is known', async () => {
+  it('delays no request with a known key for long', async () => {
     expect(await outcome(tokenOf(first))).toBe('accepted')
     mode = 'hangs'
     advance(3_600_000)
@@ -131,7 +131,7 @@ describe('an issuer that hangs', () => {
     expect(asked).toBe(3)
   })
 
-  it('makes forged tokens wait once, and asks a few times for all of them', async () => {
+  it('delays forged tokens once, and sends a few requests for all of them', async () => {
     expect(await outcome(tokenOf(first))).toBe('accepted')
     mode = 'hangs'
     // Its key may be new: the first one waits until the fetch is given up.
@@ -231,5 +231,20 @@ describe('a token that is bound to a key', () => {
     advance(121_000)
     const late = bound()
     expect(await outcome(late, requestWith(late))).toBe('accepted')
+  })
+})
+
+describe('an issuer that cannot be one', () => {
+  it.each([
+    '',
+    'identity.example.com',
+    'ftp://identity.example.com',
+    'https://a.example/?tenant=b',
+    'https://a.example/#b',
+  ])('is refused when the verifier is created: %j', (wrong) => {
+    expect(() => createAccessTokenVerifier({ issuer: wrong })).toThrow(TypeError)
+    expect(() => createAccessTokenVerifier({ issuer: wrong })).toThrow(
+      'expected the URL of the identity service',
+    )
   })
 })

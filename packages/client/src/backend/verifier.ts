@@ -50,7 +50,10 @@ export class AccessTokenError extends Error {
 }
 
 export interface AccessTokenVerifierOptions {
-  /** URL of the identity service, as its tokens name it. */
+  /**
+   * URL of the identity service, exactly as in the claim `iss` of its tokens: http or https, without query and fragment (RFC
+   * 8414).
+   */
   readonly issuer: string
   /** The resource that tokens must be meant for. Default: the edge itself. */
   readonly audience?: string
@@ -62,7 +65,8 @@ export interface AccessTokenVerifierOptions {
   /** Milliseconds since any moment. */
   readonly monotonic?: () => number
   /**
-   * Maximum number of used DPoP proofs in memory (replay protection), each for two minutes. When it is reached, requests with a proof are refused
+   * Maximum number of used DPoP proofs in memory (replay protection), each for two minutes. When it is reached, requests with a
+   * proof are refused
    * (503, `busy`). One key may use a tenth of them. Default 200,000, or 1600 requests a second. Processes that serve
    * one address have to share their proofs in another way: this memory is of one process.
    */
@@ -95,6 +99,8 @@ const remembered = 1000
  * unavailable, cached keys are used for up to a day, and requests do not wait for new ones. Revocations are not known here:
  * ask the introspection endpoint where a token must end at once.
  *
+ * @throws TypeError if the issuer is not such a URL
+ *
  * @example
  * ```ts
  * import { createAccessTokenVerifier } from '@selvedge/client/backend'
@@ -105,7 +111,8 @@ const remembered = 1000
  * ```
  */
 export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): AccessTokenVerifier {
-  const { issuer, audience = edgeAudience, scope = '', now = Date.now, fetch = globalThis.fetch } = options
+  const { audience = edgeAudience, scope = '', now = Date.now, fetch = globalThis.fetch } = options
+  const issuer = expectIssuer(options.issuer)
   const keys = createIssuerKeys({ issuer, fetch, now })
   const monotonic = options.monotonic ?? (() => performance.now())
   const proofs = createProofChecker({ now, monotonic, max: options.maxProofs ?? 200_000 })
@@ -166,6 +173,13 @@ export function createAccessTokenVerifier(options: AccessTokenVerifierOptions): 
   }
 }
 
-/** A backend issues no nonces, so it requires none. */
+/** A backend neither issues nor requires nonces. */
 const reasonOf = ({ code }: DpopError): 'busy' | 'invalid_dpop_proof' =>
   code === 'busy' ? code : 'invalid_dpop_proof'
+
+function expectIssuer(issuer: string): string {
+  if (URL.canParse(issuer) && /^https?:\/\/[^?#]+$/i.test(issuer)) return issuer
+  throw new TypeError(
+    `the issuer is ${JSON.stringify(issuer)}; expected the URL of the identity service, such as https://identity.example.com`,
+  )
+}

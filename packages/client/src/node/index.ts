@@ -1,4 +1,4 @@
 /** What only Node can do: Unix sockets, and streams to and from the runtime. */
 export { createNodeFetch } from './node-fetch.ts'
-export { findSocket, isOwn, type SocketFinding } from './own-socket.ts'
+export { findSocket, installedFolders, isOwn, type SocketFinding } from './own-socket.ts'
 export { followLogs, type StreamConnection, uploadImage } from './streams.ts'

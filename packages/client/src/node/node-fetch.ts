@@ -4,7 +4,7 @@ import type { Fetch } from '../send.ts'
 import { https } from './https.ts'
 
 /** Largest answer that is read, in bytes. */
-const maxAnswer = 16 * 1024 * 1024
+const maxAnswerBytes = 16 * 1024 * 1024
 
 /**
  * A `fetch` on Node's own HTTP client: it supports Unix sockets, and needs 28 MB less memory than the platform's
@@ -70,7 +70,7 @@ async function readAll(response: IncomingMessage): Promise<string> {
   let size = 0
   for await (const chunk of response) {
     size += (chunk as Buffer).length
-    if (size > maxAnswer) throw answerTooLarge(maxAnswer)
+    if (size > maxAnswerBytes) throw answerTooLarge(maxAnswerBytes)
     chunks.push(chunk as Buffer)
   }
   return Buffer.concat(chunks).toString()

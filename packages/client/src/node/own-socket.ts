@@ -1,10 +1,16 @@
 /**
- * Whose program listens on a Unix socket. Node does not give the credentials of a peer (SO_PEERCRED), so this reads who owns the
+ * The user that listens on a Unix socket. Node does not give the credentials of a peer (SO_PEERCRED), so this reads who owns the
  * socket and its folder: only the owner of a folder, or root, can put a socket into one that others cannot write to. A repository
  * or an archive can bring files and links, but no socket that something listens on.
  */
 import { constants, fstatSync, lstatSync, openSync, type Stats } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+
+/**
+ * Folders that an installed service has its sockets in. Their parents belong to root, so only root can have created them, for the
+ * user of the service.
+ */
+export const installedFolders = { runtime: '/run/selvedge', identity: '/var/lib/selvedge-identity' } as const
 
 export type SocketFinding =
   | { readonly state: 'absent' }
@@ -14,7 +20,7 @@ export type SocketFinding =
       /** `own`: of this user or root. `foreign`: of another user. */
       readonly state: 'own' | 'foreign'
       readonly path: string
-      /** Numeric id of the user whose socket it is. */
+      /** Numeric ID of the user that owns the socket. */
       readonly uid: number
       /** Path of another file of the same folder. */
       readonly beside: (name: string) => string
@@ -45,14 +51,33 @@ export function findSocket(folder: string, name: string, { named }: { named: boo
       state: 'refused',
       reason: `${join(folder, name)} is ${socket.isSymbolicLink() ? 'a symbolic link' : 'no socket'}`,
     }
-  const users = [fstatSync(opened).uid, socket.uid]
-  const foreign = users.find((uid) => !isOwn(uid))
+  const owner = fstatSync(opened).uid
+  const users = [owner, socket.uid]
+  const isTrusted = isInstalled(folder, opened) ? (uid: number) => isOwn(uid) || uid === owner : isOwn
+  const foreign = users.find((uid) => !isTrusted(uid))
   return {
     state: foreign === undefined ? 'own' : 'foreign',
     path: join(base, name),
     uid: foreign ?? socket.uid,
     beside: (other) => join(base, other),
   }
+}
+
+/** Whether an opened folder is one of {@link installedFolders}, with a parent that only root can change. */
+function isInstalled(folder: string, opened: number): boolean {
+  const path = resolve(folder)
+  if (!Object.values<string>(installedFolders).includes(path)) return false
+  const parent = lstatSync(join(path, '..'))
+  const named = lstatSync(path, { throwIfNoEntry: false })
+  const { dev, ino } = fstatSync(opened)
+  return (
+    parent.isDirectory() &&
+    parent.uid === 0 &&
+    (parent.mode & 0o022) === 0 &&
+    named?.isDirectory() === true &&
+    named.dev === dev &&
+    named.ino === ino
+  )
 }
 
 /** Whether a file of that owner is of this user or root. */

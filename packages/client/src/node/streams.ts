@@ -2,6 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { basename } from 'node:path'
 import { catalogue, type ImageRecord, type LogLine, mcmPaths, type Reason } from '@selvedge/protocol'
 import { ConnectionFailure, RpcFailure } from '../errors.ts'
 import { https } from './https.ts'
@@ -23,6 +24,7 @@ export interface StreamConnection {
  * Deploys an archive from a file on this machine, as a stream.
  *
  * @param onProgress called with the bytes sent so far, and the total
+ * @param name of the image on the device; absent: what the archive has, else the name of the file
  * @throws RpcFailure | ConnectionFailure
  *
  * @example
@@ -38,20 +40,26 @@ export async function uploadImage(
   connection: StreamConnection,
   path: string,
   onProgress: (sent: number, total: number) => void = () => undefined,
+  name?: string,
 ): Promise<ImageRecord> {
   const { size } = await stat(path)
-  const headers = { 'Content-Type': 'application/x-tar', 'Content-Length': String(size) }
+  const headers = {
+    'Content-Type': 'application/x-tar',
+    'Content-Length': String(size),
+    'Content-Disposition': `attachment; filename*=UTF-8''${encodeURIComponent(basename(path))}`,
+  }
   let sent = 0
   const content = createReadStream(path).on('data', (chunk) => {
     sent += chunk.length
     onProgress(sent, size)
   })
-  const response = await send(connection, 'POST', mcmPaths.images, headers, content)
+  const query = name === undefined ? '' : `?name=${encodeURIComponent(name)}`
+  const response = await send(connection, 'POST', mcmPaths.images + query, headers, content)
   return (await readJson(response)) as ImageRecord
 }
 
 /**
- * Follows the log of a container until the signal says so, or the runtime ends.
+ * Follows the log of a container until the signal is aborted, or the runtime ends.
  *
  * @param options.since only lines from this ISO 8601 time on
  * @param options.tail maximum number of earlier lines; default 100
