@@ -1,5 +1,5 @@
 /** Every setting of the identity service. */
-import { type ConfigOf, option } from '@selvedge/service-kit/config'
+import { type ConfigOf, daemonOptions, option } from '@selvedge/service-kit/config'
 
 export const identityOptions = {
   state: option.text('./.selvedge', 'Folder of the state; the service uses its subfolder "identity".', {
@@ -14,14 +14,18 @@ export const identityOptions = {
     [],
     'Additional host names of this service. The names of the issuer and the console, localhost and IP addresses are always allowed. Requests with another Host header are refused (protects against DNS rebinding).',
   ),
-  trustedProxies: option.list(
+  trustedProxies: option.networks(
     [],
-    'IP addresses of proxies whose X-Forwarded-For header is trusted. Rate limits and the audit log use that address.',
+    'IP addresses or networks (10.0.0.0/8) of proxies whose X-Forwarded-For header is trusted. Rate limits and the audit log use that address.',
   ),
   store: option.text(
     '',
     'sqlite:<file>, or postgres://user:password@host/database for several replicas. Empty: SQLite in the state folder.',
     { env: 'SELVEDGE_IDENTITY_STORE' },
+  ),
+  storePasswordFile: option.text(
+    '',
+    'File with the password of the database user, for a PostgreSQL "store" without one. One line. Empty: the URL has all.',
   ),
   'secrets.keyFile': option.text(
     '',
@@ -140,7 +144,7 @@ export const identityOptions = {
     [10, 86_400],
     'Maximum age of the list of another issuer. If the list could not be fetched for longer, tokens of that issuer are refused.',
   ),
-  'log.level': option.choice(['debug', 'info', 'warn', 'error'], 'info', 'Minimum log level.'),
+  ...daemonOptions,
 } as const
 
 export type IdentityConfig = ConfigOf<typeof identityOptions>

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { identityPaths } from '@selvedge/protocol'
 import { systemClock } from '@selvedge/service-kit/clock'
 import { runDaemon } from '@selvedge/service-kit/lifecycle'
 import { waitForRoom } from '@selvedge/service-kit/store'
@@ -9,8 +10,9 @@ void runDaemon({
   name: 'identity',
   options: identityOptions,
   usesFolder: () => true,
-  async start(config, log, _alarms, stopped) {
+  routes: Object.values(identityPaths),
+  async start(config, { log, stopped, metrics, readiness }) {
     await waitForRoom(join(config.state, 'identity'), log, stopped)
-    return startIdentity(config, { clock: systemClock, log, env: process.env })
+    return startIdentity(config, { clock: systemClock, log, metrics, readiness, env: process.env })
   },
 })

@@ -1,8 +1,8 @@
-/** Copies a store into an empty one: `selvedge admin store copy`. Secrets travel as they are kept, encrypted. */
+/** Copies a store into an empty one: `selvedge admin store copy`. Secrets stay encrypted. */
 import { writeNote } from '@selvedge/service-kit/log'
 import { openSql } from '@selvedge/service-kit/sql'
 import { type Row, type SqlStore, type Statement, StoreError } from '@selvedge/service-kit/store'
-import { migrations, tables } from './schema.ts'
+import { migrations, tables } from './storage/schema.ts'
 
 /** Rows in one transaction. */
 const batch = 200

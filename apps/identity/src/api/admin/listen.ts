@@ -1,0 +1,37 @@
+import { type AdminMethods, adminMethods } from '@selvedge/protocol/admin'
+import { createDispatcher } from '@selvedge/protocol/jsonrpc'
+import {
+  type CallContext,
+  createRpcListener,
+  type Listening,
+  listenUnix,
+  requestIdOf,
+} from '@selvedge/service-kit/http'
+import { errorIdOf, type Log } from '@selvedge/service-kit/log'
+import { storageRefusal } from '@selvedge/service-kit/store'
+import type { AdminCallers, createAdminHandlers } from './handlers.ts'
+
+/** The operator's socket. A process that can open it is the operator, so only the owner of the state folder can. */
+export function openAdmin(
+  path: string,
+  handlers: ReturnType<typeof createAdminHandlers>,
+  log: Log,
+): Promise<Listening> {
+  const dispatcher = createDispatcher<AdminMethods, AdminCallers, CallContext>({
+    methods: adminMethods,
+    handlers,
+    checks: { operator: () => undefined },
+    mirror: false,
+    limits: { depth: 32, batch: 100, isStored: true },
+    explain: storageRefusal,
+    onInternalError: (method, cause, context) =>
+      errorIdOf(log, 'an admin method failed', {
+        method,
+        ...(context && { requestId: requestIdOf(context.request) }),
+        cause,
+      }),
+  })
+  const guard = { port: undefined, allowedOrigins: [] }
+  const listener = createRpcListener({ dispatcher, guard, maxBody: 65_536 })
+  return listenUnix(path, 0o600, {}, listener)
+}

@@ -1,0 +1,105 @@
+import { Readable } from 'node:stream'
+import { identityPaths } from '@selvedge/protocol'
+import { type ConsoleMethods, consoleMethods } from '@selvedge/protocol/console'
+import { createDispatcher, type HandlersOf } from '@selvedge/protocol/jsonrpc'
+import { escapeControls } from '@selvedge/protocol/redaction'
+import type { Clock } from '@selvedge/service-kit/clock'
+import { addressOf, requestIdOf } from '@selvedge/service-kit/http'
+import { errorIdOf, type Log } from '@selvedge/service-kit/log'
+import { storageRefusal } from '@selvedge/service-kit/store'
+import type { FastifyInstance } from 'fastify'
+import { type CallersParts, createCallers } from './callers.ts'
+import { type ConsoleCallers, type ConsoleContext, checkPerson } from './context.ts'
+import type { Events } from './events.ts'
+import type { Places } from './places.ts'
+
+export interface ConsoleApiParts extends CallersParts {
+  readonly handlers: HandlersOf<ConsoleMethods, ConsoleCallers, ConsoleContext>
+  readonly events: Events
+  readonly places: Places
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Rows of the audit log that an export reads at once. */
+const auditPage = 50
+
+/**
+ * The console's own endpoints. Every request is signed with the key of the browser ({@link createCallers}). JSON and a header of
+ * the same origin are required, so that no form and no foreign script can call; a foreign host name that leads here finds nothing.
+ */
+export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): void {
+  const { audit, clock, log } = parts
+  const callers = createCallers(parts)
+  const dispatcher = createDispatcher<ConsoleMethods, ConsoleCallers, ConsoleContext>({
+    methods: consoleMethods,
+    handlers: parts.handlers,
+    checks: {
+      anyone: () => undefined,
+      person: ({ access }, _readParams, context) => checkPerson(access, context, clock),
+    },
+    mirror: false,
+    limits: { depth: 32, batch: 1, isStored: true },
+    explain: storageRefusal,
+    onInternalError: (method, cause, context) =>
+      errorIdOf(log, 'a method of the console failed', { method, requestId: context?.requestId, cause }),
+  })
+
+  app.post(identityPaths.consoleApi, async (request, reply) => {
+    const body = request.body as string
+    const context: ConsoleContext = {
+      requestId: requestIdOf(request.raw),
+      ...(await callers.identify(request, reply, body)),
+      address: addressOf(request.raw, parts.trustedProxies),
+      userAgent: (request.headers['user-agent'] ?? '').slice(0, 200),
+    }
+    const answer = await dispatcher.dispatch(body, context)
+    if (context.newSession !== undefined) {
+      reply.header('Set-Cookie', callers.cookie(context.newSession ?? undefined))
+    }
+    if (context.retryAfter !== undefined) reply.code(429).header('Retry-After', String(context.retryAfter))
+    return answer === undefined ? reply.code(204).send() : reply.type('application/json').send(answer)
+  })
+
+  // What a page signs first: without a nonce of the service no proof is accepted.
+  app.get(identityPaths.consoleNonce, async (request, reply) => {
+    callers.refuseForeign(request)
+    return reply.code(204).header('DPoP-Nonce', parts.dpop.nonce()).send()
+  })
+
+  app.get(identityPaths.consolePlaces, async (request, reply) => {
+    const { membership } = await callers.require(request, reply)
+    const all = await parts.places.all(membership.accountId)
+    if (!all) return reply.code(503).header('Retry-After', '5').send({ error: 'temporarily_unavailable' })
+    return reply.type('application/json').send(Readable.fromWeb(all as never))
+  })
+
+  app.get(identityPaths.consoleEvents, async (request, reply) => {
+    const viewer = await callers.require(request, reply)
+    const { accountId } = viewer.membership
+    parts.events.open(
+      viewer,
+      request,
+      reply,
+      async () => (await callers.again(viewer))?.membership.accountId === accountId,
+    )
+  })
+
+  app.get(identityPaths.consoleAudit, async (request, reply) => {
+    const { membership } = await callers.require(request, reply)
+    reply
+      .type('application/jsonl; charset=utf-8')
+      .header('Content-Disposition', 'attachment; filename="selvedge-audit.jsonl"')
+    return reply.send(Readable.from(pages(membership.accountId)))
+  })
+
+  /** The whole log of an account, page by page: each reader holds one page. */
+  async function* pages(accountId: string): AsyncGenerator<string> {
+    for (let before: string | undefined; ; ) {
+      const page = await audit.list(accountId, auditPage, before)
+      for (const record of page) yield `${escapeControls(JSON.stringify(record))}\n`
+      before = page.at(-1)?.id
+      if (before === undefined) return
+    }
+  }
+}

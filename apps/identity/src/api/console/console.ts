@@ -1,0 +1,88 @@
+/** The console: pages for people, and the API behind them. This is where its parts meet. */
+
+import { identityReportSeconds } from '@selvedge/protocol'
+import type { AddressSet } from '@selvedge/service-kit/address-set'
+import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
+import type { FastifyInstance } from 'fastify'
+import type { Registry } from '../../registry/registry.ts'
+import type { Storage } from '../../storage/storage.ts'
+import { addConsoleApi } from './api.ts'
+import { createDescribeDevice } from './describe-device.ts'
+import { createEnter } from './enter.ts'
+import { createEvents } from './events.ts'
+import { accountHandlers } from './handlers/account.ts'
+import { deviceRequestHandlers } from './handlers/device-requests.ts'
+import { deviceHandlers } from './handlers/devices.ts'
+import { linkHandlers } from './handlers/links.ts'
+import { personHandlers } from './handlers/person.ts'
+import { programSignInHandlers } from './handlers/program-sign-ins.ts'
+import { projectHandlers } from './handlers/projects.ts'
+import { signInHandlers } from './handlers/sign-in.ts'
+import { tokenHandlers } from './handlers/tokens.ts'
+import { addPages } from './pages.ts'
+import { createPlaces } from './places.ts'
+
+export interface ConsoleParts
+  extends Omit<Registry, 'start' | 'close'>,
+    Pick<Storage, 'clock' | 'log' | 'changes' | 'audit' | 'limiterOf'> {
+  readonly dpop: SharedDpopVerifier
+  /** Default lifetimes of tokens, in seconds. */
+  readonly lifetimes: { readonly access: number; readonly developer: number; readonly edge: number }
+  readonly issuer: () => string
+  readonly consoleUrl: () => string
+  readonly discoveryUrl: string
+  readonly trustedProxies: AddressSet
+  /** Folder of the built pages. */
+  readonly pages: string
+}
+
+/** Rate limits of attempts with a secret: a few at once, then slowly; more from one network address, which many people may share. */
+const rates = {
+  address: { burst: 20, perSecond: 1 / 3 },
+  person: { burst: 5, perSecond: 1 / 10 },
+  strangers: { burst: 50, perSecond: 1 / 60 },
+  browser: { burst: 10, perSecond: 1 / 10 },
+  code: { burst: 10, perSecond: 1 / 60 },
+}
+
+/** @returns `close` ends the streams of the console, and what it receives from the discovery service */
+export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close(): void } {
+  const site = () => new URL(parts.consoleUrl())
+  const places = createPlaces({ ...parts, url: parts.discoveryUrl })
+  const describe = createDescribeDevice(parts.clock, identityReportSeconds(parts.lifetimes.edge))
+  const events = createEvents({ ...parts, places, describe })
+  const shared = {
+    ...parts,
+    places,
+    describe,
+    enter: createEnter(parts),
+    identityUrl: parts.issuer,
+    developerLifetimeSeconds: parts.lifetimes.developer,
+    codeTries: parts.limiterOf('code', rates.code),
+    tries: {
+      address: parts.limiterOf('address', rates.address),
+      person: parts.limiterOf('person', rates.person),
+      strangers: parts.limiterOf('strangers', rates.strangers),
+      browser: parts.limiterOf('browser', rates.browser),
+    },
+  }
+  const handlers = {
+    ...signInHandlers(shared),
+    ...linkHandlers(shared),
+    ...personHandlers(shared),
+    ...accountHandlers(shared),
+    ...projectHandlers(shared),
+    ...tokenHandlers(shared),
+    ...programSignInHandlers(shared),
+    ...deviceRequestHandlers(shared),
+    ...deviceHandlers(shared),
+  }
+  addConsoleApi(app, { ...parts, handlers, places, events, site })
+  addPages(app, parts.pages, site)
+  return {
+    close() {
+      places.stop()
+      events.stop()
+    },
+  }
+}

@@ -1,0 +1,23 @@
+import { type Device, isOnline } from '@selvedge/protocol/console'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import type { Node } from '../../registry/nodes/nodes.ts'
+
+/** A device as the console shows it, without its location. */
+export type DescribeDevice = (node: Node) => Omit<Device, 'fix'>
+
+/** @param reportSeconds interval in which a healthy node contacts this service */
+export const createDescribeDevice =
+  (clock: Clock, reportSeconds: number): DescribeDevice =>
+  ({ nodeId, name, version, enrolledAt, lastSeenAt, blockedAt, services }) => {
+    const presence = isOnline(lastSeenAt, clock.now(), reportSeconds) ? 'online' : 'away'
+    return {
+      nodeId,
+      name,
+      version,
+      state: blockedAt === null ? presence : 'blocked',
+      enrolledAt: isoTime(enrolledAt),
+      lastSeenAt: isoTime(lastSeenAt),
+      blockedAt: blockedAt === null ? null : isoTime(blockedAt),
+      services,
+    }
+  }

@@ -1,0 +1,72 @@
+import { RpcError } from '@selvedge/protocol'
+import type { Device } from '@selvedge/protocol/console'
+import type { Node, Nodes } from '../../../registry/nodes/nodes.ts'
+import type { Revocations } from '../../../registry/revocation/revocations.ts'
+import type { Audit } from '../../../storage/audit/audit.ts'
+import { auditOf, type ConsoleContext, type ConsoleHandlers, done, type Viewer } from '../context.ts'
+import type { DescribeDevice } from '../describe-device.ts'
+import type { Places } from '../places.ts'
+
+export interface DeviceParts {
+  /** Describes a device without its location. */
+  readonly describe: DescribeDevice
+  readonly nodes: Nodes
+  readonly revocations: Revocations
+  readonly places: Places
+  readonly audit: Audit
+}
+
+/** Devices of one page. */
+const pageSize = 100
+
+export function deviceHandlers({ nodes, describe, revocations, places, audit }: DeviceParts) {
+  async function own(nodeId: string, { membership }: Viewer): Promise<Node> {
+    const node = await nodes.find(nodeId)
+    if (node?.accountId !== membership.accountId)
+      throw new RpcError('not_found', `the account has no device ${nodeId}`)
+    return node
+  }
+
+  async function withPlaces(
+    accountId: string,
+    some: readonly Node[],
+  ): Promise<{ devices: Device[]; hasPlaces: boolean }> {
+    const fixes = await places.find(
+      accountId,
+      some.map(({ nodeId }) => nodeId),
+    )
+    const devices = some.map((node) => {
+      const { nodeId: _, ...fix } = fixes?.get(node.nodeId) ?? { nodeId: '' }
+      const seen = 'fixedAt' in fix ? Math.max(node.lastSeenAt, Date.parse(fix.fixedAt)) : node.lastSeenAt
+      return { ...describe({ ...node, lastSeenAt: seen }), fix: 'fixedAt' in fix ? fix : null }
+    })
+    return { devices, hasPlaces: fixes !== undefined }
+  }
+
+  /** A change of one device of the account, with its entry in the audit log. */
+  const change =
+    (action: string, work: (nodeId: string) => Promise<unknown>) =>
+    async ({ nodeId }: { nodeId: string }, viewer: Viewer, context: ConsoleContext) => {
+      await own(nodeId, viewer)
+      await work(nodeId)
+      await audit.record(auditOf(viewer, context, action, nodeId))
+      return done
+    }
+
+  return {
+    'device.list': async ({ page = 0, search = '' }, viewer) => {
+      const { accountId } = viewer.membership
+      const { nodes: some, total } = await nodes.page(accountId, search, { size: pageSize, number: page })
+      return { ...(await withPlaces(accountId, some)), total, pageSize }
+    },
+    'device.get': async ({ nodeId }, viewer) => {
+      const node = await own(nodeId, viewer)
+      const { devices, hasPlaces } = await withPlaces(node.accountId, [node])
+      return { device: devices[0]!, hasPlaces }
+    },
+    'device.block': change('device.block', (nodeId) => nodes.setBlocked(nodeId, true)),
+    'device.unblock': change('device.unblock', (nodeId) => nodes.setBlocked(nodeId, false)),
+    'device.revoke': change('device.revoke', (nodeId) => revocations.revokeAll('node', nodeId)),
+    'device.disassociate': change('device.disassociate', (nodeId) => nodes.removeAccount(nodeId)),
+  } satisfies ConsoleHandlers
+}

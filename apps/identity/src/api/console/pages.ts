@@ -1,0 +1,119 @@
+/** The pages of the console: a few files, which are read once and stay in memory, so that no request reads the disk. */
+import { hash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { extname, join, relative, sep } from 'node:path'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { OAuthError } from '@selvedge/protocol'
+import { type Shared, shareResult } from '@selvedge/service-kit/share'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.json': 'application/json',
+}
+
+/** Only files of this origin, and nothing inline: what is not listed is refused. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ')
+
+const headers = {
+  'Content-Security-Policy': policy,
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
+}
+
+interface File {
+  readonly type: string
+  readonly body: Buffer
+  /** Compressed at the first request, not on the event loop. */
+  readonly zipped: Shared<Buffer>
+  readonly etag: string
+}
+
+const compress = promisify(gzip)
+
+/** Views of the application: all of them are its one page. */
+const views = [
+  '/',
+  '/account',
+  '/projects',
+  '/projects/:id',
+  '/devices',
+  '/devices/:id',
+  '/people',
+  '/audit',
+  '/device',
+  '/sign-in',
+  '/setup',
+  '/join',
+  '/reset',
+]
+
+export function addPages(app: FastifyInstance, folder: string, site: () => URL): void {
+  const files = readFiles(folder)
+  const page = files.get('/index.html')
+  if (!page) return
+
+  for (const [path, file] of files) {
+    if (path === '/index.html') continue
+    app.get(path, (request, reply) => {
+      // Names contain a hash of the content, so a file never changes.
+      reply.headers(headers).header('Cache-Control', 'public, max-age=31536000, immutable')
+      return send(file, request.headers, reply)
+    })
+  }
+  for (const view of views) {
+    app.get(view, (request, reply) => {
+      const { hostname, origin } = site()
+      const asked = request.headers.host?.replace(/:\d+$/, '').toLowerCase()
+      // Passkeys are bound to a host name, and an IP address is not a host name.
+      if (hostname === 'localhost' && asked === '127.0.0.1') return reply.redirect(origin + request.url, 307)
+      if (asked !== hostname) throw new OAuthError('access_denied', `the console is at ${origin}`)
+      reply.headers(headers).header('Cache-Control', 'no-cache')
+      return send(page, request.headers, reply)
+    })
+  }
+}
+
+async function send(file: File, asked: Record<string, unknown>, reply: FastifyReply) {
+  reply.header('ETag', file.etag).header('Vary', 'Accept-Encoding')
+  if (asked['if-none-match'] === file.etag) return reply.code(304).send()
+  reply.type(file.type)
+  if (!String(asked['accept-encoding'] ?? '').includes('gzip')) return reply.send(file.body)
+  const zipped = await file.zipped()
+  return reply.header('Content-Encoding', 'gzip').send(zipped)
+}
+
+function readFiles(folder: string): Map<string, File> {
+  const files = new Map<string, File>()
+  if (!existsSync(folder)) return files
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const type = types[extname(entry.name)]
+    if (!entry.isFile() || type === undefined) continue
+    const path = join(entry.parentPath, entry.name)
+    const body = readFileSync(path)
+    const etag = `"${hash('sha256', body, 'base64url').slice(0, 22)}"`
+    files.set(`/${relative(folder, path).split(sep).join('/')}`, {
+      type,
+      body,
+      zipped: shareResult(() => compress(body, { level: 9 })),
+      etag,
+    })
+  }
+  return files
+}

@@ -1,0 +1,132 @@
+/** The locations of the devices of an account, from the discovery service: fetched for a page, and followed while it is open. */
+import { randomUUID } from 'node:crypto'
+import { type AccountFix, accountFixes, discoveryPaths } from '@selvedge/protocol'
+import { discoveryAudience, type PersonClaims, personProfile } from '@selvedge/protocol/tokens'
+import { type Clock, seconds } from '@selvedge/service-kit/clock'
+import { readJson } from '@selvedge/service-kit/http'
+import type { Log } from '@selvedge/service-kit/log'
+import { inBackground } from '@selvedge/service-kit/safely'
+import type { SigningKeys } from '../../registry/keys/signing-keys.ts'
+import { followEvents, openLongAnswer } from './discovery-stream.ts'
+
+export interface Places {
+  /** Last fixes of some nodes of an account; undefined if the discovery service does not respond. */
+  find(accountId: string, nodeIds: readonly string[]): Promise<ReadonlyMap<string, AccountFix> | undefined>
+  /** The locations of all nodes of an account, as the discovery service sends them; undefined if it does not respond, or too many read them already. */
+  all(accountId: string): Promise<ReadableStream<Uint8Array> | undefined>
+  /** Sends every new fix of an account until it is stopped. */
+  watch(accountId: string, listener: (fix: AccountFix) => void): () => void
+  stop(): void
+}
+
+export interface PlacesParts {
+  /** URL of the discovery service. */
+  readonly url: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly keys: SigningKeys
+  readonly issuer: () => string
+}
+
+/** Milliseconds for an answer, and between two attempts to follow. */
+const times = { answerMs: 10_000, pauseMs: 2000 }
+/** Lifetime of a token of this service for the discovery service, in seconds. */
+const tokenSeconds = 120
+/** Maximum parallel responses with all locations of one account: a client that does not read occupies one for two minutes. */
+const maxReading = 8
+
+export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Places {
+  const watched = new Map<string, { listeners: Set<(fix: AccountFix) => void>; abort: AbortController }>()
+  const reading = new Map<string, number>()
+
+  /** A token of this service, which states that the request is for a person of the account. */
+  function authorization(accountId: string): Record<string, string> {
+    const now = seconds(clock)
+    const claims: PersonClaims = {
+      iss: issuer(),
+      sub: accountId,
+      aud: discoveryAudience,
+      client_id: 'selvedge-console',
+      azp: 'selvedge-console',
+      scope: 'edge:clusters',
+      iat: now,
+      exp: now + tokenSeconds,
+      jti: randomUUID(),
+      auth_time: now,
+      account_id: accountId,
+      sid: randomUUID(),
+    }
+    return { Authorization: `Bearer ${keys.sign(personProfile.typ, claims)}` }
+  }
+
+  const follow = (accountId: string, tell: (fix: AccountFix) => void, signal: AbortSignal) =>
+    followEvents(url + discoveryPaths.accountStream, authorization(accountId), signal, (json) => {
+      const fix = accountFixes.element.safeParse(json)
+      if (fix.success) tell(fix.data)
+    })
+
+  async function keepFollowing(accountId: string, tell: (fix: AccountFix) => void, signal: AbortSignal) {
+    while (!signal.aborted) {
+      const begin = performance.now()
+      await follow(accountId, tell, signal).catch((cause: Error) => {
+        if (!signal.aborted) log.debug('the discovery service is not followed', { reason: cause.message })
+      })
+      // A stream ends when its token expires, and the next one begins at once. After a failure there is a pause.
+      if (performance.now() - begin < tokenSeconds * 1000)
+        await new Promise((resolve) => setTimeout(resolve, times.pauseMs).unref())
+    }
+  }
+
+  return {
+    async find(accountId, nodeIds) {
+      try {
+        const path = `${discoveryPaths.accountFixes}?nodes=${nodeIds.join(',')}`
+        const response = await fetch(url + path, {
+          headers: authorization(accountId),
+          redirect: 'error',
+          signal: AbortSignal.timeout(times.answerMs),
+        })
+        const fixes = accountFixes.parse(await readJson(response))
+        return new Map(fixes.map((fix) => [fix.nodeId, fix]))
+      } catch {
+        return undefined
+      }
+    },
+    async all(accountId) {
+      const count = reading.get(accountId) ?? 0
+      if (count >= maxReading) return undefined
+      reading.set(accountId, count + 1)
+      const onEnd = () => {
+        const left = reading.get(accountId)! - 1
+        if (left === 0) reading.delete(accountId)
+        else reading.set(accountId, left)
+      }
+      const answer = openLongAnswer(url + discoveryPaths.accountPlaces, authorization(accountId), onEnd)
+      const response = await answer.catch(() => undefined)
+      return response?.body ?? undefined
+    },
+    watch(accountId, listener) {
+      let entry = watched.get(accountId)
+      if (!entry) {
+        const { listeners, abort } = (entry = { listeners: new Set(), abort: new AbortController() })
+        watched.set(accountId, entry)
+        const tell = (fix: AccountFix) => {
+          for (const each of listeners) each(fix)
+        }
+        inBackground('places.follow', keepFollowing(accountId, tell, abort.signal))
+      }
+      const { listeners, abort } = entry
+      listeners.add(listener)
+      return () => {
+        listeners.delete(listener)
+        if (listeners.size > 0) return
+        abort.abort()
+        watched.delete(accountId)
+      }
+    },
+    stop() {
+      for (const { abort } of watched.values()) abort.abort()
+      watched.clear()
+    },
+  }
+}

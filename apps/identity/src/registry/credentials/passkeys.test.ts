@@ -1,0 +1,242 @@
+/** Passkeys against forged responses: each check that WebAuthn requires of a server, and some more. */
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openSql } from '@selvedge/service-kit/sql'
+import { type SqlStore, sql } from '@selvedge/service-kit/store'
+import { createFakeClock } from '@selvedge/service-kit/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { migrations } from '../../storage/schema.ts'
+import { createLinks } from '../people/links.ts'
+import { createOneTime } from './one-time.ts'
+import { createPasskeys, type Passkeys } from './passkeys.ts'
+
+const site = new URL('https://console.example.com')
+const [ada, eve] = ['11111111-aaaa', '22222222-bbbb'].map((personId) => ({
+  personId,
+  email: `${personId}@example.com`,
+  password: '',
+})) as [Person, Person]
+type Person = { personId: string; email: string; password: string }
+
+const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest()
+const base64url = (data: string | Buffer) => Buffer.from(data).toString('base64url')
+
+/** As much of CBOR as attestations need. */
+function cbor(value: unknown): Buffer {
+  const head = (major: number, count: number) =>
+    count < 24
+      ? Buffer.from([(major << 5) | count])
+      : count < 256
+        ? Buffer.from([(major << 5) | 24, count])
+        : Buffer.from([(major << 5) | 25, count >> 8, count & 255])
+  if (typeof value === 'number') return value >= 0 ? head(0, value) : head(1, -1 - value)
+  if (typeof value === 'string') return Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)])
+  if (Buffer.isBuffer(value)) return Buffer.concat([head(2, value.length), value])
+  const entries = [...(value as Map<unknown, unknown>)]
+  return Buffer.concat([
+    head(5, entries.length),
+    ...entries.flatMap(([name, each]) => [cbor(name), cbor(each)]),
+  ])
+}
+
+interface Forgery {
+  readonly clientData?: object
+  readonly type?: string
+  readonly challenge?: string
+  readonly origin?: string
+  readonly rpId?: string
+  readonly flags?: number
+  readonly counter?: number
+  readonly userHandle?: string | null
+  readonly key?: KeyObject
+  readonly id?: Buffer
+  readonly signature?: (signature: Buffer) => Buffer
+}
+
+/** A software authenticator. It reports the user as present and verified unless a test changes that. */
+function createAuthenticator(person: Person, id = randomBytes(32)) {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = publicKey.export({ format: 'jwk' })
+  let counter = 0
+  const clientDataOf = (type: string, challenge: string, forged: Forgery) =>
+    Buffer.from(
+      JSON.stringify({
+        type: forged.type ?? type,
+        challenge: forged.challenge ?? challenge,
+        origin: forged.origin ?? site.origin,
+        crossOrigin: false,
+        ...forged.clientData,
+      }),
+    )
+  const dataOf = (flags: number, forged: Forgery) => {
+    const count = Buffer.alloc(4)
+    count.writeUInt32BE(forged.counter ?? ++counter)
+    return Buffer.concat([sha256(forged.rpId ?? site.hostname), Buffer.from([forged.flags ?? flags]), count])
+  }
+  return {
+    register(challenge: string, forged: Forgery = {}) {
+      const credential = forged.id ?? id
+      const key = new Map<number, unknown>([
+        [1, 2],
+        [3, -7],
+        [-1, 1],
+        [-2, Buffer.from(jwk.x!, 'base64url')],
+        [-3, Buffer.from(jwk.y!, 'base64url')],
+      ])
+      const length = Buffer.from([credential.length >> 8, credential.length & 255])
+      const data = Buffer.concat([dataOf(0x45, forged), Buffer.alloc(16), length, credential, cbor(key)])
+      const attestation = cbor(
+        new Map<string, unknown>([
+          ['fmt', 'none'],
+          ['attStmt', new Map()],
+          ['authData', data],
+        ]),
+      )
+      const clientDataJSON = base64url(clientDataOf('webauthn.create', challenge, forged))
+      const response = { clientDataJSON, attestationObject: base64url(attestation) }
+      const name = base64url(credential)
+      return { id: name, rawId: name, type: 'public-key', clientExtensionResults: {}, response }
+    },
+    signIn(challenge: string, forged: Forgery = {}) {
+      const clientData = clientDataOf('webauthn.get', challenge, forged)
+      const data = dataOf(0x05, forged)
+      const signature = sign('sha256', Buffer.concat([data, sha256(clientData)]), forged.key ?? privateKey)
+      const response = {
+        clientDataJSON: base64url(clientData),
+        authenticatorData: base64url(data),
+        signature: base64url(forged.signature?.(signature) ?? signature),
+        ...(forged.userHandle !== null && { userHandle: forged.userHandle ?? base64url(person.personId) }),
+      }
+      const name = base64url(forged.id ?? id)
+      return { id: name, rawId: name, type: 'public-key', clientExtensionResults: {}, response }
+    },
+  }
+}
+
+let folder: string
+let store: SqlStore
+let passkeys: Passkeys
+const own = createAuthenticator(ada)
+const others = createAuthenticator(eve)
+const clock = createFakeClock()
+
+async function register(person: Person, authenticator = createAuthenticator(person), forged: Forgery = {}) {
+  const { challenge, options } = await passkeys.beginRegistration(person)
+  const response = authenticator.register(options.challenge as string, forged)
+  await passkeys.finishRegistration(person, challenge, response, 'a key')
+}
+async function signIn(forged: Forgery = {}, authenticator = own) {
+  const { challenge, options } = await passkeys.beginSignIn()
+  return passkeys.finishSignIn(challenge, authenticator.signIn(options.challenge as string, forged))
+}
+const reasonOf = (call: Promise<unknown>) =>
+  call.then(
+    () => 'accepted',
+    ({ reason }) => reason ?? 'a defect',
+  )
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'passkeys-'))
+  store = await openSql(`sqlite:${join(folder, 'identity.db')}`, migrations)
+  passkeys = createPasskeys(
+    store,
+    clock,
+    createOneTime(store, clock),
+    createLinks(store, clock, 10),
+    () => site,
+  )
+  for (const { personId, email } of [ada, eve])
+    await store.run(sql`INSERT INTO people VALUES (${personId}, ${email}, '', 0)`)
+  await register(ada, own)
+  await register(eve, others)
+})
+afterAll(async () => {
+  await store.close()
+  rmSync(folder, { recursive: true })
+})
+
+it('an honest answer signs in its person', async () => {
+  expect(await signIn()).toBe(ada.personId)
+  expect(await signIn({}, others)).toBe(eve.personId)
+})
+
+describe('a sign-in is refused', () => {
+  it.each<[string, Forgery]>([
+    ['for another challenge', { challenge: base64url(randomBytes(32)) }],
+    ['for another origin', { origin: 'https://evil.example' }],
+    ['for the same host on another port', { origin: 'https://console.example.com:8443' }],
+    ['for another relying party', { rpId: 'evil.example' }],
+    ['of the type of a registration', { type: 'webauthn.create' }],
+    ['without the presence of the person', { flags: 0x04 }],
+    ['without verification of the person', { flags: 0x01 }],
+    ['signed by another key', { key: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey }],
+    [
+      'with a changed signature',
+      { signature: (bytes) => Buffer.from(bytes.map((byte, at) => (at === 20 ? byte ^ 1 : byte))) },
+    ],
+    ['with a counter that went back', { counter: 1 }],
+    ['from a page inside a page of another origin', { clientData: { crossOrigin: true } }],
+    ['from a page inside another one that is named', { clientData: { topOrigin: 'https://evil.example' } }],
+    ['that names another person', { userHandle: base64url(eve.personId) }],
+    ['that contains no user handle', { userHandle: null }],
+    ['with an identifier of 2,000 bytes', { id: randomBytes(2000) }],
+    ['with the ID of an unknown credential', { id: randomBytes(32) }],
+  ])('%s', async (_, forged) => {
+    expect(await reasonOf(signIn(forged))).toBe('credentials_invalid')
+  })
+
+  it('with a challenge that was used, that expired or that was for a registration', async () => {
+    const { challenge, options } = await passkeys.beginSignIn()
+    const answer = () => passkeys.finishSignIn(challenge, own.signIn(options.challenge as string))
+    const tries = await Promise.all(Array.from({ length: 10 }, () => reasonOf(answer())))
+    expect(tries.filter((each) => each === 'accepted')).toHaveLength(1)
+    const late = await passkeys.beginSignIn()
+    clock.advance(301_000)
+    expect(
+      await reasonOf(passkeys.finishSignIn(late.challenge, own.signIn(late.options.challenge as string))),
+    ).toBe('credentials_invalid')
+    const other = await passkeys.beginRegistration(ada)
+    expect(
+      await reasonOf(passkeys.finishSignIn(other.challenge, own.signIn(other.options.challenge as string))),
+    ).toBe('credentials_invalid')
+  })
+
+  it.each([
+    [{}],
+    [{ id: 7 }],
+    [{ id: 'x', response: null }],
+    [{ id: 'x', response: { clientDataJSON: '{' } }],
+  ])('without the form of an answer: %j', async (response) => {
+    const { challenge } = await passkeys.beginSignIn()
+    expect(await reasonOf(passkeys.finishSignIn(challenge, response))).toBe('credentials_invalid')
+  })
+})
+
+describe('a registration is refused', () => {
+  it.each<[string, Forgery]>([
+    ['from a page inside a page of another origin', { clientData: { crossOrigin: true } }],
+    ['from a page inside another one that is named', { clientData: { topOrigin: 'https://evil.example' } }],
+    ['with an identifier of 2,000 bytes', { id: randomBytes(2000) }],
+    ['for another origin', { origin: 'https://evil.example' }],
+    ['for another relying party', { rpId: 'evil.example' }],
+    ['without verification of the person', { flags: 0x41 }],
+    ['of the type of a sign-in', { type: 'webauthn.get' }],
+  ])('%s', async (_, forged) => {
+    expect(await reasonOf(register(ada, undefined, forged))).toBe('credentials_invalid')
+  })
+
+  it('for the challenge of another person', async () => {
+    const { challenge, options } = await passkeys.beginRegistration(ada)
+    const answer = createAuthenticator(eve).register(options.challenge as string)
+    expect(await reasonOf(passkeys.finishRegistration(eve, challenge, answer, 'x'))).toBe(
+      'credentials_invalid',
+    )
+  })
+
+  it('beyond 20 passkeys of one person, with what to do', async () => {
+    for (let made = (await passkeys.list(eve.personId)).length; made < 20; made++) await register(eve)
+    await expect(register(eve)).rejects.toMatchObject({ reason: 'limit_exceeded' })
+  })
+})

@@ -1,0 +1,145 @@
+/**
+ * Sessions of people in browsers. A session needs two things: the secret of its cookie, of which only the hash is stored, and
+ * the key that the browser signed in with, of which the thumbprint is stored.
+ */
+import { hash, randomBytes, randomUUID } from 'node:crypto'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
+import type { Changes } from '../../storage/changes/changes.ts'
+
+export interface Session {
+  readonly sessionId: string
+  readonly personId: string
+  readonly accountId: string
+  /** Unix milliseconds of the sign-in. */
+  readonly authTime: number
+}
+
+interface NewSession {
+  readonly personId: string
+  readonly accountId: string
+  /** How the person proved who it is: passkey, password, recovery code, link. */
+  readonly method: string
+  readonly address: string
+  readonly userAgent: string
+  /** Thumbprint of the key that signs the requests of this session. */
+  readonly jkt: string
+}
+
+export interface Sessions {
+  /** @returns the secret for the cookie; undefined if the person is not a member of the account */
+  create(session: NewSession): Promise<string | undefined>
+  /**
+   * The session of a cookie.
+   *
+   * @param jkt thumbprint of the key that signed the request; undefined: no proof, or a bad one
+   * @returns `isProven`: whether it is the key of the session. If not, the request is not of the session
+   */
+  find(
+    secret: string,
+    jkt: string | undefined,
+  ): Promise<{ readonly session: Session; readonly isProven: boolean } | undefined>
+  /** A session that was proven before; undefined if it has expired or was ended since. */
+  stillThere(sessionId: string): Promise<Session | undefined>
+  list(personId: string): Promise<
+    (Omit<Session, 'authTime'> & {
+      method: string
+      createdAt: string
+      lastSeenAt: string
+      address: string
+      userAgent: string
+    })[]
+  >
+  /** @returns whether there was such a session of the person */
+  end(personId: string, sessionId: string): Promise<boolean>
+  /** @returns whether the person is a member of the account */
+  switchTo(sessionId: string, accountId: string): Promise<boolean>
+}
+
+/** Milliseconds: longest life, life without being used, and by how much "last seen" may be behind. */
+export const sessionTimes = { lifeMs: 7 * 86_400_000, idleMs: 86_400_000, stepMs: 60_000 }
+
+/** Seconds for which the browser keeps the cookie. */
+export const cookieSeconds = sessionTimes.lifeMs / 1000
+
+export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Changes, 'commit'>): Sessions {
+  async function use(row: Row): Promise<Session> {
+    const now = clock.now()
+    if (now - (row.last_seen_at as number) > sessionTimes.stepMs)
+      await store.run(sql`UPDATE sessions SET last_seen_at = ${now} WHERE session_id = ${row.session_id!}`)
+    return toSession(row)
+  }
+
+  return {
+    async create({ personId, accountId, method, address, userAgent, jkt }) {
+      const secret = randomBytes(32).toString('base64url')
+      const now = clock.now()
+      const rows = await store.run(
+        sql`INSERT INTO sessions SELECT CAST(${randomUUID()} AS TEXT), CAST(${hashOf(secret)} AS TEXT), person_id, account_id,
+            CAST(${now} AS BIGINT), CAST(${method} AS TEXT), CAST(${now} AS BIGINT), CAST(${now} AS BIGINT),
+            CAST(${now + sessionTimes.lifeMs} AS BIGINT), CAST(${address} AS TEXT), CAST(${userAgent.slice(0, 200)} AS TEXT),
+            CAST(${jkt} AS TEXT)
+          FROM members WHERE person_id = ${personId} AND account_id = ${accountId} RETURNING session_id`,
+      )
+      return rows.length === 1 ? secret : undefined
+    },
+    async find(secret, jkt) {
+      const now = clock.now()
+      const [row] = await store.run(
+        sql`SELECT * FROM sessions WHERE hash = ${hashOf(secret)} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idleMs}`,
+      )
+      if (!row) return undefined
+      // A client that has only the cookie does not extend the session either.
+      if (row.jkt !== jkt) return { session: toSession(row), isProven: false }
+      return { session: await use(row), isProven: true }
+    },
+    async stillThere(sessionId) {
+      const now = clock.now()
+      const [row] = await store.run(
+        sql`SELECT * FROM sessions WHERE session_id = ${sessionId} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idleMs}`,
+      )
+      return row && use(row)
+    },
+    async list(personId) {
+      const now = clock.now()
+      const rows = await store.run(
+        sql`SELECT * FROM sessions WHERE person_id = ${personId} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idleMs}
+          ORDER BY last_seen_at DESC`,
+      )
+      return rows.map((row) => ({
+        ...toSession(row),
+        method: row.method as string,
+        createdAt: isoTime(row.created_at as number),
+        lastSeenAt: isoTime(row.last_seen_at as number),
+        address: row.address as string,
+        userAgent: row.user_agent as string,
+      }))
+    },
+    async end(personId, sessionId) {
+      const [rows] = await changes.commit(
+        [
+          sql`DELETE FROM sessions WHERE session_id = ${sessionId} AND person_id = ${personId} RETURNING session_id`,
+        ],
+        [['person', personId]],
+      )
+      return rows!.length === 1
+    },
+    async switchTo(sessionId, accountId) {
+      const rows = await store.run(
+        sql`UPDATE sessions SET account_id = ${accountId} WHERE session_id = ${sessionId} AND EXISTS
+          (SELECT 1 FROM members WHERE members.person_id = sessions.person_id AND members.account_id = ${accountId})
+          RETURNING session_id`,
+      )
+      return rows.length === 1
+    },
+  }
+}
+
+const hashOf = (secret: string): string => hash('sha256', secret, 'base64url')
+
+const toSession = (row: Row): Session => ({
+  sessionId: row.session_id as string,
+  personId: row.person_id as string,
+  accountId: row.account_id as string,
+  authTime: row.auth_time as number,
+})

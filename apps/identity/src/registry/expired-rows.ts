@@ -1,0 +1,23 @@
+/** The rows of every table that expire. */
+import type { SqlStore } from '@selvedge/service-kit/store'
+import { type ExpiredRows, removeExpired, type SweepTask } from '../storage/sweep/sweep.ts'
+import { sessionTimes } from './credentials/sessions.ts'
+import { expiredTokenRetentionMs } from './projects/developer-tokens.ts'
+import { expiredRequestRetentionMs } from './sign-ins/device-requests.ts'
+import { expiredSignInRetentionMs } from './sign-ins/sign-ins.ts'
+
+const tables: readonly ExpiredRows[] = [
+  { table: 'one_time', key: 'hash', column: 'expires_at' },
+  { table: 'buckets', key: 'key', column: 'full_at' },
+  { table: 'used_proofs', key: 'id', column: 'expires_at' },
+  { table: 'links', key: 'link_id', column: 'expires_at' },
+  { table: 'device_requests', key: 'device_hash', column: 'expires_at', keepMs: expiredRequestRetentionMs },
+  { table: 'sessions', key: 'session_id', column: 'expires_at' },
+  { table: 'sessions', key: 'session_id', column: 'last_seen_at', keepMs: sessionTimes.idleMs },
+  { table: 'enrolment_codes', key: 'hash', column: 'expires_at' },
+  { table: 'developer_tokens', key: 'jti', column: 'expires_at', keepMs: expiredTokenRetentionMs },
+  { table: 'sign_ins', key: 'sid', column: 'expires_at', keepMs: expiredSignInRetentionMs },
+]
+
+export const removeExpiredRows = (store: SqlStore): readonly SweepTask[] =>
+  tables.map((rows) => removeExpired(store, rows))

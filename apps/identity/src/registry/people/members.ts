@@ -1,0 +1,92 @@
+/** Changes of the members of an account. An account always has an owner. */
+import { RpcError } from '@selvedge/protocol'
+import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
+import type { Revocations } from '../revocation/revocations.ts'
+import type { Role } from './role.ts'
+
+export interface MemberChanges {
+  /** @throws RpcError `not_found`, or `conflict` for the last owner */
+  setRole(accountId: string, personId: string, role: Role): Promise<void>
+  /**
+   * Removes a member with everything that came from the membership, in one transaction: sessions, developer ID tokens, sign-ins
+   * and approvals of terminals. Who is in no account then is forgotten altogether.
+   *
+   * @throws RpcError `not_found`, or `conflict` for the last owner
+   */
+  remove(accountId: string, personId: string): Promise<void>
+}
+
+export function createMemberChanges(
+  store: SqlStore,
+  revocations: Pick<Revocations, 'revokeTree'>,
+): MemberChanges {
+  async function explainUnchanged(accountId: string, personId: string): Promise<never> {
+    const found = await store.run(
+      sql`SELECT role FROM members WHERE account_id = ${accountId} AND person_id = ${personId}`,
+    )
+    if (found.length === 0) throw new RpcError('not_found', 'the account has no such member')
+    throw new RpcError('conflict', 'this is the last owner of the account', {
+      hint: 'Make another person an owner first.',
+    })
+  }
+
+  return {
+    async setRole(accountId, personId, role) {
+      const [, rows] = await store.transaction([
+        lockAccount(accountId),
+        sql`UPDATE members SET role = ${role} WHERE account_id = ${accountId} AND person_id = ${personId}
+          AND (${role} = 'owner' OR EXISTS (SELECT 1 FROM members AS others
+            WHERE others.account_id = members.account_id AND others.role = 'owner' AND others.person_id <> members.person_id))
+          RETURNING person_id`,
+        sql`DELETE FROM links WHERE account_id = ${accountId} AND made_by = ${personId} AND NOT EXISTS
+          (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role = 'owner')`,
+      ])
+      if (rows!.length === 0) await explainUnchanged(accountId, personId)
+    },
+    async remove(accountId, personId) {
+      // Each statement checks that the membership was removed: the last owner loses nothing, and a repetition completes the removal.
+      const isGone = sql`NOT EXISTS (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId})`
+      const own = sql`account_id = ${accountId} AND person_id = ${personId}`
+      const where = { sql: `WHERE ${own.sql} AND ${isGone.sql}`, values: [...own.values, ...isGone.values] }
+      const from = (text: string): Statement => ({ sql: `${text} ${where.sql}`, values: where.values })
+      const roots = [
+        from('SELECT jti AS id FROM developer_tokens'),
+        from('SELECT sid AS id FROM sign_ins'),
+        from('SELECT sid AS id FROM device_requests'),
+      ]
+      const statements = [
+        lockAccount(accountId),
+        sql`DELETE FROM members WHERE account_id = ${accountId} AND person_id = ${personId}
+          AND (role <> 'owner' OR EXISTS (SELECT 1 FROM members AS others
+            WHERE others.account_id = members.account_id AND others.role = 'owner' AND others.person_id <> members.person_id))
+          RETURNING person_id`,
+        from('DELETE FROM sessions'),
+        sql`DELETE FROM links WHERE account_id = ${accountId} AND made_by = ${personId} AND NOT EXISTS
+          (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId})`,
+        ...forgetPerson(personId),
+      ]
+      const { rows } = await revocations.revokeTree(
+        {
+          sql: roots.map((each) => each.sql).join(' UNION '),
+          values: roots.flatMap((each) => each.values),
+        },
+        { statements, noted: [['person', personId]] },
+      )
+      if (rows[1]!.length === 0) await explainUnchanged(accountId, personId)
+    },
+  }
+}
+
+/**
+ * Changes of the members of one account take turns: without the lock, PostgreSQL would let two owners demote each other, since
+ * each transaction still sees the other one as an owner.
+ */
+const lockAccount = (accountId: string): Statement =>
+  sql`UPDATE accounts SET created_at = created_at WHERE account_id = ${accountId}`
+
+/** Nothing stays of a person who is in no account. */
+const forgetPerson = (personId: string): readonly Statement[] =>
+  ['passkeys', 'recovery_codes', 'known_browsers', 'sessions', 'people'].map((table) => ({
+    sql: `DELETE FROM ${table} WHERE person_id = ? AND NOT EXISTS (SELECT 1 FROM members WHERE person_id = ?)`,
+    values: [personId, personId],
+  }))

@@ -1,0 +1,111 @@
+import { isoTime } from '@selvedge/service-kit/clock'
+import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
+import type { Changes } from '../../storage/changes/changes.ts'
+import type { Revocations } from '../revocation/revocations.ts'
+import { anyCredential, endLinksFor } from './link-statements.ts'
+import { createMemberChanges, type MemberChanges } from './members.ts'
+import type { Role } from './role.ts'
+
+export type { Role } from './role.ts'
+
+export interface Person {
+  readonly personId: string
+  readonly email: string
+  /** Hash of the password as a PHC string; "" if the person has no password. */
+  readonly password: string
+}
+
+interface Member {
+  readonly personId: string
+  readonly email: string
+  readonly role: Role
+  readonly joinedAt: string
+}
+
+export interface Membership {
+  readonly accountId: string
+  /** E-mail address that the account was made with. */
+  readonly name: string
+  readonly role: Role
+}
+
+export interface People extends MemberChanges {
+  byId(personId: string): Promise<Person | undefined>
+  byEmail(email: string): Promise<Person | undefined>
+  /** Sets the password, and ends all links that were to let this person in, and every session but one. @param session to keep */
+  setPassword(personId: string, password: string, session: string): Promise<void>
+  /** Whether any person can sign in; if not, the installation waits for its first owner. */
+  anyCredential(): Promise<boolean>
+  /** Accounts of a person, the oldest membership first. */
+  memberships(personId: string): Promise<Membership[]>
+  members(accountId: string): Promise<Member[]>
+  /** E-mail address of the person who created a developer ID token or began a sign-in; undefined if unknown. @param sid of its tokens */
+  makerOf(sid: string): Promise<string | undefined>
+}
+
+export function createPeople(
+  store: SqlStore,
+  changes: Pick<Changes, 'commit'>,
+  revocations: Pick<Revocations, 'revokeTree'>,
+): People {
+  const one = async (statement: Statement) => (await store.run(statement)).map(toPerson)[0]
+
+  return {
+    ...createMemberChanges(store, revocations),
+    byId: (personId) => one(sql`SELECT * FROM people WHERE person_id = ${personId}`),
+    byEmail: (email) => one(sql`SELECT * FROM people WHERE email = ${email}`),
+    async setPassword(personId, password, session) {
+      await changes.commit(
+        [
+          sql`UPDATE people SET password = ${password} WHERE person_id = ${personId}`,
+          sql`DELETE FROM sessions WHERE person_id = ${personId} AND session_id <> ${session}`,
+          ...endLinksFor(personId),
+        ],
+        [['person', personId]],
+      )
+    },
+    async anyCredential() {
+      const rows = await store.run({ sql: `SELECT 1 AS found WHERE ${anyCredential}`, values: [] })
+      return rows.length > 0
+    },
+    async memberships(personId) {
+      const rows = await store.run(
+        sql`SELECT members.account_id, accounts.email, members.role FROM members
+          JOIN accounts ON accounts.account_id = members.account_id
+          WHERE members.person_id = ${personId} ORDER BY members.joined_at`,
+      )
+      return rows.map((row) => ({
+        accountId: row.account_id as string,
+        name: row.email as string,
+        role: row.role as Role,
+      }))
+    },
+    async members(accountId) {
+      const rows = await store.run(
+        sql`SELECT members.person_id, people.email, members.role, members.joined_at FROM members
+          JOIN people ON people.person_id = members.person_id
+          WHERE members.account_id = ${accountId} ORDER BY members.joined_at`,
+      )
+      return rows.map((row) => ({
+        personId: row.person_id as string,
+        email: row.email as string,
+        role: row.role as Role,
+        joinedAt: isoTime(row.joined_at as number),
+      }))
+    },
+    async makerOf(sid) {
+      const [row] = await store.run(
+        sql`SELECT people.email FROM developer_tokens JOIN people ON people.person_id = developer_tokens.person_id
+            WHERE developer_tokens.jti = ${sid}
+          UNION SELECT email FROM sign_ins WHERE sid = ${sid} UNION SELECT email FROM device_requests WHERE sid = ${sid}`,
+      )
+      return row?.email as string | undefined
+    },
+  }
+}
+
+const toPerson = (row: Row): Person => ({
+  personId: row.person_id as string,
+  email: row.email as string,
+  password: row.password as string,
+})

@@ -1,0 +1,143 @@
+/**
+ * What this service knows: its signing keys and what was revoked; accounts, the people in them and how they sign in; projects with their
+ * developer ID tokens; nodes; and the sign-ins of programs.
+ *
+ * It depends on the storage. It must not know when a token is issued, or how requests arrive: the groups after it decide that.
+ */
+import { safely } from '@selvedge/service-kit/safely'
+import { shareRun } from '@selvedge/service-kit/share'
+import type { IdentityConfig } from '../config.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { SweepTask } from '../storage/sweep/sweep.ts'
+import { createKnownBrowsers, type KnownBrowsers } from './credentials/known-browsers.ts'
+import { createOneTime } from './credentials/one-time.ts'
+import { createPasskeys, type Passkeys } from './credentials/passkeys.ts'
+import { createPasswords, type Passwords } from './credentials/passwords.ts'
+import { createRecoveryCodes, type RecoveryCodes } from './credentials/recovery-codes.ts'
+import { createSessions, type Sessions } from './credentials/sessions.ts'
+import { removeExpiredRows } from './expired-rows.ts'
+import { openSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
+import { createEnrolmentCodes, type EnrolmentCodes } from './nodes/enrolment-codes.ts'
+import { createNodes, type Nodes } from './nodes/nodes.ts'
+import { removeStrangers } from './nodes/strangers.ts'
+import { type Accounts, createAccounts } from './people/accounts.ts'
+import { createLinks, type Links } from './people/links.ts'
+import { createPeople, type People } from './people/people.ts'
+import { createDeveloperTokens, type DeveloperTokens } from './projects/developer-tokens.ts'
+import { createProjects, type Projects } from './projects/projects.ts'
+import { revocationExpiry } from './revocation/expiry.ts'
+import { createFolding } from './revocation/folding.ts'
+import { openRevocationList, type RevocationList } from './revocation/list.ts'
+import { openRevocations, type Revocations } from './revocation/revocations.ts'
+import { createDeviceRequests, type DeviceRequests } from './sign-ins/device-requests.ts'
+import { createSignIns, type SignIns } from './sign-ins/sign-ins.ts'
+import type { Urls } from './urls.ts'
+
+/** How people prove who they are. */
+interface Credentials {
+  readonly sessions: Sessions
+  readonly knownBrowsers: KnownBrowsers
+  readonly passkeys: Passkeys
+  readonly passwords: Passwords
+  readonly recoveryCodes: RecoveryCodes
+}
+
+/** What signs tokens, and what ends them early. */
+interface Authority {
+  readonly keys: SigningKeys
+  readonly revocations: Revocations
+  readonly revocationList: RevocationList
+  readonly tasks: readonly SweepTask[]
+}
+
+export interface Registry extends Credentials, Authority {
+  readonly urls: Urls
+  readonly accounts: Accounts
+  readonly people: People
+  readonly links: Links
+  readonly projects: Projects
+  readonly developerTokens: DeveloperTokens
+  readonly nodes: Nodes
+  readonly codes: EnrolmentCodes
+  readonly signIns: SignIns
+  readonly deviceRequests: DeviceRequests
+  /** What removes rows that expired. */
+  readonly tasks: readonly SweepTask[]
+  /** Begins to rotate the signing keys when they are due. */
+  start(): void
+  close(): Promise<void>
+}
+
+/** Maximum lifetimes in seconds: of any token, and of tokens that others than this service verify. */
+export const maxLifetime = { anySeconds: 366 * 86_400, verifiedByOthersSeconds: 2 * 86_400 }
+/** Milliseconds between two checks of the age of the signing key. */
+const rotationCheckMs = 60_000
+
+export async function openRegistry(config: IdentityConfig, storage: Storage, urls: Urls): Promise<Registry> {
+  const { store, clock, changes } = storage
+  const authority = await openAuthority(config, storage, urls)
+  const { keys, revocations } = authority
+  const links = createLinks(store, clock, config['limits.members'])
+  const shared = { ...storage, ...authority, issuer: urls.issuer, epoch: changes.epoch }
+  const secret = await storage.openSecret('refresh_secret')
+  const graceSeconds = config['refresh.grace']
+  const rotate = shareRun(keys.rotateIfDue)
+  let timer: NodeJS.Timeout | undefined
+
+  return {
+    ...authority,
+    ...createCredentials(storage, urls, links),
+    urls,
+    accounts: createAccounts(store, clock),
+    people: createPeople(store, changes, revocations),
+    links,
+    projects: createProjects({ ...shared, maxProjects: config['limits.projects'] }),
+    developerTokens: createDeveloperTokens({ ...shared, maxTokens: config['limits.developerTokens'] }),
+    nodes: createNodes({ ...shared, maxNodes: config['limits.nodes'] }),
+    codes: createEnrolmentCodes(store, clock),
+    signIns: createSignIns({ ...shared, secret, lifetimeSeconds: config['lifetime.refresh'], graceSeconds }),
+    deviceRequests: createDeviceRequests(store, clock, graceSeconds, changes.epoch),
+    tasks: [
+      ...removeExpiredRows(store),
+      removeStrangers(store, config['nodes.forgetAfter'] * 1000),
+      ...authority.tasks,
+    ],
+    start() {
+      timer = setInterval(safely('keys.rotate', rotate), rotationCheckMs)
+    },
+    async close() {
+      clearInterval(timer)
+      await rotate.present()?.catch(() => undefined)
+    },
+  }
+}
+
+async function openAuthority(config: IdentityConfig, storage: Storage, urls: Urls): Promise<Authority> {
+  const { store, clock, changes } = storage
+  const keys = await openSigningKeys({
+    ...storage,
+    maxLifeSeconds: maxLifetime.anySeconds,
+    publishedSeconds: maxLifetime.verifiedByOthersSeconds,
+    rotateAfter: config['keys.rotateAfter'],
+  })
+  const bounds = { perAccount: config['revocations.perAccount'], inAll: config['revocations.inAll'] }
+  const folding = createFolding({ ...storage, bounds })
+  const revocations = await openRevocations(store, clock, changes, maxLifetime.anySeconds, folding)
+  return {
+    keys,
+    revocations,
+    revocationList: await openRevocationList({ store, clock, keys, issuer: urls.issuer }),
+    tasks: revocationExpiry(store, revocations, folding),
+  }
+}
+
+function createCredentials({ store, clock, changes }: Storage, urls: Urls, links: Links): Credentials {
+  const site = () => new URL(urls.console())
+  return {
+    sessions: createSessions(store, clock, changes),
+    knownBrowsers: createKnownBrowsers(store, clock),
+    passkeys: createPasskeys(store, clock, createOneTime(store, clock), links, site),
+    passwords: createPasswords(),
+    recoveryCodes: createRecoveryCodes(store, clock),
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * The audit log: who did what, from where, and with which outcome. Rows are added and never changed, and removed by age and number.
+ * They contain no secrets.
+ */
+import { randomBytes } from 'node:crypto'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
+import { batch, inBatches, type SweepTask } from '../sweep/sweep.ts'
+
+export interface AuditEntry {
+  /** Account of the log; "" for an entry that only the operator sees. */
+  readonly accountId: string
+  /** Who: an e-mail address, a client ID, a node ID, or "operator". */
+  readonly actor: string
+  /** What, as `<noun>.<verb>`: `developer_token.create`. */
+  readonly action: string
+  /** To what: an identifier, or "". */
+  readonly subject?: string
+  /** From where: an IP address, or "" for the operator's socket. */
+  readonly address: string
+  readonly outcome: 'ok' | 'refused'
+  /** More, in words. */
+  readonly detail?: string
+}
+
+interface AuditRecord extends Required<AuditEntry> {
+  readonly id: string
+  readonly at: string
+}
+
+export interface Audit {
+  record(entry: AuditEntry): Promise<void>
+  /** The same as a statement, for the transaction that does what it records. @param only condition under which it is written */
+  statement(entry: AuditEntry, only: Statement): Statement
+  /** Newest first. @param before id of the last one seen */
+  list(accountId: string, limit: number, before?: string): Promise<AuditRecord[]>
+  /** Removes rows that are too old or too many. */
+  readonly tasks: readonly SweepTask[]
+}
+
+export interface AuditBounds {
+  /** Milliseconds for which a row is stored. */
+  readonly keepMs: number
+  /**
+   * Maximum rows of one account, for each outcome. Refused requests have their own limit, so a flood of them removes no record
+   * of a change that was made.
+   */
+  readonly perAccount: number
+}
+
+export function createAudit(store: SqlStore, clock: Clock, { keepMs, perAccount }: AuditBounds): Audit {
+  /** Accounts and outcomes with new rows since the last sweep. */
+  let touched = new Map<string, readonly [accountId: string, outcome: string]>()
+
+  async function removeOld(until: number): Promise<void> {
+    const first = timePrefix(Math.max(0, until - keepMs))
+    await inBatches(
+      store,
+      () => sql`DELETE FROM audit WHERE audit_id IN
+        (SELECT audit_id FROM audit WHERE audit_id < ${first} LIMIT ${batch}) RETURNING 1 AS one`,
+    )
+  }
+
+  async function removeExcess(): Promise<void> {
+    const due = touched.values()
+    touched = new Map()
+    for (const [accountId, outcome] of due)
+      await inBatches(
+        store,
+        () => sql`DELETE FROM audit WHERE audit_id IN
+          (SELECT audit_id FROM audit WHERE account_id = ${accountId} AND outcome = ${outcome}
+            ORDER BY audit_id DESC LIMIT ${batch} OFFSET ${perAccount}) RETURNING 1 AS one`,
+      )
+  }
+
+  function write(entry: AuditEntry, only: Statement): Statement {
+    const { accountId, actor, action, subject = '', address, outcome, detail = '' } = entry
+    const now = clock.now()
+    // The time comes first, so that the order of the identifiers is that of the events.
+    const id = timePrefix(now) + randomBytes(8).toString('hex')
+    touched.set(`${outcome} ${accountId}`, [accountId, outcome])
+    const row = sql`INSERT INTO audit SELECT CAST(${id} AS TEXT), CAST(${now} AS BIGINT), CAST(${accountId} AS TEXT),
+      CAST(${actor} AS TEXT), CAST(${action} AS TEXT), CAST(${subject} AS TEXT), CAST(${address} AS TEXT),
+      CAST(${outcome} AS TEXT), CAST(${detail} AS TEXT)`
+    return { sql: `${row.sql} WHERE ${only.sql}`, values: [...row.values, ...only.values] }
+  }
+
+  return {
+    tasks: [
+      { name: 'audit by age', run: removeOld },
+      { name: 'audit by number', run: removeExcess },
+    ],
+    record: async (entry) => void (await store.run(write(entry, sql`1 = 1`))),
+    statement: write,
+    async list(accountId, limit, before = '~') {
+      const rows = await store.run(
+        sql`SELECT * FROM audit WHERE account_id = ${accountId} AND audit_id < ${before} ORDER BY audit_id DESC LIMIT ${limit}`,
+      )
+      return rows.map(toRecord)
+    },
+  }
+}
+
+const timePrefix = (time: number): string => time.toString(36).padStart(9, '0')
+
+const toRecord = (row: Row): AuditRecord => ({
+  id: row.audit_id as string,
+  at: isoTime(row.at as number),
+  accountId: row.account_id as string,
+  actor: row.actor as string,
+  action: row.action as string,
+  subject: row.subject as string,
+  address: row.address as string,
+  outcome: row.outcome as 'ok' | 'refused',
+  detail: row.detail as string,
+})

@@ -1,0 +1,43 @@
+import { DatabaseSync } from 'node:sqlite'
+import { expect, it } from 'vitest'
+import { continueNumbers, endSingleUse } from './restored-store.ts'
+import { migrations } from './schema.ts'
+
+function createStore(number: number): DatabaseSync {
+  const database = new DatabaseSync(':memory:')
+  for (const step of migrations) database.exec(step)
+  database.exec(`UPDATE counters SET value = ${number}`)
+  return database
+}
+const numbersOf = (database: DatabaseSync) =>
+  database
+    .prepare('SELECT value FROM counters ORDER BY name')
+    .all()
+    .map(({ value }) => value)
+
+it.each([
+  ['of the present time', 100, 200, 5000, 5001],
+  ['of the replaced store, if the clock is behind', 100, 9000, 5000, 9001],
+  ['of its own, if the clock is behind', 9000, 200, 5000, 9001],
+])('numbers continue above that %s', (_, own, replaced, now, expected) => {
+  const restored = createStore(own)
+  continueNumbers(restored, createStore(replaced), now)
+  expect(numbersOf(restored)).toEqual([expected, expected])
+})
+
+it('a replaced store that cannot be read hinders nothing', () => {
+  const restored = createStore(1)
+  continueNumbers(restored, new DatabaseSync(':memory:'), 5000)
+  continueNumbers(restored, undefined, 6000)
+  expect(numbersOf(restored)).toEqual([6001, 6001])
+})
+
+it('removes codes and links that may have been used after the backup', () => {
+  const restored = createStore(1)
+  restored.exec(`INSERT INTO enrolment_codes VALUES ('hash', 1, '');
+    INSERT INTO links VALUES ('id', 'hash', 'invitation', '', 'member', '', '', 1, 1, '');
+    INSERT INTO one_time VALUES ('hash', 'totp', '{}', 1)`)
+  endSingleUse(restored)
+  for (const table of ['enrolment_codes', 'links', 'one_time'])
+    expect(restored.prepare(`SELECT COUNT(*) AS rows FROM ${table}`).get()).toEqual({ rows: 0 })
+})

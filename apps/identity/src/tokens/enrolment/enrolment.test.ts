@@ -1,0 +1,135 @@
+import { generateKeyPairSync } from 'node:crypto'
+import type { NodeStatement } from '@selvedge/protocol/tokens'
+import { createFakeClock } from '@selvedge/service-kit/testing'
+import { beforeEach, expect, it } from 'vitest'
+import type { Node } from '../../registry/nodes/nodes.ts'
+import { createEnrolment, type EnrolmentParts } from './enrolment.ts'
+
+const clock = createFakeClock()
+const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const { kty, crv, x, y } = publicKey.export({ format: 'jwk' })
+const hmacKey = { kty, crv, x, y }
+const statement = (more: object = {}) =>
+  ({ name: 'pump', version: '1', services: [], hmac_key: hmacKey, ...more }) as unknown as NodeStatement
+
+let known: Node | undefined
+let saved: { node: Node; change: { isNews: boolean; accountBefore?: string } }[]
+let taken: string[]
+let isFull: boolean
+beforeEach(() => {
+  known = undefined
+  saved = []
+  taken = []
+  isFull = false
+})
+
+function create(enrolment: 'open' | 'code' = 'open') {
+  const parts: EnrolmentParts = {
+    clock,
+    issuer: () => 'https://identity.example',
+    enrolment,
+    nodes: {
+      maxNodes: 5,
+      find: async () => known,
+      save: async (node, change) => {
+        saved.push({ node, change: change as never })
+        return isFull ? undefined : (known = { ...node, blockedAt: known?.blockedAt ?? null })
+      },
+    },
+    codes: { redeem: async (code) => code === 'RIGHT' },
+    limits: { takeEnrolment: async (address) => void taken.push(address) },
+    deviceAudit: async () => [],
+    tenantVerifier: {} as never,
+    trust: {} as never,
+    revocations: {} as never,
+  }
+  const enrol = createEnrolment(parts)
+  return (stated = statement()) => enrol.bringUpToDate('n1', stated, '192.0.2.1')
+}
+
+it('enrols a new node, with an HMAC secret of its own, and counts it for its address', async () => {
+  const node = await create()()
+  expect(node).toMatchObject({ nodeId: 'n1', name: 'pump', accountId: '', enrolledAt: clock.now() })
+  expect(node.hmac.nodeKey).toBe(JSON.stringify(hmacKey))
+  expect(node.hmac.secret).toMatch(/^[\w-]{43}$/)
+  expect([saved.length, saved[0]!.change.isNews, taken]).toEqual([1, true, ['192.0.2.1']])
+})
+
+it('enrols with a code only, if codes are needed, and counts no address', async () => {
+  const enrol = create('code')
+  await expect(enrol()).rejects.toThrow(/enrolment needs a code/)
+  await expect(enrol(statement({ enrolment_code: 'WRONG' }))).rejects.toThrow(/unknown, used or expired/)
+  expect(saved).toEqual([])
+  await enrol(statement({ enrolment_code: 'RIGHT' }))
+  expect([saved.length, taken]).toEqual([1, []])
+  // A known node needs no code again.
+  await enrol(statement({ name: 'other' }))
+  expect(saved).toHaveLength(2)
+})
+
+it('writes nothing for a repetition within a minute, then only when the node was last seen', async () => {
+  const enrol = create()
+  await enrol()
+  clock.advance(59_999)
+  await enrol()
+  expect(saved).toHaveLength(1)
+  clock.advance(1)
+  await enrol()
+  expect(saved.at(-1)!.change.isNews).toBe(false)
+  expect(saved).toHaveLength(2)
+})
+
+it.each([
+  ['name', { name: 'other' }],
+  ['version', { version: '2' }],
+  ['services', { services: [{ id: 's' }] }],
+])('writes a change of the %s at once', async (_, more) => {
+  const enrol = create()
+  await enrol()
+  await enrol(statement(more))
+  expect(saved.at(-1)!.change.isNews).toBe(true)
+})
+
+it('agrees on a new secret only for another key of the node', async () => {
+  const enrol = create()
+  const before = (await enrol()).hmac
+  expect((await enrol(statement({ name: 'other' }))).hmac).toEqual(before)
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
+  const { hmac } = await enrol(statement({ hmac_key: other }))
+  expect(hmac.secret).not.toBe(before.secret)
+})
+
+it('rejects a key that is not a point of the curve', async () => {
+  const bad = statement({ hmac_key: { ...hmacKey, y: x } })
+  await expect(create()(bad)).rejects.toMatchObject({ code: 'invalid_dpop_proof' })
+})
+
+it('rejects a blocked node before it writes, and one that was blocked while it was written', async () => {
+  const enrol = create()
+  const node = await enrol()
+  known = { ...node, blockedAt: 1 }
+  await expect(enrol(statement({ name: 'other' }))).rejects.toMatchObject({ code: 'access_denied' })
+  expect(saved).toHaveLength(1)
+})
+
+it('rejects a node if its account is full, and names the limit', async () => {
+  isFull = true
+  await expect(create()(statement({ account: { id: '' } }))).rejects.toMatchObject({
+    code: 'invalid_grant',
+    message: expect.stringMatching(/has 5 nodes already.*limits\.nodes/),
+  })
+})
+
+it('states the account before only if the node states its account', async () => {
+  const enrol = create()
+  await enrol()
+  expect(saved[0]!.change).not.toHaveProperty('accountBefore')
+  known = { ...known!, accountId: 'a1', removedAccount: 'a0' }
+  await enrol(statement({ name: 'second' }))
+  expect(saved[1]).toMatchObject({ node: { accountId: 'a1', removedAccount: 'a0' } })
+  await enrol(statement({ account: { id: '' } }))
+  expect(saved[2]).toMatchObject({
+    node: { accountId: '', removedAccount: '' },
+    change: { accountBefore: 'a1' },
+  })
+})

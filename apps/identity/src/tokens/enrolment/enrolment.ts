@@ -1,0 +1,124 @@
+/** Nodes enter the registry and stay up to date: each request states the name, the account, the version and the services of a node. */
+import { OAuthError } from '@selvedge/protocol'
+import type { NodeStatement } from '@selvedge/protocol/tokens'
+import type { DeviceAudit } from '../../registry/nodes/device-audit.ts'
+import type { EnrolmentCodes } from '../../registry/nodes/enrolment-codes.ts'
+import type { Node, Nodes } from '../../registry/nodes/nodes.ts'
+import { type AccountStatementParts, checkAccountStatement } from '../checks/account-statement.ts'
+import type { Limits } from '../grants/limits.ts'
+import { agreeHmac } from './agree-hmac.ts'
+
+export interface Enrolment {
+  /**
+   * The node of a request, enrolled and up to date. A repeated request changes nothing.
+   *
+   * @param address network address of the request
+   * @throws OAuthError `access_denied` if the node is blocked or may not enrol; `invalid_grant` if its account is full or not proved
+   */
+  bringUpToDate(nodeId: string, stated: NodeStatement, address: string): Promise<Node>
+}
+
+export interface EnrolmentParts extends AccountStatementParts {
+  readonly nodes: Pick<Nodes, 'find' | 'save' | 'maxNodes'>
+  readonly codes: Pick<EnrolmentCodes, 'redeem'>
+  readonly limits: Pick<Limits, 'takeEnrolment'>
+  /** Whether any node may enrol, or only nodes with a code. */
+  readonly enrolment: 'open' | 'code'
+  readonly deviceAudit: DeviceAudit
+}
+
+/** Milliseconds by which "last seen" may be behind: not every token is worth a write. */
+const lastSeenStepMs = 60_000
+
+export function createEnrolment(parts: EnrolmentParts): Enrolment {
+  const { clock, nodes, deviceAudit } = parts
+
+  async function save(
+    nodeId: string,
+    stated: NodeStatement,
+    known: Node | undefined,
+    address: string,
+  ): Promise<Node> {
+    const { accountId, token } = await checkAccountStatement(parts, nodeId, stated, known)
+    const now = clock.now()
+    const next = nextOf(nodeId, stated, known, accountId, now)
+    const nodeKey = JSON.stringify(stated.hmac_key)
+    const isSame = known !== undefined && known.hmac.nodeKey === nodeKey && isSameStatement(known, next)
+    if (isSame && Math.abs(now - known.lastSeenAt) < lastSeenStepMs) return known
+    const hmac = known?.hmac.nodeKey === nodeKey ? known.hmac : await agreeHmac(nodeId, stated, nodeKey)
+    const node = { ...next, hmac }
+    // The answer contains what is in the registry, not what was stated: the owner may have changed it meanwhile.
+    const saved = await nodes.save(node, {
+      isNews: !isSame,
+      records: isSame ? [] : await deviceAudit({ before: known, after: node, token, address }),
+      ...(stated.account && { accountBefore: known?.accountId ?? '' }),
+    })
+    return saved ?? refuseFull(nodes.maxNodes)
+  }
+
+  return {
+    async bringUpToDate(nodeId, stated, address) {
+      const known = await nodes.find(nodeId)
+      if (known) refuseBlocked(known)
+      else await checkMayEnrol(parts, nodeId, stated, address)
+      return refuseBlocked(await save(nodeId, stated, known, address))
+    },
+  }
+}
+
+async function checkMayEnrol(
+  { enrolment, limits, codes }: EnrolmentParts,
+  nodeId: string,
+  { enrolment_code: code }: NodeStatement,
+  address: string,
+): Promise<void> {
+  if (enrolment === 'open') return limits.takeEnrolment(address)
+  if (code !== undefined && (await codes.redeem(code, nodeId))) return
+  throw new OAuthError(
+    'access_denied',
+    code === undefined
+      ? 'this node is new and enrolment needs a code; create one with "selvedge admin enrolment create" and set identity.enrolmentCode'
+      : 'the enrolment code is unknown, used or expired',
+  )
+}
+
+/** The node as the registry will have it. */
+function nextOf(
+  nodeId: string,
+  stated: NodeStatement,
+  known: Node | undefined,
+  accountId: string,
+  now: number,
+): Omit<Node, 'hmac'> {
+  return {
+    nodeId,
+    name: stated.name,
+    accountId,
+    enrolledAt: known?.enrolledAt ?? now,
+    lastSeenAt: now,
+    blockedAt: null,
+    version: stated.version ?? known?.version ?? '',
+    services: stated.services ?? known?.services ?? [],
+    // The removal by the owner is complete when the node confirms it, or belongs to an account again.
+    removedAccount: stated.account ? '' : (known?.removedAccount ?? ''),
+    accountEpoch: known?.accountEpoch ?? 0,
+    accountAt: known?.accountAt ?? 0,
+  }
+}
+
+const isSameStatement = (known: Node, next: Omit<Node, 'hmac'>): boolean =>
+  known.name === next.name &&
+  known.accountId === next.accountId &&
+  known.version === next.version &&
+  known.removedAccount === next.removedAccount &&
+  JSON.stringify(known.services) === JSON.stringify(next.services)
+
+function refuseBlocked(node: Node): Node {
+  if (node.blockedAt === null) return node
+  throw new OAuthError('access_denied', 'this node is blocked; ask the operator')
+}
+
+function refuseFull(maxNodes: number): never {
+  const hint = 'remove nodes that are gone, or raise limits.nodes of the identity service'
+  throw new OAuthError('invalid_grant', `the account has ${maxNodes} nodes already; ${hint}`)
+}

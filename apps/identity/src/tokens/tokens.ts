@@ -1,0 +1,101 @@
+/**
+ * Which tokens are trusted and issued: the issuers that this service trusts, the checks of a request for a token, the grants, and the
+ * rate limits of their callers.
+ *
+ * It depends on the storage and the registry. It must not know paths, headers or pages: the API passes in what a request contains.
+ */
+import {
+  createDpopVerifier,
+  type SharedDpopVerifier,
+  shareDpopVerifier,
+  type TokenVerifier,
+} from '@selvedge/service-kit/tokens'
+import type { IdentityConfig } from '../config.ts'
+import { createDeviceAudit } from '../registry/nodes/device-audit.ts'
+import type { Registry } from '../registry/registry.ts'
+import type { Storage } from '../storage/storage.ts'
+import { createEnrolment, type Enrolment } from './enrolment/enrolment.ts'
+import { createEdgeMint, type EdgeMint } from './enrolment/mint-edge.ts'
+import { createExchange } from './grants/exchange.ts'
+import type { Grant } from './grants/grant.ts'
+import { createGrants } from './grants/index.ts'
+import { createLimits, type Limits } from './grants/limits.ts'
+import { createMint } from './grants/mint.ts'
+import { openTrust, type Trust } from './trust/trust.ts'
+
+export interface Tokens {
+  readonly trust: Trust
+  readonly limits: Limits
+  /** Verifies proofs; each is accepted once, by all replicas together. */
+  readonly dpop: SharedDpopVerifier
+  readonly grants: readonly Grant[]
+  readonly enrolment: Enrolment
+  readonly edgeMint: EdgeMint
+  /** Issuers of the tenants that edge ID tokens are for. */
+  readonly audiences: () => readonly string[]
+  /** Trusts this service only. */
+  readonly verifier: TokenVerifier
+  /** The same with a cache, for tokens that come often. */
+  readonly cachedVerifier: TokenVerifier
+  /** Begins to fetch the lists of revoked tokens of other issuers. */
+  start(): void
+  close(): Promise<void>
+}
+
+/** Maximum verified developer ID tokens in the cache: one serves a fleet. An edge ID token is used once or twice. */
+const maxCachedTokens = 1000
+
+export async function openTokens(
+  config: IdentityConfig,
+  storage: Storage,
+  registry: Registry,
+): Promise<Tokens> {
+  const { clock, changes } = storage
+  const { issuer } = registry.urls
+  const trust = await openTrust({ ...storage, keys: registry.keys, ownIssuer: issuer, config })
+  const cachedVerifier = trust.verifierOf([], maxCachedTokens)
+  const audiences = () => (config.edgeAudiences.length === 0 ? [issuer()] : config.edgeAudiences)
+  const limits = createOwnLimits(config, storage)
+  const parts = { ...storage, ...registry, limits, trust, issuer, epoch: changes.epoch }
+  const mint = createMint({ ...parts, lifetimeSeconds: config['lifetime.access'] })
+  const exchange = createExchange({
+    ...parts,
+    mint,
+    developerVerifier: cachedVerifier,
+    edgeVerifier: trust.verifierOf(config.trustedEdgeIssuers),
+  })
+  return {
+    trust,
+    limits,
+    dpop: shareDpopVerifier(
+      createDpopVerifier(await storage.openSecret('dpop_nonce_secret'), clock),
+      storage.useProof,
+    ),
+    grants: createGrants(exchange, { ...parts, mint }),
+    enrolment: createEnrolment({
+      ...parts,
+      tenantVerifier: trust.verifierOf(config.trustedTenants),
+      enrolment: config.enrolment,
+      deviceAudit: createDeviceAudit(storage.audit, registry.people),
+    }),
+    edgeMint: createEdgeMint({ ...parts, audiences, lifetimeSeconds: config['lifetime.edge'] }),
+    audiences,
+    verifier: trust.verifierOf([]),
+    cachedVerifier,
+    start: trust.start,
+    close: trust.stop,
+  }
+}
+
+const createOwnLimits = (config: IdentityConfig, { replicas, limiterOf }: Storage): Limits =>
+  createLimits({
+    address: config['limits.address'],
+    client: config['limits.client'],
+    account: config['limits.account'],
+    node: config['limits.node'],
+    replicas,
+    enrolments: limiterOf('enrolment', {
+      burst: config['limits.enrolment'],
+      perSecond: config['limits.enrolment'] / 3600,
+    }),
+  })
