@@ -1,5 +1,6 @@
 /** Every setting of the discovery service. */
-import { type ConfigOf, option } from '@selvedge/service-kit/config'
+import { discoveryReportSeconds } from '@selvedge/protocol'
+import { type ConfigOf, daemonOptions, option } from '@selvedge/service-kit/config'
 
 export const discoveryOptions = {
   state: option.text('./.selvedge', 'Folder of the state; the service uses its subfolder "discovery".', {
@@ -16,12 +17,16 @@ export const discoveryOptions = {
     'Registry of nodes: sqlite:<file>, or postgres://user:password@host/database for several replicas. Empty: a SQLite file in the state folder.',
     { env: 'SELVEDGE_DISCOVERY_STORE' },
   ),
+  storePasswordFile: option.text(
+    '',
+    'File with the password of the database user, for a PostgreSQL "store" without one. One line. Empty: the URL has all.',
+  ),
   cluster: option.list(
     [],
     'Nodes of a Valkey or Redis cluster that stores the locations, such as redis://10.0.0.1:6379. Empty: this process stores them.',
   ),
   'presence.interval': option.seconds(
-    120,
+    discoveryReportSeconds,
     [1, 3600],
     'Maximum time between two reports of a healthy node. A node is offline after two and a half times as long without a report.',
   ),
@@ -55,9 +60,9 @@ export const discoveryOptions = {
     [10, 86_400],
     'Maximum age of the list of an issuer. If the list could not be fetched for longer, its tokens are refused with 503.',
   ),
-  trustedProxies: option.list(
+  trustedProxies: option.networks(
     [],
-    'IP addresses of proxies whose X-Forwarded-For header is trusted. Rate limits use that address.',
+    'IP addresses or networks (10.0.0.0/8) of proxies whose X-Forwarded-For header is trusted. Rate limits use that address.',
   ),
   'limits.nodes': option.count(10_000, [1, 1_000_000_000], 'Maximum nodes of one account.'),
   'nodes.forgetAfter': option.seconds(
@@ -70,7 +75,7 @@ export const discoveryOptions = {
     [1, 1_000_000_000],
     'Rate limit: sessions per minute that one network address starts (IPv6: /64), and the maximum burst.',
   ),
-  'log.level': option.choice(['debug', 'info', 'warn', 'error'], 'info', 'Minimum log level.'),
+  ...daemonOptions,
 } as const
 
 export type DiscoveryConfig = ConfigOf<typeof discoveryOptions>

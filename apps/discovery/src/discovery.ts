@@ -1,13 +1,21 @@
 /** The discovery service: where nodes are. This is the composition root, where the features meet. */
 import { join } from 'node:path'
-import { discoveryPaths } from '@selvedge/protocol'
+import { discoveryPaths, onlineWindowMs } from '@selvedge/protocol'
+import { createAddressSet } from '@selvedge/service-kit/address-set'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { addHealth, createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
-import type { Service } from '@selvedge/service-kit/lifecycle'
+import type { Readiness, Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
+import {
+  createStoreMeasures,
+  type Metrics,
+  measureBackup,
+  measureSql,
+  sqlOperations,
+} from '@selvedge/service-kit/metrics'
 import { safely } from '@selvedge/service-kit/safely'
 import { shareRun } from '@selvedge/service-kit/share'
-import { openSql } from '@selvedge/service-kit/sql'
+import { openSql, withStorePassword } from '@selvedge/service-kit/sql'
 import { openSteadyClock, sql } from '@selvedge/service-kit/store'
 import { createDpopVerifier, deriveKey } from '@selvedge/service-kit/tokens'
 import type { DiscoveryConfig } from './config.ts'
@@ -16,39 +24,58 @@ import { fixesEndpoint } from './endpoints/fixes.ts'
 import { addLastFixEndpoint } from './endpoints/last-fix.ts'
 import { addNodesEndpoints } from './endpoints/nodes.ts'
 import { addSessionsEndpoint } from './endpoints/sessions.ts'
+import { measureDiscovery, measureReports, measureSessions } from './measure.ts'
 import { createRegistry } from './registry/registry.ts'
 import { createTracks } from './registry/tracks.ts'
 import { migrations } from './schema.ts'
 import { createSessions, openSecret } from './sessions/sessions.ts'
+import { locationOperations, measureLocations } from './stores/measure-locations.ts'
 import { openStore } from './stores/open-store.ts'
 import { openTrust } from './trust/trust.ts'
 
 /** Milliseconds between two searches for nodes that are to be forgotten. */
-const sweepInterval = 3_600_000
+const sweepIntervalMs = 3_600_000
 /** Largest body in bytes: a hundred fixes. */
-const maxBody = 64 * 1024
+const maxBodyBytes = 64 * 1024
+
+/** Labels of requests in metrics. */
+export const httpRoutes = [
+  discoveryPaths.sessions,
+  discoveryPaths.fixes,
+  discoveryPaths.nodes,
+  `${discoveryPaths.nodes}/*`,
+  discoveryPaths.accountFixes,
+  discoveryPaths.accountStream,
+  discoveryPaths.accountPlaces,
+  discoveryPaths.health,
+  discoveryPaths.ready,
+]
 
 export async function startDiscovery(
   config: DiscoveryConfig,
-  { clock, log }: { clock: Clock; log: Log },
+  { clock, log, metrics, readiness }: { clock: Clock; log: Log; metrics?: Metrics; readiness?: Readiness },
 ): Promise<Service> {
-  const own = join(config.state, 'discovery', 'locations.db')
-  const database = await openSql(config.store || `sqlite:${own}`, migrations)
-  const silence = config['presence.interval'] * 2500
+  const own = `sqlite:${join(config.state, 'discovery', 'locations.db')}`
+  const where = withStorePassword(config.store || own, config.storePasswordFile)
+  const stores = createStoreMeasures(metrics, [...sqlOperations, ...locationOperations])
+  const database = measureSql(await openSql(where, migrations), stores)
+  const reportSeconds = config['presence.interval']
+  const silenceMs = onlineWindowMs(reportSeconds)
   const forgetAfter = config['nodes.forgetAfter'] * 1000
-  const store = await openStore(config, database, { clock, log, silence, forgetAfter }).catch(
+  const opened = await openStore(config, database, { clock, log, silenceMs, forgetAfter }).catch(
     async (cause) => {
       await database.close()
       throw cause
     },
   )
+  const store = measureLocations(opened, stores)
   const secret = await openSecret(database)
   const steady = await openSteadyClock(database, clock)
   const registry = createRegistry({
     database,
     clock,
     log,
-    interval: config['presence.interval'] * 1000,
+    writeIntervalMs: reportSeconds * 1000,
     maxNodes: config['limits.nodes'],
   })
   const tracks = createTracks(database, steady, log)
@@ -56,7 +83,7 @@ export async function startDiscovery(
   const sessions = createSessions({
     secret,
     clock,
-    times: { life: config['sessions.lifetime'], reportWithin: config['presence.interval'] },
+    times: { lifeSeconds: config['sessions.lifetime'], reportSeconds },
     issuers: trust.realms.edgeIssuers,
     revokedReason: trust.revokedReason,
   })
@@ -64,19 +91,25 @@ export async function startDiscovery(
   let { url } = config
   const proof = () => ({ dpop, url })
 
-  const shared = { clock, store, registry, tracks, sessions }
-  const app = createHttpApp(log, maxBody, {
-    hotPath: fixesEndpoint({ ...shared, clock: steady }),
-    vital: [discoveryPaths.health],
+  const shared = { clock, store, registry, tracks, sessions: measureSessions(sessions, metrics) }
+  const reports = measureReports(fixesEndpoint({ ...shared, clock: steady }), metrics)
+  if (metrics) {
+    measureBackup(metrics, join(config.state, 'discovery'), clock)
+    measureDiscovery(metrics, { reports, registry, store, trust, operations: stores!.underWay })
+  }
+  const app = createHttpApp(log, maxBodyBytes, {
+    hotPath: reports.endpoint,
+    vital: [discoveryPaths.health, discoveryPaths.ready],
+    ...(readiness && { readiness }),
   })
-  addHealth(app, discoveryPaths.health, () => database.run(sql`SELECT 1`))
+  addHealth(app, discoveryPaths, () => database.run(sql`SELECT 1`), readiness)
   addSessionsEndpoint(app, {
     ...shared,
     trust,
     proof,
-    limits: { trustedProxies: config.trustedProxies, address: config['limits.address'] },
+    limits: { trustedProxies: createAddressSet(config.trustedProxies), address: config['limits.address'] },
   })
-  addNodesEndpoints(app, { ...shared, silence })
+  addNodesEndpoints(app, { ...shared, reportSeconds })
   addLastFixEndpoint(app, { clock, store, trust, proof })
   addAccountEndpoints(app, { clock, store, trust, proof })
   const forgetSilent = shareRun(() =>
@@ -104,7 +137,7 @@ export async function startDiscovery(
     throw cause
   }
   trust.start()
-  sweeping = setInterval(safely('discovery.forgetSilent', forgetSilent), sweepInterval)
+  sweeping = setInterval(safely('discovery.forgetSilent', forgetSilent), sweepIntervalMs)
   log.debug('ready', { url })
 
   return {

@@ -1,12 +1,13 @@
 import { systemClock } from '@selvedge/service-kit/clock'
 import { runDaemon } from '@selvedge/service-kit/lifecycle'
 import { discoveryOptions } from './config.ts'
-import { startDiscovery } from './discovery.ts'
+import { httpRoutes, startDiscovery } from './discovery.ts'
 
 void runDaemon({
   name: 'discovery',
   options: discoveryOptions,
   // With a configured database, a replica needs no folder.
   usesFolder: ({ store }) => store === '',
-  start: (config, log) => startDiscovery(config, { clock: systemClock, log }),
+  routes: httpRoutes,
+  start: (config, parts) => startDiscovery(config, { clock: systemClock, ...parts }),
 })

@@ -53,7 +53,7 @@ function open(url: string): Promise<{ status: number; asked: ClientRequest }> {
   })
 }
 
-it('opens a hundred streams of one account, and another one when one of them has ended', async () => {
+it('opens a hundred streams of one account, and another one when one of them closed', async () => {
   const { url, watching } = await serve()
   const all = await Promise.all(Array.from({ length: 100 }, () => open(url)))
   expect(all.every(({ status }) => status === 200)).toBe(true)

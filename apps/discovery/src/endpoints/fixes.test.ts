@@ -5,7 +5,7 @@ import { fixesEndpoint } from './fixes.ts'
 const now = systemClock.now()
 const day = 86_400_000
 
-/** The endpoint for a node whose track ends in a minute, with a clock that may be ahead. */
+/** The endpoint for a node with a track that ends in a minute, with a clock that may be ahead. */
 function createEndpoint({ ahead = 0 } = {}) {
   const disk = { isFull: false, track: [] as number[] }
   let newest = -1

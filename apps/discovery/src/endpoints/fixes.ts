@@ -1,4 +1,5 @@
 import { discoveryPaths, type Fix, type FixReceipt, OAuthError, readFixes } from '@selvedge/protocol'
+import { createAddressSet } from '@selvedge/service-kit/address-set'
 import type { SteadyClock } from '@selvedge/service-kit/clock'
 import type { HotPath } from '@selvedge/service-kit/http-app'
 import type { Registry } from '../registry/registry.ts'
@@ -8,7 +9,7 @@ import type { LocationStore } from '../stores/location-store.ts'
 import { readJson } from './read-json.ts'
 
 /** Milliseconds by which a fix may be ahead of this service's clock. */
-const tolerance = 60_000
+const toleranceMs = 60_000
 
 export interface FixesParts {
   readonly clock: SteadyClock
@@ -18,8 +19,13 @@ export interface FixesParts {
   readonly sessions: Sessions
 }
 
+/** Answers reports; see {@link fixesEndpoint}. */
+export interface ReportsEndpoint extends HotPath {
+  readonly answer: (...request: Parameters<HotPath['answer']>) => Promise<FixReceipt>
+}
+
 /** `POST /v1/fixes`: a node reports its location or a keep-alive, always for the node of the session. */
-export function fixesEndpoint({ clock, store, registry, tracks, sessions }: FixesParts): HotPath {
+export function fixesEndpoint({ clock, store, registry, tracks, sessions }: FixesParts): ReportsEndpoint {
   /** The fixes from before its end, as long as it is not deleted: a jump of the clock ends no track. */
   async function addToTrack({ nodeId, accountId, term, trackUntil }: SessionNode, fixes: readonly Fix[]) {
     const isBeforeItsEnd = ({ fixedAt }: Fix) => fixedAt < trackUntil
@@ -35,7 +41,7 @@ export function fixesEndpoint({ clock, store, registry, tracks, sessions }: Fixe
   return {
     path: discoveryPaths.fixes,
     takes: 'json',
-    trustedProxies: [],
+    trustedProxies: createAddressSet([]),
     async answer({ authorization, body }): Promise<FixReceipt> {
       const request = { authorization, method: 'POST', path: discoveryPaths.fixes, body }
       const node = sessions.nodeOf(request)
@@ -44,7 +50,7 @@ export function fixesEndpoint({ clock, store, registry, tracks, sessions }: Fixe
       const fixes = readReport(body)
       let newest: Fix | undefined
       for (const fix of fixes) {
-        if (fix.fixedAt > receivedAt + tolerance) {
+        if (fix.fixedAt > receivedAt + toleranceMs) {
           const detail = `a fix of ${new Date(fix.fixedAt).toISOString()} is in the future; it is ${new Date(receivedAt).toISOString()} here`
           throw new OAuthError('invalid_request', detail)
         }

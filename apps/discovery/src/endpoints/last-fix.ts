@@ -17,7 +17,7 @@ export interface LastFixParts {
 
 /**
  * `GET /v1/nodes/<id>/fix`: where a node was last, for its own account. A token reads where its own node is; of the others it needs
- * the scope for them. To other accounts it looks as if there were no such node.
+ * the scope for them. Other accounts get the same answer as for an unknown node.
  */
 export function addLastFixEndpoint(app: FastifyInstance, { clock, store, trust, proof }: LastFixParts): void {
   const { tenantVerifier: verifier, reasonAgainst, realms } = trust

@@ -8,6 +8,7 @@ import {
   statedBytes,
 } from '@selvedge/protocol'
 import { discoveryAudience } from '@selvedge/protocol/tokens'
+import type { AddressSet } from '@selvedge/service-kit/address-set'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { addressOf, createLimiter, limitKeyOf, takeOrRefuse } from '@selvedge/service-kit/http'
 import { type ProofOptions, requireNode } from '@selvedge/service-kit/http-app'
@@ -26,14 +27,14 @@ export interface SessionsParts {
   readonly trust: Pick<Trust, 'edgeVerifier' | 'reasonAgainst' | 'realms'>
   readonly proof: () => ProofOptions
   /** Addresses of proxies that are believed, and sessions a minute that one address may begin. */
-  readonly limits: { readonly trustedProxies: readonly string[]; readonly address: number }
+  readonly limits: { readonly trustedProxies: AddressSet; readonly address: number }
 }
 
-/** `POST /v1/sessions`: a node shows who it is, says how things are with it, and gets a ticket for what follows. */
+/** `POST /v1/sessions`: a node proves its identity, states its addresses and services, and gets a ticket for its reports. */
 export function addSessionsEndpoint(app: FastifyInstance, parts: SessionsParts): void {
   const { clock, store, registry, sessions, trust, proof, limits } = parts
   const { edgeVerifier: verifier, reasonAgainst, realms } = trust
-  // A proof takes two signatures to check, and any client can send one.
+  // Checking a proof costs two signatures, and any client can send one.
   const limiter = createLimiter({ burst: limits.address, perSecond: limits.address / 60 })
   app.post(discoveryPaths.sessions, async (request, reply): Promise<SessionResponse> => {
     takeOrRefuse(limiter, limitKeyOf(addressOf(request.raw, limits.trustedProxies)), 'this address')

@@ -12,9 +12,9 @@ export function placeFor(
   audience: Audience,
 ): { place: Place; precision: ToldPrecision } | undefined {
   const precision = location.sharing[audience]
-  if (precision === 'none') return undefined
   const place = snap(precision, location)
-  return place && { place, precision }
+  // Every precision that shows a location has a place.
+  return place && { place, precision: precision as ToldPrecision }
 }
 
 /** Location and movement, where a client expects numbers: a rounded location has no movement. */
@@ -33,7 +33,9 @@ export function toldTo(
   }
 }
 
-/** The fix as an audience may see it; null if it may see none. Other accounts see only the rounded location and the minute. */
+/**
+ * The fix as an audience may see it; null if it may not see the fix. Other accounts see only the rounded location and the minute.
+ */
 export function showFix(
   location: KnownLocation | undefined,
   audience: Audience,

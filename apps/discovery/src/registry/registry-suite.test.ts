@@ -46,7 +46,7 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
     clock.set(start)
     folder = mkdtempSync(join(tmpdir(), 'registry-'))
     database = await openSql(await urlOf(), migrations)
-    registry = createRegistry({ database, clock, log, interval: 60_000, maxNodes: 5 })
+    registry = createRegistry({ database, clock, log, writeIntervalMs: 60_000, maxNodes: 5 })
     tracks = createTracks(database, clock, log)
   })
   afterEach(async () => {
@@ -98,7 +98,7 @@ describe.each(Object.entries(databases))('%s', (name, urlOf) => {
     expect(await registry.page('a', '', 9)).toEqual([])
   })
 
-  it('takes no more nodes than an account may have, also if they come at the same time', async () => {
+  it('accepts no more nodes than an account may have, also if they come at the same time', async () => {
     const all = Array.from({ length: 50 }, (_, at) => state(node(`n${at}`)))
     const outcomes = await Promise.allSettled(all)
     const refused = outcomes.filter((each) => each.status === 'rejected')

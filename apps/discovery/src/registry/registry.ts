@@ -26,9 +26,9 @@ type OwnershipToken = Pick<EdgeIdClaims, 'iss' | 'iat' | 'epoch'>
 
 export interface Registry {
   /**
-   * Writes what a node says.
+   * Writes the statement of a node.
    *
-   * @param token the token that says whose it is
+   * @param token the token that names the account of the node
    * @returns the number of the account's ownership of the node, which grows when a node changes hands
    * @throws OAuthError `invalid_token` if the token is from before the node changed hands; `access_denied` if the account has too
    *   many nodes
@@ -42,6 +42,8 @@ export interface Registry {
   ): Promise<number>
   /** Records that a node reported. The time is written with a delay, for many nodes at once (group commit). */
   heard(nodeId: string): void
+  /** Signs of life that were not written yet. */
+  waiting(): number
   /** Nodes of an account by their id. @param after the last one of the page before, or "" */
   page(accountId: string, after: string, limit: number): Promise<RegisteredNode[]>
   /** Nodes of an account among these. */
@@ -60,7 +62,7 @@ export interface Registry {
 
 /** Maximum nodes of one statement. */
 const most = 500
-/** Maximum nodes whose last written time is cached. */
+/** Maximum nodes with a cached time of their last write. */
 const remembered = 2_000_000
 
 export interface RegistryParts {
@@ -68,12 +70,12 @@ export interface RegistryParts {
   readonly clock: Clock
   readonly log: Log
   /** Milliseconds between two writes of a node's signs of life. */
-  readonly interval: number
+  readonly writeIntervalMs: number
   /** Most nodes of one account. */
   readonly maxNodes: number
 }
 
-export function createRegistry({ database, clock, log, interval, maxNodes }: RegistryParts): Registry {
+export function createRegistry({ database, clock, log, writeIntervalMs, maxNodes }: RegistryParts): Registry {
   const written = new RecentMap<string, number>(remembered)
   let waiting = new Map<string, number>()
 
@@ -96,7 +98,7 @@ export function createRegistry({ database, clock, log, interval, maxNodes }: Reg
   }
 
   const flush = shareRun(write)
-  const timer = setInterval(safely('registry.flush', flush), Math.min(interval, 5000))
+  const timer = setInterval(safely('registry.flush', flush), Math.min(writeIntervalMs, 5000))
 
   return {
     async state(node, token, leave) {
@@ -133,10 +135,11 @@ export function createRegistry({ database, clock, log, interval, maxNodes }: Reg
     },
     heard(nodeId) {
       const now = clock.now()
-      if (Math.abs(now - (written.get(nodeId) ?? 0)) < interval) return
+      if (Math.abs(now - (written.get(nodeId) ?? 0)) < writeIntervalMs) return
       written.set(nodeId, now)
       waiting.set(nodeId, now)
     },
+    waiting: () => waiting.size,
     async page(accountId, after, limit) {
       const rows = await database.run(
         sql`SELECT * FROM nodes WHERE account_id = ${accountId} AND node_id > ${after} ORDER BY node_id LIMIT ${limit}`,
@@ -178,7 +181,9 @@ export function createRegistry({ database, clock, log, interval, maxNodes }: Reg
   }
 }
 
-/** Whether a token was issued before the one by which the present owner was stated. Numbers of one issuer decide, then its clock. */
+/**
+ * Whether a token was issued before the one by which the present owner was stated. Numbers of one issuer decide, then its clock.
+ */
 function isOlder({ iss, iat, epoch = 0 }: OwnershipToken, before: Row): boolean {
   if (iss !== before.token_issuer) return false
   const knownEpoch = Number(before.token_epoch)
@@ -188,7 +193,10 @@ function isOlder({ iss, iat, epoch = 0 }: OwnershipToken, before: Row): boolean 
 /** Rows that lock the counting of nodes; an account always has the same one. */
 const locks = 64
 
-/** Nodes that join an account are counted one after the other: with PostgreSQL a statement does not see what others have not committed. */
+/**
+ * Nodes that join an account are counted one after the other: with PostgreSQL a statement does not see what others have not
+ * committed.
+ */
 function lockOf(accountId: string): Statement {
   const name = `nodes ${createHash('sha256').update(accountId).digest()[0]! % locks}`
   return sql`INSERT INTO counters VALUES (${name}, 0) ON CONFLICT (name) DO UPDATE SET value = counters.value`

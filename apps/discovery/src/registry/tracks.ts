@@ -16,7 +16,7 @@ export interface Tracks {
   add(node: { readonly nodeId: string; readonly term: number }, points: readonly TrackPoint[]): Promise<void>
   /** The last points before a time in Unix milliseconds, oldest first. */
   of(nodeId: string, limit: number, before?: number): Promise<TrackPoint[]>
-  /** Deletes the tracks that have ended; it is done every minute. */
+  /** Deletes expired tracks, every minute. */
   sweep(): Promise<void>
   close(): void
 }
@@ -25,10 +25,10 @@ export interface Tracks {
 const lookAfter = 5000
 /** Maximum nodes with a count of the points that were added since the last check. */
 const remembered = 100_000
-/** Milliseconds between two looks for tracks that have ended. */
-const sweepInterval = 60_000
+/** Milliseconds between two searches for expired tracks. */
+const sweepIntervalMs = 60_000
 
-/** @param kept most points of a node */
+/** @param kept maximum points of a node */
 export function createTracks(
   database: SqlStore,
   clock: SteadyClock,
@@ -45,8 +45,8 @@ export function createTracks(
     ])
   }
   const timer = setInterval(
-    () => void sweep().catch((cause) => log.error('ended tracks can not be deleted', { cause })),
-    sweepInterval,
+    () => void sweep().catch((cause) => log.error('expired tracks could not be deleted', { cause })),
+    sweepIntervalMs,
   )
   timer.unref()
 

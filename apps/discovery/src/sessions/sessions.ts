@@ -51,7 +51,7 @@ export interface SessionsParts {
   readonly secret: Uint8Array
   readonly clock: Clock
   /** Seconds. */
-  readonly times: { readonly life: number; readonly reportWithin: number }
+  readonly times: { readonly lifeSeconds: number; readonly reportSeconds: number }
   /** Issuers of edge ID tokens. */
   readonly issuers: readonly string[]
   /** Why the token that a session began with is not valid any more; undefined if it is. */
@@ -68,13 +68,13 @@ export function createSessions({ secret, clock, times, issuers, revokedReason }:
     begin(claims, { accountId, term }, { key, sharing, trackUntil }) {
       const { node_id: nodeId, node_name: nodeName, account_epoch: accountEpoch = 0 } = claims
       const content = write({ nodeId, nodeName, accountId, sharing, trackUntil, term, ...originOf(claims) })
-      const { ticket, sessionKey, seal } = keeper.begin(key, content, times.life)
+      const { ticket, sessionKey, seal } = keeper.begin(key, content, times.lifeSeconds)
       return {
         ticket,
         key: keeper.jwk,
         session_key: sessionKey,
-        expires_in: times.life,
-        report_within: times.reportWithin,
+        expires_in: times.lifeSeconds,
+        report_within: times.reportSeconds,
         // A node that left knows the key of before.
         account_key: seal(createHmac('sha256', accountsKey).update(`${accountId} ${accountEpoch}`).digest()),
       }
@@ -93,7 +93,7 @@ export function createSessions({ secret, clock, times, issuers, revokedReason }:
   }
 }
 
-/** What says whether the token that a session began with was revoked. */
+/** Data to check whether the token that started a session was revoked. */
 interface Origin {
   /** Digest of the issuer, in hexadecimal. */
   readonly issuer: string

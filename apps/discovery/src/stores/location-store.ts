@@ -1,6 +1,9 @@
 import { type Fix, nodeLimits, type Sharing } from '@selvedge/protocol'
 
-/** Where a node was last, whose it was then, and who may know. Places keep 1e-7 degrees (1 cm), speeds 1 mm/s, bearings 0.01 degrees. */
+/**
+ * The last location of a node, its account at that time, and who may see it. Places keep 1e-7 degrees (1 cm), speeds 1 mm/s,
+ * bearings 0.01 degrees.
+ */
 export interface Location extends Fix {
   readonly nodeId: string
   readonly nodeName: string
@@ -24,7 +27,7 @@ export interface KnownLocation extends Location {
 }
 
 export interface NearQuery {
-  /** The account that asks: its own nodes are shown at the precision for the account, all others at that for others. */
+  /** The account of the search: its own nodes are shown at the precision for the account, all others at that for others. */
   readonly accountId: string
   readonly longitude: number
   readonly latitude: number
@@ -33,7 +36,7 @@ export interface NearQuery {
   readonly limit: number
   /** Nodes without a report since then are left out, Unix milliseconds. */
   readonly heardSince: number
-  /** The node that asks. */
+  /** The node that searches. */
   readonly except: string
 }
 
@@ -70,16 +73,18 @@ export interface LocationStore {
   remove(accountId: string, nodeId: string): Promise<void>
   /** Calls with each newer location of an account's nodes, until it is stopped. */
   watch(accountId: string, listener: (location: KnownLocation) => void): () => void
+  /** Locations that were accepted and not written yet. */
+  waiting(): number
   close(): Promise<void>
 }
 
 /** Radius of the first search, in metres; each further search is four times as wide, up to the requested radius. */
-const firstRadius = 600
+const firstRadiusMetres = 600
 const growth = 4
 
 /** Radii to look in, one after the other. */
 export function* growingRadii(radius: number): Generator<number> {
-  for (let next = firstRadius; next < radius; next *= growth) yield next
+  for (let next = firstRadiusMetres; next < radius; next *= growth) yield next
   yield Math.min(radius, nodeLimits.radius.most)
 }
 
@@ -89,7 +94,7 @@ export const byDistance = (a: Neighbour, b: Neighbour): number =>
 
 /** Integers of a location, as every engine keeps them. */
 export const scale = { degrees: 1e7, speed: 1000, bearing: 100, accuracy: 100 } as const
-/** The accuracy of a fix that has none, in centimetres. */
+/** Centimetres that stand for an unknown accuracy. */
 export const noAccuracy = 0xffff_ffff
 
 export const toInteger = {

@@ -7,9 +7,10 @@ import { openEmbeddedStore } from './embedded/embedded-store.ts'
 import type { LocationStore } from './location-store.ts'
 
 /**
- * The engine that the configuration asks for.
+ * Opens the engine of the configuration.
  *
- * @param parts.silence milliseconds without a report after which a node is not listed any more; `forgetAfter`: after which it is forgotten
+ * @param parts.silenceMs milliseconds without a report after which a node is not listed any more; `forgetAfter`: after which it
+ * is forgotten
  * @throws ConfigError | StoreError
  */
 export function openStore(
@@ -18,7 +19,7 @@ export function openStore(
   parts: {
     readonly clock: Clock
     readonly log: Log
-    readonly silence: number
+    readonly silenceMs: number
     readonly forgetAfter: number
   },
 ): Promise<LocationStore> {

@@ -1,5 +1,6 @@
 /**
- * Whose accounts are whose. An account belongs to the tenant that issues its access tokens. Two tenants may use the same ID for
+ * Which tenant each account belongs to. An account belongs to the tenant that issues its access tokens. Two tenants may use the
+ * same ID for
  * different accounts, and a hostile one may use the ID of another's on purpose, so an account is known here by its tenant and
  * its ID. An issuer of edge ID tokens speaks for the accounts of one tenant, which the configuration names.
  */

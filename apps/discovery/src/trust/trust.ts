@@ -30,10 +30,10 @@ export interface TrustConfig extends RealmsConfig {
   readonly 'revocations.maxAge': number
 }
 
-/** Most access tokens that are remembered as verified; an edge ID token is shown once a session. */
+/** Maximum verified access tokens in the cache; an edge ID token is shown once a session. */
 const remembered = 10_000
 /** Milliseconds for a list, which may be large. */
-const listTimeout = 60_000
+const listTimeoutMs = 60_000
 
 export async function openTrust(
   config: TrustConfig,
@@ -57,7 +57,7 @@ export async function openTrust(
     return createTokenVerifier({ issuers: () => own, clock, remembered: most })
   }
   const sources = [...issuers.keys()].map((issuer): ListSource => {
-    const client = createIdentityClient({ url: issuer, timeoutMs: listTimeout })
+    const client = createIdentityClient({ url: issuer, timeoutMs: listTimeoutMs })
     return { issuer, fetchList: (held) => client.revocations(held) }
   })
   const lists = await openFollowedLists({
@@ -66,8 +66,8 @@ export async function openTrust(
     database,
     clock,
     log,
-    interval: config['revocations.interval'],
-    maxAge: config['revocations.maxAge'],
+    intervalSeconds: config['revocations.interval'],
+    maxAgeSeconds: config['revocations.maxAge'],
   })
 
   return {

@@ -16,19 +16,19 @@ export interface ClusterParts {
   /** Some nodes of the cluster, such as `redis://10.0.0.1:6379`; they name the others. */
   readonly urls: readonly string[]
   /** Milliseconds without a report after which a node is not listed any more. */
-  readonly silence: number
-  /** Milliseconds after which an account whose nodes are silent is forgotten. */
+  readonly silenceMs: number
+  /** Milliseconds without a report of any node after which an account is removed. */
   readonly forgetAfter: number
   readonly clock: Clock
   readonly log: Log
 }
 
 /** Minimum milliseconds between two polls of a watched account; slow polls are less frequent. */
-const watchInterval = 1000
+const watchIntervalMs = 1000
 
 /** @throws StoreError where no node of the cluster answers */
 export async function openClusterStore(parts: ClusterParts): Promise<LocationStore> {
-  const { urls, silence, forgetAfter, clock, log } = parts
+  const { urls, silenceMs, forgetAfter, clock, log } = parts
   const open = (scaleReads: 'master' | 'slave') => {
     const made = new Cluster([...urls], { ...settings(urls), scaleReads })
     made.on('error', (cause) => log.debug('the cluster', { reason: (cause as Error).message }))
@@ -38,7 +38,7 @@ export async function openClusterStore(parts: ClusterParts): Promise<LocationSto
   await ready(primaries, urls)
   let replicas: Cluster | undefined
   const read = createReader(primaries, () => (replicas ??= open('slave')))
-  const writer = createWriter(primaries, { slotLength: silence, forgetAfter })
+  const writer = createWriter(primaries, { slotLength: silenceMs, forgetAfter })
 
   async function last(accountId: string, nodeIds: readonly string[]): Promise<(KnownLocation | undefined)[]> {
     const byBucket = Map.groupBy(nodeIds, bucketOf)
@@ -72,7 +72,7 @@ export async function openClusterStore(parts: ClusterParts): Promise<LocationSto
     put: (locations) => Promise.all(locations.map(writer.put)),
     last,
     ofAccount,
-    near: (query) => findNear(query, { read, last, slotLength: silence, now: clock.now }),
+    near: (query) => findNear(query, { read, last, slotLength: silenceMs, now: clock.now }),
     forget: (accountId, nodeId, term) => writer.leave(accountId, nodeId, term),
     async remove(accountId, nodeId) {
       await primaries.hdel(accountKey(accountId, bucketOf(nodeId)), toField(nodeId))
@@ -91,7 +91,7 @@ export async function openClusterStore(parts: ClusterParts): Promise<LocationSto
         for (const each of locations) {
           if (before && !stopped && each.fixedAt > (before.get(each.nodeId) ?? -1)) tell(each)
         }
-        if (!stopped) timer = setTimeout(look, Math.max(watchInterval, 10 * (performance.now() - begun)))
+        if (!stopped) timer = setTimeout(look, Math.max(watchIntervalMs, 10 * (performance.now() - begun)))
       })
       look()
       return () => {
@@ -99,6 +99,8 @@ export async function openClusterStore(parts: ClusterParts): Promise<LocationSto
         clearTimeout(timer)
       }
     },
+    // Each is written before it is acknowledged.
+    waiting: () => 0,
     async close() {
       for (const each of [primaries, replicas]) each?.disconnect()
     },

@@ -2,9 +2,11 @@
  * Keys of the cluster, and where things are in a cell. The part in braces chooses the shard.
  *
  * `a:{<account>:<bucket>}` is a hash of the last locations of an account's nodes, by node: the truth.
- * `l:{<account>:<bucket>}` is a hash of the nodes that left the account, with the number of the ownership that followed, for as long
- * as an earlier report may be on its way. `g:{<space>:<cell>}:<slot>` is a set of the nodes that were heard in a cell of 0.25 degrees during a slot of time, which
- * expires; a space is an account's own, or the one that every account may read. It only says whom to ask the truth about.
+ * `l:{<account>:<bucket>}` is a hash of the nodes that left the account, with the number of the ownership that followed, for as
+ * long
+ * as an earlier report may be on its way. `g:{<space>:<cell>}:<slot>` is a set of the nodes that were heard in a cell of 0.25
+ * degrees during a slot of time, which
+ * expires; a space is an account's own, or the one that every account may read. It only names candidates; the hash decides.
  */
 import { hash } from 'node:crypto'
 import { createCells, type Place } from '@selvedge/geo'
@@ -26,7 +28,7 @@ export const toField = (nodeId: string): Buffer => Buffer.from(nodeId, 'hex')
 export const fromField = (field: Buffer): string => field.toString('hex', 0, 28)
 
 export const everybody = 'others'
-/** Ids of accounts end in the braces of a key: their digest can hold none. */
+/** Ids of accounts end in the braces of a key: a digest contains no braces. */
 export const spaceOf = (accountId: string): string => hash('sha256', accountId, 'base64url').slice(0, 16)
 
 export const cellKey = (space: string, cell: number, slot: number): string => `g:{${space}:${cell}}:${slot}`

@@ -10,7 +10,7 @@ it.skipIf(!findRedis())(
     const port = redis.ports[0]!
     redis.kill(port)
     await sleep(200)
-    const parts = { silence: 1000, forgetAfter: 60_000, clock: createFakeClock(), log: createMemoryLog() }
+    const parts = { silenceMs: 1000, forgetAfter: 60_000, clock: createFakeClock(), log: createMemoryLog() }
     const opening = openClusterStore({ urls: redis.urls, ...parts })
     await Promise.all([
       expect(opening.then(() => 'open')).resolves.toBe('open'),
@@ -19,5 +19,5 @@ it.skipIf(!findRedis())(
     await (await opening).close()
     await redis.stop()
   },
-  30_000,
+  60_000,
 )

@@ -11,12 +11,12 @@ import { cellKey, cellsWithin, everybody, fromField, seenFrom, spaceOf } from '.
 import type { Read } from './reader.ts'
 
 /** Metres by which a geohash of 52 bits, or a turned place, may be off. */
-const margin = 5
+const marginMetres = 5
 /** Maximum members of one cell in the first request; four times as many if these are not enough. */
 const firstCount = 500
 const mostCount = 128_000
 /** Milliseconds by which another service's clock, and so the slot of its reports, may be ahead. */
-const skew = 60_000
+const skewMs = 60_000
 
 export interface NearParts {
   readonly read: Read
@@ -44,7 +44,7 @@ interface Candidate {
 interface Candidates {
   /** By their keys. */
   readonly nodes: ReadonlyMap<string, Candidate>
-  /** Metres within which none is missing. */
+  /** Metres within which the list is complete. */
   readonly complete: number
 }
 
@@ -80,7 +80,7 @@ async function candidatesOf(
   { read, slotLength, now }: NearParts,
 ): Promise<Candidates> {
   const oldest = Math.floor((now() - slotLength) / slotLength)
-  const newest = Math.floor((now() + skew) / slotLength)
+  const newest = Math.floor((now() + skewMs) / slotLength)
   const nodes = new Map<string, Candidate>()
   let complete = Number.POSITIVE_INFINITY
   const own = spaceOf(query.accountId)
@@ -93,7 +93,7 @@ async function candidatesOf(
         longitude,
         latitude,
         'BYRADIUS',
-        radius + margin,
+        radius + marginMetres,
         'm',
         'ASC',
         'COUNT',
@@ -107,12 +107,13 @@ async function candidatesOf(
       if (nodeId === query.except || (space !== own && accountId === query.accountId)) continue
       const key = accountId + nodeId
       const distance = Number(metres.toString())
-      // Of a node that has moved from one cell to another both know; its record says where it is.
+      // A node that moved is in both cells; its record has its location.
       const known = nodes.get(key)
       if (!known || distance < known.distance) nodes.set(key, { key, accountId, nodeId, distance })
     }
     const last = members.at(-1)
-    if (last && members.length === count) complete = Math.min(complete, Number(last[1].toString()) - margin)
+    if (last && members.length === count)
+      complete = Math.min(complete, Number(last[1].toString()) - marginMetres)
   }
   const looks: Promise<void>[] = []
   for (const cell of cellsWithin(query, radius)) {
@@ -125,8 +126,8 @@ async function candidatesOf(
 }
 
 /**
- * The nearest that the one who asks may see, of those that are where their cell says. Records are looked at from the nearest
- * on, and no more of them than it takes.
+ * The nearest nodes that the caller may see, if they are still in their cell. Records are read from the nearest on, and only as
+ * many as needed.
  */
 async function confirm(
   query: NearQuery,
@@ -139,7 +140,7 @@ async function confirm(
   let found: Neighbour[] = []
   for (let at = 0; at < waiting.length; ) {
     const farthest = found[query.limit - 1]?.distance ?? radius
-    if (waiting[at]!.distance > farthest + margin) break
+    if (waiting[at]!.distance > farthest + marginMetres) break
     const some = waiting.slice(at, at + query.limit)
     at += some.length
     const unknown = Map.groupBy(
@@ -163,7 +164,7 @@ async function confirm(
   return found
 }
 
-/** Where the one who asks sees a node; undefined where it may not be seen. */
+/** The location of a node as the caller sees it; undefined if the caller may not see it. */
 function seenBy(query: NearQuery, location: KnownLocation): Neighbour | undefined {
   if (location.heardAt < query.heardSince) return undefined
   const audience = location.accountId === query.accountId ? 'account' : 'others'

@@ -1,4 +1,4 @@
-/** Writing to the cluster: what comes in together goes out together, one command a key. */
+/** Writing to the cluster: concurrent writes are sent together, one command for each key. */
 import { hash } from 'node:crypto'
 import { fastest, restless, snap } from '@selvedge/geo'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
@@ -21,7 +21,7 @@ import { writeRecord } from './record.ts'
 /**
  * Keeps the newer of two records, as one step: milliseconds after which a silent account is forgotten, then field, record and
  * term of each node in; the time of the fix that was known out, or `left` for one that left the account after that term. A fix
- * that the node can't have come to is marked; see motion.ts of @selvedge/geo, whose rule this is.
+ * that the node can't have come to is marked; the rule is that of motion.ts of @selvedge/geo.
  */
 const newest = script(`
 local out = {}
@@ -56,7 +56,7 @@ end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return out`)
 
-/** Removes a node from an account, and remembers since when: field, term, and milliseconds for which that is remembered. */
+/** Removes a node from an account, and remembers since when: field, term, and milliseconds for which that is stored. */
 const leave = script(`
 redis.call('HDEL', KEYS[1], ARGV[1])
 if tonumber(redis.call('HGET', KEYS[2], ARGV[1]) or -1) < tonumber(ARGV[2]) then
@@ -94,7 +94,7 @@ interface Bucket {
 /** Maximum nodes of one command. */
 const most = 500
 
-/** Milliseconds for which it is remembered that a node left: longer than any session lasts (`sessions.lifetime`). */
+/** Milliseconds for which the store knows that a node left: longer than any session lasts (`sessions.lifetime`). */
 const rememberedMs = 2 * 3_600_000
 
 export interface Writer {
@@ -102,7 +102,7 @@ export interface Writer {
   leave(accountId: string, nodeId: string, term: number): Promise<void>
 }
 
-/** Milliseconds: of a slot of time, and after which an account whose nodes are silent is forgotten. */
+/** Milliseconds of a time slot, and without a report of any node after which an account is removed. */
 interface WriterTimes {
   readonly slotLength: number
   readonly forgetAfter: number
@@ -152,7 +152,7 @@ export function createWriter(cluster: Cluster, { slotLength, forgetAfter }: Writ
     }
   }
 
-  /** Says in which cells to find nodes from now on. */
+  /** Writes the cells in which nodes are found from now on. */
   async function placeAll(locations: readonly Location[]): Promise<void> {
     const members = new Map<string, (number | Buffer)[]>()
     const add = (

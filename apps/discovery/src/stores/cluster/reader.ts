@@ -4,7 +4,7 @@ import type { Cluster } from 'ioredis'
 
 /** Milliseconds for which a primary is waited for; and for which, after one was late, replicas are asked at the same time. */
 const timeoutMs = 300
-const wary = 2000
+const waryMs = 2000
 
 export type Read = <T>(command: (on: Cluster) => Promise<T>) => Promise<T>
 
@@ -29,7 +29,7 @@ export function createReader(
     clearTimeout(timer)
     if (first !== late) return first as Awaited<typeof asked>
     // Wary for a while, and then patient again: a replica is a moment behind.
-    if (now() >= waryUntil) waryUntil = now() + wary
+    if (now() >= waryUntil) waryUntil = now() + waryMs
     return Promise.any([asked, command(replicas())]).catch((cause: AggregateError) => {
       const [, reason] = cause.errors as Error[]
       throw new StoreError(`the cluster does not answer: ${reason?.message}`, { cause })

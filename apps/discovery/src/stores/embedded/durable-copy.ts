@@ -1,6 +1,6 @@
 /**
- * The durable copy of the live index: a table in SQLite, written behind by the database's worker. What a power cut takes is
- * what came in the last moment; nodes send it again with their next report.
+ * The durable copy of the live index: a table in SQLite, written behind by the database's worker. A power cut loses the locations
+ * of the last moment; nodes send it again with their next report.
  */
 import type { Log } from '@selvedge/service-kit/log'
 import { safely } from '@selvedge/service-kit/safely'
@@ -8,7 +8,7 @@ import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import type { KnownLocation } from '../location-store.ts'
 
 /** Milliseconds between a change and the write; nodes of one write, few enough that no request waits while they are serialized. */
-const pause = 250
+const pauseMs = 250
 const most = 500
 
 export interface DurableCopy {
@@ -19,6 +19,8 @@ export interface DurableCopy {
   changed(slot: number): void
   /** Deletes what is written of a node and this account. May be repeated. */
   remove(nodeId: string, accountId: string): Promise<void>
+  /** Nodes that have changed since they were written. */
+  waiting(): number
   close(): Promise<void>
 }
 
@@ -63,7 +65,7 @@ export function createDurableCopy(
         })
         return writing
       }),
-      pause,
+      pauseMs,
     )
   }
 
@@ -85,6 +87,7 @@ export function createDurableCopy(
         sql`DELETE FROM last_locations WHERE node_id = ${nodeId} AND account_id = ${accountId}`,
       )
     },
+    waiting: () => dirty.size,
     async close() {
       clearTimeout(timer)
       await writing

@@ -1,55 +1,31 @@
 /** One machine: everything in memory, and a durable copy in SQLite. */
-import { isJump, snap } from '@selvedge/geo'
+import { isJump } from '@selvedge/geo'
 import type { Log } from '@selvedge/service-kit/log'
 import type { SqlStore } from '@selvedge/service-kit/store'
-import { Grid } from '../../index/grid.ts'
 import {
   byDistance,
   growingRadii,
-  type KnownLocation,
   type Location,
   type LocationStore,
-  type NearQuery,
   type Neighbour,
   type PutResult,
   type ReportedLocation,
-  scale,
-  toInteger,
 } from '../location-store.ts'
+import { createAudienceIndex } from './audience-index.ts'
 import { Columns } from './columns.ts'
 import { createDurableCopy } from './durable-copy.ts'
-
-/** An account with no more nodes than this is looked through; of a larger one those in the cells nearby. */
-const fewNodes = 2000
+import { createWatchers } from './watchers.ts'
 
 /** @param database a SQLite database with the tables of the service; closed by the caller */
 export async function openEmbeddedStore(database: SqlStore, log: Log): Promise<LocationStore> {
   const nodes = new Columns()
-  /** Where the own account sees each node, and where all others see those that are shared. */
-  const grids = { account: new Grid(), others: new Grid() }
-  const watchers = new Map<string, Set<(location: KnownLocation) => void>>()
+  const index = createAudienceIndex(nodes)
+  const watchers = createWatchers()
   const copy = createDurableCopy(database, (slot) => nodes.read(slot), log)
 
-  function index(slot: number): void {
-    for (const audience of ['account', 'others'] as const) {
-      const precision = nodes.sharedWith(slot, audience)
-      const longitude = nodes.longitude[slot]!
-      const latitude = nodes.latitude[slot]!
-      if (precision === 'exact') grids[audience].set(slot, longitude, latitude)
-      else if (precision === 'none') grids[audience].delete(slot)
-      else {
-        const place = snap(precision, {
-          longitude: longitude / scale.degrees,
-          latitude: latitude / scale.degrees,
-        })!
-        grids[audience].set(slot, toInteger.degrees(place.longitude), toInteger.degrees(place.latitude))
-      }
-    }
-  }
-
-  function take(location: Location, suspect: boolean, keepsFix: boolean): number {
+  function write(location: Location, suspect: boolean, keepsFix: boolean): number {
     const slot = nodes.write(location, suspect, keepsFix)
-    index(slot)
+    index.update(slot)
     return slot
   }
 
@@ -61,42 +37,15 @@ export async function openEmbeddedStore(database: SqlStore, log: Log): Promise<L
     const keepsFix = location.fixedAt === fixedAt
     if (keepsFix && location.heardAt <= nodes.heardAt[slot!]!) return fixedAt
     const suspect = !keepsFix && fixedAt >= 0 && isJump(nodes.momentOf(slot!), location)
-    const taken = take(location, suspect, keepsFix)
-    nodes.term[taken] = location.term
-    copy.changed(taken)
-    const own = watchers.get(location.accountId)
-    if (own && !keepsFix) {
-      const known = nodes.read(taken)
-      for (const tell of own) tell(known)
-    }
+    const written = write(location, suspect, keepsFix)
+    nodes.term[written] = location.term
+    copy.changed(written)
+    if (!keepsFix && watchers.has(location.accountId))
+      watchers.notify(location.accountId, nodes.read(written))
     return fixedAt
   }
 
-  /** Nodes of one audience within a radius, with the locations that it can see. */
-  function look(query: NearQuery, audience: 'account' | 'others', radius: number): Neighbour[] {
-    const own = nodes.accountNumber(query.accountId)
-    const isOwn = audience === 'account'
-    const isFew = isOwn && nodes.sizeOf(query.accountId) <= fewNodes
-    const few = isFew ? [...nodes.ofAccount(query.accountId)] : undefined
-    return grids[audience]
-      .within(
-        query,
-        radius,
-        (slot) =>
-          (nodes.account[slot] === own) === isOwn &&
-          nodes.heardAt[slot]! >= query.heardSince &&
-          nodes.nodeIds[slot] !== query.except,
-        few,
-      )
-      .map(({ slot, distance }) => ({ location: nodes.read(slot), distance }))
-  }
-
-  function hide(slot: number): void {
-    grids.account.delete(slot)
-    grids.others.delete(slot)
-  }
-
-  for (const each of await copy.load()) take(each, each.suspect, false)
+  for (const each of await copy.load()) write(each, each.suspect, false)
   for (const { nodeId, term } of await copy.loadTerms()) nodes.term[nodes.slotFor(nodeId)] = term
 
   return {
@@ -114,7 +63,7 @@ export async function openEmbeddedStore(database: SqlStore, log: Log): Promise<L
     async near(query) {
       let found: Neighbour[] = []
       for (const radius of growingRadii(query.radius)) {
-        found = [...look(query, 'account', radius), ...look(query, 'others', radius)]
+        found = [...index.search(query, 'account', radius), ...index.search(query, 'others', radius)]
         if (found.length >= query.limit) break
       }
       return found.sort(byDistance).slice(0, query.limit)
@@ -124,7 +73,7 @@ export async function openEmbeddedStore(database: SqlStore, log: Log): Promise<L
       nodes.term[slot] = Math.max(nodes.term[slot]!, term)
       if (nodes.account[slot] === nodes.accountNumber(accountId)) {
         nodes.leave(slot)
-        hide(slot)
+        index.remove(slot)
       }
       // Also if it is out of memory already: the removal from the disk may have failed before.
       await copy.remove(nodeId, accountId)
@@ -132,19 +81,13 @@ export async function openEmbeddedStore(database: SqlStore, log: Log): Promise<L
     async remove(accountId, nodeId) {
       const slot = nodes.slotOf(nodeId)
       if (slot !== undefined) {
-        hide(slot)
+        index.remove(slot)
         nodes.remove(slot)
       }
       await copy.remove(nodeId, accountId)
     },
-    watch(accountId, listener) {
-      const own = watchers.get(accountId) ?? new Set()
-      watchers.set(accountId, own.add(listener))
-      return () => {
-        own.delete(listener)
-        if (own.size === 0 && watchers.get(accountId) === own) watchers.delete(accountId)
-      }
-    },
+    watch: watchers.add,
+    waiting: copy.waiting,
     close: () => copy.close(),
   }
 }
