@@ -1,6 +1,7 @@
 /** Every setting of the runtime. */
 import { hostname } from 'node:os'
-import { type ConfigOf, option } from '@selvedge/service-kit/config'
+import { join } from 'node:path'
+import { type ConfigOf, daemonOptions, option } from '@selvedge/service-kit/config'
 
 export const runtimeOptions = {
   state: option.text(
@@ -16,6 +17,11 @@ export const runtimeOptions = {
     'Addresses to listen on. Addresses other than the loopback interface need listen.tlsCert, listen.tlsKey and apiKey.',
   ),
   'listen.port': option.port(8083, 'TCP port. 0: any free port.', { env: 'SELVEDGE_RUNTIME_PORT' }),
+  'listen.socket': option.text(
+    '',
+    'Path of the Unix socket of the API. Empty: runtime.sock in the state folder, which only the user of the runtime and root can reach.',
+    { env: 'SELVEDGE_RUNTIME_SOCKET' },
+  ),
   'listen.hosts': option.list(
     [],
     'Host names, in addition to localhost, that the Host header of a request may have (protects against DNS rebinding).',
@@ -38,7 +44,7 @@ export const runtimeOptions = {
   ),
   'gps.source': option.text(
     '',
-    'GPS receiver to follow: gpsd://host:port, or nmea: and the path of a device or a file. Empty: none.',
+    'GPS receiver to follow: gpsd://host:port, or nmea: and the path of a device or a file. Empty: no receiver.',
     { env: 'SELVEDGE_GPS_SOURCE' },
   ),
   'gps.maxError': option.count(
@@ -93,16 +99,20 @@ export const runtimeOptions = {
   ),
   'images.registryAuth': option.text(
     '',
-    'File with the credentials of image registries, in the format of Docker’s config.json. Empty: none.',
+    'File with the credentials of image registries, in the format of Docker’s config.json. Empty: no credentials.',
   ),
   'oci.socket': option.text(
     '',
     'Unix socket of the container engine (Docker Engine API). Empty: the first of Podman, Docker and balenaEngine that is found.',
     { env: 'SELVEDGE_OCI_SOCKET' },
   ),
-  'log.level': option.choice(['debug', 'info', 'warn', 'error'], 'info', 'Minimum log level.'),
+  ...daemonOptions,
 } as const
 
 export type RuntimeConfig = ConfigOf<typeof runtimeOptions>
 
 export const deviceName = ({ name }: RuntimeConfig): string => name || hostname()
+
+/** Path of the Unix socket of the API. */
+export const socketOf = ({ state, 'listen.socket': socket }: RuntimeConfig): string =>
+  socket || join(state, 'runtime.sock')

@@ -1,5 +1,11 @@
 import { runDaemon } from '@selvedge/service-kit/lifecycle'
 import { runtimeOptions } from './config.ts'
-import { startRuntime } from './runtime.ts'
+import { httpRoutes, startRuntime } from './runtime.ts'
 
-void runDaemon({ name: 'runtime', options: runtimeOptions, usesFolder: () => true, start: startRuntime })
+void runDaemon({
+  name: 'runtime',
+  options: runtimeOptions,
+  usesFolder: () => true,
+  routes: httpRoutes,
+  start: startRuntime,
+})

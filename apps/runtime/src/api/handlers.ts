@@ -1,0 +1,71 @@
+import type { Methods, ResultOf } from '@selvedge/protocol'
+import type { HandlersOf } from '@selvedge/protocol/jsonrpc'
+import type { AccessClaims } from '@selvedge/protocol/tokens'
+import type { CallContext } from '@selvedge/service-kit/http'
+import { shareRun } from '@selvedge/service-kit/share'
+import type { Account } from '../device/account/account.ts'
+import type { EdgeTokens } from '../device/cloud/edge-tokens.ts'
+import type { Hmac } from '../device/hmac/hmac.ts'
+import type { Gps } from '../location/gps/gps.ts'
+import type { Nodes } from '../location/nodes/nodes.ts'
+import type { LocationSharing } from '../location/nodes/sharing.ts'
+import type { Containers } from '../services/containers/containers.ts'
+import type { Images } from '../services/images/images.ts'
+
+export interface HandlerParts {
+  readonly getMe: (context: CallContext) => object
+  readonly tokens: EdgeTokens
+  readonly account: Account
+  readonly gps: Gps
+  readonly nodes: Nodes
+  readonly sharing: LocationSharing
+  readonly hmac: Hmac
+  readonly images: Images
+  readonly containers: Containers
+  readonly describeEngines: () => Promise<ResultOf<Methods['getEngines']>>
+  /** Removes all that an account has on the device, and the account itself, with `leave`. */
+  readonly wipe: <T>(accountId: string, leave: () => Promise<T>) => Promise<T>
+  readonly document: () => object
+}
+
+/** The caller that a handler gets, by the kind that its method declares. */
+export interface RuntimeCallers {
+  readonly anyone: undefined
+  readonly token: AccessClaims
+}
+
+/** One handler for each method. The dispatcher checks the caller against the method's declaration before the handler runs. */
+export function createHandlers(parts: HandlerParts): HandlersOf<Methods, RuntimeCallers, CallContext> {
+  const { tokens, account, gps, nodes, sharing, hmac, images, containers } = parts
+  return {
+    getMe: (_params, _caller, context) => parts.getMe(context),
+    getEdgeIdToken: async () => ({ id_token: await tokens.get() }),
+    associateAccount: ({ edgeAccessToken }, caller) => account.associate(caller, edgeAccessToken),
+    unassociateAccount: ({ wipe }, caller) => {
+      const leave = () => account.unassociate(caller)
+      return wipe ? parts.wipe(caller.account_id, leave) : leave()
+    },
+    updateGps: (params) => gps.update(params),
+    getGps: () => gps.last(),
+    getNodes: ({ cluster, options }) => nodes.list(cluster, options),
+    setLocationSharing: ({ audience, precision }) => sharing.set(audience, precision),
+    getLocationSharing: () => sharing.get(),
+    setLocationTrack: ({ until }) => sharing.setTrack(until),
+    getLocationTrack: ({ options }) => nodes.track(options),
+    getEdgeHmacCode: (params) => hmac.create(params),
+    verifyEdgeHmacCode: (params, _, context) => hmac.verify(params, context),
+    deployImage: ({ source, name }, caller) => images.deploy(caller, source, name),
+    getImages: (_, caller) => images.list(caller),
+    removeImage: ({ id }, caller) => images.remove(caller, id),
+    deployContainer: ({ spec }, caller) => containers.deploy(caller, spec),
+    getContainers: (_, caller) => containers.list(caller),
+    startContainer: ({ id }, caller) => containers.start(caller, id),
+    stopContainer: ({ id }, caller) => containers.stop(caller, id),
+    removeContainer: ({ id }, caller) => containers.remove(caller, id),
+    getContainerLogs: ({ id, tail }, caller) => ({ lines: containers.logs(caller, id).tail(tail) }),
+    getContainerHistory: ({ id }, caller) => containers.history(caller, id),
+    // Any caller may ask, and a batch holds a hundred calls.
+    getEngines: shareRun(parts.describeEngines),
+    'rpc.discover': parts.document,
+  }
+}

@@ -1,0 +1,63 @@
+/** One request for an edge ID token, with a proof of the node's key, and the signed time in its answer. */
+import { randomUUID } from 'node:crypto'
+import type { IdentityClient } from '@selvedge/client'
+import { type EdgeTokenResponse, identityPaths } from '@selvedge/protocol'
+import type { NodeStatement } from '@selvedge/protocol/tokens'
+import type { Log } from '@selvedge/service-kit/log'
+import { createProof, type Issuer, verifySignedTime } from '@selvedge/service-kit/tokens'
+import type { NodeKey } from '../node/node-key.ts'
+import type { StateStore } from '../state.ts'
+import type { DeviceClock } from '../time/device-clock.ts'
+import type { Link } from './link.ts'
+
+/** Milliseconds that a local call may wait for the identity service. */
+export const requestTimeoutMs = 4000
+
+export interface EdgeTokenRequestParts {
+  readonly key: NodeKey
+  readonly nodeId: string
+  /** The identity service as an issuer: it signs the time. */
+  readonly issuer: Issuer
+  readonly url: string
+  readonly client: IdentityClient
+  readonly state: StateStore
+  readonly clock: DeviceClock
+  readonly link: Link
+  readonly log: Log
+}
+
+/** @throws OAuthFailure, ConnectionFailure */
+export type RequestEdgeToken = (statement: NodeStatement) => Promise<EdgeTokenResponse>
+
+export function createEdgeTokenRequest(parts: EdgeTokenRequestParts): RequestEdgeToken {
+  const { key, url, client, state, clock, link, log } = parts
+
+  /** Accepts a time only if the identity service signed it for the nonce of this request: any other may be forged or replayed. */
+  async function learnTime(
+    token: string,
+    nonce: string,
+    at: { readonly sentAt: number; readonly answeredAt: number },
+  ): Promise<void> {
+    try {
+      clock.learn(await verifySignedTime(token, parts.issuer, { nonce, nodeId: parts.nodeId }), at)
+      state.updateLazily((value) => ({ ...value, timeFloor: clock.now() }))
+    } catch (cause) {
+      log.warn('the time of the identity service is not believed', { cause })
+    }
+  }
+
+  return async (statement) => {
+    const { privateKey, jwk } = key.signing
+    const htu = url + identityPaths.edgeToken
+    const timeNonce = randomUUID()
+    const node = { ...statement, time_nonce: timeNonce }
+    const prove = (nonce: string | undefined) =>
+      createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, node })
+    const sentAt = clock.monotonic()
+    const answer = await client.edgeToken(prove, { signal: AbortSignal.timeout(requestTimeoutMs) })
+    link.succeeded()
+    if (answer.time_token !== undefined)
+      await learnTime(answer.time_token, timeNonce, { sentAt, answeredAt: clock.monotonic() })
+    return answer
+  }
+}

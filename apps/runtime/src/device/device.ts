@@ -1,0 +1,204 @@
+/**
+ * The device itself: its key and its state, its time, the account that it belongs to, its tokens, and its link to the identity service.
+ *
+ * All other groups depend on it. It must not know where the device is, what runs on it, or how it is called: the other
+ * groups use {@link Presence} and {@link Device.onAccountChange} for that.
+ */
+import { join } from 'node:path'
+import { createIdentityClient, type IdentityClient } from '@selvedge/client'
+import { createNodeFetch } from '@selvedge/client/node'
+import { identityCheckSeconds } from '@selvedge/protocol'
+import type { Alarms } from '@selvedge/service-kit/lifecycle'
+import type { Log } from '@selvedge/service-kit/log'
+import { inBackground, safely } from '@selvedge/service-kit/safely'
+import { type DocumentNotice, openDocument } from '@selvedge/service-kit/store'
+import { tracedFetch } from '@selvedge/service-kit/trace'
+import { deviceName, type RuntimeConfig } from '../config.ts'
+import { type Account, createAccount } from './account/account.ts'
+import { createEdgeTokens, type EdgeTokens } from './cloud/edge-tokens.ts'
+import { createLink, type Link } from './cloud/link.ts'
+import { createRetry, type Retry } from './cloud/retry.ts'
+import { createHmac, type Hmac } from './hmac/hmac.ts'
+import type { Measures } from './measures.ts'
+import { type NodeKey, openNodeKey } from './node/node-key.ts'
+import { createNotices, type Notices } from './node/notices.ts'
+import { createPresence, type Presence } from './presence.ts'
+import { type StateStore, stateFormat } from './state.ts'
+import { createDeviceClock, type DeviceClock } from './time/device-clock.ts'
+import { type Callers, openCallers } from './tokens/callers.ts'
+import { openLists } from './tokens/revocations.ts'
+import { openTenants, type Tenants } from './tokens/tenants.ts'
+
+/** What identifies the device, from its files. */
+interface Self {
+  /** The folder of the runtime's own state. */
+  readonly folder: string
+  readonly key: NodeKey
+  readonly nodeId: string
+  readonly name: string
+  readonly state: StateStore
+  readonly clock: DeviceClock
+  readonly notices: Notices
+  readonly log: Log
+  readonly measures: Measures
+}
+
+export interface Device extends Self {
+  readonly identity: { readonly url: string; readonly link: Link }
+  /** What a person should know of the files of the device. */
+  readonly documents: Readonly<
+    Record<'state' | 'revocations', { readonly notices: readonly DocumentNotice[] }>
+  >
+  readonly presence: Presence
+  readonly tokens: EdgeTokens
+  readonly account: Account
+  readonly hmac: Hmac
+  readonly callers: Callers
+  /** @param follow called when the account of the device changed, and that is on the disk */
+  onAccountChange(follow: () => void | Promise<void>): void
+  /** Begins to talk to the identity service. */
+  start(): void
+  /** Ends what runs. The state stays open for the parts that still write. */
+  stop(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Milliseconds between two requests for new keys of the identity service. */
+const keysIntervalMs = identityCheckSeconds * 1000
+/** Milliseconds from the start to the first contact with the cloud: its signature and connection take 8 ms, and the first callers come first. */
+const contactAfterMs = 25
+/** Milliseconds for which a crash is shown as a notice. */
+const crashShownMs = 86_400_000
+/** The first list of revoked tokens may be large, and the network slow. */
+const listTimeoutMs = 60_000
+const identityTimeoutMs = 3000
+
+/** @param alarms of the process; the device shows them as notices */
+export async function openDevice(
+  config: RuntimeConfig,
+  log: Log,
+  alarms: Alarms,
+  measures: Measures,
+): Promise<Device> {
+  const folder = join(config.state, 'runtime')
+  const [lists, self] = await Promise.all([openLists(folder), openSelf(folder, config, log, measures)])
+  showCrashes(self, alarms)
+
+  const fetch = tracedFetch('identity', createNodeFetch())
+  const clientFor = (url: string, timeoutMs: number) => createIdentityClient({ url, fetch, timeoutMs })
+  const presence = createPresence(config['listen.addresses'])
+  const { tenants, tokens, identity } = connectIdentity(config, self, presence, (url) =>
+    clientFor(url, identityTimeoutMs),
+  )
+  const contact = createContact(self, tenants, tokens)
+  const renew = () => {
+    tokens.forget()
+    contact.wake()
+  }
+  const callers = openCallers({
+    ...self,
+    tenants,
+    lists,
+    intervalSeconds: config['revocations.interval'],
+    overTls: config['listen.tlsCert'] !== '',
+    clientFor: (issuer) => clientFor(issuer, listTimeoutMs),
+    onOwnNode: renew,
+  })
+  const followers: (() => void | Promise<void>)[] = []
+  const account = openAccount(self, tokens, () => {
+    renew()
+    // The registry has to know the account before the discovery service can accept the report.
+    inBackground('account.follow', followAccount())
+  })
+  async function followAccount(): Promise<void> {
+    await self.state.settled()
+    for (const follow of followers) await follow()
+  }
+  // If the identity service does not answer, the next contact reports the services.
+  presence.onServicesChange(() => void tokens.report().catch(() => undefined))
+  let lookForKeys: NodeJS.Timeout | undefined
+  const wake = safely('cloud.contact', contact.wake)
+
+  return {
+    ...self,
+    identity,
+    documents: { state: self.state, revocations: lists },
+    presence,
+    tokens,
+    account,
+    hmac: createHmac({ ...self, ...identity, tokens }),
+    callers,
+    onAccountChange: (follow) => void followers.push(follow),
+    start() {
+      setTimeout(wake, contactAfterMs)
+      lookForKeys = setInterval(wake, keysIntervalMs)
+      callers.revocations.start()
+    },
+    async stop() {
+      clearInterval(lookForKeys)
+      presence.close()
+      await Promise.all([contact.stop(), callers.revocations.stop()])
+    },
+    close: () => self.state.close(),
+  }
+}
+
+async function openSelf(folder: string, config: RuntimeConfig, log: Log, measures: Measures): Promise<Self> {
+  const state = measures.document('state', await openDocument(join(folder, 'state'), stateFormat))
+  const key = await openNodeKey(join(folder, 'node-key.json'), state.value.nodeId)
+  const { nodeId } = key
+  if (state.value.nodeId === '') await state.update((value) => ({ ...value, nodeId }))
+  const clock = createDeviceClock(state.value.timeFloor)
+  const notices = createNotices(clock, log)
+  return { folder, key, nodeId, name: deviceName(config), state, clock, notices, log, measures }
+}
+
+function showCrashes({ notices, clock }: Self, alarms: Alarms): void {
+  const crash = alarms.lastCrash()
+  if (crash && clock.now() - crash.at < crashShownMs) notices.show('crashed', crash.errorId, crash.at)
+  alarms.onUnhandled(({ errorId, at }) => notices.show('internal_failure', errorId, at))
+}
+
+/** The issuers that the device trusts, and its own tokens from the identity service. */
+function connectIdentity(
+  config: RuntimeConfig,
+  self: Self,
+  presence: Presence,
+  clientFor: (url: string) => IdentityClient,
+) {
+  const url = config['identity.url']
+  const identity = { url, link: createLink(self.clock), client: clientFor(url) }
+  const issuers = config['identity.tenants'].length > 0 ? config['identity.tenants'] : [url]
+  const getJson = (from: string) => clientFor(new URL(from).origin).getJson(new URL(from).pathname)
+  const tenants = openTenants({ ...self, issuers, cloud: url, getJson })
+  const tokens = createEdgeTokens({
+    ...self,
+    ...identity,
+    issuer: tenants.cloud,
+    enrolmentCode: config['identity.enrolmentCode'],
+    services: presence.stated,
+  })
+  return { tenants, tokens, identity }
+}
+
+/** Enrols, reports the account and fetches keys, until all of it is done. */
+const createContact = ({ state }: Self, tenants: Tenants, tokens: EdgeTokens): Retry =>
+  createRetry('cloud.contact', async () => {
+    const keys = tenants.issuers.map((each) => each.refresh())
+    const results = await Promise.allSettled([tokens.get(), ...keys])
+    const isDone = results.every((each) => each.status === 'fulfilled' && each.value !== false)
+    return isDone && state.value.report === null
+  })
+
+function openAccount(self: Self, tokens: EdgeTokens, onChange: () => void): Account {
+  const { state, clock, notices, log } = self
+  const isDisputed = () => notices.has('account_differs') || notices.has('account_not_confirmed')
+  const account = createAccount(state, clock, onChange, isDisputed)
+  tokens.onAccountRemoved((accountId) => {
+    // Tokens issued in this second may postdate the removal; the list of revoked tokens contains those that do not.
+    account
+      .remove(accountId, Math.floor(clock.now() / 1000) - 1)
+      .catch((cause) => log.error('the account could not be removed', { cause }))
+  })
+  return account
+}

@@ -1,0 +1,104 @@
+import { networkInterfaces } from 'node:os'
+import { type Notice, version } from '@selvedge/protocol'
+import { isoTime } from '@selvedge/service-kit/clock'
+import type { Link } from '../cloud/link.ts'
+import type { StateStore } from '../state.ts'
+import type { DeviceClock } from '../time/device-clock.ts'
+
+/** Milliseconds for which the address of the device is cached: a query to the system costs more than the call itself. */
+const addressMaxAgeMs = 5000
+
+export interface GetMeParts {
+  readonly nodeId: string
+  readonly name: string
+  readonly state: StateStore
+  readonly clock: DeviceClock
+  readonly identity: { readonly link: Link; readonly url: string }
+  readonly discovery: { readonly link: Link; readonly url: string }
+  /** What a person should attend to; the same list until something changes. */
+  readonly notices: () => readonly Notice[]
+  readonly supports: readonly string[]
+  readonly revocations: () => object
+}
+
+interface Results {
+  readonly local: object
+  /** Without the URLs of the services. */
+  readonly remote: object
+}
+
+export function createGetMe({
+  nodeId,
+  name,
+  state,
+  clock,
+  identity,
+  discovery,
+  notices,
+  supports,
+  revocations,
+}: GetMeParts) {
+  let address = ''
+  let askedAt = Number.NEGATIVE_INFINITY
+
+  function linkLocalIp(now: number): string {
+    if (Math.abs(now - askedAt) > addressMaxAgeMs) {
+      askedAt = now
+      const all = Object.values(networkInterfaces()).flat()
+      address = all.find((each) => each && !each.internal && each.family === 'IPv4')?.address ?? ''
+    }
+    return address
+  }
+
+  let last:
+    | {
+        now: number
+        state: object
+        time: string
+        links: readonly object[]
+        notices: object
+        results: Results
+      }
+    | undefined
+
+  /** Other machines come over TLS: where a device gets its tokens from is nothing for them. */
+  return ({ overTls }: { readonly overTls?: boolean }): object => {
+    const now = clock.now()
+    const time = clock.state()
+    const links = [identity.link.status(), discovery.link.status(), revocations()] as const
+    // As long as all that it is made of is the same, so is the answer, down to its text.
+    const isSame =
+      last?.now === now &&
+      last.state === state.value &&
+      last.time === time &&
+      last.links[0] === links[0] &&
+      last.links[1] === links[1] &&
+      last.links[2] === links[2] &&
+      last.notices === notices()
+    if (last && isSame) return overTls ? last.results.remote : last.results.local
+    const shared = {
+      nodeId,
+      accountId: state.value.accountId,
+      name,
+      version,
+      linkLocalIp: linkLocalIp(now),
+      time: { state: time, now: isoTime(now) },
+      revocations: links[2],
+      notices: notices(),
+      supports,
+    }
+    const network = { identity: links[0], discovery: links[1] }
+    const results: Results = {
+      local: Object.freeze({
+        ...shared,
+        network: {
+          identity: { url: identity.url, ...links[0] },
+          discovery: { url: discovery.url, ...links[1] },
+        },
+      }),
+      remote: Object.freeze({ ...shared, network }),
+    }
+    last = { now, state: state.value, time, links, notices: notices(), results }
+    return overTls ? results.remote : results.local
+  }
+}

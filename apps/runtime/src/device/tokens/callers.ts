@@ -1,0 +1,65 @@
+/** Who may call: the issuers that the device trusts, the tokens that they revoked, and the check of each token and its proof. */
+import { randomBytes } from 'node:crypto'
+import type { IdentityClient } from '@selvedge/client'
+import { inBackground } from '@selvedge/service-kit/safely'
+import { createDpopVerifier, createTokenVerifier } from '@selvedge/service-kit/tokens'
+import type { Notices } from '../node/notices.ts'
+import type { StateStore } from '../state.ts'
+import type { DeviceClock } from '../time/device-clock.ts'
+import { type Authorize, createAuthorize, type ExpectStillValid } from './authorize.ts'
+import { createLastingAnswers, type LastingAnswers } from './lasting.ts'
+import { createCheckProof } from './proof.ts'
+import { createRevocations, type Revocations, type RevocationsParts } from './revocations.ts'
+import type { Tenants } from './tenants.ts'
+
+/** What checks the callers of methods, of REST routes and of services. */
+export interface Callers {
+  readonly authorize: Authorize
+  readonly expectStillValid: ExpectStillValid
+  readonly lasting: LastingAnswers
+  /** The next DPoP nonce. */
+  readonly nonce: () => string
+  readonly revocations: Revocations
+}
+
+export interface CallersParts {
+  readonly nodeId: string
+  readonly state: StateStore
+  readonly clock: DeviceClock
+  readonly notices: Notices
+  readonly tenants: Tenants
+  readonly lists: RevocationsParts['store']
+  /** Seconds between two requests for the lists of revoked tokens. */
+  readonly intervalSeconds: number
+  readonly overTls: boolean
+  readonly clientFor: (issuer: string) => IdentityClient
+  /** Called when a list revokes something of this node itself. */
+  readonly onOwnNode: () => void
+}
+
+/** Maximum verified access tokens in the cache. */
+const maxCachedTokens = 1000
+
+export function openCallers(parts: CallersParts): Callers {
+  const { nodeId, state, clock, notices, tenants } = parts
+  const issuers = () => tenants.issuers
+  const verifier = createTokenVerifier({ issuers, clock, remembered: maxCachedTokens })
+  const lasting = createLastingAnswers()
+  tenants.onChange(() => inBackground('lasting.verify', lasting.verifyAll()))
+  const revocations = createRevocations({
+    clock,
+    notices,
+    store: parts.lists,
+    nodeId,
+    issuers: tenants.issuers.map(({ issuer }) => ({ issuer, client: parts.clientFor(issuer) })),
+    verifier: createTokenVerifier({ issuers, clock, remembered: 0 }),
+    isTimeTrusted: () => clock.state() === 'trusted',
+    intervalSeconds: parts.intervalSeconds,
+    onOwnNode: parts.onOwnNode,
+  })
+  // A nonce is valid for this process only: after a restart the first proof gets a new nonce.
+  const dpop = createDpopVerifier(randomBytes(32), clock)
+  const checkProof = createCheckProof(dpop, parts.overTls ? 'https' : 'http')
+  const checks = createAuthorize({ nodeId, clock, state, verifier, revocations, checkProof })
+  return { ...checks, lasting, nonce: dpop.nonce, revocations }
+}

@@ -1,0 +1,47 @@
+/** What the runtime does for one container: tokens that identify it, and a socket on which it reaches other services and the network. */
+import { RpcError, readSettings } from '@selvedge/protocol'
+import type { ContainerParts } from './containers/containers.ts'
+import type { DeploymentStore } from './deployments/deployments.ts'
+import { idOf, ofAccount } from './deployments/ownership.ts'
+import type { Gateway } from './gateway/gateway.ts'
+import { openHostSocket } from './gateway/host-socket.ts'
+import type { ServiceIdentity } from './gateway/service-identity.ts'
+
+export interface ContainerHostParts {
+  readonly store: Pick<DeploymentStore, 'value'>
+  readonly identity: ServiceIdentity
+  readonly gateway: Gateway
+  /** URL of the local API, once it listens. */
+  readonly url: () => string
+}
+
+export function createContainerHosts(parts: ContainerHostParts): ContainerParts['hostFor'] {
+  const { identity, gateway, url } = parts
+  return (key) => {
+    const identityToken = (audience: string) => {
+      const { containers } = parts.store.value
+      const { [key]: own } = containers
+      const others = own ? ofAccount(containers, own.accountId) : []
+      if (!own || !others.some(([, other]) => idOf(other) === audience))
+        throw new RpcError(
+          'not_found',
+          `there is no container ${JSON.stringify(audience.slice(0, 200))} to be known to`,
+        )
+      return identity.issue({ sub: idOf(own), client_id: own.clientId, account_id: own.accountId }, audience)
+    }
+    return {
+      identityToken,
+      serve: (path, { env }) =>
+        openHostSocket(path, {
+          identityToken,
+          outbound: readSettings(env)['MCM.OUTBOUND'],
+          gateway,
+          isOwnUrl: (asked) => isOwn(asked, url()),
+        }),
+    }
+  }
+}
+
+/** A service may spell the loopback as it likes. */
+const isOwn = ({ hostname, port }: URL, own: string): boolean =>
+  port === new URL(own).port && ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)

@@ -1,0 +1,151 @@
+/** Containers on the device. The document holds the desired state; the runtime follows it. */
+import type { Log } from '@selvedge/service-kit/log'
+import { reportFailure } from '@selvedge/service-kit/safely'
+import { withoutAccount } from '../deployments/deployments.ts'
+import { isKeyOf } from '../deployments/ownership.ts'
+import { createTurns } from '../deployments/turns.ts'
+import { type Changes, createChanges } from './changes.ts'
+import { createDeploy, type Deploy } from './deploy.ts'
+import { createEntries, type Entries, type Entry, type EntryParts } from './entries.ts'
+import { createHistory } from './history.ts'
+import { isOfAccount } from './owned.ts'
+import { recover, removeData, removeLeaving } from './recovery.ts'
+import type { Service } from './service.ts'
+import { createViews, type Views } from './views.ts'
+
+export interface Containers extends Changes, Views {
+  readonly deploy: Deploy
+  /** Recovers what an earlier run left and starts what is wanted; requests wait until it resolves. Never rejects. */
+  resume(): Promise<void>
+  /** Call it when the associated account changed: containers of that account start, all others stop. */
+  followAccount(): Promise<void>
+  /**
+   * Removes all that belongs to an account: containers, what they stored, history, images. Resolves when it is gone, with what
+   * `leave` gives.
+   *
+   * @param leave takes the account from the runtime, once it is on the disk that its things are to go
+   */
+  wipe<T>(accountId: string, leave: () => Promise<T>): Promise<T>
+  /**
+   * Stops everything that runs, and changes nothing about what is wanted.
+   *
+   * @param isReplaced whether a runtime of another release starts next: what can outlive this one continues
+   */
+  close(isReplaced: boolean): Promise<void>
+}
+
+export interface ContainerParts extends EntryParts {
+  readonly log: Log
+  /** Called when containers were deployed, changed or removed: routes change, and images may not be used any more. */
+  readonly onChange: () => void
+  /** Called when a container was given up. */
+  readonly onFailed: () => void
+  /** Called with each event that is not of a caller, such as a restart. */
+  readonly onEvent: (event: string) => void
+  /** Called when something of an earlier run could not be removed; it is tried again at the next start. */
+  readonly onNotRecovered: (details: object) => void
+}
+
+/** Maximum changes of one container that wait for each other. */
+const maxQueue = 16
+
+/** Starts a container of the associated account, stops one of any other. */
+async function followAccount(
+  { store, accountId }: ContainerParts,
+  { mayRun, serviceOf }: Entries,
+  key: string,
+  service: Service | undefined,
+): Promise<void> {
+  const container = store.value.containers[key]
+  if (!container || !isOfAccount(container, accountId())) await service?.stop()
+  else if (mayRun(container) && !service?.running()) serviceOf(key, container).resume()
+}
+
+export function createContainers(parts: ContainerParts): Containers {
+  const { store, storage, onNotRecovered } = parts
+  let isClosing = false
+  let resuming: Promise<void> | undefined
+  const history = createHistory(parts)
+  const entries = createEntries(parts, history, () => resuming)
+  const turns = createTurns(maxQueue)
+
+  /** No change begins before what an earlier run left is recovered. */
+  async function inside<T>(key: string, work: (entry: Entry, key: string) => Promise<T>): Promise<T> {
+    await resuming
+    try {
+      return await work(entries.of(key), key)
+    } finally {
+      entries.dropIfRemoved(key)
+    }
+  }
+  const changeParts = {
+    ...parts,
+    entries,
+    history,
+    inTurn: <T>(key: string, work: (entry: Entry, key: string) => Promise<T>) =>
+      turns.take(key, () => inside(key, work)),
+    removeData: (dataKey: string, kind: 'function' | 'oci') => removeData(parts, dataKey, kind),
+  }
+
+  async function resume(): Promise<void> {
+    await recover(parts, entries, onNotRecovered)
+    if (isClosing) return
+    for (const [key, container] of Object.entries(store.value.containers))
+      if (entries.mayRun(container)) entries.serviceOf(key, container).resume()
+  }
+
+  /** Each container by itself: one that fails or hangs must not hold up another one. */
+  async function forEach(
+    keys: readonly string[],
+    work: (key: string, entry: Entry) => Promise<void>,
+  ): Promise<void> {
+    const each = (key: string) =>
+      turns
+        .takeAnyway(key, () => inside(key, (entry) => work(key, entry)))
+        .catch((cause) => reportFailure('containers.followAccount', cause))
+    await Promise.all([...new Set(keys)].map(each))
+  }
+
+  async function wipe<T>(accountId: string, leave: () => Promise<T>): Promise<T> {
+    const forget = () => store.update((value) => withoutAccount(value, accountId))
+    await resuming
+    await forget()
+    const left = leave()
+    await Promise.allSettled([left])
+    // After the changes that were under way: they may have put something back before the account left.
+    const keys = entries.keys().filter((key) => isKeyOf(key, accountId))
+    await forEach(keys, async (_, { service }) => service?.stop())
+    await forget()
+    await removeLeaving(parts, onNotRecovered)
+    parts.onChange()
+    return left
+  }
+
+  return {
+    wipe,
+    deploy: createDeploy(changeParts),
+    ...createChanges(changeParts),
+    ...createViews(store, entries, history, parts.accountId),
+    resume() {
+      const done = resume()
+        .catch((cause) => onNotRecovered({ cause }))
+        .finally(() => {
+          resuming = undefined
+        })
+      resuming = done
+      return done
+    },
+    async followAccount() {
+      await resuming
+      parts.onChange()
+      const keys = [...Object.keys(store.value.containers), ...entries.keys()]
+      await forEach(keys, (key, { service }) => followAccount(parts, entries, key, service))
+    },
+    async close(isReplaced) {
+      isClosing = true
+      await resuming
+      await entries.close(isReplaced)
+      await storage.close()
+    },
+  }
+}

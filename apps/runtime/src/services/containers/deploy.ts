@@ -1,0 +1,143 @@
+/**
+ * Deploys a container. A new revision has to start and pass its health check before it gets requests: until then, and if it
+ * fails, the revision before it serves.
+ */
+import { type ContainerRecord, type ContainerSpec, RpcError, readSettings } from '@selvedge/protocol'
+import { inBackground } from '@selvedge/service-kit/safely'
+import {
+  type Deployments,
+  type StoredContainer,
+  withHistory,
+  withImageUsed,
+} from '../deployments/deployments.ts'
+import { idOf, keyOf, type Owner } from '../deployments/ownership.ts'
+import type { ChangeParts } from './changes.ts'
+import type { Entry } from './entries.ts'
+import type { Running } from './instances.ts'
+import { expectOfAccount } from './owned.ts'
+import { expectFree, expectRoom, findImage } from './requirements.ts'
+import type { Service } from './service.ts'
+
+const rule = 'a new version must start and pass its health check'
+
+interface Deployment {
+  readonly key: string
+  readonly owner: Owner
+  /** The revision that runs now, if the container exists. */
+  readonly before: StoredContainer | undefined
+  readonly next: StoredContainer
+}
+
+export type Deploy = (owner: Owner, spec: ContainerSpec) => Promise<ContainerRecord>
+
+export function createDeploy(parts: ChangeParts): Deploy {
+  const { store, clock, entries, history, inTurn } = parts
+
+  function planDeployment(owner: Owner, key: string, { name, image, env }: ContainerSpec): Deployment {
+    const before = store.value.containers[key]
+    const next: StoredContainer = {
+      clientId: owner.client_id,
+      accountId: owner.account_id,
+      name,
+      ...findImage(store.value, owner, image),
+      dataKey: before?.dataKey ?? key,
+      env,
+      created: before?.created ?? clock.now(),
+      wanted: 'running',
+      failed: null,
+      note: null,
+      revision: (before?.revision ?? 0) + 1,
+      restarts: 0,
+    }
+    return { key, owner, before, next }
+  }
+
+  /** Called again when the document is changed: other containers may have been deployed while this one started. */
+  function expectDeployable(value: Deployments, { key, next }: Deployment): void {
+    expectOfAccount(next, parts.accountId())
+    readSettings(next.env)
+    expectRoom(value, key, next.accountId)
+    expectFree(value, key, next)
+    if (!value.contents[next.digest])
+      throw new RpcError('conflict', `the image ${next.image} was removed meanwhile`)
+  }
+
+  /** The service of the entry, unless the new revision needs another engine. */
+  function serviceFor({ key, before, next }: Deployment): Service {
+    const kindOf = ({ digest }: StoredContainer) => store.value.contents[digest]?.kind
+    return before && kindOf(before) === kindOf(next)
+      ? entries.serviceOf(key, before)
+      : entries.makeService(key, next)
+  }
+
+  /** Records why the new revision did not start. @returns the error for the caller */
+  async function recordFailure(
+    { key, owner, before }: Deployment,
+    { log }: Entry,
+    cause: RpcError,
+  ): Promise<RpcError> {
+    const detail = cause.message
+    const lines = log.tail(5).map(({ text }) => text)
+    const words = lines.length > 0 ? ` Its last lines: ${lines.join(' | ').slice(0, 600)}` : ''
+    const reason = cause.reason ?? 'container_failed'
+    if (!before) {
+      const failed = history.item('deployment failed', rule, detail, owner)
+      await store.update((value) => withHistory(value, key, failed))
+      return new RpcError(reason, detail, { cause, hint: `Nothing was stored.${words}` })
+    }
+    const note = `rolled back: ${detail}`
+    await history.change(
+      key,
+      (container) => ({ ...container, note }),
+      history.item('rolled back', rule, detail, owner),
+    )
+    return new RpcError(reason, note, { cause, hint: `Revision ${before.revision} is untouched.${words}` })
+  }
+
+  async function storeRevision(deployment: Deployment): Promise<void> {
+    const { key, owner, before, next } = deployment
+    await history.put(
+      key,
+      (value) => {
+        expectDeployable(value, deployment)
+        return next
+      },
+      history.item(
+        before ? 'redeployed' : 'deployed',
+        'deployContainer',
+        `revision ${next.revision}, image ${idOf({ ...next, name: next.image })} ${next.digest}`,
+        owner,
+      ),
+    )
+  }
+
+  /** Lets the new instance serve. If it runs in another service than the one before, the former service stops. */
+  async function switchTo(running: Running, service: Service, entry: Entry): Promise<void> {
+    const former = entry.service
+    entry.service = service
+    await service.switchTo(running)
+    if (former && former !== service) inBackground('containers.stopFormer', former.stop())
+  }
+
+  async function run(deployment: Deployment, entry: Entry): Promise<ContainerRecord> {
+    const { key, next } = deployment
+    expectDeployable(store.value, deployment)
+    const service = serviceFor(deployment)
+    const running = await service.prepare(entries.planOf(key, next)).catch(async (cause: RpcError) => {
+      throw await recordFailure(deployment, entry, cause)
+    })
+    try {
+      await storeRevision(deployment)
+    } catch (cause) {
+      await service.discard(running)
+      throw cause
+    }
+    await switchTo(running, service, entry)
+    store.updateLazily((value) => withImageUsed(value, next.imageKey, clock.now()))
+    parts.onChange()
+    return entries.record(key)
+  }
+
+  return (owner, spec) =>
+    inTurn(keyOf(owner, spec.name), (entry, key) => run(planDeployment(owner, key, spec), entry))
+}

@@ -1,0 +1,159 @@
+/** The log and the service of each container, in memory. The document lists the containers and their desired state. */
+import { type ContainerRecord, type ContainerState, RpcError, readSettings } from '@selvedge/protocol'
+import { redactText } from '@selvedge/protocol/redaction'
+import type { Clock } from '@selvedge/service-kit/clock'
+import { safely } from '@selvedge/service-kit/safely'
+import type { DeploymentStore, StoredContainer } from '../deployments/deployments.ts'
+import { idOf } from '../deployments/ownership.ts'
+import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.ts'
+import type { History } from './history.ts'
+import { type ContainerLog, createContainerLog } from './logs.ts'
+import { isOfAccount } from './owned.ts'
+import { shownEnv } from './paths.ts'
+import { recordOf, stateFrom } from './record.ts'
+import { createService, type Service } from './service.ts'
+import type { ContainerStorage } from './storage.ts'
+
+export interface Entry {
+  readonly log: ContainerLog
+  service: Service | undefined
+}
+
+export interface EntryParts {
+  readonly store: DeploymentStore
+  readonly engines: Readonly<Record<'function' | 'oci', Engine>>
+  readonly storage: ContainerStorage
+  readonly clock: Clock
+  readonly info: () => Omit<ServiceInfo, 'serviceType'>
+  /** What the runtime does for the instances of a container, beside its storage. @param key of the container */
+  readonly hostFor: (key: string) => Omit<HostServices, 'openStorage'>
+  /** The associated account, or "": containers of another account do not run. */
+  readonly accountId: () => string
+}
+
+export interface Entries {
+  of(key: string): Entry
+  /** Containers with an entry; each may have been removed from the document. */
+  keys(): string[]
+  /** Drops the entry of a container that is not in the document. */
+  dropIfRemoved(key: string): void
+  planOf(key: string, container: StoredContainer): Plan
+  /** The service of the entry, made when it is first needed. */
+  serviceOf(key: string, container: StoredContainer): Service
+  /** A service beside that of the entry, for a revision that needs another engine. */
+  makeService(key: string, container: StoredContainer): Service
+  mayRun(container: StoredContainer): boolean
+  stateOf(key: string, container: StoredContainer): ContainerState
+  /** @throws RpcError `not_found` */
+  record(key: string): Promise<ContainerRecord>
+  /** Stops all services because the runtime ends. */
+  close(isReplaced: boolean): Promise<void>
+}
+
+/** Milliseconds between two checks for idle and unhealthy instances. */
+const tickIntervalMs = 1000
+const now = () => performance.now()
+
+/** @param ready resolves when the leftovers of an earlier run are recovered; undefined from then on. Nothing starts before */
+export function createEntries(
+  parts: EntryParts,
+  history: History,
+  ready: () => Promise<void> | undefined,
+): Entries {
+  const { store, engines, storage, clock } = parts
+  const entries = new Map<string, Entry>()
+  let ticking: NodeJS.Timeout | undefined
+
+  function entryOf(key: string): Entry {
+    let entry = entries.get(key)
+    if (!entry) {
+      entry = { log: createContainerLog(clock), service: undefined }
+      entries.set(key, entry)
+    }
+    return entry
+  }
+
+  function planOf(key: string, container: StoredContainer): Plan {
+    const settings = readSettings(container.env)
+    const content = store.value.contents[container.digest]!
+    const entry = entryOf(key)
+    const { dataKey } = container
+    const id = idOf(container)
+    return {
+      id,
+      key,
+      dataKey,
+      revision: container.revision,
+      content,
+      env: shownEnv(container, content.entry?.language),
+      settings,
+      info: { ...parts.info(), serviceType: id },
+      host: {
+        ...parts.hostFor(key),
+        openStorage: (reader) => storage.open(dataKey, settings['MCM.STORAGE_MB'] * 1024 * 1024, reader),
+      },
+      // A container may write what it likes into its own log; lines of the runtime may quote secrets in errors and addresses.
+      log: (stream, text) => entry.log.add(stream, stream === 'runtime' ? redactText(text) : text),
+    }
+  }
+
+  /** The timer starts with the first service: a runtime without containers does not need it. */
+  function startTicking(): void {
+    const tick = safely('containers.tick', (service: Service | undefined) => service?.tick())
+    ticking ??= setInterval(
+      safely('containers.tick', () => {
+        for (const { service } of entries.values()) tick(service)
+      }),
+      tickIntervalMs,
+    ).unref()
+  }
+
+  function makeService(key: string, container: StoredContainer): Service {
+    startTicking()
+    return createService(planOf(key, container), {
+      engine: engines[store.value.contents[container.digest]!.kind],
+      now,
+      clock,
+      ready,
+      report: (happening) => history.report(key, happening, entryOf(key).log.tail(5)),
+    })
+  }
+
+  function serviceOf(key: string, container: StoredContainer): Service {
+    const entry = entryOf(key)
+    entry.service ??= makeService(key, container)
+    return entry.service
+  }
+
+  const mayRun = (container: StoredContainer): boolean =>
+    container.wanted === 'running' && container.failed === null && isOfAccount(container, parts.accountId())
+
+  const stateOf = (key: string, container: StoredContainer): ContainerState =>
+    stateFrom(container, mayRun(container), entries.get(key)?.service)
+
+  return {
+    of: entryOf,
+    keys: () => [...entries.keys()],
+    dropIfRemoved(key) {
+      if (!store.value.containers[key]) entries.delete(key)
+    },
+    planOf,
+    serviceOf,
+    makeService,
+    mayRun,
+    stateOf,
+    async record(key) {
+      const container = store.value.containers[key]
+      if (!container) throw new RpcError('not_found', 'the container was removed meanwhile')
+      const content = store.value.contents[container.digest]!
+      return recordOf(container, content, stateOf(key, container), entries.get(key)?.service)
+    },
+    async close(isReplaced) {
+      clearInterval(ticking)
+      const continues = (service: Service) => isReplaced && service.running()?.instance.outlivesRuntime
+      await Promise.all(
+        [...entries.values()].map(({ service }) => service && !continues(service) && service.stop(true)),
+      )
+    },
+  }
+}

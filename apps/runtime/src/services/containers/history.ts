@@ -1,0 +1,114 @@
+/** What happened to containers, and why: every change is stored with its reason. */
+import { type HistoryEntry, type LogLine, RpcError } from '@selvedge/protocol'
+import { redactText } from '@selvedge/protocol/redaction'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
+import type { Log } from '@selvedge/service-kit/log'
+import {
+  type DeploymentStore,
+  type Deployments,
+  type HistoryItem,
+  type StoredContainer,
+  withHistory,
+  without,
+  withoutUnused,
+} from '../deployments/deployments.ts'
+import type { Owner } from '../deployments/ownership.ts'
+import type { Happening } from './restarts.ts'
+
+/** Maximum characters of a reason. */
+const maxReason = 1000
+
+export interface History {
+  item(event: string, rule: string, detail: string, by?: Owner): HistoryItem
+  /**
+   * Makes a container, or one in the place of another. Resolves when it is on the disk, with what happened.
+   *
+   * @param make gives the container, from the document as it is when the change is made. If it throws, nothing is changed
+   * @throws StoreError, and what `make` throws
+   */
+  put(key: string, make: (value: Deployments) => StoredContainer, happened: HistoryItem): Promise<void>
+  /**
+   * Changes a container that is there.
+   *
+   * @param make gets it as it is when the change is made: what the runtime noted since the caller read it stays
+   * @throws RpcError `not_found` if it was removed meanwhile; StoreError, and what `make` throws
+   */
+  change(
+    key: string,
+    make: (container: StoredContainer) => StoredContainer,
+    happened: HistoryItem,
+  ): Promise<void>
+  /** What the runtime did by itself. @param last lines of the container's log */
+  report(key: string, happening: Happening, last: readonly LogLine[]): void
+  /** Oldest first; undefined for a container that never was. */
+  of(key: string): HistoryEntry[] | undefined
+}
+
+export function createHistory(parts: {
+  readonly store: DeploymentStore
+  readonly clock: Clock
+  readonly log: Log
+  /** Called when a container was given up. */
+  readonly onFailed: () => void
+  /** Called with each event that is not of a caller. */
+  readonly onEvent: (event: string) => void
+}): History {
+  const { store, clock, log } = parts
+
+  const item: History['item'] = (event, rule, detail, by) => ({
+    at: clock.now(),
+    event,
+    rule,
+    by: by ? { accountId: by.account_id, clientId: by.client_id } : null,
+    detail: redactText(detail),
+  })
+
+  const put: History['put'] = (key, make, happened) =>
+    store.update((value) => {
+      const container = make(value)
+      const containers = { ...value.containers, [key]: container }
+      const leaving = without(value.leaving, container.dataKey)
+      return withHistory(withoutUnused({ ...value, containers, leaving }), key, happened)
+    })
+
+  return {
+    item,
+    put,
+    change: (key, make, happened) =>
+      put(
+        key,
+        ({ containers }) => {
+          const container = containers[key]
+          if (container) return make(container)
+          throw new RpcError('not_found', 'the container was removed meanwhile')
+        },
+        happened,
+      ),
+    report(key, { event, rule, detail, failed, restart }, last) {
+      const words = last.filter(({ stream }) => stream !== 'runtime').map(({ text }) => text)
+      const isSaid = words.length === 0 || detail.includes(words.at(-1)!)
+      const reason = redactText([detail, ...(isSaid ? [] : words)].join(' | ')).slice(0, maxReason)
+      const happened = item(event, rule, reason)
+      parts.onEvent(event)
+      const apply = (value: Deployments): Deployments => {
+        const container = value.containers[key]
+        if (!container) return value
+        const next = {
+          ...container,
+          restarts: container.restarts + (restart ? 1 : 0),
+          failed: failed ? reason : container.failed,
+        }
+        return withHistory({ ...value, containers: { ...value.containers, [key]: next } }, key, happened)
+      }
+      // An event counts even if the write fails: the next write contains it, too.
+      store.updateLazily(apply)
+      if (!failed) return
+      // Only that a container has failed must be known after a power cut.
+      store
+        .update((value) => value)
+        .catch((cause) => log.error('what became of a container could not be stored', { key, cause }))
+      parts.onFailed()
+    },
+    of: (key) => store.value.history[key]?.map(({ at, ...rest }) => ({ time: isoTime(at), ...rest })),
+  }
+}

@@ -1,0 +1,61 @@
+import type { ContainerRecord, ContainerState } from '@selvedge/protocol'
+import { isoTime } from '@selvedge/service-kit/clock'
+import type { Content, StoredContainer } from '../deployments/deployments.ts'
+import { idOf } from '../deployments/ownership.ts'
+import { basePathOf, shownEnv } from './paths.ts'
+import type { Service } from './service.ts'
+
+/** The state of a container, one of the table in `protocol/mcm/states.ts`. */
+export function stateFrom(
+  { failed }: StoredContainer,
+  mayRun: boolean,
+  service: Service | undefined,
+): ContainerState {
+  if (failed !== null) return 'failed'
+  if (!mayRun) return 'stopped'
+  return service?.running() ? 'running' : 'paused'
+}
+
+/** A container as the API shows it. */
+export async function recordOf(
+  container: StoredContainer,
+  { kind, entry }: Content,
+  state: ContainerState,
+  service: Service | undefined,
+): Promise<ContainerRecord> {
+  const { clientId, name, image, created, restarts, failed, note } = container
+  const running = service?.running()
+  return {
+    id: idOf(container),
+    clientId,
+    name,
+    image,
+    imageId: idOf({ clientId, name: image }),
+    env: shownEnv(container, entry?.language),
+    created,
+    state,
+    kind,
+    basePath: basePathOf(container),
+    health: service?.health() ?? 'unknown',
+    reason: failed ?? note,
+    restarts,
+    startedAt: running ? isoTime(running.since) : null,
+    memory: (await running?.instance.memory()) ?? null,
+    isolation: [...(service?.isolation() ?? [])],
+  }
+}
+
+export interface ServiceSummary {
+  readonly id: string
+  readonly name: string
+  readonly image: string
+  readonly state: ContainerState
+}
+
+/** A container as the registry shows it: with the state that the API showed at the time of the last statement. */
+export const summaryOf = (container: StoredContainer, state: ContainerState): ServiceSummary => ({
+  id: idOf(container),
+  name: container.name,
+  image: container.image,
+  state,
+})

@@ -1,0 +1,112 @@
+import { RpcError } from '@selvedge/protocol'
+import { describe, expect, it } from 'vitest'
+import { type Deployments, deploymentsFormat, type StoredContainer } from '../deployments/deployments.ts'
+import { keyOf } from '../deployments/ownership.ts'
+import { expectFree, expectRoom, findImage } from './requirements.ts'
+
+const container = (accountId: string, clientId: string, name: string) =>
+  ({ accountId, clientId, name, env: {} }) as unknown as StoredContainer
+const withContainers = (...all: StoredContainer[]) => ({
+  ...deploymentsFormat.initial,
+  containers: Object.fromEntries(all.map((each) => [keyIn(each), each])),
+})
+const keyIn = ({ accountId, clientId, name }: StoredContainer) =>
+  keyOf({ account_id: accountId, client_id: clientId }, name)
+/** The refusal of a check: reason, message and hint. */
+function refusalOf(check: () => unknown): RpcError {
+  try {
+    check()
+  } catch (cause) {
+    if (cause instanceof RpcError) return cause
+    throw cause
+  }
+  throw new Error('it was accepted')
+}
+const many = (accountId: string, count: number) =>
+  Array.from({ length: count }, (_, at) => container(accountId, 'c', String(at)))
+
+describe('room for containers', () => {
+  it('is for 200 of an account, and a new version of each of them', () => {
+    expectRoom(withContainers(...many('a', 199)), 'a/c/199', 'a')
+    expectRoom(withContainers(...many('a', 200)), 'a/c/199', 'a')
+    expect(refusalOf(() => expectRoom(withContainers(...many('a', 200)), 'a/c/200', 'a'))).toMatchObject({
+      reason: 'limit_exceeded',
+      message: expect.stringContaining('the account has 200 containers; the limit is 200'),
+    })
+  })
+
+  it('is not taken by what a former account left, up to 1000 on the device', () => {
+    expectRoom(withContainers(...many('a', 200)), 'b/c/0', 'b')
+    const left = ['a', 'b', 'c', 'd', 'e'].flatMap((each) => many(each, 200))
+    expectRoom(withContainers(...left.slice(1)), 'f/c/0', 'f')
+    expect(refusalOf(() => expectRoom(withContainers(...left), 'f/c/0', 'f'))).toMatchObject({
+      reason: 'limit_exceeded',
+      message: expect.stringContaining('former accounts of the runtime left'),
+    })
+  })
+})
+
+describe('the ID and the paths of a container', () => {
+  const check = (there: StoredContainer, next: StoredContainer) => () =>
+    expectFree(withContainers(there), keyIn(next), next)
+
+  it('are free where another account has them', () => {
+    expect(check(container('a', 'c', 'x'), container('b', 'c', 'x'))).not.toThrow()
+  })
+  it('are taken where another client of the account has them', () => {
+    expect(refusalOf(check(container('a', 'c-d', 'x'), container('a', 'c', 'd-x')))).toMatchObject({
+      reason: 'conflict',
+      message: expect.stringContaining('the ID c-d-x is taken'),
+    })
+    const alias = (each: StoredContainer) => ({ ...each, env: { 'MCM.API_ALIAS': 'true' } })
+    expect(refusalOf(check(alias(container('a', 'c', 'x')), alias(container('a', 'd', 'x'))))).toMatchObject({
+      reason: 'conflict',
+      message: expect.stringContaining('the path /api/x is taken by c-x'),
+    })
+  })
+  it('are free for another container of the account, and for a new version of the same one', () => {
+    expect(check(container('a', 'c', 'x'), container('a', 'c', 'y'))).not.toThrow()
+    expect(check(container('a', 'c', 'x'), container('a', 'c', 'x'))).not.toThrow()
+  })
+})
+
+describe('the image of a container', () => {
+  const owner = { account_id: 'a', client_id: 'c' }
+  const deployed = (...images: [clientId: string, name: string][]): Deployments => ({
+    ...deploymentsFormat.initial,
+    images: Object.fromEntries(
+      images.map(([clientId, name]) => [
+        keyOf({ account_id: 'a', client_id: clientId }, name),
+        { accountId: 'a', clientId, name, digest: `digest of ${clientId} ${name}` },
+      ]),
+    ) as never,
+  })
+
+  it.each(['counter', 'counter:1.2'])('is found by its name, with or without a tag: %s', (name) => {
+    expect(findImage(deployed(['c', 'counter'], ['c', 'other']), owner, name)).toEqual({
+      imageKey: keyOf(owner, 'counter'),
+      image: 'counter',
+      digest: 'digest of c counter',
+    })
+  })
+
+  it('may have a colon and a path in its name, as with the port of a registry', () => {
+    const images = deployed(['c', 'localhost:5000/counter'])
+    expect(findImage(images, owner, 'localhost:5000/counter').image).toBe('localhost:5000/counter')
+    expect(findImage(images, owner, 'localhost:5000/counter:1').image).toBe('localhost:5000/counter')
+  })
+
+  it('that is missing is not found, and the hint lists those that the client has', () => {
+    const { reason, hint } = refusalOf(() =>
+      findImage(deployed(['c', 'one'], ['c', 'two'], ['d', 'three']), owner, 'counter'),
+    )
+    expect(reason).toBe('not_found')
+    expect(hint).toBe('Deployed are: one, two.')
+  })
+
+  it('of another client is not found, and not listed', () => {
+    const { reason, hint } = refusalOf(() => findImage(deployed(['d', 'counter']), owner, 'counter'))
+    expect(reason).toBe('not_found')
+    expect(hint).toBe('Deploy it first, with deployImage.')
+  })
+})

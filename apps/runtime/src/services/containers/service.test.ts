@@ -1,0 +1,161 @@
+import { type ContainerSettings, RpcError, readSettings } from '@selvedge/protocol'
+import { afterEach, expect, it, vi } from 'vitest'
+import type { Engine, Instance, Plan } from '../engines/engine.ts'
+import type { Happening } from './restarts.ts'
+import { createService } from './service.ts'
+
+afterEach(() => void vi.useRealTimers())
+
+const settings = (env: Record<string, string> = {}): ContainerSettings => readSettings(env)
+
+const plan = (env: Record<string, string> = {}): Plan =>
+  ({
+    id: 'c-x',
+    revision: 1,
+    content: { kind: 'function' },
+    settings: settings(env),
+    log: () => undefined,
+  }) as never
+
+function instance(parts: Partial<Instance> = {}): Instance {
+  return {
+    upstream: { host: '127.0.0.1', port: 1 },
+    isolation: [],
+    ended: new Promise<string>(() => undefined),
+    memory: async () => null,
+    responds: async () => true,
+    stop: async () => undefined,
+    ...parts,
+  } as Instance
+}
+
+/** A service on an engine with these starts, and what it reported. */
+function serviceOn(start: () => Promise<Instance>, env: Record<string, string> = {}) {
+  const happenings: Happening[] = []
+  let starts = 0
+  const engine = {
+    start: () => {
+      starts++
+      return start()
+    },
+  } as unknown as Engine
+  const service = createService(plan(env), {
+    engine,
+    now: () => Date.now(),
+    clock: { now: () => Date.now() },
+    ready: () => undefined,
+    report: (happening) => happenings.push(happening),
+  })
+  return { service, happenings, starts: () => starts }
+}
+
+const noDescriptors = () =>
+  Promise.reject(Object.assign(new Error('spawn EMFILE'), { code: 'EMFILE', syscall: 'spawn' }))
+
+it.each([
+  ['no free descriptor', noDescriptors],
+  [
+    'a full disk',
+    () =>
+      Promise.reject(
+        new RpcError('container_failed', 'no room', {
+          cause: Object.assign(new Error('x'), { code: 'ENOSPC' }),
+        }),
+      ),
+  ],
+  ['an engine that is away', () => Promise.reject(new RpcError('engine_unavailable', 'away'))],
+  ['a defect of the runtime', () => Promise.reject(new TypeError('x is not a function'))],
+])(
+  'after many failed starts for %s the container is not given up, and starts when it can',
+  async (_, fail) => {
+    vi.useFakeTimers()
+    let isWell = false
+    const { service, happenings, starts } = serviceOn(() => (isWell ? Promise.resolve(instance()) : fail()), {
+      'MCM.IDLE_SEC': '0',
+    })
+    service.resume()
+    await vi.advanceTimersByTimeAsync(600_000)
+    expect(starts()).toBeGreaterThan(10)
+    // Ever more rarely: a start a second would be 600.
+    expect(starts()).toBeLessThan(30)
+    expect(happenings.map(({ event, failed }) => [event, failed])).toEqual([['postponed', undefined]])
+    isWell = true
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(service.running()).toBeDefined()
+  },
+)
+
+it('after five failed starts for a reason of its own the container has failed', async () => {
+  vi.useFakeTimers()
+  const { service, happenings } = serviceOn(
+    () => Promise.reject(new RpcError('container_failed', 'it ended with code 1')),
+    { 'MCM.IDLE_SEC': '0' },
+  )
+  service.resume()
+  await vi.advanceTimersByTimeAsync(600_000)
+  expect(happenings.at(-1)).toMatchObject({ event: 'failed', failed: true })
+})
+
+it('an engine that cannot stop instances, or loses their exit, leaves no rejection behind', async () => {
+  const unhandled: unknown[] = []
+  const note = (cause: unknown) => unhandled.push(cause)
+  process.on('unhandledRejection', note)
+  const broken = () => {
+    const ended = Promise.reject(new Error('rmSync: EBUSY'))
+    return Promise.resolve(instance({ ended, stop: () => Promise.reject(new Error('listener.close')) }))
+  }
+  const { service } = serviceOn(broken)
+  service.resume()
+  await Promise.resolve(service.acquire()).catch(() => undefined)
+  service.switchTo(await service.prepare(plan()))
+  service.switchTo(await service.prepare(plan()))
+  await service.discard(await service.prepare(plan()))
+  await service.stop()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  process.off('unhandledRejection', note)
+  expect(unhandled).toEqual([])
+})
+
+it('a function is paused when it is idle, and not while it handles a request', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'Date'] })
+  const { service } = serviceOn(async () => instance(), { 'MCM.IDLE_SEC': '10' })
+  service.resume()
+  const running = await service.acquire()
+  running.requests = 1
+  vi.setSystemTime(Date.now() + 3_600_000)
+  service.tick()
+  expect(service.running()).toBe(running)
+  running.requests = 0
+  service.tick()
+  expect(service.running()).toBeUndefined()
+})
+
+it('a container that ends soon after each start is restarted ever later; after a long run it is restarted at once', async () => {
+  vi.useFakeTimers()
+  const starts: number[] = []
+  let end: (why: string) => void = () => undefined
+  const { service, happenings } = serviceOn(
+    async () => {
+      starts.push(Date.now())
+      const ended = new Promise<string>((resolve) => {
+        end = resolve
+      })
+      return instance({ ended })
+    },
+    { 'MCM.IDLE_SEC': '0' },
+  )
+  service.resume()
+  const endNow = async (afterMs: number) => {
+    await vi.advanceTimersByTimeAsync(afterMs)
+    const at = Date.now()
+    const count = starts.length
+    end('exit code 1')
+    await vi.advanceTimersByTimeAsync(0)
+    while (starts.length === count && Date.now() - at < 100_000) await vi.advanceTimersByTimeAsync(100)
+    return Math.round((Date.now() - at) / 1000)
+  }
+  const pauses: number[] = []
+  for (const afterMs of [10, 10, 10, 10, 61_000, 10, 10]) pauses.push(await endNow(afterMs))
+  expect(pauses).toEqual([0, 1, 2, 4, 0, 1, 2])
+  expect(happenings.every(({ event }) => event === 'restarted')).toBe(true)
+})

@@ -1,0 +1,95 @@
+/** The instance of a container that serves, and those before it, which end when they have answered their requests. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { inBackground, reportFailure } from '@selvedge/service-kit/safely'
+import { endInstance, type Running } from './instances.ts'
+
+/** Seconds for which requests wait until those before them are answered by the instance that is replaced. */
+const handOverSeconds = 3
+
+export interface Serving {
+  current(): Running | undefined
+  /** Resolves when the instance that serves has the storage of the container; undefined while it has it. */
+  handingOver(): Promise<void> | undefined
+  /** Layers of isolation of the last instance that served. */
+  isolation(): readonly string[]
+  /**
+   * Makes an instance the one that serves. With storage, requests wait until those of the instance before are answered, so that no
+   * request reads what another one is about to change. Resolves once the instance has the storage. Never rejects.
+   *
+   * @param onEnded called when the instance ends while it serves
+   */
+  serve(running: Running, onEnded: (running: Running, why: string) => void): Promise<void>
+  /** From now on no instance serves. @returns the one that did */
+  release(): Running | undefined
+  /** Ends an instance when it has answered its requests, or after a number of seconds. */
+  drain(running: Running, seconds: number): void
+  /** Resolves when all instances that were to stop have stopped. */
+  drained(): Promise<void>
+}
+
+/** @param drainSeconds for an instance that was replaced to answer its requests */
+export function createServing(now: () => number, drainSeconds: number): Serving {
+  let current: Running | undefined
+  let handingOver: Promise<void> | undefined
+  let isolation: readonly string[] = []
+  const draining = new Set<Promise<void>>()
+
+  async function until(isDone: () => boolean, deadline: number): Promise<void> {
+    while (!isDone() && now() < deadline) await sleep(5)
+  }
+
+  function drain(running: Running, seconds: number): void {
+    const endIdle = async () => {
+      const deadline = now() + seconds * 1000
+      await until(() => running.requests === 0, deadline)
+      await endInstance(running, Math.max(1, (deadline - now()) / 1000))
+      draining.delete(done)
+    }
+    const done = endIdle()
+    draining.add(done)
+  }
+
+  function install(running: Running, onEnded: (running: Running, why: string) => void): void {
+    current = running
+    isolation = running.instance.isolation
+    const forget = (why: string) => {
+      if (current !== running) return
+      current = undefined
+      onEnded(running, why)
+    }
+    inBackground('containers.ended', running.ended.then(forget))
+  }
+
+  return {
+    current: () => current,
+    handingOver: () => handingOver,
+    isolation: () => isolation,
+    serve(running, onEnded) {
+      const before = current
+      install(running, onEnded)
+      const { takeOver } = running.instance
+      if (!takeOver) {
+        if (before) drain(before, drainSeconds)
+        return Promise.resolve()
+      }
+      const handOver = async () => {
+        if (before) await until(() => before.unanswered === 0, now() + handOverSeconds * 1000)
+        await takeOver().catch((cause: unknown) => reportFailure('containers.takeOver', cause))
+        if (handingOver === mine) handingOver = undefined
+        if (before) drain(before, drainSeconds)
+      }
+      const mine = handOver()
+      handingOver = mine
+      return mine
+    },
+    release() {
+      const released = current
+      current = undefined
+      return released
+    },
+    drain,
+    async drained() {
+      await Promise.all(draining)
+    },
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * Who owns what on the device. An image, a container, what it stores, its log and its history belong to an account and to one of
+ * its clients (projects). Their keys are made here and nowhere else, and hold all three of account, client and name: what one
+ * owner has is never found with the key of another. The ID that callers see is `<clientId>-<name>`; it is unique in an account.
+ */
+import type { AccessClaims } from '@selvedge/protocol/tokens'
+
+/** The account and client of a token. */
+export type Owner = Pick<AccessClaims, 'account_id' | 'client_id'>
+
+/** What is stored of an owner. */
+interface Owned {
+  readonly accountId: string
+  readonly clientId: string
+}
+
+const encoded = (part: string): string => encodeURIComponent(part.toWellFormed())
+
+/** The key of a thing of an owner, such as `<accountId>/selvedge-cli/web`. */
+export const keyOf = ({ account_id, client_id }: Owner, name: string): string =>
+  [account_id, client_id, name].map(encoded).join('/')
+
+/** The ID of a thing, as callers see it. */
+export const idOf = ({ clientId, name }: Pick<Owned, 'clientId'> & { readonly name: string }): string =>
+  `${clientId}-${name}`
+
+/** The key of a thing that an owner requests, by its ID or its name. */
+export const askedKey = (owner: Owner, idOrName: string): string => {
+  const prefix = `${owner.client_id}-`
+  return keyOf(owner, idOrName.startsWith(prefix) ? idOrName.slice(prefix.length) : idOrName)
+}
+
+export const isOwnedBy = ({ accountId, clientId }: Owned, owner: Owner): boolean =>
+  accountId === owner.account_id && clientId === owner.client_id
+
+/** What belongs to an account, by key. */
+export const ofAccount = <T extends Owned>(
+  things: Readonly<Record<string, T>>,
+  accountId: string,
+): [string, T][] => Object.entries(things).filter(([, thing]) => thing.accountId === accountId)
+
+/** Whether a key belongs to an account. */
+export const isKeyOf = (key: string, accountId: string): boolean => key.startsWith(`${encoded(accountId)}/`)

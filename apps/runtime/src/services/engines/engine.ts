@@ -1,0 +1,123 @@
+/**
+ * The port of the engines: what runs an image. Two implementations, `function` and `oci`, pass one suite. An engine knows
+ * nothing of desired state, restarts or routes; it starts instances, reports when they end, and leaves nothing behind.
+ */
+import type { ContainerSettings, Methods, ResultOf } from '@selvedge/protocol'
+import type { Content } from '../deployments/deployments.ts'
+import type { ServiceInfo, StorageChange } from './function/control.ts'
+
+export type { ServiceInfo, StorageChange } from './function/control.ts'
+
+/** Where an instance answers HTTP/1.1. */
+export type Upstream = { readonly socketPath: string } | TcpUpstream
+
+export interface TcpUpstream {
+  readonly host: string
+  readonly port: number
+  /**
+   * Address of this device in the network of the container. A connection from it fails once that network is gone; without it,
+   * the device would look for the container's address elsewhere.
+   */
+  readonly localAddress?: string
+}
+
+/** How a running instance gets the storage of its container. */
+export interface StorageReader {
+  /** Gets a part of what is stored, or a change by another instance. Resolves once the instance has room for more. */
+  receive(change: StorageChange): Promise<void>
+  /**
+   * Whether the instance may write from now on. Resolves once it knows; where it may not, once all that it wrote is stored,
+   * or it does not answer.
+   */
+  mayWrite(isAllowed: boolean): Promise<void>
+}
+
+/** A running instance's view of its container's storage. It may write where no other instance does, or after `takeOver`. */
+export interface StorageSession {
+  /** Sends the reader all items, and from then on what other instances change. Resolves after the last item. */
+  follow(): Promise<void>
+  /** Makes this instance the one that may write, after the one before has stored what it has. */
+  takeOver(): Promise<void>
+  /** Resolves once the change is on the disk. @throws RpcError `storage_full`; `conflict` where another instance may write */
+  write(change: StorageChange): Promise<void>
+  close(): void
+}
+
+/** What the runtime does for an instance; the socket of a request identifies the instance. */
+export interface HostServices {
+  openStorage(reader: StorageReader): Promise<StorageSession>
+  identityToken(audience: string): { token: string; expiresAt: string }
+  /** Serves the instance's own HTTP socket: identity tokens, other services, allowed hosts. */
+  serve(path: string, plan: Pick<Plan, 'env'>): Promise<{ close(): Promise<void> }>
+}
+
+export type LogStream = 'stdout' | 'stderr' | 'runtime'
+
+/** One instance to be started. */
+export interface Plan {
+  /** Container ID as callers know it, `<clientId>-<name>`. */
+  readonly id: string
+  /** Key of the container, and of what it stores: no two owners have the same. */
+  readonly key: string
+  readonly dataKey: string
+  readonly revision: number
+  readonly content: Content
+  readonly env: Readonly<Record<string, string>>
+  readonly settings: ContainerSettings
+  readonly info: ServiceInfo
+  readonly host: HostServices
+  log(stream: LogStream, text: string): void
+}
+
+export interface Instance {
+  readonly upstream: Upstream
+  /** The layers that hold it. */
+  readonly isolation: readonly string[]
+  /** Resolves when it has exited, with the reason in words. */
+  readonly ended: Promise<string>
+  /** Bytes in use. */
+  memory(): Promise<number | null>
+  /** Whether its program still reacts, asked after a request ran into its time limit. */
+  responds(): Promise<boolean>
+  /**
+   * Called before the first request: it is the one of its container that writes to the storage from now on. Undefined where
+   * there is no storage.
+   */
+  readonly takeOver?: () => Promise<void>
+  /** Whether it continues while no runtime runs; the next one adopts it. */
+  readonly outlivesRuntime?: true
+  /** Ends it gracefully, then by force. Resolves when it is gone. */
+  stop(graceSeconds: number): Promise<void>
+}
+
+export interface Engine {
+  /**
+   * Starts an instance; resolves when it listens.
+   *
+   * @throws RpcError `container_failed` with its last output, `engine_unavailable`
+   */
+  start(plan: Plan): Promise<Instance>
+  /** An instance of the same plan that an earlier run of the runtime left running. */
+  adopt(plan: Plan): Promise<Instance | undefined>
+  /**
+   * Ends what an earlier run left, but for the instances that are to run, and drops copies of images that are not known.
+   *
+   * @param running keys of containers that are to run, with their revision
+   * @param digests of every image
+   */
+  recover(running: ReadonlyMap<string, number>, digests: ReadonlySet<string>): Promise<void>
+  /** Removes what a container leaves behind: its volumes, for example. */
+  removeData(dataKey: string): Promise<void>
+  /** Drops the engine's copy of an image, as soon as nothing runs on it. */
+  removeImage(digest: string): Promise<void>
+  /**
+   * Lets go of what it holds, once nothing runs any more.
+   *
+   * @param isReplaced whether instances that outlive the runtime still run, for the next one
+   */
+  close(isReplaced: boolean): Promise<void>
+  /** For `selvedge doctor`: whether it is there, and which layers hold. */
+  describe(): Promise<EngineReport>
+}
+
+export type EngineReport = ResultOf<Methods['getEngines']>['oci']

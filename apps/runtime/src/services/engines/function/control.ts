@@ -1,0 +1,61 @@
+/** The messages between the runtime and the program that hosts a function: JSON in frames, over one connection. */
+
+/** What a function learns about its surroundings as `context.info`, in the names of this API family. */
+export interface ServiceInfo {
+  readonly httpPort: number
+  readonly nodeId: string
+  readonly apiRoot: string
+  readonly serviceType: string
+}
+
+export type StorageItem = readonly [key: string, value: string]
+
+/** One change of a container's storage, small enough for one frame, or one long value as UTF-8. */
+export type StorageChange =
+  | { readonly set: readonly StorageItem[] }
+  | { readonly remove: readonly string[] }
+  | { readonly setLong: string; readonly value: Uint8Array }
+
+/** A change as a message. The value of `setLong` is in the frames of bytes before it. */
+type ChangeMessage =
+  | { readonly set: readonly StorageItem[] }
+  | { readonly remove: readonly string[] }
+  | { readonly setLong: string }
+
+export interface StartOrder {
+  readonly language: 'js' | 'wasm'
+  readonly env: Readonly<Record<string, string>>
+  readonly info: ServiceInfo
+  /** Bytes that the storage may hold. */
+  readonly quota: number
+}
+
+/**
+ * The runtime sends `start`, then the storage, then the source in frames of bytes, then `load`. A `ping` is answered with `pong`
+ * and its number: one that says whether the function may write, once everything that it wrote before is stored.
+ */
+export type ToFunction =
+  | { readonly start: StartOrder }
+  | ChangeMessage
+  | { readonly load: true }
+  | { readonly done: number; readonly value?: unknown }
+  | { readonly failed: number; readonly reason: string }
+  | { readonly ping: number; readonly mayWrite?: boolean }
+  | { readonly stop: true }
+
+/** The requests of the host program to the runtime; each is answered with `done` or `failed` and its number. */
+export type Question = (ChangeMessage | { readonly identify: string }) & { readonly ask: number }
+
+export type FromFunction =
+  /** Its sockets are open and its permissions are given up; nothing of the function has run. */
+  | { readonly listening: true }
+  | { readonly ready: true }
+  | { readonly broken: string }
+  | { readonly pong: number }
+  | Question
+
+/** Host name of requests over the host socket. No name server may resolve it (RFC 6761 § 6.4). */
+export const runtimeHost = 'runtime.invalid:80'
+
+/** Header that names the URL a function wants to call. */
+export const targetHeader = 'x-selvedge-target'

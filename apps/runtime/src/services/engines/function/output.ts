@@ -1,0 +1,58 @@
+/** What the program of an instance writes, and how it exited. */
+import type { ChildProcess } from 'node:child_process'
+import { StringDecoder } from 'node:string_decoder'
+import { reportFailure, safely } from '@selvedge/service-kit/safely'
+import type { Plan } from '../engine.ts'
+import { createLineReader } from '../log-lines.ts'
+import { readPaced } from '../read-paced.ts'
+
+/** Characters of a log line; a longer one is cut into several. */
+const maxLine = 8192
+/** Lines of standard error that show why the program exited. */
+const lastLines = 5
+
+export interface Ending {
+  /** How it exited, with its last output. */
+  readonly why: string
+  /** Why it could not be started. */
+  readonly cause?: Error
+  /** Whether its last output reports that its JavaScript heap was full. */
+  readonly isHeapFull: boolean
+}
+
+/** Passes the program's output to the log of its container. Resolves when the program has exited or could not be started. */
+export function awaitEnd(child: ChildProcess, log: Plan['log']): Promise<Ending> {
+  const last: string[] = []
+  const reads = (['stdout', 'stderr'] as const).map(async (name) => {
+    const stream = child[name]
+    const decoder = new StringDecoder('utf8')
+    const read = createLineReader((text) => {
+      log(name, text.slice(0, maxLine))
+      if (name === 'stderr' && text !== '') last.push(text)
+      if (last.length > lastLines) last.shift()
+    }, maxLine)
+    const take = (bytes: Buffer) => read(decoder.write(bytes))
+    try {
+      if (stream) await readPaced(stream, take)
+    } catch (cause) {
+      reportFailure('function.output', cause)
+      stream?.destroy()
+    }
+  })
+  return new Promise((resolve) => {
+    child.on('error', (cause) =>
+      resolve({ why: `it could not be started: ${cause.message}`, cause, isHeapFull: false }),
+    )
+    child.on(
+      'close',
+      safely('function.close', async (code: number | null, signal: NodeJS.Signals | null) => {
+        await Promise.all(reads)
+        const words = last.length > 0 ? `: ${last.join(' | ').slice(0, 500)}` : ''
+        resolve({
+          why: `it ended with ${signal ?? `exit code ${code}`}${words}`,
+          isHeapFull: last.some((text) => /out of memory|heap limit/i.test(text)),
+        })
+      }),
+    )
+  })
+}

@@ -1,0 +1,67 @@
+/** Which convention a source follows, and the function that serves it. */
+import { hostHandler, type Surroundings } from './handler.ts'
+
+export type Serve = (request: Request) => Promise<Response>
+
+interface WorkerModule {
+  readonly default?: {
+    fetch?: (request: Request, env: object, context: object) => Response | Promise<Response>
+  }
+}
+
+/**
+ * A script that sets `mimikModule.exports`, or a module with a default export: a script if it parses as one.
+ *
+ * @param background takes what a module worker goes on with after its answer
+ * @throws Error where it is neither
+ */
+export async function loadScript(
+  source: string,
+  around: Surroundings,
+  background: (task: Promise<unknown>) => void,
+): Promise<Serve> {
+  return isScript(source) ? hostHandler(runScript(source), around) : loadWorker(source, around, background)
+}
+
+function isScript(source: string): boolean {
+  try {
+    new Function(source)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function runScript(source: string): Parameters<typeof hostHandler>[0] {
+  const global = globalThis as unknown as { mimikModule: { exports?: unknown } }
+  global.mimikModule = {}
+  // Indirect: the script runs as one, with its top level as the global scope.
+  // biome-ignore lint/security/noGlobalEval: hosting code is what this program is for
+  const run = globalThis.eval
+  run(source)
+  const handler = global.mimikModule.exports
+  if (typeof handler !== 'function')
+    throw new Error('index.js sets no handler: mimikModule.exports = (context, request, response) => …')
+  return handler as never
+}
+
+async function loadWorker(
+  source: string,
+  { env, info, storage, identityToken }: Surroundings,
+  background: (task: Promise<unknown>) => void,
+): Promise<Serve> {
+  const url = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
+  const { default: worker } = (await import(url)) as WorkerModule
+  const { fetch: serve } = worker ?? {}
+  if (typeof serve !== 'function')
+    throw new Error('index.js exports no worker: export default { fetch(request, env, ctx) { … } }')
+  const context = {
+    waitUntil: (promise: unknown) =>
+      background(Promise.resolve(promise).catch((cause) => console.error('waitUntil', cause))),
+    passThroughOnException: () => undefined,
+    storage,
+    info,
+    identityToken,
+  }
+  return async (request) => serve.call(worker, request, env, context)
+}

@@ -1,0 +1,36 @@
+import { connect } from 'node:net'
+import type { TcpUpstream } from '../engine.ts'
+import { waitUntilHealthy } from '../wait-until-healthy.ts'
+
+/** Milliseconds for which a connection must stay open: the proxy of some engines accepts any, and drops those it can't pass on. */
+const settlingMs = 30
+/** Milliseconds for one attempt: a container that has exited does not even refuse. */
+const attemptMs = 500
+
+const answers = (upstream: TcpUpstream): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(upstream)
+    const end = (isOpen: boolean) => {
+      socket.destroy()
+      resolve(isOpen)
+    }
+    socket.setTimeout(attemptMs, () => end(false))
+    socket.on('error', () => end(false))
+    socket.on('close', () => end(false))
+    socket.on('connect', () => setTimeout(() => end(true), settlingMs))
+  })
+
+/** Waits until something listens. Gives why nothing does, where the time is over. */
+export const awaitPort = (
+  upstream: TcpUpstream,
+  seconds: number,
+  gone: Promise<string>,
+): Promise<string | undefined> =>
+  waitUntilHealthy(
+    async () => ((await answers(upstream)) ? undefined : 'it did not listen on its port (MCM.PORT)'),
+    {
+      seconds,
+      pauseMs: 10,
+      gone,
+    },
+  )

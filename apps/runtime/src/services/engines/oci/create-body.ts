@@ -1,0 +1,121 @@
+import { createHmac, hash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import type { Plan } from '../engine.ts'
+import { socketName } from './socket-folder.ts'
+
+/** The settings of a container, as sent to the engine. Everything that affects isolation is explicit. */
+const defaultMemoryMb = 512
+const maxFiles = 1024
+/** Bytes of a folder in memory: `/tmp`, and each volume that the image declares. */
+const tmpfsBytes = 64 * 1024 * 1024
+const tmpfsOptions = `rw,noexec,nosuid,nodev,size=${tmpfsBytes}`
+/** Size at which the engine replaces its log of the container. The runtime has its own, smaller one. */
+const maxLog = '4m'
+
+const withoutIpv6 = { 'net.ipv6.conf.all.disable_ipv6': '1' }
+const hasIpv6 = () => existsSync('/proc/sys/net/ipv6')
+
+/** Folder in the container with the socket that the runtime answers on. */
+const hostFolder = '/run/selvedge'
+
+export const labels = {
+  owner: 'dev.selvedge.owner',
+  /** Of a container its key, of a volume the key of the data. */
+  container: 'dev.selvedge.container',
+  revision: 'dev.selvedge.revision',
+  /** Proves that this runtime made the container, from exactly this description. */
+  proof: 'dev.selvedge.proof',
+} as const
+
+export const shortHash = (text: string): string => hash('sha256', text, 'hex').slice(0, 12)
+
+/** The volumes of a container, with their names in the engine. */
+export const volumesOf = ({ dataKey, settings }: Plan, owner: string): { name: string; target: string }[] =>
+  settings['MCM.VOLUMES'].map((each) => {
+    const [name = '', target = ''] = each.split(':')
+    return { name: `selvedge-${owner}-${shortHash(dataKey)}-${name}`, target }
+  })
+
+export interface Description {
+  readonly plan: Plan
+  readonly owner: string
+  /** Tag of the image in the engine. */
+  readonly image: string
+  readonly port: number
+  /** Folder on this device that holds the instance's socket. */
+  readonly folder: string
+  /** The container's own network; undefined for the engine's network. */
+  readonly network: string | undefined
+  /** Whether the port is published to the loopback. */
+  readonly isPublished: boolean
+  /** Folders that the image declares as volumes. */
+  readonly volumes: readonly string[]
+}
+
+export interface CreateBody {
+  readonly Labels: Readonly<Record<string, string>>
+}
+
+/**
+ * The body of `POST /containers/create`.
+ *
+ * @param secret of this runtime, for the proof
+ */
+export function createBody(description: Description, secret: Buffer): CreateBody {
+  const { plan, owner, image, port } = description
+  const { key, revision, env } = plan
+  const body = {
+    Image: image,
+    Env: [
+      ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
+      `PORT=${port}`,
+      `SELVEDGE_SOCKET=${hostFolder}/${socketName}`,
+    ],
+    StopSignal: 'SIGTERM',
+    ExposedPorts: { [`${port}/tcp`]: {} },
+    HostConfig: hostConfig(description),
+  }
+  const proof = createHmac('sha256', secret)
+    .update(JSON.stringify([key, revision, body]))
+    .digest('hex')
+  return {
+    ...body,
+    Labels: {
+      [labels.owner]: owner,
+      [labels.container]: key,
+      [labels.revision]: String(revision),
+      [labels.proof]: proof,
+    },
+  }
+}
+
+function hostConfig({ plan, owner, port, folder, network, isPublished, volumes }: Description): object {
+  const { settings } = plan
+  return {
+    ReadonlyRootfs: true,
+    CapDrop: ['ALL'],
+    SecurityOpt: ['no-new-privileges'],
+    Memory: (settings['MCM.MEMORY_MB'] ?? defaultMemoryMb) * 1024 * 1024,
+    NanoCpus: Math.round(settings['MCM.CPU'] * 1e9),
+    PidsLimit: settings['MCM.PIDS'],
+    Ulimits: [
+      { Name: 'nofile', Soft: maxFiles, Hard: maxFiles },
+      { Name: 'nproc', Soft: 4096, Hard: 4096 },
+    ],
+    Tmpfs: Object.fromEntries(['/tmp', ...volumes].map((each) => [each, tmpfsOptions])),
+    // Reaps, and passes the signal on: a program that is process 1 would not get SIGTERM.
+    Init: true,
+    RestartPolicy: { Name: 'no' },
+    LogConfig: { Type: 'json-file', Config: { 'max-size': maxLog } },
+    // The network is of IPv4, and so is what keeps containers from the device: link-local addresses would get around it.
+    ...(network !== undefined && { NetworkMode: network, ...(hasIpv6() && { Sysctls: withoutIpv6 }) }),
+    ...(isPublished && { PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] } }),
+    // Read-only: a program can still connect to the socket, and cannot replace it.
+    Binds: [`${folder}:${hostFolder}:ro`],
+    Mounts: volumesOf(plan, owner).map(({ name, target }) => ({
+      Type: 'volume',
+      Source: name,
+      Target: target,
+    })),
+  }
+}

@@ -1,0 +1,86 @@
+/** A running container, from the moment that the engine has started it. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { inBackground } from '@selvedge/service-kit/safely'
+import type { Instance, Plan, TcpUpstream } from '../engine.ts'
+import * as answers from './answers.ts'
+import { type EngineApi, EngineError } from './engine-api.ts'
+import { followLogs } from './logs.ts'
+
+/** Milliseconds between two checks of a container if the engine does not report its exit: short at first. */
+const pollIntervals = { first: 50, last: 1000 }
+/** Milliseconds that the engine gets beyond the grace of a container. */
+const stopMarginMs = 30_000
+
+export interface RunningContainer {
+  readonly api: EngineApi
+  readonly name: string
+  readonly plan: Plan
+  readonly upstream: TcpUpstream
+  readonly isolation: readonly string[]
+  /** False for a container that was found running. */
+  readonly isNew: boolean
+  /** Removes the container from the engine. */
+  remove(): Promise<void>
+  /** Removes everything else that belongs to it. Never throws. */
+  release(): Promise<void>
+}
+
+export function followContainer(container: RunningContainer): Instance {
+  const { api, name, plan, upstream, isolation } = container
+  /** Resolves when it has exited, by itself or because it was stopped: whatever is known first. */
+  const gone = Promise.withResolvers<string>()
+  let isGone = false
+  const logs = followLogs(api, name, plan, container.isNew)
+  inBackground('oci.end', awaitEnd(api, name, () => isGone).then(gone.resolve))
+  const ended = gone.promise.then(async (why) => {
+    isGone = true
+    await logs.finish()
+    // What can't be removed now is removed by the next start of the runtime.
+    await container.remove().catch((cause: Error) => {
+      plan.log('runtime', `the engine did not remove it: ${cause.message}`)
+    })
+    await container.release()
+    return why
+  })
+  return {
+    upstream,
+    outlivesRuntime: true,
+    isolation,
+    ended,
+    memory: async () => {
+      const path = `/containers/${name}/stats?stream=false&one-shot=true`
+      const found = await api.read(path, answers.stats).catch(() => undefined)
+      return found?.memory_stats?.usage ?? null
+    },
+    // A program may answer some requests slowly and others well: only its health path decides.
+    responds: async () => true,
+    async stop(graceSeconds) {
+      const seconds = Math.ceil(graceSeconds)
+      if (seconds > 0)
+        await api
+          .send('POST', `/containers/${name}/stop?t=${seconds}`, undefined, seconds * 1000 + stopMarginMs)
+          .catch(() => undefined)
+      gone.resolve('it was stopped')
+      await ended
+    },
+  }
+}
+
+/** Resolves with the reason when a container has exited. An engine that does not answer does not mean that the container exited. */
+async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Promise<string> {
+  for (let pause = pollIntervals.first; ; pause = Math.min(pause * 2, pollIntervals.last)) {
+    // Some engines forget those who wait: each wait has its time.
+    await api.send('POST', `/containers/${name}/wait`).catch(() => undefined)
+    const found = await api
+      .read(`/containers/${name}/json`, answers.inspected)
+      .catch((cause) => (cause instanceof EngineError && cause.status === 404 ? 'gone' : undefined))
+    if (found === 'gone' || isGone()) return 'it was removed'
+    if (typeof found === 'object' && !found.State.Running) {
+      const { OOMKilled, ExitCode, Error: problem } = found.State
+      return OOMKilled
+        ? 'it passed its memory limit (MCM.MEMORY_MB)'
+        : `it ended with exit code ${ExitCode}${problem ? `: ${problem}` : ''}`
+    }
+    await sleep(pause)
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * A separate network for each container: it reaches no other container, nothing beyond the device, and no program
+ * of the device. The runtime reaches
+ * the container by its address in that network, or, where the engine does not run as root, by a port on the loopback.
+ */
+import { BlockList, isIPv4 } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { RpcError } from '@selvedge/protocol'
+import type { Plan, TcpUpstream } from '../engine.ts'
+import * as answers from './answers.ts'
+import { labels } from './create-body.ts'
+import { type EngineApi, EngineError, ignoreMissing } from './engine-api.ts'
+import type { HostGuard } from './host-guard.ts'
+
+/** How the runtime reaches a container. */
+export interface Reach {
+  /** The container's own network; undefined for the engine's. */
+  readonly network: string | undefined
+  /** Whether its port is published to the loopback. */
+  readonly isPublished: boolean
+}
+
+export type ReachOf = (api: EngineApi, name: string, plan: Plan) => Promise<Reach>
+
+/**
+ * Decides how the runtime reaches a container; the name is that of the container and of its network. The engine is asked once
+ * whether it runs as root: some take most of a second to answer.
+ */
+export function createReachOf(): ReachOf {
+  const isRootless = new Map<string, boolean>()
+  return async (api, name, { settings }) => {
+    if (settings['MCM.NETWORK'] === 'open') return { network: undefined, isPublished: true }
+    let isPublished = isRootless.get(api.socketPath)
+    if (isPublished === undefined) {
+      const { SecurityOptions } = await api.read('/info', answers.info)
+      // The networks of an engine without root are in a namespace that the runtime is not in.
+      isPublished = SecurityOptions?.some((each) => each.includes('rootless')) ?? false
+      isRootless.set(api.socketPath, isPublished)
+    }
+    return { network: name, isPublished }
+  }
+}
+
+/** Replaces the network of a container: another program may have prepared the one that exists. */
+export async function createNetwork(api: EngineApi, name: string, owner: string): Promise<void> {
+  await removeNetwork(api, name)
+  const body = {
+    Name: name,
+    Driver: 'bridge',
+    Internal: true,
+    CheckDuplicate: true,
+    Labels: { [labels.owner]: owner },
+  }
+  await api.send('POST', '/networks/create', body)
+}
+
+export const removeNetwork = (api: EngineApi, name: string): Promise<void> =>
+  api.send('DELETE', `/networks/${name}`).catch(ignoreMissing) as Promise<void>
+
+/** Keeps the containers of a network from programs of this device. @throws as {@link HostGuard.protect} */
+export async function protectFrom(api: EngineApi, guard: HostGuard, name: string): Promise<void> {
+  const { IPAM } = await api.read(`/networks/${name}`, answers.network)
+  // IPv6 is turned off in the container.
+  const subnets = (IPAM.Config ?? []).filter(({ Subnet }) => !Subnet.includes(':'))
+  if (subnets.length !== 1)
+    throw new RpcError(
+      'engine_unavailable',
+      `the network of the container has ${subnets.length} IPv4 subnets; expected 1`,
+    )
+  await guard.protect(name, subnets[0]!.Subnet)
+}
+
+/** Removes the networks of this runtime that no container uses. @returns the names of those that stay */
+export async function removeUnusedNetworks(api: EngineApi, owner: string): Promise<string[]> {
+  const names: string[] = []
+  const filter = encodeURIComponent(JSON.stringify({ label: [`${labels.owner}=${owner}`] }))
+  for (const { Name, Labels } of await api.read(`/networks?filters=${filter}`, answers.networks)) {
+    if (Labels[labels.owner] !== owner) continue
+    // One that is in use is refused.
+    await removeNetwork(api, Name).catch((cause) => {
+      if (!(cause instanceof EngineError)) throw cause
+      names.push(Name)
+    })
+  }
+  return names
+}
+
+/**
+ * Where the container answers.
+ *
+ * @throws EngineError when it has no address that this device reaches, or no published port
+ */
+export function upstreamOf(
+  { NetworkSettings }: answers.Inspected,
+  { network, isPublished }: Reach,
+  port: number,
+): TcpUpstream {
+  if (network === undefined || isPublished) {
+    const published = Number(NetworkSettings.Ports?.[`${port}/tcp`]?.[0]?.HostPort)
+    if (published > 0 && published < 65_536) return { host: '127.0.0.1', port: published }
+    throw new EngineError(500, 'it did not publish the port')
+  }
+  const host = NetworkSettings.Networks?.[network]?.IPAddress ?? ''
+  const localAddress = ownAddressBeside(host)
+  if (localAddress !== undefined) return { host, port, localAddress }
+  throw new EngineError(
+    500,
+    `this device has no address in the network of the container (${host || 'none'}); set MCM.NETWORK to "open"`,
+  )
+}
+
+/** The address of this device in the network that an address is in. */
+function ownAddressBeside(address: string): string | undefined {
+  if (!isIPv4(address)) return undefined
+  const own = Object.values(networkInterfaces()).flatMap((list = []) => list)
+  return own.find(({ family, internal, cidr }) => {
+    if (family !== 'IPv4' || internal || cidr === null) return false
+    const [net = '', bits] = cidr.split('/')
+    const list = new BlockList()
+    list.addSubnet(net, Number(bits), 'ipv4')
+    return list.check(address, 'ipv4')
+  })?.address
+}

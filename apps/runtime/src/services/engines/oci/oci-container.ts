@@ -1,0 +1,195 @@
+/** The container of one plan in an engine of the Docker Engine API: prepares, creates, follows and removes it. */
+import { join } from 'node:path'
+import { RpcError } from '@selvedge/protocol'
+import { reportFailure } from '@selvedge/service-kit/safely'
+import type { Blobs } from '../../images/blobs.ts'
+import type { Instance, Plan } from '../engine.ts'
+import * as answers from './answers.ts'
+import { type CreateBody, createBody, labels, shortHash, volumesOf } from './create-body.ts'
+import { isolationOf } from './describe-engine.ts'
+import { type EngineApi, EngineError, findEngine, ignoreMissing } from './engine-api.ts'
+import type { EngineImages } from './engine-images.ts'
+import type { HostGuard } from './host-guard.ts'
+import { type ImageConfig, imageVolumes, portOf, readImageConfig } from './image-config.ts'
+import { followContainer } from './instance.ts'
+import { openLabelSecret } from './label-secret.ts'
+import {
+  createNetwork,
+  protectFrom,
+  type Reach,
+  type ReachOf,
+  removeNetwork,
+  upstreamOf,
+} from './networks.ts'
+import { openSocketFolder, type SocketFolder } from './socket-folder.ts'
+
+/** What all containers of one runtime share. */
+export interface OciHost {
+  /** State folder of the runtime. */
+  readonly state: string
+  /** Folder of the sockets that containers reach the runtime by. */
+  readonly folder: string
+  /** Distinguishes the runtime from others with the same engine. */
+  readonly owner: string
+  /** Socket of the engine; empty: the first that is found. */
+  readonly socket: string
+  readonly blobs: Blobs
+  readonly guard: HostGuard
+  readonly images: EngineImages
+  readonly reachOf: ReachOf
+}
+
+/** What a container is to be, before it is created. */
+interface Prepared {
+  readonly api: EngineApi
+  readonly name: string
+  readonly reach: Reach
+  readonly port: number
+  /** The body that creates it. @param folder with its socket */
+  body(folder: string): CreateBody
+  /** Gives the engine the image. */
+  load(): Promise<void>
+}
+
+/** Creates and starts the container of a plan. @throws RpcError `container_failed`, `storage_full`, `engine_unavailable` */
+export async function startContainer(host: OciHost, plan: Plan): Promise<Instance> {
+  try {
+    return await startPrepared(host, await prepare(host, plan), plan)
+  } catch (cause) {
+    throw cause instanceof EngineError ? startFailure(cause) : cause
+  }
+}
+
+async function startPrepared(host: OciHost, prepared: Prepared, plan: Plan): Promise<Instance> {
+  const own = await openFolder(host, plan)
+  try {
+    await create(host, prepared, plan, own.path)
+    return await follow(host, prepared, plan, own, true)
+  } catch (cause) {
+    await removeContainer(prepared.api, prepared.name).catch(() => undefined)
+    await discard(host, prepared, own)
+    throw cause
+  }
+}
+
+/** The container of a plan that an earlier run of the runtime left running; undefined if the runtime did not create it. */
+export async function adoptContainer(host: OciHost, plan: Plan): Promise<Instance | undefined> {
+  const api = findEngine(host.socket)
+  const name = nameOf(host, plan)
+  const found = await api.read(`/containers/${name}/json`, answers.inspected).catch(ignoreMissing)
+  if (!found?.State.Running) return undefined
+  const prepared = await prepare(host, plan)
+  const own = await openFolder(host, plan)
+  try {
+    const { Labels } = prepared.body(own.path)
+    if (found.Config.Labels[labels.proof] === Labels[labels.proof]) {
+      await protect(host, api, prepared.reach)
+      plan.log('runtime', 'it went on while the runtime was away')
+      return await follow(host, prepared, plan, own, false)
+    }
+    plan.log('runtime', 'a container of its name was there that is not its own')
+  } catch (cause) {
+    await own.close()
+    throw cause
+  }
+  await own.close()
+  return undefined
+}
+
+/** With its anonymous volumes. */
+export const removeContainer = (api: EngineApi, name: string): Promise<unknown> =>
+  api.send('DELETE', `/containers/${name}?force=true&v=true`).catch(ignoreMissing)
+
+const nameOf = ({ owner }: OciHost, { key, revision }: Plan): string =>
+  `selvedge-${owner}-${shortHash(key)}-r${revision}`
+
+const openFolder = ({ folder }: OciHost, plan: Plan): Promise<SocketFolder> =>
+  openSocketFolder(folder, `${shortHash(plan.key)}-${plan.revision}`, plan.host.serve, plan)
+
+async function prepare(host: OciHost, plan: Plan): Promise<Prepared> {
+  const { owner, blobs, images } = host
+  const api = findEngine(host.socket)
+  const name = nameOf(host, plan)
+  const config: ImageConfig = await readImageConfig(blobs, plan)
+  const port = portOf(plan, config)
+  const volumes = imageVolumes(plan, config)
+  const reach = await host.reachOf(api, name, plan)
+  const image = images.tagOf(plan)
+  const secret = () => openLabelSecret(join(host.state, 'oci-secret'))
+  return {
+    api,
+    name,
+    reach,
+    port,
+    body: (own) => createBody({ plan, owner, image, port, folder: own, volumes, ...reach }, secret()),
+    load: () => images.load(api, plan, config),
+  }
+}
+
+/** The networks of an engine without root are in a namespace of their own, in which no program of the device listens. */
+async function protect({ guard }: OciHost, api: EngineApi, { network, isPublished }: Reach): Promise<void> {
+  if (network !== undefined && !isPublished) await protectFrom(api, guard, network)
+}
+
+async function create(host: OciHost, prepared: Prepared, plan: Plan, own: string): Promise<void> {
+  const { api, name, reach } = prepared
+  const { owner } = host
+  await prepared.load()
+  await removeContainer(api, name)
+  for (const volume of volumesOf(plan, owner)) {
+    const volumeLabels = { [labels.owner]: owner, [labels.container]: plan.dataKey }
+    await api.send('POST', '/volumes/create', { Name: volume.name, Labels: volumeLabels })
+  }
+  if (reach.network !== undefined) await createNetwork(api, reach.network, owner)
+  await protect(host, api, reach)
+  await api.send('POST', `/containers/create?name=${name}`, prepared.body(own))
+  await api.send('POST', `/containers/${name}/start`)
+}
+
+async function discard(
+  { guard, images }: OciHost,
+  { api, name }: Prepared,
+  own: SocketFolder,
+): Promise<void> {
+  await own.close()
+  await removeNetwork(api, name).catch(() => undefined)
+  await guard.release(name).catch((cause) => reportFailure('oci.guard', cause))
+  await images.sweep(api).catch(() => undefined)
+}
+
+async function follow(
+  host: OciHost,
+  prepared: Prepared,
+  plan: Plan,
+  own: SocketFolder,
+  isNew: boolean,
+): Promise<Instance> {
+  const { api, name, reach, port } = prepared
+  const found = await api.read(`/containers/${name}/json`, answers.inspected)
+  return followContainer({
+    api,
+    name,
+    plan,
+    // If it has exited already, the caller needs the reason and not an address.
+    upstream: found.State.Running ? upstreamOf(found, reach, port) : { host: '127.0.0.1', port: 0 },
+    isolation: isolationOf(reach),
+    isNew,
+    remove: async () => void (await removeContainer(api, name)),
+    release: () => discard(host, prepared, own),
+  })
+}
+
+/** What the engine or the device lacks is not the fault of the container, and passes. */
+function startFailure(cause: EngineError): RpcError {
+  const { message, shortage } = cause
+  if (shortage === undefined)
+    return new RpcError('container_failed', `the engine refused it: ${message}`, { cause })
+  const detail = `the engine could not start it: ${message}`
+  if (shortage === 'disk')
+    return new RpcError('storage_full', detail, {
+      cause,
+      hint: 'Free space on the disk of the container engine; the start is tried again.',
+    })
+  const hint = 'Free memory, processes or file descriptors, or restart the engine; the start is tried again.'
+  return new RpcError('engine_unavailable', detail, { cause, hint })
+}

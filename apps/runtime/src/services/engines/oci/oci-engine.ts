@@ -1,0 +1,80 @@
+/** Runs images with a root file system through the Docker Engine API of Podman, Docker or balenaEngine. */
+import { realpathSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { RpcError } from '@selvedge/protocol'
+import type { Blobs } from '../../images/blobs.ts'
+import type { Engine, TcpUpstream } from '../engine.ts'
+import * as answers from './answers.ts'
+import { awaitPort } from './await-port.ts'
+import { labels, shortHash } from './create-body.ts'
+import { describeEngine } from './describe-engine.ts'
+import { findEngine, ignoreMissing } from './engine-api.ts'
+import { createEngineImages } from './engine-images.ts'
+import { createHostGuard, type HostGuard } from './host-guard.ts'
+import { createReachOf, removeUnusedNetworks } from './networks.ts'
+import { adoptContainer, type OciHost, removeContainer, startContainer } from './oci-container.ts'
+
+export interface OciEngineParts {
+  /** State folder of the runtime; two runtimes with one engine keep apart by it. */
+  readonly state: string
+  /** Socket of the engine; empty: the first that is found. */
+  readonly socket: string
+  readonly blobs: Blobs
+  /** For tests. */
+  readonly guard?: HostGuard
+}
+
+const filter = (label: string, value: string): string =>
+  encodeURIComponent(JSON.stringify({ label: [`${label}=${value}`] }))
+
+export function createOciEngine(parts: OciEngineParts): Engine {
+  const { state, socket, blobs, guard = createHostGuard() } = parts
+  const folder = join(realpathSync(state), 'oci')
+  const owner = shortHash(realpathSync(state))
+  const images = createEngineImages(`localhost/selvedge-${owner}`, blobs)
+  const host: OciHost = { state, folder, owner, socket, blobs, guard, images, reachOf: createReachOf() }
+
+  return {
+    async start(plan) {
+      const instance = await startContainer(host, plan)
+      const seconds = plan.settings['MCM.HEALTH_SEC']
+      const problem = await awaitPort(instance.upstream as TcpUpstream, seconds, instance.ended)
+      if (problem === undefined) return instance
+      await instance.stop(0)
+      throw new RpcError('container_failed', problem)
+    },
+    adopt: (plan) => adoptContainer(host, plan),
+    async recover(running, digests) {
+      const api = findEngine(socket)
+      const path = `/containers/json?all=true&filters=${filter(labels.owner, owner)}`
+      for (const { Id, Labels, State } of await api.read(path, answers.listed)) {
+        const key = Labels[labels.container] ?? ''
+        const isWanted = State === 'running' && String(running.get(key)) === Labels[labels.revision]
+        if (!isWanted) await removeContainer(api, Id)
+      }
+      await guard.releaseOthers(`selvedge-${owner}-`, await removeUnusedNetworks(api, owner))
+      await images.keepOnly(api, digests)
+      await images.sweep(api)
+    },
+    async removeData(dataKey) {
+      const api = findEngine(socket)
+      const { Volumes } = await api.read(
+        `/volumes?filters=${filter(labels.container, dataKey)}`,
+        answers.volumes,
+      )
+      for (const { Name } of Volumes ?? [])
+        if (Name.startsWith(`selvedge-${owner}-`))
+          await api.send('DELETE', `/volumes/${Name}?force=true`).catch(ignoreMissing)
+    },
+    async removeImage(digest) {
+      images.unwant(digest)
+      await images.sweep(findEngine(socket))
+    },
+    async close(isReplaced) {
+      guard.close()
+      // Containers that continue have mounted it.
+      if (!isReplaced) rmSync(folder, { recursive: true, force: true })
+    },
+    describe: () => describeEngine(socket, guard),
+  }
+}

@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface WaitOptions {
+  /** Time after which the wait ends. */
+  readonly seconds: number
+  /** Milliseconds between two checks. */
+  readonly pauseMs: number
+  /** Resolves, with the reason, when there is nothing left to wait for. */
+  readonly gone: Promise<string>
+}
+
+/**
+ * Checks repeatedly until the check succeeds, the thing that is checked is gone, or the time has passed.
+ *
+ * @param check returns what is wrong, or undefined; it gets the milliseconds that are left
+ * @returns what was wrong last, or undefined
+ */
+export async function waitUntilHealthy(
+  check: (leftMs: number) => Promise<string | undefined>,
+  { seconds, pauseMs, gone }: WaitOptions,
+): Promise<string | undefined> {
+  let ended: string | undefined
+  gone.then(
+    (why) => {
+      ended = why
+    },
+    (cause) => {
+      ended = `it ended, and how is not known: ${cause}`
+    },
+  )
+  const started = performance.now()
+  for (;;) {
+    const leftMs = seconds * 1000 - (performance.now() - started)
+    const problem = await check(leftMs)
+    if (problem === undefined) return undefined
+    if (ended !== undefined) return ended
+    if (leftMs <= 0) return `${problem} for ${seconds} s (MCM.HEALTH_SEC)`
+    await sleep(Math.min(pauseMs, leftMs))
+  }
+}

@@ -1,0 +1,125 @@
+/** Outgoing HTTP of services, to the hosts that `MCM.OUTBOUND` lists. Services send it over their instance's own socket. */
+import {
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http'
+import { isIP } from 'node:net'
+import { guardedLookup, kindOf, type Resolve, resolveName } from '@selvedge/service-kit/addresses'
+import { allowLargeBody } from '@selvedge/service-kit/http'
+import { safely } from '@selvedge/service-kit/safely'
+import { responseHeaders, withoutHopByHop } from './headers.ts'
+
+/** Milliseconds without a byte after which a call counts as lost. */
+const idleMs = 60_000
+/** Answers of the status 1xx before the real one. */
+const maxAnnounced = 16
+/** Statuses that an answer may have. Node passes others on as well, and refuses to send them. */
+const statuses = { min: 200, max: 599 }
+
+/** Whether a list such as `api.example.com`, `10.0.0.5:8080` holds the host and port of a URL. */
+export function isListed(outbound: readonly string[], { hostname, port, protocol }: URL): boolean {
+  const given = port === '' ? (protocol === 'https:' ? '443' : '80') : port
+  return outbound.some((each) => {
+    const [, host, listed] = /^(.*?)(?::(\d+))?$/.exec(each) ?? []
+    return host === hostname && (listed === undefined ? given === '80' || given === '443' : listed === given)
+  })
+}
+
+const refuse = (response: ServerResponse, why: string): void => {
+  if (response.headersSent || response.destroyed) return
+  // What the function's fetch throws.
+  response.writeHead(403, { 'x-selvedge-refused': why.replaceAll(/[^\x20-\x7e]/g, '?') }).end()
+}
+
+/**
+ * Passes one request on to where it wants to go, if that is listed. A host *name* leads to public addresses only, whatever a
+ * name server says; an address that is not public has to be listed itself.
+ *
+ * @param target URL of the call
+ * @param outbound the hosts that are listed
+ * @param resolve for tests
+ */
+export function passOut(
+  request: IncomingMessage,
+  response: ServerResponse,
+  target: string,
+  outbound: readonly string[],
+  resolve: Resolve = resolveName,
+): void {
+  request.on('error', () => undefined)
+  const url = URL.parse(target)
+  const problem = problemWith(url, target, outbound)
+  if (url && problem === undefined) passOn(request, response, url, resolve)
+  else refuse(response, problem ?? '')
+}
+
+function problemWith(url: URL | null, target: string, outbound: readonly string[]): string | undefined {
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username + url.password !== '')
+    return `${target.slice(0, 200)} is not an http or https URL without a user name`
+  if (isListed(outbound, url)) return undefined
+  return `${url.host} is not listed in MCM.OUTBOUND; deploy the container with "MCM.OUTBOUND": "${[...outbound, url.host].join(',')}"`
+}
+
+function passOn(request: IncomingMessage, response: ServerResponse, url: URL, resolve: Resolve): void {
+  allowLargeBody(request)
+  let outgoing: ClientRequest | undefined
+  const refuseCall = safely('egress.refuse', (cause: unknown) => {
+    outgoing?.destroy()
+    if (response.headersSent) response.destroy()
+    else refuse(response, `${url.host}: ${(cause as Error).message}`)
+  })
+  const pass = () => {
+    outgoing = send(request, url, resolve)
+    outgoing.on(
+      'response',
+      safely('egress.response', (incoming: IncomingMessage) => answer(incoming, response), refuseCall),
+    )
+    outgoing.on('error', refuseCall)
+    // Answers that only announce another one (1xx) could come without end.
+    let announced = 0
+    outgoing.on('information', () => {
+      if (++announced > maxAnnounced) outgoing?.destroy(new Error('it announced its answer too often'))
+    })
+    // An answer that switches protocols causes neither a response nor an error.
+    outgoing.on('close', () => {
+      if (!response.headersSent) refuseCall(new Error('the connection was closed without an answer'))
+    })
+    response.on('close', () => outgoing?.destroy())
+    request.pipe(outgoing)
+  }
+  safely('egress.request', pass, refuseCall)()
+}
+
+/** @throws TypeError for a method or header that Node does not send */
+function send(request: IncomingMessage, url: URL, resolve: Resolve): ClientRequest {
+  const start = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const outgoing = start({
+    host,
+    ...(isIP(host) === 0 && { servername: host }),
+    lookup: guardedLookup(
+      (address) => kindOf(address) === 'public',
+      resolve,
+      'list the address itself if it is meant',
+    ),
+    port: url.port || (url.protocol === 'https:' ? 443 : 80),
+    path: url.pathname + url.search,
+    method: request.method,
+    headers: [...withoutHopByHop(request.rawHeaders), 'Host', url.host],
+    timeout: idleMs,
+    agent: false,
+  })
+  outgoing.on('timeout', () => outgoing.destroy(new Error(`no data for ${idleMs / 1000} s`)))
+  return outgoing
+}
+
+function answer(incoming: IncomingMessage, response: ServerResponse): void {
+  const { statusCode = 0, rawHeaders } = incoming
+  if (statusCode < statuses.min || statusCode > statuses.max)
+    throw new Error(`it answered with the status ${statusCode}`)
+  response.writeHead(statusCode, responseHeaders(rawHeaders, { sandboxed: false, requestId: undefined }))
+  incoming.on('error', () => response.destroy())
+  incoming.pipe(response)
+}

@@ -1,0 +1,112 @@
+/** WebSockets: the handshake passes through the gateway, then both sides speak to each other. */
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { safely } from '@selvedge/service-kit/safely'
+import { createClosableFrames } from './closable-frames.ts'
+import { linesOf, responseHeaders } from './headers.ts'
+import type { Passage } from './passage.ts'
+import { countRequest } from './request-count.ts'
+
+/** Milliseconds for the last bytes after one side has closed. */
+const closeMs = 2000
+
+/**
+ * Passes a request for a WebSocket on. Each side is read no faster than the other one reads.
+ *
+ * @param head bytes that came behind the request already
+ */
+export function passUpgrade(
+  socket: Duplex,
+  head: Buffer,
+  { running, path, headers, limitMs, sandboxed, requestId, endWithCaller }: Passage,
+  now: () => number,
+): void {
+  // While the service was started, its caller may have gone: its "close" has been.
+  if (socket.destroyed) return
+  const count = countRequest(running, now)
+  const outgoing: ClientRequest = httpRequest({
+    ...running.instance.upstream,
+    agent: false,
+    path,
+    headers: [...headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'],
+  })
+  let closing: NodeJS.Timeout | undefined
+  let joined: Duplex | undefined
+  let unwatch: () => void = () => undefined
+  const close = safely('gateway.close', () => {
+    clearTimeout(limit)
+    clearTimeout(closing)
+    unwatch()
+    count.end()
+    outgoing.destroy()
+    // Once it was upgraded, the connection is no longer the request's.
+    joined?.destroy()
+    socket.destroy()
+  })
+  const limit = setTimeout(close, limitMs)
+  /** A WebSocket does not continue in one direction: when one side has closed, the other has a moment to close, too. */
+  const closeSoon = safely('gateway.close-soon', () => {
+    closing ??= setTimeout(close, closeMs)
+  })
+  const frames = createClosableFrames()
+  /** Its caller may not go on: the client gets a close frame with the reason. */
+  unwatch = endWithCaller(({ reason, message }) => {
+    if (!joined) return close()
+    socket.unpipe(joined)
+    frames.close(`${reason}: ${message}`)
+    closeSoon()
+  })
+  let isAnswered = false
+  const refuse = safely('gateway.refuse', () => {
+    if (isAnswered || socket.destroyed) return close()
+    isAnswered = true
+    outgoing.destroy()
+    socket.end(
+      `HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\nX-Request-Id: ${requestId}\r\nContent-Length: 0\r\n\r\n`,
+    )
+  })
+
+  const join = (incoming: IncomingMessage, upstream: Duplex, upstreamHead: Buffer) => {
+    clearTimeout(limit)
+    count.answered()
+    isAnswered = true
+    joined = upstream
+    upstream.on('error', close)
+    upstream.on('close', close)
+    upstream.on('end', closeSoon)
+    socket.on('end', closeSoon)
+    const answer = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
+    socket.write(
+      `${answer}${linesOf(responseHeaders(incoming.rawHeaders, { sandboxed: false, requestId }))}\r\n`,
+      'latin1',
+    )
+    if (upstreamHead.length > 0) frames.stream.write(upstreamHead)
+    if (head.length > 0) upstream.write(head)
+    upstream.pipe(frames.stream).pipe(socket)
+    socket.pipe(upstream)
+  }
+
+  /** Not upgraded: the answer is passed on and the connection ends, so that nothing can follow it past the token check. */
+  const passAnswer = (incoming: IncomingMessage) => {
+    clearTimeout(limit)
+    count.answered()
+    const { statusCode = 0, statusMessage = '' } = incoming
+    if (statusCode < 200 || statusCode > 999) return refuse()
+    isAnswered = true
+    incoming.on('error', close)
+    const passed = responseHeaders(incoming.rawHeaders, { sandboxed, requestId })
+    const framed = passed.filter((_, at) => passed[at - (at % 2)]!.toLowerCase() !== 'content-length')
+    socket.write(
+      `HTTP/1.1 ${statusCode} ${statusMessage}\r\nConnection: close\r\n${linesOf(framed)}\r\n`,
+      'latin1',
+    )
+    incoming.pipe(socket)
+  }
+
+  socket.on('error', close)
+  socket.on('close', close)
+  outgoing.on('error', refuse)
+  outgoing.on('upgrade', safely('gateway.upgrade', join, close))
+  outgoing.on('response', safely('gateway.upgrade-refused', passAnswer, refuse))
+  outgoing.end()
+}

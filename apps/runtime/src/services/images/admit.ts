@@ -1,0 +1,114 @@
+import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { RpcError } from '@selvedge/protocol'
+import type { Content } from '../deployments/deployments.ts'
+import { type Packed, parseDocument } from './archive.ts'
+import type { Blobs, Draft } from './blobs.ts'
+import { inspectLayer, type LayerReport } from './layer.ts'
+import { configDocument, type ImageConfig, imageLimits, ownArchitecture } from './manifest.ts'
+
+/** What the document of all images contains of an image. */
+function expectFewParts({ layers, repoTags }: Packed): void {
+  const refuse = (what: string) => {
+    throw new RpcError('invalid_image', `the image has ${what}`)
+  }
+  if (layers.length > imageLimits.layers)
+    refuse(`${layers.length} layers; the limit is ${imageLimits.layers}`)
+  if (repoTags.length > imageLimits.tags) refuse(`${repoTags.length} tags; the limit is ${imageLimits.tags}`)
+  const long = repoTags.find((each) => each.length > imageLimits.tagLength)
+  if (long !== undefined) refuse(`a tag of ${long.length} characters; the limit is ${imageLimits.tagLength}`)
+}
+
+/**
+ * Looks an image through and puts it into the store: every layer is read, hashed and compared with the configuration, and the image is classified as a function
+ * or as an image with a root file system.
+ *
+ * @param take is called with the unpacked bytes of the layers; throws if they are too many
+ * @param claim makes room for what is taken out of a layer; throws where there is none
+ * @throws RpcError `invalid_image`, `unsupported_image`, `digest_mismatch`, `storage_full`; then nothing is left of it
+ */
+export async function admitImage(
+  blobs: Blobs,
+  packed: Packed,
+  take: (bytes: number) => void,
+  claim: (bytes: number) => Promise<void> = async () => undefined,
+): Promise<Content> {
+  const extra: Draft[] = []
+  try {
+    expectFewParts(packed)
+    const config = parseDocument(
+      await readFile(packed.config.path, 'utf8'),
+      configDocument,
+      'the image configuration',
+    )
+    const { diff_ids: diffIds } = config.rootfs
+    if (diffIds.length !== packed.layers.length) {
+      throw new RpcError(
+        'invalid_image',
+        `the configuration names ${diffIds.length} layers and the manifest ${packed.layers.length}`,
+      )
+    }
+    const reports: LayerReport[] = []
+    for (const [at, layer] of packed.layers.entries()) {
+      await claim(layer.size)
+      const report = await inspectLayer(blobs, createReadStream(layer.path), take)
+      if (report.entry) extra.push(report.entry.draft)
+      if (report.diffId !== diffIds[at])
+        throw new RpcError(
+          'digest_mismatch',
+          `layer ${at} should be ${diffIds[at]} unpacked and is ${report.diffId}`,
+        )
+      reports.push(report)
+    }
+    const entry = functionEntry(reports)
+    if (!entry) expectRunnable(config)
+    const stored = { config: await blobs.commit(packed.config) }
+    // Of a function its one file is all that is ever needed.
+    if (entry) {
+      const blob = await blobs.commit(entry.draft)
+      return {
+        ...stored,
+        kind: 'function',
+        layers: [],
+        entry: { ...blob, language: entry.language },
+        size: blob.size,
+      }
+    }
+    const layers = []
+    for (const [at, layer] of packed.layers.entries())
+      layers.push({ ...(await blobs.commit(layer)), diffId: diffIds[at]! })
+    return {
+      ...stored,
+      kind: 'oci',
+      layers,
+      entry: null,
+      size: layers.reduce((sum, { size }) => sum + size, 0),
+    }
+  } finally {
+    await blobs.discard([...packed.drafts, ...extra])
+  }
+}
+
+/** A single layer without folders that holds index.js or index.wasm is a function image, or a broken one. */
+function functionEntry(reports: readonly LayerReport[]): LayerReport['entry'] {
+  const [only] = reports
+  if (reports.length !== 1 || !only) return undefined
+  if (only.entry && !only.notFunction) return only.entry
+  if (only.claimsFunction && !only.hasFolders && only.notFunction) throw only.notFunction
+  return undefined
+}
+
+function expectRunnable({ config, architecture, os }: ImageConfig): void {
+  const own = ownArchitecture()
+  if ((os ?? 'linux') !== 'linux' || (architecture ?? own) !== own)
+    throw new RpcError(
+      'unsupported_image',
+      `the image is for ${os}/${architecture}; this device is linux/${own}`,
+    )
+  if (!config?.Entrypoint?.length && !config?.Cmd?.length) {
+    throw new RpcError(
+      'unsupported_image',
+      'the image holds neither index.js nor index.wasm alone, nor says which command to run',
+    )
+  }
+}

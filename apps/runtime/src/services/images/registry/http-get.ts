@@ -1,0 +1,232 @@
+/**
+ * GET requests to a registry, and to the token and storage hosts that it names. A registry is foreign: it must not make this
+ * device send requests into its own network, and no host may keep a transfer open for ever.
+ */
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { isIP, type LookupFunction } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { RpcError } from '@selvedge/protocol'
+import {
+  type AddressKind,
+  guardedLookup,
+  kindOf,
+  type Resolve,
+  resolveName,
+} from '@selvedge/service-kit/addresses'
+import { safely } from '@selvedge/service-kit/safely'
+
+const maxRedirects = 5
+
+export interface TransferLimits {
+  /** Milliseconds until the headers of an answer must be there. */
+  readonly headersMs: number
+  /** In each window of so many milliseconds so many bytes must arrive. */
+  readonly windowMs: number
+  readonly minBytes: number
+}
+
+/** 1 KiB/s: the slowest mobile networks are faster. */
+const transferLimits: TransferLimits = { headersMs: 30_000, windowMs: 60_000, minBytes: 60 * 1024 }
+
+export interface HttpGetOptions {
+  readonly resolve?: Resolve
+  readonly limits?: TransferLimits
+}
+
+/** An answer. Its body has to be read to the end or discarded. */
+export interface Answer {
+  /** Of the host that answered: another one than was asked where that one redirects. */
+  readonly origin: string
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** Ends with an error when it arrives too slowly. */
+  readonly body: AsyncIterable<Uint8Array>
+  /** Closes the connection without reading the body. */
+  discard(): void
+}
+
+/**
+ * Sends a GET request and follows its redirects. `Authorization` is sent to the origin of the given URL only.
+ *
+ * @throws RpcError `registry_unavailable`
+ */
+export type HttpGet = (url: string, headers: Readonly<Record<string, string>>) => Promise<Answer>
+
+/** Only the loopback may be spoken to without TLS, as with Docker and Podman. */
+export const isLoopbackHost = (host: string): boolean =>
+  /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/.test(host)
+
+/**
+ * Requests for one pull. Public addresses may be reached, and addresses of the same kind as the registry's own: a registry on
+ * the local network may have its storage there, and a public one may not lead there. The registry's own name is resolved once.
+ *
+ * @param registry host and port as in the reference
+ * @throws RpcError `registry_unavailable` when the name of the registry has no address that may be reached
+ */
+export async function openHttpGet(registry: string, options: HttpGetOptions = {}): Promise<HttpGet> {
+  const { resolve = resolveName, limits = transferLimits } = options
+  const { hostname } = new URL(`http://${registry}`)
+  const home = await findHome(hostname, resolve)
+  const mayConnect = (address: string): boolean => isReachable(kindOf(address), home.kind)
+  const pinned: Resolve = async (name) => (name === hostname ? home.addresses : resolve(name))
+  const lookup = guardedLookup(mayConnect, pinned)
+
+  return async function get(url, headers) {
+    let at = readUrl(url, url)
+    let sent = headers
+    for (let redirects = 0; ; redirects++) {
+      expectReachable(at, mayConnect)
+      const response = await send(at, sent, lookup, limits)
+      const { statusCode = 0 } = response
+      const { location } = response.headers
+      if (statusCode < 300 || statusCode >= 400 || location === undefined)
+        return {
+          origin: at.origin,
+          status: statusCode,
+          headers: response.headers,
+          body: timely(response, limits),
+          discard: () => void response.destroy(),
+        }
+      response.destroy()
+      if (redirects === maxRedirects) throw unavailable(url, 'it redirects too often')
+      const next = readUrl(location, at.href)
+      if (at.protocol === 'https:' && next.protocol !== 'https:')
+        throw unavailable(at.href, `it redirects to ${next.origin}, which is not encrypted`)
+      if (next.origin !== at.origin) sent = withoutCredentials(sent)
+      at = next
+    }
+  }
+}
+
+interface Home {
+  readonly kind: AddressKind
+  readonly addresses: Awaited<ReturnType<Resolve>>
+}
+
+/** Where the registry is. A name that has public addresses, too, is not of the local network. */
+async function findHome(hostname: string, resolve: Resolve): Promise<Home> {
+  const literal = hostname.replace(/^\[|\]$/g, '')
+  if (isIP(literal) !== 0) return { kind: kindOf(literal), addresses: [] }
+  const found = await resolve(hostname).catch((cause: Error) => {
+    throw unavailable(`https://${hostname}`, `its name has no address: ${cause.message}`, cause)
+  })
+  const allowed: AddressKind[] = hostname === 'localhost' ? ['loopback'] : ['public', 'private']
+  for (const kind of allowed) {
+    const addresses = found.filter(({ address }) => kindOf(address) === kind)
+    if (addresses.length > 0) return { kind, addresses }
+  }
+  throw unavailable(
+    `https://${hostname}`,
+    `its name leads to ${found[0]?.address ?? 'no address'}, which is no address of a registry`,
+  )
+}
+
+const isReachable = (kind: AddressKind, home: AddressKind): boolean => kind === 'public' || kind === home
+
+function expectReachable({ hostname, host, protocol }: URL, mayConnect: (address: string) => boolean): void {
+  const literal = hostname.replace(/^\[|\]$/g, '')
+  if (isIP(literal) !== 0 && !mayConnect(literal))
+    throw unavailable(`http://${host}`, 'the registry leads to an address of the local network')
+  if (protocol === 'http:' && !isLoopbackHost(host))
+    throw unavailable(`http://${host}`, 'the registry leads to a host without TLS')
+}
+
+/** @param from of the answer that named it */
+export function readUrl(text: string, from: string): URL {
+  const url = URL.parse(text, from)
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    throw unavailable(from, `it names ${JSON.stringify(text.slice(0, 200))}, which is no http or https URL`)
+  if (url.username + url.password !== '')
+    throw unavailable(from, 'it names a URL with a user name or password')
+  return url
+}
+
+const withoutCredentials = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'authorization'))
+
+function send(
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  lookup: LookupFunction,
+  limits: TransferLimits,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const start = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
+    const request = start(url, { headers, agent: false, lookup })
+    const late = setTimeout(
+      () => request.destroy(new Error(`no answer within ${limits.headersMs / 1000} s`)),
+      limits.headersMs,
+    )
+    const refuse = (cause: unknown) => reject(unavailable(url.href, (cause as Error).message, cause))
+    request.on('close', () => clearTimeout(late))
+    // Without a listener, an answer that changes the protocol (101) would be neither a response nor an error.
+    request.on(
+      'upgrade',
+      safely('registry.upgrade', (_: IncomingMessage, socket: Duplex) => {
+        socket.destroy()
+        refuse(new Error('it answers by changing the protocol'))
+      }),
+    )
+    request.on(
+      'response',
+      safely('registry.response', (response: IncomingMessage) => {
+        clearTimeout(late)
+        // The reader of the body gets the error, too.
+        response.on('error', () => undefined)
+        resolve(response)
+      }),
+    )
+    request.on('error', safely('registry.error', refuse, reject))
+    request.end()
+  })
+}
+
+/**
+ * The chunks of an answer, until they arrive too slowly: whenever `windowMs` were spent waiting, `minBytes` must have come. The
+ * time that the reader takes does not count.
+ *
+ * @throws Error when they arrive too slowly; then the connection is closed
+ */
+async function* timely(
+  response: IncomingMessage,
+  { windowMs, minBytes }: TransferLimits,
+): AsyncGenerator<Uint8Array> {
+  const slow = new Error(`fewer than ${minBytes} bytes came within ${windowMs / 1000} s`)
+  const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+  let waited = 0
+  let received = 0
+  try {
+    for (;;) {
+      const from = performance.now()
+      const late = setTimeout(() => response.destroy(slow), windowMs - waited)
+      const { value, done } = await chunks.next().finally(() => clearTimeout(late))
+      if (done) return
+      waited += performance.now() - from
+      received += value.length
+      if (received >= minBytes) waited = received = 0
+      yield value
+    }
+  } finally {
+    response.destroy()
+  }
+}
+
+export const unavailable = (url: string, why: string, cause?: unknown): RpcError =>
+  new RpcError('registry_unavailable', `${URL.parse(url)?.host ?? url.slice(0, 200)}: ${why}`, { cause })
+
+/**
+ * The body of an answer as text.
+ *
+ * @throws RpcError `invalid_image` when it is larger than `maxBytes`; then the connection is closed
+ */
+export async function readText({ body }: Answer, maxBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body) {
+    size += chunk.length
+    if (size > maxBytes)
+      throw new RpcError('invalid_image', `the registry sent a document larger than ${maxBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}

@@ -1,0 +1,49 @@
+/** Archives with entries that nothing reads. */
+import { randomBytes } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
+import { Header } from 'tar'
+import { expect, it } from 'vitest'
+import { countedSource, manyTurns, opens } from '../../../../../tests/harness/unread.ts'
+import { readTar, unpacked } from './tar-stream.ts'
+
+const maxRead = 4 * 1024 * 1024
+
+it(
+  'reads no more of an archive than the reader of its entry',
+  opens('apps/runtime/src/services/images/tar-stream.ts'),
+  async () => {
+    const header = new Header({
+      path: 'large',
+      size: 8 * 1024 ** 3,
+      type: 'File',
+      mode: 0o644,
+      mtime: new Date(0),
+    })
+    header.encode()
+    const source = countedSource({ first: header.block! })
+    const found = Promise.withResolvers<void>()
+    const done = readTar(source, async (_, entry) => {
+      found.resolve()
+      await new Promise((_, reject) => entry.once('error', reject))
+    })
+    await found.promise
+    await manyTurns()
+    expect(source.read).toBeLessThan(maxRead)
+    done.catch(() => undefined)
+  },
+)
+
+it(
+  'reads no more of a compressed archive than its reader',
+  opens('apps/runtime/src/services/images/tar-stream.ts'),
+  async () => {
+    // A gzip file may have many members.
+    const source = countedSource({ each: gzipSync(randomBytes(65_536)) })
+    const read = unpacked(source, () => undefined)
+    await read.next()
+    await manyTurns()
+    expect(source.read).toBeGreaterThan(0)
+    expect(source.read).toBeLessThan(maxRead)
+    await read.return(undefined)
+  },
+)

@@ -1,0 +1,46 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
+import { openBlobs } from './blobs.ts'
+import { openUploads } from './uploads.ts'
+
+const own = { account_id: 'a', client_id: 'c' }
+const other = { account_id: 'b', client_id: 'c' }
+
+it('stores the newest eight uploads, accepts eight at a time, each for its owner, and forgets them after an hour', async () => {
+  const folder = await temporaryFolder()
+  let now = 0
+  const clock = { now: () => now }
+  const stored = join(folder.path, 'uploads')
+  const uploads = await openUploads(stored, await openBlobs(join(folder.path, 'images')), clock as never)
+  const upload = (text: string, owner = own) =>
+    uploads.receive(
+      owner,
+      (async function* () {
+        yield Buffer.from(text)
+      })(),
+    )
+  const results = await Promise.allSettled(Array.from({ length: 40 }, (_, at) => upload(`at once ${at}`)))
+  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(8)
+  expect(results.at(-1)).toMatchObject({ reason: { reason: 'busy' } })
+  const handles: string[] = []
+  for (let at = 0; at < 12; at++) {
+    now++
+    handles.push((await upload(`in turn ${at}`)).handle)
+  }
+  expect(readdirSync(stored)).toHaveLength(8)
+  uploads.pathOf(own, handles.at(-1)!)
+  expect(() => uploads.pathOf(own, handles[0]!)).toThrow('there is no upload')
+  expect(() => uploads.pathOf(other, handles.at(-1)!)).toThrow('there is no upload')
+  // The one who has most makes room for others.
+  const [first, second] = [await upload('of another', other), await upload('of another, too', other)]
+  for (let at = 0; at < 12; at++) await upload(`again ${at}`)
+  for (const { handle } of [first, second]) uploads.pathOf(other, handle)
+  await uploads.keepOnly(other.account_id)
+  expect(readdirSync(stored)).toHaveLength(2)
+  now += 3_600_001
+  await upload('an hour later')
+  expect(readdirSync(stored)).toHaveLength(1)
+  await folder.remove()
+})

@@ -1,0 +1,170 @@
+/**
+ * What runs on the device: images, containers and functions, the engines that run them, and the gateway that leads callers to them.
+ *
+ * It depends on the device: the account owns the services, and the checks of tokens admit their callers. It must not know where the
+ * device is, or how its own methods are called.
+ */
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Listener } from '@selvedge/service-kit/http'
+import { requestIdOf } from '@selvedge/service-kit/http'
+import { errorIdOf } from '@selvedge/service-kit/log'
+import { inBackground } from '@selvedge/service-kit/safely'
+import { type DocumentNotice, openDocument } from '@selvedge/service-kit/store'
+import type { RuntimeConfig } from '../config.ts'
+import type { Device } from '../device/device.ts'
+import { createContainerHosts } from './container-host.ts'
+import { type Containers, createContainers } from './containers/containers.ts'
+import { createFailedNotice } from './containers/failed-notice.ts'
+import { createContainerStorage } from './containers/storage.ts'
+import { type DeploymentStore, deploymentsFormat, kindsInUse } from './deployments/deployments.ts'
+import type { Engine, EngineReport } from './engines/engine.ts'
+import { withNotice } from './engines/engine-notice.ts'
+import { createFunctionEngine } from './engines/function/function-engine.ts'
+import { createOciEngine } from './engines/oci/oci-engine.ts'
+import { createAdmit } from './gateway/admit.ts'
+import { createGateway } from './gateway/gateway.ts'
+import { createRoutes } from './gateway/routes.ts'
+import { createServiceIdentity } from './gateway/service-identity.ts'
+import { type Blobs, openBlobs } from './images/blobs.ts'
+import { type Images, openImages } from './images/images.ts'
+
+export interface Services {
+  readonly images: Images
+  readonly containers: Containers
+  /** What a person should know of the files of the deployments. */
+  readonly notices: readonly DocumentNotice[]
+  /** Answers requests for services. */
+  readonly listener: Required<Listener>
+  describeEngines(): Promise<Record<EngineKind, EngineReport>>
+  /** A sentence for each engine that does not work although a deployed service needs it. */
+  unavailableEngines(): Promise<string[]>
+  /** Removes all that belongs to an account, which `leave` takes from the runtime. Resolves with what `leave` gives. */
+  wipe<T>(accountId: string, leave: () => Promise<T>): Promise<T>
+  /** Recovers what an earlier run left, and starts what is wanted. */
+  start(): void
+  /** @param isReplaced whether a runtime of another release starts next: OCI containers continue */
+  close(isReplaced: boolean): Promise<void>
+}
+
+type EngineKind = 'function' | 'oci'
+
+/** The bundled program that hosts functions, beside this one; from the sources, where it was built to. */
+const functionProgram = fileURLToPath(
+  new URL(
+    import.meta.url.endsWith('.ts') ? '../../dist/function-host.mjs' : './function-host.mjs',
+    import.meta.url,
+  ),
+)
+
+export async function openServices(config: RuntimeConfig, device: Device): Promise<Services> {
+  const { folder, nodeId, clock, log, notices, presence } = device
+  const accountId = () => device.state.value.accountId
+  const document = await openDocument(join(folder, 'deployments'), deploymentsFormat)
+  const store = device.measures.document('deployments', document)
+  const blobs = await openBlobs(join(folder, 'images'))
+  const engines = createEngines(config, device, blobs)
+  const showFailed = createFailedNotice(store, notices, accountId)
+  showFailed()
+  const images = await openOwnImages(config, device, { store, blobs, engines })
+  const identity = createServiceIdentity(nodeId, clock)
+  const routes = createRoutes(accountId)
+  const gateway = createGateway({
+    routes,
+    admit: createAdmit({ ...device.callers, identity }),
+    lasting: device.callers.lasting,
+    accountId,
+    now: () => performance.now(),
+    nonce: device.callers.nonce,
+    onInternalError: (cause, request) =>
+      errorIdOf(log, 'a request failed', { requestId: requestIdOf(request), cause }),
+  })
+  const containers = createContainers({
+    store,
+    engines,
+    storage: createContainerStorage(join(folder, 'storage.db')),
+    clock,
+    log,
+    info: () => ({ httpPort: Number(new URL(presence.url()).port), nodeId, apiRoot: presence.url() }),
+    hostFor: createContainerHosts({ store, identity, gateway, url: presence.url }),
+    accountId,
+    onChange: () => {
+      routes.refresh()
+      showFailed()
+      presence.servicesChanged()
+      images.sweep().catch((cause) => log.warn('what images left could not be removed', { cause }))
+    },
+    onFailed: showFailed,
+    onEvent: device.measures.containerEvent,
+    onNotRecovered: (details) => notices.raise('recovery_failed', details),
+  })
+  routes.follow(containers)
+  presence.serve(containers)
+  device.onAccountChange(async () => {
+    await Promise.all([images.followAccount(), containers.followAccount()])
+  })
+
+  return {
+    images,
+    containers,
+    notices: store.notices,
+    listener: { request: gateway.handle, upgrade: gateway.handleUpgrade },
+    describeEngines: async () => ({
+      function: await engines.function.describe(),
+      oci: await engines.oci.describe(),
+    }),
+    unavailableEngines: () => unavailableEngines(store, engines),
+    async wipe(wiped, leave) {
+      const left = await containers.wipe(wiped, leave)
+      await Promise.all([images.followAccount(), images.sweep()])
+      return left
+    },
+    start: () => inBackground('containers.resume', containers.resume()),
+    async close(isReplaced) {
+      await containers.close(isReplaced)
+      await Promise.all(Object.values(engines).map((engine) => engine.close(isReplaced)))
+      gateway.close()
+      await store.close()
+    },
+  }
+}
+
+type Engines = Readonly<Record<EngineKind, Engine>>
+
+function createEngines(config: RuntimeConfig, { folder, notices }: Device, blobs: Blobs): Engines {
+  const functions = createFunctionEngine({ state: folder, program: functionProgram, blobs })
+  const oci = createOciEngine({ state: folder, socket: config['oci.socket'], blobs })
+  return {
+    function: withNotice(functions, 'function_engine_unavailable', notices),
+    oci: withNotice(oci, 'oci_engine_unavailable', notices),
+  }
+}
+
+async function unavailableEngines({ value }: DeploymentStore, engines: Engines): Promise<string[]> {
+  const reports = await Promise.all(
+    kindsInUse(value).map(async (kind) => ({ kind, report: await engines[kind].describe() })),
+  )
+  return reports
+    .filter(({ report }) => !report.available)
+    .map(({ kind, report }) => `the engine for ${kind} does not work: ${JSON.stringify(report)}`)
+}
+
+const openOwnImages = (
+  config: RuntimeConfig,
+  { folder, clock, log, state }: Device,
+  { store, blobs, engines }: { store: DeploymentStore; blobs: Blobs; engines: Engines },
+): Promise<Images> =>
+  openImages({
+    folder: join(folder, 'images'),
+    blobs,
+    store,
+    clock,
+    reserve: config['images.reserve'],
+    maxSize: config['images.maxSize'],
+    authFile: config['images.registryAuth'],
+    accountId: () => state.value.accountId,
+    onRemoved: (digest, kind) =>
+      void engines[kind]
+        .removeImage(digest)
+        .catch((cause) => log.debug('an image is left in its engine', { digest, cause })),
+  })
