@@ -32,13 +32,16 @@ export interface CommandDeclaration {
   readonly run: (context: Context, input: Input) => Promise<unknown>
   /** The result for people; left out: its members, one a line. Every text in the result is on one line, without control sequences. */
   readonly human?: (result: never) => string
+  /** Whether the result, which is printed, is a failure: the exit code is 1 then. */
+  readonly isFailure?: (result: never, input: Input) => boolean
   /** `json`: the result is printed as JSON, always. `script`: it is a text made here, with nothing foreign in it. */
   readonly prints?: 'json' | 'script'
 }
 
 export const command = <Result>(
-  declaration: Omit<CommandDeclaration, 'run' | 'human'> & {
+  declaration: Omit<CommandDeclaration, 'run' | 'human' | 'isFailure'> & {
     readonly run: (context: Context, input: Input) => Promise<Result>
     readonly human?: (result: Result) => string
+    readonly isFailure?: (result: Result, input: Input) => boolean
   },
 ): CommandDeclaration => declaration as CommandDeclaration

@@ -44,7 +44,7 @@ function describe(error: SelvedgeError): Failure {
         ? {
             code: exitCodes.notRunning,
             message,
-            hint: 'Start it with "npm start", or name it with --state or --url.',
+            hint: 'Start the runtime ("npm start" in a clone, else its service), or name it with --state or --url.',
           }
         : { code: exitCodes.failed, message }
   }

@@ -9,8 +9,12 @@ import { formatHuman } from './output/human.ts'
 import { formatJson } from './output/json.ts'
 import type { Terminal } from './output/terminal.ts'
 
-/** The program that a table of commands makes. Parsing it runs a command. */
-function buildProgram(commands: readonly CommandDeclaration[], terminal: Terminal): Command {
+/** The program that a table of commands makes. Parsing it runs a command. @param onFailure called for a result that is a failure */
+function buildProgram(
+  commands: readonly CommandDeclaration[],
+  terminal: Terminal,
+  onFailure: () => void,
+): Command {
   const program = new Command('selvedge')
     .description('The command line of the Selvedge edge runtime.')
     .version(version)
@@ -51,6 +55,7 @@ function buildProgram(commands: readonly CommandDeclaration[], terminal: Termina
       const input: Input = { args: made.args, options: made.opts() }
       const result = await each.run(createContext(flags, process.env, terminal), input)
       if (result !== undefined) terminal.out(format(each, result, flags.json === true))
+      if (each.isFailure?.(result as never, input)) onFailure()
     })
   }
   return program
@@ -84,9 +89,13 @@ export async function runCli(
   commands: readonly CommandDeclaration[],
   terminal: Terminal,
 ): Promise<number> {
+  let code: number = exitCodes.ok
+  const onFailure = () => {
+    code = exitCodes.failed
+  }
   try {
-    await buildProgram(commands, terminal).parseAsync([...argv], { from: 'user' })
-    return exitCodes.ok
+    await buildProgram(commands, terminal, onFailure).parseAsync([...argv], { from: 'user' })
+    return code
   } catch (cause) {
     // Commander has printed its own errors by now; help and version are no errors.
     if (cause instanceof CommanderError) return cause.exitCode === 0 ? exitCodes.ok : exitCodes.usage

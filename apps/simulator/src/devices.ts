@@ -14,7 +14,7 @@ export interface Owner {
 }
 
 export interface Enrolment {
-  /** Takes a device from nothing to a session with the discovery service. */
+  /** Creates a device, up to its session with the discovery service. */
   enrol(device: number): Promise<AuthorizeRequest>
 }
 
@@ -26,7 +26,7 @@ export interface EnrolmentParts {
   readonly clock: Clock
   /** So many of the devices are seen by others, to a kilometre. */
   readonly shared: number
-  /** Whether none of the devices can be known yet. */
+  /** Whether all of the devices are new. */
   readonly isNew: boolean
 }
 

@@ -22,8 +22,8 @@ export interface DriveParts {
   readonly signal: AbortSignal
 }
 
-/** Milliseconds between two looks at what is due. */
-const beat = 2
+/** Milliseconds between two checks for due reports. */
+const checkIntervalMs = 2
 const tick = 500
 
 class Counter {
@@ -120,9 +120,10 @@ export async function drive(parts: DriveParts): Promise<{ updates: Figures; quer
       if (elapsed < seconds && !signal.aborted) return
       clearInterval(timer)
       resolve()
-    }, beat)
+    }, checkIntervalMs)
   })
   const over = Math.min(seconds, (performance.now() - begunAt) / 1000)
-  for (let wait = 0; under > 0 && wait < 1000; wait++) await new Promise((resolve) => setTimeout(resolve, 10))
+  for (let looks = 0; under > 0 && looks < 1000; looks++)
+    await new Promise((resolve) => setTimeout(resolve, 10))
   return { updates: updates.figures(over), queries: asks.figures(over) }
 }

@@ -1,4 +1,4 @@
-/** What the fleet reports to: services that run already, or a stack of its own in a folder that goes with it. */
+/** What the fleet reports to: services that run already, or a stack of its own in a temporary folder. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

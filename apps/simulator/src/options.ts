@@ -1,4 +1,4 @@
-/** What the command line asks for. */
+/** The options of the command line. */
 import { ConfigError } from '@selvedge/service-kit/config'
 import type { Region } from './fleet.ts'
 

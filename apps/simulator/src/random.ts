@@ -8,7 +8,7 @@ export interface Random {
   normal(): number
 }
 
-/** xorshift32 (Marsaglia, 2003): small and fast; what it decides is where a device goes, and nothing that is secret. */
+/** xorshift32 (Marsaglia, 2003): small and fast; it decides the way of a device, and no secret. */
 export function createRandom(seed: string): Random {
   let state = createHash('sha256').update(seed).digest().readUInt32BE(0) || 1
   const next = () => {

@@ -17,7 +17,7 @@ type Env = Readonly<Record<string, string | undefined>>
 
 const programOf = (name: string) => fileURLToPath(new URL(`../../${name}/dist/main.cjs`, import.meta.url))
 
-/** Where the state is: the environment says so, or the configuration file, as for each program alone. */
+/** The state folder, from the environment or the configuration file, as for each program alone. */
 function stateFolder(env: Env): string {
   const { state } = readConfigFile(env.SELVEDGE_CONFIG, 'runtime') as { state?: string }
   return env.SELVEDGE_STATE || state || './.selvedge'
@@ -51,7 +51,7 @@ function environmentOf(name: Name, env: Env, own: Record<string, string>): Env {
 }
 
 /**
- * @param env takes the variables of the three programs; see docs/reference/configuration.md
+ * @param env accepts the variables of the three programs; see docs/reference/configuration.md
  * @param stopped ends what has been started so far
  * @throws ConfigError | StoreError | ChildFailure when one of them does not start
  */

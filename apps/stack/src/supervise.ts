@@ -4,7 +4,7 @@ import { type Child, ChildFailure, exitCodes } from '@selvedge/service-kit/lifec
 /** Failures within so many milliseconds after which a program is not started again. */
 const giveUp = { failures: 5, withinMs: 60_000 }
 /** Milliseconds until the first restart; doubled with each failure of the last minute. */
-const firstPause = 250
+const firstPauseMs = 250
 
 export interface Supervised {
   /** The program as it is now: undefined while it is down. */
@@ -44,13 +44,13 @@ export function supervise(
       failures = [...failures.filter((at) => now() - at < giveUp.withinMs), now()]
       if (ending.code === exitCodes.unrepairable)
         return say(
-          `${name} ended: its last line says what to repair. It is not started again; the others go on`,
+          `${name} ended: its last log line names what to repair. It is not started again; the others continue`,
         )
       if (failures.length >= giveUp.failures)
         return say(
-          `${name} ended ${ending.how}, for the ${failures.length}th time within a minute. It is not started again; the others go on. Its last lines say why`,
+          `${name} ended ${ending.how}, for the ${failures.length}th time within a minute. It is not started again; the others continue. Its last log lines contain the reason`,
         )
-      const pause = firstPause * 2 ** (failures.length - 1)
+      const pause = firstPauseMs * 2 ** (failures.length - 1)
       say(`${name} ended ${ending.how}; it is started again in ${pause / 1000} s`)
       await wait(pause, stopped)
       if (stopped.aborted) return

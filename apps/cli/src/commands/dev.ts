@@ -12,7 +12,7 @@ import { indented } from '../output/clean.ts'
 import { readSpec } from './container/spec.ts'
 
 /** Debounce: milliseconds without a change after which a folder counts as saved. */
-const settling = 150
+const debounceMs = 150
 
 /** Builds a folder, deploys it, and shows its log; again on every change, until interrupted. */
 export const dev = command({
@@ -78,7 +78,7 @@ export const dev = command({
     const watcher = watch(folder, { recursive: true }, (_, file) => {
       if (file === null || /(^|\/)(node_modules|\.git)(\/|$)|\.tar$/.test(file)) return
       clearTimeout(timer)
-      timer = setTimeout(again, settling)
+      timer = setTimeout(again, debounceMs)
     })
     await ended
     watcher.close()

@@ -1,69 +1,24 @@
-import { describeNotice } from '@selvedge/protocol'
 import { redactText } from '@selvedge/protocol/redaction'
 import { command } from '../command.ts'
-import { checkService, type ServiceCheck } from '../context/check-service.ts'
-
-interface Check {
-  readonly name: string
-  readonly ok: boolean
-  readonly detail: string
-  readonly hints: readonly string[]
-}
+import { checkNeeds } from '../production/needs.ts'
+import { checkProduction } from '../production/production.ts'
 
 export const doctor = command({
   path: ['doctor'],
   summary:
     'Check what the runtime needs: services, clock, engines, layers of isolation. Shows how to fix a failed check.',
-  run: async (context) => {
-    const { runtime } = context
-    const me = await runtime.getMe()
-    const [engines, identity, discovery] = await Promise.all([
-      runtime.getEngines(),
-      checkService(context, 'identity'),
-      checkService(context, 'discovery'),
-    ])
-    const service = (name: string, { url, answers: ok, problem }: ServiceCheck): Check => ({
-      name,
-      ok,
-      detail: url === null ? problem : ok ? `answers at ${url}` : `no answer at ${url}`,
-      hints: ok
-        ? []
-        : ['Local functions work without it. Check the network and the URL in the configuration.'],
-    })
-    const engine = (name: string, { available, detail, isolation, hints }: typeof engines.oci): Check => ({
-      name,
-      ok: available,
-      detail: isolation.length > 0 ? `${detail}: ${isolation.join(', ')}` : detail,
-      hints,
-    })
-    const checks: Check[] = [
-      { name: 'runtime', ok: true, detail: `${me.version}, node ${me.nodeId}`, hints: [] },
-      {
-        name: 'account',
-        ok: me.accountId !== '',
-        detail: me.accountId || 'none',
-        hints: me.accountId === '' ? ['Associate one: selvedge account associate.'] : [],
-      },
-      {
-        name: 'time',
-        ok: me.time.state !== 'unknown',
-        detail: `${me.time.state}, ${me.time.now}`,
-        hints:
-          me.time.state === 'unknown' ? ['The clock is wrong, and no service has sent the time yet.'] : [],
-      },
-      service('identity', identity),
-      service('discovery', discovery),
-      engine('functions', engines.function),
-      engine('oci', engines.oci),
-      ...me.notices.map((notice) => ({
-        name: 'notice',
-        ok: false,
-        detail: describeNotice(notice),
-        hints: [],
-      })),
-    ]
+  options: [
+    {
+      flags: '--production',
+      description:
+        'also check what is not fit for production on this machine; exit code 1 if anything is not',
+    },
+  ],
+  run: async (context, { options }) => {
+    const checks = options.production === true ? await checkProduction(context) : await checkNeeds(context)
     return { checks: checks.map((each) => ({ ...each, detail: redactText(each.detail) })) }
   },
+  isFailure: ({ checks }, { options }) => options.production === true && checks.some(({ ok }) => !ok),
   human: ({ checks }) =>
     checks
       .flatMap(({ name, ok, detail, hints }) => [

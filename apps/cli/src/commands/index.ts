@@ -15,6 +15,7 @@ import { adminKeysList, adminKeysRotate } from './admin/keys.ts'
 import { adminEnrolmentCreate, adminNodeBlock, adminNodeList, adminNodeUnblock } from './admin/nodes.ts'
 import { adminProjectCreate, adminProjectDisable, adminProjectList } from './admin/projects.ts'
 import { adminStoreCopy } from './admin/store.ts'
+import { adminStoreBackup, adminStoreNoteBackup, adminStoreRestore } from './admin/store-backup.ts'
 import { adminTokenDeveloper, adminTokenList, adminTokenRevoke } from './admin/tokens.ts'
 import { call } from './call.ts'
 import { completion } from './completion.ts'
@@ -41,16 +42,22 @@ import { login } from './login.ts'
 import { logout } from './logout.ts'
 import { me } from './me.ts'
 import { nodes } from './nodes.ts'
+import { serviceInstall } from './service/install.ts'
+import { serviceLogs } from './service/logs.ts'
+import { serviceStatus } from './service/status.ts'
 import { simulate } from './simulate.ts'
 import { status } from './status.ts'
+import { supportBundle } from './support-bundle.ts'
 import { tokenAccess } from './token/access.ts'
 import { tokenEdge } from './token/edge.ts'
+import { upgrade } from './upgrade.ts'
 import { why } from './why.ts'
 
 export const commands: readonly CommandDeclaration[] = [
   me,
   status,
   doctor,
+  supportBundle,
   login,
   logout,
   tokenEdge,
@@ -79,6 +86,10 @@ export const commands: readonly CommandDeclaration[] = [
   why,
   init,
   dev,
+  upgrade,
+  serviceInstall,
+  serviceStatus,
+  serviceLogs,
   simulate,
   call,
   adminAccountCreate,
@@ -99,6 +110,9 @@ export const commands: readonly CommandDeclaration[] = [
   adminEnrolmentCreate,
   adminKeysList,
   adminKeysRotate,
+  adminStoreBackup,
+  adminStoreNoteBackup,
+  adminStoreRestore,
   adminStoreCopy,
   completion(() => commands),
 ]
@@ -112,6 +126,8 @@ export const groups: Readonly<Record<string, string>> = {
   hmac: 'HMAC codes of this node.',
   image: 'Images on the device.',
   container: 'Services on the device.',
+  support: 'Facts about this machine, for a question to others.',
+  service: 'The systemd service of an installed program.',
   admin: "The operator's commands, over the socket of the identity service.",
   'admin account': 'Accounts.',
   'admin project': 'Projects and their client IDs.',
@@ -119,5 +135,5 @@ export const groups: Readonly<Record<string, string>> = {
   'admin node': 'Enrolled nodes.',
   'admin enrolment': 'Enrolment codes.',
   'admin keys': 'Signing keys.',
-  'admin store': 'The store of the identity service.',
+  'admin store': 'The stores of the identity and the discovery service.',
 }

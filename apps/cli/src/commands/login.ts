@@ -13,7 +13,7 @@ const usualScope =
 
 type Begun = Awaited<ReturnType<Identity['client']['authorizeDevice']>>
 
-/** Instructions for the person; on standard error, because only the result goes to standard output. */
+/** Instructions for the person; on standard error, because standard output contains only the result. */
 function show(
   terminal: Terminal,
   { user_code, verification_uri, verification_uri_complete, expires_in }: Begun,
@@ -86,8 +86,7 @@ export const login = command({
 
 /** The page of a sign-in is where a password is typed: HTTPS, or this machine. @throws UsageError */
 const readPageUrl = (text: string, what: string): string => {
-  const url = URL.parse(text)
-  return readServiceUrl(url ? url.origin : text, what)
+  return readServiceUrl(URL.canParse(text) ? new URL(text).origin : text, what)
 }
 
 /** A sign-in needs a refresh token and an ID token, so these two scopes are always requested. */

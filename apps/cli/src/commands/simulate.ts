@@ -1,17 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import type { SimulationFigures, SimulationReport } from '@selvedge/protocol'
 import { command } from '../command.ts'
 import { UsageError } from '../failure.ts'
-
-/** A separate program, so that other commands do not load it. */
-const program = fileURLToPath(
-  new URL(
-    import.meta.url.endsWith('.ts') ? '../../../simulator/dist/main.cjs' : '../../simulator/dist/main.cjs',
-    import.meta.url,
-  ),
-)
+import { installedProgram } from '../installed.ts'
 
 export const simulate = command({
   path: ['simulate'],
@@ -41,6 +33,8 @@ export const simulate = command({
     },
   ],
   run: async ({ terminal, env, state }, { options }) => {
+    // A separate program, so that other commands do not load it.
+    const program = installedProgram('simulator/dist/main.cjs')
     const child = spawn(process.execPath, [program, JSON.stringify(options)], {
       env: { ...env, ...(state.isNamed && { SELVEDGE_STATE: state.path }) },
       // The simulator draws its own screen, and cleans the foreign text in its errors itself.

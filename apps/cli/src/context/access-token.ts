@@ -39,7 +39,7 @@ export async function exchange(context: Context, options: Options, scope: string
   return identity.client.exchange({ clientId, developerIdToken, edgeIdToken, scope })
 }
 
-/** The developer ID token of a file, for its project; undefined where the options name none. */
+/** The developer ID token of a file, for its project; undefined if the options name no file. */
 function readDeveloper({ developerTokenFile, clientId }: Options) {
   if (typeof developerTokenFile !== 'string') return undefined
   if (typeof clientId !== 'string')

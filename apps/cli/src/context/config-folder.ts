@@ -23,17 +23,20 @@ import { UsageError } from '../failure.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Path of the folder; it may not exist yet. A relative $XDG_CONFIG_HOME does not count, as the specification asks. */
+/** Path of the folder; it may not exist yet. A relative $XDG_CONFIG_HOME is ignored, as the specification requires. */
 export function configFolder(env: Env): string {
   const { XDG_CONFIG_HOME: configured = '', HOME: home = '' } = env
   if (isAbsolute(configured)) return join(configured, 'selvedge')
   return join(isAbsolute(home) ? home : homedir(), '.config/selvedge')
 }
 
+/** Of a file with keys or sign-ins. */
+const maxBytes = 1_048_576
+
 /**
  * Reads a file that only this user may read.
  *
- * @returns undefined where there is none
+ * @returns undefined if the file is missing
  * @throws UsageError for a symbolic link, a file of another user, or one that others can read or write
  */
 export function readPrivateFile(path: string): string | undefined {
@@ -42,14 +45,20 @@ export function readPrivateFile(path: string): string | undefined {
 }
 
 /**
- * Reads a file of this user or of root.
+ * Reads a file of this user or of root, or one of an installed service.
  *
  * @param forbidden bits of its mode that may not be set
  * @param hint what to do instead
+ * @param service user ID of the installed service that has to own the file: in its folder, a file of root is one that it linked there
  * @returns undefined where there is none
  * @throws UsageError for a symbolic link, a file of another user, or one with a forbidden mode
  */
-export function readOwnFile(path: string, forbidden: number, hint: string): string | undefined {
+export function readOwnFile(
+  path: string,
+  forbidden: number,
+  hint: string,
+  service?: number,
+): string | undefined {
   let file: number
   try {
     file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
@@ -63,7 +72,11 @@ export function readOwnFile(path: string, forbidden: number, hint: string): stri
   }
   try {
     const stat = fstatSync(file)
-    if (stat.isFile() && isOwn(stat.uid) && (stat.mode & forbidden) === 0) return readFileSync(file, 'utf8')
+    const isTrusted = service === undefined ? isOwn(stat.uid) : stat.uid === service
+    if (stat.isFile() && isTrusted && (stat.mode & forbidden) === 0) {
+      if (stat.size <= maxBytes) return readFileSync(file, 'utf8')
+      throw new UsageError(`${path} has ${stat.size} bytes, and not at most ${maxBytes}`, hint)
+    }
     const mode = (stat.mode & 0o777).toString(8)
     throw new UsageError(`${path} is of user ${stat.uid} with mode ${mode}`, hint)
   } finally {

@@ -96,7 +96,7 @@ describe('a request to such an address', () => {
     [{ headers: { Authorization: 'Bearer x' } }, 1],
     [{ headers: { DPoP: 'x' } }, 1],
     [{ headers: { 'Content-Type': 'application/json' } }, 0],
-  ])('%j asks %d times', async (init, times) => {
+  ])('%j leads to %d questions', async (init, times) => {
     expect(await send(init)).toBe(times)
   })
 })

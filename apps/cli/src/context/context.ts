@@ -130,7 +130,7 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
   }
 }
 
-/** A connection whose address is looked for when it is first used: many commands need none. */
+/** A connection that resolves its address on first use: many commands do not connect. */
 function connectionTo(
   find: () => Address,
   fetchOf: (address: Address) => Fetch,

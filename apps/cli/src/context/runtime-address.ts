@@ -1,7 +1,7 @@
 /** Where the runtime is, who named it, and whether the user has to confirm it. */
 import { join, resolve } from 'node:path'
 import { ConnectionFailure } from '@selvedge/client'
-import { findSocket, type SocketFinding } from '@selvedge/client/node'
+import { findSocket, installedFolders, type SocketFinding } from '@selvedge/client/node'
 import { UsageError } from '../failure.ts'
 import { readOwnFile } from './config-folder.ts'
 import type { Unconfirmed } from './confirm.ts'
@@ -60,6 +60,8 @@ export function findRuntime(
   if (found.state !== 'absent') return addressOf('runtime', found, state)
   if (state.isNamed)
     throw new ConnectionFailure('not_running', `no runtime runs on ${state.path}: it has no runtime.sock`)
+  const installed = findInstalled('runtime')
+  if (installed) return installed
   return {
     url: usualUrl,
     isOwnSocket: false,
@@ -75,6 +77,8 @@ export function findRuntime(
 export function findAdmin(state: StateFolder): Address {
   const found = findIn(state, 'admin.sock')
   if (found.state !== 'absent') return addressOf('admin', found, state)
+  const installed = state.isNamed ? undefined : findInstalled('admin')
+  if (installed) return installed
   throw new ConnectionFailure(
     'not_running',
     `no identity service runs on ${state.path}: it has no admin.sock`,
@@ -82,6 +86,17 @@ export function findAdmin(state: StateFolder): Address {
 }
 
 const findIn = ({ path, isNamed }: StateFolder, name: string) => findSocket(path, name, { named: isNamed })
+
+/** The service of a Debian package; undefined if it does not run, or this user is not in its group. */
+function findInstalled(role: 'runtime' | 'admin'): Address | undefined {
+  const path = installedFolders[role === 'admin' ? 'identity' : 'runtime']
+  const found = findIn({ path, isNamed: false }, `${role}.sock`)
+  if (found.state !== 'own') return undefined
+  const address = addressOf(role, found, { path, isNamed: false })
+  if (role === 'admin' || process.getuid?.() !== 0) return address
+  // The key is in the state folder of the service, which root can read; others set SELVEDGE_API_KEY.
+  return { ...address, apiKey: readKey('/var/lib/selvedge/api-key', found.uid) }
+}
 
 function addressOf(
   role: 'runtime' | 'admin',
@@ -113,6 +128,9 @@ function addressOf(
   }
 }
 
-/** The API key in a file of the runtime; undefined where there is none. The group of the runtime may read it. @throws UsageError */
-const readKey = (path: string): string | undefined =>
-  readOwnFile(path, 0, 'Run as the user of the runtime, or set SELVEDGE_API_KEY.')?.trim()
+/**
+ * The API key in a file of the runtime; undefined if the file is missing. The group of the runtime may read it.
+ * @throws UsageError
+ */
+const readKey = (path: string, service?: number): string | undefined =>
+  readOwnFile(path, 0, 'Run as the user of the runtime, or set SELVEDGE_API_KEY.', service)?.trim()

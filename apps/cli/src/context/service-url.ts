@@ -10,7 +10,7 @@ const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
  * @throws UsageError
  */
 export function readServiceUrl(text: string, what: string): string {
-  const url = URL.parse(text)
+  const url = URL.canParse(text) ? new URL(text) : undefined
   const shown = JSON.stringify(text.replace(/\/\/[^/@]*@/, '//…@'))
   if (!url || !/^https?:$/.test(url.protocol))
     throw new UsageError(

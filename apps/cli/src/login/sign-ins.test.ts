@@ -107,7 +107,7 @@ describe('a damaged file', () => {
     expect(readFileSync(pathOf(), 'utf8')).toBe(damaged)
   })
 
-  it('takes no other sign-in with it', () => {
+  it('removes no other sign-in', () => {
     signIns.write(loginAt(home))
     const path = pathOf()
     signIns.write(loginAt(work))

@@ -48,7 +48,7 @@ describe('what is written to the terminal', () => {
     expect(written).toEqual({ out: 'ab\tc\nd\n', errors: 'ef\n\rgh i\u001b[K' })
   })
 
-  it('is no line that is drawn anew, and no question, where no person watches', async () => {
+  it('draws no progress line and asks no question if standard output is not a terminal', async () => {
     const terminal = createTerminal(streams(false))
     terminal.redraw('x')
     expect(await terminal.ask('Sure?')).toBeUndefined()

@@ -1,10 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { command } from '../../command.ts'
 import { UsageError } from '../../failure.ts'
-
-/** A program of the identity service does the work: the command line has no database code. */
-const program = fileURLToPath(new URL('../../identity/dist/store-copy.cjs', import.meta.url))
+import { installedProgram } from '../../installed.ts'
 
 export const adminStoreCopy = command({
   path: ['admin', 'store', 'copy'],
@@ -22,6 +19,8 @@ export const adminStoreCopy = command({
     },
   ],
   run: async (context, { options }) => {
+    // A program of the identity service does the work: the command line has no database code.
+    const program = installedProgram('identity/dist/store-copy.cjs')
     // In the environment: every user can read arguments, and a URL may hold a password.
     const env = {
       ...context.env,

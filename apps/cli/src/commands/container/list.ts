@@ -1,3 +1,4 @@
+import { describeState } from '@selvedge/protocol'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { formatHuman } from '../../output/human.ts'
@@ -37,7 +38,7 @@ export const containerList = command({
         memory: memory === null ? '-' : `${(memory / 1024 / 1024).toFixed(1)} MiB`,
         restarts,
         path: basePath,
-        reason,
+        reason: reason ?? (state === 'running' ? null : describeState(state).meaning),
       })),
     ),
 })

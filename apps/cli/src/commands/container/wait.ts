@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { describeState } from '@selvedge/protocol'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { UsageError } from '../../failure.ts'
 
-const interval = 200
+const pollIntervalMs = 200
 const goals = ['running', 'healthy', 'stopped', 'failed'] as const
 
 export const containerWait = command({
@@ -33,8 +34,10 @@ export const containerWait = command({
       if (goal === 'healthy' ? found.health === 'healthy' : found.state === goal) return found
       if (found.state === 'failed') throw new Error(`${id} has failed: ${found.reason}`)
       if (performance.now() - started > seconds * 1000)
-        throw new Error(`${id} is ${found.state} (${found.health}) after ${seconds} s, not ${goal}`)
-      await sleep(interval)
+        throw new Error(
+          `${id} is ${found.state} (${describeState(found.state).meaning}), ${found.health}, after ${seconds} s, not ${goal}`,
+        )
+      await sleep(pollIntervalMs)
     }
   },
 })

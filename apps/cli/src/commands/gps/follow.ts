@@ -1,13 +1,14 @@
+import { open, stat } from 'node:fs/promises'
 import { RpcFailure } from '@selvedge/client'
 import { isWorthSending, type Motion } from '@selvedge/geo'
-import { follow, parseSource, type Reading } from '@selvedge/geo/receivers'
+import { describedBytes, describeLog, follow, parseSource, type Reading } from '@selvedge/geo/receivers'
 import { onOneLine } from '@selvedge/protocol/redaction'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
 import { describeFailure, UsageError } from '../../failure.ts'
 
 /** Retry interval for an unavailable receiver, in milliseconds. */
-const again = 5000
+const retryMs = 5000
 
 export const gpsFollow = command({
   path: ['gps', 'follow'],
@@ -30,8 +31,8 @@ export const gpsFollow = command({
     )
     if (!source || (gpsd !== undefined && nmea !== undefined))
       throw new UsageError('there is no receiver to follow', 'Give either --gpsd host:port or --nmea path.')
-    const limits = { maxError: Number(maxError), maxInterval: Number(maxInterval) * 1000 }
-    if (!(limits.maxError > 0 && limits.maxInterval > 0))
+    const limits = { maxError: Number(maxError), maxIntervalMs: Number(maxInterval) * 1000 }
+    if (!(limits.maxError > 0 && limits.maxIntervalMs > 0))
       throw new UsageError(
         '--max-error and --max-interval are numbers above 0',
         'Omit them to use the defaults.',
@@ -71,7 +72,7 @@ export const gpsFollow = command({
 
     const following = follow(source, {
       // If a device or gpsd ends the stream, it may reconnect: retry. The end of a file is final.
-      ...((source.kind === 'gpsd' || source.path.startsWith('/dev/')) && { again }),
+      ...((source.kind === 'gpsd' || isDevice(source.path)) && { againMs: retryMs }),
       onReading(reading) {
         turn = turn
           .then(() => record(reading))
@@ -88,9 +89,25 @@ export const gpsFollow = command({
     process.once('SIGTERM', stop)
     await following.ended
     await turn
+    if (counts.read === 0 && source.kind === 'nmea' && !isDevice(source.path) && failure === undefined)
+      throw new Error(`${source.path} has no usable sentence: ${describeLog(await beginningOf(source.path))}`)
     if (failure !== undefined)
       throw failure instanceof Error ? failure : new Error(describeFailure(failure).message)
     return counts
   },
   human: ({ read, recorded }) => `${recorded} of ${read} readings were worth recording`,
 })
+
+const isDevice = (path: string): boolean => path.startsWith('/dev/')
+
+/** Empty for what is not a file, such as a pipe: what was read of it is gone. */
+async function beginningOf(path: string): Promise<Buffer> {
+  if (!(await stat(path)).isFile()) return Buffer.alloc(0)
+  const file = await open(path)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(describedBytes), 0, describedBytes, 0)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}

@@ -3,7 +3,7 @@ import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts
 import { UsageError } from '../../failure.ts'
 
 /** Default lifetime of a code in seconds. */
-const usualLife = 300
+const defaultLifeSeconds = 300
 
 export const hmacCreate = command({
   path: ['hmac', 'create'],
@@ -11,11 +11,11 @@ export const hmacCreate = command({
   options: [
     { flags: '--uri <uri>', description: 'what the code is for', required: true },
     { flags: '--node <id>', description: 'node that the code is for; default this one' },
-    { flags: '--expires-in <seconds>', description: `lifetime of the code; default ${usualLife}` },
+    { flags: '--expires-in <seconds>', description: `lifetime of the code; default ${defaultLifeSeconds}` },
     ...accessTokenOptions,
   ],
   run: async (context, { options }) => {
-    const life = Number(options.expiresIn ?? usualLife)
+    const life = Number(options.expiresIn ?? defaultLifeSeconds)
     if (!Number.isInteger(life) || life < 1) {
       throw new UsageError(
         `--expires-in is ${options.expiresIn}`,

@@ -13,11 +13,20 @@ export const imageDeploy = command({
       description: 'archive on this machine, or a reference such as docker.io/library/nginx:1.27',
     },
   ],
-  options: accessTokenOptions,
+  options: [
+    {
+      flags: '--name <name>',
+      description: 'name of the image on the device; an image of that name is replaced',
+    },
+    ...accessTokenOptions,
+  ],
   run: async (context, { args: [source = ''], options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
-    if (!existsSync(source)) return context.runtime.deployImage({ edgeAccessToken, source })
+    const name = typeof options.name === 'string' ? options.name : undefined
+    if (!existsSync(source))
+      return context.runtime.deployImage({ edgeAccessToken, source, ...(name && { name }) })
     const progress = createProgress(context.terminal, 'sending')
-    return uploadImage(await context.streams(edgeAccessToken), source, progress.show).finally(progress.end)
+    const streams = await context.streams(edgeAccessToken)
+    return uploadImage(streams, source, progress.show, name).finally(progress.end)
   },
 })

@@ -1,0 +1,36 @@
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { onOneLine } from '@selvedge/protocol/redaction'
+import { command } from '../../command.ts'
+import { findTool, serviceArgument } from '../../context/systemd.ts'
+import { UsageError } from '../../failure.ts'
+
+export const serviceLogs = command({
+  path: ['service', 'logs'],
+  summary: 'Print the log of an installed service, from the journal of systemd.',
+  args: [serviceArgument],
+  options: [
+    { flags: '--lines <count>', description: 'newest lines to begin with; default 50' },
+    { flags: '--follow', description: 'print new lines until interrupted' },
+  ],
+  run: async ({ terminal }, { args: [name = 'selvedge'], options: { lines = '50', follow } }) => {
+    if (!/^\d{1,6}$/.test(String(lines)))
+      throw new UsageError(`--lines is ${JSON.stringify(lines)}`, 'Give a number, such as --lines 100.')
+    const args = ['--no-pager', '--output=cat', `--unit=${name}.service`, `--lines=${lines}`]
+    const journal = spawn(findTool('journalctl'), follow ? [...args, '--follow'] : args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let errors = ''
+    journal.stderr.on('data', (chunk) => {
+      if (errors.length < 1000) errors += chunk
+    })
+    const ended = new Promise<number | null>((resolve, reject) => {
+      journal.on('error', reject)
+      journal.on('close', resolve)
+    })
+    for await (const line of createInterface({ input: journal.stdout })) terminal.out(onOneLine(line))
+    const code = await ended
+    if (code !== 0 && code !== null) throw new Error(`journalctl failed: ${errors.trim()}`)
+    return undefined
+  },
+})

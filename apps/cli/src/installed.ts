@@ -1,0 +1,22 @@
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { UsageError } from './failure.ts'
+
+/**
+ * A program that does a part of the work of the command line. It is not in the npm package of the command line.
+ *
+ * @param path below the folder of all programs, such as `identity/dist/store-copy.cjs`
+ * @throws UsageError if it is not installed
+ */
+export function installedProgram(path: string): string {
+  // This file is in `cli/src`, or bundled in `cli/dist/main.cjs`.
+  const file = fileURLToPath(new URL(`../../${path}`, import.meta.url))
+  // Anywhere else, such as in an npm package, the folders beside this one are of others.
+  const isBesideOthers = /\/cli\/(?:src|dist)\/[^/]+$/.test(import.meta.url)
+  const isNpmPackage = import.meta.url.includes('/node_modules/')
+  if (isBesideOthers && !isNpmPackage && existsSync(file)) return file
+  throw new UsageError(
+    `the program for this command (${path}) is not part of this installation`,
+    'Run the command where the service is installed: in a clone of the repository, or from its package.',
+  )
+}

@@ -1,0 +1,45 @@
+/** What a runtime needs: the checks of `selvedge doctor`. */
+import { describeNotice } from '@selvedge/protocol'
+import { checkService, type ServiceCheck } from '../context/check-service.ts'
+import type { Context } from '../context/context.ts'
+import { type Check, failed, passed } from './check.ts'
+
+/** @throws RpcFailure | ConnectionFailure */
+export async function checkNeeds(context: Context): Promise<readonly Check[]> {
+  const { runtime } = context
+  const me = await runtime.getMe()
+  const [engines, identity, discovery] = await Promise.all([
+    runtime.getEngines(),
+    checkService(context, 'identity'),
+    checkService(context, 'discovery'),
+  ])
+  const engine = (name: string, { available, detail, isolation, hints }: typeof engines.oci): Check => ({
+    name,
+    ok: available,
+    detail: isolation.length > 0 ? `${detail}: ${isolation.join(', ')}` : detail,
+    hints,
+  })
+  return [
+    passed('runtime', `${me.version}, node ${me.nodeId}`),
+    me.accountId === ''
+      ? failed('account', 'none', 'Associate one: selvedge account associate.')
+      : passed('account', me.accountId),
+    me.time.state === 'unknown'
+      ? failed('time', `unknown, ${me.time.now}`, 'The clock is wrong, and no service has sent the time yet.')
+      : passed('time', `${me.time.state}, ${me.time.now}`),
+    describeService('identity', identity),
+    describeService('discovery', discovery),
+    engine('functions', engines.function),
+    engine('oci', engines.oci),
+    ...me.notices.map((notice) => ({ name: 'notice', ok: false, detail: describeNotice(notice), hints: [] })),
+  ]
+}
+
+function describeService(name: string, { url, answers, problem }: ServiceCheck): Check {
+  if (answers) return passed(name, `answers at ${url}`)
+  return failed(
+    name,
+    url === null ? problem : `no answer at ${url}`,
+    'Local functions work without it. Check the network and the URL in the configuration.',
+  )
+}
