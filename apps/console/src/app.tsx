@@ -7,9 +7,9 @@ import { tabs } from './session/tabs.ts'
 import { navigate, usePath } from './state/route.ts'
 import { StepUp } from './state/step-up.tsx'
 import { HomeContext } from './state/viewer.ts'
-import { AccountView } from './views/account.tsx'
+import { AccountView } from './views/account/account.tsx'
 import { AuditView } from './views/audit.tsx'
-import { DeviceView } from './views/device.tsx'
+import { DeviceView } from './views/device/device.tsx'
 import { DeviceRequestView } from './views/device-request.tsx'
 import { DevicesView } from './views/devices.tsx'
 import { LinkView } from './views/link.tsx'
@@ -24,7 +24,7 @@ interface Standing {
   readonly identityUrl: string
 }
 
-/** Views of signed-in people, by the first word of the path; the second one names what is looked at. */
+/** Views of signed-in people, by the first word of the path. The second word is the ID of a device or project. */
 const views: Readonly<Record<string, (props: { id: string }) => preact.JSX.Element>> = {
   '': DevicesView,
   devices: ({ id }) => (id === '' ? <DevicesView /> : <DeviceView nodeId={id} />),
@@ -93,7 +93,7 @@ export function App() {
       <main class="lone" aria-busy={!error}>
         {error ? (
           <>
-            <h1>The console can’t be shown</h1>
+            <h1>The console cannot be shown</h1>
             <p class="error">{error}</p>
             <button type="button" onClick={refresh}>
               Try again

@@ -19,7 +19,7 @@ interface Box {
 }
 
 /**
- * One pass over all points: 100,000 of them take a few milliseconds, so that it is done anew for every picture.
+ * One pass over all points: 100,000 of them take a few milliseconds, so they are computed for every picture.
  *
  * @param place where a point is
  * @param box what is seen

@@ -67,7 +67,7 @@ export function Field({ label, hint, value, ...input }: InputProps) {
   return (
     <p class="field">
       <label for={id}>{label}</label>
-      {/* What a person types stays when the view is drawn anew. */}
+      {/* Text that a person typed remains when the view is rendered again. */}
       <input
         {...(input as object)}
         defaultValue={value}

@@ -62,8 +62,8 @@ export function Frame({ current, children }: { current: string; children: Compon
       </header>
       {lacksCredential && (
         <p class="notice" role="status">
-          You have no sign-in method yet. <Link to="/account">Add a passkey or a password</Link> now, or this
-          you cannot sign in again after this session.
+          You have no sign-in method yet. <Link to="/account">Add a passkey or a password</Link> now.
+          Otherwise you cannot sign in again after this session.
         </p>
       )}
       <main id="main" key={viewer.accountId}>

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { navigate } from '../state/route.ts'
 
-/** A link inside the console: it behaves like any link, and does not load the page anew. */
+/** A link inside the console: it behaves like any link, and does not load the page again. */
 export function Link({
   to,
   current,

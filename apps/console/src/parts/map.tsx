@@ -1,18 +1,19 @@
 /** The world in outline, from packaged data, and the devices on it. Loaded when a view needs it. */
-import { type Device, onlineSeconds } from '@selvedge/protocol/console'
+import type { Device } from '@selvedge/protocol/console'
 import { type GeoPermissibleObjects, geoEqualEarth, geoGraticule10, geoPath } from 'd3-geo'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { feature } from 'topojson-client'
 import countriesUrl from 'world-atlas/countries-110m.json?url'
+import { presenceOf } from '../state/presence.ts'
 import { navigate } from '../state/route.ts'
 import type { MapPlace } from '../state/use-places.ts'
 import { type Cluster, clusterPoints, type Point } from './clusters.ts'
-import { secondsSince } from './time.tsx'
+import { nowMs } from './time.tsx'
 
 const width = 960
 const height = 480
 const zooms = [1, 2, 4, 8, 16, 32, 64, 256, 1024, 4096]
-/** Pixels of the screen that a cluster takes. */
+/** Size of a cluster in pixels of the screen. */
 const raster = 26
 
 const projection = geoEqualEarth().fitExtent(
@@ -118,13 +119,13 @@ export default function WorldMap({ places, devices, focus = false }: WorldMapPro
       <figcaption>
         <button
           type="button"
-          aria-label="Closer"
+          aria-label="Zoom in"
           disabled={zoom === zooms.length - 1}
           onClick={() => closer()}
         >
           +
         </button>
-        <button type="button" aria-label="Farther" disabled={zoom === 0} onClick={() => setZoom(zoom - 1)}>
+        <button type="button" aria-label="Zoom out" disabled={zoom === 0} onClick={() => setZoom(zoom - 1)}>
           −
         </button>
       </figcaption>
@@ -134,7 +135,7 @@ export default function WorldMap({ places, devices, focus = false }: WorldMapPro
 
 function Pin({ place, device }: { place: MapPlace; device: Device | undefined }) {
   const { x, y } = pointOf(place)
-  const state = device?.state ?? (secondsSince(place.heardAt) > onlineSeconds ? 'away' : 'online')
+  const state = device?.state ?? presenceOf(place.heardAt, nowMs())
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: a short cut for the mouse; the list below has the links.
     <g

@@ -14,7 +14,7 @@ export function SessionList() {
             <strong>{address}</strong> {isCurrent && <span class="chip online">this one</span>}
             <br />
             <small class="hint">
-              {userAgent || 'unknown program'}; by {method}, seen <Time of={lastSeenAt} />
+              {userAgent || 'unknown program'}; by {method}, last seen <Time of={lastSeenAt} />
             </small>
           </span>
           {!isCurrent && (

@@ -10,6 +10,9 @@ const steps: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 const words = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
 
+/** The time of this browser, in Unix milliseconds. */
+export const nowMs = (): number => Date.now()
+
 /** A relative time that updates itself; the tooltip shows the exact time. */
 export function Time({ of }: { of: string }) {
   const [now, setNow] = useState(Date.now)
@@ -46,6 +49,3 @@ export function duration(seconds: number): string {
   }
   return `${seconds} seconds`
 }
-
-/** @param milliseconds Unix time */
-export const secondsSince = (milliseconds: number): number => (Date.now() - milliseconds) / 1000

@@ -13,7 +13,7 @@ export interface EventHandlers {
 /** Milliseconds before the next try, the longest of them, and without a byte until the connection counts as dead. */
 const retry = { first: 1000, longest: 30_000, silent: 45_000 }
 
-/** Follows a stream of events until it is ended. @returns ends it */
+/** Follows a stream of events. @returns a function that stops it */
 export function followEvents(path: string, handlers: EventHandlers): () => void {
   const ended = new AbortController()
   void followUntil(ended.signal, path, handlers)

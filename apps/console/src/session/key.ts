@@ -19,7 +19,7 @@ const table = 'keys'
 const name = 'session'
 
 export function createKeyStore(): KeyStore {
-  /** Where the browser stores nothing, the key is this page's alone: a reload asks to sign in. */
+  /** Where the browser stores nothing, the key is this page's alone: after a reload, the person has to sign in again. */
   let ofThisPage: BrowserKey | undefined
 
   return {

@@ -1,4 +1,4 @@
-/** Requests to the console, signed with the key of this browser. Everything that needs a session goes through here. */
+/** Requests to the console, signed with the key of this browser. Every request that needs a session is sent here. */
 import { createKeyStore } from './key.ts'
 import { createProof } from './proof.ts'
 
@@ -51,7 +51,7 @@ function createSignedFetch(): SignedFetch {
   }
 }
 
-/** Whether the service asks for the same request with another nonce (RFC 9449 § 8): the one of this answer. */
+/** Whether the service requires the same request with another nonce (RFC 9449 § 8): the one of this answer. */
 async function wantsNonce(response: Response): Promise<boolean> {
   if (response.ok) return false
   const answer = (await response

@@ -1,6 +1,6 @@
 /** The tabs of this browser share one session. When one tab changes it, the others follow. */
 export interface Tabs {
-  /** Tells the other tabs that a person signed in or out, or changed the account, in this tab. */
+  /** Notifies the other tabs that a person signed in or out, or changed the account, in this tab. */
   announce(): void
   /** @param changed called when another tab announced it. @returns ends the calls */
   follow(changed: () => void): () => void

@@ -12,7 +12,7 @@ export interface News {
 }
 
 /** Milliseconds between two full polls, which show what causes no event, such as a device that went offline. */
-const lookInterval = 30_000
+const pollIntervalMs = 30_000
 
 /**
  * Listens while the view is open. Gives whether news come as they happen.
@@ -32,7 +32,7 @@ export function useNews(take: (news: News) => void, look: () => void): boolean {
       lost: () => setLive(false),
       received: (data) => current.current.take(JSON.parse(data)),
     })
-    const timer = setInterval(() => current.current.look(), lookInterval)
+    const timer = setInterval(() => current.current.look(), pollIntervalMs)
     return () => {
       unfollow()
       clearInterval(timer)

@@ -12,9 +12,9 @@ export interface MapPlace {
   heardAt: number
 }
 
-/** Milliseconds between two pictures of what moves, and between two full looks at a large fleet. */
-const drawInterval = 500
-const lookInterval = 300_000
+/** Milliseconds between two renderings of moved devices, and between two full loads of a large fleet. */
+const drawIntervalMs = 500
+const loadIntervalMs = 300_000
 
 /**
  * The places of all devices of the account. Hundreds of thousands are changed where they are, and shown a few times a second:
@@ -31,7 +31,7 @@ export function usePlaces(): {
   const isChanged = useRef(false)
 
   const look = useCallback(async () => {
-    const pauseMs = known.current.size > 1000 ? lookInterval : 0
+    const pauseMs = known.current.size > 1000 ? loadIntervalMs : 0
     if (performance.now() - lookedAt.current < pauseMs) return
     lookedAt.current = performance.now()
     const response = await signedFetch('/console/places').catch(() => undefined)
@@ -64,7 +64,7 @@ export function usePlaces(): {
       if (!isChanged.current) return
       isChanged.current = false
       setAll([...known.current.values()])
-    }, drawInterval)
+    }, drawIntervalMs)
     return () => clearInterval(timer)
   }, [])
 

@@ -11,7 +11,6 @@ type Request = Awaited<ReturnType<(typeof api)['device_request.find']>>
 
 /** Approves a sign-in from a terminal. A code in the link is only filled in: the person compares it and decides. */
 export function DeviceRequestView() {
-  const { viewer } = useHome()
   const [given] = useState(() => new URLSearchParams(location.search).get('user_code') ?? '')
   const [request, setRequest] = useState<Request>()
   const [decided, setDecided] = useState<boolean>()
@@ -21,43 +20,51 @@ export function DeviceRequestView() {
     api['device_request.find']({ userCode: given }).then(setRequest, (cause) => setError(explain(cause)))
   }, [given])
 
-  if (decided !== undefined)
-    return (
-      <View title={decided ? 'The terminal is signed in' : 'The sign-in was refused'}>
-        <p>{decided ? 'You can return to the terminal. ' : 'The terminal shows the refusal. '}</p>
-        <p>
-          <Link to="/account">Sign-ins of your account</Link>
-        </p>
-      </View>
-    )
-  if (!request)
-    return (
-      <View title="Sign in a terminal" error={error}>
-        <Form
-          submit="Check the code"
-          send={async (values) => {
-            setRequest(await api['device_request.find']({ userCode: String(values.get('code')) }))
-            setError(undefined)
-          }}
-        >
-          <Field
-            label="Code that the terminal shows"
-            name="code"
-            value={given}
-            required
-            autocomplete="off"
-            autocapitalize="characters"
-            spellcheck={false}
-            placeholder="BCDF-GHJK"
-            maxLength={20}
-          />
-        </Form>
-      </View>
-    )
+  if (decided !== undefined) return <Decided approved={decided} />
+  if (request) return <Approval request={request} onDecided={setDecided} />
+  return (
+    <View title="Sign in a terminal" error={error}>
+      <Form
+        submit="Check the code"
+        send={async (values) => {
+          setRequest(await api['device_request.find']({ userCode: String(values.get('code')) }))
+          setError(undefined)
+        }}
+      >
+        <Field
+          label="Code that the terminal shows"
+          name="code"
+          value={given}
+          required
+          autocomplete="off"
+          autocapitalize="characters"
+          spellcheck={false}
+          placeholder="BCDF-GHJK"
+          maxLength={20}
+        />
+      </Form>
+    </View>
+  )
+}
+
+function Decided({ approved }: { approved: boolean }) {
+  return (
+    <View title={approved ? 'The terminal is signed in' : 'The sign-in was refused'}>
+      <p>{approved ? 'You can return to the terminal.' : 'The terminal shows the refusal.'}</p>
+      <p>
+        <Link to="/account">Sign-ins of your account</Link>
+      </p>
+    </View>
+  )
+}
+
+/** Shows who requests the sign-in and what it allows, so that the person can decide. */
+function Approval({ request, onDecided }: { request: Request; onDecided: (approved: boolean) => void }) {
+  const { viewer } = useHome()
   const { userCode, clientName, clientId, scopes, address, userAgent, createdAt, isFromHere } = request
   const decide = (approve: boolean) => async () => {
     await api['device_request.decide']({ userCode, approve })
-    setDecided(approve)
+    onDecided(approve)
   }
   return (
     <View title="Sign in a terminal?">
@@ -82,7 +89,7 @@ export function DeviceRequestView() {
           <br />
           <small class="hint">{userAgent || 'unknown program'}</small>
         </dd>
-        <dt>Asked</dt>
+        <dt>Requested</dt>
         <dd>
           <Time of={createdAt} />
         </dd>

@@ -11,7 +11,7 @@ export function SignInView({ needsOwner, onDone }: { needsOwner: boolean; onDone
     return (
       <View title="This installation has no owner yet">
         <p>
-          The link that makes the first owner is in the output of <code>npm start</code>, on the line that
+          The link that creates the first owner is in the output of <code>npm start</code>, on the line that
           begins with <code>owner</code>. Every start prints a new one.
         </p>
         <p>If the service runs without a terminal, its operator creates an account and a link:</p>
