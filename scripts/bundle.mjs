@@ -5,6 +5,8 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bundleProgram, programs, root } from './bundle-program.mjs'
+import { projectNode } from './install.mjs'
+import { addLoader, makeCodeCache } from './start/code-cache.mjs'
 
 function newestSource(folder) {
   let newest = 0
@@ -29,6 +31,10 @@ if (stale.length > 0) {
     const target = join(root, 'apps', app, 'dist')
     rmSync(target, { recursive: true, force: true })
     await bundleProgram(app, target)
+    if (app === 'runtime') {
+      addLoader(target)
+      makeCodeCache(target, { node: [projectNode()] })
+    }
     if (app === 'identity') {
       const { build } = await import('vite')
       await build({ configFile: join(root, 'apps/console/vite.config.ts') })

@@ -1,0 +1,2 @@
+-- The second database; the first one is POSTGRES_DB.
+CREATE DATABASE discovery;
