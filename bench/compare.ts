@@ -1,67 +1,108 @@
 /**
  * `npm run bench compare <before> <after>`: what two built checkouts of this repository cost, in CPU microseconds of a request. Both
- * run at the same time and are measured in turn, seven rounds each, so that a noisy moment meets both. A row is a loss where the
- * median ratio is more than 3 % above 1 and above the spread of the rounds. Exit code 1 after a loss. It takes about three minutes.
+ * run at the same time and are measured in turns of a tenth of a second, so that a noisy moment meets both. A row is a loss where the
+ * median ratio of seven rounds is more than 3 % above 1 and above their spread. Exit code 1 after a loss. It takes about three minutes.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Services } from '../tests/harness/services.ts'
 import { cpuOf } from './cpu.ts'
-import type { Plan } from './load.ts'
-import { median, roundSeconds, rounds, runLoad } from './measure.ts'
+import { median, roundSeconds, rounds } from './measure.ts'
+import { type SteadyLoad, startLoad } from './steady-load.ts'
 
 /** A loss below this part is none. */
 const leastLoss = 0.03
-const warmUpSeconds = 4
+const warmUpSeconds = 3
+const turnSeconds = 0.1
+const connections = 32
 const hello = 'export default { fetch() { return new Response("hello") } }'
 const getMe = '{"jsonrpc":"2.0","method":"getMe","params":[""],"id":1}'
+
+const kinds = ['getMe', 'gateway'] as const
+const rowNames = [...kinds, 'function'] as const
+type Kind = (typeof kinds)[number]
+type RowName = (typeof rowNames)[number]
 
 /** One checkout with everything running. */
 interface Side {
   readonly services: Services
-  readonly loads: Readonly<Record<'getMe' | 'gateway', Omit<Plan, 'seconds'>>>
+  readonly loads: Readonly<Record<Kind, SteadyLoad>>
 }
 
+const post = (port: number, path: string, headers: readonly string[], body: string): Buffer =>
+  Buffer.from(
+    [
+      `POST ${path} HTTP/1.1`,
+      `Host: 127.0.0.1:${port}`,
+      ...headers,
+      `Content-Length: ${body.length}`,
+      '',
+      body,
+    ].join('\r\n'),
+  )
+
 /** Starts a checkout with its own test harness, since what a deployment asks for may differ. */
-async function start(checkout: string, folder: string): Promise<Side> {
+async function start(checkout: string): Promise<Side> {
   const harness = pathToFileURL(join(resolve(checkout), 'tests/harness/services.ts')).href
   const { startServices } = (await import(harness)) as { startServices: () => Promise<Services> }
   const services = await startServices()
   const { basePath } = await services.deploy('hello', hello, { 'MCM.IDLE_SEC': '0' })
-  const target = { host: '127.0.0.1', port: Number(new URL(services.url()).port) }
-  const bodies = { getMe: join(folder, 'get-me'), gateway: join(folder, 'gateway') }
-  const common = { target, connections: 32 }
+  const port = Number(new URL(services.url()).port)
+  const asGetMe = post(port, '/jsonrpc/v1', ['Content-Type: application/json'], getMe)
+  const asService = post(
+    port,
+    basePath,
+    ['Content-Type: text/plain', `Authorization: Bearer ${services.token}`],
+    'hello',
+  )
   return {
     services,
     loads: {
-      getMe: { ...common, path: '/jsonrpc/v1', type: 'application/json', bodies: bodies.getMe },
-      gateway: {
-        ...common,
-        path: basePath,
-        type: 'text/plain',
-        bodies: bodies.gateway,
-        headers: { Authorization: `Bearer ${services.token}` },
-      },
+      getMe: await startLoad(port, asGetMe, connections),
+      gateway: await startLoad(port, asService, connections),
     },
   }
 }
 
-type RowName = 'getMe' | 'gateway' | 'function'
+/** What a side used in the turns of one round. */
+interface Usage {
+  answers: number
+  own: number
+  children: number
+}
 
-/** One round of one side: microseconds of a request by row. */
-async function measure({ services, loads }: Side): Promise<Record<RowName, number>> {
+async function measureTurn({ services, loads }: Side, kind: Kind, usage: Usage): Promise<void> {
   const pid = services.stack.runtime.process.pid!
-  const costs: Partial<Record<RowName, number>> = {}
-  for (const load of ['getMe', 'gateway'] as const) {
-    const before = cpuOf(pid)
-    const { answers } = await runLoad({ ...loads[load], seconds: roundSeconds })
-    const after = cpuOf(pid)
-    costs[load] = (after.own - before.own) / answers
-    if (load === 'gateway') costs.function = (after.children - before.children) / answers
+  const before = cpuOf(pid)
+  usage.answers += await loads[kind].run(turnSeconds)
+  const after = cpuOf(pid)
+  usage.own += after.own - before.own
+  usage.children += after.children - before.children
+}
+
+/** One round with processes of its own, since two starts differ: microseconds of a request by row, of each side. */
+async function measureRound(checkouts: readonly string[], order: readonly number[]) {
+  const sides: Side[] = []
+  try {
+    for (const at of order) sides[at] = await start(checkouts[at]!)
+    const costs = sides.map(() => ({}) as Record<RowName, number>)
+    for (const kind of kinds) for (const { loads } of sides) await loads[kind].run(warmUpSeconds)
+    for (const kind of kinds) {
+      const usages = sides.map((): Usage => ({ answers: 0, own: 0, children: 0 }))
+      for (let turn = 0; turn < roundSeconds / turnSeconds; turn++)
+        for (const at of turn % 2 === 0 ? [0, 1] : [1, 0]) await measureTurn(sides[at]!, kind, usages[at]!)
+      for (const [at, { answers, own, children }] of usages.entries()) {
+        costs[at]![kind] = own / answers
+        if (kind === 'gateway') costs[at]!.function = children / answers
+      }
+    }
+    return costs
+  } finally {
+    for (const { services, loads } of sides.filter(Boolean)) {
+      for (const each of Object.values(loads)) each.close()
+      await services.stop()
+    }
   }
-  return costs as Record<RowName, number>
 }
 
 function report(name: RowName, pairs: readonly { before: number; after: number }[]): boolean {
@@ -86,30 +127,16 @@ if (before === undefined || after === undefined) {
   process.stderr.write('error: name two built checkouts: npm run bench compare <before> <after>\n')
   process.exit(2)
 }
-const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'))
-writeFileSync(join(folder, 'get-me'), getMe)
-writeFileSync(join(folder, 'gateway'), 'hello')
-const sides: Side[] = []
-try {
-  for (const checkout of [before, after]) sides.push(await start(checkout, folder))
-  for (const { loads } of sides)
-    for (const load of Object.values(loads)) await runLoad({ ...load, seconds: warmUpSeconds })
-  const all: { before: Record<RowName, number>; after: Record<RowName, number> }[] = []
-  for (let round = 0; round < rounds; round++) {
-    process.stderr.write(`round ${round + 1} of ${rounds} …\n`)
-    const order = round % 2 === 0 ? [0, 1] : [1, 0]
-    const costs: Record<RowName, number>[] = []
-    for (const side of order) costs[side] = await measure(sides[side]!)
-    all.push({ before: costs[0]!, after: costs[1]! })
-  }
-  const losses = (['getMe', 'gateway', 'function'] as const).filter((name) =>
-    report(
-      name,
-      all.map((each) => ({ before: each.before[name], after: each.after[name] })),
-    ),
-  )
-  process.exitCode = losses.length === 0 ? 0 : 1
-} finally {
-  for (const { services } of sides) await services.stop()
-  rmSync(folder, { recursive: true, force: true })
+const all: { before: Record<RowName, number>; after: Record<RowName, number> }[] = []
+for (let round = 0; round < rounds; round++) {
+  process.stderr.write(`round ${round + 1} of ${rounds} …\n`)
+  const costs = await measureRound([before, after], round % 2 === 0 ? [0, 1] : [1, 0])
+  all.push({ before: costs[0]!, after: costs[1]! })
 }
+const losses = rowNames.filter((name) =>
+  report(
+    name,
+    all.map((each) => ({ before: each.before[name], after: each.after[name] })),
+  ),
+)
+process.exitCode = losses.length === 0 ? 0 : 1

@@ -12,6 +12,7 @@ import { peopleRows } from './rows/people.ts'
 import { reportRows } from './rows/reports.ts'
 import { rpcRows } from './rows/rpc.ts'
 import { tokenRows } from './rows/token.ts'
+import { upgradeRows } from './rows/upgrade.ts'
 
 const groups = {
   rpc: rpcRows,
@@ -24,6 +25,7 @@ const groups = {
   gateway: gatewayRows,
   containers: containerRows,
   footprint: footprintRows,
+  upgrade: upgradeRows,
 }
 const wanted = process.argv.slice(2)
 const unknown = wanted.find((name) => !Object.hasOwn(groups, name))

@@ -13,7 +13,7 @@ import { batch, clock, createMoves } from '../moves.ts'
 
 /** Milliseconds. */
 const forgetAfter = 86_400_000
-const silence = 300_000
+const silenceMs = 300_000
 
 export async function clusterRows(): Promise<Row[]> {
   return [...(await scalingRows()), ...(await serviceRows())]
@@ -26,7 +26,7 @@ async function serviceRows(): Promise<Row[]> {
   const database = await openSqlite(join(folder, 'locations.db'), migrations)
   const log = createMemoryLog()
   const stores = {
-    cluster: await openClusterStore({ urls: cluster.urls, silence, forgetAfter, clock, log }),
+    cluster: await openClusterStore({ urls: cluster.urls, silenceMs, forgetAfter, clock, log }),
     embedded: await openEmbeddedStore(database, log),
   }
   try {
@@ -108,7 +108,7 @@ async function scalingRows(): Promise<Row[]> {
     const cluster = await startRedisCluster(primaries, 0)
     const store = await openClusterStore({
       urls: cluster.urls,
-      silence,
+      silenceMs,
       forgetAfter,
       clock,
       log: createMemoryLog(),

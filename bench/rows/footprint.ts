@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { copyFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { allocatorEnv } from '@selvedge/service-kit/lifecycle'
 import { temporaryFolder } from '../../tests/harness/processes.ts'
 import { costRow, type Row, root, rounds, stop } from '../measure.ts'
 
@@ -9,6 +10,9 @@ const idle = Number(process.env.SELVEDGE_BENCH_IDLE ?? 60)
 
 const pss = (pid: number) =>
   Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))![1])
+/** Memory that no file backs: what a process costs of its own. */
+const anonymous = (pid: number) =>
+  Number(/^Anonymous:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))![1])
 const written = (pid: number) =>
   Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))![1])
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
@@ -51,6 +55,8 @@ export async function footprintRows(): Promise<Row[]> {
   const runtime = [join(root, 'apps/runtime/dist/main.cjs')]
   const nowhere = 'http://127.0.0.1:9'
   const env = {
+    // As the stack and the units of systemd start it.
+    ...allocatorEnv,
     SELVEDGE_STATE: folder.path,
     SELVEDGE_RUNTIME_PORT: '18094',
     SELVEDGE_IDENTITY_URL: nowhere,
@@ -72,16 +78,20 @@ export async function footprintRows(): Promise<Row[]> {
     }
   }
   const { child } = await startAndAsk(node, runtime, 18094, env)
+  const { child: idlePeer } = await startAndAsk(node, bare, 18093, {})
   await sleep(2000)
   const before = written(child.pid!)
   await sleep(idle * 1000)
   const bytes = written(child.pid!) - before
+  const own = { ours: [anonymous(child.pid!)], peer: [anonymous(idlePeer.pid!)] }
   await stop(child)
+  await stop(idlePeer)
   await folder.remove()
   const against = 'bare node:http process'
   return [
     costRow({ name: 'runtime: start to first answer', unit: 'ms', against }, start, 2.5),
     costRow({ name: 'runtime: idle PSS', unit: 'kB', against }, memory, 1.6),
+    costRow({ name: `runtime: anonymous memory, ${idle} s idle`, unit: 'kB', against }, own, 1.7),
     {
       name: `runtime: bytes written in ${idle} idle seconds`,
       ours: bytes,

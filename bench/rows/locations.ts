@@ -178,7 +178,7 @@ async function openOurCluster(): Promise<Engine> {
   const cluster: RedisCluster = await startRedisCluster(3, 0)
   const store = await openClusterStore({
     urls: cluster.urls,
-    silence: 300_000,
+    silenceMs: 300_000,
     forgetAfter: 86_400_000,
     clock,
     log: createMemoryLog(),

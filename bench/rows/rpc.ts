@@ -7,6 +7,26 @@ import { type Figures, median, perCpuSecond, type Row, rateRow, type Server, sta
 const call = '{"jsonrpc":"2.0","method":"getMe","params":[""],"id":1}'
 const unit = 'calls per CPU second'
 
+/** A runtime with metrics on a socket. */
+async function startMeasured(nowhere: string): Promise<Server> {
+  const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'))
+  const env = {
+    SELVEDGE_STATE: folder,
+    SELVEDGE_RUNTIME_PORT: '0',
+    SELVEDGE_IDENTITY_URL: nowhere,
+    SELVEDGE_DISCOVERY_URL: nowhere,
+  }
+  const runtime = await startProgram('runtime', env, [`--metrics.listen=${join(folder, 'metrics.sock')}`])
+  return {
+    process: runtime.process,
+    target: { host: '127.0.0.1', port: Number(new URL(runtime.url).port) },
+    async stop() {
+      await runtime.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
 /** getMe, alone, in batches and over the Unix socket, against what costs least and against what checks least. */
 export async function rpcRows(): Promise<Row[]> {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'))
@@ -27,6 +47,7 @@ export async function rpcRows(): Promise<Row[]> {
     target: { host: '127.0.0.1', port: Number(new URL(runtime.url).port) },
     stop: () => runtime.stop(),
   }
+  const measured = await startMeasured(nowhere)
   const unix: Server = { ...tcp, target: { path: join(folder, 'runtime.sock') } }
   const peers = ['jayson.ts', 'json-rpc-2.0.ts'] as const
   const bare = await startPeer('bare-http.ts')
@@ -51,7 +72,13 @@ export async function rpcRows(): Promise<Row[]> {
   }
   try {
     const [own, least] = (await perCpuSecond([tcp, bare], plan(single))) as unknown as [Figures, Figures]
+    const [on, off] = (await perCpuSecond([measured, tcp], plan(single))) as unknown as [Figures, Figures]
     return [
+      rateRow(
+        { name: 'getMe with metrics on', unit, against: 'the same with metrics off' },
+        { ours: on, peer: off },
+        0.85,
+      ),
       rateRow(
         { name: 'getMe', unit, against: 'bare node:http answering a constant' },
         { ours: own, peer: least },
@@ -62,7 +89,7 @@ export async function rpcRows(): Promise<Row[]> {
       await versus('getMe over the Unix socket', unix, overUnix, single),
     ]
   } finally {
-    for (const server of [tcp, bare, ...overTcp, ...overUnix]) await server.stop()
+    for (const server of [tcp, measured, bare, ...overTcp, ...overUnix]) await server.stop()
     rmSync(folder, { recursive: true, force: true })
   }
 }
