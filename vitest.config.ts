@@ -9,6 +9,8 @@ export default defineConfig({
     reporters: ['default', './tests/harness/count-reporter.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Its default is one second, which is too short on a machine with other work.
+    expect: { poll: { timeout: 30_000 } },
     maxWorkers: 2,
   },
 })

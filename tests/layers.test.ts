@@ -69,41 +69,47 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   'apps/simulator': [/^node:/, /^@selvedge\/(protocol|client|geo|service-kit)(\/|$)/],
 }
 
-/** Inside an app: what a folder may use of its neighbours. `main` is the composition root. */
+/** The groups of a program, and the groups that each may import: types, too. `config.ts` is open to all; the composition root imports all. */
+const groupsOf: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'apps/runtime/src': {
+    device: [],
+    location: ['device'],
+    services: ['device'],
+    api: ['device', 'location', 'services'],
+  },
+  'apps/identity/src': {
+    storage: [],
+    registry: ['storage'],
+    tokens: ['storage', 'registry'],
+    api: ['storage', 'registry', 'tokens'],
+  },
+}
+
+/** Inside an app, or a group of it: what a folder may use of its neighbours. Files beside the folders are the composition. */
 const features: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  'apps/runtime': {
-    account: [],
-    cloud: [],
-    gps: ['cloud'],
-    hmac: [],
-    node: [],
-    time: [],
-    tokens: [],
+  'apps/runtime/src/device': { account: [], cloud: [], hmac: [], node: [], time: [], tokens: [] },
+  'apps/runtime/src/location': { gps: [], 'link-local': [], nodes: [] },
+  'apps/runtime/src/services': {
     deployments: [],
     images: ['deployments'],
     engines: [],
     containers: ['deployments', 'engines'],
     gateway: ['engines'],
-    rest: ['gateway'],
-    mcm: ['gateway'],
-    nodes: ['gateway'],
-    'link-local': [],
   },
-  'apps/identity': {
+  'apps/runtime/src/api': { rest: [], mcm: ['rest'] },
+  'apps/identity/src/storage': { audit: ['sweep'], changes: [], replicas: [], secrets: [], sweep: [] },
+  'apps/identity/src/registry': {
     keys: [],
-    changes: [],
-    sweep: [],
-    audit: ['sweep'],
-    revocation: ['sweep'],
-    registry: ['sweep'],
-    checks: [],
-    grants: ['checks'],
-    endpoints: ['checks', 'grants'],
-    console: [],
-    admin: ['registry'],
-    trust: [],
+    revocation: [],
+    people: [],
+    nodes: [],
+    projects: [],
+    'sign-ins': [],
+    credentials: [],
   },
-  'apps/discovery': {
+  'apps/identity/src/tokens': { trust: [], checks: [], grants: ['checks'], enrolment: ['checks'] },
+  'apps/identity/src/api': { endpoints: [], console: [], admin: [] },
+  'apps/discovery/src': {
     index: [],
     stores: ['index'],
     registry: [],
@@ -148,22 +154,67 @@ describe('the arrows of the architecture', () => {
     expect([...new Set(files.map(houseOf))].sort()).toEqual(Object.keys(allowed).sort())
   })
 
-  it.each(Object.keys(features))(
-    'inside %s features meet in the composition root only; they may know each other’s types',
-    (app) => {
-      const folderOf = (path: string) => /^apps\/[^/]+\/src\/([^/]+)\//.exec(path)?.[1]
+  it.each(Object.keys(features))('inside %s features may know each other’s types', (folder) => {
+    const featureOf = (path: string) => (path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : '')
+    const nameOf = (path: string) => /^([^/]+)\//.exec(featureOf(path))?.[1]
+    const leaks = files
+      .filter((path) => nameOf(path) !== undefined)
+      .flatMap(importsOf)
+      .filter(({ from, what, typeOnly }) => {
+        if (typeOnly || !what.startsWith('.')) return false
+        const own = nameOf(from)!
+        const other = nameOf(relative(root, join(root, dirname(from), what)))
+        return other !== undefined && other !== own && !features[folder]![own]?.includes(other)
+      })
+    expect(leaks).toEqual([])
+  })
+
+  describe.each(Object.entries(groupsOf))('between the groups of %s', (home, groups) => {
+    const groupOf = (path: string) => new RegExp(`^${home}/([^/]+)/`).exec(path)?.[1]
+
+    it('are those that are declared', () => {
       const leaks = files
-        .filter((path) => houseOf(path) === app && folderOf(path) !== undefined)
+        .filter((path) => groupOf(path) !== undefined)
         .flatMap(importsOf)
-        .filter(({ from, what, typeOnly }) => {
-          if (typeOnly || !what.startsWith('.')) return false
-          const own = folderOf(from)!
-          const other = folderOf(relative(root, join(root, dirname(from), what)))
-          return other !== undefined && other !== own && !features[app]![own]?.includes(other)
+        .filter(({ from, what }) => {
+          if (!what.startsWith('.')) return false
+          const target = relative(root, join(root, dirname(from), what))
+          const [own, other] = [groupOf(from)!, groupOf(target)]
+          if (other === undefined) return target !== `${home}/config.ts`
+          return other !== own && !groups[own]?.includes(other)
         })
       expect(leaks).toEqual([])
-    },
-  )
+    })
+
+    it('are drawn in docs/architecture.md', () => {
+      const [, section] = readFileSync(join(root, 'docs/architecture.md'), 'utf8').split(
+        `## The groups of \`${home}\`\n`,
+      )
+      const [, diagram] = section!.split('```')
+      const drawn = [...diagram!.matchAll(/^ {2}([\w-]+) --> ([\w-]+)$/gm)].map(([, from, to]) => [from, to])
+      const edges = Object.entries(groups).flatMap(([from, all]) => all.map((to) => [from, to]))
+      expect(drawn.map(String).toSorted()).toEqual(edges.map(String).toSorted())
+    })
+
+    it.each(Object.keys(groups))('%s begins with its purpose, and what it must not know', (group) => {
+      const [opening = ''] = textOf.get(`${home}/${group}/${group}.ts`)!.split('*/')
+      expect(opening).toMatch(/^\/\*\*\n/)
+      expect(opening).toContain('must not know')
+    })
+
+    it('every folder is in a group', () => {
+      const present = new Set(files.filter((path) => path.startsWith(home)).map(groupOf))
+      expect([...present].filter((group) => group !== undefined).toSorted()).toEqual(
+        Object.keys(groups).toSorted(),
+      )
+    })
+  })
+})
+
+it('in the identity service only the storage and the registry contain SQL', () => {
+  const others = files.filter((path) => /^apps\/identity\/src\/(api|tokens)\//.test(path))
+  expect(others.length).toBeGreaterThan(20)
+  expect(others.filter((path) => /\bsql`/.test(textOf.get(path)!))).toEqual([])
 })
 
 describe('the house rules', () => {
@@ -183,10 +234,31 @@ describe('the house rules', () => {
     ).toEqual([])
   })
 
+  it('no file imports itself through others', () => {
+    const targets = new Map(
+      files.map((path) => [
+        path,
+        importsOf(path)
+          .filter(({ what }) => what.startsWith('.'))
+          .map(({ what }) => relative(root, join(root, dirname(path), what))),
+      ]),
+    )
+    const done = new Set<string>()
+    const circles: string[] = []
+    const follow = (path: string, way: readonly string[]) => {
+      if (way.includes(path)) circles.push([...way.slice(way.indexOf(path)), path].join(' -> '))
+      if (done.has(path)) return
+      done.add(path)
+      for (const target of targets.get(path) ?? []) follow(target, [...way, path])
+    }
+    for (const path of files) follow(path, [])
+    expect(circles).toEqual([])
+  })
+
   it('nothing but the clocks and the programs asks the system for the time', () => {
     const mayAsk = [
       'packages/service-kit/src/clock/clock.ts',
-      'apps/runtime/src/time/device-clock.ts',
+      'apps/runtime/src/device/time/device-clock.ts',
       'apps/cli/src/context/context.ts',
       // "Three minutes ago", in a browser.
       'apps/console/src/parts/time.tsx',
@@ -203,7 +275,7 @@ describe('the house rules', () => {
   it('nothing depends on the text of an error message', () => {
     // Where another program gives nothing but a text: SQLite for a trigger, Redis for a script that it does not know.
     const mayRead = [
-      'apps/runtime/src/containers/storage-items.ts',
+      'apps/runtime/src/services/containers/storage-items.ts',
       'apps/discovery/src/stores/cluster/put.ts',
     ]
     const reading = files.filter(

@@ -32,6 +32,8 @@ export interface ImageOptions {
   readonly config?: object
   /** Unpacked layers, where those given are compressed. */
   readonly unpacked?: readonly Buffer[]
+  /** Annotations of the manifest in the index of a layout. Default: a reference with the name. */
+  readonly annotations?: Readonly<Record<string, string>>
 }
 
 const configOf = ({ layers, unpacked = layers, config = {} }: ImageOptions): string =>
@@ -84,7 +86,9 @@ export function layoutFiles(options: ImageOptions): TarEntry[] {
     manifests: [
       {
         ...describe('application/vnd.oci.image.manifest.v1+json', manifest),
-        annotations: { 'org.opencontainers.image.ref.name': `${options.name ?? 'test'}:1.0` },
+        annotations: options.annotations ?? {
+          'org.opencontainers.image.ref.name': `${options.name ?? 'test'}:1.0`,
+        },
       },
     ],
   }

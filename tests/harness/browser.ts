@@ -1,7 +1,7 @@
 import { type Browser, chromium } from 'playwright-core'
 import { findProgram } from './installed.ts'
 
-/** A Chromium that speaks to nobody but who the test says. */
+/** A Chromium that connects only to the hosts of the test. */
 export const launchBrowser = (...more: readonly string[]): Promise<Browser> =>
   chromium.launch({
     executablePath: process.env.SELVEDGE_CHROMIUM ?? findProgram('chromium')!,

@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { root, type Stack } from './processes.ts'
 
@@ -11,7 +13,7 @@ export interface Ran {
 
 export const cliPath = join(root, 'apps/cli/bin/selvedge.js')
 
-/** The environment of the command line for a stack: its state folder, and a configuration folder that goes with it. */
+/** The environment of the command line for a stack: its state folder, and a temporary configuration folder. */
 export const cliEnvOf = (stack: Pick<Stack, 'state'>): Record<string, string> => ({
   PATH: process.env.PATH ?? '',
   SELVEDGE_STATE: stack.state,
@@ -27,10 +29,32 @@ export function signInFile({ XDG_CONFIG_HOME = '' }: Record<string, string>): st
   return join(folder, name)
 }
 
-/** Runs a command as a person would, without a terminal. */
-export function runCli(args: readonly string[], env: Record<string, string>): Promise<Ran> {
+/**
+ * Runs a command as a person would, without a terminal.
+ *
+ * @param cwd its folder; without one, it runs in an empty folder, and fails if it leaves a file there
+ */
+export async function runCli(
+  args: readonly string[],
+  env: Record<string, string>,
+  cwd?: string,
+): Promise<Ran> {
+  if (cwd !== undefined) return runCliIn(cwd, args, env)
+  const empty = await mkdtemp(join(tmpdir(), 'selvedge-cli-'))
+  try {
+    const ran = await runCliIn(empty, args, env)
+    const left = readdirSync(empty)
+    if (left.length > 0)
+      throw new Error(`selvedge ${args.join(' ')} wrote ${left.join(', ')} into its folder`)
+    return ran
+  } finally {
+    await rm(empty, { recursive: true, force: true })
+  }
+}
+
+function runCliIn(cwd: string, args: readonly string[], env: Record<string, string>): Promise<Ran> {
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [cliPath, ...args], { env }, (_, out, errors) =>
+    const child = execFile(process.execPath, [cliPath, ...args], { env, cwd }, (_, out, errors) =>
       resolve({ code: child.exitCode ?? -1, out, errors }),
     )
     child.stdin?.end()

@@ -19,7 +19,7 @@ export interface ConsoleSession {
   last(): { status: number; headers: Headers }
 }
 
-/** Where a browser has the console whose service listens at a URL: by name, since passkeys need one. */
+/** The URL of the console for a browser: with a host name, since passkeys need one. */
 export const consoleOrigin = (identityUrl: string): string => identityUrl.replace('127.0.0.1', 'localhost')
 
 /** A person at a browser, signed in or not. */

@@ -8,7 +8,7 @@ export default class CountReporter implements Reporter {
     const counts = { passed: 0, failed: unhandled.length, skipped: 0 }
     const skipped: TestCase[] = []
     for (const module of modules) {
-      // A file that could not be loaded, or whose preparations failed, has no failed tests to count.
+      // A file that failed to load or to prepare has no failed tests to count.
       if (module.state() === 'failed' && [...module.children.allTests('failed')].length === 0) counts.failed++
       for (const test of module.children.allTests()) {
         const { state } = test.result()
@@ -43,6 +43,7 @@ function describeSkipped(tests: readonly TestCase[]): string[] {
 }
 
 const rights: Readonly<Record<string, string>> = {
+  'package tools': 'npm ci --prefix tests/packages/tools',
   root: 'run as root',
   networks: 'run as root where network namespaces can be made',
   mounts: 'run as root where file systems can be mounted',

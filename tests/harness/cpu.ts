@@ -9,7 +9,7 @@ export function cpuOf(pid: number): number {
       const [nanoseconds = '0'] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')
       return sum + Number(nanoseconds) / 1e6
     } catch {
-      // A thread that ended meanwhile.
+      // The thread exited in the meantime.
       return sum
     }
   }, 0)

@@ -9,7 +9,8 @@ import { has, needs } from './installed.ts'
 export type StoreName = 'sqlite' | 'postgres'
 
 /**
- * Describes a suite once for each store; on PostgreSQL only if it is installed. To be called at the top of a test file.
+ * Describes a suite once for each store; on PostgreSQL only if it is installed. To be called at the top of a test file. Does nothing
+ * in a mutation run, which repeats the tests of a rule thousands of times: there such a suite runs in memory.
  *
  * @param title with `%s` for the name of the store
  * @param suite its tests; `makeDatabase` resolves with the URL of an empty database, a new one each time
@@ -18,6 +19,7 @@ export function describeOnStores(
   title: string,
   suite: (makeDatabase: () => Promise<string>, name: StoreName) => void,
 ): void {
+  if (process.env.SELVEDGE_MUTATION_TESTS !== undefined) return
   let server: PostgresServer | undefined
   let folder: string
   let made = 0

@@ -4,7 +4,9 @@ import {
   type AuthorizeRequest,
   createDiscoveryClient,
   createIdentityClient,
+  type DiscoveryClient,
   type Fetch,
+  type IdentityClient,
 } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
 import {
@@ -37,26 +39,11 @@ export async function createDevice(
   developer: Pick<Developer, 'clientId' | 'idToken' | 'accountId'>,
   name = 'device',
 ) {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
-  const nodeId = nodeIdOf(jwk)
   const { fetch = createNodeFetch() } = more
-  const identity = createIdentityClient({ url: identityUrl, fetch })
-  const discovery = createDiscoveryClient({ url: discoveryUrl, fetch })
-  const edgeToken = async (more: object = {}) =>
-    (
-      await identity.edgeToken((nonce) =>
-        createProof({
-          key: privateKey,
-          jwk,
-          htm: 'POST',
-          htu: identityUrl + identityPaths.edgeToken,
-          clock: systemClock,
-          nonce,
-          node: { name, hmac_key: jwk, ...more },
-        }),
-      )
-    ).id_token
+  const key = createKey()
+  const { nodeId } = key
+  const identity = connectIdentity(createIdentityClient({ url: identityUrl, fetch }), identityUrl, key, name)
+  const { edgeToken } = identity
   const { access_token: accessToken } = await createIdentityClient({ url: tenantUrl, fetch }).exchange({
     clientId: developer.clientId,
     developerIdToken: developer.idToken,
@@ -65,6 +52,73 @@ export async function createDevice(
   })
   await edgeToken({ account: { id: developer.accountId, access_token: accessToken } })
   const token = await edgeToken({ audience: discoveryAudience })
+  const discovery = createDiscoveryClient({ url: discoveryUrl, fetch })
+  const sessions = createSessions(discovery, proofUrl, key, token)
+  const { begin, authorize } = sessions
+
+  return {
+    nodeId,
+    accountId: developer.accountId,
+    accessToken,
+    discovery,
+    begin,
+    authorize,
+    tenantToken: () => edgeToken(),
+    /** States something to the registry. @returns an edge ID token */
+    state: edgeToken,
+    /** The key that the nodes of its account share, of a session that begins now. */
+    accountKey: async () => {
+      await begin({}, await edgeToken({ audience: discoveryAudience }))
+      return sessions.accountKey()
+    },
+    verifyHmac: identity.verifyHmac,
+    report: async (fixes: FixInput | readonly FixInput[], using?: AuthorizeRequest) =>
+      discovery.report(Array.isArray(fixes) ? fixes : [fixes as FixInput], using ?? (await authorize())),
+    near: async (options: { radius?: number; limit?: number } = {}) =>
+      (await discovery.nodes({ cluster: 'proximity', ...options }, await authorize())).data,
+    account: async (options: { limit?: number; after?: string } = {}) =>
+      discovery.nodes({ cluster: 'account', ...options }, await authorize()),
+    track: async (of = nodeId, query = {}) => discovery.track(of, query, await authorize()),
+    last: () => discovery.lastFix(nodeId, accessToken),
+  }
+}
+
+type Key = ReturnType<typeof createKey>
+
+function createKey() {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
+  return {
+    nodeId: nodeIdOf(jwk),
+    jwk,
+    /** A DPoP proof of this key for a POST request. */
+    prove: (
+      htu: string,
+      claims: Pick<Parameters<typeof createProof>[0], 'nonce' | 'node' | 'accessToken' | 'body'>,
+    ) => createProof({ key: privateKey, jwk, htm: 'POST', htu, clock: systemClock, ...claims }),
+  }
+}
+
+/** The requests of a device to its identity service. */
+const connectIdentity = (
+  identity: IdentityClient,
+  url: string,
+  { nodeId, jwk, prove }: Key,
+  name: string,
+) => ({
+  edgeToken: async (more: object = {}): Promise<string> => {
+    const node = { name, hmac_key: jwk, ...more }
+    return (await identity.edgeToken((nonce) => prove(url + identityPaths.edgeToken, { nonce, node })))
+      .id_token
+  },
+  verifyHmac: (edgeIdToken: string) =>
+    identity.verifyHmac({ edgeHmacCode: 'x', nodeId, uri: 'x' }, edgeIdToken, (nonce) =>
+      prove(url + identityPaths.verifyHmac, { nonce, accessToken: edgeIdToken }),
+    ),
+})
+
+/** The sessions of a device with the discovery service, and the key of its account. @param token an edge ID token */
+function createSessions(discovery: DiscoveryClient, proofUrl: string, { prove }: Key, token: string) {
   let session: AuthorizeRequest | undefined
   let accountKey = ''
 
@@ -83,60 +137,14 @@ export async function createDevice(
       ...more,
     }
     const answer = await discovery.beginSession(request, shown, (nonce, body) =>
-      createProof({
-        key: privateKey,
-        jwk,
-        htm: 'POST',
-        htu: proofUrl + discoveryPaths.sessions,
-        clock: systemClock,
-        nonce,
-        accessToken: shown,
-        body: signedBody ?? body,
-      }),
+      prove(proofUrl + discoveryPaths.sessions, { nonce, accessToken: shown, body: signedBody ?? body }),
     )
     const { authorize, open } = offer.complete(answer, () => performance.now())
     session = authorize
     accountKey = Buffer.from(open(answer.account_key) ?? []).toString('hex')
     return session
   }
-  const authorize = async () => session ?? begin()
-
-  return {
-    nodeId,
-    accountId: developer.accountId,
-    accessToken,
-    discovery,
-    begin,
-    authorize,
-    tenantToken: () => edgeToken(),
-    /** States something to the registry. @returns an edge ID token */
-    state: edgeToken,
-    /** The key that the nodes of its account share, of a session that begins now. */
-    accountKey: async () => {
-      await begin({}, await edgeToken({ audience: discoveryAudience }))
-      return accountKey
-    },
-    verifyHmac: (edgeIdToken: string) =>
-      identity.verifyHmac({ edgeHmacCode: 'x', nodeId, uri: 'x' }, edgeIdToken, (nonce) =>
-        createProof({
-          key: privateKey,
-          jwk,
-          htm: 'POST',
-          htu: identityUrl + identityPaths.verifyHmac,
-          clock: systemClock,
-          nonce,
-          accessToken: edgeIdToken,
-        }),
-      ),
-    report: async (fixes: FixInput | readonly FixInput[], using?: AuthorizeRequest) =>
-      discovery.report(Array.isArray(fixes) ? fixes : [fixes as FixInput], using ?? (await authorize())),
-    near: async (options: { radius?: number; limit?: number } = {}) =>
-      (await discovery.nodes({ cluster: 'proximity', ...options }, await authorize())).data,
-    account: async (options: { limit?: number; after?: string } = {}) =>
-      discovery.nodes({ cluster: 'account', ...options }, await authorize()),
-    track: async (of = nodeId, query = {}) => discovery.track(of, query, await authorize()),
-    last: () => discovery.lastFix(nodeId, accessToken),
-  }
+  return { begin, authorize: async () => session ?? begin(), accountKey: () => accountKey }
 }
 
 let times = 0

@@ -6,14 +6,14 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { readSettings } from '@selvedge/protocol'
-import type { Plan } from '../../apps/runtime/src/engines/engine.ts'
-import { findDeno } from '../../apps/runtime/src/engines/function/find-deno.ts'
-import { createFunctionEngine } from '../../apps/runtime/src/engines/function/function-engine.ts'
-import { startInstance } from '../../apps/runtime/src/engines/function/instance.ts'
-import { findSandbox } from '../../apps/runtime/src/engines/function/sandbox.ts'
-import { admitImage } from '../../apps/runtime/src/images/admit.ts'
-import { readArchive } from '../../apps/runtime/src/images/archive.ts'
-import { openBlobs } from '../../apps/runtime/src/images/blobs.ts'
+import type { Plan } from '../../apps/runtime/src/services/engines/engine.ts'
+import { findDeno } from '../../apps/runtime/src/services/engines/function/find-deno.ts'
+import { createFunctionEngine } from '../../apps/runtime/src/services/engines/function/function-engine.ts'
+import { startInstance } from '../../apps/runtime/src/services/engines/function/instance.ts'
+import { findSandbox } from '../../apps/runtime/src/services/engines/function/sandbox.ts'
+import { admitImage } from '../../apps/runtime/src/services/images/admit.ts'
+import { readArchive } from '../../apps/runtime/src/services/images/archive.ts'
+import { openBlobs } from '../../apps/runtime/src/services/images/blobs.ts'
 import { functionImage } from './archives.ts'
 import { idleHost } from './host.ts'
 
@@ -74,5 +74,5 @@ const outcome = await start().then(
   },
   ({ reason, message }) => ({ reason, message }),
 )
-await engine.close()
+await engine.close(false)
 process.stdout.write(JSON.stringify(outcome))

@@ -1,6 +1,6 @@
 /**
  * The gate: no test passes while something went wrong that it did not ask for. An alarm is a rejection that nothing handled or an
- * exception that nothing caught, here or in a daemon, and a daemon that ended by itself. `gate-setup.ts` fails the test then.
+ * exception that nothing caught, here or in a daemon, and a daemon that exited by itself. `gate-setup.ts` fails the test then.
  */
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -17,9 +17,9 @@ export interface Watched {
   errors(): string
   /** From now on its end is an alarm. Before, it has not started yet, and the caller that waits for the start sees its end. */
   mustRun(): void
-  /** From now on its end is none: the test ends it, or brings its end about. */
+  /** From now on its exit is expected: the test stops it, or causes its exit. */
   expectEnd(): void
-  /** Says that the test brings about an alarm in the program's log, a fixed message of `alarmMessages`. */
+  /** Declares that the test causes an alarm in the program's log, a fixed message of `alarmMessages`. */
   expectAlarm(): void
 }
 
@@ -71,7 +71,7 @@ export function watch(name: string, child: ChildProcess): Watched {
   }
 }
 
-/** A process that has ended and waits for its exit to be read; the event follows. */
+/** A process that exited; the event follows. */
 const isZombie = ({ pid }: ChildProcess): boolean => {
   try {
     return /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
@@ -82,7 +82,7 @@ const isZombie = ({ pid }: ChildProcess): boolean => {
 
 /** The alarms since the last call, with those that are on their way. */
 export async function takeAlarms(): Promise<readonly string[]> {
-  // What was written and what has ended by now is read in the next turns of the event loop.
+  // Output and exits up to now are read in the next turns of the event loop.
   do await turn()
   while ([...watched].some(isZombie))
   const taken = alarms

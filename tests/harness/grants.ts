@@ -3,6 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { OAuthError } from '@selvedge/protocol'
 import { TokenError } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
+import { sql } from '@selvedge/service-kit/store'
 import { createTokenVerifier } from '@selvedge/service-kit/tokens'
 
 /** An issuer with one key, and a verifier that trusts it and remembers nothing. */
@@ -23,6 +24,13 @@ export async function outcomeOfAnswer(answer: () => Promise<unknown>): Promise<s
     if (cause instanceof TokenError) return cause.reason
     throw cause
   }
+}
+
+/** The `Folding` of a list of revoked tokens without bounds. */
+export const noFolding = {
+  check: async () => false,
+  end: () => sql`SELECT 1`,
+  checkAll: async () => undefined,
 }
 
 /** Limits that record each `<client> <account>`, and refuse while `refuses()` is true. */

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { createServer } from 'node:net'
-import type { HostServices } from '../../apps/runtime/src/engines/engine.ts'
+import type { HostServices } from '../../apps/runtime/src/services/engines/engine.ts'
 
 /** What an instance gets from the runtime, in a test of an engine: nothing is stored, and its socket answers nothing. */
 export const idleHost: HostServices = {

@@ -1,9 +1,9 @@
 /**
- * What a test needs beside Node. A test names its needs; where one is missing the test is skipped, and the end of the run says
- * which program was missing and which package has it.
+ * What a test needs beside Node. A test names its needs; where one is missing the test is skipped, and the end of the run lists
+ * the missing programs with their packages.
  */
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, mkdtempSync, rmdirSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdtempSync, rmdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { findPostgres, findRedis } from '@selvedge/service-kit/testing'
@@ -19,7 +19,7 @@ declare module 'vitest' {
 }
 
 /** A program of `programs.json`, or a right that no package gives. */
-export type Need = keyof typeof programs | 'root' | 'networks' | 'mounts'
+export type Need = keyof typeof programs | 'root' | 'networks' | 'mounts' | 'package tools'
 
 const isExecutable = (path: string): boolean => {
   try {
@@ -50,9 +50,11 @@ function canMount(): boolean {
 
 /** How needs are looked up that are more than one program on `PATH`. */
 const lookUps: Partial<Record<Need, () => boolean>> = {
+  'aardvark-dns': () => isInstalled('aardvark-dns') || isExecutable('/usr/lib/podman/aardvark-dns'),
   chromium: () => isInstalled(process.env.SELVEDGE_CHROMIUM ?? 'chromium'),
   mounts: canMount,
   networks: canMakeNetworks,
+  'package tools': () => existsSync(join(import.meta.dirname, '../packages/tools/node_modules/verdaccio')),
   postgres: () => findPostgres() !== undefined,
   'redis-server': () => findRedis() !== undefined,
   // Some containers have the program and forbid what it does.

@@ -16,12 +16,12 @@ function* readProcesses(file: 'cmdline' | 'stat'): Generator<readonly [pid: numb
     try {
       yield [Number(entry), readFileSync(`/proc/${entry}/${file}`, 'latin1')]
     } catch {
-      // It ended since the folder was read.
+      // It exited since the folder was read.
     }
   }
 }
 
-/** Processes whose command line names something below a folder. */
+/** Processes with a path below a folder in their command line. */
 export const processesOf = (folder: string): number[] =>
   [...readProcesses('cmdline')].filter(([, text]) => text.includes(`${folder}/`)).map(([pid]) => pid)
 

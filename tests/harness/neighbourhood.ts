@@ -100,7 +100,7 @@ export async function makeNeighbourhood(hosts: Hosts): Promise<Neighbourhood> {
       execFileSync(
         'ip',
         ['netns', 'exec', networks.spaceOf(host), process.execPath, '--input-type=module', '-e', script],
-        { cwd: join(root, 'apps/runtime'), encoding: 'utf8', timeout: 20_000 },
+        { cwd: join(root, 'apps/runtime'), encoding: 'utf8', timeout: 120_000 },
       ),
     async remove() {
       for (const { runtime } of Object.values(devices)) await runtime.stop()

@@ -19,7 +19,7 @@ export function canMakeNetworks(): boolean {
 export interface Networks {
   /** Name of the namespace of a host. */
   spaceOf(host: string): string
-  /** Takes a host's cable out, or puts it in. */
+  /** Disconnects or connects the cable of a host. */
   plug(host: string, bridge: string, isIn: boolean): void
   disableIpv6(host: string): void
   remove(): void

@@ -51,7 +51,7 @@ export function createProofKey(): ProofKey {
   }
 }
 
-/** Posts with a proof, and once more with the nonce that the service asks for. */
+/** Posts with a proof, and once more with the nonce that the service requires. */
 export async function postProven(
   url: string,
   form: Record<string, string>,

@@ -1,5 +1,5 @@
-/** A Podman of the tests' own: storage, network and socket in a folder that goes with it. */
-import { execFileSync, spawn } from 'node:child_process'
+/** A Podman of the tests' own: storage, network and socket in a temporary folder. */
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,8 +10,14 @@ export const podmanNeeds = ['podman', 'runc', 'root'] as const
 
 export interface Podman {
   readonly socket: string
+  /** Folder of its files; a test may put its own there. */
+  readonly folder: string
+  /** Environment in which other programs use the same storage: buildah, podman-compose. */
+  readonly env: NodeJS.ProcessEnv
   /** Runs the command line on the same storage. */
   run(...args: readonly string[]): string
+  /** What a container wrote on standard output and standard error. */
+  logs(container: string): string
   stop(): Promise<void>
 }
 
@@ -37,6 +43,8 @@ export async function startPodman(): Promise<Podman> {
     ...process.env,
     CONTAINERS_CONF: join(folder, 'containers.conf'),
     CONTAINERS_STORAGE_CONF: join(folder, 'storage.conf'),
+    // Podman runs health checks by timers of systemd, which may be absent; tests run them.
+    DISABLE_HC_SYSTEMD: 'true',
   }
   const service = spawn('podman', ['system', 'service', '--time', '0', `unix://${socket}`], {
     env,
@@ -48,7 +56,17 @@ export async function startPodman(): Promise<Podman> {
     execFileSync('podman', [...args], { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
   return {
     socket,
+    folder,
+    env,
     run,
+    logs(container) {
+      const { stdout, stderr } = spawnSync('podman', ['logs', container], {
+        env,
+        encoding: 'utf8',
+        maxBuffer: 1e8,
+      })
+      return stdout + stderr
+    },
     async stop() {
       // Networks are the device's: another Podman of the tests must not be given the same addresses.
       const networks = run('ps', '--all', '--format', '{{.Networks}}').split(/[\s,]+/)

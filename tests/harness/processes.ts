@@ -1,4 +1,4 @@
-/** Starts the built programs as a user would get them: own processes, own state folder, free ports; ended by their test. */
+/** Starts the built programs as a user would get them: own processes, own state folder, free ports; stopped by their test. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -12,7 +12,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface Program {
   readonly url: string
-  /** What it told its parent: for identity, the link of the first owner. */
+  /** What it sent to its parent: for identity, the link of the first owner. */
   readonly ready: Readonly<Record<string, string>>
   readonly process: ChildProcess
   /** What it wrote on standard error. */
@@ -29,19 +29,27 @@ export const temporaryFolder = async (): Promise<{ path: string; remove: () => P
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 10 }) }
 }
 
+/** Where a program runs; left out: where the test runs, from its checkout. */
+interface StartPlace {
+  /** A network namespace. */
+  readonly space?: string
+  readonly cwd?: string
+  /** Another built checkout, such as that of an earlier version. */
+  readonly checkout?: string
+}
+
 /** Runs a program until it is ready. @throws with its standard error, and its exit code as `code`, where it ends before */
 export async function startProgram(
   name: 'runtime' | 'identity' | 'discovery',
   env: Record<string, string>,
   args: readonly string[] = [],
-  /** A network namespace and a folder to run it in; those of the test by default. */
-  { space, cwd }: { readonly space?: string; readonly cwd?: string } = {},
+  { space, cwd, checkout = root }: StartPlace = {},
 ): Promise<Program> {
   const inSpace = space === undefined ? [] : ['ip', 'netns', 'exec', space]
   const [command = '', ...rest] = [
     ...inSpace,
     process.execPath,
-    join(root, 'apps', name, 'dist/main.cjs'),
+    join(checkout, 'apps', name, 'dist/main.cjs'),
     ...args,
   ]
   const child = spawn(command, rest, {

@@ -2,7 +2,7 @@
  * A clock that a test sets for a whole program. By a preload and not by faketime: it works wherever Node does, needs no program of
  * the machine, and leaves the monotonic clock alone, as setting a real clock does.
  */
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +13,8 @@ export interface ProgramClock {
   readonly env: Readonly<Record<string, string>>
   /** Sets it this many milliseconds ahead of the real clock (behind, if negative); returns when the program shows it. */
   set(milliseconds: number): Promise<void>
+  /** Sets it this many milliseconds ahead of what it shows; returns when the program shows it. */
+  advance(milliseconds: number): Promise<void>
   remove(): Promise<void>
 }
 
@@ -23,13 +25,22 @@ const settle = 25
 export async function createProgramClock(start = 0): Promise<ProgramClock> {
   const folder = await mkdtemp(join(tmpdir(), 'clock-'))
   const file = join(folder, 'shift')
-  writeFileSync(file, String(start))
+  let shift = start
+  // Replaced in one step: the program never reads an empty file.
+  const write = (milliseconds: number) => {
+    shift = milliseconds
+    writeFileSync(`${file}.new`, String(shift))
+    renameSync(`${file}.new`, file)
+  }
+  const set = async (milliseconds: number) => {
+    write(milliseconds)
+    await pause(settle)
+  }
+  write(start)
   return {
     env: { NODE_OPTIONS: `--require=${preload}`, SELVEDGE_TEST_CLOCK: file },
-    async set(milliseconds) {
-      writeFileSync(file, String(milliseconds))
-      await pause(settle)
-    },
+    set,
+    advance: (milliseconds) => set(shift + milliseconds),
     remove: () => rm(folder, { recursive: true }),
   }
 }

@@ -10,7 +10,7 @@ export interface Recording {
   readonly positions: readonly Reading[]
 }
 
-/** @throws Error for a line that begins like a position and is none */
+/** @throws Error for an invalid line that begins like a position */
 export function readRecording(name: (typeof recordings)[number]): Recording {
   const text = readFileSync(new URL(`../data/receivers/${name}.txt`, import.meta.url), 'latin1')
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))

@@ -103,7 +103,7 @@ export async function startReplicas(
   }
 }
 
-/** An edge ID token, which a runtime got through the balancer and then ended. */
+/** An edge ID token, of a runtime that got it through the balancer and then exited. */
 export async function edgeTokenThrough({ url }: Replicas): Promise<string> {
   const folder = await temporaryFolder()
   const runtime = await startProgram('runtime', {

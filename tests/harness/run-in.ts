@@ -8,7 +8,7 @@ export interface RunOptions {
   readonly untilShown?: string | undefined
 }
 
-/** Runs a program in a folder, without a terminal, for 15 seconds at most. */
+/** Runs a program in a folder, without a terminal, for a minute at most. */
 export function runIn(
   cwd: string,
   [program = '', ...args]: readonly string[],
@@ -27,7 +27,7 @@ export function runIn(
     ran.errors += chunk
     if (untilShown !== undefined && ran.errors.includes(untilShown)) child.kill('SIGTERM')
   })
-  const limit = setTimeout(() => child.kill('SIGKILL'), 15_000)
+  const limit = setTimeout(() => child.kill('SIGKILL'), 60_000)
   return new Promise((resolve) => {
     child.once('close', (code) => {
       clearTimeout(limit)

@@ -1,4 +1,4 @@
-/** A stack whose runtime is associated and deploys services for a developer. */
+/** A stack with an associated runtime that deploys services for a developer. */
 import { request as httpRequest } from 'node:http'
 import type { RuntimeClient } from '@selvedge/client'
 import type { ContainerRecord } from '@selvedge/protocol'

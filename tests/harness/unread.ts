@@ -1,4 +1,4 @@
-/** Streams whose reader never reads. */
+/** Streams with a reader that never reads. */
 import type { Socket } from 'node:net'
 
 /**

@@ -12,13 +12,12 @@ const exceptions: Readonly<Record<string, string>> = {
   'packages/client/src/backend/issuer-keys.ts running':
     'the library has no service-kit; dropped when it settles',
   'apps/discovery/src/stores/embedded/durable-copy.ts writing': 'dropped when it settles, and planned again',
-  'apps/runtime/src/cloud/edge-tokens.ts running': 'one for each audience; dropped when it settles',
-  'apps/runtime/src/cloud/retry.ts running': 'never rejects: a failure is reported and tried again',
-  'apps/runtime/src/containers/containers.ts resuming': 'dropped when it settles',
-  'apps/runtime/src/containers/serving.ts handingOver': 'never rejects; dropped when it settles',
-  'apps/runtime/src/engines/function/platform/storage.ts pending':
+  'apps/runtime/src/device/cloud/edge-tokens.ts running': 'one for each audience; dropped when it settles',
+  'apps/runtime/src/device/cloud/retry.ts running': 'never rejects: a failure is reported and tried again',
+  'apps/runtime/src/services/containers/containers.ts resuming': 'dropped when it settles',
+  'apps/runtime/src/services/containers/serving.ts handingOver': 'never rejects; dropped when it settles',
+  'apps/runtime/src/services/engines/function/platform/storage.ts pending':
     'runs in the sandbox; a failure ends its program',
-  'apps/runtime/src/mcm/receive-image.ts working': 'of one request, and answered with it',
 }
 
 it('every promise that is held for later callers is held by service-kit/share', () => {

@@ -11,7 +11,7 @@ const daemons = [
   'packages/service-kit/src',
 ]
 /** Not part of a daemon: fakes of tests, a command of its own, and the program that runs inside the sandbox. */
-const outside = /\/testing\/|\/store-copy\.ts$|\/engines\/function\/platform\//
+const outside = /\/testing\/|\/store-(?:copy|backup)\.ts$|\/engines\/function\/platform\//
 /** The wrapper itself, the alarms, which report what it catches, and a thread whose end its store expects. */
 const mechanism = /\/safely\/safely\.ts$|\/lifecycle\/alarms\.ts$|\/store\/platform\/sqlite-worker\.ts$/
 
@@ -40,6 +40,7 @@ describe('the rule', () => {
     [`createServer((socket) => socket.write(greet()))`],
     [`const later = () => risky(); setTimeout(later, 1)`],
     [`target.addEventListener('abort', () => stop())`],
+    [`class A { onData = () => parse(); start() { socket.on('data', this.onData) } }`],
     [`socket.on('data', maybe ? safely('a.b', read) : read)`],
   ])('finds %s', (code) => {
     expect(findingsIn(code)).toHaveLength(1)
@@ -48,6 +49,7 @@ describe('the rule', () => {
   it.each([
     [`socket.on('data', safely('a.b', (chunk) => parse(chunk)))`],
     [`const onData = safely('a.b', parse); socket.on('data', onData)`],
+    [`class A { #onData = safely('a.b', parse); start() { socket.on('data', this.#onData) } }`],
     [`socket.on('error', () => undefined)`],
     [`socket.on('error', () => socket.destroy())`],
     [`new Promise((resolve) => setTimeout(resolve, 1))`],

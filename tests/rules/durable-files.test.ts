@@ -9,15 +9,16 @@ const calls = /^(?:mkdir|mkdtemp|writeFile|appendFile|rename|copyFile|symlink|li
 const allowed: Readonly<Record<string, string>> = {
   'packages/service-kit/src/store/make-folder.ts': 'makes folders and syncs their parents',
   'packages/service-kit/src/store/write-once.ts': 'writes files and syncs content and name',
+  'packages/service-kit/src/backup/swap.ts': 'moves synced files, and syncs their folders before it ends',
   'packages/service-kit/src/store/document.ts': 'moves damaged files aside; what they held is lost already',
   'packages/service-kit/src/lifecycle/crash-record.ts':
     'the process is about to end; a lost count does no harm',
-  'apps/runtime/src/node/node-key.ts': 'moves a damaged key aside',
-  'apps/runtime/src/images/blobs.ts': 'syncs the blob, moves it, and syncs the folder',
-  'apps/runtime/src/images/uploads.ts': 'uploads are removed at the next start',
-  'apps/runtime/src/engines/oci/label-secret.ts': 'a lost secret means that containers start anew',
-  'apps/runtime/src/engines/function/instance-folder.ts': 'folders of one run',
-  'apps/runtime/src/engines/function/cgroup.ts': 'cgroups are no files on a disk',
+  'apps/runtime/src/device/node/node-key.ts': 'moves a damaged key aside',
+  'apps/runtime/src/services/images/blobs.ts': 'syncs the blob, moves it, and syncs the folder',
+  'apps/runtime/src/services/images/uploads.ts': 'uploads are removed at the next start',
+  'apps/runtime/src/services/engines/oci/label-secret.ts': 'a lost secret means that containers start anew',
+  'apps/runtime/src/services/engines/function/instance-folder.ts': 'folders of one run',
+  'apps/runtime/src/services/engines/function/cgroup.ts': 'cgroups are no files on a disk',
 }
 
 it('make files and folders through the store of the kit, except where a power cut may take them', () => {

@@ -21,8 +21,9 @@ const unsaid = (source: Source): string[] =>
 
 /** Files whose `fetch` is a function of their own, and where its redirects are tested. */
 const exceptions: Readonly<Record<string, string>> = {
-  'apps/runtime/src/engines/function/platform/handler.ts': 'tests/attacks/functions.test.ts',
-  'apps/runtime/src/images/registry/registry.ts': 'apps/runtime/src/images/registry/registry.test.ts',
+  'apps/runtime/src/services/engines/function/platform/handler.ts': 'tests/attacks/functions.test.ts',
+  'apps/runtime/src/services/images/registry/registry.ts':
+    'apps/runtime/src/services/images/registry/registry.test.ts',
 }
 
 it('every fetch says that it follows no redirect', () => {

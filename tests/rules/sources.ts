@@ -20,18 +20,30 @@ export interface Source {
   readonly program: SyntaxNode
 }
 
-/** Every TypeScript source below the folders that is not a test. Reads what git tracks and what it does not ignore. */
-export function readSources(...folders: readonly string[]): Source[] {
-  const patterns = folders.flatMap((folder) => [`${folder}/*.ts`, `${folder}/*.tsx`])
-  return execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', ...patterns], {
-    cwd: root,
-    encoding: 'utf8',
-  })
+/** Every TypeScript source below the folders that is not a test. */
+export const readSources = (...folders: readonly string[]): Source[] =>
+  filesOf(...folders.flatMap((folder) => [`${folder}/*.ts`, `${folder}/*.tsx`]))
+    .filter((path) => !/\.(test|d|config)\.tsx?$/.test(path))
+    .map(readSource)
+
+/** Every test, and what tests consist of. */
+export const readTests = (): Source[] =>
+  filesOf('*.test.ts', 'tests/*.ts', 'packages/service-kit/src/testing/*.ts').map(readSource)
+
+/** Files that git tracks, and those that it does not ignore. */
+const filesOf = (...patterns: readonly string[]): string[] =>
+  execFileSync(
+    'git',
+    ['ls-files', '--cached', '--others', '--exclude-standard', '--deduplicate', ...patterns],
+    {
+      cwd: root,
+      encoding: 'utf8',
+    },
+  )
     .trim()
     .split('\n')
-    .filter((path) => !/\.(test|d|config)\.tsx?$/.test(path))
-    .map((path) => parseSource(path, readFileSync(join(root, path), 'utf8')))
-}
+
+const readSource = (path: string): Source => parseSource(path, readFileSync(join(root, path), 'utf8'))
 
 export function parseSource(path: string, text: string): Source {
   const lang = path.endsWith('x') ? 'tsx' : 'ts'

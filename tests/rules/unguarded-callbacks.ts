@@ -82,6 +82,8 @@ export function findUnguardedCallbacks(source: Source): string[] {
       isNode(node.init)
     )
       bindings.set(String(node.id.name), node.init)
+    if (node.type === 'PropertyDefinition' && isNode(node.key) && isNode(node.value))
+      bindings.set(memberName(String(node.key.name)), node.value)
     const made = ancestors.at(-1)
     if (isFunction(node) && made?.type === 'NewExpression' && calleeName(made) === 'Promise')
       for (const each of node.params as SyntaxNode[]) settlers.add(String(each.name))
@@ -98,6 +100,9 @@ export function findUnguardedCallbacks(source: Source): string[] {
       : []),
   ])
 }
+
+/** The name of a member of a class among the names of a file. */
+const memberName = (name: string): string => `this.${name}`
 
 const firstLine = (text: string, { start, end }: SyntaxNode): string =>
   text.slice(start, end).split('\n', 1)[0]!.slice(0, 100)
@@ -157,6 +162,8 @@ function createCheck(bindings: ReadonlyMap<string, SyntaxNode>, settlers: Readon
     if (isFunction(node)) return isSafeFunction(node)
     if (node.type === 'CallExpression') return calleeName(node) === 'safely'
     if (node.type === 'Identifier') return isSafeName(String(node.name))
+    if (node.type === 'MemberExpression' && plain(node.object as SyntaxNode).type === 'ThisExpression')
+      return isSafeName(memberName(String((node.property as SyntaxNode).name)))
     if (node.type === 'ConditionalExpression')
       return isSafeCallback(node.consequent as SyntaxNode) && isSafeCallback(node.alternate as SyntaxNode)
     return false

@@ -2,27 +2,27 @@
 import { type Bounds, lasting, own, passing } from './bound.ts'
 
 export const identity: Bounds = {
-  'apps/identity/src/audit/audit.ts': {
+  'apps/identity/src/storage/audit/audit.ts': {
     'createAudit.touched': lasting('accounts with a new row in the last minute', '`touched = new Map()`'),
   },
-  'apps/identity/src/revocation/entries.ts': {
+  'apps/identity/src/registry/revocation/entries.ts': {
     'Entries.#revoked': lasting('`folding.ts: bounds.inAll`', '`this.#revoked.delete`'),
     'Entries.#endings': lasting('one for each account, node and project', '`endings.delete`'),
     'Entries.#folded': lasting('one for each account', '`endings.delete`'),
     'Entries.apply.endings': lasting('one for each account, node and project', '`endings.delete`'),
   },
-  'apps/identity/src/revocation/list.ts': {
+  'apps/identity/src/registry/revocation/list.ts': {
     'openRevocationList.signed': own('two variants'),
     'openRevocationList.answers': lasting('`answers.size < maxAnswers`', '`answers = new Map()`'),
   },
-  'apps/identity/src/changes/changes.ts': {
-    'openChanges.followed': own('one for each part that follows a topic'),
+  'apps/identity/src/storage/changes/followers.ts': {
+    'createFollowers.followed': own('one for each part that follows a topic'),
   },
-  'apps/identity/src/changes/trust-cache.ts': {
+  'apps/identity/src/storage/changes/trust-cache.ts': {
     'createTrustCache.recent': lasting('`RecentMap<string, V>(limit)`', 'newer ones'),
     'openTrustCopy.entries': lasting('the rows of the table: `readAll`', '`entries.delete`'),
   },
-  'apps/identity/src/console/events.ts': {
+  'apps/identity/src/api/console/events.ts': {
     'createEvents.streams': lasting('one for each account that is shown in a browser', '`streams.delete`'),
     'createEvents.viewings': lasting('one for each stream', '`viewings.delete`'),
     'createEvents.open.own': lasting('`own.size >= maxStreams` ends the oldest', '`own.delete`'),
@@ -32,31 +32,31 @@ export const identity: Bounds = {
       '`news = new Map` twice a second',
     ),
   },
-  'apps/identity/src/console/discovery-stream.ts': {
-    'createEventReader.line': lasting('`line.length + part.length > maxEvent`', "`line = ''`"),
+  'apps/identity/src/api/console/discovery-stream.ts': {
+    'createEventReader.line': lasting('`line.length + part.length > maxEventCharacters`', "`line = ''`"),
   },
-  'apps/identity/src/console/passwords.ts': {
+  'apps/identity/src/registry/credentials/passwords.ts': {
     'createPasswords.waiting': lasting('`waiting.length >= longestQueue`', '`waiting.shift`'),
   },
-  'apps/identity/src/console/places.ts': {
+  'apps/identity/src/api/console/places.ts': {
     'createPlaces.reading': lasting('`maxReading` of each account', '`reading.delete`'),
     'createPlaces.watched': lasting('one for each account that is shown in a browser', '`watched.delete`'),
   },
-  'apps/identity/src/trust/trust.ts': {
+  'apps/identity/src/tokens/trust/trust.ts': {
     'openTrust.issuers': own('one for each issuer of the configuration'),
   },
-  'apps/identity/src/keys/signing-keys.ts': {
+  'apps/identity/src/registry/keys/signing-keys.ts': {
     'openSigningKeys.signers': own('one for each kind of token'),
     'openSigningKeys.opened': own('the signing keys, replaced as a whole; the operator makes them'),
   },
-  'apps/identity/src/registry/developer-tokens.ts': {
+  'apps/identity/src/registry/projects/developer-tokens.ts': {
     'createDeveloperTokens.noted': lasting('`RecentMap<string, number>(100_000)`', 'newer ones'),
     'createDeveloperTokens.unwritten': lasting(
       'tokens that were used in the last `useTimes.write` milliseconds, each of them verified',
       '`unwritten.clear`',
     ),
   },
-  'apps/identity/src/registry/nodes.ts': {
+  'apps/identity/src/registry/nodes/nodes.ts': {
     'createNodes.listeners': own('one for each part that follows the nodes'),
   },
 }
@@ -73,8 +73,8 @@ export const discovery: Bounds = {
   'apps/discovery/src/endpoints/fixes.ts': {
     'fixesEndpoint.tracks': lasting('`tracks.ts: deleteOldest`', '`tracks.ts: DELETE FROM tracks`'),
   },
-  'apps/discovery/src/endpoints/nodes.ts': {
-    'addNodesEndpoints.centres': lasting('`RecentMap<string, KnownLocation>(100_000)`', 'newer ones'),
+  'apps/discovery/src/endpoints/node-lists.ts': {
+    'createMoveLimit.centres': lasting('`RecentMap<string, KnownLocation>(maxCentres)`', 'newer ones'),
   },
   'apps/discovery/src/index/grid.ts': {
     'Grid.#heads': lasting('cells with a node', '`this.#heads.delete` when the last node leaves'),
@@ -120,8 +120,12 @@ export const discovery: Bounds = {
   },
   'apps/discovery/src/stores/embedded/embedded-store.ts': {
     'openEmbeddedStore.nodes.term': lasting('one for each node', '`nodes.remove(slot)`'),
-    'openEmbeddedStore.grids.[]': lasting('one for each node', '`delete(slot)`'),
-    'openEmbeddedStore.watchers': lasting('one for each account that is followed', '`watchers.delete`'),
-    'openEmbeddedStore.watch.own': lasting('one for each reader of the account', '`own.delete`'),
+  },
+  'apps/discovery/src/stores/embedded/audience-index.ts': {
+    'createAudienceIndex.grids.[]': lasting('one for each node', '`delete(slot)`'),
+  },
+  'apps/discovery/src/stores/embedded/watchers.ts': {
+    'createWatchers.watchers': lasting('one for each account that is followed', '`watchers.delete`'),
+    'createWatchers.add.own': lasting('one for each reader of the account', '`own.delete`'),
   },
 }

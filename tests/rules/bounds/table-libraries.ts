@@ -32,8 +32,19 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/http/listen.ts': {
     'listenTcp.servers': own('one for each address of the configuration'),
   },
+  'packages/service-kit/src/metrics/registry.ts': {
+    'createRegistry.families': own('one for each metric that the program declares'),
+    'createRegistry.declared': own('the same'),
+  },
+  'packages/service-kit/src/otel/otlp.lazy.ts': {
+    'startOtlp.waiting': lasting('`waiting.length >= maxSpans`', '`waiting.splice`'),
+    'startOtlp.batch': lasting('`maxBatch`', '`batch = []`'),
+  },
   'packages/service-kit/src/http/one-a-turn.ts': {
-    'createOneATurn.waiting': lasting('large bodies: `rpc-listener.ts: maxLargeBodies`', '`waiting.shift`'),
+    'createOneATurn.waiting': lasting(
+      'large bodies: `rpc-listener.ts: maxLargeBodiesBytes`',
+      '`waiting.shift`',
+    ),
   },
   'packages/service-kit/src/http/load-shedder.ts': {
     'createLoadShedder.resting': lasting('one a connection', '`resting.delete(socket)`, after a second'),
@@ -46,6 +57,12 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/lifecycle/alarms.ts': {
     'raiseAlarms.listeners': own('one for each part that shows alarms'),
     'reportCaught.known': lasting('`known.size >= maxCallbacks`', '`known.clear`'),
+  },
+  'packages/service-kit/src/backup/backup-file.ts': {
+    'files of extractMember': own('two members of a backup that its operator names'),
+  },
+  'packages/service-kit/src/backup/swap.ts': {
+    'files of swapIn': own('one note, and the files of before for each restore that an operator runs'),
   },
   'packages/service-kit/src/lifecycle/crash-record.ts': {
     'files of countCrash': own('one file of a fixed form'),
@@ -62,13 +79,15 @@ export const serviceKit: Bounds = {
     'logTrouble.known': own('one for each kind of trouble and issuer of the configuration'),
   },
   'packages/service-kit/src/revocations/feed.ts': {
-    'createRevocationFeed.live': own('one list for each issuer of the configuration'),
-    'createRevocationFeed.failures': own('one for each issuer of the configuration'),
+    'createFailureCount.failures': own('one for each issuer of the configuration'),
     'createRevocationFeed.confirmedAt': own('one for each issuer of the configuration'),
-    'createRevocationFeed.reasonFor.known': own('a fixed number of kinds for each verified token'),
+  },
+  'packages/service-kit/src/revocations/live-lists.ts': {
+    'createLiveLists.live': own('one list for each issuer of the configuration'),
+    'createLiveLists.reasonFor.known': own('a fixed number of kinds for each verified token'),
   },
   'packages/service-kit/src/store/wait-for-room.ts': {
-    'files of hasRoom': passing('`needed` bytes, removed at once'),
+    'files of hasRoom': passing('`neededBytes` bytes, removed at once'),
   },
   'packages/service-kit/src/store/change-queue.ts': {
     'createChangeQueue.queue': lasting('one for each request under way', '`queue = all.applied`'),
@@ -112,7 +131,7 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/tokens/verifier.ts': {
     'createTokenVerifier.verified': lasting(
       '`RecentMap<string, Remembered>(options.remembered)`',
-      '`verified.delete`, newer ones',
+      'newer ones',
     ),
   },
 }
@@ -122,7 +141,7 @@ export const libraries: Bounds = {
     'createAccessTokenVerifier.verified': lasting('`verified.size >= remembered`', '`verified.delete`'),
   },
   'packages/client/src/node/node-fetch.ts': {
-    'readAll.chunks': passing('`size > maxAnswer`'),
+    'readAll.chunks': passing('`size > maxAnswerBytes`'),
   },
   'packages/client/src/node/streams.ts': {
     'linesOf.rest': passing('`rest.length > maxLine`'),
@@ -131,7 +150,7 @@ export const libraries: Bounds = {
   'packages/client/src/read-text.ts': {
     'readText.text': passing('`size > maxBytes`'),
     'all that readText.text() reads': passing(
-      'the answer of a `fetch` with a limit: `node-fetch.ts: maxAnswer`',
+      'the answer of a `fetch` with a limit: `node-fetch.ts: maxAnswerBytes`',
     ),
   },
   'packages/geo/src/precision.ts': {
@@ -145,7 +164,7 @@ export const libraries: Bounds = {
     'createLineSplitter.rest': lasting('`rest.length > longest`', "`rest = ''`"),
   },
   'packages/protocol/src/jsonrpc/dispatcher.ts': {
-    'createDispatcher.runBatch.ids': passing('`options.limits.batch`'),
+    'createDispatcher.runBatch.ids': passing('`limits.batch`'),
   },
   'packages/protocol/src/tokens/base64url.ts': {
     values: own('the characters of the alphabet'),
@@ -168,12 +187,37 @@ export const programs: Bounds = {
     'lines that runBuilder reads': own('the output of a builder that its user runs'),
   },
   'apps/cli/src/archive/write.ts': { 'files of writeArchive': own('one archive that its user builds') },
+  'apps/cli/src/commands/admin/store-backup.ts': {
+    'files of openNew': own('one backup that its user names'),
+    'files of publish': own('the name of that backup'),
+  },
+  'apps/cli/src/commands/support-bundle.ts': {
+    'files of openNew': own('one bundle that its user names'),
+    'files of run': own('that bundle, at most `maxBytes`'),
+  },
+  'apps/cli/src/support/sections.ts': { 'listFiles.found': own('`found.length >= maxFiles`') },
+  'apps/cli/src/production/settings.ts': {
+    'readSettings.values': own('the settings of files that its user names'),
+    'flatten.into': own('the settings of files that its user names'),
+  },
   'apps/cli/src/commands/admin/tokens.ts': { 'files of run': own('one file that its user names') },
   'apps/cli/src/commands/dev.ts': { 'run.turn': own('one for each change of a file that its user edits') },
   'apps/cli/src/commands/gps/follow.ts': {
     'run.turn': own('the readings of a receiver that its user names'),
   },
   'apps/cli/src/commands/init.ts': { 'files of run': own('the files of a template') },
+  'apps/cli/src/commands/service/install.ts': {
+    'files of writeUnit': own('one unit, its draft and the one before it'),
+    'files of writeSettings': own('the settings and the user of one service'),
+  },
+  'apps/cli/src/commands/service/logs.ts': {
+    'run.errors': passing('`errors.length < 1000`'),
+    'lines that run reads': own('the log of one service; journald cuts its lines at 48 KiB'),
+  },
+  'apps/cli/src/commands/service/releases.ts': {
+    'files of makeFolder': own('the folders of a path that root named'),
+    'files of copyRelease': own('one release, which root installs'),
+  },
   'apps/cli/src/commands/simulate.ts': {
     'run.out': own('the report of our own simulator'),
     'run.errors': own('the errors of our own simulator'),
@@ -183,6 +227,14 @@ export const programs: Bounds = {
     'candidates.add.next.get(prefix) ?? new Set()': own('the commands of the CLI'),
   },
   'apps/cli/src/context/config-folder.ts': { 'files of writePrivateFile': own('one file for each purpose') },
+  'apps/cli/src/upgrade/durable.ts': { 'files of setLink': own('a link and its draft') },
+  'apps/cli/src/upgrade/lock.ts': { 'files of locked': own('one link') },
+  'apps/cli/src/upgrade/stage.ts': {
+    'files of stageRelease': own(
+      'one archive of at most 1 GiB, removed at the end; older releases are removed before',
+    ),
+    'files of unpack': own('one release, which was signed'),
+  },
   'apps/cli/src/output/terminal.ts': {
     'lines that createTerminal.ask reads': own('what its user types'),
   },

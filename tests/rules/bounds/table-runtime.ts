@@ -2,11 +2,18 @@
 import { type Bounds, lasting, own, passing } from './bound.ts'
 
 export const runtime: Bounds = {
-  'apps/runtime/src/cloud/edge-tokens.ts': {
+  'apps/runtime/src/device/cloud/edge-tokens.ts': {
     'createEdgeTokens.tokens': own('one for each service that the runtime talks to'),
     'createEdgeTokens.running': own('one request for each service that the runtime talks to'),
   },
-  'apps/runtime/src/containers/entries.ts': {
+  'apps/runtime/src/device/device.ts': {
+    'document state': own('one account, one fix, one report: a fixed form'),
+    'openDevice.followers': own('one for each group that follows the account'),
+  },
+  'apps/runtime/src/device/presence.ts': {
+    'createPresence.listeners': own('one for each part that announces the services'),
+  },
+  'apps/runtime/src/services/containers/entries.ts': {
     'createEntries.entries': lasting(
       'one for each container, and one while a change of an unknown one runs',
       '`entries.delete` when the container is gone',
@@ -16,25 +23,25 @@ export const runtime: Bounds = {
       '`logs.ts: lines.shift`, and the removal of the container',
     ),
   },
-  'apps/runtime/src/containers/logs.ts': {
+  'apps/runtime/src/services/containers/logs.ts': {
     'createContainerLog.lines': lasting('`kept.lines` and `kept.characters`', '`lines.shift`'),
     'createContainerLog.followers': lasting(
       'one for each response that follows, thus for each connection: `follow-log.ts: log.follow`',
       '`followers.delete` when the response closes',
     ),
   },
-  'apps/runtime/src/containers/serving.ts': {
+  'apps/runtime/src/services/containers/serving.ts': {
     'createServing.draining': lasting(
       'one for each instance that was replaced, until its `deadline`',
       '`draining.delete`',
     ),
     'createServing.isolation': own('the layers of the engine, replaced as a whole'),
   },
-  'apps/runtime/src/containers/storage-items.ts': {
+  'apps/runtime/src/services/containers/storage-items.ts': {
     'table items': lasting('`NEW.size > NEW.quota`: MCM.STORAGE_MB of the container', '`DELETE FROM items`'),
     'table spaces': lasting('one row for each container', '`DELETE FROM spaces`'),
   },
-  'apps/runtime/src/containers/storage.ts': {
+  'apps/runtime/src/services/containers/storage.ts': {
     'createContainerStorage.spaces': lasting('one for each container with storage', '`spaces.delete`'),
     'createOrder.last': lasting(
       'one for each instance of the container: it asks nothing more while a write is under way, `control-line.ts: at most one question under way`',
@@ -45,29 +52,29 @@ export const runtime: Bounds = {
       '`space.sessions.delete`',
     ),
   },
-  'apps/runtime/src/deployments/first-version.ts': {
+  'apps/runtime/src/services/deployments/first-version.ts': {
     'historyOf.all[key] ??= []': passing(
       'the entries of the stored document: `deployments.ts: kept.entries`',
     ),
   },
-  'apps/runtime/src/deployments/turns.ts': {
+  'apps/runtime/src/services/deployments/turns.ts': {
     'createTurns.queued.queue.last': lasting('`queue.length >= max`', '`queue.length === 0`'),
     'createTurns.queues': lasting(
       '`maxWaiting` callers for each thing, each of them a request',
       '`queues.delete` when none waits',
     ),
   },
-  'apps/runtime/src/engines/function/cgroup.ts': {
+  'apps/runtime/src/services/engines/function/cgroup.ts': {
     'files of openVersion1.create': lasting('one group for each instance', '`remove` at its end'),
     'files of openVersion2': own('the settings of the group of the runtime'),
     'files of openVersion2.create': lasting('one group for each instance', '`remove` at its end'),
   },
-  'apps/runtime/src/engines/function/control-line.ts': {
+  'apps/runtime/src/services/engines/function/control-line.ts': {
     'createReceiver.collect': passing('`maxValueBytes` of one value'),
     'createCollector.chunks': lasting('`size > limit` ends the function', '`chunks = []` with each value'),
     'createPings.waiting': lasting('one ping a health check, each for `pingTimeoutMs`', '`waiting.delete`'),
   },
-  'apps/runtime/src/engines/function/instance-folder.ts': {
+  'apps/runtime/src/services/engines/function/instance-folder.ts': {
     'files of createRunFolder': lasting(
       'one folder for each run of the runtime',
       'the next run, which finds it by `noteFile`',
@@ -77,40 +84,40 @@ export const runtime: Bounds = {
       '`rmSync(path` at its end',
     ),
   },
-  'apps/runtime/src/engines/function/instance.ts': {
+  'apps/runtime/src/services/engines/function/instance.ts': {
     'startInstance.undo': own('one step for each part of an instance'),
     'launch.undo': own('one step for each part of an instance'),
     'createUndo.steps': own('one step for each part of an instance'),
   },
-  'apps/runtime/src/engines/function/output.ts': {
+  'apps/runtime/src/services/engines/function/output.ts': {
     'awaitEnd.last': lasting('`lastLines` of at most `maxLine` characters', '`last.shift`'),
   },
-  'apps/runtime/src/engines/function/storage-change.ts': {
+  'apps/runtime/src/services/engines/function/storage-change.ts': {
     'cutChanges.changes': passing('the changes of one turn, cut to `changeBytes`; they fit in the quota'),
     'cutChanges.small': passing('the changes of one turn, which fit in the quota: `set: Grown[]`'),
   },
-  'apps/runtime/src/engines/log-lines.ts': {
+  'apps/runtime/src/services/engines/log-lines.ts': {
     'createLineReader.rest': lasting('`rest.length > maxLine`', "`rest = ''` when a line is complete"),
   },
-  'apps/runtime/src/engines/oci/engine-api.ts': {
+  'apps/runtime/src/services/engines/oci/engine-api.ts': {
     'readAll.chunks': passing('`size > maxAnswer` ends the call'),
   },
-  'apps/runtime/src/engines/oci/engine-images.ts': {
+  'apps/runtime/src/services/engines/oci/engine-images.ts': {
     'createEngineImages.unwanted': lasting(
       'images of this runtime that the engine still has: `repository`',
       '`unwanted.delete` after each removal of a container or image',
     ),
     'engine /images': lasting('one for each OCI image of a container', '`async sweep`'),
   },
-  'apps/runtime/src/engines/oci/image-config.ts': {
+  'apps/runtime/src/services/engines/oci/image-config.ts': {
     'readImageConfig.chunks': passing(
       '`archive.ts: draft.size > maxDocument`, `registry.ts: config.size > maxManifest`',
     ),
   },
-  'apps/runtime/src/engines/oci/label-secret.ts': {
+  'apps/runtime/src/services/engines/oci/label-secret.ts': {
     'files of openLabelSecret': own('one file of 32 bytes'),
   },
-  'apps/runtime/src/engines/oci/networks.ts': {
+  'apps/runtime/src/services/engines/oci/networks.ts': {
     'removeUnusedNetworks.names': passing('one for each network of this runtime: `labels.owner`'),
     'createReachOf.isRootless': own('one for each engine socket: Docker, Podman'),
     'engine /networks/create': lasting(
@@ -118,127 +125,137 @@ export const runtime: Bounds = {
       '`removeNetwork`, and `removeUnusedNetworks` at the start',
     ),
   },
-  'apps/runtime/src/engines/oci/oci-container.ts': {
+  'apps/runtime/src/services/engines/oci/oci-container.ts': {
     'engine /containers/create': lasting('one for each OCI container', '`removeContainer`'),
     'engine /volumes/create': lasting(
       'the volumes that MCM.VOLUMES names: `volumesOf`; their sizes have no limit',
       '`oci-engine.ts: removeData` when the container is removed',
     ),
   },
-  'apps/runtime/src/gateway/connections.ts': {
+  'apps/runtime/src/services/gateway/connections.ts': {
     'createConnections.all': lasting(
       '`maxIdle` for each container, and one for each request under way',
       '`all.delete` when the socket closes',
     ),
     'createConnections.keep.waiting': lasting('`waiting.length >= maxIdle`', '`waiting?.pop`'),
   },
-  'apps/runtime/src/gateway/headers.ts': {
+  'apps/runtime/src/services/gateway/headers.ts': {
     none: own('the empty set that stands for "no names"'),
   },
-  'apps/runtime/src/gateway/host-socket.ts': {
+  'apps/runtime/src/services/gateway/host-socket.ts': {
     'readText.text': passing('`text.length > maxBody`'),
   },
-  'apps/runtime/src/gateway/response-reader.ts': {
-    'createResponseReader.parts': lasting('the bytes of one read of the socket', '`parts = []` after each'),
-    'createResponseReader.pieces': lasting('`limits.head`', '`pieces = []` when the head is complete'),
+  'apps/runtime/src/services/gateway/response-reader.ts': {
+    'Reader.#unfinishedHead': lasting(
+      '`maxHeadBytes`',
+      '`#unfinishedHead = undefined` when the head is complete',
+    ),
+    'HeadPieces.#pieces': lasting('`maxHeadBytes`', '`#unfinishedHead = undefined`, with all its pieces'),
   },
-  'apps/runtime/src/gps/publisher.ts': {
-    'createPublisher.passed': lasting('`slice(1 - maxFixes)`', '`passed.splice` when they are sent'),
-    'createWaiters.waiters': lasting('one for each call of updateGps, for `timeoutMs`', '`waiters.filter`'),
+  'apps/runtime/src/services/gateway/chunked-body.ts': {
+    'ChunkedBody.#data': lasting('the bytes of one read of the socket', '`#data = []` after each'),
   },
-  'apps/runtime/src/handlers.ts': {
+  'apps/runtime/src/location/gps/publisher-track.ts': {
+    'createTrack.unsent': lasting('`slice(1 - maxFixes)`', '`unsent.splice` when they are sent'),
+  },
+  'apps/runtime/src/location/gps/publisher-waiters.ts': {
+    'createWaiters.waiters': lasting('one for each call of updateGps, for `timeoutMs`', '`waiters.delete`'),
+  },
+  'apps/runtime/src/api/handlers.ts': {
     'createHandlers.sharing': own('one setting for each audience'),
   },
-  'apps/runtime/src/gateway/closable-frames.ts': {
+  'apps/runtime/src/services/gateway/closable-frames.ts': {
     'createClosableFrames.stream': passing('the buffers of a Transform, and one `closeFrame`'),
   },
-  'apps/runtime/src/gateway/event-end.ts': {
+  'apps/runtime/src/services/gateway/event-end.ts': {
     'createEventEnd.tail': passing('four characters: `.slice(-4)`'),
   },
-  'apps/runtime/src/engines/oci/host-guard.ts': {
+  'apps/runtime/src/services/engines/oci/host-guard.ts': {
     'createHostGuard.subnets': lasting('one for each OCI container that runs', '`subnets.delete`'),
   },
-  'apps/runtime/src/images/archive.ts': {
+  'apps/runtime/src/services/images/archive.ts': {
     'readArchive.links': passing('`tar-stream.ts: entries: 200_000`'),
     'readArchive.drafts': passing('`tar-stream.ts: entries: 200_000`, and the bytes of images.maxSize'),
   },
-  'apps/runtime/src/images/blobs.ts': {
+  'apps/runtime/src/services/images/blobs.ts': {
     'files of openBlobs.draft': lasting(
       'images.maxSize for each image, down to the reserve of the disk: `images.ts: createDiskGuard`',
       '`discard`, `keepOnly`, and the next start for what is incomplete',
     ),
   },
-  'apps/runtime/src/images/registry/http-get.ts': {
+  'apps/runtime/src/services/images/registry/http-get.ts': {
     'readText.chunks': passing('`size > maxBytes`'),
   },
-  'apps/runtime/src/images/registry/registry.ts': {
+  'apps/runtime/src/services/images/registry/registry.ts': {
     'pullImage.drafts': passing('`imageLimits.layers` and the configuration'),
     'authenticated.answer.url.searchParams': own('two parameters'),
   },
-  'apps/runtime/src/images/tar-stream.ts': {
+  'apps/runtime/src/services/images/tar-stream.ts': {
+    'peek.start': passing('`start.length < magicBytes`'),
     'readTar.working': passing('`limits.entries`; an entry is read when the one before is stored'),
   },
-  'apps/runtime/src/images/uploads.ts': {
+  'apps/runtime/src/services/images/uploads.ts': {
     'openUploads.received': lasting('`maxUploads`', '`received.delete`, after `keptForMs` at the latest'),
   },
-  'apps/runtime/src/link-local/browser.ts': {
+  'apps/runtime/src/location/link-local/browser.ts': {
     'createBrowser.entries': lasting('`makeRoom`', '`entries.delete` at the end of its TTL, or for another'),
     'createBrowser.sealedSenders': lasting('one for each entry', '`sealedSenders = new Set` with each sweep'),
   },
-  'apps/runtime/src/link-local/budget.ts': {
+  'apps/runtime/src/location/link-local/budget.ts': {
     'createBudget.senders': lasting('`senders.size > maxSenders`', '`senders.delete`'),
   },
-  'apps/runtime/src/link-local/dns.ts': {
+  'apps/runtime/src/location/link-local/dns.ts': {
     'Names.#known': passing('one for each name of a packet: `max.entries`'),
   },
-  'apps/runtime/src/link-local/link-local.ts': {
-    'openLinkLocal.turn': own('the timers of the program, and deployments'),
-    'openLinkLocal.troubled': own('the networks of the device'),
+  'apps/runtime/src/location/link-local/link-local.ts': {
     'openLinkLocal.networks': own('the networks of the device, replaced as a whole'),
   },
-  'apps/runtime/src/link-local/multicast.ts': {
+  'apps/runtime/src/location/link-local/multicast.ts': {
     'createMulticast.sockets': own('the networks of the device, replaced as a whole'),
   },
-  'apps/runtime/src/link-local/responder.ts': {
-    'createResponder.answerSoon.talk.pending': own('four kinds of records'),
+  'apps/runtime/src/location/link-local/one-at-a-time.ts': {
+    'createOneAtATime.last': own('the timers of the program, and deployments'),
   },
-  'apps/runtime/src/mcm/receive-image.ts': {
-    'fromMultipart.read.working': own('one archive for each request'),
+  'apps/runtime/src/location/link-local/troubles.ts': {
+    'createTroubles.networks': own('the networks of the device'),
   },
-  'apps/runtime/src/nodes/last-known.ts': {
-    'document of openLastKnown': lasting('`slice(1 - most)` answers', 'each newer answer'),
+  'apps/runtime/src/location/link-local/answers.ts': {
+    'createAnswers.plan.schedule.pending': own('five kinds of records'),
   },
-  'apps/runtime/src/openrpc-documents.ts': {
+  'apps/runtime/src/location/link-local/responder.ts': {
+    'createResponder.defences': own('one for each network of the device'),
+  },
+  'apps/runtime/src/location/nodes/last-known.ts': {
+    'document of openLastKnown': lasting('`slice(1 - maxAnswers)`', 'each newer answer'),
+  },
+  'apps/runtime/src/api/openrpc-documents.ts': {
     'createOpenRpcDocuments.documents': own('one for each own URL: with and without TLS'),
   },
-  'apps/runtime/src/runtime.ts': {
-    'document state': own('one account, one fix, one report: a fixed form'),
-  },
-  'apps/runtime/src/services.ts': {
+  'apps/runtime/src/services/services.ts': {
     'document deployments': lasting(
       '`requirements.ts: maxContainers` and `stored-images.ts: maxImages` of an account, `requirements.ts: maxOnDevice` and `stored-images.ts: maxOnDevice` of all, and `deployments.ts: kept.removed` histories',
       '`deployments.ts: withoutUnused`; the image that is unused the longest makes room for a new one',
     ),
   },
-  'apps/runtime/src/tokens/authorize.ts': {
+  'apps/runtime/src/device/tokens/authorize.ts': {
     'createVerify.remember.of': passing('`maxRefused`; the others end with their verification'),
   },
-  'apps/runtime/src/tokens/lasting.ts': {
+  'apps/runtime/src/device/tokens/lasting.ts': {
     'createLastingAnswers.watched': lasting(
       'one a request that is under way: the connections of the listeners',
       '`watched.pop`, when the answer ends',
     ),
   },
-  'apps/runtime/src/tokens/tenants.ts': {
+  'apps/runtime/src/device/tokens/tenants.ts': {
     'openTenants.unstored': own('the issuers of the configuration'),
     'openTenants.refused': own('the issuers of the configuration'),
     'openTenants.mark.issuersOf': own('the issuers of the configuration'),
   },
-  'apps/runtime/src/tokens/revocations.ts': {
+  'apps/runtime/src/device/tokens/revocations.ts': {
     'createRevocations.troubled': own('one for each notice and issuer of the configuration'),
     'createRevocations.onTrouble.issuersOf': own('the issuers of the configuration'),
     'document revocations': lasting(
-      'the list of each issuer of the configuration: `node-fetch.ts: maxAnswer`',
+      'the list of each issuer of the configuration: `node-fetch.ts: maxAnswerBytes`',
       'each newer list',
     ),
   },
@@ -246,30 +263,30 @@ export const runtime: Bounds = {
 
 /** The program inside the sandbox of a function: what grows there counts against MCM.MEMORY_MB of its container. */
 export const sandbox: Bounds = {
-  'apps/runtime/src/engines/function/platform/channel.ts': {
+  'apps/runtime/src/services/engines/function/platform/channel.ts': {
     'openChannel.unsent': own('the memory of the function is limited from outside'),
     'openChannel.waiting': own('the memory of the function is limited from outside'),
     'openChannel.long': own('the memory of the function is limited from outside'),
   },
-  'apps/runtime/src/engines/function/platform/handler.ts': {
+  'apps/runtime/src/services/engines/function/platform/handler.ts': {
     'hostHandler.parts': own('the memory of the function is limited from outside'),
     'all that hostHandler.text() reads': own('the memory of the function is limited from outside'),
     'all that createHttpRequest.run.text() reads': own('the memory of the function is limited from outside'),
   },
-  'apps/runtime/src/engines/function/platform/host.ts': {
+  'apps/runtime/src/services/engines/function/platform/host.ts': {
     'hostFunction.source': own('its own program, sent by the runtime'),
     'hostFunction.background': own('the memory of the function is limited from outside'),
   },
-  'apps/runtime/src/engines/function/platform/storage.ts': {
+  'apps/runtime/src/services/engines/function/platform/storage.ts': {
     'createStorage.items': own('the quota of the storage'),
     'createStorage.drafts': own('the memory of the function is limited from outside'),
     'createStorage.touched': own('the quota of the storage'),
   },
-  'apps/runtime/src/engines/function/platform/wasm-files.ts': {
+  'apps/runtime/src/services/engines/function/platform/wasm-files.ts': {
     'openFiles.files': own('the quota of the storage'),
     'openFiles.before': own('the quota of the storage'),
   },
-  'apps/runtime/src/engines/function/platform/wasm.ts': {
+  'apps/runtime/src/services/engines/function/platform/wasm.ts': {
     'all that hostWasm.arrayBuffer() reads': own('the memory of the function is limited from outside'),
     'hostWasm.output': own('the memory of the function is limited from outside'),
   },

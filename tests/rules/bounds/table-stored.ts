@@ -2,59 +2,62 @@
 import { type Bounds, lasting, own, passing } from './bound.ts'
 
 export const stored: Bounds = {
-  'apps/identity/src/schema.ts': {
+  'apps/identity/src/storage/schema.ts': {
     'table settings': own('one row for each setting'),
-    'table counters': own('one row for each counter'),
+    'table counters': own('one row for each counter, and `write-in-turn.ts: maxLocks` for locks'),
     'table signing_keys': own('the keys that the operator makes'),
     'table accounts': own('the accounts that the operator makes'),
     'table account_keys': own('one row for each account'),
     'table enrolment_codes': own('the codes that the operator makes'),
-    'table projects': lasting('`projects.ts: maxProjects` of each account', '`projects.ts: deleteOf`'),
+    'table projects': lasting(
+      '`projects.ts: maxProjects` of each account',
+      '`projects.ts: DELETE FROM projects`',
+    ),
     'table developer_tokens': lasting(
       '`developer-tokens.ts: maxTokens` of each account that have not expired',
-      '`sweep-tasks.ts: developer_tokens`',
+      '`expired-rows.ts: developer_tokens`',
     ),
-    'table people': lasting('those of the accounts', '`people.ts: forgetPerson`'),
-    'table members': lasting('`links.ts: maxMembers` of each account', '`people.ts: DELETE FROM members`'),
+    'table people': lasting('those of the accounts', '`members.ts: forgetPerson`'),
+    'table members': lasting('`links.ts: maxMembers` of each account', '`members.ts: DELETE FROM members`'),
     'table passkeys': lasting(
       '`passkeys.ts: maxPasskeys` of each person',
       '`passkeys.ts: DELETE FROM passkeys`',
     ),
     'table buckets': lasting(
       'one for each network address, person and browser that tries: `limits.ts: takeAddress`',
-      '`sweep-tasks.ts: buckets`',
+      '`expired-rows.ts: buckets`',
     ),
     'table used_proofs': lasting(
-      '`limits.ts: takeAddress`, and `dpop.ts: nonceLife`',
-      '`sweep-tasks.ts: used_proofs`',
+      '`limits.ts: takeAddress`, and `dpop.ts: nonceSeconds`',
+      '`expired-rows.ts: used_proofs`',
     ),
     'table known_browsers': lasting(
       '`known-browsers.ts: maxBrowsers` of each person',
       '`known-browsers.ts: DELETE FROM known_browsers`',
     ),
     'table replicas': own('one row for each replica'),
-    'table links': lasting('`links.ts: maxLinks` of each account', '`sweep-tasks.ts: links`'),
+    'table links': lasting('`links.ts: maxLinks` of each account', '`expired-rows.ts: links`'),
     'table recovery_codes': lasting('`recovery-codes.ts: count` for each person', 'each new set'),
-    'table sessions': lasting('`sessions.ts: sessionTimes.life`', "`sweep-tasks.ts: table: 'sessions'`"),
-    'table sign_ins': lasting('`sign-ins.ts: expires_at`', '`sweep-tasks.ts: sign_ins`'),
-    'table one_time': lasting('`one-time.ts: life`', '`sweep-tasks.ts: one_time`'),
+    'table sessions': lasting('`sessions.ts: sessionTimes.lifeMs`', "`expired-rows.ts: table: 'sessions'`"),
+    'table sign_ins': lasting('`sign-ins.ts: expires_at`', '`expired-rows.ts: sign_ins`'),
+    'table one_time': lasting('`one-time.ts: life`', '`expired-rows.ts: one_time`'),
     'table device_requests': lasting(
       '`device-requests.ts: requestLimits`',
-      '`sweep-tasks.ts: device_requests`',
+      '`expired-rows.ts: device_requests`',
     ),
-    'table changes': lasting('an hour: `changes.ts: keep:`', '`changes.ts: DELETE FROM changes`'),
+    'table changes': lasting('an hour: `changes.ts: retentionMs:`', '`changes.ts: DELETE FROM changes`'),
     'table revocations': lasting(
       '`folding.ts: heldPerListed` for each account; one row for each node, project and account',
       '`expiry.ts: DELETE FROM revocations`',
     ),
     'table revocation_steps': lasting(
-      '`expiry.ts: kept.steps`, and two days',
+      '`expiry.ts: retained.steps`, and two days',
       '`expiry.ts: DELETE FROM revocation_steps`',
     ),
     'table revocation_lists': own('one row for each issuer of the configuration'),
     'table nodes': lasting(
-      '`limits.ts: takeEnrolment`, and `edge-token.ts: maxNodes` of each account',
-      '`nodes.ts: DELETE FROM nodes`',
+      '`limits.ts: takeEnrolment`, and `node-rows.ts: maxNodes` of each account',
+      '`strangers.ts: DELETE FROM nodes`',
     ),
     'table audit': lasting(
       '`audit.ts: perAccount` of each account and outcome',

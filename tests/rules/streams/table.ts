@@ -22,59 +22,68 @@ const stream = (
 const neverRead = 'tests/attacks/never-read.test.ts'
 
 export const streams: Readonly<Record<string, Stream>> = {
-  'apps/runtime/src/gateway/proxy.ts': stream(
-    'requests to services and their answers',
-    'isPaused',
-    [neverRead, 'the answer of a service'],
+  'apps/runtime/src/services/gateway/client-answer.ts': stream('answers of services', 'upstream.pause()', [
+    neverRead,
+    'the answer of a service',
+  ]),
+  'apps/runtime/src/services/gateway/send-request.ts': stream(
+    'requests to services',
+    'pauseUntilDrained(request, socket)',
     ['tests/attacks/streams.test.ts', 'of a request is not sent more than the buffers on the way hold'],
   ),
-  'apps/runtime/src/gateway/egress.ts': stream(
+  'apps/runtime/src/services/gateway/egress.ts': stream(
     'calls of a function to the outside, and their answers',
     'incoming.pipe(response)',
     [neverRead, 'the answer of another host, asked by a function'],
-    ['apps/runtime/src/gateway/egress.test.ts', 'reads no more of an answer than the function does'],
-    ['apps/runtime/src/gateway/egress.test.ts', 'reads no more of a body of the function than the host does'],
+    ['apps/runtime/src/services/gateway/egress.test.ts', 'reads no more of an answer than the function does'],
+    [
+      'apps/runtime/src/services/gateway/egress.test.ts',
+      'reads no more of a body of the function than the host does',
+    ],
   ),
-  'apps/runtime/src/gateway/upgrade.ts': stream(
+  'apps/runtime/src/services/gateway/upgrade.ts': stream(
     'WebSockets of services',
     'upstream.pipe(frames.stream).pipe(socket)',
     [neverRead, 'a WebSocket of a service'],
     [
-      'apps/runtime/src/gateway/upgrade.test.ts',
+      'apps/runtime/src/services/gateway/upgrade.test.ts',
       'reads the service no faster than a client that never reads',
     ],
     [
-      'apps/runtime/src/gateway/upgrade.test.ts',
+      'apps/runtime/src/services/gateway/upgrade.test.ts',
       'reads the client no faster than a service that never reads',
     ],
   ),
-  'apps/runtime/src/images/tar-stream.ts': stream(
+  'apps/runtime/src/services/images/tar-stream.ts': stream(
     'archives, unpacked',
     'parser.write(Buffer.from(chunk))',
     [
-      'apps/runtime/src/images/tar-stream.test.ts',
+      'apps/runtime/src/services/images/tar-stream.test.ts',
       'reads no more of an archive than the reader of its entry',
     ],
-    ['apps/runtime/src/images/tar-stream.test.ts', 'reads no more of a compressed archive than its reader'],
+    [
+      'apps/runtime/src/services/images/tar-stream.test.ts',
+      'reads no more of a compressed archive than its reader',
+    ],
   ),
-  'apps/runtime/src/images/blobs.ts': stream(
+  'apps/runtime/src/services/images/blobs.ts': stream(
     'layers on their way to the disk',
     'await pipeline(content, measure, file)',
-    ['apps/runtime/src/images/blobs.test.ts', 'reads no more of the content than the disk takes'],
+    ['apps/runtime/src/services/images/blobs.test.ts', 'reads no more of the content than the disk writes'],
   ),
-  'apps/runtime/src/mcm/receive-image.ts': stream('uploads of images', 'request.pipe(parser)', [
-    'apps/runtime/src/mcm/receive-image.test.ts',
+  'apps/runtime/src/api/mcm/receive-form.ts': stream('uploads of images', 'this.#request.pipe(parser)', [
+    'apps/runtime/src/api/mcm/receive-image.test.ts',
     'reads no more of an upload than is stored, sent $sent',
   ]),
-  'apps/runtime/src/engines/oci/engine-api.ts': stream(
+  'apps/runtime/src/services/engines/oci/engine-api.ts': stream(
     'images on their way to the engine',
     'pipeline(Readable.from(content), asked)',
     [
-      'apps/runtime/src/engines/oci/engine-api.test.ts',
+      'apps/runtime/src/services/engines/oci/engine-api.test.ts',
       'reads no more of an image than the engine does, and gives up',
     ],
   ),
-  'apps/runtime/src/engines/function/control-line.ts': stream(
+  'apps/runtime/src/services/engines/function/control-line.ts': stream(
     'answers to a function',
     'socket.writableLength > maxUnread',
     [
@@ -82,11 +91,11 @@ export const streams: Readonly<Record<string, Stream>> = {
       'has one question under way: a function that asks and never reads does not fill the runtime',
     ],
   ),
-  'apps/identity/src/console/api.ts': stream('the audit log of an account', 'Readable.from(pages(', [
+  'apps/identity/src/api/console/api.ts': stream('the audit log of an account', 'Readable.from(pages(', [
     neverRead,
     'the audit log of an account',
   ]),
-  'apps/identity/src/console/discovery-stream.ts': stream(
+  'apps/identity/src/api/console/discovery-stream.ts': stream(
     'all places of an account, and its events',
     'response.body.pipeTo(writable',
     [neverRead, 'all places of an account'],
@@ -100,7 +109,7 @@ export const streams: Readonly<Record<string, Stream>> = {
     'response.write(content',
     [
       'packages/service-kit/src/http/server.test.ts',
-      'goes out at once, and the rest of the body is read for a bounded time only',
+      'is sent at once, and the rest of the body is read for a bounded time only',
     ],
   ),
   'packages/service-kit/src/http/bounded-writer.ts': stream(

@@ -1,0 +1,63 @@
+/** Of the identity service. */
+import { type Equivalent, of } from './equivalent.ts'
+
+const revocation = 'apps/identity/src/registry/revocation'
+const noState = 'no state of the store has this number or mark'
+const noExcess = 'it saves the search for accounts; without an excess, no account is folded'
+const decodesNothing = 'it saves decoding a text without escapes, which stays as it is'
+
+export const identity: readonly Equivalent[] = [
+  ...of(
+    'apps/identity/src/tokens/grants/form.ts',
+    [
+      "if (!text.includes('%') && !text.includes('+')) return text",
+      "!text.includes('%') && !text.includes('+') → false",
+      decodesNothing,
+    ],
+    ["if (!text.includes('%') && !text.includes('+')) return text", '\'%\' → ""', decodesNothing],
+    ["if (!text.includes('%') && !text.includes('+')) return text", '\'+\' → ""', decodesNothing],
+  ),
+  ...of(`${revocation}/entries.ts`, [
+    "const endings = kind === 'folded' ? this.#folded : this.#endings",
+    "kind === 'folded' → kind !== 'folded'",
+    'both maps are treated alike',
+  ]),
+  ...of(
+    `${revocation}/folding.ts`,
+    ['if (listed <= bounds.inAll) return', 'listed <= bounds.inAll → false', noExcess],
+    ['if (listed <= bounds.inAll) return', 'listed <= bounds.inAll → listed < bounds.inAll', noExcess],
+  ),
+  ...of(
+    `${revocation}/list.ts`,
+    ["let state: ListState = { seq: -1, mark: '' }", '-1 → +1', noState],
+    ["let state: ListState = { seq: -1, mark: '' }", '\'\' → "Stryker was here!"', noState],
+    [
+      "return since.seq > state.seq ? 'unchanged' : answerSince(since.seq)",
+      'since.seq > state.seq → since.seq >= state.seq',
+      'a known state with the same number has the same mark, and was answered before',
+    ],
+  ),
+  ...of(
+    `${revocation}/revocations.ts`,
+    [
+      "edgeReasonFor({ jti, iat, node_id = '' }) {",
+      '\'\' → "Stryker was here!"',
+      'no node has either text as its ID',
+    ],
+    [
+      'newest = rows.reduce((latest, row) => Math.max(latest, row.epoch as number), newest)',
+      'Math.max(latest, row.epoch as number) → Math.min(latest, row.epoch as number)',
+      'rows that are known already are read again',
+    ],
+    [
+      'return all !== undefined && epoch < all.epoch && notBefore + skewSeconds < all.notBefore',
+      'epoch < all.epoch → epoch <= all.epoch',
+      'one transaction does not take a minute',
+    ],
+    [
+      'if (known.all().size === 0) return undefined',
+      'known.all().size === 0 → false',
+      'it saves the search among no entries',
+    ],
+  ),
+]

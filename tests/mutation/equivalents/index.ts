@@ -1,0 +1,17 @@
+/** Mutants that no test can notice, by area, each with its reason. */
+import { publisher, retry } from './device.ts'
+import type { Equivalent } from './equivalent.ts'
+import { gateway } from './gateway.ts'
+import { identity } from './identity.ts'
+import { protocolTokens } from './protocol-tokens.ts'
+import { guard, serviceTokens } from './service-kit.ts'
+
+export const equivalents: readonly Equivalent[] = [
+  ...protocolTokens,
+  ...serviceTokens,
+  ...guard,
+  ...retry,
+  ...gateway,
+  ...publisher,
+  ...identity,
+]

@@ -1,0 +1,74 @@
+/**
+ * The files that `npm run mutate` covers: those that decide about safety. A group is mutated together and tested by the tests of
+ * the group, all of which run in the process of the test runner: what only a spawned daemon shows does not count.
+ */
+
+export interface Group {
+  readonly name: string
+  /** Globs of sources, from the root of the project; tests are left out. */
+  readonly sources: readonly string[]
+  /** Globs of test files. */
+  readonly tests: readonly string[]
+}
+
+const kit = 'packages/service-kit/src'
+const device = 'apps/runtime/src/device'
+const services = 'apps/runtime/src/services'
+const identity = 'apps/identity/src'
+
+/** What admits a request, and what reads the answer of a service. */
+const gateway = 'admit,path,headers,response-reader,response-head,chunked-body,find-end'
+
+export const groups: readonly Group[] = [
+  { name: 'guard', sources: [`${kit}/http/guard*.ts`], tests: [`${kit}/http/guard*.test.ts`] },
+  {
+    name: 'protocol-tokens',
+    sources: ['packages/protocol/src/tokens/**/*.ts'],
+    tests: ['packages/protocol/src/tokens/**/*.test.ts'],
+  },
+  { name: 'tokens', sources: [`${kit}/tokens/*.ts`], tests: [`${kit}/tokens/*.test.ts`] },
+  { name: 'document', sources: [`${kit}/store/document*.ts`], tests: [`${kit}/store/document*.test.ts`] },
+  {
+    name: 'discovery',
+    sources: ['show', 'nodes', 'node-lists', 'last-fix'].map(
+      (name) => `apps/discovery/src/endpoints/${name}.ts`,
+    ),
+    tests: ['apps/discovery/src/endpoints/{show,nodes,node-lists,last-fix}.test.ts'],
+  },
+  { name: 'device-tokens', sources: [`${device}/tokens/*.ts`], tests: [`${device}/tokens/*.test.ts`] },
+  {
+    name: 'retry',
+    sources: [`${device}/cloud/{retry,account-report}.ts`],
+    tests: [`${device}/cloud/{retry,account-report}.test.ts`],
+  },
+  {
+    name: 'publisher',
+    sources: ['apps/runtime/src/location/gps/publisher*.ts'],
+    tests: ['apps/runtime/src/location/gps/publisher*.test.ts'],
+  },
+  {
+    name: 'containers',
+    sources: [`${services}/containers/{crash-policy,health-policy,idle-policy,requirements}.ts`],
+    tests: [`${services}/containers/{crash-policy,health-policy,idle-policy,requirements}.test.ts`],
+  },
+  {
+    name: 'gateway',
+    sources: [`${services}/gateway/{${gateway}}.ts`],
+    tests: [`${services}/gateway/{${gateway}}.test.ts`],
+  },
+  {
+    name: 'identity-tokens',
+    sources: [`${identity}/tokens/{checks,grants}/*.ts`],
+    tests: [`${identity}/tokens/{checks,grants}/*.test.ts`],
+  },
+  {
+    name: 'identity-sessions',
+    sources: [`${identity}/registry/credentials/sessions*.ts`],
+    tests: [`${identity}/registry/credentials/sessions*.test.ts`],
+  },
+  {
+    name: 'identity-revocation',
+    sources: [`${identity}/registry/revocation/*.ts`],
+    tests: [`${identity}/registry/revocation/*.test.ts`],
+  },
+]

@@ -1,0 +1,40 @@
+/** Waits for a time in tests, by file: how many, and why no slow machine can make the test fail. */
+
+/** The test asserts that something does not happen: on a slow machine it notices less, and does not fail. */
+const nothing = 'nothing may happen in this time'
+const age = 'at least this time has to pass; more is as good'
+const load = 'the time between two steps of a load; nothing is asserted of it'
+const window = 'the time over which something is measured'
+
+export const fixedWaits: Readonly<Record<string, readonly [count: number, reason: string]>> = {
+  'apps/discovery/src/stores/cluster/late-cluster.test.ts': [2, age],
+  'apps/discovery/src/stores/location-store-suite.test.ts': [1, nothing],
+  'apps/identity/src/registry/sign-ins/sign-ins-suite.test.ts': [1, load],
+  'apps/runtime/src/device/account/account.test.ts': [1, nothing],
+  'apps/runtime/src/location/gps/publisher.test.ts': [1, nothing],
+  'apps/runtime/src/services/containers/service.test.ts': [1, nothing],
+  'apps/runtime/src/services/engines/function/control-line.test.ts': [1, load],
+  'apps/runtime/src/services/engines/function/output.test.ts': [1, window],
+  'apps/runtime/src/services/gateway/upgrade.test.ts': [1, nothing],
+  'packages/service-kit/src/http/server.test.ts': [1, age],
+  'packages/service-kit/src/otel/otlp.test.ts': [1, nothing],
+  'packages/service-kit/src/otel/traces.test.ts': [2, load],
+  'tests/attacks/bodies.test.ts': [1, load],
+  'tests/attacks/never-read.test.ts': [2, load],
+  'tests/attacks/slow-start.test.ts': [1, age],
+  'tests/attacks/strangers.test.ts': [1, nothing],
+  'tests/discovery/access.test.ts': [1, age],
+  'tests/discovery/cluster.test.ts': [1, age],
+  'tests/discovery/fixes.test.ts': [1, age],
+  'tests/e2e/offline.test.ts': [1, age],
+  'tests/guards/gate/attempts.ts': [1, age],
+  'tests/harness/program-clock.ts': [1, age],
+  'tests/overload/connections.test.ts': [1, window],
+  'tests/overload/run.ts': [1, window],
+  'tests/people/links.test.ts': [1, age],
+  'tests/reliability/full-disk.test.ts': [1, nothing],
+  'tests/reliability/kills.ts': [1, load],
+  'tests/reliability/upgrade-kills.ts': [1, load],
+  'tests/soak/run.ts': [5, window],
+  'tests/tokens/foreign-issuers.test.ts': [2, age],
+}
