@@ -113,7 +113,7 @@ describe('a daemon that may have 256 descriptors', () => {
     expect(accountId).not.toBe('')
     expect(descriptorsOf(pid)).toBeLessThan(200)
     closeAll(clients)
-    await expect.poll(() => descriptorsOf(pid), { timeout: 20_000 }).toBeLessThanOrEqual(before + 5)
+    await expect.poll(() => descriptorsOf(pid)).toBeLessThanOrEqual(before + 5)
     expect(await isFine(url + identityPaths.health)).toBe(true)
   }, 120_000)
 
@@ -127,7 +127,7 @@ describe('a daemon that may have 256 descriptors', () => {
     expect(accountId).not.toBe('')
     expect(descriptorsOf(pid)).toBeLessThan(200)
     closeAll(clients)
-    await expect.poll(() => descriptorsOf(pid), { timeout: 20_000 }).toBeLessThanOrEqual(before + 5)
+    await expect.poll(() => descriptorsOf(pid)).toBeLessThanOrEqual(before + 5)
   }, 120_000)
 })
 
@@ -135,9 +135,7 @@ describe('the connections of a daemon', () => {
   it('have a limit: of 10,000 idle ones the longest unused end', async () => {
     const { pid, url } = await startTestDaemon(20_000, 1000)
     const clients = await openAll(url, 10_000)
-    await expect
-      .poll(() => clients.filter(({ closed }) => closed).length, { timeout: 20_000 })
-      .toBeGreaterThanOrEqual(9000)
+    await expect.poll(() => clients.filter(({ closed }) => closed).length).toBeGreaterThanOrEqual(9000)
     expect(descriptorsOf(pid)).toBeLessThan(1100)
     expect(clients.slice(0, 8000).every(({ closed }) => closed)).toBe(true)
     expect(clients.slice(-900).some(({ closed }) => closed)).toBe(false)
@@ -177,6 +175,6 @@ describe('the connections of a daemon', () => {
     await new Promise((resolve) => setTimeout(resolve, 1500))
     expect(cpuSeconds(pid) - before).toBeLessThan(0.7)
     closeAll(clients)
-    await expect.poll(() => isFine(`${url}/vital`).catch(() => false), { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => isFine(`${url}/vital`).catch(() => false)).toBe(true)
   })
 })

@@ -1,7 +1,10 @@
 /**
- * `npm run overload [words of a row]`: each daemon alone at its capacity, then at twice of it from an open loop, then idle again.
- * Prints a table in Markdown. The daemon is held on the first core and the load generator on the second, where there are two.
- * Exit code 1 where a row misses one of its limits.
+ * `npm run overload [words of a row]`: each daemon alone, at its capacity and at twice its capacity from an open loop by turns, then
+ * idle again. The capacity of a shared machine changes by a third from one second to the next: each turn is compared with the
+ * turns at the capacity right before and after it, and the median counts.
+ *
+ * Prints a table in Markdown. With two cores, the daemon runs on the first and the load generator on the second.
+ * Exit code 1 if a row misses one of its limits.
  */
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -10,22 +13,23 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { cpuOf } from '../../bench/cpu.ts'
 import type { Services } from '../harness/services.ts'
 import type { Plan, Result } from './load.ts'
 import { start, type Workload, workloads, writeRequests } from './workloads.ts'
 
 /** What a row must reach: goodput as a part of capacity, p99 and memory as multiples of those without load. */
 const limits = { goodput: 0.9, p99: 10, memory: 1.2 }
-/** A daemon that answers so much of twice its capacity was not at its limit: the row says nothing. */
+/** A daemon that answers more than this multiple of its capacity was not at its limit: its row is not valid. */
 const unsaturated = 1.5
-/** Connections of the closed loops that measure the capacity; the best one counts. What is stored in batches needs many. */
+/** Connections of the closed loops that measure the capacity; the best one is used. What is stored in batches needs many. */
 const loops = [8, 32, 128]
-const seconds = Number(process.env.SELVEDGE_OVERLOAD_SECONDS ?? 8)
+/** Turns at twice the capacity. */
+const turns = Number(process.env.SELVEDGE_OVERLOAD_TURNS ?? 5)
+const seconds = Number(process.env.SELVEDGE_OVERLOAD_SECONDS ?? 4)
 const idleSeconds = Number(process.env.SELVEDGE_OVERLOAD_IDLE_SECONDS ?? 60)
 const vitalEveryMs = 50
 /** Seconds of each load that are not measured. */
-const warmUpSeconds = 3
+const warmUpSeconds = 2
 /** Clients that may wait for an answer at the same time; a request for which there is none is not sent. */
 const maxConnections = Number(process.env.SELVEDGE_OVERLOAD_CONNECTIONS ?? 512)
 
@@ -55,24 +59,26 @@ async function load(plan: Plan): Promise<Result> {
   return JSON.parse(stdout) as Result
 }
 
-/** The same, with the good answers for each second, and for each CPU second of the daemon and what it started. */
-async function loadWithCpu(plan: Plan, pid: number) {
-  const total = () => {
-    const { own, children } = cpuOf(pid)
-    return (own + children) / 1e6
-  }
-  const before = total()
-  const result = await load(plan)
-  const share = plan.seconds / (plan.seconds + plan.warmUpSeconds)
-  return {
-    ...result,
-    perSecond: result.good / plan.seconds,
-    perCpuSecond: result.good / ((total() - before) * share),
-  }
+const perSecond = ({ good }: Result): number => good / seconds
+
+interface Spread {
+  readonly median: number
+  readonly least: number
+  readonly greatest: number
+}
+
+function spreadOf(values: readonly number[]): Spread {
+  const sorted = values.toSorted((one, other) => one - other)
+  return { median: sorted[sorted.length >> 1]!, least: sorted[0]!, greatest: sorted.at(-1)! }
+}
+
+interface Vital {
+  readonly p99: number
+  readonly failed: number
 }
 
 /** Sends the vital request again and again on one connection, each after the one before. What it takes counts after the warm-up. */
-function probe(vital: () => Promise<boolean>): () => { p99: number; failed: number } {
+function probe(vital: () => Promise<boolean>): () => Vital {
   const latencies: number[] = []
   let failed = 0
   let isOver = false
@@ -94,51 +100,91 @@ function probe(vital: () => Promise<boolean>): () => { p99: number; failed: numb
   }
 }
 
-async function measure({ name, program, requests, vital }: Workload, services: Services, folder: string) {
+/** One load after the other on a daemon of its own core. */
+async function loadsOn({ name, program, requests }: Workload, services: Services, folder: string) {
   const texts = await requests(services)
   const { url, process: daemon } = program(services)
   const pid = daemon.pid!
   try {
     pin(pid)
   } catch {
-    // No taskset, no pgrep or one core: the rows say more about a machine that is shared.
+    process.stderr.write(`${name}: the daemon shares its core: there is no taskset, or only one core\n`)
   }
-  const plan = (rate: number, connections: number): Plan => ({
-    host: '127.0.0.1',
-    port: Number(new URL(url).port),
-    requests: writeRequests(folder, texts()),
-    rate,
-    warmUpSeconds,
-    seconds,
-    connections,
-    timeoutMs: 20_000,
-  })
-  const capacities: Awaited<ReturnType<typeof loadWithCpu>>[] = []
-  for (const connections of loops) capacities.push(await loadWithCpu(plan(0, connections), pid))
-  const capacity = capacities.reduce((best, each) => (each.perSecond > best.perSecond ? each : best))
-  const unloaded = await load(plan(capacity.perSecond / 10, 64))
+  const run = (rate: number, connections: number): Promise<Result> =>
+    load({
+      host: '127.0.0.1',
+      port: Number(new URL(url).port),
+      requests: writeRequests(folder, texts()),
+      rate,
+      warmUpSeconds,
+      seconds,
+      connections,
+      timeoutMs: 20_000,
+    })
+  return { pid, run }
+}
+
+type Run = (rate: number, connections: number) => Promise<Result>
+
+/** @returns the connections at which the capacity is highest, and the answers at a tenth of it */
+async function warmUp(run: Run) {
+  const closed: [connections: number, result: Result][] = []
+  for (const connections of loops) closed.push([connections, await run(0, connections)])
+  const [connections, best] = closed.reduce((one, other) => (other[1].good > one[1].good ? other : one))
+  return { connections, unloaded: await run(perSecond(best) / 10, 64) }
+}
+
+/** The turns at twice the capacity, each compared with the mean of the capacities before and after it. */
+async function takeTurns(run: Run, connections: number, vital: () => Promise<boolean>) {
+  const taken: { capacity: number; goodput: number; p50: number; p99: number; vital: Vital }[] = []
+  let before = perSecond(await run(0, connections))
+  while (taken.length < turns) {
+    const endProbe = probe(vital)
+    const twice = await run(before * 2, maxConnections)
+    const answered = endProbe()
+    const after = perSecond(await run(0, connections))
+    const capacity = (before + after) / 2
+    const { p50, p99 } = twice
+    taken.push({ capacity, goodput: perSecond(twice) / capacity, p50, p99, vital: answered })
+    before = after
+  }
+  return taken
+}
+
+async function measure(workload: Workload, services: Services, folder: string): Promise<boolean> {
+  const { pid, run } = await loadsOn(workload, services, folder)
+  const { connections, unloaded } = await warmUp(run)
   const idle = residentMb(pid)
-  const vitals = probe(() => vital(services))
-  const twice = await loadWithCpu(plan(capacity.perSecond * 2, maxConnections), pid)
-  const vitalResult = vitals()
+  const taken = await takeTurns(run, connections, () => workload.vital(services))
   const peak = residentMb(pid)
   await sleep(idleSeconds * 1000)
-  const memory = residentMb(pid) / idle
-  const goodput = twice.perSecond / capacity.perSecond
-  const perCpu = twice.perCpuSecond / capacity.perCpuSecond
-  const p99 = twice.p99 / unloaded.p99
-  const isSaturated = goodput < unsaturated
+  const later = residentMb(pid)
+  const capacity = spreadOf(taken.map((each) => each.capacity))
+  const goodput = spreadOf(taken.map((each) => each.goodput))
+  const p99 = spreadOf(taken.map((each) => each.p99))
+  const failed = taken.reduce((sum, each) => sum + each.vital.failed, 0)
+  const isSaturated = goodput.median < unsaturated
   const isReached =
     isSaturated &&
-    goodput >= limits.goodput &&
-    p99 <= limits.p99 &&
-    memory <= limits.memory &&
-    vitalResult.failed === 0
-  const ms = (value: number) => value.toFixed(value < 10 ? 1 : 0)
-  say(
-    `| ${name} | ${Math.round(capacity.perSecond)}/s | ${(goodput * 100).toFixed(0)} % | ${(perCpu * 100).toFixed(0)} % | ${ms(unloaded.p99)} ms | ${ms(twice.p50)} ms | ${ms(twice.p99)} ms | ${p99.toFixed(1)} | ${ms(vitalResult.p99)} ms, ${vitalResult.failed} failed | ${idle.toFixed(0)}, ${peak.toFixed(0)}, ${(memory * idle).toFixed(0)} MB | ${isSaturated ? (isReached ? 'yes' : 'no') : 'not at its limit'} |`,
-  )
-  process.stderr.write(`${name}: ${JSON.stringify({ ...twice, sample: twice.sample.slice(0, 300) })}\n`)
+    goodput.median >= limits.goodput &&
+    p99.median <= limits.p99 * unloaded.p99 &&
+    later <= limits.memory * idle &&
+    failed === 0
+  const ms = (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} ms`
+  const percent = (value: number) => (value * 100).toFixed(0)
+  const cells = [
+    workload.name,
+    `${Math.round(capacity.median)}/s`,
+    `${percent(goodput.median)} % (${percent(goodput.least)} to ${percent(goodput.greatest)} %)`,
+    ms(unloaded.p99),
+    ms(spreadOf(taken.map((each) => each.p50)).median),
+    ms(p99.median),
+    (p99.median / unloaded.p99).toFixed(1),
+    `${ms(spreadOf(taken.map((each) => each.vital.p99)).median)}, ${failed} failed`,
+    `${idle.toFixed(0)}, ${peak.toFixed(0)}, ${later.toFixed(0)} MB`,
+    isSaturated ? (isReached ? 'yes' : 'no') : 'not at its limit',
+  ]
+  say(`| ${cells.join(' | ')} |`)
   return isReached
 }
 
@@ -147,9 +193,9 @@ const folder = mkdtempSync(join(tmpdir(), 'selvedge-overload-'))
 const services = await start()
 try {
   say(
-    `At twice the capacity, from an open loop, ${seconds} s a row; p99 in milliseconds from the planned time of a request.\n\n` +
-      '| Row | Capacity | Goodput | per CPU second | p99 unloaded | p50 | p99 | Ratio of p99 | Vital p99 | Memory idle, loaded, a minute later | Reached |\n' +
-      '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |',
+    `Medians of ${turns} turns of ${seconds} s at twice the capacity; latency from the planned time of a request.\n\n` +
+      '| Row | Capacity | Goodput | p99 unloaded | p50 | p99 | Ratio of p99 | Vital p99 | Memory idle, loaded, a minute later | Reached |\n' +
+      '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |',
   )
   for (const workload of workloads) {
     if (!workload.name.includes(wanted)) continue

@@ -7,6 +7,7 @@ import { explore } from './explore.ts'
 import { expectApplicable } from './mutants/build.ts'
 import { findMutant } from './mutants/find.ts'
 import { mutants } from './mutants/mutants.ts'
+import { createUpgrades } from './upgrades/upgrades.ts'
 
 const seed = 20_261_122
 const timeout = 600_000
@@ -23,6 +24,17 @@ describe('after a cut of the power', { ...daemonNeeds, timeout }, () => {
       expect(found.starts).toBeGreaterThan(1)
     },
   )
+})
+
+it('after a cut of the power a whole release starts: the one that was promised', {
+  ...needs('strace'),
+  timeout,
+}, async () => {
+  const subject = createUpgrades(1)
+  const found = await explore(subject, await subject.record(), { states: 600, starts: 0, byChance: 8, seed })
+  expect(found.problems).toEqual([])
+  expect(found.states).toBeGreaterThan(200)
+  expect(found.acknowledged).toBe(10)
 })
 
 describe('a program with a defect is seen to lose something', () => {

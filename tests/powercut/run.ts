@@ -1,5 +1,5 @@
 /**
- * `npm run powercut [-- daemons | mutants | controls]`: cuts the power in thousands of places of the work of each daemon, and opens
+ * `npm run powercut [-- daemons | upgrades | mutants | controls]`: cuts the power in thousands of places of the work of each daemon, and opens
  * what is left. Without a word all of it. Exit code 1 where something was lost, or where a mutant or a control was not seen to lose.
  */
 import { createControls } from './controls/index.ts'
@@ -7,6 +7,7 @@ import { createDaemons } from './daemons/index.ts'
 import { type Extent, explore, type Findings } from './explore.ts'
 import { findMutant } from './mutants/find.ts'
 import { mutants } from './mutants/mutants.ts'
+import { createUpgrades } from './upgrades/upgrades.ts'
 
 const seed = 20_261_122
 const whole: Extent = { states: 26_000, starts: 260, byChance: 60, seed }
@@ -35,6 +36,17 @@ async function runDaemons(only: string | undefined): Promise<void> {
       failures.push(`${name}, ${model}, at ${moment}, ${how}: ${what} (${count} states)`)
   }
   if (only === undefined && starts < least.starts) failures.push(`only ${starts} whole starts`)
+}
+
+async function runUpgrades(): Promise<void> {
+  say('| Installation | Acknowledged | Cuts | States | Whole starts | Violations |')
+  say('| --- | --- | --- | --- | --- | --- |')
+  const subject = createUpgrades(6)
+  const found = await explore(subject, await subject.record(), { ...whole, starts: 0 })
+  show(subject.name, found)
+  if (found.states < least.states) failures.push(`upgrades: only ${found.states} states`)
+  for (const { model, moment, how, what, count } of found.problems)
+    failures.push(`upgrades, ${model}, at ${moment}, ${how}: ${what} (${count} states)`)
 }
 
 async function runMutants(only: string | undefined): Promise<void> {
@@ -69,6 +81,7 @@ async function runControls(only: string | undefined): Promise<void> {
 
 const runs: Readonly<Record<string, (only: string | undefined) => Promise<void>>> = {
   daemons: runDaemons,
+  upgrades: runUpgrades,
   mutants: runMutants,
   controls: runControls,
 }

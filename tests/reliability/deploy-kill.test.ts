@@ -95,7 +95,7 @@ async function runTrial(
       const { status, text } = await services.call(path)
       expect({ status, text }, where).toEqual({ status: 200, text: `${now} ${now}` })
     } else expect((await services.call(path)).status, where).toBe(404)
-    await expect.poll(() => leftovers(now), { timeout: 10_000, message: where }).toEqual([])
+    await expect.poll(() => leftovers(now), { message: where }).toEqual([])
     const outcome = `${doRemove ? 'remove' : wanted.version === undefined ? 'deploy' : 'redeploy'}: ${now === after ? 'new' : 'old'}`
     outcomes[outcome] = (outcomes[outcome] ?? 0) + 1
     wanted.version = now

@@ -92,7 +92,7 @@ it('gives up after five failures in a minute, and the others go on', async () =>
   await until(() =>
     /runtime ended by SIGKILL, for the 5th time within a minute/.test(errors) ? true : undefined,
   )
-  expect(errors).toContain('It is not started again; the others go on')
+  expect(errors).toContain('It is not started again; the others continue')
   expect(pidOf('runtime')).toBeUndefined()
   expect([await isUp(urls.identity), await isUp(urls.discovery)]).toEqual([true, true])
 })
@@ -100,7 +100,9 @@ it('gives up after five failures in a minute, and the others go on', async () =>
 it('does not start a program again that a person has to repair', async () => {
   writeFileSync(join(folder.path, 'runtime/node-key.json'), 'rubbish')
   process.kill(pidOf('runtime')!, 'SIGKILL')
-  await until(() => (errors.includes('runtime ended: its last line says what to repair') ? true : undefined))
+  await until(() =>
+    errors.includes('runtime ended: its last log line names what to repair') ? true : undefined,
+  )
   expect(errors).toMatch(/error: runtime did not start: the key of the node is damaged/)
   expect([await isUp(urls.identity), await isUp(urls.discovery)]).toEqual([true, true])
 })

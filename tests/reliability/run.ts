@@ -4,6 +4,8 @@ import { damageable, damageFiles } from './bitflips.ts'
 import { type Faulty, faulty, meetFaults, type Occasion, occasions } from './faults/experiment.ts'
 import { killUnderLoad } from './kills.ts'
 import { counters, countThroughRedeploys } from './redeploys.ts'
+import { measureUpgradeGap } from './upgrade-gap.ts'
+import { killUpgrades } from './upgrade-kills.ts'
 
 /** Seconds for which something is frozen, by turns: of the kills only. */
 const [, , name = '', count, seconds = '30'] = process.argv
@@ -45,6 +47,29 @@ experiments.kills = {
       `${rounds} rounds: ${JSON.stringify(killed.rounds)}; ${acknowledged} acknowledged, ${refused} refused`,
     )
     return killed.failures
+  },
+}
+
+experiments['upgrade-kills'] = {
+  rounds: 300,
+  async run(rounds, say) {
+    const { failures, ...counted } = await killUpgrades(rounds, say)
+    say(JSON.stringify(counted))
+    return failures
+  },
+}
+
+experiments['upgrade-gap'] = {
+  rounds: 20,
+  async run(rounds, say) {
+    const noticed = await measureUpgradeGap(rounds, say)
+    for (const [name, { gapsMs, wrong, ...counts }] of Object.entries(noticed)) {
+      const [median, longest] = [gapsMs.toSorted((a, b) => a - b)[gapsMs.length >> 1]!, Math.max(...gapsMs)]
+      say(
+        `${name}: gap ${Math.round(median)} ms (median), ${Math.round(longest)} ms (longest) of ${gapsMs.length} upgrades; ${JSON.stringify(counts)}, wrong ${wrong.length}`,
+      )
+    }
+    return Object.values(noticed).flatMap(({ wrong }) => wrong)
   },
 }
 

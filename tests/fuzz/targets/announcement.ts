@@ -1,5 +1,5 @@
 import { sealBytes } from '@selvedge/service-kit/tokens'
-import { readTxt, sealKeyOf } from '../../../apps/runtime/src/link-local/announcement.ts'
+import { readTxt, sealKeyOf } from '../../../apps/runtime/src/location/link-local/announcement.ts'
 import { mutateJson } from '../engine/mutate-json.ts'
 import { expectThat, type Target } from '../engine/target.ts'
 import { now } from './keys.ts'
@@ -29,7 +29,10 @@ function sealedRecord(text: string): string[] {
  */
 export const announcement: Target = {
   name: 'announcement',
-  covers: ['apps/runtime/src/link-local/announcement.ts', 'packages/service-kit/src/tokens/sealed-bytes.ts'],
+  covers: [
+    'apps/runtime/src/location/link-local/announcement.ts',
+    'packages/service-kit/src/tokens/sealed-bytes.ts',
+  ],
   seeds: () => [
     Buffer.from(JSON.stringify(statement)),
     Buffer.from(

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { readAuthorization } from '@selvedge/protocol/tokens'
 import { addressOf, limitKeyOf } from '@selvedge/service-kit/http'
-import { createSessionCookie } from '../../../apps/identity/src/console/cookie.ts'
+import { createSessionCookie } from '../../../apps/identity/src/api/console/cookie.ts'
 import { expectThat, type Target } from '../engine/target.ts'
 
 const seed = (...lines: string[]) => Buffer.from(lines.join('\n'), 'latin1')
@@ -11,7 +11,7 @@ export const callers: Target = {
   name: 'callers',
   covers: [
     'packages/service-kit/src/http/address.ts',
-    'apps/identity/src/console/cookie.ts',
+    'apps/identity/src/api/console/cookie.ts',
     'packages/protocol/src/tokens/authorization.ts',
   ],
   seeds: () => [

@@ -1,10 +1,10 @@
-import { parseMessage } from '../../../apps/runtime/src/engines/function/control-message.ts'
+import { parseMessage } from '../../../apps/runtime/src/services/engines/function/control-message.ts'
 import {
   createFrameReader,
   encodeFrame,
   maxPayload,
   ProtocolError,
-} from '../../../apps/runtime/src/engines/function/frames.ts'
+} from '../../../apps/runtime/src/services/engines/function/frames.ts'
 import type { Mutator } from '../engine/target.ts'
 import { expectThat, type Target } from '../engine/target.ts'
 import { inChunks } from './chunks.ts'
@@ -26,8 +26,8 @@ const addFrames: Mutator = (input, random) =>
 export const controlLine: Target = {
   name: 'control-line',
   covers: [
-    'apps/runtime/src/engines/function/frames.ts',
-    'apps/runtime/src/engines/function/control-message.ts',
+    'apps/runtime/src/services/engines/function/frames.ts',
+    'apps/runtime/src/services/engines/function/control-message.ts',
   ],
   seeds: () => [
     Buffer.concat([message({ listening: true }), message({ ready: true }), message({ pong: 1 })]),

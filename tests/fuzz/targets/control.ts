@@ -3,16 +3,16 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { createContainerStorage } from '../../../apps/runtime/src/containers/storage.ts'
-import type { StorageChange } from '../../../apps/runtime/src/engines/engine.ts'
-import { openControlLine } from '../../../apps/runtime/src/engines/function/control-line.ts'
+import { createContainerStorage } from '../../../apps/runtime/src/services/containers/storage.ts'
+import type { StorageChange } from '../../../apps/runtime/src/services/engines/engine.ts'
+import { openControlLine } from '../../../apps/runtime/src/services/engines/function/control-line.ts'
 import {
   createFrameReader,
   encodeFrame,
   type Frame,
   maxPayload,
   ProtocolError,
-} from '../../../apps/runtime/src/engines/function/frames.ts'
+} from '../../../apps/runtime/src/services/engines/function/frames.ts'
 import { mutateJson } from '../engine/mutate-json.ts'
 import { expectThat, type Mutator, outcomeOf, type Parser, type Target } from '../engine/target.ts'
 import { inChunks } from './chunks.ts'
@@ -105,7 +105,7 @@ const words = [
 /** Frames of the line between a function and the runtime: however the bytes are cut, they are the same frames. */
 export const frames: Target = {
   name: 'frames',
-  covers: ['apps/runtime/src/engines/function/frames.ts'],
+  covers: ['apps/runtime/src/services/engines/function/frames.ts'],
   seeds,
   mutators,
   words,
@@ -206,10 +206,10 @@ async function openLine(): Promise<Parser> {
 export const control: Target = {
   name: 'control',
   covers: [
-    'apps/runtime/src/engines/function/control-line.ts',
-    'apps/runtime/src/engines/function/storage-change.ts',
-    'apps/runtime/src/containers/storage.ts',
-    'apps/runtime/src/containers/storage-items.ts',
+    'apps/runtime/src/services/engines/function/control-line.ts',
+    'apps/runtime/src/services/engines/function/storage-change.ts',
+    'apps/runtime/src/services/containers/storage.ts',
+    'apps/runtime/src/services/containers/storage-items.ts',
   ],
   seeds,
   mutators: [changeFrame, setLength],

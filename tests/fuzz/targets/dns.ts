@@ -1,4 +1,4 @@
-import { decodeMessage, encodeMessage } from '../../../apps/runtime/src/link-local/dns.ts'
+import { decodeMessage, encodeMessage } from '../../../apps/runtime/src/location/link-local/dns.ts'
 import type { Mutator } from '../engine/target.ts'
 import { expectThat, type Target } from '../engine/target.ts'
 
@@ -64,7 +64,7 @@ const addRecord: Mutator = (input, random) => {
 /** Packets of multicast DNS. */
 export const dns: Target = {
   name: 'dns',
-  covers: ['apps/runtime/src/link-local/dns.ts'],
+  covers: ['apps/runtime/src/location/link-local/dns.ts'],
   seeds: () => [
     encodeMessage({ isResponse: true, answers: node('device') }),
     encodeMessage({

@@ -1,6 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { accountFixes } from '@selvedge/protocol'
-import { createEventReader, EventStreamError } from '../../../apps/identity/src/console/discovery-stream.ts'
+import {
+  createEventReader,
+  EventStreamError,
+} from '../../../apps/identity/src/api/console/discovery-stream.ts'
 import { expectThat, outcomeOf, type Target } from '../engine/target.ts'
 import { inChunks } from './chunks.ts'
 
@@ -22,7 +25,7 @@ function read(feed: (take: (piece: Buffer) => void) => void): { events: unknown[
 /** Events of the discovery service, as the console's service follows them: in one piece or in many, they are the same. */
 export const events: Target = {
   name: 'events',
-  covers: ['apps/identity/src/console/discovery-stream.ts'],
+  covers: ['apps/identity/src/api/console/discovery-stream.ts'],
   seeds: () =>
     [
       fix('a'.repeat(56)),

@@ -3,12 +3,19 @@ import {
   requestHeaders,
   responseHeaders,
   withoutHopByHop,
-} from '../../../apps/runtime/src/gateway/headers.ts'
+} from '../../../apps/runtime/src/services/gateway/headers.ts'
 import { expectThat, type Target } from '../engine/target.ts'
 
 const seed = (...lines: string[]) => Buffer.from(lines.join('\n'), 'latin1')
 const caller = { account: 'account', client: 'client', scope: 'openid', container: '' }
-const facts = { caller, prefix: '/client/web', forwardToken: false, from: '10.0.0.1', proto: 'http' as const }
+const facts = {
+  caller,
+  prefix: '/client/web',
+  forwardToken: false,
+  from: '10.0.0.1',
+  proto: 'http' as const,
+  requestId: 'own-id',
+}
 
 /** Node accepts this many, and 16 KiB in all. */
 const maxHeaders = 2000
@@ -29,7 +36,7 @@ function pairsOf(input: Buffer): string[] {
 /** Headers on their way through the gateway: what only the gateway may say is said by it alone. */
 export const headers: Target = {
   name: 'headers',
-  covers: ['apps/runtime/src/gateway/headers.ts'],
+  covers: ['apps/runtime/src/services/gateway/headers.ts'],
   seeds: () => [
     seed(
       'Host: device',
@@ -51,14 +58,20 @@ export const headers: Target = {
       const names = sent
         .filter((_, at) => at % 2 === 0)
         .map((each) => each.toLowerCase().replaceAll('_', '-'))
-      for (const own of ['x-selvedge-account', 'x-selvedge-client', 'forwarded', 'x-forwarded-prefix'])
+      for (const own of [
+        'x-selvedge-account',
+        'x-selvedge-client',
+        'forwarded',
+        'x-forwarded-prefix',
+        'x-request-id',
+      ])
         expectThat(names.filter((each) => each === own).length === 1, `${own} is not the gateway's alone`)
       expectThat(
         !names.includes('transfer-encoding') && !names.includes('authorization'),
         'it passes on what ends here',
       )
       withoutHopByHop(raw)
-      const lines = linesOf(responseHeaders(raw, true)).split('\r\n')
+      const lines = linesOf(responseHeaders(raw, { sandboxed: true, requestId: 'own-id' })).split('\r\n')
       expectThat(
         lines.every((each) => each === '' || each.includes(': ')),
         'a header became two lines',

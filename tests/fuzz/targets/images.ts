@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { RpcError } from '@selvedge/protocol'
-import { admitImage } from '../../../apps/runtime/src/images/admit.ts'
-import { readArchive } from '../../../apps/runtime/src/images/archive.ts'
-import { openBlobs } from '../../../apps/runtime/src/images/blobs.ts'
+import { admitImage } from '../../../apps/runtime/src/services/images/admit.ts'
+import { readArchive } from '../../../apps/runtime/src/services/images/archive.ts'
+import { openBlobs } from '../../../apps/runtime/src/services/images/blobs.ts'
 import { functionImage, layoutFiles, savedFiles, savedImage, sha256, tarOf } from '../../harness/archives.ts'
 import { mutateJson } from '../engine/mutate-json.ts'
 import { expectThat, type Mutator, outcomeOfLater, type Parser, type Target } from '../engine/target.ts'
@@ -182,9 +182,9 @@ const layers = (): Buffer[] => [
 export const layer: Target = {
   name: 'layer',
   covers: [
-    'apps/runtime/src/images/layer.ts',
-    'apps/runtime/src/images/tar-stream.ts',
-    'apps/runtime/src/images/admit.ts',
+    'apps/runtime/src/services/images/layer.ts',
+    'apps/runtime/src/services/images/tar-stream.ts',
+    'apps/runtime/src/services/images/admit.ts',
   ],
   seeds: () => [...layers(), gzipSync(layers()[0]!), Buffer.from(zstdCompressSync(layers()[1]!))],
   mutators: [...tarMutators, compress, bomb],
@@ -197,7 +197,7 @@ export const layer: Target = {
 /** Whole archives: of `docker save`, and OCI layouts. */
 export const archive: Target = {
   name: 'archive',
-  covers: ['apps/runtime/src/images/archive.ts', 'apps/runtime/src/images/blobs.ts'],
+  covers: ['apps/runtime/src/services/images/archive.ts', 'apps/runtime/src/services/images/blobs.ts'],
   seeds: () => [
     functionImage(source),
     functionImage(`${source}//${'x'.repeat(30_000)}`),
@@ -264,7 +264,7 @@ function documentsOf(input: Buffer): Buffer {
 /** Manifests, indexes and configurations. */
 export const documents: Target = {
   name: 'documents',
-  covers: ['apps/runtime/src/images/manifest.ts', 'apps/runtime/src/images/archive.ts'],
+  covers: ['apps/runtime/src/services/images/manifest.ts', 'apps/runtime/src/services/images/archive.ts'],
   seeds: () =>
     [
       [saved, config],

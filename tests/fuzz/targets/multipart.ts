@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { OAuthError, RpcError } from '@selvedge/protocol'
-import { receiveImage } from '../../../apps/runtime/src/mcm/receive-image.ts'
+import { receiveImage } from '../../../apps/runtime/src/api/mcm/receive-image.ts'
 import { outcomeOfLater, type Target } from '../engine/target.ts'
 import { withinTurns } from './turns.ts'
 
@@ -44,7 +44,7 @@ function requestOf(input: Buffer): IncomingMessage {
 /** Uploads of images. */
 export const multipart: Target = {
   name: 'multipart',
-  covers: ['apps/runtime/src/mcm/receive-image.ts'],
+  covers: ['apps/runtime/src/api/mcm/receive-image.ts'],
   seeds: () => [
     seed(part(file, 'archive '.repeat(40))),
     seed(part('Content-Disposition: form-data; name="note"', 'text'), part(file, 'x'.repeat(20_000))),
@@ -57,6 +57,7 @@ export const multipart: Target = {
     `--${boundary}--`,
     '\r\n\r\n',
     'Content-Disposition: form-data; name="image"; filename="',
+    'Content-Disposition: form-data; name="name"\r\n\r\nx\r\n',
     'Content-Transfer-Encoding: base64\r\n',
     "filename*=utf-8''%ff",
     'boundary=',
@@ -68,18 +69,22 @@ export const multipart: Target = {
       outcomeOfLater(
         () =>
           withinTurns(
-            receiveImage(requestOf(input), {
-              archive: async (content) => {
-                let size = 0
-                for await (const chunk of content) {
-                  size += chunk.length
-                  if (size > 30_000)
-                    throw new RpcError('invalid_image', 'the archive is refused before its end')
-                }
-                return { size } as never
+            receiveImage(
+              requestOf(input),
+              {},
+              {
+                archive: async (content, _length, naming) => {
+                  let size = 0
+                  for await (const chunk of content) {
+                    size += chunk.length
+                    if (size > 30_000)
+                      throw new RpcError('invalid_image', 'the archive is refused before its end')
+                  }
+                  return { size, ...(await naming) } as never
+                },
+                source: async (source) => ({ source }) as never,
               },
-              source: async (source) => ({ source }) as never,
-            }),
+            ),
           ),
         [RpcError, OAuthError],
       ),

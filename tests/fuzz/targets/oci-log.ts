@@ -1,4 +1,4 @@
-import { createFrameReader } from '../../../apps/runtime/src/engines/oci/log-frames.ts'
+import { createFrameReader } from '../../../apps/runtime/src/services/engines/oci/log-frames.ts'
 import type { Mutator } from '../engine/target.ts'
 import { expectThat, type Target } from '../engine/target.ts'
 import { inChunks } from './chunks.ts'
@@ -25,7 +25,7 @@ const addFrames: Mutator = (input, random) =>
 /** Log frames of a container engine. */
 export const ociLog: Target = {
   name: 'oci-log',
-  covers: ['apps/runtime/src/engines/oci/log-frames.ts'],
+  covers: ['apps/runtime/src/services/engines/oci/log-frames.ts'],
   seeds: () => [
     Buffer.concat([
       frame(1, 'hello\n'),

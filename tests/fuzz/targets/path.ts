@@ -1,4 +1,4 @@
-import { readPath } from '../../../apps/runtime/src/gateway/path.ts'
+import { readPath } from '../../../apps/runtime/src/services/gateway/path.ts'
 import { expectThat, type Target } from '../engine/target.ts'
 
 const isDots = (segment: string) => segment === '.' || segment === '..'
@@ -6,7 +6,7 @@ const isDots = (segment: string) => segment === '.' || segment === '..'
 /** Paths of requests to services. */
 export const path: Target = {
   name: 'path',
-  covers: ['apps/runtime/src/gateway/path.ts'],
+  covers: ['apps/runtime/src/services/gateway/path.ts'],
   seeds: () =>
     [
       '/a/b/c?x=1',

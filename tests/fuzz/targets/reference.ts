@@ -1,11 +1,11 @@
 import { RpcError } from '@selvedge/protocol'
-import { readReference } from '../../../apps/runtime/src/images/registry/reference.ts'
+import { readReference } from '../../../apps/runtime/src/services/images/registry/reference.ts'
 import { expectThat, outcomeOf, type Target } from '../engine/target.ts'
 
 /** References to images in registries. */
 export const reference: Target = {
   name: 'reference',
-  covers: ['apps/runtime/src/images/registry/reference.ts'],
+  covers: ['apps/runtime/src/services/images/registry/reference.ts'],
   seeds: () =>
     [
       'alpine',

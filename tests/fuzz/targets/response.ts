@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { createResponseReader } from '../../../apps/runtime/src/gateway/response-reader.ts'
+import { createResponseReader } from '../../../apps/runtime/src/services/gateway/response-reader.ts'
 import { expectThat, type Target } from '../engine/target.ts'
 import { inChunks } from './chunks.ts'
 
@@ -61,7 +61,7 @@ function read(feed: (reader: ReturnType<typeof createResponseReader>) => void, h
 /** Answers of services, as the gateway reads them: in one piece or in many, it understands the same. */
 export const response: Target = {
   name: 'response',
-  covers: ['apps/runtime/src/gateway/response-reader.ts'],
+  covers: ['apps/runtime/src/services/gateway/response-reader.ts'],
   seeds: () => seeds.map((each) => Buffer.from(each, 'latin1')),
   words: [
     '\r\n',

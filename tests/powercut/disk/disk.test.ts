@@ -134,6 +134,27 @@ describe('the strict disk', () => {
   })
 })
 
+it('the strict disk does not bring a name back that was synced and replaced after its rename', () => {
+  const into = (inode: number): Given<Operation>[] => [
+    { ...(rename('a', 'b', undefined, [2, root]) as object), inode } as Given<Operation>,
+    { kind: 'sync', inode: root, entered: 99, dataOnly: false },
+  ]
+  const made = [folder('f', 2), name('a', 3, 2), name('a', 4, 2)]
+  const disk = diskAfter(new StrictDisk(), [...made, ...into(3), ...into(4)])
+  expect(disk.pending().map(({ kind }) => kind)).toEqual(['link', 'link', 'rename', 'rename'])
+  disk.apply({ kind: 'write', at: 100, inode: 4, offset: 0, data: Buffer.from('new') })
+  const kept = (fate: Pending) => (fate.kind === 'rename' && fate.at > 3 ? 'lost' : 'kept')
+  expect(disk.cut(kept).files.get('b')?.toString()).toBe('new')
+})
+
+describe('a symbolic link', () => {
+  it.each(disks)('on the %s disk is there with its target, or not at all', (_, make) => {
+    const operations = [{ ...name('a', 5), type: 'symlink', target: 'b' } as Given<Operation>]
+    const links = (fate: Fate) => [...diskAfter(make(), operations).cut(() => fate).links]
+    expect([links('lost'), links('kept')]).toEqual([[], [['a', 'b']]])
+  })
+})
+
 describe('the ordered disk', () => {
   it('keeps names in their order: with a later one all that came before', () => {
     const disk = diskAfter(new OrderedDisk(), [name('a'), name('b', 2), name('c', 3)])

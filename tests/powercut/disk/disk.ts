@@ -15,8 +15,9 @@ export interface Disk {
   cut(fateOf: (pending: Pending) => Fate): State
 }
 
-/** What a folder holds: files by path with their content, folders and sockets by path. */
+/** What a folder holds: files by path with their content, symbolic links with their target, folders and sockets by path. */
 export interface State {
+  readonly links: ReadonlyMap<string, string>
   readonly files: ReadonlyMap<string, Buffer>
   readonly folders: readonly string[]
   readonly sockets: readonly string[]
@@ -27,7 +28,10 @@ export function identityOf(state: State, select: (path: string) => boolean = () 
   const lines = [...state.files]
     .filter(([path]) => select(path))
     .map(([path, content]) => `${path} ${digestOf(content)}`)
-  const names = [...state.folders, ...state.sockets].filter(select)
+  const links = [...state.links]
+    .filter(([path]) => select(path))
+    .map(([path, target]) => `${path} -> ${target}`)
+  const names = [...links, ...[...state.folders, ...state.sockets].filter(select)]
   return hash('sha1', [...lines, ...names].sort().join('\n'))
 }
 
@@ -39,22 +43,33 @@ function digestOf(content: Buffer): string {
   return known
 }
 
+interface Inode {
+  readonly type: NodeType
+  /** Of a symbolic link. */
+  readonly target: string
+}
+
 type Names = Map<number, Map<string, number>>
 
 /** Copies what is changed only. */
 export class NameTree {
   #folders: Names
-  readonly types: Map<number, NodeType>
+  readonly #inodes: Map<number, Inode>
 
-  constructor(folders: Names = new Map(), types: Map<number, NodeType> = new Map()) {
+  constructor(folders: Names = new Map(), inodes: Map<number, Inode> = new Map()) {
     this.#folders = folders
-    this.types = types
+    this.#inodes = inodes
+  }
+
+  describe({ inode, type, target = '' }: Extract<NameOperation, { kind: 'link' }>): void {
+    // A second name of a file describes it as the first did.
+    this.#inodes.set(inode, { type, target })
   }
 
   copy(): NameTree {
     return new NameTree(
       new Map([...this.#folders].map(([folder, names]) => [folder, new Map(names)])),
-      this.types,
+      this.#inodes,
     )
   }
 
@@ -71,13 +86,15 @@ export class NameTree {
 
   state(contentOf: (inode: number) => Buffer): State {
     const files = new Map<string, Buffer>()
+    const links = new Map<string, string>()
     const folders: string[] = []
     const sockets: string[] = []
     const walk = (folder: number, above: string) => {
       for (const [name, inode] of this.#folders.get(folder) ?? []) {
         const path = above + name
-        const type = this.types.get(inode)
+        const { type, target } = this.#inodes.get(inode)!
         if (type === 'file') files.set(path, contentOf(inode))
+        else if (type === 'symlink') links.set(path, target)
         else if (type === 'socket') sockets.push(path)
         else {
           folders.push(path)
@@ -86,6 +103,6 @@ export class NameTree {
       }
     }
     walk(0, '')
-    return { files, folders, sockets }
+    return { files, links, folders, sockets }
   }
 }

@@ -25,7 +25,7 @@ export class OrderedDisk implements Disk {
       this.#sync(operation)
       return
     }
-    if (operation.kind === 'link') this.#names.types.set(operation.inode, operation.type)
+    if (operation.kind === 'link') this.#names.describe(operation)
     this.#pending.push(operation)
   }
 

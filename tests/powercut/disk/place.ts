@@ -1,5 +1,5 @@
 /** Puts a state of a disk into a folder, for a program to open. */
-import { existsSync, linkSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -31,6 +31,7 @@ export async function openPlace(): Promise<PlaceForStates> {
         mkdirSync(dirname(join(folder, path)), { recursive: true, mode: 0o700 })
         writeFileSync(join(folder, path), content, { mode: 0o600 })
       }
+      for (const [path, target] of state.links) if (select(path)) symlinkSync(target, join(folder, path))
       for (const path of state.sockets) if (select(path)) linkSync(socket, join(folder, path))
       return folder
     },

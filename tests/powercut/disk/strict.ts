@@ -19,7 +19,7 @@ export class StrictDisk implements Disk {
       this.#sync(operation)
       return
     }
-    if (operation.kind === 'link') this.#names.types.set(operation.inode, operation.type)
+    if (operation.kind === 'link') this.#names.describe(operation)
     if (operation.kind === 'rename' && operation.from.folder !== operation.to.folder)
       this.#halves.set(operation, new Set([operation.from.folder, operation.to.folder]))
     this.#pending.push(operation)
@@ -43,7 +43,9 @@ export class StrictDisk implements Disk {
 
   #name(names: NameTree, operation: NameOperation): void {
     const left = this.#halves.get(operation)
-    if (operation.kind !== 'unlink') names.set(operation.to.folder, operation.to.name, operation.inode)
+    // The new name of a rename may be safe already, and replaced since.
+    if (operation.kind !== 'unlink' && (!left || left.has(operation.to.folder)))
+      names.set(operation.to.folder, operation.to.name, operation.inode)
     if (operation.kind === 'link') return
     const { folder, name } = operation.from
     // Of a rename into another folder that is synced alone, the old name may stay.
@@ -85,9 +87,8 @@ export class StrictDisk implements Disk {
     const left = this.#halves.get(operation)
     if (!left || operation.kind !== 'rename' || inode === undefined) return false
     left.delete(inode)
-    if (left.size === 0) return false
     if (inode === operation.to.folder)
       this.#names.set(operation.to.folder, operation.to.name, operation.inode)
-    return true
+    return left.size > 0
   }
 }

@@ -51,7 +51,7 @@ export const mutants: readonly Mutant[] = [
     name: 'a blob is stored without a sync',
     app: 'runtime',
     shows: /^half: the deployments/,
-    edits: [{ file: 'apps/runtime/src/images/blobs.ts', from: 'await sync(path)', to: '' }],
+    edits: [{ file: 'apps/runtime/src/services/images/blobs.ts', from: 'await sync(path)', to: '' }],
   },
   {
     name: 'writeOnce renames without a sync',
@@ -92,7 +92,7 @@ export const mutants: readonly Mutant[] = [
     shows: /^lost: what a function stored/,
     edits: [
       {
-        file: 'apps/runtime/src/containers/storage.ts',
+        file: 'apps/runtime/src/services/containers/storage.ts',
         from: 'await store.run(writeChange(dataKey, change))',
         to: 'void store.run(writeChange(dataKey, change))',
       },

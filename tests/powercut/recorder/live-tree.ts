@@ -11,7 +11,7 @@ export interface Place {
 /** Inode of the folder that is recorded. */
 const rootInode = 0
 
-export type NodeType = 'file' | 'folder' | 'socket'
+export type NodeType = 'file' | 'folder' | 'socket' | 'symlink'
 
 export class LiveTree {
   readonly #folders = new Map<number, Map<string, number>>([[rootInode, new Map()]])

@@ -18,7 +18,14 @@ export type DataOperation = Moment &
   )
 export type NameOperation = Moment &
   (
-    | { readonly kind: 'link'; readonly to: Place; readonly inode: number; readonly type: NodeType }
+    | {
+        readonly kind: 'link'
+        readonly to: Place
+        readonly inode: number
+        readonly type: NodeType
+        /** Of a symbolic link: it is part of its inode, so it is there whenever the name is. */
+        readonly target?: string
+      }
     | { readonly kind: 'unlink'; readonly from: Place; readonly inode: number }
     | {
         readonly kind: 'rename'
@@ -43,14 +50,7 @@ export type Operation =
   | (Moment & { readonly kind: 'answer'; readonly to: string; readonly data: Buffer })
 
 /** Calls that change files in a way that is not modelled: a recording with one below the folder is refused. */
-const notModelled = new Set([
-  'copy_file_range',
-  'splice',
-  'symlink',
-  'symlinkat',
-  'sendfile',
-  'io_uring_setup',
-])
+const notModelled = new Set(['copy_file_range', 'splice', 'sendfile', 'io_uring_setup'])
 const writes = new Set(['write', 'pwrite64', 'writev', 'pwritev', 'pwritev2', 'sendto', 'sendmsg'])
 
 /** Where an open file is written next; the threads of a process share it. */
@@ -103,6 +103,7 @@ class OperationReader {
     else if (name === 'bind') this.#takeSocket(call)
     else if (name === 'chdir')
       this.#currents.set(this.#processOf(call.pid), this.#resolve(call, '', args[0] ?? ''))
+    else if (/^symlink/.test(name)) this.#takeSymlink(call)
     else if (/^(mkdir|rename|link|unlink|rmdir)/.test(name)) this.#takeName(call)
     else if (notModelled.has(name) && args.some((each) => textOf(each).includes(`${this.#folder}/`)))
       throw new Error(`${name} is not modelled: ${args.map(textOf).join(', ')}`)
@@ -222,13 +223,25 @@ class OperationReader {
     this.operations.push({ kind: 'link', at, to, inode: this.tree.create(to, 'socket'), type: 'socket' })
   }
 
+  #takeSymlink(call: SystemCall): void {
+    const [target = '', ...where] = call.args
+    const [folder, path] = call.name === 'symlinkat' ? where : ['', where[0]]
+    const below = this.#below(this.#resolve(call, folder ?? '', path ?? ''))
+    if (below === undefined) return
+    const to = this.tree.placeOf(below)
+    this.operations.push({
+      ...{ kind: 'link', at: call.returned, to, inode: this.tree.create(to, 'symlink'), type: 'symlink' },
+      target: bytesOf(target).toString(),
+    })
+  }
+
   #takeName(call: SystemCall): void {
     const { name, args, returned: at } = call
     const paths = this.#pathsOf(call)
     const [first, second] = paths.map((each) => (each === undefined ? undefined : this.tree.placeOf(each)))
     if (/^(rename|link)/.test(name)) {
       if (!first && !second) return
-      if (!first || !second || /RENAME_/.test(args[4] ?? ''))
+      if (!first || !second || /RENAME_(?!NOREPLACE)/.test(args[4] ?? ''))
         throw new Error(`${name} across the folder is not modelled`)
       const inode = this.tree.inodeAt(first)
       const replaced = this.tree.lookUp(second)

@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -74,7 +74,8 @@ async function readWhole(trace: string): Promise<string> {
 /** Every byte on the disk has to be there because of a call that was seen: this finds what strace does not see, such as mapped memory. */
 function expectExplained({ files }: Recording, folder: string): void {
   const found = readdirSync(folder, { withFileTypes: true, recursive: true })
-    .filter((each) => each.isFile())
+    // Links to folders are followed; what is behind them has a path of its own.
+    .filter((each) => each.isFile() && realpathSync(each.parentPath) === each.parentPath)
     .map((each) => join(each.parentPath, each.name).slice(folder.length + 1))
     .filter(isDurable)
   const expected = [...files.keys()].filter(isDurable)

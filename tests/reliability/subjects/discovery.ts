@@ -1,4 +1,5 @@
 /** A discovery service that stores tracks of a node, and what of it was acknowledged. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { AuthorizeRequest } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
 import { defaultSharing, type FixInput } from '@selvedge/protocol'
@@ -133,13 +134,28 @@ async function createQuietDevice(stack: Stack, developer: Developer) {
       const wanted = reportedAt
       const found = wanted === undefined ? undefined : await device.last().catch((cause: Error) => cause)
       const fix = fixAt(2, 2)
-      await device.begin()
-      await device.report(fix)
+      await untilAccepted(async () => {
+        // The token of its first session has expired after ten minutes.
+        await device.begin({}, await device.state({ audience: discoveryAudience }))
+        await device.report(fix)
+      })
       reportedAt = fix.fixedAt
       if (wanted === undefined) return []
       const shown = found instanceof Error ? found.message : found?.fixedAt
       if (shown === new Date(wanted).toISOString()) return []
       return [`the last location of a silent node is of ${shown}, not of ${new Date(wanted).toISOString()}`]
     },
+  }
+}
+
+/** Services that were just killed or frozen refuse requests for a moment, and connections to them are reset. */
+async function untilAccepted(work: () => Promise<void>): Promise<void> {
+  for (let left = 60; ; left--) {
+    try {
+      return await work()
+    } catch (cause) {
+      if (left === 0) throw cause
+      await sleep(500)
+    }
   }
 }
