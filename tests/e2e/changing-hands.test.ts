@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { cliClientId, methods, rpcPath } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { mcmRoutes } from '../../apps/runtime/src/mcm/routes.ts'
-import { nodesRoutes } from '../../apps/runtime/src/nodes/routes.ts'
+import { mcmRoutes } from '../../apps/runtime/src/api/mcm/routes.ts'
+import { nodesRoutes } from '../../apps/runtime/src/api/rest/nodes-routes.ts'
 import { forge, readIssuerKeys } from '../attacks/forge.ts'
 import { functionImage, sha256, writeFile } from '../harness/archives.ts'
 import { accessToken, adminOf, createDeveloper, type Developer } from '../harness/flow.ts'
@@ -166,7 +166,7 @@ describe('when A has left, B', () => {
       const nodes = await adminOf(services.stack.state)['node.list']({})
       return JSON.stringify(nodes.find((each) => each.nodeId === nodeId))
     }
-    await expect.poll(known, { timeout: 10_000 }).toContain(b.accountId)
+    await expect.poll(known).toContain(b.accountId)
     expect(await known()).not.toContain(secret)
     const listed = await runtime().getNodes({ edgeAccessToken: asB, cluster: 'account' })
     expect(JSON.stringify(listed)).not.toContain(secret)
@@ -195,9 +195,7 @@ describe('when A is back, A', () => {
     const all = await runtime().getContainers({ edgeAccessToken: asA })
     expect(all.map((each) => each.name).toSorted()).toEqual([`${secret}-only`, name].toSorted())
     const found = () => call(asA, `/${cliClientId}/${name}`)
-    await expect
-      .poll(found, { timeout: 20_000 })
-      .toEqual({ status: 200, note: `${secret}-note`, password: `${secret}-password` })
+    await expect.poll(found).toEqual({ status: 200, note: `${secret}-note`, password: `${secret}-password` })
     const { history } = await runtime().getContainerHistory({ edgeAccessToken: asA, id: `${secret}-gone` })
     expect(history.map(({ event }) => event)).toEqual(['deployed', 'removed'])
   })
@@ -219,8 +217,6 @@ describe('when A is back, A', () => {
     ).rejects.toMatchObject({ reason: 'not_found' })
     await runtime().unassociateAccount({ edgeAccessToken: asA })
     asB = await associate(b)
-    await expect
-      .poll(() => call(asB, `/${cliClientId}/${name}`), { timeout: 20_000 })
-      .toMatchObject({ note: 'of-b' })
+    await expect.poll(() => call(asB, `/${cliClientId}/${name}`)).toMatchObject({ note: 'of-b' })
   })
 })

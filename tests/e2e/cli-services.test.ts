@@ -152,7 +152,7 @@ describe('through its life', () => {
     const { basePath } = await json('container', 'deploy', '--name', 'talker', '--image', 'talker')
     await services.call(`${basePath}/one`)
     await expect
-      .poll(async () => (await run('container', 'logs', idOf('talker'))).out, { timeout: 15_000 })
+      .poll(async () => (await run('container', 'logs', idOf('talker'))).out)
       .toMatch(/\d\d:\d\d:\d\d\.\d{3} {3}GET \/one/)
     expect((await json('container', 'logs', idOf('talker'), '--since', '0s')).lines).toEqual([])
     expect(
@@ -176,18 +176,18 @@ describe('through its life', () => {
     child.stderr.on('data', (chunk) => {
       errors += chunk
     })
-    await expect.poll(() => errors, { timeout: 10_000 }).toMatch(/deployed \S+-live \(function\)/)
+    await expect.poll(() => errors).toMatch(/deployed \S+-live \(function\)/)
     const base = `/${services.developer.clientId}/live`
     await services.call(`${base}/first`)
-    await expect.poll(() => out, { timeout: 5000 }).toContain('GET /first')
+    await expect.poll(() => out).toContain('GET /first')
     writeFileSync(
       path('live/index.js'),
       'export default { fetch() { console.log("second version"); return new Response("two") } }',
     )
-    await expect.poll(async () => (await services.call(base)).text, { timeout: 10_000 }).toBe('two')
-    await expect.poll(() => out, { timeout: 5000 }).toContain('second version')
+    await expect.poll(async () => (await services.call(base)).text).toBe('two')
+    await expect.poll(() => out).toContain('second version')
     writeFileSync(path('live/index.js'), 'export default {{{')
-    await expect.poll(() => errors, { timeout: 10_000 }).toMatch(/not deployed: rolled back/)
+    await expect.poll(() => errors).toMatch(/not deployed: rolled back/)
     expect((await services.call(base)).text).toBe('two')
     child.kill('SIGINT')
     await new Promise((resolve) => child.once('exit', resolve))

@@ -182,7 +182,7 @@ describe('a mistake', () => {
     [
       ['me', '--url', 'http://127.0.0.1:9'],
       3,
-      /nothing answers at http:\/\/127\.0\.0\.1:9.*\nhint: Start it/,
+      /nothing answers at http:\/\/127\.0\.0\.1:9.*\nhint: Start the runtime/,
     ],
     [['me', '--state', '/nowhere', '--url', 'http://127.0.0.1:9'], 3, /nothing answers/],
     [['gps', 'show', '--token-file', '/etc/hostname'], 4, /token_malformed/],

@@ -364,7 +364,7 @@ it('an account that the identity service could not check is reported again, and 
   await expect
     .poll(async () => accountOf(await node.client.getEdgeIdToken()), { timeout: 60_000, interval: 500 })
     .toBe(developer.accountId)
-  await expect.poll(async () => (await node.client.getMe()).notices ?? [], { timeout: 30_000 }).toEqual([])
+  await expect.poll(async () => (await node.client.getMe()).notices ?? []).toEqual([])
   for (const program of [cloud, tenant]) await program.stop()
   await node.stop()
   for (const folder of [here.cloud, here.tenant]) await folder.remove()
