@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { identityPaths, methods, type Reason, rpcPath, type TokenAccess } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { mcmRoutes } from '../../apps/runtime/src/mcm/routes.ts'
-import { nodesRoutes } from '../../apps/runtime/src/nodes/routes.ts'
+import { mcmRoutes } from '../../apps/runtime/src/api/mcm/routes.ts'
+import { nodesRoutes } from '../../apps/runtime/src/api/rest/nodes-routes.ts'
 import { accessToken, createDeveloper } from '../harness/flow.ts'
 import { type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
 import { sampleOf } from '../harness/samples.ts'
@@ -122,7 +122,9 @@ describe.each(Object.entries(cases))('%s', (_, { token, reason, applies = () => 
   it.each(routes)('is refused by %s', async (key) => {
     const [method = '', path = ''] = key.split(' ')
     const given = token() === '' ? null : token()
-    const { status, text } = await callUrl(services.url() + path.replace('{id}', 'x'), {
+    // The local network is for everyone.
+    const query = path === '/mds/v1/nodes' ? '?clusters=account' : ''
+    const { status, text } = await callUrl(services.url() + path.replace('{id}', 'x') + query, {
       method,
       token: given,
     })
@@ -160,7 +162,36 @@ const twins: Readonly<Record<string, string>> = {
 it('no route borrows the access of another method than its own', () => {
   const tables = [mcmRoutes({} as never), nodesRoutes({} as never)]
   const named = tables.flatMap(({ table }) => Object.entries(table).map(([key, { as }]) => [key, as.name]))
-  expect(Object.fromEntries(named)).toEqual(twins)
+  const mims = Object.entries(twins)
+    .filter(([key]) => key.includes('/containers'))
+    .map(([key, name]) => [key.replace('/containers', '/mims'), name])
+  expect(Object.fromEntries(named)).toEqual({ ...twins, ...Object.fromEntries(mims) })
+})
+
+describe('without a token', () => {
+  const nodes = (query: string) =>
+    callUrl(`${services.url()}/mds/v1/nodes${query}`, { method: 'GET', token: null })
+
+  it.each(['?clusters=account', '?clusters=proximity'])('%s is refused', async (query) => {
+    const { status, text } = await nodes(query)
+    expect({ status, reason: reasonOfHttp(text) }).toEqual({ status: 401, reason: 'token_missing' })
+  })
+
+  it.each(['', '?clusters=linkLocal', '?ping=true', '?clusters=linkLocal&ping=true&ping=1&x'])(
+    '%j is about the local network, which is disabled here',
+    async (query) => {
+      const { status, text } = await nodes(query)
+      expect({ status, reason: reasonOfHttp(text) }).toEqual({ status: 404, reason: 'not_found' })
+    },
+  )
+
+  it('no other route answers', () => {
+    const tables = [mcmRoutes({} as never), nodesRoutes({} as never)]
+    const open = tables.flatMap(({ table }) =>
+      Object.entries(table).flatMap(([key, { withoutToken }]) => (withoutToken ? [key] : [])),
+    )
+    expect(open).toEqual(['GET /mds/v1/nodes'])
+  })
 })
 
 describe('a good token of a node that is associated with no account', () => {

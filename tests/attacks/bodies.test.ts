@@ -89,7 +89,7 @@ describe('a request whose body never comes to its end', () => {
     }
     socket.on('drain', fill)
     fill()
-    await expect.poll(text, { timeout: 5000 }).toMatch(/^HTTP\/1\.1 400 .*invalid_image/s)
+    await expect.poll(text).toMatch(/^HTTP\/1\.1 400 .*invalid_image/s)
     expect(sent).toBeLessThan(100_000_000)
   })
 })
@@ -130,7 +130,7 @@ describe('a multipart body that is broken', () => {
       { ...bearer(), ...multipart, 'Content-Length': body.length },
       body,
     )
-    await expect.poll(text, { timeout: 5000 }).toMatch(expected)
+    await expect.poll(text).toMatch(expected)
     await isAlive()
   })
 

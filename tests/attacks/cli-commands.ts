@@ -19,6 +19,7 @@ const samples: Readonly<Record<string, readonly string[]>> = {
   'container logs': ['x', '--follow'],
   'container wait': ['x', '--timeout', '1'],
   why: ['x'],
+  'service logs': ['selvedge', '--lines', '1'],
   init: ['function', '{folder}/made'],
   dev: ['{folder}/function'],
   simulate: ['--running', '--nodes', '1', '--seconds', '1'],
@@ -33,6 +34,10 @@ const samples: Readonly<Record<string, readonly string[]>> = {
   'admin token revoke': ['x'],
   'admin node block': ['x'],
   'admin node unblock': ['x'],
+  'support bundle': ['--with-logs'],
+  'admin store backup': ['{folder}/backup'],
+  'admin store note-backup': [],
+  'admin store restore': ['{folder}/backup'],
   'admin store copy': ['--from', 'sqlite:{folder}/none.db', '--to', 'sqlite:{folder}/new.db'],
   completion: ['bash'],
 }

@@ -21,7 +21,7 @@ let bob: ConsoleSession
 let ofBob: Record<string, string>
 
 const change = (statement: string, ...values: SQLInputValue[]) => {
-  const database = new DatabaseSync(join(stack.state, 'identity', 'identity.db'), { timeout: 10_000 })
+  const database = new DatabaseSync(join(stack.state, 'identity', 'identity.db'), { timeout: 30_000 })
   database.prepare(statement).run(...values)
   database.close()
 }

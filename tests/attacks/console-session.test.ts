@@ -167,7 +167,7 @@ it('a cookie without its key is in the audit log of the account, a few times and
 })
 
 it('a cookie without its key does not keep the session alive', async () => {
-  const database = new DatabaseSync(join(folder.path, 'identity', 'identity.db'), { timeout: 10_000 })
+  const database = new DatabaseSync(join(folder.path, 'identity', 'identity.db'), { timeout: 30_000 })
   try {
     const longAgo = Date.now() - 3_600_000
     database.prepare('UPDATE sessions SET last_seen_at = ?').run(longAgo)

@@ -46,5 +46,5 @@ it('24 deployments of one name at once, and the removal of the account, leave th
   expect([process.exitCode, process.signalCode]).toEqual([null, null])
   expect((await services.runtime().getMe()).notices).toEqual([])
   // Nothing of the former account goes on, not even what was being deployed when it went.
-  await expect.poll(() => descendantsOf(services.runtimePid()), { timeout: 20_000 }).toEqual([])
+  await expect.poll(() => descendantsOf(services.runtimePid())).toEqual([])
 })

@@ -12,7 +12,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { signEs256 } from '@selvedge/service-kit/tokens'
-import { createSeal } from '../../apps/identity/src/keys/seal.ts'
+import { createSeal } from '../../apps/identity/src/storage/secrets/seal.ts'
 
 export interface Forgery {
   readonly name: string

@@ -1,4 +1,5 @@
 /** Readers that never read, one row for each stream that a daemon sends: its memory stays, and it goes on to serve others. */
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -17,7 +18,13 @@ const readers = 20
 /** Seconds for which they do not read. Each stream brings hundreds of megabytes in this time where nothing holds it back. */
 const seconds = 6
 /** Megabytes by which the memory of a daemon may grow under all of them together. */
-const mostMb = 64
+const maxMb = 64
+/**
+ * Before, readers that do read: for these seconds at least, and until they have this many bytes, about what the sockets of readers
+ * that never read hold. The heap of a thread of the store, which no signal collects, has its size then.
+ */
+const warmSeconds = 2
+const warmBytes = 100_000_000
 
 const collecting = {
   NODE_OPTIONS: `--expose-gc --require=${join(root, 'tests/soak/collect-garbage.cjs')}`,
@@ -94,8 +101,10 @@ async function startConsole() {
   })
   const session = await enterByLink(program.url, program.ready.setup!, 'ada@example.com')
   const database = new DatabaseSync(join(folder.path, 'identity', 'identity.db'))
+  // The time comes first in the ID, as in `audit.ts`: the service removes rows that are too old.
+  const now = Date.now().toString(36).padStart(9, '0')
   database.exec(`WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 9000)
-    INSERT INTO audit SELECT printf('000000000%016d', n), 0, (SELECT account_id FROM audit WHERE account_id <> '' LIMIT 1),
+    INSERT INTO audit SELECT printf('${now}%016d', n), ${Date.now()}, (SELECT account_id FROM audit WHERE account_id <> '' LIMIT 1),
       'ada@example.com', 'project.create', '', '127.0.0.1', 'ok', printf('%.4000c', 'x') FROM numbers`)
   database.close()
   return {
@@ -135,6 +144,8 @@ afterEach(closeAll)
 
 /** Whether what is opened is read. It is for a while at first, so that memory which a stream takes anyhow is no growth. */
 let isRead = false
+/** Bytes that were read. */
+let received = 0
 
 /** Sends a request, and reads no more of the answer than its first line, or all of it. A busy daemon is asked again. */
 async function open(url: string, head: string): Promise<void> {
@@ -145,7 +156,10 @@ async function open(url: string, head: string): Promise<void> {
     socket.on('error', () => undefined)
     socket.write(`GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${head}\r\n`)
     await once(socket, 'readable')
-    if (isRead) return void socket.resume()
+    if (isRead)
+      return void socket.on('data', (chunk) => {
+        received += chunk.length
+      })
     const status = String(socket.read(12))
     if (status !== 'HTTP/1.1 503') return expect(status).toMatch(/^HTTP\/1\.1 (?:200|101)$/)
     socket.destroy()
@@ -185,25 +199,25 @@ const streams: readonly {
 }[] = [
   {
     what: 'the answer of a service',
-    opens: 'apps/runtime/src/gateway/proxy.ts',
+    opens: 'apps/runtime/src/services/gateway/client-answer.ts',
     of: 'runtime',
     open: () => ofRuntime(`${service.path}/endless`),
   },
   {
     what: 'a WebSocket of a service',
-    opens: 'apps/runtime/src/gateway/upgrade.ts',
+    opens: 'apps/runtime/src/services/gateway/upgrade.ts',
     of: 'runtime',
     open: () => ofRuntime(`${service.path}/socket`, handshake),
   },
   {
     what: 'the answer of another service, asked by a function',
-    opens: 'apps/runtime/src/gateway/proxy.ts',
+    opens: 'apps/runtime/src/services/gateway/client-answer.ts',
     of: 'runtime',
     open: () => askFrom(`${services.url()}${service.path}/endless`),
   },
   {
     what: 'the answer of another host, asked by a function',
-    opens: 'apps/runtime/src/gateway/egress.ts',
+    opens: 'apps/runtime/src/services/gateway/egress.ts',
     of: 'runtime',
     open: () => askFrom(urlOf(elsewhere)),
   },
@@ -225,40 +239,50 @@ const streams: readonly {
   },
   {
     what: 'all places of an account',
-    opens: 'apps/identity/src/console/discovery-stream.ts',
+    opens: 'apps/identity/src/api/console/discovery-stream.ts',
     of: 'console',
     // As many as one account may have under way.
     open: () => ofConsole(identityPaths.consolePlaces, 8),
   },
   {
     what: 'the audit log of an account',
-    opens: 'apps/identity/src/console/api.ts',
+    opens: 'apps/identity/src/api/console/api.ts',
     of: 'console',
     open: () => ofConsole(identityPaths.consoleAudit),
   },
 ]
 
 /** Resident memory of a daemon without its garbage. */
-async function memoryOf({ pid }: { readonly pid?: number | undefined }): Promise<number> {
-  process.kill(pid!, 'SIGUSR2')
-  await sleep(300)
-  return residentMb(pid!)!
+async function memoryOf(daemon: ChildProcess): Promise<number> {
+  const collected = new Promise<void>((resolve) => {
+    const onMessage = (message: unknown) => {
+      if (message !== 'collected') return
+      daemon.off('message', onMessage)
+      resolve()
+    }
+    daemon.on('message', onMessage)
+  })
+  daemon.kill('SIGUSR2')
+  await collected
+  return residentMb(daemon.pid!)!
 }
 
 const daemonOf = (of: 'runtime' | 'console'): Program =>
   of === 'runtime' ? services.stack.runtime : pages.program
 
-it.each(streams)('$what costs bounded memory', { timeout: 60_000 }, async ({ of, open: openStream }) => {
+it.each(streams)('$what costs bounded memory', { timeout: 300_000 }, async ({ of, open: openStream }) => {
   const { process: daemon, url } = daemonOf(of)
   isRead = true
+  received = 0
   await openStream()
-  await sleep(2000)
+  await sleep(warmSeconds * 1000)
+  if (opened.length > 0) await expect.poll(() => received, { timeout: 120_000 }).toBeGreaterThan(warmBytes)
   closeAll()
   isRead = false
   const before = await memoryOf(daemon)
   await openStream()
-  // The last one alone: garbage that is being made shows in between.
   await sleep(seconds * 1000)
-  expect((await memoryOf(daemon)) - before).toBeLessThan(mostMb)
+  // What no reader reads stays or grows. What the daemon needs only while it works, such as a message being made, is freed.
+  await expect.poll(async () => (await memoryOf(daemon)) - before).toBeLessThan(maxMb)
   expect((await fetch(`${url}/healthz`)).status).toBeLessThan(500)
 })

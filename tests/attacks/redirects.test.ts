@@ -122,7 +122,9 @@ it('no command of the command line brings a credential to the other origin', asy
     ({ lasts, args }) => !lasts && args[0] !== 'simulate' && args[0] !== 'admin',
   )
   for (let at = 0; at < calls.length; at += 3)
-    await Promise.all(calls.slice(at, at + 3).map(({ args }) => runCli([...args, ...there], env)))
+    await Promise.all(
+      calls.slice(at, at + 3).map(({ args }) => runCli([...args, ...there], env, folder.path)),
+    )
   expect(calls.length).toBeGreaterThan(30)
   expect(asked).toBeGreaterThan(20)
   expect(stolen).toEqual([])

@@ -1,8 +1,11 @@
 /**
  * Every daemon at log level "debug", driven through all of its flows and through failures, with secrets that are known: none of
- * them is in what the daemons print, in the lines of the runtime in the log of a container, in `doctor`, or in an export.
+ * them is in what the daemons print, log or send to a collector, in the lines of the runtime in the log of a container, in `doctor`, or in an export.
  */
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createIdentityClient, createRuntimeClient } from '@selvedge/client'
 import { identityPaths } from '@selvedge/protocol'
@@ -21,10 +24,36 @@ const secrets: Record<string, string> = {
   'variable of a container': 'variable-Zk3vR8qLmT2w',
   'password in a URL': 'urlpass-Xc9bN4hYpQ7d',
 }
+/** A collector that records what the daemons export. */
+interface Telemetry {
+  readonly url: string
+  text(): string
+  stop(): void
+}
+
+async function recordTelemetry(): Promise<Telemetry> {
+  let text = ''
+  const server = createServer(async (request, response) => {
+    for await (const chunk of request) text += chunk
+    response.writeHead(200, { 'Content-Length': 0 }).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    text: () => text,
+    stop() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
 const ofToken = (token: string): string => token.split('.')[2]!
 const shown: Record<string, string> = {}
 
 let stack: Stack
+let telemetry: Telemetry
 let owner: ConsoleSession
 let token: string
 let clientId: string
@@ -111,16 +140,20 @@ async function misuse(): Promise<void> {
             Authorization: `Bearer ${token}`,
             Cookie: cookie,
             DPoP: token,
+            'X-Request-Id': token,
+            traceparent: token,
             'Content-Type': body?.startsWith('{') ? 'application/json' : 'application/x-www-form-urlencoded',
           },
         }).catch(() => undefined)
 }
 
 beforeAll(async () => {
+  telemetry = await recordTelemetry()
+  const observed = [...debug, `--otel.endpoint=${telemetry.url}`]
   stack = await startStack({
-    runtime: [...debug, '--apiKey=true'],
-    identity: debug,
-    discovery: debug,
+    runtime: [...observed, '--apiKey=true', '--metrics.listen=127.0.0.1:0'],
+    identity: [...observed, '--log.format=pretty'],
+    discovery: observed,
   })
   await signIn()
   await useRuntime()
@@ -141,17 +174,23 @@ beforeAll(async () => {
   await fetch(`${stack.runtime.url}/?token=${token}`).catch(() => undefined)
   await stack.runtime.stop()
   for (const name of ['identity', 'discovery', 'runtime'] as const) shown[name] = stack[name].errors()
+  shown.telemetry = telemetry.text()
   for (const name of readdirSync(stack.state, { recursive: true, encoding: 'utf8' }))
     if (name.endsWith('crashes.json')) shown[name] = readFileSync(join(stack.state, name), 'utf8')
 }, 120_000)
-afterAll(() => stack.stop())
+afterAll(async () => {
+  await stack.stop()
+  telemetry.stop()
+})
 
 it('every flow was driven, and every place has something in it', () => {
   expect(Object.keys(secrets)).toHaveLength(14)
   expect(Object.values(secrets).every((secret) => secret.length >= 8)).toBe(true)
-  for (const place of ['why', 'doctor', 'audit', 'identity', 'runtime', 'discovery'])
+  for (const place of ['why', 'doctor', 'audit', 'identity', 'runtime', 'discovery', 'telemetry'])
     expect(shown[place], place).not.toBe('')
   expect(shown.runtime).toContain('"level":"debug"')
+  for (const name of ['identity', 'discovery', 'runtime'])
+    expect(shown.telemetry).toContain(`selvedge-${name}`)
 })
 
 it('no secret is in what is printed, logged or exported', () => {

@@ -48,7 +48,7 @@ describe('openid-client', () => {
     await expect(openid.refreshTokenGrant(configuration, fresh.refresh_token!)).rejects.toMatchObject({
       error: 'invalid_grant',
     })
-  }, 30_000)
+  })
 
   it('understands a refusal on the page', async () => {
     const configuration = await discover()
@@ -57,7 +57,7 @@ describe('openid-client', () => {
     await expect(openid.pollDeviceAuthorizationGrant(configuration, begun)).rejects.toMatchObject({
       error: 'access_denied',
     })
-  }, 30_000)
+  })
 
   it('binds its tokens to a key, nonce and all', async () => {
     const configuration = await discover()

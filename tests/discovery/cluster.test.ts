@@ -127,8 +127,8 @@ describe('a cluster', needs('redis-server', 'postgres'), () => {
   }
 
   it('both replicas see the whole fleet', async () => {
-    await expect.poll(() => isComplete(0), { timeout: 20_000 }).toBe(true)
-    await expect.poll(() => isComplete(1), { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => isComplete(0)).toBe(true)
+    await expect.poll(() => isComplete(1)).toBe(true)
     const near = await devices[0]!.near({ radius: 50_000, limit: 100 })
     expect(near).toHaveLength(size - 1)
   })
@@ -190,7 +190,7 @@ describe('a cluster', needs('redis-server', 'postgres'), () => {
     await replicas[0]!.stop('SIGKILL')
     urls = [replicas[1]!.url]
     await sleep(2 * interval)
-    await expect.poll(() => isComplete(0), { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => isComplete(0)).toBe(true)
     // What was acknowledged by the dead one is there, or something newer.
     const all = await look(1)
     for (const { nodeId, fix } of all)

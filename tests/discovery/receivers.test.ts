@@ -5,6 +5,7 @@ import { createWriteStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createDiscoveryClient } from '@selvedge/client'
 import { distanceBetween } from '@selvedge/geo'
 import { createGpsdReader, createNmeaReader, type Reading } from '@selvedge/geo/receivers'
@@ -48,17 +49,16 @@ async function endFakes(): Promise<void> {
   }
 }
 
-/** What a gpsd reports for a while. */
+/** The first reports of a gpsd, which may still have to start. */
 async function reportsOf(port: number, count: number): Promise<Reading[]> {
   const read = createGpsdReader()
   const found: Reading[] = []
-  for (let tries = 0; found.length < count && tries < 100; tries++) {
+  while (found.length < count) {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => undefined)
     socket.on('connect', () => socket.write('?WATCH={"enable":true,"json":true};\n'))
     socket.on('data', (chunk) => found.push(...read(chunk.toString())))
-    for (let wait = 0; wait < 100 && !socket.destroyed && found.length < count; wait++)
-      await new Promise((resolve) => setTimeout(resolve, 50))
+    while (!socket.destroyed && found.length < count) await sleep(50)
     socket.destroy()
   }
   return found
@@ -102,7 +102,6 @@ describe('recorded receivers', () => {
     async (name) => {
       const own = createNmeaReader()(readRecording(name).sentences)
       const theirs = await reportsOf(await fakeReceiver(name), 12)
-      expect(theirs.length).toBeGreaterThanOrEqual(12)
       for (const each of theirs) {
         const same = own.find(
           (mine) => distanceBetween(mine.longitude, mine.latitude, each.longitude, each.latitude) < 0.5,
@@ -128,20 +127,18 @@ describe('recorded receivers', () => {
     async () => {
       const port = await fakeReceiver('garmin-10x')
       const program = await start(`gpsd://127.0.0.1:${port}`)
-      await expect
-        .poll(fix, { timeout: 20_000 })
-        .toMatchObject({ source: 'gpsd', accuracy: expect.any(Number) })
+      await expect.poll(fix).toMatchObject({ source: 'gpsd', accuracy: expect.any(Number) })
       const { nodeId } = await runtimeOf({ runtime: program }).getMe()
       const discovery = createDiscoveryClient({ url: stack.discovery.url })
       await expect
-        .poll(() => discovery.lastFix(nodeId, token).catch(() => undefined), { timeout: 20_000 })
+        .poll(() => discovery.lastFix(nodeId, token).catch(() => undefined))
         .toMatchObject({ source: 'gpsd' })
       await endFakes()
       const notices = async () =>
         (await runtimeOf({ runtime: program }).getMe()).notices.map(({ reason }) => reason)
-      await expect.poll(notices, { timeout: 20_000 }).toEqual(['receiver_unavailable'])
+      await expect.poll(notices).toEqual(['receiver_unavailable'])
       await fakeReceiver('garmin-10x', port)
-      await expect.poll(notices, { timeout: 20_000 }).toEqual([])
+      await expect.poll(notices).toEqual([])
     },
   )
 
@@ -155,9 +152,9 @@ describe('recorded receivers', () => {
       output.write('\u0000\u00ff$GPRM')
       for (let at = 0; at < log.length; at += 700) {
         output.write(log.slice(at, at + 700))
-        await new Promise((resolve) => setTimeout(resolve, 5))
+        await sleep(5)
       }
-      await expect.poll(fix, { timeout: 20_000 }).toMatchObject({ source: 'nmea' })
+      await expect.poll(fix).toMatchObject({ source: 'nmea' })
       const { latitude, longitude, accuracy } = await fix()
       expect(distanceBetween(Number(longitude), Number(latitude), 175.3149, -37.7848)).toBeLessThan(500)
       expect(accuracy).toBeGreaterThan(5)
@@ -179,6 +176,21 @@ describe('recorded receivers', () => {
     expect(recorded).toBeGreaterThan(1)
     expect(recorded).toBeLessThan(read / 2)
     expect(await fix()).toMatchObject({ source: 'api' })
+  })
+
+  it.each([
+    ['u-blox', Buffer.from('b56201075c00', 'hex'), 'it is probably UBX'],
+    ['SiRF', Buffer.from('a0a20029020000', 'hex'), 'it is probably SiRF binary'],
+    ['no receiver', Buffer.from('hello\n'), 'it is not the log of a receiver'],
+  ])('the command names what is wrong with a file of %s', async (_, content, why) => {
+    await start('')
+    const env = { ...cliEnvOf(stack), SELVEDGE_RUNTIME_URL: runtime!.url, SELVEDGE_ACCESS_TOKEN: token }
+    const path = join(stack.state, 'receiver.log')
+    await writeFile(path, content)
+    const { code, errors } = await runCli(['gps', 'follow', '--nmea', path], env)
+    expect(errors).toContain(`${path} has no usable sentence: `)
+    expect(errors).toContain(why)
+    expect(code).toBe(1)
   })
 
   it('a source that is none is refused at the start', async () => {

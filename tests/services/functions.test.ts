@@ -262,7 +262,7 @@ describe('an idle function', () => {
         (each) => each.id === id,
       )?.state
     expect(await stateOf()).toBe('running')
-    await expect.poll(stateOf, { timeout: 6000 }).toBe('paused')
+    await expect.poll(stateOf).toBe('paused')
     const answers = await Promise.all(Array.from({ length: 50 }, () => services.call(basePath)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1)

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { freePort } from '@selvedge/service-kit/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   functionImage,
@@ -477,9 +478,9 @@ describe('the REST twin', () => {
       `POST /mcm/v1/images HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${services.token}\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 2000000\r\n\r\n`,
     )
     socket.write(body)
-    await expect.poll(leftovers, { timeout: 5000 }).not.toEqual([])
+    await expect.poll(leftovers).not.toEqual([])
     socket.destroy()
-    await expect.poll(leftovers, { timeout: 5000 }).toEqual([])
+    await expect.poll(leftovers).toEqual([])
     expect(await images()).toEqual([])
   })
 })
@@ -568,7 +569,7 @@ describe('archives and registries of others', needs('skopeo', 'buildah', 'umoci'
 
   it('a registry: pull by tag, pinned by digest, with credentials; nothing on a wrong pin or password', async () => {
     mkdirSync(join(folder, 'registry'), { recursive: true })
-    const port = 5000 + (process.pid % 1000)
+    const port = await freePort()
     const start = (auth: boolean) => {
       const config = `version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: ${folder}/registry\nhttp:\n  addr: 127.0.0.1:${port}\n${auth ? `auth:\n  htpasswd:\n    realm: test\n    path: ${folder}/htpasswd\n` : ''}`
       writeFileSync(join(folder, 'registry.yml'), config)
@@ -626,7 +627,7 @@ describe('archives and registries of others', needs('skopeo', 'buildah', 'umoci'
       expect(leftovers()).toEqual([])
 
       registry.kill()
-      await sleep(100)
+      await once(registry, 'exit')
       registry = start(true)
       await up()
       await expect(deploy(`${host}/team/fn:1.0`)).rejects.toMatchObject({ reason: 'registry_unavailable' })

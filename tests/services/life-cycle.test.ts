@@ -254,9 +254,7 @@ describe('the runtime', () => {
       await expect.poll(() => descendantsOf(services.runtimePid())).not.toEqual([])
       const before = descendantsOf(services.runtimePid())
       await services.restart(signal)
-      await expect
-        .poll(() => before.filter((pid) => existsSync(`/proc/${pid}`)), { timeout: 5000 })
-        .toEqual([])
+      await expect.poll(() => before.filter((pid) => existsSync(`/proc/${pid}`))).toEqual([])
     }
   })
 })
@@ -281,9 +279,7 @@ describe('a device that changes hands', () => {
     await old.runtime().unassociateAccount({ edgeAccessToken: token })
     const again = await accessToken(old.stack, old.developer)
     await old.runtime().associateAccount({ edgeAccessToken: again })
-    await expect
-      .poll(async () => (await old.call(basePath, { token: null })).text, { timeout: 10_000 })
-      .toBe('left')
+    await expect.poll(async () => (await old.call(basePath, { token: null })).text).toBe('left')
     await old.stop()
   })
 })

@@ -85,7 +85,7 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
     expect((await run(first.basePath)).trim()).toBe('1')
     const second = await deploy('kept', `${script}; echo two`, env)
     expect((await run(second.basePath)).trim()).toMatch(/^2\ntwo$/)
-    await expect.poll(() => containers().length, { timeout: 15_000 }).toBe(1)
+    await expect.poll(() => containers().length).toBe(1)
     const before = containers()[0]!.split(' ')[0]
     await services.restart('SIGKILL', { SELVEDGE_NAME: 'renamed' })
     expect((await services.runtime().getMe()).name).toBe('renamed')
@@ -103,11 +103,12 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
     const before = images().length
     const slow = await deploy('slow', '/bin/busybox sleep 2; echo answered by one')
     const answer = run(slow.basePath)
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    const programs = () => containers().map((each) => podman.run('top', each.split(' ')[0]!, 'args'))
+    await expect.poll(() => programs().join('\n')).toContain('sleep 2')
     await deploy('slow', 'echo answered by two')
     expect((await run(slow.basePath)).trim()).toBe('answered by two')
     expect((await answer).trim()).toBe('answered by one')
-    await expect.poll(() => images().length, { timeout: 10_000 }).toBe(before + 1)
+    await expect.poll(() => images().length).toBe(before + 1)
     await services.runtime().removeContainer({ edgeAccessToken: services.token, id: slow.id })
   })
 
@@ -121,9 +122,7 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
     })
     expect((await run(good.basePath)).trim()).toBe('one')
     podman.run('kill', '--all')
-    await expect
-      .poll(async () => (await services.call(`${good.basePath}/index.html`)).text, { timeout: 15_000 })
-      .toBe('rolled')
+    await expect.poll(async () => (await services.call(`${good.basePath}/index.html`)).text).toBe('rolled')
     const { history } = await services
       .runtime()
       .getContainerHistory({ edgeAccessToken: services.token, id: good.id })

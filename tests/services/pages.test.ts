@@ -52,9 +52,9 @@ describe('a page of a service in Chromium', needs('chromium'), () => {
     })
   })
 
-  it('is one site with the runtime where its owner says that it may', async () => {
+  it('has the origin of the runtime if its owner trusts it, and still cannot call the API', async () => {
     expect(await open({ 'MCM.PAGES': 'trusted' })).toMatchObject({
-      call: '200',
+      call: '403',
       read: '200',
       origin: services.url(),
     })

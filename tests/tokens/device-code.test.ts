@@ -4,25 +4,36 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleSession, enterByLink } from '../harness/console.ts'
 import { createProofKey, post, postProven } from '../harness/oauth.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
+import { createProgramClock, type ProgramClock } from '../harness/program-clock.ts'
 
 const clientId = 'selvedge-cli'
 const grant = 'urn:ietf:params:oauth:grant-type:device_code'
 const scope = 'openid edge:mcm offline_access'
 
+/** Longer than a slow machine needs for two requests. */
+const graceSeconds = 20
+
+let clock: ProgramClock
 let stack: Stack
 let person: ConsoleSession
 beforeAll(async () => {
-  stack = await startStack({ identity: ['--refresh.grace=1'] })
+  clock = await createProgramClock()
+  stack = await startStack({
+    identity: [`--refresh.grace=${graceSeconds}`],
+    envOf: { identity: clock.env },
+  })
   person = await enterByLink(stack.identity.url, stack.identity.ready.setup!, 'ada@example.com')
 })
-afterAll(() => stack.stop())
+afterAll(async () => {
+  await stack?.stop()
+  await clock?.remove()
+})
 
 const urlOf = (path: string) => `${stack.identity.url}${path}`
 const begin = async (more: Record<string, string> = {}) =>
   (await post(urlOf('/device_authorization'), { client_id: clientId, scope, ...more })).body
 const redeem = (code: string, more: Record<string, string> = {}) =>
   post(urlOf('/token'), { grant_type: grant, client_id: clientId, device_code: code, ...more })
-const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 describe('a sign-in from a terminal', () => {
   it('begins with a code of eight letters for a person, and a secret for the terminal', async () => {
@@ -46,7 +57,7 @@ describe('a sign-in from a terminal', () => {
     expect(jose.decodeJwt(body.id_token!)).toMatchObject({ aud: clientId, email: 'ada@example.com', scope })
     // The answer may be lost: the same again within the grace, then no more.
     expect((await redeem(code!)).body.refresh_token).toBe(body.refresh_token)
-    await pause(1200)
+    await clock.advance(graceSeconds * 1000 + 1)
     expect((await redeem(code!)).body.error).toBe('expired_token')
     const refreshed = await post(urlOf('/token'), {
       grant_type: 'refresh_token',
@@ -60,7 +71,7 @@ describe('a sign-in from a terminal', () => {
     const { device_code: code } = await begin()
     expect((await redeem(code!)).body.error).toBe('authorization_pending')
     expect((await redeem(code!)).body.error).toBe('slow_down')
-    await pause(5200)
+    await clock.advance(5200)
     // Five seconds were enough before "slow_down"; now they are not.
     expect((await redeem(code!)).body.error).toBe('slow_down')
   })
