@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import {
   catalogue,
   containerSettings,
+  detailsOf,
   ignoredSettings,
   type Method,
   messages,
@@ -25,28 +26,11 @@ import { commands } from '../../apps/cli/src/commands/index.ts'
 import { discoveryOptions } from '../../apps/discovery/src/config.ts'
 import { identityOptions } from '../../apps/identity/src/config.ts'
 import { runtimeOptions } from '../../apps/runtime/src/config.ts'
+import { metricsPage } from './metrics.ts'
+import { table } from './table.ts'
 
 const folder = fileURLToPath(new URL('../reference', import.meta.url))
 const note = '<!-- Made by "npm run docs"; change the code, not this file. -->'
-const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
-/** Characters of the longest cell that is still easy to read. */
-const maxCell = 120
-
-/** A list with the first cell of each row as its name: for rows that are too long for a table. */
-const list = ([, ...labels]: readonly string[], rows: readonly (readonly string[])[]): string =>
-  rows
-    .map(([name, ...cells]) => {
-      const items = cells.map((text, index) => (text === '' ? '' : `\n  - ${labels[index]}: ${text}`))
-      return `- ${name}${items.join('')}`
-    })
-    .join('\n')
-
-/** A table, or a list if a cell is too long. */
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
-  rows.some((row) => row.some((text) => text.length > maxCell))
-    ? list(head, rows)
-    : [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n')
-
 const openRpc = openRpcDocument(Object.values(methods), {
   title: 'Selvedge runtime',
   version,
@@ -68,7 +52,7 @@ function describeMethod(method: Method): string {
   const schema = openRpc.methods.find(({ name }) => name === method.name)?.result.schema
   return [
     `## ${method.name}`,
-    `${method.summary}${method.description ? ` ${method.description}` : ''} ${describeAccess(method)}`,
+    [method.summary, detailsOf(method), describeAccess(method)].filter((text) => text !== '').join(' '),
     method.params.length === 0
       ? 'No parameters: `params` is absent, `[]`, `[""]`, `null` or `{}`.'
       : table(
@@ -248,6 +232,7 @@ const pages: Readonly<Record<string, string>> = {
   'cli.md': cliPage,
   'http.md': httpPage,
   'containers.md': containersPage,
+  'metrics.md': `${note}\n\n${metricsPage}`,
 }
 
 const isCheck = process.argv.includes('--check')
