@@ -181,9 +181,7 @@ it('SIGTERM ends all of it', async () => {
   const ended = once(stack, 'exit')
   stack.kill('SIGTERM')
   await ended
-  for (let attempt = 0; attempt < 100 && (await isOpen(8084)); attempt++) {
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-  expect(await Promise.all([8083, 8084, 8085].map(isOpen))).toEqual([false, false, false])
+  // npm ends before the programs do.
+  await expect.poll(() => Promise.all([8083, 8084, 8085].map(isOpen))).toEqual([false, false, false])
   expect(existsSync(join(folder.path, 'state/stack.json'))).toBe(false)
 })

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import fastify from 'fastify'
 import { afterEach, expect, it } from 'vitest'
+import { createLog } from '../log/index.ts'
 import { type EventStream, openEventStream } from './event-stream.ts'
+import { createHttpApp } from './http-app.ts'
 
-const app = fastify()
+const app = createHttpApp(createLog({ service: 'test', level: 'error', now: Date.now }), 1024, { vital: [] })
 let stream: EventStream
 let ends = 0
 app.get('/events', (request, reply) => {
@@ -58,5 +59,18 @@ it('ends when its reader leaves', async () => {
   socket.destroy()
   await expect.poll(() => ends).toBe(1)
   stream.send({ text: 'late' })
+})
+
+it('ends in order when its app closes', async () => {
+  const socket = await open()
+  let received = ''
+  socket.on('data', (chunk) => {
+    received += chunk
+  })
+  const left = once(socket.resume(), 'end')
   await app.close()
+  expect(ends).toBe(1)
+  await left
+  // The last chunk: the stream was ended, and its connection not cut off.
+  expect(received).toMatch(/0\r\n\r\n$/)
 })

@@ -14,6 +14,13 @@ export interface EventStream {
   end(reason?: { readonly reason: string; readonly detail: string }): void
 }
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Streams that are open: they end when the app closes, since their readers would not. */
+    readonly eventStreams: Set<EventStream>
+  }
+}
+
 /** Milliseconds between two signs of life, which also find out that a reader is gone. */
 const heartbeatMs = 15_000
 /** Bytes that may wait for a reader; beyond it the connection is closed, and the reader connects again when it can. */
@@ -22,7 +29,7 @@ const maxWaiting = 256 * 1024
 const lastBytesMs = 5000
 
 /**
- * Turns a request into a stream of events.
+ * Turns a request of an app of {@link createHttpApp} into a stream of events. It ends when the app closes.
  *
  * @param onEnd called once, when the reader disconnected or the stream was closed
  */
@@ -33,6 +40,7 @@ export function openEventStream(
 ): EventStream {
   reply.hijack()
   const { raw } = reply
+  const { eventStreams } = request.server
   let isOver = false
   const finish = safely('eventStream.end', () => {
     if (isOver) return
@@ -63,7 +71,7 @@ export function openEventStream(
   // A reader that left before: its "close" has been.
   if (raw.destroyed) setImmediate(finish)
   request.raw.setTimeout(0)
-  return {
+  const stream: EventStream = {
     send: (data) => write(`data: ${JSON.stringify(data)}\n\n`),
     end(reason) {
       if (reason) write(`event: end\ndata: ${JSON.stringify(reason)}\n\n`)
@@ -73,4 +81,9 @@ export function openEventStream(
       setTimeout(() => raw.destroy(), lastBytesMs).unref()
     },
   }
+  if (!raw.destroyed) {
+    eventStreams.add(stream)
+    raw.once('close', () => eventStreams.delete(stream))
+  }
+  return stream
 }

@@ -13,6 +13,7 @@ import { alwaysReady, type Readiness } from '../lifecycle/readiness.ts'
 import type { Log } from '../log/index.ts'
 import { safely } from '../safely/safely.ts'
 import { inRequest } from '../trace/trace.ts'
+import type { EventStream } from './event-stream.ts'
 import { type HotPath, jsonType, withHotPath } from './hot-path.ts'
 import { describeError } from './oauth-answer.ts'
 import { limitRoutes } from './route-limits.ts'
@@ -68,7 +69,9 @@ export function createHttpApp(
     },
   })
   limitRoutes(app, vitalPaths, refuseBusy)
+  app.decorate('eventStreams', new Set<EventStream>())
   app.addHook('preClose', (done) => {
+    for (const each of app.eventStreams) each.end()
     endConnections(app.server, graceMs)
     done()
   })

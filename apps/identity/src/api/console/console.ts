@@ -79,10 +79,5 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
   }
   addConsoleApi(app, { ...parts, handlers, places, events, site })
   addPages(app, parts.pages, site)
-  return {
-    close() {
-      places.stop()
-      events.stop()
-    },
-  }
+  return { close: places.stop }
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import fastify from 'fastify'
+import { createHttpApp } from '@selvedge/service-kit/http-app'
+import { createLog } from '@selvedge/service-kit/log'
 import { afterEach, expect, it } from 'vitest'
 import type { Nodes } from '../../registry/nodes/nodes.ts'
 import { createEvents } from './events.ts'
@@ -23,7 +24,9 @@ const events = createEvents({
   describe: () => ({}) as never,
   changes: { onChange: () => undefined },
 })
-const app = fastify()
+const app = createHttpApp(createLog({ service: 'identity', level: 'error', now: Date.now }), 1024, {
+  vital: [],
+})
 app.get('/:account', (request, reply) => {
   const { account: accountId } = request.params as { account: string }
   const viewer = { membership: { accountId }, person: { personId: 'p' } }

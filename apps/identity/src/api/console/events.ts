@@ -17,7 +17,6 @@ export interface Events {
     reply: FastifyReply,
     isStillAllowed: () => Promise<boolean>,
   ): void
-  stop(): void
 }
 
 /** Milliseconds between two checks of the session. */
@@ -94,9 +93,6 @@ export function createEvents({
       }
       timers.push(setInterval(check, sessionCheckMs).unref())
       timers.push(setInterval(safely('consoleEvents.send', sendNews, end), fixIntervalMs).unref())
-    },
-    stop() {
-      for (const each of [...streams.values()].flatMap((own) => [...own])) each.end()
     },
   }
 }
