@@ -110,9 +110,10 @@ export function startOtlp(
   const spansTimer = setInterval(safely('otel.spans', unlessBusy(sendSpans)), spansMs).unref()
   const metricsTimer = setInterval(safely('otel.metrics', unlessBusy(sendMetrics)), metricsMs).unref()
 
-  const add = (span: Span) => {
+  const add = (make: () => Span) => {
     if (waiting.length >= maxSpans) dropped++
-    else if (waiting.push(span) >= maxBatch && !isSending) inBackground('otel.spans', unlessBusy(sendSpans)())
+    else if (waiting.push(make()) >= maxBatch && !isSending)
+      inBackground('otel.spans', unlessBusy(sendSpans)())
   }
   const traces = followTraces({ routeOf, onSpan: add })
 

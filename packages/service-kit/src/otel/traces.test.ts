@@ -13,7 +13,7 @@ let traces: Traces
 
 beforeEach(() => {
   spans = []
-  traces = followTraces({ routeOf: () => undefined, onSpan: (span) => void spans.push(span) })
+  traces = followTraces({ routeOf: () => undefined, onSpan: (make) => void spans.push(make()) })
 })
 afterEach(() => traces.stop())
 

@@ -27,7 +27,8 @@ type TracedResponse = ServerResponse & { [own]?: Context }
 export interface TracesParts {
   /** The label of the target of a request; undefined: not a known path. */
   readonly routeOf: (target: string) => string | undefined
-  readonly onSpan: (span: Span) => void
+  /** @param make the span of what is over now; called at once or never */
+  readonly onSpan: (make: () => Span) => void
 }
 
 export interface Traces {
@@ -36,10 +37,23 @@ export interface Traces {
   stop(): void
 }
 
-const newId = (bytes: number): string => randomBytes(bytes).toString('hex')
+/** Bytes that are drawn at once: a draw costs as much as all other work for a span. */
+const poolBytes = 4096
+
+/** @returns a function that gives an ID as hexadecimal digits, two for each byte */
+function createNewId(): (bytes: number) => string {
+  let pool = Buffer.alloc(0)
+  let used = 0
+  return (bytes) => {
+    if (used + bytes > pool.length) [pool, used] = [randomBytes(poolBytes), 0]
+    used += bytes
+    return pool.toString('hex', used - bytes, used)
+  }
+}
 
 export function followTraces({ routeOf, onSpan }: TracesParts): Traces {
   const current = new AsyncLocalStorage<Context | undefined>()
+  const newId = createNewId()
 
   function begin(parent: Context | undefined): Context {
     const traceId = parent?.traceId ?? newId(16)
@@ -48,8 +62,10 @@ export function followTraces({ routeOf, onSpan }: TracesParts): Traces {
 
   function endRequest(context: Context, answered: EndedRequest, isAborted: boolean): void {
     context.endedAt = performance.now()
-    const link = traceparentOf(answered.request.rawHeaders)
-    onSpan(requestSpan({ ...answered, ids: context, link, isAborted }))
+    onSpan(() => {
+      const link = traceparentOf(answered.request.rawHeaders)
+      return requestSpan({ ...answered, ids: context, link, isAborted })
+    })
   }
 
   /** The context of a request, from the first work for it. If its caller leaves before the answer, its span ends then. */
@@ -81,7 +97,7 @@ export function followTraces({ routeOf, onSpan }: TracesParts): Traces {
       context.endedAt = performance.now()
       const { begunAt } = context
       const kind = kindOf(work.kind)
-      onSpan(workSpan({ name: work.name, kind, begunAt, ids: context, parent, link, isFailed }))
+      onSpan(() => workSpan({ name: work.name, kind, begunAt, ids: context, parent, link, isFailed }))
     }
     return context
   }
