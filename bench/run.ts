@@ -8,6 +8,7 @@ import { footprintRows } from './rows/footprint.ts'
 import { gatewayRows } from './rows/gateway.ts'
 import { gpsRows } from './rows/gps.ts'
 import { locationRows } from './rows/locations.ts'
+import { observedRows } from './rows/observed.ts'
 import { peopleRows } from './rows/people.ts'
 import { reportRows } from './rows/reports.ts'
 import { rpcRows } from './rows/rpc.ts'
@@ -16,6 +17,7 @@ import { upgradeRows } from './rows/upgrade.ts'
 
 const groups = {
   rpc: rpcRows,
+  observed: observedRows,
   token: tokenRows,
   people: peopleRows,
   gps: gpsRows,

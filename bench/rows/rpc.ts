@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startProgram } from '../../tests/harness/processes.ts'
@@ -8,47 +6,6 @@ import { type Figures, median, perCpuSecond, type Row, rateRow, type Server, sta
 
 const call = '{"jsonrpc":"2.0","method":"getMe","params":[""],"id":1}'
 const unit = 'calls per CPU second'
-
-/**
- * A runtime with settings of its own.
- *
- * @param settingsIn gets a folder that is removed with it
- */
-async function startWith(nowhere: string, settingsIn: (folder: string) => string): Promise<Server> {
-  const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'))
-  const env = {
-    SELVEDGE_STATE: folder,
-    SELVEDGE_RUNTIME_PORT: '0',
-    SELVEDGE_IDENTITY_URL: nowhere,
-    SELVEDGE_DISCOVERY_URL: nowhere,
-  }
-  const runtime = await startProgram('runtime', env, [settingsIn(folder)])
-  return {
-    process: runtime.process,
-    target: { host: '127.0.0.1', port: Number(new URL(runtime.url).port) },
-    async stop() {
-      await runtime.stop()
-      rmSync(folder, { recursive: true, force: true })
-    },
-  }
-}
-
-/** A collector that accepts connections and reads nothing. */
-async function startSilentCollector(): Promise<{ readonly url: string; stop(): void }> {
-  const sockets: Socket[] = []
-  const server = createServer({ pauseOnConnect: true }, (socket) =>
-    sockets.push(socket.on('error', () => undefined)),
-  )
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    stop() {
-      for (const each of sockets) each.destroy()
-      server.close()
-    },
-  }
-}
 
 /** getMe, alone, in batches and over the Unix socket, against what costs least and against what checks least. */
 export async function rpcRows(): Promise<Row[]> {
@@ -70,9 +27,6 @@ export async function rpcRows(): Promise<Row[]> {
     target: { host: '127.0.0.1', port: Number(new URL(runtime.url).port) },
     stop: () => runtime.stop(),
   }
-  const measured = await startWith(nowhere, (own) => `--metrics.listen=${join(own, 'metrics.sock')}`)
-  const collector = await startSilentCollector()
-  const traced = await startWith(nowhere, () => `--otel.endpoint=${collector.url}`)
   const unix: Server = { ...tcp, target: { path: join(folder, 'runtime.sock') } }
   const peers = ['jayson.ts', 'json-rpc-2.0.ts'] as const
   const bare = await startPeer('bare-http.ts')
@@ -97,22 +51,7 @@ export async function rpcRows(): Promise<Row[]> {
   }
   try {
     const [own, least] = (await perCpuSecond([tcp, bare], plan(single))) as unknown as [Figures, Figures]
-    const [on, exporting, off] = (await perCpuSecond([measured, traced, tcp], plan(single))) as unknown as [
-      Figures,
-      Figures,
-      Figures,
-    ]
     return [
-      rateRow(
-        { name: 'getMe with metrics on', unit, against: 'the same with metrics off' },
-        { ours: on, peer: off },
-        0.85,
-      ),
-      rateRow(
-        { name: 'getMe with spans for a collector that never reads', unit, against: 'the same without' },
-        { ours: exporting, peer: off },
-        0.7,
-      ),
       rateRow(
         { name: 'getMe', unit, against: 'bare node:http answering a constant' },
         { ours: own, peer: least },
@@ -123,8 +62,7 @@ export async function rpcRows(): Promise<Row[]> {
       await versus('getMe over the Unix socket', unix, overUnix, single),
     ]
   } finally {
-    for (const server of [tcp, measured, traced, bare, ...overTcp, ...overUnix]) await server.stop()
-    collector.stop()
+    for (const server of [tcp, bare, ...overTcp, ...overUnix]) await server.stop()
     rmSync(folder, { recursive: true, force: true })
   }
 }

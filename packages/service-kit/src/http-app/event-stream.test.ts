@@ -71,6 +71,6 @@ it('ends in order when its app closes', async () => {
   await app.close()
   expect(ends).toBe(1)
   await left
-  // The last chunk: the stream was ended, and its connection not cut off.
+  // The last chunk: the connection was not cut off.
   expect(received).toMatch(/0\r\n\r\n$/)
 })
