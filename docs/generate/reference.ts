@@ -48,11 +48,19 @@ function describeAccess({ access }: Method): string {
   return parts.join(' ')
 }
 
+function describeFromServices({ fromServices = 'no' }: Method): string {
+  if (fromServices === 'yes') return 'Services of the device may call it.'
+  if (fromServices === 'no') return 'Services of the device may not call it.'
+  return `Services of the device may call it with the setting [\`${fromServices}\`](containers.md).`
+}
+
 function describeMethod(method: Method): string {
   const schema = openRpc.methods.find(({ name }) => name === method.name)?.result.schema
   return [
     `## ${method.name}`,
-    [method.summary, detailsOf(method), describeAccess(method)].filter((text) => text !== '').join(' '),
+    [method.summary, detailsOf(method), describeAccess(method), describeFromServices(method)]
+      .filter((text) => text !== '')
+      .join(' '),
     method.params.length === 0
       ? 'No parameters: `params` is absent, `[]`, `[""]`, `null` or `{}`.'
       : table(

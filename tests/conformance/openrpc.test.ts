@@ -79,6 +79,7 @@ describe('the OpenRPC document', () => {
         "wrong_node -32003",
         "wrong_account -32003",
         "not_associated -32003",
+        "service_not_allowed -32003",
         "not_found -32004",
         "already_associated -32009",
         "already_exists -32009",

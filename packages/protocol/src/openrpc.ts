@@ -23,8 +23,9 @@ const tokenReasons: readonly Reason[] = [
 ]
 
 /** Every reason that a method can fail with: its own, and those that follow from its access. */
-export function reasonsOf({ reasons, access }: Method): readonly Reason[] {
+export function reasonsOf({ reasons, access, fromServices }: Method): readonly Reason[] {
   const all: Reason[] = [...reasons]
+  if (fromServices !== 'yes') all.push('service_not_allowed')
   if (access.caller !== 'anyone' || !access.withoutApiKey) all.push('api_key_invalid')
   if (access.caller === 'token') {
     all.push(...tokenReasons)
@@ -69,6 +70,7 @@ export function openRpcDocument(
       result: { name: `${each.name}Result`, schema: schemaOf(each.result) },
       errors: errorsOf(each),
       'x-access': each.access,
+      'x-from-services': each.fromServices ?? 'no',
     })),
   }
 }

@@ -6,8 +6,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import type { Methods } from '@selvedge/protocol'
-import { createDispatcher, type Dispatcher } from '@selvedge/protocol/jsonrpc'
+import { expectFromServices, type Methods } from '@selvedge/protocol'
+import { createDispatcher, type Dispatcher, type DispatcherOptions } from '@selvedge/protocol/jsonrpc'
 import {
   type CallContext,
   createLoadShedder,
@@ -24,15 +24,19 @@ import type { Device } from '../device/device.ts'
 import { showCertificate } from '../device/node/certificate-notices.ts'
 import { createGetMe } from '../device/node/get-me.ts'
 import type { Location } from '../location/location.ts'
+import type { Images } from '../services/images/images.ts'
+import type { CallingService } from '../services/service-api.ts'
 import type { Services } from '../services/services.ts'
 import { openApiKey } from './api-key.ts'
 import { createHandlers, type RuntimeCallers } from './handlers.ts'
+import { imagesForServices } from './images-for-services.ts'
 import { limits } from './limits.ts'
 import { openListeners } from './listeners.ts'
 import { mcmRoutes } from './mcm/routes.ts'
 import { createOpenRpcDocuments, type OpenRpcDocument } from './openrpc-documents.ts'
 import { nodesRoutes } from './rest/nodes-routes.ts'
-import { createRest } from './rest/rest.ts'
+import { createRest, type RestParts } from './rest/rest.ts'
+import { createServiceApi } from './service-api.ts'
 import { createStatusPage } from './status-page/status-page.ts'
 
 export interface ApiParts {
@@ -57,21 +61,34 @@ export async function openApi(parts: ApiParts): Promise<{ close(): Promise<void>
   const { callers, log, clock, notices, presence } = device
   const shedder = createLoadShedder()
   const documentFor = createOpenRpcDocuments(Object.values(methods))
-  const rest = createRest(
-    {
-      ...callers,
-      onInternalError: (cause, request) =>
-        errorIdOf(log, 'a request failed', { requestId: requestIdOf(request), cause }),
-    },
-    [mcmRoutes({ ...services, clock }), nodesRoutes(location.nodes)],
+  const dispatcherFor = await openDispatchers(parts, shedder, documentFor)
+  const restParts: RestParts = {
+    ...callers,
+    onInternalError: (cause, request) =>
+      errorIdOf(log, 'a request failed', { requestId: requestIdOf(request), cause }),
+  }
+  const routesOf = (images: Images) => [
+    mcmRoutes({ ...services, images, clock }),
+    nodesRoutes(location.nodes),
+  ]
+  const rest = createRest(restParts, routesOf(services.images))
+  const isMeasured = parts.metrics !== undefined
+  services.answerServices(
+    createServiceApi({
+      dispatcherFor,
+      routesFor: () => routesOf(imagesForServices(services.images)),
+      rest: restParts,
+      shedder,
+      isMeasured,
+    }),
   )
   const pageNonce = randomBytes(32).toString('base64url')
   const statusPage = createStatusPage(pageNonce)
   return openListeners(config, {
     pageNonce,
-    dispatcher: await openDispatcher(parts, shedder, documentFor),
+    dispatcher: dispatcherFor(),
     readiness: parts.readiness,
-    isMeasured: parts.metrics !== undefined,
+    isMeasured,
     shedder,
     openRpc: (url) => documentFor(url).text,
     others: {
@@ -87,13 +104,21 @@ export async function openApi(parts: ApiParts): Promise<{ close(): Promise<void>
   })
 }
 
-async function openDispatcher(
-  { config, methods, device, location, services, metrics }: ApiParts,
+type Options = DispatcherOptions<Methods, RuntimeCallers, CallContext>
+
+/**
+ * One dispatcher for each kind of caller.
+ *
+ * @returns a function that makes the dispatcher for an instance of a service; without one, for everyone who reaches the listeners
+ */
+async function openDispatchers(
+  parts: ApiParts,
   shedder: LoadShedder,
   documentFor: (url: string) => OpenRpcDocument,
-): Promise<Dispatcher<CallContext>> {
+): Promise<(service?: CallingService) => Dispatcher<CallContext>> {
+  const { config, methods, device, location, services, metrics } = parts
   const { callers, log, presence } = device
-  const admit = config.apiKey ? await openApiKey(join(config.state, 'api-key')) : undefined
+  const admitKey = config.apiKey ? await openApiKey(join(config.state, 'api-key')) : undefined
   const getMe = createGetMe({
     ...device,
     discovery: location.discovery,
@@ -101,19 +126,20 @@ async function openDispatcher(
     supports: Object.keys(methods),
     revocations: callers.revocations.status,
   })
-  const handlers = createHandlers({
-    ...device,
-    ...location,
-    ...services,
-    getMe,
-    document: () => documentFor(presence.url()).value,
-  })
-  return createDispatcher<Methods, RuntimeCallers, CallContext>({
-    ...shedCalls<Methods, RuntimeCallers, CallContext>(shedder, {
-      methods,
-      handlers,
-      ...(admit && { admit }),
+  const document = () => documentFor(presence.url()).value
+  const shared = { ...device, ...location, ...services, document }
+  const shed = (handlers: Options['handlers']) =>
+    shedCalls<Methods, RuntimeCallers, CallContext>(shedder, { methods, handlers })
+  const outside = shed(createHandlers({ ...shared, getMe }))
+  const inside = shed(
+    createHandlers({
+      ...shared,
+      // As on other machines: a public service may pass the answer on to its callers.
+      getMe: () => getMe({ overTls: true }),
+      images: imagesForServices(services.images),
     }),
+  )
+  const common = {
     checks: {
       anyone: () => undefined,
       token: ({ name, access }, readParams, context) =>
@@ -129,5 +155,24 @@ async function openDispatcher(
         ...(context && { requestId: requestIdOf(context.request) }),
         cause,
       }),
-  })
+  } satisfies Partial<Options>
+  return (service) => {
+    const { admit: shedOrPass, ...table } = service ? inside : outside
+    const admitCaller = service ? admitService(service) : admitKey
+    const admit: Options['admit'] = (method, context) => {
+      shedOrPass?.(method, context)
+      admitCaller?.(method, context)
+    }
+    return createDispatcher<Methods, RuntimeCallers, CallContext>({ ...table, ...common, admit })
+  }
+}
+
+/** The request has been counted with its first call. */
+function admitService({ settings, countCall }: CallingService): NonNullable<Options['admit']> {
+  const counted = new WeakSet<CallContext>()
+  return (method, context) => {
+    if (counted.has(context)) countCall()
+    counted.add(context)
+    expectFromServices(method, settings)
+  }
 }

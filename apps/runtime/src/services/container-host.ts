@@ -1,22 +1,26 @@
 /** What the runtime does for one container: tokens that identify it, and a socket on which it reaches other services and the network. */
-import { RpcError, readSettings } from '@selvedge/protocol'
+import { RpcError } from '@selvedge/protocol'
 import type { ContainerParts } from './containers/containers.ts'
 import type { DeploymentStore } from './deployments/deployments.ts'
 import { idOf, ofAccount } from './deployments/ownership.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import { openHostSocket } from './gateway/host-socket.ts'
+import { createInstanceLimit } from './gateway/instance-limit.ts'
 import type { ServiceIdentity } from './gateway/service-identity.ts'
+import type { OpenServiceApi } from './service-api.ts'
 
 export interface ContainerHostParts {
   readonly store: Pick<DeploymentStore, 'value'>
   readonly identity: ServiceIdentity
   readonly gateway: Gateway
+  /** The local API for one instance. */
+  readonly openApi: OpenServiceApi
   /** URL of the local API, once it listens. */
   readonly url: () => string
 }
 
 export function createContainerHosts(parts: ContainerHostParts): ContainerParts['hostFor'] {
-  const { identity, gateway, url } = parts
+  const { identity, gateway, openApi, url } = parts
   return (key) => {
     const identityToken = (audience: string) => {
       const { containers } = parts.store.value
@@ -31,17 +35,26 @@ export function createContainerHosts(parts: ContainerHostParts): ContainerParts[
     }
     return {
       identityToken,
-      serve: (path, { env }) =>
-        openHostSocket(path, {
+      serve(path, { id, settings }) {
+        const limit = createInstanceLimit()
+        return openHostSocket(path, {
           identityToken,
-          outbound: readSettings(env)['MCM.OUTBOUND'],
+          outbound: settings['MCM.OUTBOUND'],
           gateway,
+          api: openApi({ id, settings, countCall: limit.take }),
+          limit,
           isOwnUrl: (asked) => isOwn(asked, url()),
-        }),
+        })
+      },
     }
   }
 }
 
+/** Port at which images of this API family expect the local API. It leads there whatever the real port is. */
+const usualPort = '8083'
+
 /** A service may spell the loopback as it likes. */
-const isOwn = ({ hostname, port }: URL, own: string): boolean =>
-  port === new URL(own).port && ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)
+const isOwn = ({ hostname, port, protocol }: URL, own: string): boolean =>
+  (port === usualPort || port === new URL(own).port) &&
+  (protocol === 'http:' || protocol === 'https:') &&
+  ['127.0.0.1', 'localhost', '[::1]'].includes(hostname)

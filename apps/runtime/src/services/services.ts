@@ -6,6 +6,7 @@
  */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { RpcError } from '@selvedge/protocol'
 import type { Listener } from '@selvedge/service-kit/http'
 import { requestIdOf } from '@selvedge/service-kit/http'
 import { errorIdOf } from '@selvedge/service-kit/log'
@@ -28,6 +29,7 @@ import { createRoutes } from './gateway/routes.ts'
 import { createServiceIdentity } from './gateway/service-identity.ts'
 import { type Blobs, openBlobs } from './images/blobs.ts'
 import { type Images, openImages } from './images/images.ts'
+import type { CallingService, OpenServiceApi, ServiceRequests } from './service-api.ts'
 
 export interface Services {
   readonly images: Images
@@ -36,6 +38,8 @@ export interface Services {
   readonly notices: readonly DocumentNotice[]
   /** Answers requests for services. */
   readonly listener: Required<Listener>
+  /** Sets the local API, as services reach it. To be called before `start`. */
+  answerServices(openApi: OpenServiceApi): void
   describeEngines(): Promise<Record<EngineKind, EngineReport>>
   /** A sentence for each engine that does not work although a deployed service needs it. */
   unavailableEngines(): Promise<string[]>
@@ -79,6 +83,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     onInternalError: (cause, request) =>
       errorIdOf(log, 'a request failed', { requestId: requestIdOf(request), cause }),
   })
+  const serviceApi = createServiceApiSlot()
   const containers = createContainers({
     store,
     engines,
@@ -86,7 +91,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     clock,
     log,
     info: () => ({ httpPort: Number(new URL(presence.url()).port), nodeId, apiRoot: presence.url() }),
-    hostFor: createContainerHosts({ store, identity, gateway, url: presence.url }),
+    hostFor: createContainerHosts({ store, identity, gateway, openApi: serviceApi.open, url: presence.url }),
     accountId,
     onChange: () => {
       routes.refresh()
@@ -109,6 +114,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     containers,
     notices: store.notices,
     listener: { request: gateway.handle, upgrade: gateway.handleUpgrade },
+    answerServices: serviceApi.set,
     describeEngines: async () => ({
       function: await engines.function.describe(),
       oci: await engines.oci.describe(),
@@ -125,6 +131,20 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
       await Promise.all(Object.values(engines).map((engine) => engine.close(isReplaced)))
       gateway.close()
       await store.close()
+    },
+  }
+}
+
+/** The local API is made after the services that call it. Without it, no service starts. */
+function createServiceApiSlot() {
+  let openApi: OpenServiceApi | undefined
+  return {
+    open: (service: CallingService): ServiceRequests => {
+      if (!openApi) throw new RpcError('engine_unavailable', 'the local API is not open yet')
+      return openApi(service)
+    },
+    set(given: OpenServiceApi): void {
+      openApi = given
     },
   }
 }

@@ -128,6 +128,13 @@ export const catalogue = {
     meaning: 'The method needs an associated account and the runtime has none.',
     hint: 'Call associateAccount first.',
   },
+  service_not_allowed: {
+    code: -32003,
+    retryable: false,
+    meaning:
+      'A service of the device called a method that services may not call, or that needs a setting of its container.',
+    hint: 'docs/services.md lists what services may call, and the setting that each call needs.',
+  },
   not_found: {
     code: -32004,
     retryable: false,

@@ -61,6 +61,12 @@ export const containerSettings = {
     ['account', 'client', 'public'],
   ),
   'MCM.FORWARD_TOKEN': flag('Whether the gateway forwards the bearer token of the caller to the service.'),
+  'MCM.EDGE_ID_TOKEN': flag(
+    'Whether the service may call `getEdgeIdToken`: the token proves the identity of this device to a token endpoint.',
+  ),
+  'MCM.MANAGE': flag(
+    'Whether the service may deploy, start, stop and remove images and containers, and associate and unassociate the account, with an access token that has the scope.',
+  ),
   'MCM.OUTBOUND': setting<readonly string[]>(
     'Hosts that a function may call with `fetch`, and an OCI container through its socket, such as `api.example.com` or `10.0.0.5:8080`; a host without a port stands for 80 and 443.',
     'host names or addresses, each with an optional port, separated by commas',

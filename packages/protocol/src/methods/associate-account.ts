@@ -11,4 +11,5 @@ export const associateAccount = method({
   result: z.object({ accountId: z.string().describe('The account') }),
   reasons: ['already_associated', 'storage_full'],
   access: { caller: 'token', token: 'node', scope: 'edge:account:associate' },
+  fromServices: 'MCM.MANAGE',
 })

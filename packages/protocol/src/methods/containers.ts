@@ -44,6 +44,7 @@ export const deployContainer = method({
   result: containerRecord,
   reasons: [...reasons, 'conflict', 'busy'],
   access,
+  fromServices: 'MCM.MANAGE',
   timeoutMs: 660_000,
   // Every character of `env` may be written as an escape of six.
   maxBodyBytes: 256 * 1024,
@@ -56,6 +57,7 @@ export const getContainers = method({
   result: z.array(containerRecord),
   reasons: [],
   access,
+  fromServices: 'yes',
 })
 
 export const startContainer = method({
@@ -65,6 +67,7 @@ export const startContainer = method({
   result: containerRecord,
   reasons: [...reasons, 'busy'],
   access,
+  fromServices: 'MCM.MANAGE',
   timeoutMs: 660_000,
 })
 
@@ -75,6 +78,7 @@ export const stopContainer = method({
   result: containerRecord,
   reasons: ['not_found', 'storage_full', 'busy'],
   access,
+  fromServices: 'MCM.MANAGE',
   timeoutMs: 60_000,
 })
 
@@ -85,6 +89,7 @@ export const removeContainer = method({
   result: z.object({ id: z.string() }),
   reasons: ['not_found', 'storage_full', 'engine_unavailable', 'busy'],
   access,
+  fromServices: 'MCM.MANAGE',
   timeoutMs: 60_000,
 })
 
@@ -113,6 +118,7 @@ export const getContainerLogs = method({
   result: z.object({ lines: z.array(logLine) }),
   reasons: ['not_found'],
   access,
+  fromServices: 'yes',
 })
 
 export const getContainerHistory = method({
@@ -122,6 +128,7 @@ export const getContainerHistory = method({
   result: z.object({ history: z.array(historyEntry) }),
   reasons: ['not_found'],
   access,
+  fromServices: 'yes',
 })
 
 const engineReport = z.object({

@@ -10,4 +10,5 @@ export const getEdgeIdToken = method({
   result: z.object({ id_token: z.string().describe('Edge ID token (JWT, typ edge-id+jwt)') }),
   reasons: ['identity_unavailable'],
   access: { caller: 'anyone' },
+  fromServices: 'MCM.EDGE_ID_TOKEN',
 })

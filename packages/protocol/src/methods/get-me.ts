@@ -8,7 +8,7 @@ const remoteState = z.object({
     .string()
     .optional()
     .describe(
-      'URL of the service; present on the Unix socket and on the loopback interface, absent over TLS',
+      'URL of the service; present on the Unix socket and on the loopback interface, absent over TLS and for services',
     ),
   reachable: z.boolean().nullable().describe('null before the first attempt'),
   since: isoTime.nullable().describe('When it got into this state'),
@@ -49,5 +49,6 @@ export const getMe = method({
   reasons: [],
   access: { caller: 'anyone', withoutApiKey: true },
   priority: 'vital',
+  fromServices: 'yes',
   mirrored: ['nodeId', 'accountId', 'name', 'version'],
 })

@@ -69,6 +69,7 @@ export const getGps = method({
   }),
   reasons: ['not_found'],
   access: { caller: 'token', token: 'associated' },
+  fromServices: 'yes',
 })
 
 /**

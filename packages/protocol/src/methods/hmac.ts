@@ -19,6 +19,7 @@ export const getEdgeHmacCode = method({
   result: z.object({ edgeHmacCode: z.string() }),
   reasons: ['identity_unavailable'],
   access: { caller: 'token', token: 'associated' },
+  fromServices: 'yes',
 })
 
 export const verifyEdgeHmacCode = method({
@@ -38,4 +39,5 @@ export const verifyEdgeHmacCode = method({
   ]),
   reasons: ['identity_unavailable'],
   access: { caller: 'anyone' },
+  fromServices: 'yes',
 })

@@ -40,6 +40,7 @@ export const deployImage = method({
     'conflict',
   ],
   access,
+  fromServices: 'MCM.MANAGE',
   timeoutMs: 600_000,
 })
 
@@ -50,6 +51,7 @@ export const getImages = method({
   result: z.array(imageRecord),
   reasons: [],
   access,
+  fromServices: 'yes',
 })
 
 export const removeImage = method({
@@ -62,4 +64,5 @@ export const removeImage = method({
   result: z.object({ id: z.string() }),
   reasons: ['not_found', 'in_use', 'storage_full'],
   access,
+  fromServices: 'MCM.MANAGE',
 })

@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import type { Reason } from '../errors/catalogue.ts'
+import type { FromServices } from './from-services.ts'
 
 /** One parameter: its index in the list is its position, its name is for the by-name form. */
 export interface Param<Name extends string = string, Schema extends z.ZodType = z.ZodType> {
@@ -53,6 +54,8 @@ export interface Method<
   /** Reasons with which this method fails, in addition to those of every call. */
   readonly reasons: readonly Reason[]
   readonly access: Asked
+  /** Whether services of the device may call it; the REST twins of the method follow. Default: no. */
+  readonly fromServices?: FromServices
   /** Served even while the daemon is overloaded. Only for methods that cost little and must not starve. Default: refused with `busy`. */
   readonly priority?: 'vital'
   /** Timeout for callers in milliseconds, if the default of ten seconds is too short. */

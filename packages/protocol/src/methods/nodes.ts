@@ -54,6 +54,7 @@ export const getNodes = method({
   result: nodesResult,
   reasons: ['discovery_unavailable', 'not_found', 'busy'],
   access: { caller: 'token', token: 'associated', scope: 'edge:clusters' },
+  fromServices: 'yes',
 })
 
 const precision = z.enum(precisions)

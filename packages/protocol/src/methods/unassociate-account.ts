@@ -19,6 +19,7 @@ export const unassociateAccount = method({
   result: z.object({ accountId: z.string().describe('The account that was removed') }),
   reasons: ['storage_full'],
   access: { caller: 'token', token: 'associated', scope: 'edge:account:unassociate' },
+  fromServices: 'MCM.MANAGE',
   priority: 'vital',
   // Containers are stopped gracefully before their storage is removed.
   timeoutMs: 660_000,

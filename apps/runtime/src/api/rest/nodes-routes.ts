@@ -1,4 +1,4 @@
-import { clusters, methods, nodeLimits, nodeOptions, RpcError } from '@selvedge/protocol'
+import { type Cluster, clusters, methods, nodeLimits, nodeOptions, RpcError } from '@selvedge/protocol'
 import type { Nodes } from '../../location/nodes/nodes.ts'
 import { decimal, oneOf, type QueryOf } from './query.ts'
 import { type Routes, withQuery } from './rest.ts'
@@ -18,11 +18,19 @@ const query = {
   },
 }
 
+/** The nodes of a cluster for a caller without a token, in a form that only a token opens. */
+export type SealedNodes = (
+  cluster: Exclude<Cluster, 'linkLocal'>,
+  options: Omit<QueryOf<typeof query>, 'clusters'>,
+) => Promise<unknown>
+
 /**
  * `GET /mds/v1/nodes?clusters=…`, the REST twin of getNodes. Without a token, programs on the device get what multicast shows to
  * every host on the local network.
+ *
+ * @param sealedNodes answers services without a token about the other clusters; absent: a token is required
  */
-export const nodesRoutes = (nodes: Nodes): Routes => ({
+export const nodesRoutes = (nodes: Nodes, sealedNodes?: SealedNodes): Routes => ({
   prefix: '/mds/v1',
   table: {
     'GET /mds/v1/nodes': {
@@ -33,6 +41,7 @@ export const nodesRoutes = (nodes: Nodes): Routes => ({
       ),
       withoutToken: async ({ clusters: cluster = 'linkLocal', ...options }: QueryOf<typeof query>) => {
         if (cluster === 'linkLocal') return nodes.listUnauthenticated(options)
+        if (sealedNodes) return sealedNodes(cluster, options)
         throw new RpcError(
           'token_missing',
           `clusters=${cluster} needs a token: send "Authorization: Bearer <access token>"`,

@@ -14,6 +14,8 @@ export interface RestParts {
   readonly authorize: Authorize
   readonly expectStillValid: ExpectStillValid
   readonly lasting: LastingAnswers
+  /** Whether these callers may use a route, by its method; called before anything else is read. @throws RpcError */
+  readonly expectAllowed?: ((method: TokenMethod) => void) | undefined
   /** The next DPoP nonce, sent if a proof was refused. */
   readonly nonce: () => string
   readonly onInternalError: (cause: unknown, request: IncomingMessage) => string
@@ -90,6 +92,7 @@ export function createRest(parts: RestParts, all: readonly Routes[]): Rest {
 
   async function run(route: (typeof patterns)[number], call: Call): Promise<void> {
     const { handle, path, key, withoutToken } = route
+    parts.expectAllowed?.(route.as)
     const { access } = route.as
     const { request, response, pathname } = call
     const answer = (result: unknown) => sendJson(response, 200, JSON.stringify(result))

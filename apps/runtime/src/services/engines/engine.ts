@@ -47,8 +47,8 @@ export interface StorageSession {
 export interface HostServices {
   openStorage(reader: StorageReader): Promise<StorageSession>
   identityToken(audience: string): { token: string; expiresAt: string }
-  /** Serves the instance's own HTTP socket: identity tokens, other services, allowed hosts. */
-  serve(path: string, plan: Pick<Plan, 'env'>): Promise<{ close(): Promise<void> }>
+  /** Serves the instance's own HTTP socket: the local API, identity tokens, other services, allowed hosts. */
+  serve(path: string, plan: Pick<Plan, 'id' | 'settings'>): Promise<{ close(): Promise<void> }>
 }
 
 export type LogStream = 'stdout' | 'stderr' | 'runtime'

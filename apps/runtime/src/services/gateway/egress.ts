@@ -27,9 +27,9 @@ export function isListed(outbound: readonly string[], { hostname, port, protocol
   })
 }
 
-const refuse = (response: ServerResponse, why: string): void => {
+/** Refuses a call of a service. @param why what the function's fetch throws */
+export const refuseCall = (response: ServerResponse, why: string): void => {
   if (response.headersSent || response.destroyed) return
-  // What the function's fetch throws.
   response.writeHead(403, { 'x-selvedge-refused': why.replaceAll(/[^\x20-\x7e]/g, '?') }).end()
 }
 
@@ -52,7 +52,7 @@ export function passOut(
   const url = URL.parse(target)
   const problem = problemWith(url, target, outbound)
   if (url && problem === undefined) passOn(request, response, url, resolve)
-  else refuse(response, problem ?? '')
+  else refuseCall(response, problem ?? '')
 }
 
 function problemWith(url: URL | null, target: string, outbound: readonly string[]): string | undefined {
@@ -65,18 +65,18 @@ function problemWith(url: URL | null, target: string, outbound: readonly string[
 function passOn(request: IncomingMessage, response: ServerResponse, url: URL, resolve: Resolve): void {
   allowLargeBody(request)
   let outgoing: ClientRequest | undefined
-  const refuseCall = safely('egress.refuse', (cause: unknown) => {
+  const fail = safely('egress.refuse', (cause: unknown) => {
     outgoing?.destroy()
     if (response.headersSent) response.destroy()
-    else refuse(response, `${url.host}: ${(cause as Error).message}`)
+    else refuseCall(response, `${url.host}: ${(cause as Error).message}`)
   })
   const pass = () => {
     outgoing = send(request, url, resolve)
     outgoing.on(
       'response',
-      safely('egress.response', (incoming: IncomingMessage) => answer(incoming, response), refuseCall),
+      safely('egress.response', (incoming: IncomingMessage) => answer(incoming, response), fail),
     )
-    outgoing.on('error', refuseCall)
+    outgoing.on('error', fail)
     // Answers that only announce another one (1xx) could come without end.
     let announced = 0
     outgoing.on('information', () => {
@@ -84,12 +84,12 @@ function passOn(request: IncomingMessage, response: ServerResponse, url: URL, re
     })
     // An answer that switches protocols causes neither a response nor an error.
     outgoing.on('close', () => {
-      if (!response.headersSent) refuseCall(new Error('the connection was closed without an answer'))
+      if (!response.headersSent) fail(new Error('the connection was closed without an answer'))
     })
     response.on('close', () => outgoing?.destroy())
     request.pipe(outgoing)
   }
-  safely('egress.request', pass, refuseCall)()
+  safely('egress.request', pass, fail)()
 }
 
 /** @throws TypeError for a method or header that Node does not send */

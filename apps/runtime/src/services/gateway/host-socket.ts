@@ -1,6 +1,7 @@
 /** The socket of an instance: every request on it comes from its container. */
 import { rmSync } from 'node:fs'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { hostPaths, RpcError } from '@selvedge/protocol'
 import {
   attach,
@@ -9,19 +10,29 @@ import {
   readGuardedHeaders,
   sendJson,
 } from '@selvedge/service-kit/http'
+import { safely } from '@selvedge/service-kit/safely'
 import * as z from 'zod'
-import { targetHeader } from '../engines/function/control.ts'
-import { passOut } from './egress.ts'
+import { redirectedHeader, targetHeader } from '../engines/function/control.ts'
+import type { ServiceRequests } from '../service-api.ts'
+import { passOut, refuseCall } from './egress.ts'
 import type { Gateway } from './gateway.ts'
-import { refusalOf, sendRefusal } from './refusal.ts'
+import type { InstanceLimit } from './instance-limit.ts'
+import { readdress } from './readdress.ts'
+import { refusalOf, refuseUpgrade, sendRefusal } from './refusal.ts'
 
 /** Characters that an instance may send in a request to the runtime itself. */
 const maxBody = 4096
+/** Milliseconds until a refusal of the limit is sent: callers that repeat a refused request at once must not cost CPU. */
+const refuseAfterMs = 1000
 
 export interface HostSocketParts {
   readonly identityToken: (audience: string) => { token: string; expiresAt: string }
   readonly outbound: readonly string[]
   readonly gateway: Gateway
+  /** The local API. */
+  readonly api: ServiceRequests
+  /** Of the requests to this device, whatever answers them. */
+  readonly limit: InstanceLimit
   /** Whether a URL belongs to this runtime's own listener. */
   readonly isOwnUrl: (url: URL) => boolean
 }
@@ -36,22 +47,8 @@ export async function openHostSocket(
   path: string,
   parts: HostSocketParts,
 ): Promise<{ close(): Promise<void> }> {
-  const { outbound, gateway, isOwnUrl } = parts
   const server = createHttpServer({ connections: maxConnections })
-  attach(server, {
-    request: (request, response) => {
-      if (readGuardedHeaders(request).repeated !== undefined) return refuseRepeated(response)
-      const target = request.headers[targetHeader]
-      if (typeof target === 'string') {
-        const url = URL.parse(target)
-        if (!url || !isOwnUrl(url)) return passOut(request, response, target, outbound)
-        request.url = url.pathname + url.search
-      }
-      if (request.url === hostPaths.identityToken) return answerIdentity(request, response, parts)
-      gateway.handle(request, response)
-    },
-    upgrade: gateway.handleUpgrade,
-  })
+  attach(server, { request: answerOf(parts), upgrade: upgradeOf(parts) })
 
   // An earlier run of the runtime may have left it. By umask, since chmod would follow what is put in its place.
   rmSync(path, { force: true })
@@ -67,6 +64,57 @@ export async function openHostSocket(
       await new Promise((resolve) => server.close(resolve))
     },
   }
+}
+
+/** Sends a request to where it wants to go: to the outside, to this runtime, or to another service. */
+function answerOf(parts: HostSocketParts): RequestListener {
+  const { outbound, gateway, api, limit, isOwnUrl } = parts
+  return (request, response) => {
+    if (readGuardedHeaders(request).repeated !== undefined) return refuseRepeated(response)
+    const target = request.headers[targetHeader]
+    const url = typeof target === 'string' ? URL.parse(target) : undefined
+    if (typeof target === 'string' && !(url && isOwnUrl(url)))
+      return passOut(request, response, target, outbound)
+    try {
+      response.once('close', limit.begin())
+    } catch (cause) {
+      return refuseLater(response, cause as RpcError)
+    }
+    if (url) readdress(request, url)
+    // Functions have `identityToken`: for one that fetches URLs of its callers, this path must lead nowhere.
+    else if (request.url === hostPaths.identityToken) return answerIdentity(request, response, parts)
+    const isOfApi = api.owns(request.url ?? '')
+    const redirected = request.headers[redirectedHeader]
+    // Who sent the redirect would choose what the service asks of its device. Services may redirect to each other.
+    if (redirected !== undefined && (isOfApi || redirected !== 'same-origin'))
+      return refuseCall(
+        response,
+        `a redirect may not lead to ${target ?? request.url}, which is on this device`,
+      )
+    if (isOfApi) api.request(request, response)
+    else gateway.handle(request, response)
+  }
+}
+
+const upgradeOf =
+  ({ gateway, limit }: HostSocketParts) =>
+  (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    try {
+      socket.once('close', limit.begin())
+    } catch (cause) {
+      const refuse = () => refuseUpgrade(request, socket, refusalOf(cause as RpcError))
+      socket.on('error', () => socket.destroy())
+      setTimeout(safely('host-socket.refuse', refuse), refuseAfterMs).unref()
+      return
+    }
+    gateway.handleUpgrade(request, socket, head)
+  }
+
+function refuseLater(response: ServerResponse, cause: RpcError): void {
+  const refuse = () => {
+    if (!response.destroyed) sendRefusal(response, refusalOf(cause))
+  }
+  setTimeout(safely('host-socket.refuse', refuse), refuseAfterMs).unref()
 }
 
 function refuseRepeated(response: ServerResponse): void {

@@ -59,3 +59,6 @@ export const runtimeHost = 'runtime.invalid:80'
 
 /** Header that names the URL a function wants to call. */
 export const targetHeader = 'x-selvedge-target'
+
+/** Header of a request that a redirect led to: `same-origin` if every step of it was on the origin of the first request. */
+export const redirectedHeader = 'x-selvedge-redirected'

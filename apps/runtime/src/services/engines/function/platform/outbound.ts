@@ -1,4 +1,4 @@
-import { runtimeHost, targetHeader } from '../control.ts'
+import { redirectedHeader, runtimeHost, targetHeader } from '../control.ts'
 
 const maxRedirects = 10
 
@@ -18,11 +18,14 @@ export function createFetch(client: unknown): typeof globalThis.fetch {
     target: URL,
     request: Request,
     body: Request['body'],
+    redirects: number,
     isSameOrigin: boolean,
   ): Promise<Response> {
     const headers = new Headers(request.headers)
     if (!isSameOrigin) for (const name of credentials) headers.delete(name)
     headers.set(targetHeader, target.href)
+    headers.delete(redirectedHeader)
+    if (redirects > 0) headers.set(redirectedHeader, isSameOrigin ? 'same-origin' : 'cross-origin')
     return platformFetch(`http://${runtimeHost}/`, {
       method: request.method,
       headers,
@@ -41,7 +44,7 @@ export function createFetch(client: unknown): typeof globalThis.fetch {
     let { body } = request
     let isSameOrigin = true
     for (let redirects = 0; ; redirects++) {
-      const response = await send(target, request, body, isSameOrigin)
+      const response = await send(target, request, body, redirects, isSameOrigin)
       const refusal = response.headers.get('x-selvedge-refused')
       if (refusal !== null) throw new TypeError(refusal)
       const location = response.headers.get('location')

@@ -1,0 +1,55 @@
+/**
+ * Limits what one instance asks of its own device: the local API, identity tokens, other services, itself. A service that calls
+ * itself in a loop is refused before it takes the CPU from other callers.
+ */
+import { RpcError } from '@selvedge/protocol'
+import { createLimiter, type Rate } from '@selvedge/service-kit/http'
+
+/** Requests, and further calls of a batch. */
+export const instanceRate: Rate = { burst: 1000, perSecond: 500 }
+/** Requests of one instance that are under way at the same time. */
+export const maxUnderWay = 64
+
+export interface InstanceLimit {
+  /**
+   * Counts a request.
+   *
+   * @returns what to call when it has ended
+   * @throws RpcError `busy`
+   */
+  begin(): () => void
+  /** Counts work within a request, such as one more call of a batch. @throws RpcError `busy` */
+  take(): void
+}
+
+/** @param now monotonic milliseconds */
+export function createInstanceLimit(now?: () => number): InstanceLimit {
+  const limiter = createLimiter(instanceRate, now)
+  let underWay = 0
+  const take = () => {
+    if (limiter.take('') > 0) throw tooOften
+  }
+  return {
+    take,
+    begin() {
+      if (underWay >= maxUnderWay) throw tooMany
+      take()
+      underWay++
+      let isOver = false
+      return () => {
+        if (!isOver) underWay--
+        isOver = true
+      }
+    },
+  }
+}
+
+/** Created once: most of the cost of a refusal would be the stack trace. */
+const tooMany = new RpcError(
+  'busy',
+  `the service has ${maxUnderWay} requests to this device under way; more are refused`,
+)
+const tooOften = new RpcError(
+  'busy',
+  `the service calls this device more than ${instanceRate.perSecond} times a second; send it again later`,
+)
