@@ -29,21 +29,6 @@ async function expectAlive() {
   expect((await services.runtime().getMe()).nodeId).toMatch(/^[0-9a-f]{56}$/)
 }
 
-describe('the host socket', () => {
-  it.each(['null', '[]', '"text"', '1', '{"audience":1}', '{', ''])(
-    'refuses the identity token request %j and goes on',
-    async (body) => {
-      const { ask } = await attack(
-        'identity',
-        `const { status } = await fetch(context.info.apiRoot + '/runtime/v1/identity-token', { method: 'POST', body: ${JSON.stringify(body)} })
-         return status`,
-      )
-      expect((await ask()).text).toBe('400')
-      await expectAlive()
-    },
-  )
-})
-
 const always = { 'MCM.IDLE_SEC': '0' }
 const query = (id: string) => ({ edgeAccessToken: services.token, id })
 const detailsOf = async (id: string) =>

@@ -2,7 +2,7 @@
  * Who may call each method, written down a second time. The tests of tokens and sessions take what they expect from the declarations, so
  * they cannot tell that a declaration asks for too little: this table can.
  */
-import { type Access, methods } from '@selvedge/protocol'
+import { type Access, type FromServices, type Method, methods } from '@selvedge/protocol'
 import { adminMethods } from '@selvedge/protocol/admin'
 import { consoleMethods } from '@selvedge/protocol/console'
 import { expect, it } from 'vitest'
@@ -133,6 +133,41 @@ it('the methods of the console ask for what is written here', () => {
 
 it('the methods of the admin socket are for its operator alone', () => {
   expect(Object.keys(byAccess(adminMethods))).toEqual(['the operator'])
+})
+
+/** What services of the device may call. What is not here, they may not. */
+const fromServices = {
+  yes: [
+    'getMe',
+    'getNodes',
+    'getGps',
+    'getEdgeHmacCode',
+    'verifyEdgeHmacCode',
+    'getImages',
+    'getContainers',
+    'getContainerLogs',
+    'getContainerHistory',
+  ],
+  'MCM.EDGE_ID_TOKEN': ['getEdgeIdToken'],
+  'MCM.MANAGE': [
+    'associateAccount',
+    'unassociateAccount',
+    'deployImage',
+    'removeImage',
+    'deployContainer',
+    'startContainer',
+    'stopContainer',
+    'removeContainer',
+  ],
+}
+
+it('services may call the methods that are written here', () => {
+  const found = Object.groupBy<FromServices, Method>(
+    Object.values(methods),
+    ({ fromServices }) => fromServices ?? 'no',
+  )
+  const names = Object.entries(found).map(([words, list]) => [words, list.map(({ name }) => name).sort()])
+  expect({ ...Object.fromEntries(names), no: [] }).toEqual({ ...sorted(fromServices), no: [] })
 })
 
 it('only getMe is open where an API key is set', () => {

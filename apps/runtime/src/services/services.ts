@@ -115,10 +115,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     notices: store.notices,
     listener: { request: gateway.handle, upgrade: gateway.handleUpgrade },
     answerServices: serviceApi.set,
-    describeEngines: async () => ({
-      function: await engines.function.describe(),
-      oci: await engines.oci.describe(),
-    }),
+    describeEngines: () => describeEngines(engines),
     unavailableEngines: () => unavailableEngines(store, engines),
     async wipe(wiped, leave) {
       const left = await containers.wipe(wiped, leave)
@@ -159,6 +156,11 @@ function createEngines(config: RuntimeConfig, { folder, notices }: Device, blobs
     oci: withNotice(oci, 'oci_engine_unavailable', notices),
   }
 }
+
+const describeEngines = async (engines: Engines): Promise<Record<EngineKind, EngineReport>> => ({
+  function: await engines.function.describe(),
+  oci: await engines.oci.describe(),
+})
 
 async function unavailableEngines({ value }: DeploymentStore, engines: Engines): Promise<string[]> {
   const reports = await Promise.all(

@@ -14,7 +14,7 @@ interface Callable {
 }
 
 /**
- * Checks that a service may call a method. What the method asks of a token holds for services as well.
+ * Checks that a service may call a method. What the method needs of a token holds for services as well.
  *
  * @param settings of the container that calls
  * @throws RpcError `service_not_allowed`

@@ -91,9 +91,8 @@ export function createRest(parts: RestParts, all: readonly Routes[]): Rest {
   }
 
   async function run(route: (typeof patterns)[number], call: Call): Promise<void> {
-    const { handle, path, key, withoutToken } = route
-    parts.expectAllowed?.(route.as)
-    const { access } = route.as
+    const { handle, path, key, withoutToken, as } = route
+    parts.expectAllowed?.(as)
     const { request, response, pathname } = call
     const answer = (result: unknown) => sendJson(response, 200, JSON.stringify(result))
     const readRouteQuery = () => readQuery(call.query, route.query ?? {}, route.ignoresUnknown)
@@ -103,13 +102,13 @@ export function createRest(parts: RestParts, all: readonly Routes[]): Rest {
     const proven = provenRequest(request)
     const { shown } = proven
     if (!shown) throw new RpcError('token_missing', 'send "Authorization: Bearer <access token>"')
-    const verifyAgain = () => parts.authorize(shown.token, access, proven, key)
+    const verifyAgain = () => parts.authorize(shown.token, as.access, proven, key)
     const owner = await verifyAgain()
     const id = decodeId(path.exec(pathname)![1] ?? '')
     const query = readRouteQuery()
     const endWithCaller = (end: LastingAnswer['end'], expectMore: () => void) => {
       const expectAllowed = () => {
-        parts.expectStillValid(owner, access)
+        parts.expectStillValid(owner, as.access)
         expectMore()
       }
       return parts.lasting.watch({ expectAllowed, verifyAgain, end })

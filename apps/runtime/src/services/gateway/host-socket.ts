@@ -76,7 +76,7 @@ function answerOf(parts: HostSocketParts): RequestListener {
     if (typeof target === 'string' && !(url && isOwnUrl(url)))
       return passOut(request, response, target, outbound)
     try {
-      response.once('close', limit.begin())
+      response.once('close', safely('host-socket.end', limit.begin()))
     } catch (cause) {
       return refuseLater(response, cause as RpcError)
     }
@@ -85,7 +85,7 @@ function answerOf(parts: HostSocketParts): RequestListener {
     else if (request.url === hostPaths.identityToken) return answerIdentity(request, response, parts)
     const isOfApi = api.owns(request.url ?? '')
     const redirected = request.headers[redirectedHeader]
-    // Who sent the redirect would choose what the service asks of its device. Services may redirect to each other.
+    // The sender of the redirect would choose the call. Services may redirect to each other.
     if (redirected !== undefined && (isOfApi || redirected !== 'same-origin'))
       return refuseCall(
         response,
@@ -100,7 +100,7 @@ const upgradeOf =
   ({ gateway, limit }: HostSocketParts) =>
   (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     try {
-      socket.once('close', limit.begin())
+      socket.once('close', safely('host-socket.end', limit.begin()))
     } catch (cause) {
       const refuse = () => refuseUpgrade(request, socket, refusalOf(cause as RpcError))
       socket.on('error', () => socket.destroy())

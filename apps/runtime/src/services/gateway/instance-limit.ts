@@ -1,6 +1,6 @@
 /**
- * Limits what one instance asks of its own device: the local API, identity tokens, other services, itself. A service that calls
- * itself in a loop is refused before it takes the CPU from other callers.
+ * Limits the requests of one instance to its own device: the local API, identity tokens, other services, itself. A service that calls
+ * itself in a loop is refused before it uses the CPU of other callers.
  */
 import { RpcError } from '@selvedge/protocol'
 import { createLimiter, type Rate } from '@selvedge/service-kit/http'
@@ -14,7 +14,7 @@ export interface InstanceLimit {
   /**
    * Counts a request.
    *
-   * @returns what to call when it has ended
+   * @returns what to call when its answer is complete
    * @throws RpcError `busy`
    */
   begin(): () => void

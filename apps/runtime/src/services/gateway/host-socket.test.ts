@@ -1,0 +1,171 @@
+/** The socket of an instance, with requests as an OCI container sends them. */
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { hostPaths } from '@selvedge/protocol'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openHostSocket } from './host-socket.ts'
+import { createInstanceLimit, instanceRate } from './instance-limit.ts'
+
+let folder: string
+let path: string
+let socket: { close(): Promise<void> }
+/** What reached the API or the gateway. */
+let passed: string[]
+let now: number
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'selvedge-host-'))
+  path = join(folder, 'host')
+  passed = []
+  now = 0
+  socket = await openHostSocket(path, {
+    identityToken: (audience) => ({ token: `for ${audience}`, expiresAt: '' }),
+    outbound: [],
+    api: {
+      owns: (asked) => asked.startsWith('/api/'),
+      request: (asked, response) => {
+        passed.push(`api ${asked.url} ${asked.headers.host}`)
+        response.end()
+      },
+    },
+    gateway: {
+      handle: (asked, response) => {
+        passed.push(`gateway ${asked.url} ${asked.rawHeaders[asked.rawHeaders.indexOf('Host') + 1]}`)
+        response.end()
+      },
+      handleUpgrade: (_, upgraded) => {
+        passed.push('upgrade')
+        upgraded.destroy()
+      },
+      close: () => undefined,
+    },
+    limit: createInstanceLimit(() => now),
+    isOwnUrl: ({ hostname }) => hostname === 'own.example',
+  })
+})
+afterEach(async () => {
+  await socket.close()
+  rmSync(folder, { recursive: true })
+})
+
+interface Asked {
+  readonly path?: string
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
+async function ask({ path: asked = '/', method = 'GET', headers = {}, body }: Asked) {
+  const sent = request({
+    socketPath: path,
+    path: asked,
+    method,
+    headers: { Host: 'runtime', ...headers },
+    agent: false,
+  })
+  sent.end(body)
+  const [response] = await once(sent, 'response')
+  let text = ''
+  for await (const chunk of response.setEncoding('utf8')) text += chunk
+  return { status: response.statusCode as number, refused: response.headers['x-selvedge-refused'], text }
+}
+
+describe('identity tokens', () => {
+  const identify = (body: string, headers = {}, at: string = hostPaths.identityToken) =>
+    ask({ path: at, method: 'POST', headers, body })
+
+  it('are issued to requests on the socket', async () => {
+    expect(JSON.parse((await identify('{"audience":"x"}')).text)).toMatchObject({ token: 'for x' })
+  })
+
+  it.each(['null', '[]', '"text"', '1', '{"audience":1}', '{', '', `"${'x'.repeat(5000)}"`])(
+    'are refused for %s',
+    async (body) => {
+      expect((await identify(body)).status).toBe(400)
+    },
+  )
+
+  it('are not issued to requests that name a URL', async () => {
+    const target = { 'X-Selvedge-Target': `http://own.example${hostPaths.identityToken}` }
+    for (const at of ['/', hostPaths.identityToken])
+      expect((await identify('{"audience":"x"}', target, at)).text).toBe('')
+    expect(passed).toEqual(Array(2).fill(`gateway ${hostPaths.identityToken} own.example`))
+  })
+})
+
+describe('a request that names its URL', () => {
+  const target = (url: string, more = {}) => ask({ headers: { 'X-Selvedge-Target': url, ...more } })
+
+  it('is for the host of that URL', async () => {
+    await target('http://own.example:8083/api/x?y=1#z')
+    await target('http://own.example/service')
+    expect(passed).toEqual(['api /api/x?y=1 own.example:8083', 'gateway /service own.example'])
+  })
+
+  it('leads to the outside only if that is listed', async () => {
+    for (const url of ['http://other.example/api/x', 'nonsense', '', 'http://own.example.other.example/'])
+      expect((await target(url)).status).toBe(403)
+    expect(passed).toEqual([])
+  })
+
+  it.each([
+    ['http://own.example/api/x', 'cross-origin', false],
+    ['http://own.example/service', 'cross-origin', false],
+    ['http://own.example/api/x', 'same-origin', false],
+    ['http://own.example/service', 'same-origin', true],
+    ['http://own.example/service', 'anything else', false],
+  ])('%s, by a redirect of the kind %s: let through is %s', async (url, kind, isLetThrough) => {
+    const { status, refused } = await target(url, { 'X-Selvedge-Redirected': kind })
+    expect(status).toBe(isLetThrough ? 200 : 403)
+    expect(refused).toEqual(isLetThrough ? undefined : expect.stringContaining('redirect'))
+    expect(passed).toHaveLength(isLetThrough ? 1 : 0)
+  })
+})
+
+it('refuses a header twice that decides what is asked', async () => {
+  const sent = connect(path)
+  sent.end('GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n')
+  const [answer] = await once(sent.setEncoding('utf8'), 'data')
+  expect(answer).toContain('HTTP/1.1 400')
+  expect(passed).toEqual([])
+})
+
+describe('beyond the limit of the instance', () => {
+  const exhaust = async () => {
+    for (let left = instanceRate.burst; left > 0; left -= 50)
+      await Promise.all(Array.from({ length: Math.min(50, left) }, () => ask({ path: '/service' })))
+    passed = []
+  }
+
+  it('every path of the device is refused, and answered again when time has passed', async () => {
+    await exhaust()
+    const asked: Asked[] = [
+      { path: '/service' },
+      { path: '/api/x' },
+      { path: hostPaths.identityToken, method: 'POST', body: '{"audience":"x"}' },
+      { headers: { 'X-Selvedge-Target': 'http://own.example/api/x' } },
+      { headers: { Upgrade: 'websocket', Connection: 'Upgrade' } },
+    ]
+    for (const { status } of await Promise.all(asked.map(ask))) expect(status).toBe(503)
+    expect(passed).toEqual([])
+    now += 1000
+    expect((await ask({ path: '/api/x' })).status).toBe(200)
+  })
+
+  it('calls to the outside do not count', async () => {
+    await exhaust()
+    expect((await ask({ headers: { 'X-Selvedge-Target': 'http://other.example/' } })).status).toBe(403)
+  })
+
+  it('callers that go away before the refusal leave nothing behind', async () => {
+    await exhaust()
+    const sent = connect(path)
+    sent.write('GET /api/x HTTP/1.1\r\nHost: a\r\n\r\n')
+    await once(sent, 'connect')
+    sent.destroy()
+    expect((await ask({ path: '/api/x' })).status).toBe(503)
+  })
+})
