@@ -152,6 +152,19 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
     },
   )
 
+  it('calls its device over its own socket, as the methods declare', needs('gcc'), async () => {
+    const call = (method: string) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method })
+      return `printf 'POST /jsonrpc/v1 HTTP/1.1\\r\\nHost: localhost:8083\\r\\nConnection: close\\r\\nContent-Type: application/json\\r\\nContent-Length: ${body.length}\\r\\n\\r\\n${body}' | /bin/unixcat $SELVEDGE_SOCKET`
+    }
+    const { basePath } = await deploy('asking', `${call('getMe')}; echo; ${call('getEdgeIdToken')}`, {}, [
+      { path: 'bin/unixcat', content: unixcat() },
+    ])
+    const text = await run(basePath)
+    expect(text).toContain((await services.runtime().getMe()).nodeId)
+    expect(text).toContain('"reason":"service_not_allowed"')
+  })
+
   it('calls the hosts of MCM.OUTBOUND through its socket, and no others', needs('gcc'), async () => {
     const host = createServer((_, response) => response.end('from outside'))
     host.listen(0, '127.0.0.1')
