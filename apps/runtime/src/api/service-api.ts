@@ -1,7 +1,13 @@
 /** The local API for the services of this device: what their methods and routes declare, the same checks of tokens, and no API key. */
 import { expectFromServices, rpcPath } from '@selvedge/protocol'
 import type { Dispatcher } from '@selvedge/protocol/jsonrpc'
-import { type CallContext, createRpcListener, type LoadShedder } from '@selvedge/service-kit/http'
+import {
+  type CallContext,
+  createBodyMemory,
+  createOneATurn,
+  createRpcListener,
+  type LoadShedder,
+} from '@selvedge/service-kit/http'
 import type { CallingService, OpenServiceApi } from '../services/service-api.ts'
 import { limits } from './limits.ts'
 import { createRest, type RestParts, type Routes } from './rest/rest.ts'
@@ -19,12 +25,15 @@ export interface ServiceApiParts {
 const hosts = ['runtime']
 
 export function createServiceApi(parts: ServiceApiParts): OpenServiceApi {
+  // One for all instances: each of them may be hostile, and there may be many.
+  const shared = { oneATurn: createOneATurn(), bodyMemory: createBodyMemory(limits.body) }
   return (service) => {
     const routes = parts.routesFor(service)
     const expectAllowed: RestParts['expectAllowed'] = (method) => expectFromServices(method, service.settings)
     const rest = createRest({ ...parts.rest, expectAllowed }, routes)
     const prefixes = routes.map(({ prefix }) => `${prefix}/`)
     const { request } = createRpcListener({
+      ...shared,
       dispatcher: parts.dispatcherFor(service),
       isMeasured: parts.isMeasured,
       // Pages do not reach this listener. A service that forwards their requests is refused as they would be.

@@ -28,6 +28,8 @@ export interface RpcListenerOptions extends RpcCallOptions {
   readonly readsUntyped?: boolean
   /** Runs the parsing of large bodies; listeners of one process share it. */
   readonly oneATurn?: (work: () => void) => void
+  /** Memory of large bodies; listeners that share it have it together. Default: one of its own. */
+  readonly bodyMemory?: BodyMemory
   /** The OpenRPC document as JSON text; absent: the path is not served. */
   readonly openRpc?: () => string
   /** Refuses what is for `others` in an overload; methods are shed by their dispatcher. Default: a new one. */
@@ -57,6 +59,7 @@ export function createRpcListener(options: RpcListenerOptions): Listener {
     maxBody,
     readsUntyped = false,
     oneATurn = createOneATurn(),
+    bodyMemory = createBodyMemory(maxBody),
     openRpc,
     shedder = createLoadShedder(),
     readiness,
@@ -64,7 +67,6 @@ export function createRpcListener(options: RpcListenerOptions): Listener {
   } = options
   const gate = createPageGate(guard, pageNonce)
   const refuseBusy = createRefuseBusy(shedder, { error: { code: 503, message: busyMessage, reason: 'busy' } })
-  const memory = createBodyMemory(maxBody)
   const answerCall = createAnswerCall(options, shedder)
 
   const handle: RequestListener = (request, response) => {
@@ -81,7 +83,7 @@ export function createRpcListener(options: RpcListenerOptions): Listener {
     }
     let hasRoom = true
     const admitLarge = () => {
-      hasRoom = memory.reserve(response)
+      hasRoom = bodyMemory.reserve(response)
       return hasRoom
     }
     const onBody = (body: Buffer | undefined) => {
@@ -145,12 +147,17 @@ function answerHealth(
   sendJson(response, isOk ? 200 : 503, JSON.stringify({ status: isOk ? 'ok' : 'unavailable' }))
 }
 
-/** The memory of large bodies. @param maxBody bytes that are reserved for each */
-function createBodyMemory(maxBody: number) {
+/** The memory of large bodies. */
+interface BodyMemory {
+  /** Reserves memory until a request ends. @returns whether there was enough */
+  reserve(response: ServerResponse): boolean
+}
+
+/** @param maxBody bytes that are reserved for each large body */
+export function createBodyMemory(maxBody: number): BodyMemory {
   let reserved = 0
   return {
-    /** Reserves memory until a request ends. @returns whether there was enough */
-    reserve(response: ServerResponse): boolean {
+    reserve(response) {
       if (reserved + maxBody > maxLargeBodiesBytes) return false
       reserved += maxBody
       response.once('close', () => {

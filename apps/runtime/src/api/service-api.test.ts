@@ -1,0 +1,88 @@
+import { once } from 'node:events'
+import { createServer, request, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { methods, rpcPath } from '@selvedge/protocol'
+import { createLoadShedder } from '@selvedge/service-kit/http'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { OpenServiceApi } from '../services/service-api.ts'
+import { limits } from './limits.ts'
+import type { Routes } from './rest/rest.ts'
+import { createServiceApi } from './service-api.ts'
+
+let servers: Server[]
+beforeEach(() => {
+  servers = []
+})
+afterEach(() => {
+  for (const each of servers) {
+    each.closeAllConnections()
+    each.close()
+  }
+})
+
+const routes: Routes = {
+  prefix: '/v1',
+  table: {
+    'GET /v1/open': { as: methods.getNodes, handle: async () => 'x', withoutToken: async () => 'open' },
+    'GET /v1/closed': { as: methods.deployImage, handle: async () => 'x', withoutToken: async () => 'open' },
+  },
+}
+const openApi = (): OpenServiceApi =>
+  createServiceApi({
+    dispatcherFor: () => ({ dispatch: () => '"answered"', refuse: () => '"refused"' }),
+    routesFor: () => [routes],
+    rest: { nonce: () => '' } as never,
+    shedder: createLoadShedder(),
+    isMeasured: false,
+  })
+
+/** Serves one instance. @returns its URL */
+async function serve(open: OpenServiceApi, settings: object = {}): Promise<string> {
+  const api = open({ id: 'x', settings: settings as never, countCall: () => undefined })
+  const server = createServer((asked, response) => {
+    if (api.owns(asked.url ?? '')) api.request(asked, response)
+    else response.writeHead(404).end()
+  }).listen(0, '127.0.0.1')
+  servers.push(server)
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+const json = { 'Content-Type': 'application/json' }
+
+it('owns the path of JSON-RPC and what is below the prefixes of the routes', async () => {
+  const { owns } = openApi()({ id: 'x', settings: {} as never, countCall: () => undefined })
+  for (const path of [rpcPath, '/v1/', '/v1/open?x=1']) expect(owns(path), path).toBe(true)
+  for (const path of ['', '/', '/v1', '/v12', `${rpcPath}/`, `${rpcPath}?x`, `/x${rpcPath}`, '//v1/open'])
+    expect(owns(path), path).toBe(false)
+})
+
+it('checks what a route declares before it answers without a token', async () => {
+  const open = openApi()
+  const [plain, manager] = [await serve(open), await serve(open, { 'MCM.MANAGE': true })]
+  expect(await (await fetch(`${plain}/v1/open`)).json()).toBe('open')
+  expect(await (await fetch(`${plain}/v1/closed`)).json()).toMatchObject({
+    error: { code: 403, reason: 'service_not_allowed' },
+  })
+  expect(await (await fetch(`${manager}/v1/closed`)).json()).toBe('open')
+})
+
+it('has one memory of large bodies for all instances, and small bodies need none of it', async () => {
+  const open = openApi()
+  const [one, other] = [await serve(open), await serve(open)]
+  const body = ' '.repeat(100 * 1024)
+  const waiting = Array.from({ length: 64 }, () => {
+    const large = request(one + rpcPath, {
+      method: 'POST',
+      headers: { ...json, 'Content-Length': limits.body },
+    })
+    large.on('error', () => undefined)
+    large.write(body)
+    return large
+  })
+  const status = async (sent: string) =>
+    (await fetch(other + rpcPath, { method: 'POST', headers: json, body: sent })).status
+  await expect.poll(() => status(body)).toBe(503)
+  expect(await status('{}')).toBe(200)
+  for (const each of waiting) each.destroy()
+  await expect.poll(() => status(body)).toBe(200)
+})
