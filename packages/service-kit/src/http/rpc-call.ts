@@ -9,6 +9,7 @@ import { inRequest } from '../trace/trace.ts'
 import type { GuardedHeaders } from './guard.ts'
 import { type LoadShedder, retryAfterSeconds } from './load-shedder.ts'
 import { requestIdOf } from './request-id.ts'
+import type { RpcConnection } from './rpc-connection.ts'
 import { sendJson } from './send-json.ts'
 import type { ShedContext } from './shed-calls.ts'
 
@@ -20,7 +21,8 @@ export interface CallContext extends ShedContext {
   readonly dpop: string | undefined
   /** The Host header, which the guard has let through. */
   readonly host: string
-  readonly method: 'POST'
+  /** GET: the handshake of a WebSocket. */
+  readonly method: 'GET' | 'POST'
   readonly path: string
   /** Whether the call came over TLS, so from another machine. */
   readonly overTls: boolean
@@ -28,6 +30,8 @@ export interface CallContext extends ShedContext {
   readonly request: IncomingMessage
   /** When its body had arrived, on the scale of `performance.now()`; 0 while nothing measures. */
   readonly begunAt: number
+  /** The WebSocket that the call came over; absent: it came in a request of its own. */
+  readonly connection?: RpcConnection
 }
 
 export interface RpcCallOptions {

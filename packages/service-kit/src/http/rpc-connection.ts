@@ -1,0 +1,21 @@
+/** A connection that stays open between calls, so that the server can send at any time: a WebSocket. */
+export interface RpcConnection {
+  /**
+   * Sends a message of the server, such as a notification as JSON text.
+   *
+   * @returns false if the message was dropped: too many bytes wait for the client already, or the connection has ended. The sender
+   *   counts what it drops, and tells the client later.
+   */
+  send(text: string): boolean
+  /** Bytes that wait for the client to read them. */
+  readonly unsentBytes: number
+  /**
+   * Calls back once when the connection has ended, and soon if it has ended already.
+   *
+   * @param callback may throw: that ends nothing else
+   * @returns what to call when the callback is not needed any more
+   */
+  onEnd(callback: () => void): () => void
+  /** Declares whether the client has proved a valid token. Connections without one are limited. */
+  setAuthenticated(isAuthenticated: boolean): void
+}
