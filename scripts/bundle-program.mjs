@@ -9,6 +9,7 @@ import { lazySchemas } from './start/lazy-schemas.mjs'
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const sqliteWorker = join(root, 'packages/service-kit/src/store/platform/sqlite-worker.ts')
 const metrics = join(root, 'packages/service-kit/src/metrics/metrics.lazy.ts')
+const ws = join(root, 'packages/service-kit/src/websocket/ws.lazy.ts')
 const otlp = join(root, 'packages/service-kit/src/otel/otlp.lazy.ts')
 
 /** Entries of each program, by the name of the file that they become. */
@@ -21,6 +22,7 @@ export const programs = {
     'otlp.lazy': otlp,
     'tar.lazy': 'src/services/images/tar.lazy.ts',
     'multipart.lazy': 'src/api/mcm/multipart.lazy.ts',
+    'ws.lazy': ws,
   },
   identity: {
     main: 'src/main.ts',

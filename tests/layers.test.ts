@@ -43,7 +43,7 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   // Runs in browsers: nothing of Node but in src/node.
   'packages/client': [/^@selvedge\/protocol(\/|$)/],
   'packages/geo': [/^node:/, /^@selvedge\/protocol$/],
-  'packages/service-kit': [/^node:/, /^@selvedge\/protocol(\/|$)/, /^(zod|fastify|pg)$/],
+  'packages/service-kit': [/^node:/, /^@selvedge\/protocol(\/|$)/, /^(zod|fastify|pg|ws)$/],
   'apps/runtime': [
     /^node:/,
     /^@selvedge\/(protocol|client|geo|service-kit)(\/|$)/,

@@ -45,6 +45,8 @@ export type { SimulationFigures, SimulationReport } from './simulation.ts'
 export const version = '0.1.0'
 /** Path of the local JSON-RPC endpoint. */
 export const rpcPath = '/jsonrpc/v1'
+/** Where older runtimes of this API family have JSON-RPC over WebSocket; {@link rpcPath} has it as well. */
+export const formerSocketPath = '/ws/edge-service-api/v1'
 /** Checks of a runtime by a supervisor: whether it answers, and whether requests should be sent to it. */
 export const healthPaths = { health: '/healthz', ready: '/readyz' } as const
 /** Path of the OpenRPC document. */

@@ -5,15 +5,23 @@ import { readOrWriteOnce, StoreError } from '@selvedge/service-kit/store'
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Whether a call shows the key; throws where it does not. */
-export type Admit = (method: Method, caller: { authorization: string | undefined }) => void
+export interface ApiKey {
+  /** Checks that a call shows the key, unless its method needs none. @throws RpcError `api_key_invalid` */
+  admit(method: Method, caller: { authorization: string | undefined }): void
+  /**
+   * @param authorization the header as it came
+   * @param use what needs the key, such as `updateGps`; a refusal names it
+   * @throws RpcError `api_key_invalid`
+   */
+  expect(authorization: string | undefined, use: string): void
+}
 
 /**
  * The key of the local API, in a file that only the runtime's user may read. Created if it does not exist.
  *
  * @throws StoreError
  */
-export async function openApiKey(path: string): Promise<Admit> {
+export async function openApiKey(path: string): Promise<ApiKey> {
   const make = () => `${randomBytes(32).toString('base64url')}\n`
   const stored = await readOrWriteOnce(path, make).catch((cause) => {
     throw new StoreError(`can't read or store the API key in ${path}: ${cause.message}`, { cause })
@@ -25,11 +33,10 @@ export async function openApiKey(path: string): Promise<Admit> {
       { isUnrepairable: true },
     )
   const expected = digest(key.trim())
-  return ({ name, access }, { authorization }) => {
-    if (access.caller === 'anyone' && access.withoutApiKey) return
+  const expect: ApiKey['expect'] = (authorization, use) => {
     const [, given] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? []
     if (given === undefined)
-      throw new RpcError('api_key_invalid', `${name} needs the API key, and the request has no API key`)
+      throw new RpcError('api_key_invalid', `${use} needs the API key, and the request has no API key`)
     if (timingSafeEqual(digest(given), expected)) return
     const found = describeKind(given)
     // Any text of 43 characters has the form of an API key: that it is the wrong one is all to be said.
@@ -37,7 +44,14 @@ export async function openApiKey(path: string): Promise<Admit> {
       throw new RpcError('api_key_invalid', 'the API key is wrong')
     throw new RpcError(
       'api_key_invalid',
-      `this is ${found}; the Authorization header of ${name} needs the API key of the runtime`,
+      `this is ${found}; the Authorization header of ${use} needs the API key of the runtime`,
     )
+  }
+  return {
+    expect,
+    admit({ name, access }, { authorization }) {
+      if (access.caller === 'anyone' && access.withoutApiKey) return
+      expect(authorization, name)
+    },
   }
 }

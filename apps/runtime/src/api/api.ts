@@ -27,7 +27,8 @@ import type { Location } from '../location/location.ts'
 import type { Images } from '../services/images/images.ts'
 import type { CallingService } from '../services/service-api.ts'
 import type { Services } from '../services/services.ts'
-import { openApiKey } from './api-key.ts'
+import { type ApiKey, openApiKey } from './api-key.ts'
+import { createConnectionTokens } from './connection-tokens.ts'
 import { createHandlers, type RuntimeCallers } from './handlers.ts'
 import { imagesForServices } from './images-for-services.ts'
 import { limits } from './limits.ts'
@@ -84,9 +85,10 @@ export async function openApi(parts: ApiParts): Promise<{ close(): Promise<void>
   )
   const pageNonce = randomBytes(32).toString('base64url')
   const statusPage = createStatusPage(pageNonce)
+  const apiKey = config.apiKey ? await openApiKey(join(config.state, 'api-key')) : undefined
   return openListeners(config, {
     pageNonce,
-    dispatcher: dispatcherFor(),
+    dispatcher: openDispatcher(parts, shedder, documentFor, apiKey),
     readiness: parts.readiness,
     isMeasured,
     shedder,
@@ -99,26 +101,20 @@ export async function openApi(parts: ApiParts): Promise<{ close(): Promise<void>
       upgrade: services.listener.upgrade,
     },
     nonce: callers.nonce,
+    expectKey: apiKey && ((authorization) => apiKey.expect(authorization, 'a WebSocket')),
     onUrl: presence.listen,
     onCertificate: (status) => showCertificate(notices, status, clock.now()),
   })
 }
 
-type Options = DispatcherOptions<Methods, RuntimeCallers, CallContext>
-
-/**
- * One dispatcher for each kind of caller.
- *
- * @returns a function that makes the dispatcher for an instance of a service; without one, for everyone who reaches the listeners
- */
-async function openDispatchers(
-  parts: ApiParts,
+function openDispatcher(
+  { config, methods, device, location, services, metrics }: ApiParts,
   shedder: LoadShedder,
   documentFor: (url: string) => OpenRpcDocument,
-): Promise<(service?: CallingService) => Dispatcher<CallContext>> {
-  const { config, methods, device, location, services, metrics } = parts
+  apiKey: ApiKey | undefined,
+): Dispatcher<CallContext> {
   const { callers, log, presence } = device
-  const admitKey = config.apiKey ? await openApiKey(join(config.state, 'api-key')) : undefined
+  const authorize = createConnectionTokens(callers)
   const getMe = createGetMe({
     ...device,
     discovery: location.discovery,
@@ -126,24 +122,25 @@ async function openDispatchers(
     supports: Object.keys(methods),
     revocations: callers.revocations.status,
   })
-  const document = () => documentFor(presence.url()).value
-  const shared = { ...device, ...location, ...services, document }
-  const shed = (handlers: Options['handlers']) =>
-    shedCalls<Methods, RuntimeCallers, CallContext>(shedder, { methods, handlers })
-  const outside = shed(createHandlers({ ...shared, getMe }))
-  const inside = shed(
-    createHandlers({
-      ...shared,
-      // As on other machines: a public service may pass the answer on to its callers.
-      getMe: () => getMe({ overTls: true }),
-      images: imagesForServices(services.images),
+  const handlers = createHandlers({
+    ...device,
+    ...location,
+    ...services,
+    getMe,
+    document: () => documentFor(presence.url()).value,
+  })
+  return createDispatcher<Methods, RuntimeCallers, CallContext>({
+    ...shedCalls<Methods, RuntimeCallers, CallContext>(shedder, {
+      methods,
+      handlers,
+      ...(apiKey && { admit: apiKey.admit }),
     }),
   )
   const common = {
     checks: {
       anyone: () => undefined,
       token: ({ name, access }, readParams, context) =>
-        callers.authorize(readParams().edgeAccessToken as string, access, context, name),
+        authorize(readParams().edgeAccessToken as string, access, context, name),
     },
     mirror: config['compat.flatGetMe'],
     limits,

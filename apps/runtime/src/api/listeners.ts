@@ -13,6 +13,7 @@ import {
   openCertificate,
 } from '@selvedge/service-kit/http'
 import type { Readiness } from '@selvedge/service-kit/lifecycle'
+import { createRpcSockets } from '@selvedge/service-kit/websocket'
 import { type RuntimeConfig, socketOf } from '../config.ts'
 import { limits } from './limits.ts'
 
@@ -30,6 +31,8 @@ export interface ListenerParts {
   readonly others: Listener
   /** The next DPoP nonce. */
   readonly nonce: () => string
+  /** Checks the API key of a WebSocket in its handshake; absent: there is no key. @throws RpcError */
+  readonly expectKey: ((authorization: string | undefined) => void) | undefined
   /** Called with the URL of the API before the first request is served. */
   readonly onUrl: (url: string) => void
   /** Called with the state of the TLS certificate, every few seconds. */
@@ -62,6 +65,12 @@ export async function openListeners(config: RuntimeConfig, parts: ListenerParts)
   const tls = tlsOf(config, parts.onCertificate)
   const urlOf = (port: number) => `${tls ? 'https' : 'http'}://127.0.0.1:${port}`
   const oneATurn = createOneATurn()
+  const sockets = createRpcSockets({
+    ...{ dispatcher: parts.dispatcher, isMeasured: parts.isMeasured, shedder, oneATurn, nonce: parts.nonce },
+    ...(parts.expectKey && { expectKey: parts.expectKey }),
+    isDraining: readiness.isDraining,
+    limits: { messageBytes: limits.body },
+  })
   const serverLimits = { ...limits, isDraining: readiness.isDraining }
   const listenerFor = (port: number | undefined, url: () => string) =>
     createRpcListener({
@@ -76,6 +85,7 @@ export async function openListeners(config: RuntimeConfig, parts: ListenerParts)
       oneATurn,
       nonce: parts.nonce,
       shedder,
+      sockets,
       others: parts.others,
       openRpc: () => openRpc(url()),
     })
@@ -96,7 +106,7 @@ export async function openListeners(config: RuntimeConfig, parts: ListenerParts)
   try {
     const socketListener = listenerFor(undefined, () => url)
     const unix = await listenUnix(socketOf(config), 0o660, serverLimits, socketListener)
-    return { close: async () => void (await Promise.all([tcp.close(), unix.close()])) }
+    return { close: async () => void (await Promise.all([tcp.close(), unix.close(), sockets.close()])) }
   } catch (cause) {
     await tcp.close()
     throw cause

@@ -1,6 +1,6 @@
 /** Which pages a browser lets call: those that the configuration names, and the page of this listener. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { rpcPath } from '@selvedge/protocol'
+import { formerSocketPath, rpcPath } from '@selvedge/protocol'
 import { createGuard, type GuardedHeaders, type GuardOptions, type Refusal } from './guard.ts'
 import { createOwnPage } from './own-page.ts'
 
@@ -15,6 +15,9 @@ export interface PageGate {
   answerPreflight(request: IncomingMessage, headers: GuardedHeaders, response: ServerResponse): boolean
 }
 
+/** The paths of the API: calls over WebSocket are at both. */
+export const isSocketPath = (url: string | undefined): boolean => url === rpcPath || url === formerSocketPath
+
 /** @param pageNonce that the page of this listener sends; undefined: it has no page */
 export function createPageGate(guard: GuardOptions, pageNonce: string | undefined): PageGate {
   const checkHeaders = createGuard(guard)
@@ -28,7 +31,7 @@ export function createPageGate(guard: GuardOptions, pageNonce: string | undefine
   return {
     check(request, headers) {
       if (isOwnPage(request, headers)) return checkHeaders(withoutPage(headers))
-      return checkHeaders(headers) ?? (request.url === rpcPath ? ownPage.refuseOthers(headers) : undefined)
+      return checkHeaders(headers) ?? (isSocketPath(request.url) ? ownPage.refuseOthers(headers) : undefined)
     },
     answerPreflight(request, headers, response) {
       const { origin } = headers

@@ -1,8 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { healthPaths, openRpcPath, rpcPath } from '@selvedge/protocol'
 import type { Readiness } from '../lifecycle/readiness.ts'
+import type { RpcSockets } from '../websocket/rpc-sockets.ts'
 import { readBody, smallBody } from './body.ts'
 import {
+  type GuardedHeaders,
   type GuardOptions,
   isJsonType,
   isUntypedOfProgram,
@@ -11,9 +13,9 @@ import {
 } from './guard.ts'
 import { busyMessage, createLoadShedder, type LoadShedder, retryAfterSeconds } from './load-shedder.ts'
 import { createOneATurn } from './one-a-turn.ts'
-import { createPageGate } from './page-gate.ts'
+import { createPageGate, isSocketPath } from './page-gate.ts'
 import { createRefuseBusy } from './refuse-busy.ts'
-import { requestIdOf } from './request-id.ts'
+import { refuseUpgrade } from './refuse-upgrade.ts'
 import { answer, createAnswerCall, type RpcCallOptions } from './rpc-call.ts'
 import { sendJson } from './send-json.ts'
 import type { Listener } from './server.ts'
@@ -36,6 +38,8 @@ export interface RpcListenerOptions extends RpcCallOptions {
   readonly shedder?: LoadShedder
   /** Answers the checks of `healthPaths`; absent: the paths are not served. */
   readonly readiness?: Readiness
+  /** Calls over WebSocket; absent: HTTP only. */
+  readonly sockets?: RpcSockets
   /** Answers what is for no path of this listener; absent: 404. The guard has let it through. */
   readonly others?: Listener
 }
@@ -63,6 +67,8 @@ export function createRpcListener(options: RpcListenerOptions): Listener {
     openRpc,
     shedder = createLoadShedder(),
     readiness,
+    sockets,
+    overTls = false,
     others,
   } = options
   const gate = createPageGate(guard, pageNonce)
@@ -98,16 +104,20 @@ export function createRpcListener(options: RpcListenerOptions): Listener {
     readBody(request, maxBody, onBody, admitLarge)
   }
 
+  const refuseSocket = (request: IncomingMessage, headers: GuardedHeaders): Refusal | undefined => {
+    const refused = gate.check(request, headers)
+    if (refused) return refused
+    if (!others?.upgrade && !(sockets && isSocketPath(request.url))) return noSocket
+    return shedder.isBusy(request.socket) ? overloaded : undefined
+  }
+
   const upgrade: Listener['upgrade'] = (request, socket, head) => {
-    const refused = gate.check(request, readGuardedHeaders(request))
-    const isBusy = others?.upgrade !== undefined && shedder.isBusy(request.socket)
-    if (!refused && !isBusy && others?.upgrade) return others.upgrade(request, socket, head)
-    socket.on('error', () => socket.destroy())
-    const status = refused?.status ?? (isBusy ? 503 : 404)
-    const retryAfter = isBusy ? `Retry-After: ${retryAfterSeconds}\r\n` : ''
-    socket.end(
-      `HTTP/1.1 ${status} Refused\r\nConnection: close\r\nX-Request-Id: ${requestIdOf(request)}\r\n${retryAfter}Content-Length: 0\r\n\r\n`,
-    )
+    const headers = readGuardedHeaders(request)
+    const refused = refuseSocket(request, headers)
+    if (refused) refuseUpgrade(request, socket, refused)
+    else if (sockets && isSocketPath(request.url))
+      sockets.upgrade({ request, socket: request.socket, head, headers, overTls })
+    else others?.upgrade?.(request, socket, head)
   }
 
   const other: RequestListener = (request, response) => {
@@ -168,6 +178,8 @@ export function createBodyMemory(maxBody: number): BodyMemory {
   }
 }
 
+const noSocket: Refusal = { status: 404, reason: 'not_found', message: 'there is no WebSocket at this path' }
+const overloaded: Refusal = { status: 503, reason: 'busy', message: busyMessage }
 const oldHttp: Refusal = { status: 400, reason: 'bad_request', message: 'the request is not of HTTP/1.1' }
 
 function notAllowed(response: ServerResponse, allow: string): void {

@@ -13,6 +13,8 @@ export interface ProvenRequest {
   readonly method: string
   /** Without query and fragment. */
   readonly path: string
+  /** The WebSocket of the call, if it came over one: its handshake has the proof, for all calls. */
+  readonly connection?: object
 }
 
 /** Checks that the sender of a request holds the key that its token is bound to. @throws RpcError */
@@ -20,8 +22,8 @@ export type CheckProof = (token: string, jkt: string, request: ProvenRequest) =>
 
 /** @param scheme of the listeners */
 export function createCheckProof(dpop: DpopVerifier, scheme: 'http' | 'https'): CheckProof {
-  /** A batch has one proof for all its calls, and a proof is valid once. */
-  const proved = new WeakMap<ProvenRequest, { token: string; jkt: string }>()
+  /** A batch has one proof for all its calls, a WebSocket one in its handshake, and a proof is valid once. */
+  const proved = new WeakMap<object, { token: string; jkt: string }>()
 
   return (token, jkt, request) => {
     const { dpop: proof, host, method, path } = request
@@ -30,10 +32,11 @@ export function createCheckProof(dpop: DpopVerifier, scheme: 'http' | 'https'): 
         'invalid_dpop_proof',
         'the token is bound to a key, and the request has no DPoP header',
       )
-    const known = proved.get(request)
+    const from = request.connection ?? request
+    const known = proved.get(from)
     const found =
       known?.token === token ? known.jkt : verify(proof, token, method, `${scheme}://${host}${path}`)
-    proved.set(request, { token, jkt: found })
+    proved.set(from, { token, jkt: found })
     if (found !== jkt)
       throw new RpcError('invalid_dpop_proof', 'the proof is by another key than the token is bound to')
   }
