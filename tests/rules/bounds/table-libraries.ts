@@ -54,6 +54,27 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/http/refuse-busy.ts': {
     'createRefuseBusy.waiting': lasting('the requests of one turn', '`waiting = []`, at its end'),
   },
+  'packages/service-kit/src/websocket/large-messages.ts': {
+    'createLargeMessages.reserved': lasting('`reserved.size >= max`', '`reserved.delete`, with the message'),
+  },
+  'packages/service-kit/src/websocket/rpc-socket.ts': {
+    'RpcSocket.#waiting': lasting('`waitingMessages`', '`shift`, at the end of each call'),
+    'RpcSocket.#ends': lasting(
+      'one for each part of the runtime that follows the connection, which limits its own',
+      '`#ends?.delete(guarded)`, and the end of the connection',
+    ),
+  },
+  'packages/service-kit/src/websocket/rpc-sockets.ts': {
+    'createRpcSockets.sockets': lasting('`sockets.makeRoom()`', '`sockets.remove`, when one closes'),
+    'loadServer.addHeaders.lines': passing('two more lines: `addHeaders`'),
+  },
+  'packages/service-kit/src/websocket/socket-set.ts': {
+    'createSocketSet.all': lasting('`all.size >= limits.connections`', '`all.delete`, when one closes'),
+    'createSocketSet.unauthenticated': lasting(
+      '`unauthenticated.size < limits.unauthenticated`',
+      '`evictOne`, and `unauthenticated.delete` when one closes',
+    ),
+  },
   'packages/service-kit/src/lifecycle/alarms.ts': {
     'raiseAlarms.listeners': own('one for each part that shows alarms'),
     'reportCaught.known': lasting('`known.size >= maxCallbacks`', '`known.clear`'),

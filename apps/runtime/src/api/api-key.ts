@@ -6,7 +6,7 @@ import { readOrWriteOnce, StoreError } from '@selvedge/service-kit/store'
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 export interface ApiKey {
-  /** Checks that a call shows the key, unless its method needs none. @throws RpcError `api_key_invalid` */
+  /** Checks that a call shows the key, unless its method needs no key. @throws RpcError `api_key_invalid` */
   admit(method: Method, caller: { authorization: string | undefined }): void
   /**
    * @param authorization the header as it came

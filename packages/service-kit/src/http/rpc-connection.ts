@@ -3,14 +3,14 @@ export interface RpcConnection {
   /**
    * Sends a message of the server, such as a notification as JSON text.
    *
-   * @returns false if the message was dropped: too many bytes wait for the client already, or the connection has ended. The sender
+   * @returns false if the message was dropped: too many bytes wait for the client already, or the connection is closed. The sender
    *   counts what it drops, and tells the client later.
    */
   send(text: string): boolean
   /** Bytes that wait for the client to read them. */
   readonly unsentBytes: number
   /**
-   * Calls back once when the connection has ended, and soon if it has ended already.
+   * Calls back once when the connection is closed, and soon if it is closed already.
    *
    * @param callback may throw: that ends nothing else
    * @returns what to call when the callback is not needed any more

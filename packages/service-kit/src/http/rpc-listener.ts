@@ -4,7 +4,6 @@ import type { Readiness } from '../lifecycle/readiness.ts'
 import type { RpcSockets } from '../websocket/rpc-sockets.ts'
 import { readBody, smallBody } from './body.ts'
 import {
-  type GuardedHeaders,
   type GuardOptions,
   isJsonType,
   isUntypedOfProgram,
@@ -13,10 +12,10 @@ import {
 } from './guard.ts'
 import { busyMessage, createLoadShedder, type LoadShedder, retryAfterSeconds } from './load-shedder.ts'
 import { createOneATurn } from './one-a-turn.ts'
-import { createPageGate, isSocketPath } from './page-gate.ts'
+import { createPageGate } from './page-gate.ts'
 import { createRefuseBusy } from './refuse-busy.ts'
-import { refuseUpgrade } from './refuse-upgrade.ts'
 import { answer, createAnswerCall, type RpcCallOptions } from './rpc-call.ts'
+import { createUpgrade } from './rpc-upgrade.ts'
 import { sendJson } from './send-json.ts'
 import type { Listener } from './server.ts'
 
@@ -104,21 +103,7 @@ export function createRpcListener(options: RpcListenerOptions): Listener {
     readBody(request, maxBody, onBody, admitLarge)
   }
 
-  const refuseSocket = (request: IncomingMessage, headers: GuardedHeaders): Refusal | undefined => {
-    const refused = gate.check(request, headers)
-    if (refused) return refused
-    if (!others?.upgrade && !(sockets && isSocketPath(request.url))) return noSocket
-    return shedder.isBusy(request.socket) ? overloaded : undefined
-  }
-
-  const upgrade: Listener['upgrade'] = (request, socket, head) => {
-    const headers = readGuardedHeaders(request)
-    const refused = refuseSocket(request, headers)
-    if (refused) refuseUpgrade(request, socket, refused)
-    else if (sockets && isSocketPath(request.url))
-      sockets.upgrade({ request, socket: request.socket, head, headers, overTls })
-    else others?.upgrade?.(request, socket, head)
-  }
+  const upgrade = createUpgrade({ gate, shedder, overTls, sockets, others: others?.upgrade })
 
   const other: RequestListener = (request, response) => {
     if (readiness && isHealthPath(request.url)) return answerHealth(request, response, readiness)
@@ -178,8 +163,6 @@ export function createBodyMemory(maxBody: number): BodyMemory {
   }
 }
 
-const noSocket: Refusal = { status: 404, reason: 'not_found', message: 'there is no WebSocket at this path' }
-const overloaded: Refusal = { status: 503, reason: 'busy', message: busyMessage }
 const oldHttp: Refusal = { status: 400, reason: 'bad_request', message: 'the request is not of HTTP/1.1' }
 
 function notAllowed(response: ServerResponse, allow: string): void {

@@ -19,7 +19,7 @@ export class IncomingBytes {
     return this.total - this.#begin
   }
 
-  /** Where the incomplete message begins, which tells it from the next one; undefined if there is none. */
+  /** Where the incomplete message begins, which identifies it; undefined if there is no such message. */
   get incomplete(): number | undefined {
     return this.sinceMessage > this.#control ? this.#begin : undefined
   }

@@ -51,7 +51,7 @@ export class RpcSocket implements RpcConnection {
   #isLastCall = false
   #ends: Set<() => void> | undefined = new Set()
   #flushes = 0
-  /** What the last check found; without a ping while the connection was not read. */
+  /** What the last check found; while the connection was not read, no ping was sent. */
   #checked: Check = { unsentAfter: undefined, ping: undefined }
 
   constructor(ws: WebSocket, context: SocketContext, parts: RpcSocketParts) {
@@ -132,6 +132,8 @@ export class RpcSocket implements RpcConnection {
   end(code: number, reason: string): void {
     this.#waiting = []
     this.#ws.close(code, reason)
+    // The close frame of the client is behind what it has sent before, which is dropped.
+    this.#ws.resume()
   }
 
   /** Ends the connection at once; the close frame arrives if the client has read everything before it. */

@@ -6,7 +6,7 @@ export interface SocketLimits {
   readonly messageBytes: number
   /** Connections in all; those of a listener for HTTP are at least twice as many. */
   readonly connections: number
-  /** Connections whose client has proved no valid token. */
+  /** Connections without a client that has proved a valid token. */
   readonly unauthenticated: number
   /** Calls of one connection that may be under way; further messages wait, and the connection is not read meanwhile. */
   readonly callsUnderWay: number

@@ -1,6 +1,6 @@
 /**
  * All WebSockets of a daemon, and their limits. A connection counts as unauthenticated until its client has proved a valid token. When
- * there are too many, the one that was unused for the longest time ends, so that nobody locks others out by opening many.
+ * there are too many, the one that was unused for the longest time ends, so that no client locks others out by opening many.
  */
 import { safely } from '../safely/safely.ts'
 import type { RpcSocket } from './rpc-socket.ts'
@@ -25,7 +25,7 @@ export function createSocketSet(limits: SocketLimits): SocketSet {
   let checks: NodeJS.Timeout | undefined
   let onEmpty: () => void = () => undefined
 
-  /** Ends a connection without a token and without a call under way. @returns false if there is none */
+  /** Ends a connection without a token and without a call under way. @returns false if there is no such connection */
   function evictOne(): boolean {
     for (const socket of unauthenticated) {
       if (!socket.isIdle) continue
