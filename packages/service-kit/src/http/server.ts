@@ -35,7 +35,7 @@ export interface Listener {
 
 /**
  * Creates an HTTP/1.1 server. Slow bodies end, early answers close, a handler that throws refuses its request alone, and only
- * a GET for a WebSocket is an upgrade: any other request with an Upgrade header is answered without it (RFC 9110 § 7.8).
+ * a GET of HTTP/1.1 for a WebSocket is an upgrade: any other request with an Upgrade header is answered without it (RFC 9110 § 7.8).
  *
  * @param tls PEM texts; without them the server speaks plain HTTP
  */
@@ -99,8 +99,9 @@ function failRequest(_cause: unknown, _request: IncomingMessage, response: Serve
   else response.writeHead(500, { 'Content-Length': 0, Connection: 'close' }).end()
 }
 
-const isWebSocket = ({ method, headers }: IncomingMessage): boolean =>
+const isWebSocket = ({ method, headers, httpVersion }: IncomingMessage): boolean =>
   method === 'GET' &&
+  httpVersion === '1.1' &&
   headers.upgrade?.toLowerCase() === 'websocket' &&
   headers['transfer-encoding'] === undefined &&
   Number(headers['content-length'] ?? 0) === 0
