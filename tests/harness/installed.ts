@@ -19,7 +19,13 @@ declare module 'vitest' {
 }
 
 /** A program of `programs.json`, or a right that no package gives. */
-export type Need = keyof typeof programs | 'root' | 'networks' | 'mounts' | 'package tools'
+export type Need =
+  | keyof typeof programs
+  | 'root'
+  | 'networks'
+  | 'mounts'
+  | 'package tools'
+  | 'client libraries'
 
 const isExecutable = (path: string): boolean => {
   try {
@@ -53,6 +59,8 @@ const lookUps: Partial<Record<Need, () => boolean>> = {
   'aardvark-dns': () => isInstalled('aardvark-dns') || isExecutable('/usr/lib/podman/aardvark-dns'),
   chromium: () => isInstalled(process.env.SELVEDGE_CHROMIUM ?? 'chromium'),
   mounts: canMount,
+  'client libraries': () =>
+    existsSync(join(import.meta.dirname, '../clients/libraries/node_modules/vscode-ws-jsonrpc')),
   networks: canMakeNetworks,
   'package tools': () => existsSync(join(import.meta.dirname, '../packages/tools/node_modules/verdaccio')),
   postgres: () => findPostgres() !== undefined,
