@@ -32,7 +32,7 @@ export function frame(content: string | Buffer, options: FrameOptions = {}): Buf
   return Buffer.concat([head, masked ? Buffer.alloc(4) : Buffer.alloc(0), bytes])
 }
 
-export interface Received {
+interface Received {
   readonly opcode: number
   readonly content: Buffer
 }

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { matches } from './match.ts'
 import { sendVector, type Vector } from './send.ts'
+import { type SocketVector, sendSocketVector } from './send-websocket.ts'
 
 const url = process.argv[2]
 if (url === undefined) {
@@ -27,6 +28,17 @@ for (const name of ['calls', 'http']) {
     if (!isRight)
       process.stdout.write(`failed: ${name}: ${vector.name}: got ${status} ${text.slice(0, 200)}\n`)
   }
+}
+const sockets: readonly SocketVector[] = JSON.parse(
+  readFileSync(new URL('websocket.json', import.meta.url), 'utf8'),
+)
+for (const vector of sockets) {
+  const outcome = await sendSocketVector(url, vector)
+  const { name, status = 101, close = 0, answers = [] } = vector
+  const isRight = outcome.status === status && outcome.close === close && matches(answers, outcome.answers)
+  counts[isRight ? 'passed' : 'failed']++
+  if (!isRight)
+    process.stdout.write(`failed: websocket: ${name}: got ${JSON.stringify(outcome).slice(0, 200)}\n`)
 }
 process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`)
 process.exitCode = counts.failed === 0 ? 0 : 1

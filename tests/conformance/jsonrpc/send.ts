@@ -31,16 +31,30 @@ export interface Vector {
 
 const usual = ['Host: {host}', 'Content-Type: application/json', 'Content-Length: {length}']
 
-function bodyOf({ body, base64, repeat }: Vector): Buffer {
+export function bodyOf({ body, base64, repeat }: Pick<Vector, 'body' | 'base64' | 'repeat'>): Buffer {
   if (base64 !== undefined) return Buffer.from(base64, 'base64')
   if (repeat) return Buffer.from(repeat.prefix + repeat.unit.repeat(repeat.times) + repeat.suffix)
   return Buffer.from(body ?? '')
 }
 
-/** Sends a vector byte by byte as it says, and reads the answer until the server ends the connection or the body is whole. */
+/** A vector in which `{token}` and the like are replaced, in all of its texts. */
+export const withValues = <T>(vector: T, values: Readonly<Record<string, string>>): T =>
+  JSON.parse(
+    Object.entries(values).reduce(
+      (text, [name, value]) => text.replaceAll(`{${name}}`, value),
+      JSON.stringify(vector),
+    ),
+  )
+
+/**
+ * Sends a vector byte by byte as it says, and reads the answer until the server ends the connection or the body is whole.
+ *
+ * @param socketPath of a Unix socket, in place of the address of the URL
+ */
 export function sendVector(
   url: string,
   vector: Vector,
+  socketPath?: string,
 ): Promise<{ status: number; text: string; headers: string }> {
   const { host, hostname, port } = new URL(url)
   const body = bodyOf(vector)
@@ -49,7 +63,7 @@ export function sendVector(
   )
   const head = `${vector.start ?? 'POST /jsonrpc/v1 HTTP/1.1'}\r\n${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n`
   return new Promise((resolve, reject) => {
-    const socket = connect(Number(port), hostname)
+    const socket = socketPath === undefined ? connect(Number(port), hostname) : connect(socketPath)
     const chunks: Buffer[] = []
     socket.on('data', (chunk) => chunks.push(chunk))
     socket.on('error', (cause) => (chunks.length > 0 ? undefined : reject(cause)))

@@ -28,7 +28,7 @@ export interface RpcSocketParts {
 export type SocketContext = Omit<CallContext, 'begunAt' | 'connection' | 'isBusy'>
 
 /** Status codes of a close frame (RFC 6455 § 7.4.1). */
-export const closeCodes = { goingAway: 1001, unsupported: 1003, policy: 1008, tryAgainLater: 1013 } as const
+const closeCodes = { goingAway: 1001, unsupported: 1003, policy: 1008, tryAgainLater: 1013 } as const
 
 interface Check {
   /** Number of the last write that was complete while others waited for the client. */

@@ -34,7 +34,7 @@ export interface RpcSocketsOptions {
 }
 
 /** A request for a WebSocket that the guard of its listener has let through. */
-export interface Handshake {
+interface Handshake {
   readonly request: IncomingMessage
   readonly socket: Socket
   /** Bytes that came behind the request. */
