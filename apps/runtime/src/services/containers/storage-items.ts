@@ -1,7 +1,7 @@
 /** The items of functions as they are stored: one database, with the size of each space. */
 import { RpcError } from '@selvedge/protocol'
 import { type SqlStore, type Statement, StoreError, sql } from '@selvedge/service-kit/store'
-import type { StorageChange } from '../engines/engine.ts'
+import type { StorageChange, StorageItem } from '../engines/engine.ts'
 import { chunkBytes, maxItems } from '../engines/function/storage-change.ts'
 
 /** Bytes of an item, as `sizeOf` of the host program counts them. */
@@ -35,6 +35,31 @@ export const schema = [
   ].join(';\n'),
 ]
 
+const taggedSize = (row: string) => `${size(row)} + octet_length(${row}.tag)`
+
+/**
+ * Tags of items. No step of the schema, as that would lock out the release before this one, which reads and writes items in the same
+ * table: there an item has the tag "", or the one that it had.
+ */
+export async function addTags(store: SqlStore): Promise<void> {
+  const [found] = await store.run(sql`SELECT 1 AS found FROM pragma_table_info('items') WHERE name = 'tag'`)
+  if (found) return
+  const events = ['insert', 'update', 'delete']
+  await store.transaction(
+    [
+      `ALTER TABLE items ADD COLUMN tag TEXT NOT NULL DEFAULT ''`,
+      ...events.map((event) => `DROP TRIGGER item_${event}`),
+      grow('INSERT', 'NEW', taggedSize('NEW')),
+      grow(
+        'UPDATE',
+        'NEW',
+        'octet_length(NEW.value) + octet_length(NEW.tag) - octet_length(OLD.value) - octet_length(OLD.tag)',
+      ),
+      grow('DELETE', 'OLD', `-(${taggedSize('OLD')})`),
+    ].map((text) => ({ sql: text, values: [] })),
+  )
+}
+
 /** @param quota bytes that keys and values may take, with 64 bytes an item */
 export const setQuota = (dataKey: string, quota: number): Statement =>
   sql`INSERT INTO spaces (container, quota) VALUES (${dataKey}, ${quota}) ON CONFLICT (container) DO UPDATE SET quota = excluded.quota`
@@ -49,9 +74,9 @@ export function writeChange(dataKey: string, change: StorageChange): Statement {
     return sql`DELETE FROM items WHERE container = ${dataKey} AND key IN (SELECT value FROM json_each(${keys}))`
   }
   if ('setLong' in change)
-    return sql`INSERT INTO items (container, key, value) VALUES (${dataKey}, ${change.setLong}, CAST(${change.value} AS TEXT)) ON CONFLICT (container, key) DO UPDATE SET value = excluded.value`
+    return sql`INSERT INTO items (container, key, value, tag) VALUES (${dataKey}, ${change.setLong}, CAST(${change.value} AS TEXT), ${change.tag ?? ''}) ON CONFLICT (container, key) DO UPDATE SET value = excluded.value, tag = excluded.tag`
   const items = JSON.stringify(change.set)
-  return sql`INSERT INTO items (container, key, value) SELECT ${dataKey}, value ->> 0, value ->> 1 FROM json_each(${items}) WHERE true ON CONFLICT (container, key) DO UPDATE SET value = excluded.value`
+  return sql`INSERT INTO items (container, key, value, tag) SELECT ${dataKey}, value ->> 0, value ->> 1, ifnull(value ->> 2, '') FROM json_each(${items}) WHERE true ON CONFLICT (container, key) DO UPDATE SET value = excluded.value, tag = excluded.tag`
 }
 
 /** Why a change was not stored, in words for the caller. */
@@ -69,7 +94,7 @@ export function refusalOf(quota: number, cause: unknown): unknown {
 }
 
 type Listed = { key: string; bytes: number }
-type Item = { key: string; value: string }
+type Item = { key: string; value: string; tag: string }
 
 /**
  * The next items in the order of their keys: as many as fit into a frame, or one long value. Undefined after the last.
@@ -82,15 +107,16 @@ export async function readPart(
   after: string | null,
 ): Promise<{ readonly change: StorageChange; readonly last: string } | undefined> {
   const listed = await store.run<Listed>(
-    sql`SELECT key, octet_length(key) + octet_length(value) AS bytes FROM items WHERE container = ${dataKey} AND (${after} IS NULL OR key > ${after}) ORDER BY key LIMIT ${maxItems}`,
+    sql`SELECT key, octet_length(key) + octet_length(value) + octet_length(tag) AS bytes FROM items WHERE container = ${dataKey} AND (${after} IS NULL OR key > ${after}) ORDER BY key LIMIT ${maxItems}`,
   )
   const [first] = listed
   if (!first) return undefined
   if (first.bytes > chunkBytes) {
-    const [long] = await store.run<{ value: Uint8Array }>(
-      sql`SELECT CAST(value AS BLOB) AS value FROM items WHERE container = ${dataKey} AND key = ${first.key}`,
+    const [long] = await store.run<{ value: Uint8Array; tag: string }>(
+      sql`SELECT CAST(value AS BLOB) AS value, tag FROM items WHERE container = ${dataKey} AND key = ${first.key}`,
     )
-    return { change: { setLong: first.key, value: long!.value }, last: first.key }
+    const { value, tag } = long!
+    return { change: { setLong: first.key, ...(tag !== '' && { tag }), value }, last: first.key }
   }
   let bytes = 0
   const fitting = listed.findIndex((item) => {
@@ -99,7 +125,9 @@ export async function readPart(
   })
   const last = listed.at(fitting < 0 ? -1 : fitting - 1)!.key
   const items = await store.run<Item>(
-    sql`SELECT key, value FROM items WHERE container = ${dataKey} AND key BETWEEN ${first.key} AND ${last} ORDER BY key`,
+    sql`SELECT key, value, tag FROM items WHERE container = ${dataKey} AND key BETWEEN ${first.key} AND ${last} ORDER BY key`,
   )
-  return { change: { set: items.map(({ key, value }) => [key, value] as const) }, last }
+  return { change: { set: items.map(wireItem) }, last }
 }
+
+const wireItem = ({ key, value, tag }: Item): StorageItem => (tag === '' ? [key, value] : [key, value, tag])

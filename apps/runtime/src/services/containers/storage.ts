@@ -11,11 +11,11 @@ import { inBackground } from '@selvedge/service-kit/safely'
 import { shareResult } from '@selvedge/service-kit/share'
 import { openSqlite, type SqlStore } from '@selvedge/service-kit/store'
 import type { StorageChange, StorageReader, StorageSession } from '../engines/engine.ts'
-import { readPart, refusalOf, removeSpace, schema, setQuota, writeChange } from './storage-items.ts'
+import { addTags, readPart, refusalOf, removeSpace, schema, setQuota, writeChange } from './storage-items.ts'
 
 export interface ContainerStorage {
   /**
-   * @param quota bytes that keys and values may take, with 64 bytes an item; it counts from when the session may write
+   * @param quota bytes that keys, values and tags may take, with 64 bytes an item; it counts from when the session may write
    * @param reader of the instance
    */
   open(dataKey: string, quota: number, reader: StorageReader): Promise<StorageSession>
@@ -52,7 +52,14 @@ function createOrder(): InOrder {
 }
 
 export function createContainerStorage(path: string): ContainerStorage {
-  const open = shareResult(() => openSqlite(path, schema))
+  const open = shareResult(async () => {
+    const store = await openSqlite(path, schema)
+    await addTags(store).catch(async (cause) => {
+      await store.close()
+      throw cause
+    })
+    return store
+  })
   const spaces = new Map<string, Space>()
 
   function spaceOf(dataKey: string): Space {

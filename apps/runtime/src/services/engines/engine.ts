@@ -6,7 +6,7 @@ import type { ContainerSettings, Methods, ResultOf } from '@selvedge/protocol'
 import type { Content } from '../deployments/deployments.ts'
 import type { ServiceInfo, StorageChange } from './function/control.ts'
 
-export type { ServiceInfo, StorageChange } from './function/control.ts'
+export type { ServiceInfo, StorageChange, StorageItem } from './function/control.ts'
 
 /** Where an instance answers HTTP/1.1. */
 export type Upstream = { readonly socketPath: string } | TcpUpstream

@@ -154,7 +154,8 @@ function createSender(
       const waiting: Promise<void>[] = []
       for (let at = 0; at < change.value.length; at += chunkBytes)
         waiting.push(write(encodeFrame('bytes', change.value.subarray(at, at + chunkBytes))))
-      waiting.push(send({ setLong: change.setLong }))
+      const { value: _, ...named } = change
+      waiting.push(send(named))
       await Promise.all(waiting)
     },
   }
@@ -217,7 +218,7 @@ async function answerOf(
   value: Uint8Array | undefined,
 ): Promise<ToFunction> {
   try {
-    const asked = 'setLong' in question ? { setLong: question.setLong, value: value! } : question
+    const asked = 'setLong' in question ? { ...question, value: value! } : question
     const given = await answer(asked)
     return { done: question.ask, ...(given !== undefined && { value: given }) }
   } catch (cause) {

@@ -2,15 +2,17 @@
 import * as z from 'zod'
 import type { FromFunction } from './control.ts'
 import { ProtocolError } from './frames.ts'
-import { maxItems, maxKeyBytes } from './storage-change.ts'
+import { maxItems, maxKeyBytes, maxTagBytes } from './storage-change.ts'
 
 const key = z.string().max(maxKeyBytes)
+const tag = z.string().max(maxTagBytes)
+const item = z.union([z.tuple([key, z.string()]), z.tuple([key, z.string(), tag])])
 const number = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 
 const fromFunction: z.ZodType<FromFunction> = z.union([
-  z.strictObject({ set: z.array(z.tuple([key, z.string()])).max(maxItems), ask: number }),
+  z.strictObject({ set: z.array(item).max(maxItems), ask: number }),
   z.strictObject({ remove: z.array(z.string()).max(maxItems), ask: number }),
-  z.strictObject({ setLong: key, ask: number }),
+  z.strictObject({ setLong: key, tag: tag.optional(), ask: number }),
   z.strictObject({ identify: z.string().max(512), ask: number }),
   z.strictObject({ pong: number }),
   z.strictObject({ listening: z.literal(true) }),

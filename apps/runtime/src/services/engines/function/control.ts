@@ -8,19 +8,20 @@ export interface ServiceInfo {
   readonly serviceType: string
 }
 
-export type StorageItem = readonly [key: string, value: string]
+/** An item without a tag has no third part, or "". */
+export type StorageItem = readonly [key: string, value: string, tag?: string]
 
 /** One change of a container's storage, small enough for one frame, or one long value as UTF-8. */
 export type StorageChange =
   | { readonly set: readonly StorageItem[] }
   | { readonly remove: readonly string[] }
-  | { readonly setLong: string; readonly value: Uint8Array }
+  | { readonly setLong: string; readonly tag?: string; readonly value: Uint8Array }
 
 /** A change as a message. The value of `setLong` is in the frames of bytes before it. */
 type ChangeMessage =
   | { readonly set: readonly StorageItem[] }
   | { readonly remove: readonly string[] }
-  | { readonly setLong: string }
+  | { readonly setLong: string; readonly tag?: string }
 
 export interface StartOrder {
   readonly language: 'js' | 'wasm'

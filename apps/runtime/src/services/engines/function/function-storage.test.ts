@@ -129,6 +129,108 @@ describe('the storage of a function', () => {
   })
 })
 
+describe('tags and loops', () => {
+  it('stores a tag with its item, long values included, until another one is set', async () => {
+    const { changes, held, storage } = open()
+    storage.setItemWithTag('a', '1', 'red')
+    storage.setItemWithTag('b', 'x'.repeat(100_000), 'red')
+    storage.setItem('a', '2')
+    await held.settled()
+    storage.updateTag('a', 'blue')
+    storage.setItemWithTag('b', 'short', '')
+    await held.settled()
+    expect(changes).toEqual([
+      { set: [['a', '2', 'red']] },
+      { setLong: 'b', tag: 'red', value: new Uint8Array(Buffer.alloc(100_000, 'x')) },
+      {
+        set: [
+          ['b', 'short'],
+          ['a', '2', 'blue'],
+        ],
+      },
+    ])
+    expect(storage.updateTag('unknown', 'red')).toBe(false)
+    expect(storage.getItem('unknown')).toBeNull()
+  })
+
+  it('visits and removes the items with a tag, and no others', async () => {
+    const { disk, held, storage } = open()
+    for (const [key, tag] of [
+      ['a', 'red'],
+      ['b', 'blue'],
+      ['c', 'red'],
+    ] as const)
+      storage.setItemWithTag(key, key.toUpperCase(), tag)
+    storage.setItem('plain', 'P')
+    const seen: string[] = []
+    storage.eachItemByTag('red', (key, value) => void seen.push(key + value))
+    expect(seen).toEqual(['aA', 'cC'])
+    expect(storage.deleteItemsByTag('red')).toBe(2)
+    expect(storage.deleteItemsByTag('red')).toBe(0)
+    expect(storage.removeItemsByTag('')).toBe(0)
+    await held.settled()
+    expect([...disk.keys()].sort()).toEqual(['b', 'plain'])
+  })
+
+  it('ends a loop at false and at nothing else, and visits what was there at its beginning', () => {
+    const { storage } = open()
+    for (const key of ['a', 'b', 'c']) storage.setItemWithTag(key, '', 'tag')
+    const visited = (each: (visit: (key: string) => unknown) => void, answer: (key: string) => unknown) => {
+      const seen: string[] = []
+      each((key) => {
+        seen.push(key)
+        storage.setItemWithTag(`${key}${key}`, '', 'tag')
+        return answer(key)
+      })
+      return seen.join()
+    }
+    expect(visited(storage.eachItem, (key) => key !== 'b')).toBe('a,b')
+    expect(visited(storage.eachItem, () => undefined)).toBe('a,b,c,aa,bb')
+    storage.deleteItemsByTag('tag')
+    for (const key of ['a', 'b', 'c']) storage.setItemWithTag(key, '', 'tag')
+    expect(
+      visited(
+        (visit) => storage.eachItemByTag('tag', visit),
+        () => false,
+      ),
+    ).toBe('a')
+    expect(() =>
+      storage.eachItem(() => {
+        throw new Error('of the callback')
+      }),
+    ).toThrow('of the callback')
+  })
+
+  it('counts tags for the quota, and refuses one that is too long', async () => {
+    const { held, storage, disk } = open(300)
+    storage.setItemWithTag('a', 'v', 't'.repeat(200))
+    expect(() => storage.setItemWithTag('a', 'v', 't'.repeat(256))).toThrow(/storage is full/)
+    expect(() => storage.setItemWithTag('b', 'v', '')).toThrow(/storage is full/)
+    expect(() => storage.setItemWithTag('a', 'v', '€'.repeat(86))).toThrow(
+      /may have 256 bytes; this one has 258/,
+    )
+    expect(() => storage.updateTag('a', '€'.repeat(86))).toThrow(/256 bytes/)
+    await held.settled()
+    expect([...disk.keys()]).toEqual(['a'])
+  })
+
+  it('keeps files apart from items', async () => {
+    const { held, storage } = open()
+    storage.setItem('name', 'item')
+    held.files.write('name', 'ZmlsZQ==')
+    expect([storage.getItem('name'), held.files.read('name')]).toEqual(['item', 'ZmlsZQ=='])
+    const keys: string[] = []
+    storage.eachItem((key) => void keys.push(key))
+    storage.eachItemByTag('', (key) => void keys.push(key))
+    expect(keys).toEqual(['name', 'name'])
+    expect([held.files.remove('name'), held.files.remove('name'), held.files.read('name')]).toEqual([
+      true,
+      false,
+      null,
+    ])
+  })
+})
+
 describe('the files of a WASM program', () => {
   it('are the items, and only those are written back that it changed', async () => {
     const { changes, held, storage } = open()

@@ -5,6 +5,8 @@ import type { StorageChange, StorageItem } from './control.ts'
 export const maxItems = 1000
 /** UTF-8 bytes of a key. */
 export const maxKeyBytes = 16 * 1024
+/** UTF-8 bytes of a tag. */
+export const maxTagBytes = 256
 /** Bytes of one frame of a long value. */
 export const chunkBytes = 128 * 1024
 
@@ -19,8 +21,9 @@ const sorted = Function.prototype.call.bind(Array.prototype.sort) as (
   compare: (a: Grown, b: Grown) => number,
 ) => Grown[]
 
-/** Bytes that an item counts for: key and value in UTF-8, and 64 for what it costs to store anything. */
-export const sizeOf = (key: string, value: string): number => 64 + encode(key).length + encode(value).length
+/** Bytes that an item counts for: key, value and tag in UTF-8, and 64 for what it costs to store anything. */
+export const sizeOf = (key: string, value: string, tag = ''): number =>
+  64 + encode(key).length + encode(value).length + (tag === '' ? 0 : encode(tag).length)
 
 export interface Grown {
   readonly item: StorageItem
@@ -48,7 +51,7 @@ export function cutChanges(set: Grown[], remove: readonly string[]): StorageChan
   const flush = () => {
     cut(
       small,
-      ([key, value]) => stringify(key).length + stringify(value).length,
+      (item) => stringify(item).length,
       (items) => add({ set: items }),
     )
     small.length = 0
@@ -60,7 +63,7 @@ export function cutChanges(set: Grown[], remove: readonly string[]): StorageChan
     if (value.length <= chunkBytes / 8) small[small.length] = item
     else {
       flush()
-      add({ setLong: item[0], value })
+      add({ setLong: item[0], ...(item[2] !== undefined && { tag: item[2] }), value })
     }
   }
   flush()

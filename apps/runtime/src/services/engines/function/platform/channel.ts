@@ -58,7 +58,7 @@ export function openChannel(connection: DenoConnection, onOrder: (order: Order) 
       if ('done' in message) asked?.resolve(message.value)
       else asked?.reject(new Error(message.reason))
     } else if ('setLong' in message) {
-      onOrder({ setLong: message.setLong, value: joined(long) })
+      onOrder({ ...message, value: joined(long) })
       long = []
     } else onOrder(message)
   }
@@ -85,10 +85,10 @@ export function openChannel(connection: DenoConnection, onOrder: (order: Order) 
     write(change) {
       const id = ++last
       if (!('setLong' in change)) return ask({ ...change, ask: id })
-      const { setLong, value } = change
+      const { value, ...named } = change
       for (let at = 0; at < value.length; at += chunkBytes)
         put(encodeFrame('bytes', subarray(value, at, at + chunkBytes)))
-      return ask({ setLong, ask: id })
+      return ask({ ...named, ask: id })
     },
     identify: (audience) => ask({ identify: audience, ask: ++last }),
   }

@@ -1,18 +1,45 @@
 import type { StorageChange, StorageItem } from '../control.ts'
-import { cutChanges, type Grown, maxKeyBytes, sizeOf } from '../storage-change.ts'
+import { cutChanges, type Grown, maxKeyBytes, maxTagBytes, sizeOf } from '../storage-change.ts'
 import { decode, encode, OwnMap } from './own.ts'
 
-/** `context.storage`: reads are from memory, and no answer leaves before what it wrote is on the disk. */
+/** Gets an item; a `false` ends the loop. */
+type Visit = (key: string, value: string) => unknown
+
+/**
+ * `context.storage`: reads are from memory, and no answer leaves before what it wrote is on the disk. An item has at most one tag,
+ * which stays when its value changes.
+ */
 export interface Storage {
   getItem(key: string): string | null
   /** @throws Error when the quota would be passed, or the key is too long; nothing is changed then */
   setItem(key: string, value: string): void
+  /** @throws Error as `setItem`, also when the tag is too long */
+  setItemWithTag(key: string, value: string, tag: string): void
+  /** Sets the tag of an item, or removes it (""). @returns false without such an item @throws Error as `setItemWithTag` */
+  updateTag(key: string, tag: string): boolean
   removeItem(key: string): void
-  eachItem(visit: (key: string, value: string) => void): void
+  /** Removes all items with a tag. @returns how many */
+  deleteItemsByTag(tag: string): number
+  /** The same, as newer services call it. */
+  removeItemsByTag(tag: string): number
+  /** Visits the items as they are at the beginning. */
+  eachItem(visit: Visit): void
+  eachItemByTag(tag: string, visit: Visit): void
+}
+
+/** Files of `saveFile`, forms and `writeMimeFile`: stored like items, in a separate space of names. */
+export interface Files {
+  /** Bytes of a file, as base64. */
+  read(name: string): string | null
+  /** @throws Error as `setItem` */
+  write(name: string, base64: string): void
+  /** @returns false without such a file */
+  remove(name: string): boolean
 }
 
 export interface HeldStorage {
   readonly storage: Storage
+  readonly files: Files
   /** Receives the stored items, and the changes of other instances of the service. */
   apply(change: StorageChange): void
   /**
@@ -24,21 +51,32 @@ export interface HeldStorage {
   settled(): Promise<unknown> | undefined
 }
 
+interface Item {
+  readonly value: string
+  readonly tag: string
+}
+
+/** Keys of files. No release lets a service visit them. */
+const filePrefix = '\0file:'
+
 /** Bytes that an item counts for; 0 without an item. */
-const measure = (key: string, value: string | undefined): number =>
-  value === undefined ? 0 : sizeOf(key, value)
+const measure = (key: string, item: Item | undefined): number =>
+  item === undefined ? 0 : sizeOf(key, item.value, item.tag)
+
+const isSame = (one: Item | undefined, other: Item | undefined): boolean =>
+  one === other || (one?.value === other?.value && one?.tag === other?.tag)
 
 export function createStorage(
   quota: number,
   write: (change: StorageChange) => Promise<unknown>,
   onFailure: (cause: unknown) => void,
 ): HeldStorage {
-  const items = new OwnMap<string, string>()
+  const items = new OwnMap<string, Item>()
   let size = 0
   /** Keys that were changed and not sent, with their size as it is stored. */
   let touched = new OwnMap<string, number>()
   /** Keys that were changed before its turn, with what is stored. */
-  let drafts: OwnMap<string, string | undefined> | undefined = new OwnMap()
+  let drafts: OwnMap<string, Item | undefined> | undefined = new OwnMap()
   let mayWrite = false
   let pending: Promise<unknown> | undefined
   let isScheduled = false
@@ -62,30 +100,31 @@ export function createStorage(
     const set: Grown[] = []
     const remove: string[] = []
     sent.forEach((stored, key) => {
-      const value = items.get(key)
-      if (value !== undefined) set[set.length] = { item: [key, value], growth: sizeOf(key, value) - stored }
+      const item = items.get(key)
+      if (item !== undefined)
+        set[set.length] = { item: wireItem(key, item), growth: measure(key, item) - stored }
       else if (stored > 0) remove[remove.length] = key
     })
     const changes = cutChanges(set, remove)
     for (let at = 0; at < changes.length; at++) await write(changes[at]!)
   }
 
-  function put(key: string, value: string | undefined): void {
-    size += measure(key, value) - measure(key, items.get(key))
-    if (value === undefined) items.delete(key)
-    else items.set(key, value)
+  function put(key: string, item: Item | undefined): void {
+    size += measure(key, item) - measure(key, items.get(key))
+    if (item === undefined) items.delete(key)
+    else items.set(key, item)
   }
 
-  function change(key: string, value: string | undefined): void {
+  function change(key: string, item: Item | undefined): void {
     const before = items.get(key)
-    if (before === value) return
+    if (isSame(before, item)) return
     if (!mayWrite && !drafts)
       throw new Error('another revision of this service has taken over: this one may only read its storage')
     const own = measure(key, before)
-    const next = size - own + measure(key, value)
-    if (value !== undefined && next > quota && next > size)
+    const next = size - own + measure(key, item)
+    if (item !== undefined && next > quota && next > size)
       throw new Error(`storage is full: ${next} of ${quota} bytes; set MCM.STORAGE_MB, or remove items`)
-    put(key, value)
+    put(key, item)
     if (drafts) {
       if (!drafts.has(key)) drafts.set(key, before)
       return
@@ -94,35 +133,22 @@ export function createStorage(
     schedule()
   }
 
-  const take = (key: string, value: string | undefined): void => {
-    if (drafts?.has(key)) drafts.set(key, value)
-    else put(key, value)
+  const take = (key: string, item: Item | undefined): void => {
+    if (drafts?.has(key)) drafts.set(key, item)
+    else put(key, item)
   }
 
   return {
-    storage: {
-      getItem: (key) => items.get(wellFormed(key)) ?? null,
-      setItem(rawKey, rawValue) {
-        const key = wellFormed(rawKey)
-        const bytes = encode(key).length
-        if (bytes > maxKeyBytes)
-          throw new Error(`a storage key may have ${maxKeyBytes} bytes; this one has ${bytes}`)
-        change(key, wellFormed(rawValue))
-      },
-      removeItem: (key) => change(wellFormed(key), undefined),
-      eachItem(visit) {
-        const all: StorageItem[] = []
-        items.forEach((value, key) => {
-          all[all.length] = [key, value]
-        })
-        for (let at = 0; at < all.length; at++) visit(all[at]![0], all[at]![1])
-      },
-    },
+    ...accessTo(items, change),
     apply(change) {
-      if ('setLong' in change) take(change.setLong, decode(change.value))
+      if ('setLong' in change) take(change.setLong, { value: decode(change.value), tag: change.tag ?? '' })
       else if ('remove' in change)
         for (let at = 0; at < change.remove.length; at++) take(change.remove[at]!, undefined)
-      else for (let at = 0; at < change.set.length; at++) take(change.set[at]![0], change.set[at]![1])
+      else
+        for (let at = 0; at < change.set.length; at++) {
+          const item = change.set[at]!
+          take(item[0], { value: item[1], tag: item[2] ?? '' })
+        }
     },
     setMayWrite(isAllowed) {
       mayWrite = isAllowed
@@ -134,6 +160,88 @@ export function createStorage(
     },
     settled: () => pending,
   }
+}
+
+/** What services call. @param change stores an item, or removes it */
+function accessTo(
+  items: OwnMap<string, Item>,
+  change: (key: string, item: Item | undefined) => void,
+): Pick<HeldStorage, 'storage' | 'files'> {
+  function listed(tag: string | undefined): [key: string, value: string][] {
+    const all: [string, string][] = []
+    items.forEach((item, key) => {
+      if (!isFile(key) && (tag === undefined || item.tag === tag)) all[all.length] = [key, item.value]
+    })
+    return all
+  }
+
+  function visitAll(tag: string | undefined, visit: Visit): void {
+    const all = listed(tag)
+    for (let at = 0; at < all.length; at++) if (visit(all[at]![0], all[at]![1]) === false) return
+  }
+
+  function removeTagged(rawTag: string): number {
+    const tag = checkedTag(rawTag)
+    const all = tag === '' ? [] : listed(tag)
+    for (let at = 0; at < all.length; at++) change(all[at]![0], undefined)
+    return all.length
+  }
+
+  const storage: Storage = {
+    getItem: (key) => items.get(wellFormed(key))?.value ?? null,
+    setItem(rawKey, value) {
+      const key = checkedKey(rawKey)
+      change(key, { value: wellFormed(value), tag: items.get(key)?.tag ?? '' })
+    },
+    setItemWithTag: (key, value, tag) =>
+      change(checkedKey(key), { value: wellFormed(value), tag: checkedTag(tag) }),
+    updateTag(rawKey, rawTag) {
+      const key = wellFormed(rawKey)
+      const tag = checkedTag(rawTag)
+      const item = items.get(key)
+      if (item) change(key, { ...item, tag })
+      return item !== undefined
+    },
+    removeItem: (key) => change(wellFormed(key), undefined),
+    deleteItemsByTag: removeTagged,
+    removeItemsByTag: removeTagged,
+    eachItem: (visit) => visitAll(undefined, visit),
+    eachItemByTag: (tag, visit) => visitAll(checkedTag(tag), visit),
+  }
+  const files: Files = {
+    read: (name) => storage.getItem(filePrefix + name),
+    write: (name, base64) => storage.setItem(filePrefix + name, base64),
+    remove(name) {
+      const isThere = storage.getItem(filePrefix + name) !== null
+      storage.removeItem(filePrefix + name)
+      return isThere
+    },
+  }
+  return { storage, files }
+}
+
+const wireItem = (key: string, { value, tag }: Item): StorageItem =>
+  tag === '' ? [key, value] : [key, value, tag]
+
+function isFile(key: string): boolean {
+  for (let at = 0; at < filePrefix.length; at++) if (key[at] !== filePrefix[at]) return false
+  return true
+}
+
+function checkedKey(raw: string): string {
+  const key = wellFormed(raw)
+  const bytes = encode(key).length
+  if (bytes > maxKeyBytes)
+    throw new Error(`a storage key may have ${maxKeyBytes} bytes; this one has ${bytes}`)
+  return key
+}
+
+function checkedTag(raw: string): string {
+  const tag = wellFormed(raw)
+  const bytes = encode(tag).length
+  if (bytes > maxTagBytes)
+    throw new Error(`the tag of an item may have ${maxTagBytes} bytes; this one has ${bytes}`)
+  return tag
 }
 
 /** Half of a surrogate pair cannot be stored: it becomes U+FFFD, as everywhere on the web. */
