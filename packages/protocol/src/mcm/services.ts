@@ -13,4 +13,6 @@ export const callerHeaders = {
 export const hostPaths = {
   /** `{ "audience": "<container id>" }` → `{ "token", "expiresAt" }`: proves to another service which container calls it. */
   identityToken: '/runtime/v1/identity-token',
+  /** `{ "sealed", "token" }` → `{ "cluster", "accountId", "nodes" }`: opens the list of nodes that a request without a token got. */
+  openNodes: '/runtime/v1/open-nodes',
 } as const

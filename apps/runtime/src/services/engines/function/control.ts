@@ -29,6 +29,8 @@ export interface StartOrder {
   readonly info: ServiceInfo
   /** Bytes that the storage may hold. */
   readonly quota: number
+  /** Path of the runtime that opens sealed lists of nodes. */
+  readonly openNodesPath: string
 }
 
 /**
@@ -57,6 +59,9 @@ export type FromFunction =
 
 /** Host name of requests over the host socket. No name server may resolve it (RFC 6761 § 6.4). */
 export const runtimeHost = 'runtime.invalid:80'
+
+/** Header of the gateway that marks a client of events: see `dispatchWebSocketEvent`. */
+export const eventsHeader = 'x-selvedge-events'
 
 /** Header that names the URL a function wants to call. */
 export const targetHeader = 'x-selvedge-target'

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { basename } from 'node:path'
-import { RpcError } from '@selvedge/protocol'
+import { hostPaths, RpcError } from '@selvedge/protocol'
 import { caughtFailures, inBackground, safely } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Instance, Plan, StorageSession } from '../engine.ts'
@@ -159,7 +159,13 @@ async function hand(line: Sender, { plan, blobs, folder, storage }: Starting): P
   if (!entry) throw new RpcError('container_failed', 'the image is no function image')
   const { env, info, settings } = plan
   await line.send({
-    start: { language: entry.language, env, info, quota: settings['MCM.STORAGE_MB'] * megabyte },
+    start: {
+      language: entry.language,
+      env,
+      info,
+      quota: settings['MCM.STORAGE_MB'] * megabyte,
+      openNodesPath: hostPaths.openNodes,
+    },
   })
   await storage.follow()
   for await (const chunk of blobs.read(entry.digest)) await line.sendSource(chunk)

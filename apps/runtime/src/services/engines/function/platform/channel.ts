@@ -1,6 +1,7 @@
 import type { FromFunction, Question, StorageChange, ToFunction } from '../control.ts'
-import { createFrameReader, encodeFrame, setBytes, subarray } from '../frames.ts'
+import { createFrameReader, encodeFrame, subarray } from '../frames.ts'
 import { chunkBytes } from '../storage-change.ts'
+import { joined } from './bytes.ts'
 import { type DenoConnection, deno } from './deno.ts'
 import { decode, encode, OwnMap, parse, stringify } from './own.ts'
 
@@ -92,15 +93,4 @@ export function openChannel(connection: DenoConnection, onOrder: (order: Order) 
     },
     identify: (audience) => ask({ identify: audience, ask: ++last }),
   }
-}
-
-export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  let length = 0
-  for (let at = 0; at < parts.length; at++) length += parts[at]!.length
-  const all = new Uint8Array(length)
-  for (let at = 0, offset = 0; at < parts.length; at++) {
-    setBytes(all, parts[at]!, offset)
-    offset += parts[at]!.length
-  }
-  return all
 }

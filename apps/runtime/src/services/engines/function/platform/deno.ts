@@ -18,6 +18,7 @@ interface DenoApi {
     options: { path: string; onListen: () => void; onError: (cause: unknown) => Response },
     handler: (request: Request) => Promise<Response>,
   ): DenoServer
+  upgradeWebSocket(request: Request): { readonly socket: WebSocket; readonly response: Response }
   createHttpClient(options: { proxy: { transport: 'unix'; path: string } }): unknown
   exit(code: number): never
 }

@@ -1,6 +1,8 @@
 import type { StartOrder, StorageChange } from '../control.ts'
-import { type Channel, joined, type Order, openChannel } from './channel.ts'
+import { joined } from './bytes.ts'
+import { type Channel, type Order, openChannel } from './channel.ts'
 import { type DenoServer, deno } from './deno.ts'
+import { setGlobals } from './globals.ts'
 import type { Surroundings } from './handler.ts'
 import { loadScript, type Serve } from './load.ts'
 import { createFetch } from './outbound.ts'
@@ -82,12 +84,15 @@ export async function hostFunction([
   ): Promise<Loaded> {
     const fetch = createFetch(client)
     globalThis.fetch = fetch
+    setGlobals()
     const around: Surroundings = {
       env: order.env,
       info: order.info,
       storage: held.storage,
+      files: held.files,
       fetch,
       identityToken: (audience) => channel.identify(String(audience)),
+      openNodesPath: order.openNodesPath,
     }
     if (order.language === 'wasm') return { serve: await hostWasm(bytes, around), storage: held }
     const serve = await loadScript(decode(bytes), around, (task) => {
