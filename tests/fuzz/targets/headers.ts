@@ -14,6 +14,7 @@ const facts = {
   forwardToken: false,
   from: '10.0.0.1',
   proto: 'http' as const,
+  isOfEvents: false,
   requestId: 'own-id',
 }
 

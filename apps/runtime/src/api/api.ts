@@ -25,6 +25,7 @@ import { showCertificate } from '../device/node/certificate-notices.ts'
 import { createGetMe } from '../device/node/get-me.ts'
 import type { Location } from '../location/location.ts'
 import type { Images } from '../services/images/images.ts'
+import { createNeighbours } from '../services/neighbours/neighbours.ts'
 import type { CallingService } from '../services/service-api.ts'
 import type { Services } from '../services/services.ts'
 import { type ApiKey, openApiKey } from './api-key.ts'
@@ -35,7 +36,7 @@ import { limits } from './limits.ts'
 import { openListeners } from './listeners.ts'
 import { mcmRoutes } from './mcm/routes.ts'
 import { createOpenRpcDocuments, type OpenRpcDocument } from './openrpc-documents.ts'
-import { nodesRoutes } from './rest/nodes-routes.ts'
+import { nodesRoutes, type SealedNodes } from './rest/nodes-routes.ts'
 import { createRest, type RestParts } from './rest/rest.ts'
 import { createServiceApi } from './service-api.ts'
 import { createStatusPage } from './status-page/status-page.ts'
@@ -68,16 +69,25 @@ export async function openApi(parts: ApiParts): Promise<{ close(): Promise<void>
     onInternalError: (cause, request) =>
       errorIdOf(log, 'a request failed', { requestId: requestIdOf(request), cause }),
   }
-  const routesOf = (images: Images) => [
+  const routesOf = (images: Images, sealedNodes?: SealedNodes) => [
     mcmRoutes({ ...services, images, clock }),
-    nodesRoutes(location.nodes),
+    nodesRoutes(location.nodes, sealedNodes),
   ]
+  const neighbours = createNeighbours({
+    authorize: callers.authorize,
+    list: location.nodes.list,
+    now: () => performance.now(),
+  })
   const rest = createRest(restParts, routesOf(services.images))
   const isMeasured = parts.metrics !== undefined
   services.answerServices(
     createServiceApi({
       dispatcherFor,
-      routesFor: () => routesOf(imagesForServices(services.images)),
+      routesFor: ({ instance }) =>
+        routesOf(imagesForServices(services.images), async (cluster, options) =>
+          neighbours.seal(cluster, options, instance),
+        ),
+      neighbours,
       rest: restParts,
       shedder,
       isMeasured,

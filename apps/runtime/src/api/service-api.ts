@@ -1,13 +1,9 @@
 /** The local API for the services of this device: what their methods and routes declare, the same checks of tokens, and no API key. */
 import { expectFromServices, rpcPath } from '@selvedge/protocol'
 import type { Dispatcher } from '@selvedge/protocol/jsonrpc'
-import {
-  type CallContext,
-  createBodyMemory,
-  createOneATurn,
-  createRpcListener,
-  type LoadShedder,
-} from '@selvedge/service-kit/http'
+import { type CallContext, createRpcListener, type LoadShedder } from '@selvedge/service-kit/http'
+import { provenRequest } from '../services/gateway/proven-request.ts'
+import type { Neighbours } from '../services/neighbours/neighbours.ts'
 import type { CallingService, OpenServiceApi } from '../services/service-api.ts'
 import { limits } from './limits.ts'
 import { createRest, type RestParts, type Routes } from './rest/rest.ts'
@@ -16,6 +12,7 @@ export interface ServiceApiParts {
   readonly dispatcherFor: (service: CallingService) => Dispatcher<CallContext>
   readonly routesFor: (service: CallingService) => readonly Routes[]
   readonly rest: RestParts
+  readonly neighbours: Neighbours
   readonly shedder: LoadShedder
   /** Whether the dispatchers measure how long calls take. */
   readonly isMeasured: boolean
@@ -47,6 +44,7 @@ export function createServiceApi(parts: ServiceApiParts): OpenServiceApi {
     return {
       owns: (path) => path === rpcPath || prefixes.some((prefix) => path.startsWith(prefix)),
       request,
+      openNodes: (body, asked) => parts.neighbours.open(body, service.instance, provenRequest(asked)),
     }
   }
 }

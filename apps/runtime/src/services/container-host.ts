@@ -1,4 +1,5 @@
 /** What the runtime does for one container: tokens that identify it, and a socket on which it reaches other services and the network. */
+import { randomUUID } from 'node:crypto'
 import { RpcError } from '@selvedge/protocol'
 import type { ContainerParts } from './containers/containers.ts'
 import type { DeploymentStore } from './deployments/deployments.ts'
@@ -41,7 +42,7 @@ export function createContainerHosts(parts: ContainerHostParts): ContainerParts[
           identityToken,
           outbound: settings['MCM.OUTBOUND'],
           gateway,
-          api: openApi({ id, settings, countCall: limit.take }),
+          api: openApi({ id, settings, instance: randomUUID(), countCall: limit.take }),
           limit,
           isOwnUrl: (asked) => isOwn(asked, url()),
         })

@@ -67,6 +67,13 @@ export const containerSettings = {
   'MCM.MANAGE': flag(
     'Whether the service may deploy, start, stop and remove images and containers, and associate and unassociate the account, with an access token that has the scope.',
   ),
+  // Earlier releases accepted any text, and stored it.
+  'MCM.WEBSOCKET_SUPPORT': setting<boolean>(
+    'Whether clients receive the events of `context.dispatchWebSocketEvent`, over a WebSocket at `/ws/<clientId><base path>`: "true", or anything else for no.',
+    'a text',
+    false,
+    (text) => text === 'true',
+  ),
   'MCM.OUTBOUND': setting<readonly string[]>(
     'Hosts that a function may call with `fetch`, and an OCI container through its socket, such as `api.example.com` or `10.0.0.5:8080`; a host without a port stands for 80 and 443.',
     'host names or addresses, each with an optional port, separated by commas',
@@ -131,7 +138,6 @@ export const containerSettings = {
 /** Settings of other runtimes of this API family. They are accepted and ignored, or the runtime sets them itself. */
 export const ignoredSettings: readonly string[] = [
   'MCM.RUNTIME',
-  'MCM.WEBSOCKET_SUPPORT',
   'MCM.DB_ENCRYPTION_SUPPORT',
   'MCM.DB_EMBEDDING_SUPPORT',
   'MCM.LINKLOCAL_REPLAY_NONCE_SUPPORT',

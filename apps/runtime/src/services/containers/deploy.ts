@@ -15,7 +15,7 @@ import type { ChangeParts } from './changes.ts'
 import type { Entry } from './entries.ts'
 import type { Running } from './instances.ts'
 import { expectOfAccount } from './owned.ts'
-import { expectFree, expectRoom, findImage } from './requirements.ts'
+import { expectFree, expectRoom, expectUnreserved, findImage } from './requirements.ts'
 import type { Service } from './service.ts'
 
 const rule = 'a new version must start and pass its health check'
@@ -57,6 +57,7 @@ export function createDeploy(parts: ChangeParts): Deploy {
     expectOfAccount(next, parts.accountId())
     readSettings(next.env)
     expectRoom(value, key, next.accountId)
+    expectUnreserved(next)
     expectFree(value, key, next)
     if (!value.contents[next.digest])
       throw new RpcError('conflict', `the image ${next.image} was removed meanwhile`)

@@ -56,6 +56,19 @@ export function expectRoom({ containers }: Deployments, key: string, accountId: 
     )
 }
 
+/** Where the runtime itself serves JSON-RPC over WebSocket to old clients: no service answers there, or receives events. */
+const reservedPath = '/ws/edge-service-api/v1'
+
+/** @throws RpcError `conflict` for a container with a path that belongs to the runtime */
+export function expectUnreserved(container: Parameters<typeof prefixesOf>[0]): void {
+  const isReserved = (path: string) => path === reservedPath || path.startsWith(`${reservedPath}/`)
+  for (const prefix of prefixesOf(container))
+    if (isReserved(prefix) || isReserved(`/ws${prefix}`))
+      throw new RpcError('conflict', `the path ${prefix} belongs to the runtime: it serves ${reservedPath}`, {
+        hint: 'Choose another MCM.BASE_API_PATH.',
+      })
+}
+
 /** @throws RpcError `conflict` where another container of the account has its ID, or answers at one of its paths */
 export function expectFree({ containers }: Deployments, key: string, container: StoredContainer): void {
   const wanted = prefixesOf(container)

@@ -12,7 +12,7 @@ import { provenRequest } from './proven-request.ts'
 import { createProxy } from './proxy.ts'
 import { type HttpRefusal, refusalOf, refuseUpgrade, sendError, sendRefusal } from './refusal.ts'
 import type { Routes } from './routes.ts'
-import { findTarget } from './target.ts'
+import { findTarget, findUpgradeTarget } from './target.ts'
 import { passUpgrade } from './upgrade.ts'
 
 export interface Gateway {
@@ -39,6 +39,7 @@ export function createGateway(parts: GatewayParts): Gateway {
       admitTo(
         parts,
         request,
+        findTarget,
         (passage) => {
           // The client may have gone while the service was started.
           if (!response.destroyed) proxy.pass(request, response, passage)
@@ -56,6 +57,7 @@ export function createGateway(parts: GatewayParts): Gateway {
       admitTo(
         parts,
         request,
+        findUpgradeTarget,
         (passage) => passUpgrade(socket, head, passage, now),
         (cause, down) => {
           if (down) refuseUpgrade(request, socket, down)
@@ -77,18 +79,20 @@ export function createGateway(parts: GatewayParts): Gateway {
  * Finds the service of a request, checks the caller and gets a running instance. Synchronous if the token is known and the
  * service runs: a promise would cost each request another turn of the event loop.
  *
+ * @param find gives the service of a URL
  * @param failed `down`: the refusal to send if the service does not run
  */
 function admitTo(
   parts: Pick<GatewayParts, keyof PassageParts | 'routes'>,
   request: IncomingMessage,
+  find: typeof findTarget,
   done: (passage: Passage) => void,
   failed: (cause: unknown, down: HttpRefusal | undefined) => void,
 ): void {
   let requested: Route | undefined
   const fail = safely('gateway.refuse', (cause: unknown) => failed(cause, downRefusal(cause, requested)))
   try {
-    const target = findTarget(parts.routes, request.url ?? '')
+    const target = find(parts.routes, request.url ?? '')
     const { route } = target.match
     requested = route
     const begin = (running: Running, caller: Admitted | undefined) => {

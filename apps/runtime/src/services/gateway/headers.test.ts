@@ -7,6 +7,7 @@ const facts = {
   forwardToken: true,
   from: '127.0.0.1',
   proto: 'http',
+  isOfEvents: false,
   requestId: 'id-1',
 } as const
 

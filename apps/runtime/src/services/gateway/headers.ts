@@ -1,6 +1,7 @@
 /** Headers on their way through the gateway (RFC 9110 § 7.6.1, RFC 7239). */
 import { callerHeaders, isConsoleCookie, withoutConsoleCookies } from '@selvedge/protocol'
 import { traceparentOf } from '@selvedge/service-kit/http'
+import { eventsHeader } from '../engines/function/control.ts'
 import type { Caller } from './admit.ts'
 
 const requestIdHeader = 'X-Request-Id'
@@ -38,6 +39,8 @@ export interface RequestFacts {
   readonly proto: 'http' | 'https'
   /** The ID of the request: see `requestIdOf`. */
   readonly requestId: string
+  /** Whether the caller is a client of events. */
+  readonly isOfEvents: boolean
 }
 
 const none: ReadonlySet<string> = new Set()
@@ -63,7 +66,7 @@ function namedByConnection(raw: readonly string[]): ReadonlySet<string> {
 
 /** The headers for the service, as name and value in turn. */
 export function requestHeaders(raw: readonly string[], facts: RequestFacts): string[] {
-  const { caller, prefix, forwardToken, from, proto, requestId } = facts
+  const { caller, prefix, forwardToken, from, proto, requestId, isOfEvents } = facts
   const headers: string[] = []
   const connection = namedByConnection(raw)
   let host = ''
@@ -86,6 +89,7 @@ export function requestHeaders(raw: readonly string[], facts: RequestFacts): str
     requestIdHeader,
     requestId,
   )
+  if (isOfEvents) headers.push(eventsHeader, 'true')
   if (caller) {
     headers.push(callerHeaders.account, caller.account, callerHeaders.client, caller.client)
     if (caller.scope !== '') headers.push(callerHeaders.scope, caller.scope)

@@ -20,8 +20,8 @@ import type { InstanceLimit } from './instance-limit.ts'
 import { readdress } from './readdress.ts'
 import { refusalOf, refuseUpgrade, sendRefusal } from './refusal.ts'
 
-/** Characters that an instance may send in a request to the runtime itself. */
-const maxBody = 4096
+/** Characters that an instance may send in a request to the runtime itself: an access token fits. */
+const maxBody = 24_576
 /** Milliseconds until a refusal of the limit is sent: callers that repeat a refused request at once must not cost CPU. */
 const refuseAfterMs = 1000
 
@@ -69,6 +69,7 @@ export async function openHostSocket(
 /** Sends a request to where it wants to go: to the outside, to this runtime, or to another service. */
 function answerOf(parts: HostSocketParts): RequestListener {
   const { outbound, gateway, api, limit, isOwnUrl } = parts
+  const own = ownPaths(parts)
   return (request, response) => {
     if (readGuardedHeaders(request).repeated !== undefined) return refuseRepeated(response)
     const target = request.headers[targetHeader]
@@ -82,7 +83,10 @@ function answerOf(parts: HostSocketParts): RequestListener {
     }
     if (url) readdress(request, url)
     // Functions have `identityToken`: for one that fetches URLs of its callers, this path must lead nowhere.
-    else if (request.url === hostPaths.identityToken) return answerIdentity(request, response, parts)
+    else {
+      const answer = own.get(request.url ?? '')
+      if (answer) return answerOwn(request, response, answer)
+    }
     const isOfApi = api.owns(request.url ?? '')
     const redirected = request.headers[redirectedHeader]
     // The sender of the redirect would choose the call. Services may redirect to each other.
@@ -122,11 +126,26 @@ function refuseRepeated(response: ServerResponse): void {
   sendRefusal(response, { status: 400, reason: 'repeated_header', message })
 }
 
-/** Answers `{ "audience": "<id of a container>" }` with a token that names the asking container. */
-async function answerIdentity(
+/** Answers a body. @throws RpcError */
+type AnswerOwn = (body: unknown, request: IncomingMessage) => unknown
+
+/** What only an instance itself may ask for: no request that names its URL in a header comes here, and so no redirect. */
+function ownPaths({ identityToken, api }: HostSocketParts): ReadonlyMap<string, AnswerOwn> {
+  const answerIdentity: AnswerOwn = (body) => {
+    const asked = identityRequest.safeParse(body).data
+    if (asked) return identityToken(asked.audience)
+    throw new RpcError('invalid_params', 'send { "audience": "<id of a container>" }')
+  }
+  return new Map([
+    [hostPaths.identityToken, answerIdentity],
+    [hostPaths.openNodes, api.openNodes],
+  ])
+}
+
+async function answerOwn(
   request: IncomingMessage,
   response: ServerResponse,
-  { identityToken }: HostSocketParts,
+  answer: AnswerOwn,
 ): Promise<void> {
   if (request.method !== 'POST') {
     const headers = { Allow: 'POST' }
@@ -134,14 +153,8 @@ async function answerIdentity(
     return
   }
   const text = await readText(request)
-  const asked = text === undefined ? undefined : identityRequest.safeParse(parseJson(text)).data
-  if (!asked) {
-    const message = 'send { "audience": "<id of a container>" }'
-    sendRefusal(response, { status: 400, reason: 'invalid_params', message })
-    return
-  }
   try {
-    sendJson(response, 200, JSON.stringify(identityToken(asked.audience)))
+    sendJson(response, 200, JSON.stringify(await answer(parseJson(text ?? ''), request)))
   } catch (cause) {
     if (!(cause instanceof RpcError)) throw cause
     sendRefusal(response, refusalOf(cause))

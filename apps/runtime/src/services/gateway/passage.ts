@@ -37,7 +37,7 @@ export interface PassageParts {
 export function passageOf(
   { admit, lasting, accountId }: PassageParts,
   request: IncomingMessage,
-  { match, path }: Target,
+  { match, path, isOfEvents = false }: Target,
   caller: Admitted | undefined,
   running: Running,
 ): Passage {
@@ -61,6 +61,7 @@ export function passageOf(
       from: request.socket.remoteAddress ?? '',
       proto: 'encrypted' in request.socket ? 'https' : 'http',
       requestId,
+      isOfEvents,
     }),
     sandboxed: settings['MCM.PAGES'] === 'sandboxed',
     limitMs: settings['MCM.MAX_EXECUTION_TIME_SEC'] * 1000,

@@ -6,6 +6,28 @@ import type { Match, Routes } from './routes.ts'
 export interface Target {
   readonly match: Match
   readonly path: RequestPath
+  /** Whether the caller wants the events of the service. */
+  readonly isOfEvents?: boolean
+}
+
+/** Before the path of a service: the WebSocket of its events. */
+const eventsPrefix = '/ws'
+
+/**
+ * The service of an upgrade. Below `/ws/` are the events of services, and nothing else: a path there never depends on what else is
+ * deployed, also for a client with the ID `ws`.
+ *
+ * @throws RpcError `invalid_params`, `not_found`
+ */
+export function findUpgradeTarget(routes: Pick<Routes, 'find'>, url: string): Target {
+  if (!url.startsWith(`${eventsPrefix}/`)) return findTarget(routes, url)
+  const target = findTarget(routes, url.slice(eventsPrefix.length))
+  const { route, prefix } = target.match
+  const hasEvents = route.settings['MCM.WEBSOCKET_SUPPORT'] && prefix === route.prefixes[0]
+  if (hasEvents) return { ...target, isOfEvents: true }
+  throw new RpcError('not_found', `there are no events at ${shown(url)}`, {
+    hint: 'Deploy the service with "MCM.WEBSOCKET_SUPPORT": "true"; its events are at /ws/<clientId><base path>.',
+  })
 }
 
 /**

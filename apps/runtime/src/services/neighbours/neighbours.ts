@@ -3,7 +3,14 @@
  * opens with the token of its caller. The sealed value holds no node, only what was asked for: the list is made when it is opened, with
  * the access of that token, so that a service without one learns nothing and makes the runtime do nothing.
  */
-import { type Cluster, type Methods, methods, type ResultOf, RpcError } from '@selvedge/protocol'
+import {
+  type Cluster,
+  type Methods,
+  methods,
+  type NodeOptions,
+  type ResultOf,
+  RpcError,
+} from '@selvedge/protocol'
 import * as z from 'zod'
 import type { Callers } from '../../device/tokens/callers.ts'
 import type { ProvenRequest } from '../../device/tokens/proof.ts'
@@ -23,9 +30,14 @@ export interface OpenedNodes {
   readonly nodes: NodesResult['data']
 }
 
+interface SealedNodes {
+  readonly type: SealedCluster
+  readonly data: SealedValue
+}
+
 export interface Neighbours {
   /** What `GET /mds/v1/nodes?clusters=…` answers to a service without a token. @param instance the one that gets the answer */
-  seal(cluster: SealedCluster, instance: string): { readonly type: SealedCluster; readonly data: SealedValue }
+  seal(cluster: SealedCluster, options: NodeOptions, instance: string): SealedNodes
   /**
    * Answers `{ "sealed", "token" }` of an instance. With the type `local`, a list of the account only names the account.
    *
@@ -36,9 +48,15 @@ export interface Neighbours {
 
 export interface NeighbourParts {
   readonly authorize: Callers['authorize']
-  readonly list: (cluster: Cluster) => Promise<NodesResult>
+  readonly list: (cluster: Cluster, options: NodeOptions) => Promise<NodesResult>
   /** Monotonic milliseconds. */
   readonly now: () => number
+}
+
+/** What a sealed value holds. */
+interface Question {
+  readonly cluster: SealedCluster
+  readonly options: NodeOptions
 }
 
 const openRequest = z.object({
@@ -51,19 +69,22 @@ export function createNeighbours({ authorize, list, now }: NeighbourParts): Neig
   const seals = createSeals(now)
   const { access, name } = methods.getNodes
   return {
-    seal: (cluster, instance) => ({ type: cluster, data: seals.seal(cluster, instance, lifetimeMs) }),
+    seal: (cluster, options, instance) => ({
+      type: cluster,
+      data: seals.seal(JSON.stringify({ cluster, options } satisfies Question), instance, lifetimeMs),
+    }),
     async open(body, instance, request) {
       const asked = openRequest.safeParse(body).data
       if (!asked)
         throw new RpcError('invalid_params', 'send { "sealed": { "data", "iv", "tag" }, "token" } as JSON')
       const { type, sealed, token } = asked
-      const cluster = seals.open(sealed, instance) as SealedCluster
+      const { cluster, options } = JSON.parse(seals.open(sealed, instance)) as Question
       if (token === '')
         throw new RpcError('token_missing', `clusters=${cluster} needs the access token of a caller`)
-      const proven = { ...request, shown: { scheme: 'Bearer', token } } as ProvenRequest
+      const proven = { ...request, shown: { scheme: 'Bearer' as const, token } } satisfies ProvenRequest
       const { account_id: accountId } = await authorize(token, access, proven, name)
       const isNameOnly = type === 'local' && cluster === 'account'
-      return { cluster, accountId, nodes: isNameOnly ? [] : (await list(cluster)).data }
+      return { cluster, accountId, nodes: isNameOnly ? [] : (await list(cluster, options)).data }
     },
   }
 }

@@ -13,7 +13,10 @@ const tagBytes = 16
 /** Characters of the base64 of a sealed text: a sealed value says no more than which list was asked for. */
 const maxCharacters = 1024
 
-const base64 = z.string().max(maxCharacters).regex(/^[A-Za-z0-9+/]*={0,2}$/)
+const base64 = z
+  .string()
+  .max(maxCharacters)
+  .regex(/^[A-Za-z0-9+/]*={0,2}$/)
 
 /** In the members of this API family: base64 each. */
 export const sealedValue = z.strictObject({ data: base64, iv: base64, tag: base64 })
@@ -50,7 +53,11 @@ export function createSeals(now: () => number): Seals {
   }
 }
 
-function decrypt({ data, iv, tag }: SealedValue, key: Buffer, instance: string): { text: string; until: number } {
+function decrypt(
+  { data, iv, tag }: SealedValue,
+  key: Buffer,
+  instance: string,
+): { text: string; until: number } {
   try {
     const decipher = createDecipheriv(algorithm, key, Buffer.from(iv, 'base64'), { authTagLength: tagBytes })
     decipher.setAAD(Buffer.from(instance))
@@ -58,9 +65,13 @@ function decrypt({ data, iv, tag }: SealedValue, key: Buffer, instance: string):
     const content = Buffer.concat([decipher.update(Buffer.from(data, 'base64')), decipher.final()])
     return JSON.parse(content.toString())
   } catch (cause) {
-    throw new RpcError('invalid_params', 'the sealed list is not one that this service got from this runtime', {
-      cause,
-      hint: 'List the nodes again.',
-    })
+    throw new RpcError(
+      'invalid_params',
+      'the sealed list is not one that this service got from this runtime',
+      {
+        cause,
+        hint: 'List the nodes again.',
+      },
+    )
   }
 }

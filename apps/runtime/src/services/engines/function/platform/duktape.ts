@@ -11,16 +11,8 @@ import { decode, encode, parse } from './own.ts'
 export const maxCharacters = 32 * 1024 * 1024
 
 /** Bytes that read as their text (UTF-8) where a string is expected, as a buffer of that engine does. */
-class DuktapeBuffer extends Uint8Array<ArrayBuffer> {
-  override toString(): string {
-    return decode(this)
-  }
-
-  /** Methods such as `map` return plain bytes. */
-  static override get [Symbol.species](): Uint8ArrayConstructor {
-    return Uint8Array
-  }
-}
+const readable = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> =>
+  Object.defineProperty(bytes, 'toString', { value: () => decode(bytes) })
 
 function bytesOf(data: unknown): Uint8Array {
   if (data instanceof ArrayBuffer) return new Uint8Array(data)
@@ -47,8 +39,8 @@ function enc(format: string, data: unknown, _replacer?: unknown, space?: string 
 function dec(format: string, data: unknown): unknown {
   const text = typeof data === 'string' ? data : decode(bytesOf(data))
   expectSize(text.length)
-  if (format === 'base64') return new DuktapeBuffer(decodeBase64(text))
-  if (format === 'hex') return new DuktapeBuffer(decodeHex(text))
+  if (format === 'base64') return readable(decodeBase64(text))
+  if (format === 'hex') return readable(decodeHex(text))
   if (format === 'jx') return parseJx(text)
   // The special values of JC are objects like any other: the engine itself does not read them back.
   if (format === 'jc') return parse(text)

@@ -1,5 +1,4 @@
 /** `context.edge`: what the package `@mimik/edge-ms-helper` and services that are older than it call. */
-import type { ServiceInfo } from '../control.ts'
 import { familyNode, type ListedNode } from './family-node.ts'
 import { createHttpRequest } from './http-request.ts'
 import { type Callbacks, callOnce, type Outcome } from './once.ts'
@@ -29,14 +28,14 @@ interface OpenedNodes {
 }
 
 export interface EdgeParts {
-  readonly fetch: typeof globalThis.fetch
-  readonly info: ServiceInfo
+  /** For requests to the runtime itself, by path. */
+  readonly runtimeFetch: typeof globalThis.fetch
   /** Path that opens sealed lists. */
   readonly openNodesPath: string
 }
 
-export function createEdge({ fetch, info, openNodesPath }: EdgeParts) {
-  const request = createHttpRequest(fetch)
+export function createEdge({ runtimeFetch, openNodesPath }: EdgeParts) {
+  const request = createHttpRequest(runtimeFetch)
 
   function open(
     sealed: unknown,
@@ -45,7 +44,7 @@ export function createEdge({ fetch, info, openNodesPath }: EdgeParts) {
   ) {
     request({
       type: 'POST',
-      url: info.apiRoot + openNodesPath,
+      url: openNodesPath,
       headers: { 'Content-Type': 'application/json' },
       data: { type, token: String(token ?? ''), sealed },
       success({ data }) {

@@ -15,6 +15,8 @@ export interface Surroundings {
   readonly storage: Storage
   readonly files: HeldStorage['files']
   readonly fetch: typeof globalThis.fetch
+  /** For requests to the runtime itself, by path. */
+  readonly runtimeFetch: typeof globalThis.fetch
   readonly identityToken: (audience: string) => Promise<unknown>
   /** Path of the runtime that opens sealed lists of nodes. */
   readonly openNodesPath: string

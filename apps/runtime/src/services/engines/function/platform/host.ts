@@ -5,7 +5,7 @@ import { type DenoServer, deno } from './deno.ts'
 import { setGlobals } from './globals.ts'
 import type { Surroundings } from './handler.ts'
 import { loadScript, type Serve } from './load.ts'
-import { createFetch } from './outbound.ts'
+import { createFetch, createRuntimeFetch } from './outbound.ts'
 import { decode, later, log } from './own.ts'
 import { createStorage, type HeldStorage } from './storage.ts'
 import { hostWasm } from './wasm.ts'
@@ -82,6 +82,7 @@ export async function hostFunction([
     held: HeldStorage,
     bytes: Uint8Array<ArrayBuffer>,
   ): Promise<Loaded> {
+    const runtimeFetch = createRuntimeFetch(client)
     const fetch = createFetch(client)
     globalThis.fetch = fetch
     setGlobals()
@@ -91,6 +92,7 @@ export async function hostFunction([
       storage: held.storage,
       files: held.files,
       fetch,
+      runtimeFetch,
       identityToken: (audience) => channel.identify(String(audience)),
       openNodesPath: order.openNodesPath,
     }

@@ -6,6 +6,17 @@ const maxRedirects = 10
 const credentials = ['authorization', 'cookie', 'proxy-authorization']
 
 /**
+ * The `fetch` with which this program asks the runtime itself: only a request that names no URL of its own reaches the paths of
+ * `hostPaths`. The function does not get it.
+ *
+ * @param client of Deno, with the socket as its proxy
+ */
+export function createRuntimeFetch(client: unknown): typeof globalThis.fetch {
+  const platformFetch = globalThis.fetch
+  return (path, init) => platformFetch(`http://${runtimeHost}${path}`, { ...init, client } as RequestInit)
+}
+
+/**
  * The `fetch` of functions. This program has no network: a request is sent to the runtime over the instance's own socket, which
  * lets it through to the hosts that `MCM.OUTBOUND` lists and to the services of this device.
  *
