@@ -19,13 +19,7 @@ declare module 'vitest' {
 }
 
 /** A program of `programs.json`, or a right that no package gives. */
-export type Need =
-  | keyof typeof programs
-  | 'root'
-  | 'networks'
-  | 'mounts'
-  | 'package tools'
-  | 'client libraries'
+export type Need = keyof typeof programs | 'root' | 'networks' | 'mounts' | 'package tools' | 'image tools'
 
 const isExecutable = (path: string): boolean => {
   try {
@@ -63,6 +57,7 @@ const lookUps: Partial<Record<Need, () => boolean>> = {
     existsSync(join(import.meta.dirname, '../clients/libraries/node_modules/vscode-ws-jsonrpc')),
   networks: canMakeNetworks,
   'package tools': () => existsSync(join(import.meta.dirname, '../packages/tools/node_modules/verdaccio')),
+  'image tools': () => existsSync(join(import.meta.dirname, '../services/image-tools/node_modules/webpack')),
   postgres: () => findPostgres() !== undefined,
   'redis-server': () => findRedis() !== undefined,
   // Some containers have the program and forbid what it does.

@@ -12,7 +12,7 @@ import {
 } from '@selvedge/service-kit/http'
 import { safely } from '@selvedge/service-kit/safely'
 import * as z from 'zod'
-import { redirectedHeader, targetHeader } from '../engines/function/control.ts'
+import { redirectedHeader, runtimeHost, targetHeader } from '../engines/function/control.ts'
 import type { ServiceRequests } from '../service-api.ts'
 import { passOut, refuseCall } from './egress.ts'
 import type { Gateway } from './gateway.ts'
@@ -39,6 +39,8 @@ export interface HostSocketParts {
 
 /** Connections that one instance may have open. */
 const maxConnections = Math.min(128, maxConnectionsOf())
+
+const [hostName] = runtimeHost.split(':')
 
 const identityRequest = z.object({ audience: z.string() })
 
@@ -84,7 +86,7 @@ function answerOf(parts: HostSocketParts): RequestListener {
     if (url) readdress(request, url)
     // Functions have `identityToken`: for one that fetches URLs of its callers, this path must lead nowhere.
     else {
-      const answer = own.get(request.url ?? '')
+      const answer = own.get(pathOf(request.url ?? ''))
       if (answer) return answerOwn(request, response, answer)
     }
     const isOfApi = api.owns(request.url ?? '')
@@ -125,6 +127,10 @@ function refuseRepeated(response: ServerResponse): void {
   const message = 'a header that decides who is asked, or who asks, came twice; send it once'
   sendRefusal(response, { status: 400, reason: 'repeated_header', message })
 }
+
+/** Deno asks its socket as it would ask a proxy: with a whole URL (RFC 9112 § 3.2.2). */
+const pathOf = (url: string): string =>
+  url.startsWith(`http://${hostName}/`) ? url.slice(`http://${hostName}`.length) : url
 
 /** Answers a body. @throws RpcError */
 type AnswerOwn = (body: unknown, request: IncomingMessage) => unknown
