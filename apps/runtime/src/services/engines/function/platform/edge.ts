@@ -1,6 +1,6 @@
 /** `context.edge`: what the package `@mimik/edge-ms-helper` and services that are older than it call. */
 import { familyNode, type ListedNode } from './family-node.ts'
-import { createHttpRequest } from './http-request.ts'
+import { createHttpRequest, messageOf } from './http-request.ts'
 import { type Callbacks, callOnce, type Outcome } from './once.ts'
 import { parse, stringify } from './own.ts'
 
@@ -10,6 +10,8 @@ interface EdgeError {
 }
 
 type EdgeCallbacks = Callbacks<{ readonly data: string }, EdgeError>
+
+type NodesOutcome = Outcome<{ readonly data: string }, EdgeError>
 
 interface NodesRequest extends EdgeCallbacks {
   /** `local`: the answer of `GET /mds/v1/nodes`; `account`: the `cipheredNodes` of a cluster that was opened as `local`. */
@@ -37,22 +39,17 @@ export interface EdgeParts {
 export function createEdge({ runtimeFetch, openNodesPath }: EdgeParts) {
   const request = createHttpRequest(runtimeFetch)
 
-  function open(
-    sealed: unknown,
-    { type, token }: NodesRequest,
-    outcome: Outcome<{ data: string }, EdgeError>,
-  ) {
+  function open(sealed: unknown, { type, token }: NodesRequest, outcome: NodesOutcome) {
     request({
       type: 'POST',
       url: openNodesPath,
       headers: { 'Content-Type': 'application/json' },
       data: { type, token: String(token ?? ''), sealed },
-      success({ data }) {
-        const opened = parse(data) as OpenedNodes
-        outcome.succeed({
-          data: stringify(type === 'account' ? opened.nodes.map(familyNode) : clusterOf(opened, sealed)),
-        })
-      },
+      success: ({ data }) =>
+        answer(outcome, () => {
+          const opened = parse(data) as OpenedNodes
+          return type === 'account' ? opened.nodes.map(familyNode) : clusterOf(opened, sealed)
+        }),
       error: ({ message, status, content }) =>
         outcome.fail({ message: detailOf(content) ?? message, status }),
     })
@@ -68,7 +65,7 @@ export function createEdge({ runtimeFetch, openNodesPath }: EdgeParts) {
           message: 'decryptEncryptedNodesJson: "type" must be "local" or "account"',
           status: 400,
         })
-      else if (Array.isArray(value)) outcome.succeed({ data: stringify(plainCluster(type, value)) })
+      else if (Array.isArray(value)) answer(outcome, () => plainCluster(type, value))
       else if (typeof value === 'object' && value !== null) open(value, asked, outcome)
       else
         outcome.fail({
@@ -84,6 +81,15 @@ export function createEdge({ runtimeFetch, openNodesPath }: EdgeParts) {
         status: 501,
       })
     },
+  }
+}
+
+/** Answers with a list, or with an error where it is none. */
+function answer(outcome: NodesOutcome, read: () => unknown): void {
+  try {
+    outcome.succeed({ data: stringify(read()) })
+  } catch (cause) {
+    outcome.fail({ message: `the list of nodes cannot be read: ${messageOf(cause)}`, status: 400 })
   }
 }
 
