@@ -2,7 +2,7 @@ import { RpcError } from '@selvedge/protocol'
 import { describe, expect, it } from 'vitest'
 import { type Deployments, deploymentsFormat, type StoredContainer } from '../deployments/deployments.ts'
 import { keyOf } from '../deployments/ownership.ts'
-import { expectFree, expectRoom, findImage } from './requirements.ts'
+import { expectFree, expectRoom, expectUnreserved, findImage } from './requirements.ts'
 
 const container = (accountId: string, clientId: string, name: string) =>
   ({ accountId, clientId, name, env: {} }) as unknown as StoredContainer
@@ -67,6 +67,26 @@ describe('the ID and the paths of a container', () => {
   it('are free for another container of the account, and for a new version of the same one', () => {
     expect(check(container('a', 'c', 'x'), container('a', 'c', 'y'))).not.toThrow()
     expect(check(container('a', 'c', 'x'), container('a', 'c', 'x'))).not.toThrow()
+  })
+})
+
+describe('the paths of the runtime', () => {
+  const at = (clientId: string, path: string) =>
+    ({ ...container('a', clientId, 'x'), env: { 'MCM.BASE_API_PATH': path } }) as StoredContainer
+
+  it.each([
+    ['ws', '/edge-service-api/v1'],
+    ['ws', '/edge-service-api/v1/more'],
+    ['edge-service-api', '/v1'],
+  ])('belong to no container of the client %s at %s', (clientId, path) => {
+    expect(refusalOf(() => expectUnreserved(at(clientId, path)))).toMatchObject({ reason: 'conflict' })
+  })
+  it.each([
+    ['ws', '/edge-service-api/v10'],
+    ['ws', '/chat/v1'],
+    ['c', '/edge-service-api/v1'],
+  ])('are free for the client %s at %s', (clientId, path) => {
+    expect(() => expectUnreserved(at(clientId, path))).not.toThrow()
   })
 })
 

@@ -1,6 +1,6 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Route } from '../containers/views.ts'
-import { findTarget } from './target.ts'
+import { findTarget, findUpgradeTarget } from './target.ts'
 
 const route = {} as Route
 const routes = {
@@ -26,4 +26,56 @@ it.each([
 
 it('shows no more than 200 characters of a path that it refuses', () => {
   expect(() => findTarget(routes, `/${'a'.repeat(300)}`)).toThrow(`"/${'a'.repeat(199)}"`)
+})
+
+describe('an upgrade', () => {
+  const serviceOf = (clientId: string, hasEvents: boolean) => {
+    const prefixes = [`/${clientId}/web`, '/api/web']
+    return { prefixes, settings: { 'MCM.WEBSOCKET_SUPPORT': hasEvents } } as unknown as Route
+  }
+  const all = { c: serviceOf('c', true), quiet: serviceOf('quiet', false), ws: serviceOf('ws', true) }
+  const table: Record<string, Route> = {
+    '/c/web': all.c,
+    '/api/web': all.c,
+    '/quiet/web': all.quiet,
+    '/ws/web': all.ws,
+    // A path of the client "ws" that reads like the events of the client "c".
+    '/ws/c/web': all.ws,
+  }
+  const everything = {
+    find: (path: string) => {
+      const prefix = Object.keys(table)
+        .filter((each) => path === each || path.startsWith(`${each}/`))
+        .sort((a, b) => b.length - a.length)[0]
+      return prefix === undefined
+        ? undefined
+        : { route: table[prefix]!, prefix, rest: path.slice(prefix.length) || '/' }
+    },
+  }
+
+  it.each(['/ws/c/web', '/ws/c/web/', '/ws/c/web/room?a=b', '/x/../ws/c/web', '/ws/x/../c/web'])(
+    '%s is for the events of the service of that client, whatever the client "ws" has',
+    (url) => {
+      const target = findUpgradeTarget(everything, url)
+      expect([target.match.route === all.c, target.isOfEvents]).toEqual([true, true])
+    },
+  )
+
+  it('outside of /ws/ is for the service itself', () => {
+    const { match, isOfEvents } = findUpgradeTarget(everything, '/c/web/socket?a=b')
+    expect([match.route === all.c, match.rest, isOfEvents]).toEqual([true, '/socket', undefined])
+  })
+
+  it('for the events of the client "ws" has its ID behind the prefix, as for every other client', () => {
+    expect(findUpgradeTarget(everything, '/ws/ws/web').match.route).toBe(all.ws)
+  })
+
+  it.each(['/ws/quiet/web', '/ws/api/web', '/ws/web', '/ws/', '/ws/edge-service-api/v1', '/ws/ws/ws/c/web'])(
+    '%s finds nothing',
+    (url) => {
+      expect(() => findUpgradeTarget(everything, url)).toThrow(
+        expect.objectContaining({ reason: 'not_found' }),
+      )
+    },
+  )
 })

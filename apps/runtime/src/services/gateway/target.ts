@@ -20,8 +20,9 @@ const eventsPrefix = '/ws'
  * @throws RpcError `invalid_params`, `not_found`
  */
 export function findUpgradeTarget(routes: Pick<Routes, 'find'>, url: string): Target {
-  if (!url.startsWith(`${eventsPrefix}/`)) return findTarget(routes, url)
-  const target = findTarget(routes, url.slice(eventsPrefix.length))
+  const asked = readPath(url)
+  if (!asked?.path.startsWith(`${eventsPrefix}/`)) return findTarget(routes, url)
+  const target = findTarget(routes, asked.path.slice(eventsPrefix.length) + asked.query)
   const { route, prefix } = target.match
   const hasEvents = route.settings['MCM.WEBSOCKET_SUPPORT'] && prefix === route.prefixes[0]
   if (hasEvents) return { ...target, isOfEvents: true }
