@@ -5,6 +5,7 @@
 export { catalogue, messages, type Reason, reasons } from './errors/catalogue.ts'
 export { OAuthError, type OAuthErrorCode, oauthErrors } from './errors/oauth.ts'
 export { RpcError, type RpcErrorObject } from './errors/rpc-error.ts'
+export * from './events/topics.ts'
 export {
   consoleCookies,
   isConsoleCookie,
@@ -49,5 +50,7 @@ export const rpcPath = '/jsonrpc/v1'
 export const formerSocketPath = '/ws/edge-service-api/v1'
 /** Checks of a runtime by a supervisor: whether it answers, and whether requests should be sent to it. */
 export const healthPaths = { health: '/healthz', ready: '/readyz' } as const
+/** Path of the server-sent events of a runtime. */
+export const eventsPath = '/jsonrpc/v1/events'
 /** Path of the OpenRPC document. */
 export const openRpcPath = '/jsonrpc/v1/openrpc.json'

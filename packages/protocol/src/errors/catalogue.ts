@@ -49,6 +49,12 @@ export const catalogue = {
     meaning: 'The runtime has no such method.',
     hint: 'Call rpc.discover for the list of methods.',
   },
+  websocket_required: {
+    code: -32600,
+    retryable: false,
+    meaning: 'The method sends notifications, and an HTTP request has one answer.',
+    hint: 'Call it over a WebSocket at /jsonrpc/v1, or follow GET /jsonrpc/v1/events?topics=… with the token in the Authorization header.',
+  },
   invalid_params: {
     code: -32602,
     retryable: false,

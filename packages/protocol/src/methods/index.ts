@@ -23,6 +23,7 @@ import {
   setLocationSharing,
   setLocationTrack,
 } from './nodes.ts'
+import { subscribe, unsubscribe } from './subscribe.ts'
 import { unassociateAccount } from './unassociate-account.ts'
 
 export const methods = {
@@ -50,6 +51,8 @@ export const methods = {
   getContainerLogs,
   getContainerHistory,
   getEngines,
+  subscribe,
+  unsubscribe,
   'rpc.discover': discover,
 } as const
 

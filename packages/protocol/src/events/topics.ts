@@ -1,0 +1,138 @@
+/**
+ * What a client can follow instead of polling. Each topic is declared once: the access check, the types of the client and the
+ * reference derive from it.
+ */
+import * as z from 'zod'
+import { nodeRecord } from '../http/discovery.ts'
+import { containerRecord, logLine } from '../mcm/records.ts'
+import type { TokenAccess } from '../methods/method.ts'
+import { getContainerLogs, getContainers } from '../methods/containers.ts'
+import { getMe } from '../methods/get-me.ts'
+import { getGps } from '../methods/gps.ts'
+import { getNodes } from '../methods/nodes.ts'
+
+export interface Topic<Data extends z.ZodType = z.ZodType> {
+  readonly summary: string
+  /** Who may follow it. All topics need a token of the associated account: a stream ends when the node changes its account. */
+  readonly access: TokenAccess & { readonly token: 'associated' }
+  /** Of one event. */
+  readonly data: Data
+}
+
+const topic = <Data extends z.ZodType>(declaration: Topic<Data>): Topic<Data> => declaration
+
+const ofAccount = { caller: 'token', token: 'associated' } as const
+
+const remoteState = z.object({
+  reachable: z.boolean().nullable().describe('null before the first attempt'),
+  since: z.iso.datetime().nullable().describe('When it got into this state'),
+  lastError: z.string().optional().describe('Why the last attempt failed'),
+})
+
+export const containerStatus = containerRecord.pick({
+  id: true,
+  name: true,
+  image: true,
+  kind: true,
+  state: true,
+  health: true,
+  reason: true,
+  restarts: true,
+  startedAt: true,
+})
+
+export const neighbour = nodeRecord.pick({
+  nodeId: true,
+  name: true,
+  state: true,
+  addresses: true,
+  services: true,
+})
+
+export const topics = {
+  account: topic({
+    summary: 'The associated account, and whether the identity service has confirmed it.',
+    access: ofAccount,
+    data: z.object({ accountId: z.string(), confirmed: z.boolean() }),
+  }),
+  fixes: topic({
+    summary: 'The last location of the device, as getGps returns it; null before the first one.',
+    access: getGps.access,
+    data: getGps.result.nullable(),
+  }),
+  containers: topic({
+    summary: 'The state of each container of the project that the token is for.',
+    access: getContainers.access,
+    data: z.array(containerStatus),
+  }),
+  logs: topic({
+    summary:
+      'Lines that the containers of the project write, in groups. The first event has the last lines before it.',
+    access: getContainerLogs.access,
+    data: z.array(logLine.extend({ id: z.string().describe('ID of the container') })),
+  }),
+  nodes: topic({
+    summary: 'Nodes of the account, and nodes that announce themselves on the local network.',
+    access: getNodes.access,
+    data: z.object({
+      account: z
+        .array(neighbour)
+        .nullable()
+        .describe('The first page of getNodes, every 30 seconds; null if the discovery service does not answer'),
+      linkLocal: z.array(neighbour),
+    }),
+  }),
+  connectivity: topic({
+    summary: 'Whether the identity service and the discovery service answer.',
+    access: ofAccount,
+    data: z.object({ identity: remoteState, discovery: remoteState }),
+  }),
+  clock: topic({
+    summary: 'Whether the clock is confirmed by the identity service, plausible, or known to be wrong.',
+    access: ofAccount,
+    data: z.object({ state: getMe.result.shape.time.shape.state }),
+  }),
+  notices: topic({
+    summary: 'Conditions that need the attention of a person.',
+    access: ofAccount,
+    data: getMe.result.shape.notices,
+  }),
+} as const satisfies Readonly<Record<string, Topic>>
+
+export type Topics = typeof topics
+export type TopicName = keyof Topics
+/** A tuple, for schemas. */
+export const topicNames = Object.keys(topics) as [TopicName, ...TopicName[]]
+
+/** What an event of a topic tells. */
+export type TopicData<Name extends TopicName> = z.output<Topics[Name]['data']>
+
+/** One event: the data of its topic, and how many events of the topic before it the reader was too slow for. */
+export type RuntimeEvent = {
+  readonly [Name in TopicName]: {
+    readonly topic: Name
+    readonly data: TopicData<Name>
+    readonly lost?: number
+  }
+}[TopicName]
+
+/** Why a stream ended: a reason of the error catalogue, or that the runtime stops. */
+export interface StreamEnd {
+  readonly reason: string
+  readonly detail: string
+}
+
+/** What a valid list of topics looks like, for error messages. */
+export const expectedTopics = `one or more of ${topicNames.join(', ')}, each once`
+
+export const topicList = z
+  .array(z.enum(topicNames))
+  .min(1)
+  .max(topicNames.length)
+  .refine((list) => new Set(list).size === list.length)
+
+/** Maximum streams of one caller (account, client and subject of the token), and of all callers together. */
+export const streamLimits = { ofCaller: 32, all: 1000 } as const
+
+/** The name of the notifications over WebSocket. */
+export const eventNotification = 'event'
