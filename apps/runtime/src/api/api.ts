@@ -28,8 +28,11 @@ import type { Images } from '../services/images/images.ts'
 import { createNeighbours } from '../services/neighbours/neighbours.ts'
 import type { CallingService } from '../services/service-api.ts'
 import type { Services } from '../services/services.ts'
-import { type ApiKey, openApiKey } from './api-key.ts'
-import { createConnectionTokens } from './connection-tokens.ts'
+import { openApiKey } from './api-key.ts'
+import { createEventHub, type EventHub } from './events/hub.ts'
+import { eventsRoutes } from './events/routes.ts'
+import { createSources } from './events/sources.ts'
+import { createSubscriptions } from './events/subscriptions.ts'
 import { createHandlers, type RuntimeCallers } from './handlers.ts'
 import { imagesForServices } from './images-for-services.ts'
 import { limits } from './limits.ts'
@@ -63,42 +66,24 @@ export async function openApi(parts: ApiParts): Promise<{ close(): Promise<void>
   const { callers, log, clock, notices, presence } = device
   const shedder = createLoadShedder()
   const documentFor = createOpenRpcDocuments(Object.values(methods))
-  const dispatcherFor = await openDispatchers(parts, shedder, documentFor)
-  const restParts: RestParts = {
-    ...callers,
-    onInternalError: (cause, request) =>
-      errorIdOf(log, 'a request failed', { requestId: requestIdOf(request), cause }),
-  }
-  const routesOf = (images: Images, sealedNodes?: SealedNodes) => [
-    mcmRoutes({ ...services, images, clock }),
-    nodesRoutes(location.nodes, sealedNodes),
-  ]
-  const neighbours = createNeighbours({
-    authorize: callers.authorize,
-    list: location.nodes.list,
-    now: () => performance.now(),
+  const hub = createEventHub({
+    sources: createSources(parts),
+    signals: device.signals,
+    expectAllowed: (owner) => callers.expectStillValid(owner, methods.subscribe.access),
   })
-  const rest = createRest(restParts, routesOf(services.images))
-  const isMeasured = parts.metrics !== undefined
-  services.answerServices(
-    createServiceApi({
-      dispatcherFor,
-      routesFor: ({ instance }) =>
-        routesOf(imagesForServices(services.images), async (cluster, options) =>
-          neighbours.seal(cluster, options, instance),
-        ),
-      neighbours,
-      rest: restParts,
-      shedder,
-      isMeasured,
-    }),
+  const rest = createRest(
+    {
+      ...callers,
+      onInternalError: (cause, request) =>
+        errorIdOf(log, 'a request failed', { requestId: requestIdOf(request), cause }),
+    },
+    [mcmRoutes({ ...services, clock }), nodesRoutes(location.nodes), eventsRoutes(hub)],
   )
   const pageNonce = randomBytes(32).toString('base64url')
   const statusPage = createStatusPage(pageNonce)
-  const apiKey = config.apiKey ? await openApiKey(join(config.state, 'api-key')) : undefined
-  return openListeners(config, {
+  const listening = await openListeners(config, {
     pageNonce,
-    dispatcher: openDispatcher(parts, shedder, documentFor, apiKey),
+    dispatcher: await openDispatcher(parts, hub, shedder, documentFor),
     readiness: parts.readiness,
     isMeasured,
     shedder,
@@ -115,10 +100,17 @@ export async function openApi(parts: ApiParts): Promise<{ close(): Promise<void>
     onUrl: presence.listen,
     onCertificate: (status) => showCertificate(notices, status, clock.now()),
   })
+  return {
+    async close() {
+      hub.close()
+      await listening.close()
+    },
+  }
 }
 
 function openDispatcher(
   { config, methods, device, location, services, metrics }: ApiParts,
+  hub: EventHub,
   shedder: LoadShedder,
   documentFor: (url: string) => OpenRpcDocument,
   apiKey: ApiKey | undefined,
@@ -137,6 +129,7 @@ function openDispatcher(
     ...location,
     ...services,
     getMe,
+    subscriptions: createSubscriptions(hub, callers),
     document: () => documentFor(presence.url()).value,
   })
   return createDispatcher<Methods, RuntimeCallers, CallContext>({

@@ -11,6 +11,7 @@ import type { Nodes } from '../location/nodes/nodes.ts'
 import type { LocationSharing } from '../location/nodes/sharing.ts'
 import type { Containers } from '../services/containers/containers.ts'
 import type { Images } from '../services/images/images.ts'
+import type { Subscriptions } from './events/subscriptions.ts'
 
 export interface HandlerParts {
   readonly getMe: (context: CallContext) => object
@@ -22,6 +23,7 @@ export interface HandlerParts {
   readonly hmac: Hmac
   readonly images: Images
   readonly containers: Containers
+  readonly subscriptions: Subscriptions
   readonly describeEngines: () => Promise<ResultOf<Methods['getEngines']>>
   /** Removes all that an account has on the device, and the account itself, with `leave`. */
   readonly wipe: <T>(accountId: string, leave: () => Promise<T>) => Promise<T>
@@ -36,7 +38,7 @@ export interface RuntimeCallers {
 
 /** One handler for each method. The dispatcher checks the caller against the method's declaration before the handler runs. */
 export function createHandlers(parts: HandlerParts): HandlersOf<Methods, RuntimeCallers, CallContext> {
-  const { tokens, account, gps, nodes, sharing, hmac, images, containers } = parts
+  const { tokens, account, gps, nodes, sharing, hmac, images, containers, subscriptions } = parts
   return {
     getMe: (_params, _caller, context) => parts.getMe(context),
     getEdgeIdToken: async () => ({ id_token: await tokens.get() }),
@@ -66,6 +68,8 @@ export function createHandlers(parts: HandlerParts): HandlersOf<Methods, Runtime
     getContainerHistory: ({ id }, caller) => containers.history(caller, id),
     // Any caller may ask, and a batch holds a hundred calls.
     getEngines: shareRun(parts.describeEngines),
+    subscribe: (params, caller, context) => subscriptions.subscribe(params, caller, context),
+    unsubscribe: ({ subscription }, _, context) => subscriptions.unsubscribe(subscription, context),
     'rpc.discover': parts.document,
   }
 }

@@ -23,6 +23,7 @@ import type { Measures } from './measures.ts'
 import { type NodeKey, openNodeKey } from './node/node-key.ts'
 import { createNotices, type Notices } from './node/notices.ts'
 import { createPresence, type Presence } from './presence.ts'
+import { createSignals, type Signals, signalling } from './signals.ts'
 import { type StateStore, stateFormat } from './state.ts'
 import { createDeviceClock, type DeviceClock } from './time/device-clock.ts'
 import { type Callers, openCallers } from './tokens/callers.ts'
@@ -39,6 +40,7 @@ interface Self {
   readonly state: StateStore
   readonly clock: DeviceClock
   readonly notices: Notices
+  readonly signals: Signals
   readonly log: Log
   readonly measures: Measures
 }
@@ -144,13 +146,15 @@ export async function openDevice(
 }
 
 async function openSelf(folder: string, config: RuntimeConfig, log: Log, measures: Measures): Promise<Self> {
-  const state = measures.document('state', await openDocument(join(folder, 'state'), stateFormat))
+  const signals = createSignals()
+  const document = await openDocument(join(folder, 'state'), stateFormat)
+  const state = signalling(measures.document('state', document), () => signals.send('state'))
   const key = await openNodeKey(join(folder, 'node-key.json'), state.value.nodeId)
   const { nodeId } = key
   if (state.value.nodeId === '') await state.update((value) => ({ ...value, nodeId }))
   const clock = createDeviceClock(state.value.timeFloor)
-  const notices = createNotices(clock, log)
-  return { folder, key, nodeId, name: deviceName(config), state, clock, notices, log, measures }
+  const notices = createNotices(clock, log, () => signals.send('notices'))
+  return { folder, key, nodeId, name: deviceName(config), state, clock, notices, signals, log, measures }
 }
 
 function showCrashes({ notices, clock }: Self, alarms: Alarms): void {
@@ -167,7 +171,11 @@ function connectIdentity(
   clientFor: (url: string) => IdentityClient,
 ) {
   const url = config['identity.url']
-  const identity = { url, link: createLink(self.clock), client: clientFor(url) }
+  const identity = {
+    url,
+    link: createLink(self.clock, () => self.signals.send('links')),
+    client: clientFor(url),
+  }
   const issuers = config['identity.tenants'].length > 0 ? config['identity.tenants'] : [url]
   const getJson = (from: string) => clientFor(new URL(from).origin).getJson(new URL(from).pathname)
   const tenants = openTenants({ ...self, issuers, cloud: url, getJson })

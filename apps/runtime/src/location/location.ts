@@ -39,11 +39,11 @@ export async function openLocation(
   device: Device,
   order: readonly string[],
 ): Promise<Location> {
-  const { clock, presence, state, notices, log } = device
+  const { clock, presence, state, notices, signals, log } = device
   const url = config['discovery.url']
   const fetch = tracedFetch('discovery', createNodeFetch())
   const client = createDiscoveryClient({ url, fetch, timeoutMs: discoveryTimeoutMs })
-  const discovery = { url, link: createLink(clock), client }
+  const discovery = { url, link: createLink(clock, () => signals.send('links')), client }
   const session = createDiscoverySession({
     ...device,
     ...discovery,
@@ -53,10 +53,10 @@ export async function openLocation(
   const publisher = createPublisher({ ...device, ...discovery, session })
   const linkLocal = openLinkLocal(config, device)
   const lastKnown = await openLastKnown(join(device.folder, 'nodes'), log)
-  const { neighbours } = linkLocal
-  const nodes = createNodes({ ...device, client, session, lastKnown, neighbours })
+  const { neighbours, heard } = linkLocal
+  const nodes = createNodes({ ...device, client, session, lastKnown, neighbours, heard })
   const limits = { maxError: config['gps.maxError'], maxIntervalMs: config['gps.maxInterval'] * 1000 }
-  const gps = createGps({ state, clock, publisher, order, limits })
+  const gps = createGps({ state, clock, publisher, order, limits, onFix: () => signals.send('fixes') })
   device.onAccountChange(() => {
     session.restate()
     linkLocal.restate()

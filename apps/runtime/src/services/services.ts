@@ -14,6 +14,7 @@ import { inBackground } from '@selvedge/service-kit/safely'
 import { type DocumentNotice, openDocument } from '@selvedge/service-kit/store'
 import type { RuntimeConfig } from '../config.ts'
 import type { Device } from '../device/device.ts'
+import { signalling } from '../device/signals.ts'
 import { createContainerHosts } from './container-host.ts'
 import { type Containers, createContainers } from './containers/containers.ts'
 import { createFailedNotice } from './containers/failed-notice.ts'
@@ -65,7 +66,8 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const { folder, nodeId, clock, log, notices, presence } = device
   const accountId = () => device.state.value.accountId
   const document = await openDocument(join(folder, 'deployments'), deploymentsFormat)
-  const store = device.measures.document('deployments', document)
+  const onChange = () => device.signals.send('containers')
+  const store = signalling(device.measures.document('deployments', document), onChange)
   const blobs = await openBlobs(join(folder, 'images'))
   const engines = createEngines(config, device, blobs)
   const showFailed = createFailedNotice(store, notices, accountId)
@@ -99,6 +101,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
       presence.servicesChanged()
       images.sweep().catch((cause) => log.warn('what images left could not be removed', { cause }))
     },
+    onServing: onChange,
     onFailed: showFailed,
     onEvent: device.measures.containerEvent,
     onNotRecovered: (details) => notices.raise('recovery_failed', details),

@@ -5,10 +5,10 @@
 import * as z from 'zod'
 import { nodeRecord } from '../http/discovery.ts'
 import { containerRecord, logLine } from '../mcm/records.ts'
-import type { TokenAccess } from '../methods/method.ts'
 import { getContainerLogs, getContainers } from '../methods/containers.ts'
 import { getMe } from '../methods/get-me.ts'
 import { getGps } from '../methods/gps.ts'
+import type { TokenAccess } from '../methods/method.ts'
 import { getNodes } from '../methods/nodes.ts'
 
 export interface Topic<Data extends z.ZodType = z.ZodType> {
@@ -40,6 +40,8 @@ export const containerStatus = containerRecord.pick({
   restarts: true,
   startedAt: true,
 })
+
+export type ContainerStatus = z.infer<typeof containerStatus>
 
 export const neighbour = nodeRecord.pick({
   nodeId: true,
@@ -78,7 +80,9 @@ export const topics = {
       account: z
         .array(neighbour)
         .nullable()
-        .describe('The first page of getNodes, every 30 seconds; null if the discovery service does not answer'),
+        .describe(
+          'The first page of getNodes, every 30 seconds; null if the discovery service does not answer',
+        ),
       linkLocal: z.array(neighbour),
     }),
   }),

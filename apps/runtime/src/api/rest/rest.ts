@@ -51,6 +51,8 @@ interface Route {
   readonly as: TokenMethod
   /** Any other query parameter is refused; so is every one if this is absent. */
   readonly query?: QueryParameters
+  /** The query is checked before the token. */
+  readonly readsQueryFirst?: true
   /** Other query parameters are ignored. */
   readonly ignoresUnknown?: true
   /** The result is the answer; undefined if the handler has answered. */
@@ -98,6 +100,7 @@ export function createRest(parts: RestParts, all: readonly Routes[]): Rest {
     const readRouteQuery = () => readQuery(call.query, route.query ?? {}, route.ignoresUnknown)
     if (withoutToken && request.headers.authorization === undefined)
       return answer(await withoutToken(readRouteQuery()))
+    if (route.readsQueryFirst) readRouteQuery()
     // One object for the whole request: a proof of the key counts for it, and is valid once.
     const proven = provenRequest(request)
     const { shown } = proven

@@ -15,16 +15,20 @@ export interface Link {
   status(): LinkStatus
 }
 
-export function createLink(clock: Clock): Link {
+/** @param onChange called when the state changed */
+export function createLink(clock: Clock, onChange: () => void = () => undefined): Link {
   let status: LinkStatus = { reachable: null, since: null }
   const sinceFor = (reachable: boolean) =>
     status.reachable === reachable && status.since !== null ? status.since : isoTime(clock.now())
   return {
     succeeded() {
-      if (status.reachable !== true) status = { reachable: true, since: sinceFor(true) }
+      if (status.reachable === true) return
+      status = { reachable: true, since: sinceFor(true) }
+      onChange()
     },
     failed(error) {
       status = { reachable: false, since: sinceFor(false), lastError: error }
+      onChange()
     },
     status: () => status,
   }

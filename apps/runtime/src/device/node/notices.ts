@@ -18,13 +18,17 @@ export interface Notices {
   list(): readonly Notice[]
 }
 
-export function createNotices(clock: Clock, log: Log): Notices {
+/** @param onChange called when the list changed */
+export function createNotices(clock: Clock, log: Log, onChange: () => void = () => undefined): Notices {
   let notices: readonly Notice[] = Object.freeze([])
   const has = (reason: NoticeReason) => notices.some((each) => each.reason === reason)
   const without = (reason: NoticeReason) => notices.filter((each) => each.reason !== reason)
-  const show: Notices['show'] = (reason, errorId, at) => {
-    notices = Object.freeze([...without(reason), { reason, errorId, time: isoTime(at) }])
+  function replace(list: readonly Notice[]): void {
+    notices = Object.freeze(list)
+    onChange()
   }
+  const show: Notices['show'] = (reason, errorId, at) =>
+    replace([...without(reason), { reason, errorId, time: isoTime(at) }])
   return {
     raise(reason, details) {
       if (has(reason)) return
@@ -32,7 +36,7 @@ export function createNotices(clock: Clock, log: Log): Notices {
     },
     show,
     clear(reason) {
-      if (has(reason)) notices = Object.freeze(without(reason))
+      if (has(reason)) replace(without(reason))
     },
     has,
     list: () => notices,

@@ -24,6 +24,7 @@ beforeEach(async () => {
   })
   sent = []
   gps = createGps({
+    onFix: () => undefined,
     state,
     clock,
     publisher: {

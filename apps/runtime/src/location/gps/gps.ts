@@ -22,9 +22,11 @@ export interface GpsParts {
   readonly order: readonly string[]
   /** How wrong others may be about a device that is followed. */
   readonly limits: SendingLimits
+  /** Called with each fix of a receiver; those that are stored change the state. */
+  readonly onFix: () => void
 }
 
-export function createGps({ state, clock, publisher, order, limits }: GpsParts): Gps {
+export function createGps({ state, clock, publisher, order, limits, onFix }: GpsParts): Gps {
   /** The newest word of a receiver, and whose the device was then; an idle disk matters more than the last second of it. */
   let observed: { readonly fix: StoredFix; readonly accountId: string } | undefined
   /** The start of dead reckoning: the last fix that was stored, or is being stored. */
@@ -63,6 +65,7 @@ export function createGps({ state, clock, publisher, order, limits }: GpsParts):
       const fix = fixOf({ longitude, latitude, speed, bearing }, source, accuracy ?? null)
       const { accountId, fix: kept } = state.value
       observed = { fix, accountId }
+      onFix()
       const now = { longitude, latitude, speed, bearing, fixedAt: fix.fixedAt }
       // If nothing is stored, nothing was sent for this account, and what a former account sent does not count.
       if (accountId === '' || !isWorthSending(kept ? sent : undefined, now, limits)) return

@@ -36,6 +36,8 @@ export interface LinkLocalParts {
 
 export interface LinkLocal {
   neighbours(viewer: Viewer): Promise<readonly NodeRecord[]>
+  /** The same from what was received, without a query. */
+  heard(viewer: Viewer): readonly NodeRecord[]
   /** Announces the present statement. */
   restate(): void
   close(): Promise<void>
@@ -117,13 +119,19 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
   ]
   queue.run(join)
 
+  const heard = (viewer: Viewer) => {
+    seals.key()
+    const seenFrom = { nodeId, accountId: parts.accountId(), networks, now: parts.now() }
+    return showNodes(browser.services(), viewer, seenFrom)
+  }
+
   return {
+    heard,
     async neighbours(viewer) {
       seals.key()
       if (joined && performance.now() - queriedAt > recentQueryMs) query()
       if (joined && performance.now() - queriedAt < answerWaitMs) await sleep(answerWaitMs)
-      const seenFrom = { nodeId, accountId: parts.accountId(), networks, now: parts.now() }
-      return showNodes(browser.services(), viewer, seenFrom)
+      return heard(viewer)
     },
     restate,
     async close() {

@@ -16,6 +16,8 @@ export interface LinkLocalService {
    * @throws RpcError `not_found` if link-local discovery is disabled
    */
   neighbours(viewer: Viewer): Promise<readonly NodeRecord[]>
+  /** The nodes of the account and others from what was received, without a query; empty if disabled. */
+  heard(): readonly NodeRecord[]
   /** Announces the present statement. */
   restate(): void
   close(): Promise<void>
@@ -41,6 +43,7 @@ export function createLinkLocal(enabled: boolean, parts: LinkLocalParts): LinkLo
         hint: 'Set "linkLocal.enabled" in its configuration.',
       })
     },
+    heard: () => opened?.heard('account') ?? [],
     restate: () => opened?.restate(),
     async close() {
       state = 'closed'

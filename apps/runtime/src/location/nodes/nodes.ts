@@ -31,6 +31,10 @@ export interface Nodes {
    * @throws RpcError
    */
   listUnauthenticated(options?: NodeOptions): Promise<NodesResult>
+  /** The first page of the cluster `account`, which is stored nowhere; null if the discovery service does not answer. */
+  firstPage(): Promise<readonly NodeRecord[] | null>
+  /** The cluster `linkLocal` from what was received, without a query. */
+  heard(): readonly NodeRecord[]
   /** @throws RpcError */
   track(options?: TrackOptions): Promise<Track>
 }
@@ -44,6 +48,8 @@ export interface NodesParts {
   readonly lastKnown: LastKnown
   /** The nodes that announce themselves on the local network, for a viewer. */
   readonly neighbours: (viewer: Viewer) => Promise<readonly NodeRecord[]>
+  /** Those that were received already. */
+  readonly heard: () => readonly NodeRecord[]
 }
 
 /** What a cluster has no use for is refused, and never passed over. */
@@ -122,6 +128,17 @@ export function createNodes(parts: NodesParts): Nodes {
       return ask(cluster, options)
     },
     listUnauthenticated: (options = {}) => onLocalNetwork('anyone', options),
+    heard: parts.heard,
+    async firstPage() {
+      const { accountId } = state.value
+      try {
+        const { data } = await session.use((authorize) => client.nodes({ cluster: 'account' }, authorize))
+        return state.value.accountId === accountId ? data : null
+      } catch (cause) {
+        if (!isSelvedgeError(cause) && !(cause instanceof RpcError)) throw cause
+        return null
+      }
+    },
     async track(options = {}) {
       try {
         return await session.use((authorize) => client.track(nodeId, options, authorize))

@@ -100,6 +100,7 @@ const engine = {
 
 function open(): Containers {
   return createContainers({
+    onServing: () => undefined,
     store,
     engines: { function: engine, oci: engine },
     storage: { remove: async () => undefined, close: async () => undefined } as never,

@@ -1,16 +1,24 @@
 /** The log and the service of each container, in memory. The document lists the containers and their desired state. */
-import { type ContainerRecord, type ContainerState, RpcError, readSettings } from '@selvedge/protocol'
+import {
+  type ContainerRecord,
+  type ContainerState,
+  type ContainerStatus,
+  type LogLine,
+  RpcError,
+  readSettings,
+} from '@selvedge/protocol'
 import { redactText } from '@selvedge/protocol/redaction'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { safely } from '@selvedge/service-kit/safely'
 import type { DeploymentStore, StoredContainer } from '../deployments/deployments.ts'
 import { idOf } from '../deployments/ownership.ts'
 import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.ts'
+import { createAllLogs } from './all-logs.ts'
 import type { History } from './history.ts'
 import { type ContainerLog, createContainerLog } from './logs.ts'
 import { isOfAccount } from './owned.ts'
 import { shownEnv } from './paths.ts'
-import { recordOf, stateFrom } from './record.ts'
+import { recordOf, stateFrom, statusOf } from './record.ts'
 import { createService, type Service } from './service.ts'
 import type { ContainerStorage } from './storage.ts'
 
@@ -29,12 +37,21 @@ export interface EntryParts {
   readonly hostFor: (key: string) => Omit<HostServices, 'openStorage'>
   /** The associated account, or "": containers of another account do not run. */
   readonly accountId: () => string
+  /** Called when another instance of a container serves, or none. */
+  readonly onServing: () => void
 }
 
 export interface Entries {
   of(key: string): Entry
   /** Containers with an entry; each may have been removed from the document. */
   keys(): string[]
+  /**
+   * Calls for each line that containers write from now on, also those that are deployed later.
+   *
+   * @param prefix of the keys of the containers
+   * @returns what to call when no more lines are needed
+   */
+  followLogs(prefix: string, onLine: (key: string, line: LogLine) => void): () => void
   /** Drops the entry of a container that is not in the document. */
   dropIfRemoved(key: string): void
   planOf(key: string, container: StoredContainer): Plan
@@ -44,6 +61,7 @@ export interface Entries {
   makeService(key: string, container: StoredContainer): Service
   mayRun(container: StoredContainer): boolean
   stateOf(key: string, container: StoredContainer): ContainerState
+  status(key: string, container: StoredContainer): ContainerStatus
   /** @throws RpcError `not_found` */
   record(key: string): Promise<ContainerRecord>
   /** Stops all services because the runtime ends. */
@@ -62,6 +80,7 @@ export function createEntries(
 ): Entries {
   const { store, engines, storage, clock } = parts
   const entries = new Map<string, Entry>()
+  const logs = createAllLogs(entries)
   let ticking: NodeJS.Timeout | undefined
 
   function entryOf(key: string): Entry {
@@ -69,6 +88,7 @@ export function createEntries(
     if (!entry) {
       entry = { log: createContainerLog(clock), service: undefined }
       entries.set(key, entry)
+      logs.added(key, entry.log)
     }
     return entry
   }
@@ -115,6 +135,7 @@ export function createEntries(
       now,
       clock,
       ready,
+      onServing: parts.onServing,
       report: (happening) => history.report(key, happening, entryOf(key).log.tail(5)),
     })
   }
@@ -134,6 +155,7 @@ export function createEntries(
   return {
     of: entryOf,
     keys: () => [...entries.keys()],
+    followLogs: logs.follow,
     dropIfRemoved(key) {
       if (!store.value.containers[key]) entries.delete(key)
     },
@@ -142,6 +164,13 @@ export function createEntries(
     makeService,
     mayRun,
     stateOf,
+    status: (key, container) =>
+      statusOf(
+        container,
+        store.value.contents[container.digest]!,
+        stateOf(key, container),
+        entries.get(key)?.service,
+      ),
     async record(key) {
       const container = store.value.containers[key]
       if (!container) throw new RpcError('not_found', 'the container was removed meanwhile')

@@ -1,4 +1,4 @@
-import type { ContainerRecord, ContainerState } from '@selvedge/protocol'
+import type { ContainerRecord, ContainerState, ContainerStatus } from '@selvedge/protocol'
 import { isoTime } from '@selvedge/service-kit/clock'
 import type { Content, StoredContainer } from '../deployments/deployments.ts'
 import { idOf } from '../deployments/ownership.ts'
@@ -16,30 +16,44 @@ export function stateFrom(
   return service?.running() ? 'running' : 'paused'
 }
 
-/** A container as the API shows it. */
-export async function recordOf(
+/** A container as its events show it: what costs nothing to find out. */
+export function statusOf(
   container: StoredContainer,
-  { kind, entry }: Content,
+  { kind }: Content,
   state: ContainerState,
   service: Service | undefined,
-): Promise<ContainerRecord> {
-  const { clientId, name, image, created, restarts, failed, note } = container
+): ContainerStatus {
+  const { name, image, restarts, failed, note } = container
   const running = service?.running()
   return {
     id: idOf(container),
-    clientId,
     name,
     image,
-    imageId: idOf({ clientId, name: image }),
-    env: shownEnv(container, entry?.language),
-    created,
-    state,
     kind,
-    basePath: basePathOf(container),
+    state,
     health: service?.health() ?? 'unknown',
     reason: failed ?? note,
     restarts,
     startedAt: running ? isoTime(running.since) : null,
+  }
+}
+
+/** A container as the API shows it. */
+export async function recordOf(
+  container: StoredContainer,
+  content: Content,
+  state: ContainerState,
+  service: Service | undefined,
+): Promise<ContainerRecord> {
+  const { clientId, image, created } = container
+  const running = service?.running()
+  return {
+    ...statusOf(container, content, state, service),
+    clientId,
+    imageId: idOf({ clientId, name: image }),
+    env: shownEnv(container, content.entry?.language),
+    created,
+    basePath: basePathOf(container),
     memory: (await running?.instance.memory()) ?? null,
     isolation: [...(service?.isolation() ?? [])],
   }

@@ -44,6 +44,7 @@ function serviceOn(start: () => Promise<Instance>, env: Record<string, string> =
     now: () => Date.now(),
     clock: { now: () => Date.now() },
     ready: () => undefined,
+    onServing: () => undefined,
     report: (happening) => happenings.push(happening),
   })
   return { service, happenings, starts: () => starts }

@@ -20,6 +20,8 @@ const lastGraceSeconds = 3
 export interface ServiceParts extends StartParts {
   /** Resolves when the leftovers of an earlier run are recovered; undefined from then on. Nothing starts before. */
   readonly ready: () => Promise<void> | undefined
+  /** Called when another instance serves, or none. */
+  readonly onServing: () => void
 }
 
 export interface Service {
@@ -51,7 +53,7 @@ export interface Service {
 
 export function createService(first: Plan, parts: ServiceParts): Service {
   const { now, ready } = parts
-  const serving = createServing(now, graceSeconds)
+  const serving = createServing(now, graceSeconds, parts.onServing)
   const { current, handingOver } = serving
   const monitor = createHealthMonitor(now, current, (running) => endInstance(running, graceSeconds))
   const starts = createStarts(first, parts, serving, monitor.watch)

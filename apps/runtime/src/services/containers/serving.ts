@@ -27,8 +27,11 @@ export interface Serving {
   drained(): Promise<void>
 }
 
-/** @param drainSeconds for an instance that was replaced to answer its requests */
-export function createServing(now: () => number, drainSeconds: number): Serving {
+/**
+ * @param drainSeconds for an instance that was replaced to answer its requests
+ * @param onChange called when another instance serves, or none
+ */
+export function createServing(now: () => number, drainSeconds: number, onChange: () => void): Serving {
   let current: Running | undefined
   let handingOver: Promise<void> | undefined
   let isolation: readonly string[] = []
@@ -52,9 +55,11 @@ export function createServing(now: () => number, drainSeconds: number): Serving 
   function install(running: Running, onEnded: (running: Running, why: string) => void): void {
     current = running
     isolation = running.instance.isolation
+    onChange()
     const forget = (why: string) => {
       if (current !== running) return
       current = undefined
+      onChange()
       onEnded(running, why)
     }
     inBackground('containers.ended', running.ended.then(forget))
@@ -85,6 +90,7 @@ export function createServing(now: () => number, drainSeconds: number): Serving 
     release() {
       const released = current
       current = undefined
+      if (released) onChange()
       return released
     },
     drain,

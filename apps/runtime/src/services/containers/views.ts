@@ -2,12 +2,14 @@
 import {
   type ContainerRecord,
   type ContainerSettings,
+  type ContainerStatus,
   type HistoryEntry,
+  type LogLine,
   RpcError,
   readSettings,
 } from '@selvedge/protocol'
 import type { DeploymentStore, StoredContainer } from '../deployments/deployments.ts'
-import { askedKey, idOf, isOwnedBy, type Owner, ofAccount } from '../deployments/ownership.ts'
+import { askedKey, idOf, idOfKey, isOwnedBy, keyOf, type Owner, ofAccount } from '../deployments/ownership.ts'
 import type { Entries } from './entries.ts'
 import type { History } from './history.ts'
 import type { ContainerLog } from './logs.ts'
@@ -15,6 +17,11 @@ import { findOwned } from './owned.ts'
 import { prefixesOf } from './paths.ts'
 import { type ServiceSummary, summaryOf } from './record.ts'
 import type { Service } from './service.ts'
+
+/** A line of a log, with the container that wrote it. */
+export interface OwnedLine extends LogLine {
+  readonly id: string
+}
 
 /** A container as the gateway sees it. */
 export interface Route {
@@ -31,8 +38,14 @@ export interface Route {
 
 export interface Views {
   list(owner: Owner): Promise<ContainerRecord[]>
+  /** The state of each, without what takes time to find out. */
+  statuses(owner: Owner): ContainerStatus[]
   get(owner: Owner, idOrName: string): Promise<ContainerRecord>
   logs(owner: Owner, idOrName: string): ContainerLog
+  /** The last lines of all containers of an owner, oldest first. */
+  lastLines(owner: Owner, count: number): OwnedLine[]
+  /** Calls for each line that a container of an owner writes from now on. @returns what to call when no more are needed */
+  followLogs(owner: Owner, onLine: (line: OwnedLine) => void): () => void
   /** Also of a container that was removed. */
   history(owner: Owner, idOrName: string): { history: HistoryEntry[] }
   /** Those of the associated account. */
@@ -57,6 +70,23 @@ export function createViews(
           .filter(([, container]) => isOwnedBy(container, owner))
           .map(([key]) => entries.record(key)),
       ),
+    statuses: (owner) =>
+      Object.entries(store.value.containers)
+        .filter(([, container]) => isOwnedBy(container, owner))
+        .map(([key, container]) => entries.status(key, container)),
+    lastLines: (owner, count) =>
+      Object.entries(store.value.containers)
+        .filter(([, container]) => isOwnedBy(container, owner))
+        .flatMap(([key, container]) =>
+          entries
+            .of(key)
+            .log.tail(count)
+            .map((line) => ({ id: idOf(container), ...line })),
+        )
+        .sort((one, other) => (one.time < other.time ? -1 : one.time > other.time ? 1 : 0))
+        .slice(-count),
+    followLogs: (owner, onLine) =>
+      entries.followLogs(keyOf(owner, ''), (key, line) => onLine({ id: idOfKey(owner, key), ...line })),
     get: async (owner, idOrName) => entries.record(findOwned(store.value, owner, idOrName)[0]),
     logs: (owner, idOrName) => entries.of(findOwned(store.value, owner, idOrName)[0]).log,
     history(owner, idOrName) {

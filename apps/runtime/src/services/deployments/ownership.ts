@@ -24,6 +24,10 @@ export const keyOf = ({ account_id, client_id }: Owner, name: string): string =>
 export const idOf = ({ clientId, name }: Pick<Owned, 'clientId'> & { readonly name: string }): string =>
   `${clientId}-${name}`
 
+/** The ID of a thing of an owner, by its key. */
+export const idOfKey = (owner: Owner, key: string): string =>
+  idOf({ clientId: owner.client_id, name: decodeURIComponent(key.slice(keyOf(owner, '').length)) })
+
 /** The key of a thing that an owner requests, by its ID or its name. */
 export const askedKey = (owner: Owner, idOrName: string): string => {
   const prefix = `${owner.client_id}-`
