@@ -26,17 +26,16 @@ export interface Rooms<Stream> {
   close(): void
 }
 
-/** @param onNews called when something may have changed */
-export function createRooms<Stream>(sources: Sources, signals: Signals, onNews: () => void): Rooms<Stream> {
+export function createRooms<Stream>(sources: Sources, signals: Signals): Rooms<Stream> {
   const rooms = new Map<string, Room<Stream>>()
   const stale = new Set<Room<Stream>>()
-  let onNews = (): void => undefined
+  let announce = (): void => undefined
   // A source that fails keeps its last state, and is read again a second later.
   const refreshOne = safely('events.refresh', ({ channel }: Room<Stream>) => channel.refresh())
 
   function mark(room: Room<Stream>): void {
     stale.add(room)
-    onNews()
+    announce()
   }
   const unfollow = signals.follow((signal) => {
     for (const room of rooms.values()) if (room.source.signals.includes(signal)) mark(room)
@@ -84,7 +83,7 @@ export function createRooms<Stream>(sources: Sources, signals: Signals, onNews: 
       for (const room of rooms.values()) mark(room)
     },
     onNews(listener) {
-      onNews = listener
+      announce = listener
     },
     close: unfollow,
   }
