@@ -51,11 +51,13 @@ import { supportBundle } from './support-bundle.ts'
 import { tokenAccess } from './token/access.ts'
 import { tokenEdge } from './token/edge.ts'
 import { upgrade } from './upgrade.ts'
+import { watch } from './watch.ts'
 import { why } from './why.ts'
 
 export const commands: readonly CommandDeclaration[] = [
   me,
   status,
+  watch,
   doctor,
   supportBundle,
   login,

@@ -1,4 +1,5 @@
 /** What only Node can do: Unix sockets, and streams to and from the runtime. */
+export { watchEvents } from './events.ts'
 export { createNodeFetch } from './node-fetch.ts'
 export { findSocket, installedFolders, isOwn, type SocketFinding } from './own-socket.ts'
 export { followLogs, type StreamConnection, uploadImage } from './streams.ts'

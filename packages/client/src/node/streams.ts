@@ -9,7 +9,7 @@ import { https } from './https.ts'
 
 /** Characters of an answer, and of a line of a log: the runtime cuts lines to 8,192. */
 const maxAnswer = 1024 * 1024
-const maxLine = 128 * 1024
+const maxLogLine = 128 * 1024
 
 export interface StreamConnection {
   /** URL of the runtime, without a path. */
@@ -86,27 +86,24 @@ export async function followLogs(
   const response = await send(connection, 'GET', path, {}, undefined, options.signal)
   if (response.statusCode !== 200) await readJson(response)
   response.on('error', () => undefined)
-  for await (const line of linesOf(response)) onLine(parse(line, 'a log line') as LogLine)
+  for await (const line of linesOf(response, maxLogLine)) onLine(parse(line, 'a log line') as LogLine)
 }
 
 /** @throws ConnectionFailure if a line is too long */
-async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
+export async function* linesOf(response: IncomingMessage, maxLine: number): AsyncGenerator<string> {
   let rest = ''
   for await (const chunk of response.setEncoding('utf8')) {
     // A long line arrives in many parts: it is searched once, when it is whole.
     const lines = chunk.includes('\n') ? (rest + chunk).split('\n') : [rest + chunk]
     rest = lines.pop()!
     if (rest.length > maxLine)
-      throw new ConnectionFailure(
-        'bad_answer',
-        `the runtime sent a log line of more than ${maxLine} characters`,
-      )
+      throw new ConnectionFailure('bad_answer', `the runtime sent a line of more than ${maxLine} characters`)
     yield* lines
   }
 }
 
 /** @throws ConnectionFailure if it is no JSON */
-function parse(text: string, what: string): unknown {
+export function parse(text: string, what: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
@@ -114,7 +111,7 @@ function parse(text: string, what: string): unknown {
   }
 }
 
-function send(
+export function send(
   { url, socketPath, edgeAccessToken }: StreamConnection,
   method: string,
   path: string,
@@ -152,7 +149,7 @@ function send(
   })
 }
 
-async function readJson(response: IncomingMessage): Promise<unknown> {
+export async function readJson(response: IncomingMessage): Promise<unknown> {
   let text = ''
   for await (const chunk of response.setEncoding('utf8')) {
     text += chunk

@@ -1,6 +1,6 @@
 /** Which pages a browser lets call: those that the configuration names, and the page of this listener. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { formerSocketPath, rpcPath } from '@selvedge/protocol'
+import { openRpcPath, rpcPath } from '@selvedge/protocol'
 import { createGuard, type GuardedHeaders, type GuardOptions, type Refusal } from './guard.ts'
 import { createOwnPage } from './own-page.ts'
 
@@ -31,7 +31,7 @@ export function createPageGate(guard: GuardOptions, pageNonce: string | undefine
   return {
     check(request, headers) {
       if (isOwnPage(request, headers)) return checkHeaders(withoutPage(headers))
-      return checkHeaders(headers) ?? (isSocketPath(request.url) ? ownPage.refuseOthers(headers) : undefined)
+      return checkHeaders(headers) ?? (isCall(request.url) ? ownPage.refuseOthers(headers) : undefined)
     },
     answerPreflight(request, headers, response) {
       const { origin } = headers
@@ -45,6 +45,10 @@ export function createPageGate(guard: GuardOptions, pageNonce: string | undefine
     },
   }
 }
+
+/** Everything below the path as well, such as events: a router may normalize the rest. */
+const isCall = (url = ''): boolean =>
+  url === rpcPath || (url.startsWith(`${rpcPath}/`) && url !== openRpcPath)
 
 /** For a request of the own page: host and repeated headers are checked as for every other. */
 const withoutPage = (headers: GuardedHeaders): GuardedHeaders => ({

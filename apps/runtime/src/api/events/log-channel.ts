@@ -41,7 +41,8 @@ export function createLogChannel(topic: TopicName, source: LineSource, onLine: (
     let end = begin
     for (let size = 0; end < lines.length && size < maxEventCharacters; end++) size += lines[end]!.length
     const event = { topic, number: number + end - begin, data: `[${lines.slice(begin, end).join()}]` }
-    made = { after: number, event }
+    // Without lines it is not the event after this number: lines may follow.
+    if (end > begin) made = { after: number, event }
     return event
   }
 

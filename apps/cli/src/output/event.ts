@@ -1,0 +1,58 @@
+/** Events of a runtime for people. Foreign text in them is cleaned by the caller. */
+import { describeNotice, type RuntimeEvent } from '@selvedge/protocol'
+
+type DataOf<Name extends RuntimeEvent['topic']> = Extract<RuntimeEvent, { topic: Name }>['data']
+
+const links = (name: string, { reachable, lastError }: DataOf<'connectivity'>['identity']): string => {
+  if (reachable === null) return `${name} was not tried yet`
+  return reachable ? `${name} answers` : `${name} does not answer: ${lastError ?? 'no reason given'}`
+}
+
+const orNone = (lines: readonly string[]): readonly string[] => (lines.length === 0 ? ['none'] : lines)
+
+const isOnline = ({ state }: { readonly state: string }): boolean => state !== 'offline'
+
+/** The lines of each topic, without its name. */
+const describe: { readonly [Name in RuntimeEvent['topic']]: (data: DataOf<Name>) => readonly string[] } = {
+  account: ({ accountId, confirmed }) => [
+    `${accountId} ${confirmed ? 'confirmed' : 'not confirmed by the identity service yet'}`,
+  ],
+  fixes: (fix) =>
+    fix === null
+      ? ['none']
+      : [
+          `${fix.latitude}, ${fix.longitude}  ${fix.speed} m/s  ${fix.bearing}°  ${fix.source}  ${fix.fixedAt}`,
+        ],
+  containers: (all) =>
+    orNone(
+      all.map(({ name, state, health, reason }) => [name, state, health, reason ?? ''].join('  ').trimEnd()),
+    ),
+  logs: (lines) =>
+    lines.map(
+      ({ id, time, stream, text }) =>
+        `${time.slice(11, 23)} ${stream === 'stdout' ? ' ' : stream === 'stderr' ? '!' : '#'} ${id}  ${text}`,
+    ),
+  nodes: ({ account, linkLocal }) => [
+    account === null
+      ? 'those of the account are unknown: the discovery service does not answer'
+      : `${account.filter(isOnline).length} of ${account.length} of the account are online`,
+    ...linkLocal.map(({ nodeId, name, addresses }) => `${name ?? nodeId}  ${addresses.join(' ')}`),
+  ],
+  connectivity: ({ identity, discovery }) => [
+    links('the identity service', identity),
+    links('the discovery service', discovery),
+  ],
+  clock: ({ state }) => [state],
+  notices: (notices) => orNone(notices.map(describeNotice)),
+}
+
+/** Lines for an event, each with its topic first. */
+export function describeEvent(event: RuntimeEvent): string[] {
+  const { topic, data, lost } = event
+  const missing =
+    lost === undefined
+      ? []
+      : [`${lost} earlier ${lost === 1 ? 'event is' : 'events are'} missing: the reader was too slow`]
+  const lines = (describe[topic] as (data: unknown) => readonly string[])(data)
+  return [...missing, ...lines].map((line) => `${topic.padEnd(12)} ${line}`)
+}

@@ -1,0 +1,91 @@
+/** Events of a runtime, as server-sent events (HTML Standard § 9.2). */
+import type { IncomingMessage } from 'node:http'
+import {
+  catalogue,
+  eventsPath,
+  type Reason,
+  type RuntimeEvent,
+  type StreamEnd,
+  type TopicName,
+  topics,
+} from '@selvedge/protocol'
+import { ConnectionFailure, RpcFailure } from '../errors.ts'
+import { linesOf, parse, readJson, type StreamConnection, send } from './streams.ts'
+
+/** Characters of one event: the nodes of a large network are the longest. */
+const maxEvent = 4 * 1024 * 1024
+
+/** The events of some topics. */
+type EventOf<Name extends TopicName> = Extract<RuntimeEvent, { topic: Name }>
+
+/**
+ * Follows topics: the current state of each first, then each change. It ends when the signal is aborted, the runtime stops or
+ * the connection breaks; connect again for the state of that time.
+ *
+ * @throws RpcFailure when the runtime refuses or ends the stream, such as `token_expired`; ConnectionFailure
+ *
+ * @example
+ * ```ts
+ * import { watchEvents } from '@selvedge/client/node'
+ *
+ * const connection = { url: 'http://127.0.0.1:8083', edgeAccessToken: process.env.ACCESS_TOKEN! }
+ * for await (const { data } of watchEvents(connection, ['fixes'])) console.log(data?.latitude)
+ * ```
+ */
+export async function* watchEvents<Name extends TopicName>(
+  connection: StreamConnection,
+  names: readonly Name[],
+  { signal }: { signal?: AbortSignal } = {},
+): AsyncGenerator<EventOf<Name>, void> {
+  const query = new URLSearchParams({ topics: names.join() })
+  const response = await send(connection, 'GET', `${eventsPath}?${query}`, {}, undefined, signal)
+  if (response.statusCode !== 200) await readJson(response)
+  const type = response.headers['content-type']
+  if (type !== 'text/event-stream') {
+    response.destroy()
+    throw new ConnectionFailure(
+      'bad_answer',
+      `the runtime answered ${JSON.stringify(type)} instead of events`,
+    )
+  }
+  for await (const { name, data } of messagesOf(response)) {
+    if (name === 'end') return endWith(data as StreamEnd)
+    // A topic of a later version.
+    if (Object.hasOwn(topics, name)) yield data as EventOf<Name>
+  }
+}
+
+/** @throws RpcFailure unless the runtime stops */
+function endWith({ reason, detail }: StreamEnd): void {
+  if (!Object.hasOwn(catalogue, reason)) return
+  const { code, hint, retryable } = catalogue[reason as Reason]
+  throw new RpcFailure({ code, message: detail, data: { reason: reason as Reason, detail, hint, retryable } })
+}
+
+/** Ends where the connection does, also when it breaks. */
+async function* messagesOf(
+  response: IncomingMessage,
+): AsyncGenerator<{ readonly name: string; readonly data: unknown }> {
+  let name = ''
+  let data: string | undefined
+  for await (const line of untilBroken(response)) {
+    if (line.startsWith('event: ')) name = line.slice(7)
+    else if (line.startsWith('data: ')) data = line.slice(6)
+    else if (line === '' && data !== undefined) {
+      yield { name, data: parse(data, 'an event') }
+      data = undefined
+    }
+  }
+}
+
+async function* untilBroken(response: IncomingMessage): AsyncGenerator<string> {
+  let isBroken = false
+  response.on('error', () => {
+    isBroken = true
+  })
+  try {
+    yield* linesOf(response, maxEvent)
+  } catch (cause) {
+    if (!isBroken) throw cause
+  }
+}
