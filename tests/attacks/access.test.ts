@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { identityPaths, methods, type Reason, rpcPath, type TokenAccess } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventsRoutes } from '../../apps/runtime/src/api/events/routes.ts'
 import { mcmRoutes } from '../../apps/runtime/src/api/mcm/routes.ts'
 import { nodesRoutes } from '../../apps/runtime/src/api/rest/nodes-routes.ts'
 import { accessToken, createDeveloper } from '../harness/flow.ts'
@@ -115,15 +116,14 @@ describe.each(Object.entries(cases))('%s', (_, { token, reason, applies = () => 
     expect(await reasonAt(name, sampleOf(name, token()))).toBe(reason)
   })
 
-  const tables = [mcmRoutes({} as never), nodesRoutes({} as never)]
+  const tables = [mcmRoutes({} as never), nodesRoutes({} as never), eventsRoutes({} as never)]
   const routes = tables.flatMap(({ table }) =>
     Object.entries(table).flatMap(([key, { as }]) => (applies(as.access) ? [key] : [])),
   )
   it.each(routes)('is refused by %s', async (key) => {
     const [method = '', path = ''] = key.split(' ')
     const given = token() === '' ? null : token()
-    // The local network is for everyone.
-    const query = path === '/mds/v1/nodes' ? '?clusters=account' : ''
+    const query = queries[path] ?? ''
     const { status, text } = await callUrl(services.url() + path.replace('{id}', 'x') + query, {
       method,
       token: given,
@@ -141,9 +141,16 @@ describe.each(Object.entries(cases))('%s', (_, { token, reason, applies = () => 
     })
 })
 
+/** What a route needs before it looks at the token; the local network is for everyone. */
+const queries: Readonly<Record<string, string>> = {
+  '/mds/v1/nodes': '?clusters=account',
+  '/jsonrpc/v1/events': '?topics=clock',
+}
+
 /** Each route with the method that it is the twin of: the cases above take what they expect from the routes themselves. */
 const twins: Readonly<Record<string, string>> = {
   'GET /mds/v1/nodes': 'getNodes',
+  'GET /jsonrpc/v1/events': 'subscribe',
   'GET /mcm/v1/images': 'getImages',
   'POST /mcm/v1/images': 'deployImage',
   'GET /mcm/v1/images/{id}': 'getImages',
@@ -160,7 +167,7 @@ const twins: Readonly<Record<string, string>> = {
 }
 
 it('no route borrows the access of another method than its own', () => {
-  const tables = [mcmRoutes({} as never), nodesRoutes({} as never)]
+  const tables = [mcmRoutes({} as never), nodesRoutes({} as never), eventsRoutes({} as never)]
   const named = tables.flatMap(({ table }) => Object.entries(table).map(([key, { as }]) => [key, as.name]))
   const mims = Object.entries(twins)
     .filter(([key]) => key.includes('/containers'))
@@ -186,7 +193,7 @@ describe('without a token', () => {
   )
 
   it('no other route answers', () => {
-    const tables = [mcmRoutes({} as never), nodesRoutes({} as never)]
+    const tables = [mcmRoutes({} as never), nodesRoutes({} as never), eventsRoutes({} as never)]
     const open = tables.flatMap(({ table }) =>
       Object.entries(table).flatMap(([key, { withoutToken }]) => (withoutToken ? [key] : [])),
     )

@@ -245,19 +245,20 @@ describe('a stream', () => {
     })
   })
 
-  it('ends with the reason when its token is revoked', async () => {
+  it('ends with the reason when its token is revoked', { timeout: 120_000 }, async () => {
     const { stack, developer } = services
     const token = await accessToken(stack, developer)
     const reader = await read(topics('fixes'), token)
     const { call, notifications } = await socket()
     await call('subscribe', [token, ['fixes']])
-    await fetch(stack.identity.url + identityPaths.revoke, {
+    const revoked = await fetch(stack.identity.url + identityPaths.revoke, {
       method: 'POST',
       body: new URLSearchParams({ token, client_id: developer.clientId }),
     })
-    await expect.poll(reader.isEnded, { timeout: 20_000 }).toBe(true)
+    expect(revoked.status).toBe(200)
+    await expect.poll(reader.isEnded, { timeout: 60_000 }).toBe(true)
     expect(reader.of('end')).toMatchObject([{ data: { reason: 'token_revoked' } }])
-    await expect.poll(() => notifications.at(-1)?.end?.reason, { timeout: 20_000 }).toBe('token_revoked')
+    await expect.poll(() => notifications.at(-1)?.end?.reason, { timeout: 60_000 }).toBe('token_revoked')
   })
 })
 
@@ -292,9 +293,13 @@ describe('the limits', () => {
       new Set(['busy']),
     )
     await updateGps('20')
+    // A fix comes again when the discovery service has it.
     const news = () =>
-      sockets.flatMap(({ notifications }) => notifications.filter(({ data }) => data?.latitude === '20'))
-        .length
+      sockets.flatMap(({ notifications }) => [
+        ...new Set(
+          notifications.flatMap(({ subscription, data }) => (data?.latitude === '20' ? [subscription] : [])),
+        ),
+      ]).length
     await expect.poll(news, { timeout: 30_000 }).toBe(streamLimits.all)
     for (const each of sockets) each.close()
     await expect.poll(async () => (await read(topics('clock'))).status).toBe(200)
@@ -351,15 +356,15 @@ describe('a reader that never reads', () => {
     // 10,000 lines of 2 kB for each of 90 readers would be 1.8 GB.
     expect(memory() - before).toBeLessThan(150)
     await updateGps('33')
-    let text = ''
+    let rest = ''
+    const found = { lost: false, newest: false }
     first!.setEncoding('utf8').on('data', (chunk) => {
-      text = (text + chunk).slice(-200_000)
+      rest = (rest + chunk).slice(-100_000)
+      found.lost ||= /"lost":\d{3,}/.test(rest)
+      found.newest ||= rest.includes('"latitude":"33"')
     })
     first!.resume()
-    await expect.poll(() => text, { timeout: 30_000 }).toMatch(/"topic":"logs".*"lost":\d{3,}/)
-    await expect
-      .poll(() => text.includes('"latitude":"33"') || text.includes('"lost":'), { timeout: 30_000 })
-      .toBe(true)
+    await expect.poll(() => found, { timeout: 30_000 }).toEqual({ lost: true, newest: true })
     expect((await fetch(`${services.url()}/healthz`)).status).toBe(200)
   })
 })

@@ -26,26 +26,29 @@ export interface EventSocket {
 
 export async function eventSocket(url: string, path: string = rpcPath): Promise<EventSocket> {
   const socket = new WebSocket(url.replace(/^http/, 'ws') + path)
-  const waiting = new Map<number, (answer: Answer) => void>()
+  const waiting = new Map<number, PromiseWithResolvers<Answer>>()
   const notifications: Notification[] = []
   let last = 0
   socket.addEventListener('message', ({ data }) => {
     const message = JSON.parse(data)
     if (message.method === eventNotification) notifications.push(message.params)
-    else waiting.get(message.id)?.(message)
+    else waiting.get(message.id)?.resolve(message)
+  })
+  socket.addEventListener('close', () => {
+    for (const { reject } of waiting.values()) reject(new Error('the connection was closed'))
   })
   await new Promise((resolve, reject) => {
     socket.addEventListener('open', resolve)
     socket.addEventListener('error', reject)
   })
   return {
-    call: (method, params) =>
-      new Promise((resolve, reject) => {
-        const id = ++last
-        waiting.set(id, resolve)
-        socket.addEventListener('close', () => reject(new Error('the connection was closed')))
-        socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
-      }),
+    call(method, params) {
+      const id = ++last
+      const answer = Promise.withResolvers<Answer>()
+      waiting.set(id, answer)
+      socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+      return answer.promise.finally(() => waiting.delete(id))
+    },
     notifications,
     close: () => socket.close(),
   }

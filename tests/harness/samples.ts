@@ -7,6 +7,8 @@ export function sampleOf(method: string, edgeAccessToken: string): object {
     setLocationSharing: { audience: 'account', precision: 'exact' },
     setLocationTrack: { until: '' },
     getEdgeHmacCode: { expiry: '4000000000', nodeId: 'a'.repeat(56), uri: '/x' },
+    subscribe: { topics: ['account'] },
+    unsubscribe: { subscription: '1' },
     deployImage: { source: '/nowhere' },
     deployContainer: { spec: { name: 'x', image: 'x', env: {} } },
   }

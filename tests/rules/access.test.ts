@@ -19,6 +19,8 @@ const device = {
     'setLocationTrack',
     'getLocationTrack',
     'getEdgeHmacCode',
+    'subscribe',
+    'unsubscribe',
   ],
   'a token of the account, edge:clusters': ['getNodes'],
   'a token of the account, edge:mcm': [
