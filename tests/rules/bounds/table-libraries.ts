@@ -166,7 +166,7 @@ export const libraries: Bounds = {
   },
   'packages/client/src/node/streams.ts': {
     'linesOf.rest': passing('`rest.length > maxLine`'),
-    'readJson.text': passing('`text.length > maxAnswer`'),
+    'readText.text': passing('`text.length > maxAnswer`'),
   },
   'packages/client/src/read-text.ts': {
     'readText.text': passing('`size > maxBytes`'),

@@ -66,7 +66,7 @@ it('checks what a route declares before it answers without a token', async () =>
   expect(await (await fetch(`${manager}/v1/closed`)).json()).toBe('open')
 })
 
-it('has one memory of large bodies for all instances, and small bodies need none of it', async () => {
+it('has one memory of large bodies for all instances, which small bodies do not use', async () => {
   const open = openApi()
   const [one, other] = [await serve(open), await serve(open)]
   const body = ' '.repeat(100 * 1024)

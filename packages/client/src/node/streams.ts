@@ -1,11 +1,11 @@
 /** Streams that JSON-RPC cannot carry: uploads of archives, and logs as they are written. */
-import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { basename } from 'node:path'
 import { catalogue, type ImageRecord, type LogLine, mcmPaths, type Reason } from '@selvedge/protocol'
 import { ConnectionFailure, RpcFailure } from '../errors.ts'
 import { https } from './https.ts'
+import { sendFile } from './send-file.ts'
 
 /** Characters of an answer, and of a line of a log: the runtime cuts lines to 8,192. */
 const maxAnswer = 1024 * 1024
@@ -47,15 +47,17 @@ export async function uploadImage(
     'Content-Type': 'application/x-tar',
     'Content-Length': String(size),
     'Content-Disposition': `attachment; filename*=UTF-8''${encodeURIComponent(basename(path))}`,
+    Expect: '100-continue',
   }
-  let sent = 0
-  const content = createReadStream(path).on('data', (chunk) => {
-    sent += chunk.length
-    onProgress(sent, size)
-  })
   const query = name === undefined ? '' : `?name=${encodeURIComponent(name)}`
-  const response = await send(connection, 'POST', mcmPaths.images + query, headers, content)
-  return (await readJson(response)) as ImageRecord
+  const file = { path, size, onProgress }
+  const response = await send(connection, 'POST', mcmPaths.images + query, headers, { file })
+  try {
+    return (await readJson(response)) as ImageRecord
+  } finally {
+    // After an early answer, the request is never complete.
+    response.destroy()
+  }
 }
 
 /**
@@ -83,7 +85,7 @@ export async function followLogs(
   if (options.since !== undefined) query.set('since', options.since)
   if (options.tail !== undefined) query.set('tail', String(options.tail))
   const path = `${mcmPaths.containers}/${encodeURIComponent(id)}/logs?${query}`
-  const response = await send(connection, 'GET', path, {}, undefined, options.signal)
+  const response = await send(connection, 'GET', path, {}, { signal: options.signal })
   if (response.statusCode !== 200) await readJson(response)
   response.on('error', () => undefined)
   for await (const line of linesOf(response, maxLogLine)) onLine(parse(line, 'a log line') as LogLine)
@@ -111,13 +113,21 @@ export function parse(text: string, what: string): unknown {
   }
 }
 
-export function send(
+interface Sent {
+  readonly file?: {
+    readonly path: string
+    readonly size: number
+    readonly onProgress: (sent: number, total: number) => void
+  }
+  readonly signal?: AbortSignal | undefined
+}
+
+function send(
   { url, socketPath, edgeAccessToken }: StreamConnection,
   method: string,
   path: string,
   headers: Record<string, string>,
-  body?: NodeJS.ReadableStream,
-  signal?: AbortSignal,
+  { file, signal }: Sent,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const start = url.startsWith('https:') ? https().request : httpRequest
@@ -132,33 +142,51 @@ export function send(
       },
       resolve,
     )
-    const refuse = (cause: Error) =>
-      reject(
-        new ConnectionFailure('not_running', `nothing answers at ${socketPath ?? url}: ${cause.message}`, {
-          cause,
-        }),
-      )
+    let sent = 0
+    const refuse = (cause: NodeJS.ErrnoException) => {
+      const isClosed = file && (cause.code === 'EPIPE' || cause.code === 'ECONNRESET')
+      const message = isClosed
+        ? `the runtime closed the connection without an answer, after ${sent} of ${file.size} bytes`
+        : `nothing answers at ${socketPath ?? url}: ${cause.message}`
+      reject(new ConnectionFailure(isClosed ? 'bad_answer' : 'not_running', message, { cause }))
+    }
     asked.on('error', refuse)
     // Without a listener, an answer that changes the protocol (101) would be neither a response nor an error.
     asked.on('upgrade', (_, socket) => {
       socket.destroy()
       refuse(new Error('it answers by changing the protocol'))
     })
-    if (body) body.on('error', (cause: Error) => asked.destroy(cause)).pipe(asked)
-    else asked.end()
+    if (!file) return void asked.end()
+    const onSent = (bytes: number) => file.onProgress((sent += bytes), file.size)
+    sendFile(asked, file.path, onSent, (cause) => {
+      reject(new ConnectionFailure('aborted', `can't read ${file.path}: ${cause.message}`, { cause }))
+      asked.destroy()
+    })
   })
 }
 
-export async function readJson(response: IncomingMessage): Promise<unknown> {
+/** @throws ConnectionFailure if it is too long, or incomplete */
+async function readText(response: IncomingMessage): Promise<string> {
   let text = ''
-  for await (const chunk of response.setEncoding('utf8')) {
-    text += chunk
-    if (text.length > maxAnswer)
-      throw new ConnectionFailure(
-        'bad_answer',
-        `the runtime answered ${response.statusCode} with more than ${maxAnswer} characters`,
-      )
+  try {
+    for await (const chunk of response.setEncoding('utf8')) {
+      text += chunk
+      if (text.length > maxAnswer) break
+    }
+  } catch (cause) {
+    throw new ConnectionFailure('bad_answer', 'the runtime closed the connection within its answer', {
+      cause,
+    })
   }
+  if (text.length <= maxAnswer) return text
+  throw new ConnectionFailure(
+    'bad_answer',
+    `the runtime answered ${response.statusCode} with more than ${maxAnswer} characters`,
+  )
+}
+
+async function readJson(response: IncomingMessage): Promise<unknown> {
+  const text = await readText(response)
   const json = parse(text, `an answer of HTTP ${response.statusCode}`) as {
     error?: { reason: string; message: string; hint?: string }
   }
