@@ -190,11 +190,25 @@ export const escapes: readonly Escape[] = [
     env: { 'MCM.OUTBOUND': '127.0.0.1:2' },
   },
   {
-    name: 'call the API of the runtime over its own socket',
+    name: 'call methods of the runtime that services may not call',
     stoppedBy: 'the runtime',
     attempt:
       'const r = await fetch(APIROOT + "/jsonrpc/v1", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ jsonrpc: "2.0", method: "getEdgeIdToken" }) }); return r.status + await r.text()',
+    answer: /service_not_allowed/,
+  },
+  {
+    name: 'get an identity token by a URL',
+    stoppedBy: 'the runtime',
+    attempt:
+      'const r = await fetch("http://localhost:8083/runtime/v1/identity-token", { method: "POST", body: JSON.stringify({ audience: CTX.info.serviceType }) }); return r.status + await r.text()',
     answer: /404/,
+  },
+  {
+    name: 'replace the headers with which its fetch names a target',
+    stoppedBy: 'the runtime',
+    attempt:
+      'const r = await fetch("http://localhost:8083/jsonrpc/v1", { method: "POST", headers: { "content-type": "application/json", "x-selvedge-redirected": "cross-origin", "x-selvedge-target": "http://10.0.0.1/" }, body: JSON.stringify({ jsonrpc: "2.0", method: "getEdgeIdToken" }) }); return r.status + await r.text()',
+    answer: /service_not_allowed/,
   },
   {
     name: 'call a service that asks for a token, without one',

@@ -74,7 +74,7 @@ export const hostileFunctions: readonly { name: string; source: string; env?: Re
   {
     name: 'fetches',
     source: worker(`
-      const urls = ['http://127.0.0.1:1/', 'http://runtime.invalid/runtime/v1/identity-token', 'http://[::1]:1/', 'http://10.0.0.1/', 'nonsense:']
+      const urls = ['http://localhost:8083/jsonrpc/v1', 'http://localhost:8083/mcm/v1/images', 'http://127.0.0.1:1/', 'http://runtime.invalid/runtime/v1/identity-token', 'http://[::1]:1/', 'http://10.0.0.1/', 'nonsense:']
       for (;;) {
         for (let at = 0; at < 10; at++) {
           fetch(urls[random(urls.length)], { method: 'POST', body: ['null', '[]', '{"audience":1}', '{'][random(4)] }).catch(() => undefined)
