@@ -116,7 +116,7 @@ describe.each(names)('a service with the settings "%s"', (name) => {
   const routes = tables.flatMap(({ table }) => Object.entries(table))
   it.each(routes)('calls %s as its method declares', async (key, { as }) => {
     const [method = '', path = ''] = key.split(' ')
-    // With a scheme that carries no token: without the header, some routes answer callers who have none.
+    // A scheme that carries no token: some routes answer callers without this header.
     const headers = { Authorization: 'Basic eA==' }
     const url = usual + path.replace('{id}', 'x')
     expect(reasonOfHttp(await ask(name, { url, method, headers }))).toBe(
