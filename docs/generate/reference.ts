@@ -77,7 +77,7 @@ function describeMethod(method: Method): string {
 const methodsPage = [
   note,
   '# Methods of the local API',
-  `\`POST ${rpcPath}\`, JSON-RPC 2.0. Parameters come by position, in the order of the tables, or by name. A lone call without \`id\` is answered with \`"id": null\`; in a batch it is a notification.`,
+  `\`POST ${rpcPath}\`, JSON-RPC 2.0. Parameters come by position, in the order of the tables, or by name. A lone call without \`id\` is answered with \`"id": null\`; in a batch it is a notification. The same calls can be sent over [WebSocket](../websocket.md).`,
   ...Object.values(methods).map(describeMethod),
 ].join('\n\n')
 

@@ -92,7 +92,7 @@ describe('the runtime, alone', () => {
 
 const lastCall = '{"jsonrpc":"2.0","method":"getMe","id":"last"}'
 
-/** The same body as a message, followed by a call: it gets the same answer, or none. */
+/** The same body as a message, followed by a call: it gets the same answer, or no answer. */
 function overWebSocket(vector: Vector): SocketVector {
   const { name, status, answer } = vector
   const body = bodyOf(vector)

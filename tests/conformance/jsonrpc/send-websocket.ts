@@ -36,7 +36,7 @@ function framesOf({ messages, text, binary, repeat }: SocketVector): Buffer[] {
   return repeat ? [frame(bodyOf({ repeat }))] : []
 }
 
-/** Opens a WebSocket as a vector says, sends its messages, and reads as many answers as there should be, or the close frame. */
+/** Opens the WebSocket of a vector, sends its messages, and reads as many answers as there should be, or the close frame. */
 export async function sendSocketVector(url: string, vector: SocketVector): Promise<SocketOutcome> {
   const { hostname, port } = new URL(url)
   const { path = '/jsonrpc/v1', without = [], headers = [], answers: expected = [] } = vector

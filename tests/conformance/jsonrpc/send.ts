@@ -37,7 +37,7 @@ export function bodyOf({ body, base64, repeat }: Pick<Vector, 'body' | 'base64' 
   return Buffer.from(body ?? '')
 }
 
-/** A vector in which `{token}` and the like are replaced, in all of its texts. */
+/** Replaces names in braces, such as `{token}`, in all texts of a vector. */
 export const withValues = <T>(vector: T, values: Readonly<Record<string, string>>): T =>
   JSON.parse(
     Object.entries(values).reduce(

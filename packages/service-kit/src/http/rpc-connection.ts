@@ -4,7 +4,7 @@ export interface RpcConnection {
    * Sends a message of the server, such as a notification as JSON text.
    *
    * @returns false if the message was dropped: too many bytes wait for the client already, or the connection is closed. The sender
-   *   counts what it drops, and tells the client later.
+   *   counts what it drops, and notifies the client later.
    */
   send(text: string): boolean
   /** Bytes that wait for the client to read them. */

@@ -53,12 +53,12 @@ async function serve(options: Partial<RpcSocketsOptions> = {}) {
   const open = async (headers: Record<string, string> = {}) => {
     const client = new WebSocket(`ws://127.0.0.1:${port}${rpcPath}`, { headers })
     ending.push(() => client.terminate())
-    const ended = new Promise<number>((resolve) => client.once('close', resolve))
+    const closed = new Promise<number>((resolve) => client.once('close', resolve))
     const messages: string[] = []
     client.on('message', (data) => messages.push(String(data)))
     client.on('error', () => undefined)
     await once(client, 'open')
-    return { client, messages, ended }
+    return { client, messages, closed }
   }
   const raw = async () => {
     const opened = await openRaw({ host: '127.0.0.1', port })
@@ -134,9 +134,9 @@ describe('calls', () => {
 
   it('end their connection if more of them wait than it may have', async () => {
     const { open, late } = await serve({ limits: { callsUnderWay: 1, waitingMessages: 10 } })
-    const { client, ended } = await open()
+    const { client, closed } = await open()
     for (let at = 0; at < 100; at++) client.send(`late ${at}`)
-    expect(await ended).toBe(1013)
+    expect(await closed).toBe(1013)
     expect(late).toHaveLength(1)
   })
 
@@ -244,7 +244,7 @@ describe('a ping', () => {
     await once(socket, 'close')
   })
 
-  it('does not end a connection with a call under way that takes long', async () => {
+  it('does not end a connection with a call under way that lasts long', async () => {
     const { open, late } = await serve({ limits: { pingMs: 20, callsUnderWay: 1 } })
     const { client, messages } = await open()
     let pings = 0
@@ -301,7 +301,7 @@ describe('unauthenticated connections', () => {
     first.client.send('a call')
     await expect.poll(() => first.messages).toHaveLength(1)
     const fourth = await open()
-    expect(await second.ended).toBe(1013)
+    expect(await second.closed).toBe(1013)
     for (const { client, messages } of [first, third, fourth]) {
       const before = messages.length
       client.send('a call')
@@ -309,7 +309,7 @@ describe('unauthenticated connections', () => {
     }
   })
 
-  it('with a call under way are not ended: further ones are refused', async () => {
+  it('with a call under way stay: further ones are refused', async () => {
     const { port, open, late } = await serve({ limits: { unauthenticated: 2 } })
     const both = [await open(), await open()]
     for (const { client } of both) client.send('late')
@@ -318,7 +318,7 @@ describe('unauthenticated connections', () => {
     late[0]!.answer('answered')
     await expect.poll(() => both[0]!.messages).toHaveLength(1)
     await open()
-    expect(await both[0]!.ended).toBe(1013)
+    expect(await both[0]!.closed).toBe(1013)
   })
 
   it('do not count when a token was proved, and count again when it is not valid any more', async () => {
@@ -333,11 +333,11 @@ describe('unauthenticated connections', () => {
     }
     const others = [await open(), await open()]
     calls[1]!.connection!.setAuthenticated(false)
-    expect(await others[0]!.ended).toBe(1013)
+    expect(await others[0]!.closed).toBe(1013)
     await open()
-    expect(await others[1]!.ended).toBe(1013)
+    expect(await others[1]!.closed).toBe(1013)
     await open()
-    expect(await three[1]!.ended).toBe(1013)
+    expect(await three[1]!.closed).toBe(1013)
     for (const { client } of [three[0]!, three[2]!]) expect(client.readyState).toBe(client.OPEN)
   })
 
@@ -405,7 +405,7 @@ describe('a handshake', () => {
 })
 
 describe('a connection', () => {
-  it('calls back once at its end, also late callbacks, and no callback that was taken back', async () => {
+  it('calls back once at its end, also late callbacks, and no callback that was removed', async () => {
     const { open, calls } = await serve()
     const { client } = await open()
     client.send('a call')
@@ -417,7 +417,7 @@ describe('a connection', () => {
       throw new Error('of a callback')
     })
     connection!.onEnd(() => ends.push('second'))
-    connection!.onEnd(() => ends.push('taken back'))()
+    connection!.onEnd(() => ends.push('removed'))()
     client.close()
     await expect.poll(() => ends).toEqual(['first', 'second'])
     expect(connection!.send('a notification')).toBe(false)
@@ -447,22 +447,22 @@ describe('a connection', () => {
     const [idle, busy] = [await open(), await open()]
     busy.client.send('late')
     await expect.poll(() => late).toHaveLength(1)
-    const closed = sockets.close()
-    expect(await idle.ended).toBe(1001)
+    const stopped = sockets.close()
+    expect(await idle.closed).toBe(1001)
     expect(busy.client.readyState).toBe(busy.client.OPEN)
     late[0]!.answer('answered')
-    expect(await busy.ended).toBe(1001)
+    expect(await busy.closed).toBe(1001)
     expect(busy.messages).toEqual(['answered'])
-    await closed
+    await stopped
   })
 
   it('ends when the daemon stops, also with a call that never ends and a client that never closes', async () => {
     const { open, raw, sockets, late } = await serve({ limits: { closeMs: 50 } })
-    const { client, ended } = await open()
+    const { client, closed } = await open()
     client.send('late')
     await expect.poll(() => late).toHaveLength(1)
     await raw()
     await sockets.close()
-    expect(await ended).toBe(1006)
+    expect(await closed).toBe(1006)
   })
 })
