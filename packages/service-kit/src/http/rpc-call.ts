@@ -27,7 +27,8 @@ export interface CallContext extends ShedContext {
   /** Whether the call came over TLS, so from another machine. */
   readonly overTls: boolean
   readonly socket: Socket
-  readonly request: IncomingMessage
+  /** Of the request, or of the handshake of the WebSocket: what its ID is found in. */
+  readonly request: Pick<IncomingMessage, 'rawHeaders'>
   /** When its body had arrived, on the scale of `performance.now()`; 0 while nothing measures. */
   readonly begunAt: number
   /** The WebSocket that the call came over; absent: it came in a request of its own. */

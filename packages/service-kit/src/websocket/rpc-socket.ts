@@ -22,6 +22,7 @@ export interface RpcSocketParts {
   /** Called with each message. */
   readonly onUse: (socket: RpcSocket) => void
   readonly onAuthenticated: (socket: RpcSocket, isAuthenticated: boolean) => void
+  readonly onClosed: (socket: RpcSocket) => void
 }
 
 /** What all calls of a socket have: the headers are those of its handshake. */
@@ -49,7 +50,8 @@ export class RpcSocket implements RpcConnection {
   #waiting: Buffer[] = []
   #isNextScheduled = false
   #isLastCall = false
-  #ends: Set<() => void> | undefined = new Set()
+  #isClosed = false
+  #ends: Set<() => void> | undefined
   #flushes = 0
   /** What the last check found; while the connection was not read, no ping was sent. */
   #checked: Check = { unsentAfter: undefined, ping: undefined }
@@ -106,15 +108,15 @@ export class RpcSocket implements RpcConnection {
 
   onEnd(callback: () => void): () => void {
     const guarded = safely('websocket.end', callback)
-    if (!this.#ends) setImmediate(guarded)
-    this.#ends?.add(guarded)
+    if (this.#isClosed) setImmediate(guarded)
+    else this.#ends = (this.#ends ?? new Set()).add(guarded)
     return () => {
       this.#ends?.delete(guarded)
     }
   }
 
   setAuthenticated(isAuthenticated: boolean): void {
-    if (this.#ends) this.#parts.onAuthenticated(this, isAuthenticated)
+    if (!this.#isClosed) this.#parts.onAuthenticated(this, isAuthenticated)
   }
 
   // For the set of all connections.
@@ -263,9 +265,11 @@ export class RpcSocket implements RpcConnection {
 
   #onClosed(): void {
     const ends = this.#ends
+    this.#isClosed = true
     this.#ends = undefined
     this.#waiting = []
     this.#parts.large.release(this)
+    this.#parts.onClosed(this)
     for (const end of ends ?? []) end()
   }
 }

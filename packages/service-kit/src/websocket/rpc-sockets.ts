@@ -60,6 +60,7 @@ export function createRpcSockets(options: RpcSocketsOptions): RpcSockets {
     large: createLargeMessages(limits.largeMessages),
     onUse: sockets.touch,
     onAuthenticated: sockets.setAuthenticated,
+    onClosed: sockets.remove,
   }
   const load = shareResult(() => loadServer(limits, nonce), 'load ws')
   let server: WebSocketServer | undefined
@@ -74,9 +75,7 @@ export function createRpcSockets(options: RpcSocketsOptions): RpcSockets {
       return
     }
     by.handleUpgrade(request, socket, head, (ws) => {
-      const added = new RpcSocket(ws, contextOf(handshake), parts)
-      sockets.add(added)
-      added.onEnd(() => sockets.remove(added))
+      sockets.add(new RpcSocket(ws, contextOf(handshake), parts))
     })
   }
 
@@ -131,13 +130,15 @@ async function loadServer(limits: SocketLimits, nonce: (() => string) | undefine
   return server.on('headers', safely('websocket.headers', addHeaders))
 }
 
+/** It lasts as long as the connection, so it does not refer to the request. */
 const contextOf = ({ request, socket, headers, overTls }: Handshake): SocketContext => ({
   authorization: headers.authorization,
   dpop: headers.dpop,
   host: headers.host!,
   method: 'GET',
   path: request.url!,
-  ...{ overTls, socket, request },
+  ...{ overTls, socket },
+  request: { rawHeaders: ['X-Request-Id', requestIdOf(request)] },
 })
 
 interface UpgradeRefusal extends Refusal {
