@@ -108,8 +108,9 @@ export class RpcSocket implements RpcConnection {
 
   onEnd(callback: () => void): () => void {
     const guarded = safely('websocket.end', callback)
+    this.#ends ??= new Set()
     if (this.#isClosed) setImmediate(guarded)
-    else this.#ends = (this.#ends ?? new Set()).add(guarded)
+    else this.#ends.add(guarded)
     return () => {
       this.#ends?.delete(guarded)
     }
