@@ -321,6 +321,28 @@ describe('a handshake', () => {
     expect(await closed()).toBe(1002)
   })
 
+  it('behind a call that is not answered yet ends the connection, and behind an answered one does not', async () => {
+    const { host } = new URL(runtime.url)
+    const post = (body: string) =>
+      `POST ${rpcPath} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    const handshake = `GET ${rpcPath} HTTP/1.1\r\n${handshakeLines(host).join('\r\n')}\r\n\r\n`
+    const late = connect(address())
+    let text = ''
+    late.setEncoding('latin1').on('data', (piece) => {
+      text += piece
+    })
+    late.write(post('{"jsonrpc":"2.0","method":"getEdgeIdToken","id":1}') + handshake)
+    await once(late, 'close')
+    expect(text).not.toContain('101 Switching')
+    const patient = connect(address())
+    patient.write(post(getMe))
+    await once(patient, 'data')
+    patient.write(handshake)
+    expect(String((await once(patient, 'data'))[0])).toContain('101 Switching')
+    patient.destroy()
+    await expectServed()
+  })
+
   it('that never comes to its end holds nothing but its connection', async () => {
     const slow = Array.from({ length: 50 }, () => {
       const socket = connect(address())

@@ -29,6 +29,9 @@ function onClose(this: ServerResponse): void {
   beginNext(this.req)
 }
 
+/** Whether a request of a connection is not answered yet. */
+export const isAnswering = (socket: Line): boolean => socket[waiting] !== undefined
+
 /**
  * Handles the requests of one connection one after the other. Node hands over all that a client sends at once (pipelining,
  * RFC 9112 § 9.3.2), and stores the answers to those behind the first: a client that does not read could make it store many.

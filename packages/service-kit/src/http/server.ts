@@ -12,7 +12,7 @@ import { safely } from '../safely/safely.ts'
 import { inRequest } from '../trace/trace.ts'
 import { type Connections, followConnections, maxConnectionsOf } from './connections.ts'
 import { createEarlyEnd, type DrainLimits, drainDefaults } from './early-response.ts'
-import { inTurn } from './in-turn.ts'
+import { inTurn, isAnswering } from './in-turn.ts'
 import { endSlowBodies } from './slow-bodies.ts'
 
 export interface Limits extends Partial<DrainLimits> {
@@ -85,6 +85,11 @@ export function attach(server: Server, { request, upgrade }: Listener): void {
   server.on('request', safely('http.in-turn', inTurn(handle), failRequest))
   if (!upgrade) return
   const onUpgrade: typeof upgrade = (upgrading, socket, head) => {
+    // The answer to the request before would follow what the WebSocket has sent.
+    if (isAnswering(upgrading.socket)) {
+      socket.destroy()
+      return
+    }
     connectionsOf.get(server)?.upgraded(upgrading.socket)
     upgrade(upgrading, socket, head)
   }
