@@ -150,7 +150,7 @@ describe('a service of this API family', needs('image tools', 'curl'), () => {
       })
     })
 
-    it('asks its device who it is, and for an HMAC code', async () => {
+    it('gets the identity of its device, and an HMAC code', async () => {
       const { nodeId, accountId } = await services.runtime().getMe()
       expect(await get('/me')).toMatchObject({ nodeId, accountId })
       expect(await get(`/code/${nodeId}`)).toEqual({ code: expect.stringMatching(/.{20,}/) })
@@ -198,7 +198,7 @@ describe('a service of this API family', needs('image tools', 'curl'), () => {
       expect((await call('/files', 'POST', 'no form')).json).toMatchObject({ code: 400 })
     })
 
-    it('asks others, and calls one callback once, also if that throws', async () => {
+    it('sends requests, and calls one callback once, also if that throws', async () => {
       const hello = { url: `${base}/hello`, authorization: `Bearer ${services.token}\r\nx-injected: 1` }
       expect(await ask({ ...hello, throws: true })).toMatchObject({ calls: 1, status: 200 })
       expect(await ask({ url: `${base}/hello` })).toMatchObject({ calls: 1, failed: 401 })
@@ -219,7 +219,7 @@ describe('a service of this API family', needs('image tools', 'curl'), () => {
       })
     })
 
-    it('sends events to the clients of its WebSocket, and to nobody without a token', async () => {
+    it('sends events to the clients of its WebSocket, and to no client without a token', async () => {
       const url = `${services.url().replace('http', 'ws')}/ws${base}`
       const open = (headers: Record<string, string>) => {
         const socket = new WebSocket(url, { headers } as never)

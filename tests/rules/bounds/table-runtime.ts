@@ -268,10 +268,23 @@ export const sandbox: Bounds = {
     'openChannel.waiting': own('the memory of the function is limited from outside'),
     'openChannel.long': own('the memory of the function is limited from outside'),
   },
+  'apps/runtime/src/services/engines/function/platform/event-sockets.ts': {
+    'createEventSockets.sockets': lasting('`sockets.size >= eventLimits.sockets`', '`sockets.delete`'),
+  },
   'apps/runtime/src/services/engines/function/platform/handler.ts': {
-    'hostHandler.parts': own('the memory of the function is limited from outside'),
-    'all that hostHandler.text() reads': own('the memory of the function is limited from outside'),
-    'all that createHttpRequest.run.text() reads': own('the memory of the function is limited from outside'),
+    'all that readRequest.arrayBuffer() reads': own('the memory of the function is limited from outside'),
+  },
+  'apps/runtime/src/services/engines/function/platform/handler-response.ts': {
+    'createHandlerResponse.parts': own('the memory of the function is limited from outside'),
+  },
+  'apps/runtime/src/services/engines/function/platform/http-request.ts': {
+    'readAnswer.parts': passing('`size > maxAnswerBytes`'),
+  },
+  'apps/runtime/src/services/engines/function/platform/jx-parse.ts': {
+    'readValue.array': own('the memory of the function is limited from outside'),
+  },
+  'apps/runtime/src/services/engines/function/platform/jx-write.ts': {
+    'writeJson.path': passing('`path.length >= maxDepth`'),
   },
   'apps/runtime/src/services/engines/function/platform/host.ts': {
     'hostFunction.source': own('its own program, sent by the runtime'),

@@ -25,7 +25,7 @@ app.get('/hello', (req, res) => {
   )
 })
 
-// The device and its neighbours, as the helper package asks for them.
+// The device and its neighbours, through the helper package.
 app.get('/nodes/:cluster', (req, res) => {
   req.context.edge.clusterDiscovery(req.params.cluster, tokenOf(req), ...answers(res))
 })

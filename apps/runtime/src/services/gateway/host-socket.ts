@@ -128,7 +128,7 @@ function refuseRepeated(response: ServerResponse): void {
   sendRefusal(response, { status: 400, reason: 'repeated_header', message })
 }
 
-/** Deno asks its socket as it would ask a proxy: with a whole URL (RFC 9112 § 3.2.2). */
+/** Deno sends requests to its socket as to a proxy: with a whole URL (RFC 9112 § 3.2.2). */
 const pathOf = (url: string): string =>
   url.startsWith(`http://${hostName}/`) ? url.slice(`http://${hostName}`.length) : url
 

@@ -19,12 +19,12 @@ import { createSeals, type SealedValue, sealedValue } from './open-sealed.ts'
 /** Milliseconds in which a sealed list may be opened. */
 const lifetimeMs = 60_000
 
-/** Clusters whose lists need a token. */
+/** Clusters that only a token shows. */
 type SealedCluster = Exclude<Cluster, 'linkLocal'>
 
 type NodesResult = ResultOf<Methods['getNodes']>
 
-export interface OpenedNodes {
+interface OpenedNodes {
   readonly cluster: SealedCluster
   readonly accountId: string
   readonly nodes: NodesResult['data']

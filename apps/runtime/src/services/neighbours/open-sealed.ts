@@ -10,7 +10,7 @@ const algorithm = 'aes-256-gcm'
 const keyBytes = 32
 const ivBytes = 12
 const tagBytes = 16
-/** Characters of the base64 of a sealed text: a sealed value says no more than which list was asked for. */
+/** Characters of the base64 of a sealed text: a sealed value only holds which list was requested. */
 const maxCharacters = 1024
 
 const base64 = z

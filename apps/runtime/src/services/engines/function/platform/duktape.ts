@@ -8,7 +8,7 @@ import { writeJson } from './jx-write.ts'
 import { decode, encode, parse } from './own.ts'
 
 /** Characters that one call accepts or returns. */
-export const maxCharacters = 32 * 1024 * 1024
+const maxCharacters = 32 * 1024 * 1024
 
 /** Bytes that read as their text (UTF-8) where a string is expected, as a buffer of that engine does. */
 const readable = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> =>

@@ -84,7 +84,7 @@ export function createEdge({ runtimeFetch, openNodesPath }: EdgeParts) {
   }
 }
 
-/** Answers with a list, or with an error where it is none. */
+/** Answers with a list, or with an error if it cannot be read. */
 function answer(outcome: NodesOutcome, read: () => unknown): void {
   try {
     outcome.succeed({ data: stringify(read()) })
@@ -103,8 +103,8 @@ function read(data: unknown): unknown {
 
 /** The reason in an error of the runtime. */
 function detailOf(content: string): string | undefined {
-  const { error } = (read(content) ?? {}) as { error?: { message?: unknown } }
-  return typeof error?.message === 'string' ? error.message : undefined
+  const { error: { message } = {} } = (read(content) ?? {}) as { error?: { message?: unknown } }
+  return typeof message === 'string' ? message : undefined
 }
 
 /** The members that services read, by cluster. */

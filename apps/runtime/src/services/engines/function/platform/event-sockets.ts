@@ -18,7 +18,7 @@ interface WebSocketEvent {
 export interface EventSockets {
   /** Accepts a client. */
   accept(request: Request): Response
-  /** Sends an event to every client. Nothing waits here, so that a call without an event, which asks to send what waits, does nothing. */
+  /** Sends an event to every client. An event is sent at once: a call without one, which would send those that wait, does nothing. */
   dispatch(event?: WebSocketEvent | null): void
 }
 

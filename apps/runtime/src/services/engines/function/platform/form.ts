@@ -73,7 +73,7 @@ function* encodedFields(body: Uint8Array): Generator<Field> {
 }
 
 function* multipartFields(body: Uint8Array, boundary: string): Generator<Field> {
-  // One character a byte: searching a text takes linear time.
+  // One character a byte: a text is searched in linear time.
   const text = new TextDecoder('latin1').decode(body)
   const delimiter = `\r\n--${boundary}`
   let at = text.startsWith(delimiter.slice(2)) ? delimiter.length - 2 : after(text, delimiter, 0)
@@ -117,6 +117,8 @@ function dispositionOf(headers: string): Pick<Field, 'name' | 'filename'> {
 }
 
 function parameterOf(line: string, name: string): string | undefined {
-  const found = new RegExp(`;[ \\t]*${name}=(?:"([^"]*)"|([^;"\\s]+))`, 'i').exec(line)
-  return (found?.[1] ?? found?.[2])?.replaceAll('%22', '"')
+  const found = line.matchAll(/;[ \t]*([a-z]+)=(?:"([^"]*)"|([^;"\s]+))/gi)
+  for (const [, key = '', quoted, bare] of found)
+    if (key.toLowerCase() === name) return (quoted ?? bare)?.replaceAll('%22', '"')
+  return undefined
 }

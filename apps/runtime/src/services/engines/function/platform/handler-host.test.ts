@@ -95,10 +95,10 @@ describe('context.http.request', () => {
   it.each([
     ['an answer that is cut off', '/cut', {}],
     ['an answer without an end', '/endless', {}],
-    ['a URL that is none', 'nonsense', {}],
+    ['an invalid URL', 'nonsense', {}],
     ['data that is no JSON', '/', { type: 'POST', data: { big: 1n } }],
-    ['a header that is none', '/', { headers: { 'a b': 'c' } }],
-    ['a body where there is none', '/', { data: 'x' }],
+    ['an invalid header', '/', { headers: { 'a b': 'c' } }],
+    ['a body with GET', '/', { data: 'x' }],
   ])('calls error once, and nothing else, for %s', async (_, path, more) => {
     const calls = await outcome({ url: path.startsWith('/') ? url + path : path, ...more })
     expect(calls).toEqual([['error', { message: expect.any(String), status: 0, content: '' }]])
@@ -202,7 +202,7 @@ describe('context.edge', () => {
     expect([called, said]).toEqual(['error', expect.stringMatching(message)])
   })
 
-  it('calls back with the reason of the runtime, and with an error for an answer that is none', async () => {
+  it('calls back with the reason of the runtime, and with an error for a broken answer', async () => {
     const data = JSON.stringify(sealed)
     const refused = async () => Response.json({ error: { message: 'the token expired' } }, { status: 401 })
     expect((await decrypt({ type: 'local', data }, refused))[1]).toEqual({
@@ -216,7 +216,7 @@ describe('context.edge', () => {
     )
   })
 
-  it('has no bearer end point, and says so', async () => {
+  it('refuses a request for a bearer end point, with the reason', async () => {
     const { requestBep } = createEdge({ openNodesPath: '', runtimeFetch: fetch })
     const error = await new Promise((resolve) => requestBep({ success: resolve, error: resolve }))
     expect(error).toMatchObject({ status: 501, message: expect.stringContaining('no relay') })
@@ -276,7 +276,7 @@ describe('request.handleFormRequest', () => {
     expect(() => handle(type, body)).toThrow(FormError)
   })
 
-  it('takes linear time for a body that is made of beginnings', () => {
+  it('reads a body that is made of beginnings in linear time', () => {
     for (const body of ['\r\n--b', '\r\n--', '\r\n', '--b\r\n', '\r\n\r\n'])
       expect(() => handle(multipart, body.repeat(2_000_000 / body.length))).toThrow(FormError)
   })

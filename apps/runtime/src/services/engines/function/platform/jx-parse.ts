@@ -21,89 +21,101 @@ const patterns = {
 }
 const controls: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' }
 
-/** @throws SyntaxError for text that is not `jx`; RangeError for more than `maxDepth` levels */
-export function parseJx(text: string): unknown {
+interface Reader {
+  /** Reads what a sticky pattern finds. */
+  take(pattern: RegExp): RegExpExecArray | undefined
+  /** Whether a text is next; then it is read. */
+  accept(literal: string): boolean
+  skipSpace(): void
+  isAtEnd(): boolean
+  fail(): never
+}
+
+function createReader(text: string): Reader {
   let at = 0
-
-  function fail(): never {
-    throw new SyntaxError(`invalid jx at character ${at}`)
-  }
-
-  function take(pattern: RegExp): RegExpExecArray | undefined {
+  const take: Reader['take'] = (pattern) => {
     pattern.lastIndex = at
     const found = pattern.exec(text)
     if (found) at = pattern.lastIndex
     return found ?? undefined
   }
-
-  function takes(literal: string): boolean {
-    if (!text.startsWith(literal, at)) return false
-    at += literal.length
-    return true
+  return {
+    take,
+    accept(literal) {
+      if (!text.startsWith(literal, at)) return false
+      at += literal.length
+      return true
+    },
+    skipSpace: () => void take(patterns.space),
+    isAtEnd: () => at === text.length,
+    fail() {
+      throw new SyntaxError(`invalid jx at character ${at}`)
+    },
   }
+}
 
-  const skip = (): void => void take(patterns.space)
-
-  function unescaped([, simple, x, u, U]: RegExpExecArray): string {
-    if (simple !== undefined) return controls[simple] ?? simple
-    const point = Number.parseInt((x ?? u ?? U)!, 16)
-    return point > 0x10ffff ? fail() : String.fromCodePoint(point)
+/** Reads a string after its first quote. */
+function readString(reader: Reader): string {
+  const parts: string[] = []
+  while (!reader.accept('"')) {
+    const [plain] = reader.take(patterns.plain) ?? []
+    parts.push(plain ?? unescaped(reader, reader.take(patterns.escape) ?? reader.fail()))
   }
+  return parts.join('')
+}
 
-  /** After its first quote. */
-  function string(): string {
-    const parts: string[] = []
-    while (!takes('"')) {
-      const [plain] = take(patterns.plain) ?? []
-      if (plain !== undefined) parts.push(plain)
-      else parts.push(unescaped(take(patterns.escape) ?? fail()))
-    }
-    return parts.join('')
+function unescaped(reader: Reader, [, simple, x, u, U]: RegExpExecArray): string {
+  if (simple !== undefined) return controls[simple] ?? simple
+  const point = Number.parseInt((x ?? u ?? U)!, 16)
+  return point > 0x10ffff ? reader.fail() : String.fromCodePoint(point)
+}
+
+/** Reads a list after its first bracket. @param readPart is called for each part up to the last bracket */
+function readList(reader: Reader, end: string, readPart: () => void): void {
+  reader.skipSpace()
+  if (reader.accept(end)) return
+  for (;;) {
+    reader.skipSpace()
+    readPart()
+    reader.skipSpace()
+    if (reader.accept(end)) return
+    if (!reader.accept(',')) reader.fail()
   }
+}
 
-  /** After the first bracket: calls `read` for each part up to the last bracket. */
-  function list(end: string, read: () => void): void {
-    skip()
-    if (takes(end)) return
-    for (;;) {
-      skip()
-      read()
-      skip()
-      if (takes(end)) return
-      if (!takes(',')) fail()
-    }
+function readMember(reader: Reader, target: object, depth: number): void {
+  const key = reader.accept('"') ? readString(reader) : (reader.take(patterns.name)?.[0] ?? reader.fail())
+  reader.skipSpace()
+  if (!reader.accept(':')) reader.fail()
+  const member = { value: readValue(reader, depth), writable: true, enumerable: true, configurable: true }
+  // Never a setter: `__proto__` is a name like any other.
+  Object.defineProperty(target, key, member)
+}
+
+function readValue(reader: Reader, depth: number): unknown {
+  if (depth > maxDepth) throw new RangeError(`more than ${maxDepth} values inside each other`)
+  reader.skipSpace()
+  if (reader.accept('"')) return readString(reader)
+  if (reader.accept('{')) {
+    const object = {}
+    readList(reader, '}', () => readMember(reader, object, depth + 1))
+    return object
   }
-
-  function member(target: object, depth: number): void {
-    const key = takes('"') ? string() : (take(patterns.name)?.[0] ?? fail())
-    skip()
-    if (!takes(':')) fail()
-    const member = { value: value(depth), writable: true, enumerable: true, configurable: true }
-    // Never a setter: `__proto__` is a name like any other.
-    Object.defineProperty(target, key, member)
+  if (reader.accept('[')) {
+    const array: unknown[] = []
+    readList(reader, ']', () => void array.push(readValue(reader, depth + 1)))
+    return array
   }
+  const buffer = reader.take(patterns.buffer)
+  if (buffer) return buffer[1]!.length % 2 === 0 ? decodeHex(buffer[1]!) : reader.fail()
+  for (const [word, meant] of words) if (reader.accept(word)) return meant
+  return Number((reader.take(patterns.number) ?? reader.fail())[0])
+}
 
-  function value(depth: number): unknown {
-    if (depth > maxDepth) throw new RangeError(`more than ${maxDepth} values inside each other`)
-    skip()
-    if (takes('"')) return string()
-    if (takes('{')) {
-      const object = {}
-      list('}', () => member(object, depth + 1))
-      return object
-    }
-    if (takes('[')) {
-      const array: unknown[] = []
-      list(']', () => void array.push(value(depth + 1)))
-      return array
-    }
-    const buffer = take(patterns.buffer)
-    if (buffer) return buffer[1]!.length % 2 === 0 ? decodeHex(buffer[1]!) : fail()
-    for (const [word, meant] of words) if (takes(word)) return meant
-    return Number((take(patterns.number) ?? fail())[0])
-  }
-
-  const parsed = value(0)
-  skip()
-  return at === text.length ? parsed : fail()
+/** @throws SyntaxError for text that is not `jx`; RangeError for more than `maxDepth` levels */
+export function parseJx(text: string): unknown {
+  const reader = createReader(text)
+  const parsed = readValue(reader, 0)
+  reader.skipSpace()
+  return reader.isAtEnd() ? parsed : reader.fail()
 }

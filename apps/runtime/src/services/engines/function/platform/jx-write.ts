@@ -61,7 +61,7 @@ const bytesIn = (value: object): Uint8Array | undefined => {
   return undefined
 }
 
-/** What a value stands for, as `JSON.stringify` reads it. */
+/** The value that is written, as `JSON.stringify` finds it. */
 function plainOf(value: unknown, key: string): unknown {
   const custom = (value as { toJSON?: unknown } | null | undefined)?.toJSON
   const given = typeof custom === 'function' ? custom.call(value, key) : value

@@ -6,7 +6,7 @@ const maxRedirects = 10
 const credentials = ['authorization', 'cookie', 'proxy-authorization']
 
 /**
- * The `fetch` with which this program asks the runtime itself: only a request that names no URL of its own reaches the paths of
+ * The `fetch` with which this program calls the runtime itself: only a request that names no URL of its own reaches the paths of
  * `hostPaths`. The function does not get it.
  *
  * @param client of Deno, with the socket as its proxy
