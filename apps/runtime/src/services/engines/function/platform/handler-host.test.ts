@@ -7,6 +7,7 @@ import { type FormCallbacks, FormError, formLimits, handleForm } from './form.ts
 import { setGlobals } from './globals.ts'
 import { createHandlerResponse } from './handler-response.ts'
 import { createHttpRequest, maxAnswerBytes } from './http-request.ts'
+import { callOnce } from './once.ts'
 import type { Files } from './storage.ts'
 
 const files = (): Files & { stored: Map<string, string> } => {
@@ -35,6 +36,19 @@ describe('the global names of a handler', () => {
     await Promise.resolve()
     expect(order).toEqual(['first', 'later'])
   })
+})
+
+it('of two callbacks the first outcome calls its own, and no later one calls any', async () => {
+  const calls: string[] = []
+  const { succeed, fail } = callOnce({
+    success: (value: string) => calls.push(value),
+    error: (value: string) => calls.push(value),
+  })
+  fail('first')
+  succeed('second')
+  fail('third')
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(calls).toEqual(['first'])
 })
 
 describe('context.http.request', () => {
