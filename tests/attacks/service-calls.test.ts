@@ -96,6 +96,10 @@ const reasonOf = (answer: RpcAnswer) => answer.error?.data.reason
 const reasonOfHttp = ({ text, failed }: Answered): string =>
   failed ?? (JSON.parse(text) as { error: { reason: string } }).error.reason
 
+/** A sealed list: nothing in it can be read. */
+const base64 = expect.stringMatching(/^[A-Za-z0-9+/]+=*$/)
+const sealed = { data: base64, iv: base64, tag: base64 }
+
 /** Whether a service may call what declares this. */
 const mayCall = (name: Name, declared: FromServices = 'no'): boolean =>
   declared === 'yes' || (settings[name] as Record<string, string>)[declared] === 'true'
@@ -116,12 +120,14 @@ describe.each(names)('a service with the settings "%s"', (name) => {
   const routes = tables.flatMap(({ table }) => Object.entries(table))
   it.each(routes)('calls %s as its method declares', async (key, { as }) => {
     const [method = '', path = ''] = key.split(' ')
-    // A scheme that carries no token: some routes answer callers without this header.
-    const headers = { Authorization: 'Basic eA==' }
-    const url = usual + path.replace('{id}', 'x')
-    expect(reasonOfHttp(await ask(name, { url, method, headers }))).toBe(
-      mayCall(name, as.fromServices) ? 'token_missing' : 'service_not_allowed',
-    )
+    const url = usual + path.replace('{id}', 'x') + (path.startsWith('/mds') ? '?clusters=account' : '')
+    const answer = await ask(name, { url, method })
+    // The list itself is made when it is opened with a token.
+    if (path.startsWith('/mds')) expect(JSON.parse(answer.text)).toEqual({ type: 'account', data: sealed })
+    else
+      expect(reasonOfHttp(answer)).toBe(
+        mayCall(name, as.fromServices) ? 'token_missing' : 'service_not_allowed',
+      )
   })
 })
 
@@ -152,7 +158,7 @@ describe('a service', () => {
     const edgeAccessToken = services.token
     const { result } = await call('plain', 'getContainers', { edgeAccessToken })
     expect((result as unknown as { name: string }[]).map(({ name }) => name)).toContain('plain')
-    for (const path of ['/mcm/v1/containers', '/mcm/v1/images', '/mds/v1/nodes?clusters=account'])
+    for (const path of ['/mcm/v1/containers', '/mcm/v1/images'])
       expect(await ask('plain', { url: usual + path, forward: true }), path).toMatchObject({ status: 200 })
     expect(reasonOf(await call('plain', 'getNodes', [edgeAccessToken, 'account']))).toBeUndefined()
   })
@@ -283,11 +289,12 @@ describe('a public service that fetches URLs for its callers', () => {
       expect(reasonOfHttp(await ask('open', { url, ...identity }))).toBe('not_found')
     for (const path of ['/mcm/v1/containers', '/mcm/v1/images'])
       expect(reasonOfHttp(await ask('open', { url: usual + path })), path).toBe('token_missing')
-    const { nodeId } = await services.runtime().getMe()
-    for (const cluster of ['account', 'proximity', 'linkLocal']) {
-      const { text } = await ask('open', { url: `${usual}/mds/v1/nodes?clusters=${cluster}` })
-      expect(text, cluster).not.toContain(nodeId)
-    }
+    const { text: list } = await ask('open', { url: `${usual}/mds/v1/nodes?clusters=account` })
+    expect(JSON.parse(list)).toEqual({ type: 'account', data: sealed })
+    // Nor does it open one for its caller: only its own host program reaches that path.
+    const opening = JSON.stringify({ sealed: JSON.parse(list).data, token: services.token })
+    const open = { url: `${usual}/runtime/v1/open-nodes`, method: 'POST', headers: json, body: opening }
+    expect(reasonOfHttp(await ask('open', open))).toBe('not_found')
     for (const method of ['getNodes', 'getGps', 'getContainers', 'getEdgeHmacCode'])
       expect(reasonOf(await call('open', method, sampleOf(method, ''))), method).toBe('token_missing')
     for (const method of ['getEdgeIdToken', 'getEngines', 'rpc.discover', 'deployImage'])

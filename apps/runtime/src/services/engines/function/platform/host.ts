@@ -2,7 +2,6 @@ import type { StartOrder, StorageChange } from '../control.ts'
 import { joined } from './bytes.ts'
 import { type Channel, type Order, openChannel } from './channel.ts'
 import { type DenoServer, deno } from './deno.ts'
-import { setGlobals } from './globals.ts'
 import type { Surroundings } from './handler.ts'
 import { loadScript, type Serve } from './load.ts'
 import { createFetch, createRuntimeFetch } from './outbound.ts'
@@ -85,7 +84,6 @@ export async function hostFunction([
     const runtimeFetch = createRuntimeFetch(client)
     const fetch = createFetch(client)
     globalThis.fetch = fetch
-    setGlobals()
     const around: Surroundings = {
       env: order.env,
       info: order.info,

@@ -1,4 +1,5 @@
 /** Which convention a source follows, and the function that serves it. */
+import { setGlobals } from './globals.ts'
 import { hostHandler, type Surroundings } from './handler.ts'
 
 export type Serve = (request: Request) => Promise<Response>
@@ -35,6 +36,7 @@ function isScript(source: string): boolean {
 function runScript(source: string): Parameters<typeof hostHandler>[0] {
   const global = globalThis as unknown as { mimikModule: { exports?: unknown } }
   global.mimikModule = {}
+  setGlobals()
   // Indirect: the script runs as one, with its top level as the global scope.
   // biome-ignore lint/security/noGlobalEval: hosting code is what this program is for
   const run = globalThis.eval
