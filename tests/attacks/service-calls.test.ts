@@ -158,7 +158,7 @@ describe('a service', () => {
     const edgeAccessToken = services.token
     const { result } = await call('plain', 'getContainers', { edgeAccessToken })
     expect((result as unknown as { name: string }[]).map(({ name }) => name)).toContain('plain')
-    for (const path of ['/mcm/v1/containers', '/mcm/v1/images'])
+    for (const path of ['/mcm/v1/containers', '/mcm/v1/images', '/mds/v1/nodes?clusters=account'])
       expect(await ask('plain', { url: usual + path, forward: true }), path).toMatchObject({ status: 200 })
     expect(reasonOf(await call('plain', 'getNodes', [edgeAccessToken, 'account']))).toBeUndefined()
   })
