@@ -56,12 +56,16 @@ async function readRequest(request: Request, files: HeldStorage['files']) {
   const { pathname, search } = new URL(request.url)
   const headers = Object.fromEntries(request.headers)
   const body = request.body === null ? new Uint8Array() : new Uint8Array(await request.arrayBuffer())
+  let text: string | undefined
   return {
     url: pathname + search,
     method: request.method,
     headers,
     authorization: headers.authorization,
-    body: decode(body),
+    /** Read when it is used: the text of a form with files would only take memory. */
+    get body() {
+      return (text ??= decode(body))
+    },
     handleFormRequest: (callbacks: FormCallbacks) =>
       handleForm(headers['content-type'], body, files, callbacks ?? {}),
   }
