@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { identityPaths, methods, type Reason, rpcPath, type TokenAccess } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { eventsRoutes } from '../../apps/runtime/src/api/events/routes.ts'
 import { mcmRoutes } from '../../apps/runtime/src/api/mcm/routes.ts'
+import { eventsRoutes } from '../../apps/runtime/src/api/rest/events-routes.ts'
 import { nodesRoutes } from '../../apps/runtime/src/api/rest/nodes-routes.ts'
 import { accessToken, createDeveloper } from '../harness/flow.ts'
 import { type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
@@ -141,7 +141,7 @@ describe.each(Object.entries(cases))('%s', (_, { token, reason, applies = () => 
     })
 })
 
-/** What a route needs before it looks at the token; the local network is for everyone. */
+/** What a route needs before it checks the token; the local network is for everyone. */
 const queries: Readonly<Record<string, string>> = {
   '/mds/v1/nodes': '?clusters=account',
   '/jsonrpc/v1/events': '?topics=clock',

@@ -1,7 +1,6 @@
 /** Events: what each token may follow, streams that outlive their token, readers that never read, and floods. */
 import { randomUUID } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { eventsPath, identityPaths, rpcPath, streamLimits, topicNames } from '@selvedge/protocol'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type EventReader, readEvents } from '../harness/event-reader.ts'
@@ -177,7 +176,7 @@ describe('a request for events', () => {
     expect((await read(topics('clock'))).status).toBe(200)
   })
 
-  it('over HTTP with subscribe is told to use a WebSocket or the URL of the events', async () => {
+  it('over HTTP with subscribe is refused, with the URL of the events', async () => {
     const body = JSON.stringify({
       jsonrpc: '2.0',
       id: 1,
@@ -237,9 +236,9 @@ describe('a stream', () => {
     const reader = await read(topics('clock'), token)
     const { call, notifications } = await socket()
     const { result } = await call('subscribe', [token, ['clock']])
-    await expect.poll(reader.isEnded, { timeout: 20_000 }).toBe(true)
+    await expect.poll(reader.isEnded, { timeout: 60_000 }).toBe(true)
     expect(reader.of('end')).toMatchObject([{ data: { reason: 'token_expired' } }])
-    await expect.poll(() => notifications.at(-1)?.end?.reason, { timeout: 20_000 }).toBe('token_expired')
+    await expect.poll(() => notifications.at(-1)?.end?.reason, { timeout: 60_000 }).toBe('token_expired')
     expect(await call('unsubscribe', [services.token, result.subscription])).toMatchObject({
       error: { data: { reason: 'not_found' } },
     })
@@ -340,7 +339,7 @@ describe('a reader that never reads', () => {
 
   it('holds bounded memory while a log floods, and later learns how many events it lost', {
     timeout: 120_000,
-    ...opens('apps/runtime/src/api/events/routes.ts'),
+    ...opens('apps/runtime/src/api/rest/events-routes.ts'),
   }, async () => {
     await services.call(`${basePath}/flood`)
     const linesOf = async () => Number((await services.call(basePath)).text)
@@ -384,7 +383,7 @@ describe('a node that changes its account', () => {
     await services
       .runtime()
       .updateGps({ edgeAccessToken: next, longitude: '1', latitude: '41', speed: '0', bearing: '0' })
-    await expect.poll(reader.isEnded, { timeout: 20_000 }).toBe(true)
+    await expect.poll(reader.isEnded, { timeout: 60_000 }).toBe(true)
     expect(reader.events.at(-1)).toMatchObject({
       event: 'end',
       data: { reason: expect.stringMatching(/token_revoked|not_associated|wrong_account/) },
@@ -404,7 +403,6 @@ describe('a node that changes its account', () => {
 it('a runtime that stops ends its streams with the reason', async () => {
   const { accountId } = await services.runtime().getMe()
   const token = forged({ account_id: accountId, iat: '$now+1' })
-  await sleep(1)
   const reader = await read(topics('clock'), token)
   expect(reader.status).toBe(200)
   await services.stopRuntime()

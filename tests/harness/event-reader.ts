@@ -2,7 +2,7 @@
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { eventsPath } from '@selvedge/protocol'
 
-export interface ReadEvent {
+interface ReadEvent {
   readonly id?: string
   readonly event: string
   // biome-ignore lint/suspicious/noExplicitAny: tests look into data of any topic

@@ -9,7 +9,7 @@ interface Answer {
   readonly error?: any
 }
 
-export interface Notification {
+interface Notification {
   readonly subscription: string
   readonly topic?: string
   // biome-ignore lint/suspicious/noExplicitAny: tests look into data of any topic

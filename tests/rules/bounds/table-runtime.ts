@@ -10,8 +10,56 @@ export const runtime: Bounds = {
     'document state': own('one account, one fix, one report: a fixed form'),
     'openDevice.followers': own('one for each group that follows the account'),
   },
+  'apps/runtime/src/device/signals.ts': {
+    'createSignals.listeners': own('one for the events of the API'),
+  },
+  'apps/runtime/src/api/events/delivery.ts': {
+    'createDelivery.due': lasting('the streams: `stream-budget.ts: streamLimits.all`', '`due.delete`'),
+    'createDelivery.blocked': lasting(
+      'the streams: `stream-budget.ts: streamLimits.all`',
+      '`blocked.delete`',
+    ),
+  },
+  'apps/runtime/src/api/events/hub.ts': {
+    'createEventHub.streams': lasting('`stream-budget.ts: streamLimits.all`', '`streams.delete`'),
+    'createEventHub.write.stream.read': own('one for each topic of the stream'),
+  },
+  'apps/runtime/src/api/events/log-channel.ts': {
+    'createLogChannel.lines': lasting('`stored.lines` and `stored.characters`', '`lines.shift`'),
+  },
+  'apps/runtime/src/api/events/rooms.ts': {
+    'createRooms.rooms': lasting(
+      'the topics of the streams: `stream-budget.ts: streamLimits.all`',
+      '`rooms.delete`',
+    ),
+    'createRooms.stale': lasting('the rooms', '`stale.clear`'),
+    'createRooms.open.streams': lasting('`stream-budget.ts: streamLimits.all`', '`room.streams.delete`'),
+    'createRooms.enter.room.streams': lasting(
+      '`stream-budget.ts: streamLimits.all`',
+      '`room.streams.delete`',
+    ),
+  },
+  'apps/runtime/src/api/events/stream-budget.ts': {
+    'createStreamBudget.callers': lasting('one for each stream: `streamLimits.all`', '`callers.delete`'),
+  },
+  'apps/runtime/src/api/events/subscriptions.ts': {
+    'createSubscriptions.subscribe.own.ends': lasting(
+      '`stream-budget.ts: streamLimits.ofCaller`',
+      '`own.ends.delete`',
+    ),
+  },
   'apps/runtime/src/device/presence.ts': {
     'createPresence.listeners': own('one for each part that announces the services'),
+  },
+  'apps/runtime/src/services/containers/all-logs.ts': {
+    'createAllLogs.followers': lasting(
+      'one for each client with a stream of logs: `stream-budget.ts: streamLimits.all`',
+      '`followers.delete`',
+    ),
+    'createAllLogs.attach.stops': lasting(
+      'one for each container of the client that was deployed while the stream is open',
+      'the end of the last stream of the client: `followers.delete`',
+    ),
   },
   'apps/runtime/src/services/containers/entries.ts': {
     'createEntries.entries': lasting(

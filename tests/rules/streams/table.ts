@@ -22,6 +22,14 @@ const stream = (
 const neverRead = 'tests/attacks/never-read.test.ts'
 
 export const streams: Readonly<Record<string, Stream>> = {
+  'apps/runtime/src/api/rest/events-routes.ts': stream(
+    'events of the runtime',
+    'response.writableNeedDrain',
+    [
+      'tests/attacks/events.test.ts',
+      'holds bounded memory while a log floods, and later learns how many events it lost',
+    ],
+  ),
   'apps/runtime/src/services/gateway/client-answer.ts': stream('answers of services', 'upstream.pause()', [
     neverRead,
     'the answer of a service',

@@ -70,8 +70,8 @@ async function follow(
       }
       if (signal.aborted) return
       if (!wasConnected)
-        throw new ConnectionFailure('bad_answer', 'the runtime ended the stream before its first event')
-      context.terminal.note('the connection ended; connecting again')
+        throw new ConnectionFailure('bad_answer', 'the runtime closed the stream before its first event')
+      context.terminal.note('the connection was closed; connecting again')
     } catch (cause) {
       if (signal.aborted) return
       if (!wasConnected || !isTemporary(cause)) throw cause

@@ -8,7 +8,7 @@ const links = (name: string, { reachable, lastError }: DataOf<'connectivity'>['i
   return reachable ? `${name} answers` : `${name} does not answer: ${lastError ?? 'no reason given'}`
 }
 
-const orNone = (lines: readonly string[]): readonly string[] => (lines.length === 0 ? ['none'] : lines)
+const orEmpty = (lines: readonly string[]): readonly string[] => (lines.length === 0 ? ['-'] : lines)
 
 const isOnline = ({ state }: { readonly state: string }): boolean => state !== 'offline'
 
@@ -19,12 +19,12 @@ const describe: { readonly [Name in RuntimeEvent['topic']]: (data: DataOf<Name>)
   ],
   fixes: (fix) =>
     fix === null
-      ? ['none']
+      ? ['-']
       : [
           `${fix.latitude}, ${fix.longitude}  ${fix.speed} m/s  ${fix.bearing}°  ${fix.source}  ${fix.fixedAt}`,
         ],
   containers: (all) =>
-    orNone(
+    orEmpty(
       all.map(({ name, state, health, reason }) => [name, state, health, reason ?? ''].join('  ').trimEnd()),
     ),
   logs: (lines) =>
@@ -43,7 +43,7 @@ const describe: { readonly [Name in RuntimeEvent['topic']]: (data: DataOf<Name>)
     links('the discovery service', discovery),
   ],
   clock: ({ state }) => [state],
-  notices: (notices) => orNone(notices.map(describeNotice)),
+  notices: (notices) => orEmpty(notices.map(describeNotice)),
 }
 
 /** Lines for an event, each with its topic first. */

@@ -1,4 +1,4 @@
-/** What changed on the device, without its content: whoever shows it to callers reads it again, with the checks of that moment. */
+/** What changed on the device, without its content: the part that shows it to callers reads it again, with the checks of that moment. */
 import { safely } from '@selvedge/service-kit/safely'
 import type { DocumentStore } from '@selvedge/service-kit/store'
 

@@ -65,9 +65,7 @@ const functionProgram = fileURLToPath(
 export async function openServices(config: RuntimeConfig, device: Device): Promise<Services> {
   const { folder, nodeId, clock, log, notices, presence } = device
   const accountId = () => device.state.value.accountId
-  const document = await openDocument(join(folder, 'deployments'), deploymentsFormat)
-  const onChange = () => device.signals.send('containers')
-  const store = signalling(device.measures.document('deployments', document), onChange)
+  const store = await openDeployments(device)
   const blobs = await openBlobs(join(folder, 'images'))
   const engines = createEngines(config, device, blobs)
   const showFailed = createFailedNotice(store, notices, accountId)
@@ -101,7 +99,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
       presence.servicesChanged()
       images.sweep().catch((cause) => log.warn('what images left could not be removed', { cause }))
     },
-    onServing: onChange,
+    onServing: () => device.signals.send('containers'),
     onFailed: showFailed,
     onEvent: device.measures.containerEvent,
     onNotRecovered: (details) => notices.raise('recovery_failed', details),
@@ -135,18 +133,9 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   }
 }
 
-/** The local API is made after the services that call it. Without it, no service starts. */
-function createServiceApiSlot() {
-  let openApi: OpenServiceApi | undefined
-  return {
-    open: (service: CallingService): ServiceRequests => {
-      if (!openApi) throw new RpcError('engine_unavailable', 'the local API is not open yet')
-      return openApi(service)
-    },
-    set(given: OpenServiceApi): void {
-      openApi = given
-    },
-  }
+async function openDeployments({ folder, measures, signals }: Device): Promise<DeploymentStore> {
+  const document = await openDocument(join(folder, 'deployments'), deploymentsFormat)
+  return signalling(measures.document('deployments', document), () => signals.send('containers'))
 }
 
 type Engines = Readonly<Record<EngineKind, Engine>>

@@ -108,7 +108,7 @@ export type TopicName = keyof Topics
 /** A tuple, for schemas. */
 export const topicNames = Object.keys(topics) as [TopicName, ...TopicName[]]
 
-/** What an event of a topic tells. */
+/** The data of an event of a topic. */
 export type TopicData<Name extends TopicName> = z.output<Topics[Name]['data']>
 
 /** One event: the data of its topic, and how many events of the topic before it the reader was too slow for. */
@@ -120,13 +120,13 @@ export type RuntimeEvent = {
   }
 }[TopicName]
 
-/** Why a stream ended: a reason of the error catalogue, or that the runtime stops. */
+/** Why a stream ends: a reason of the error catalogue, or that the runtime stops. */
 export interface StreamEnd {
   readonly reason: string
   readonly detail: string
 }
 
-/** What a valid list of topics looks like, for error messages. */
+/** A valid list of topics, for error messages. */
 export const expectedTopics = `one or more of ${topicNames.join(', ')}, each once`
 
 export const topicList = z

@@ -10,7 +10,7 @@ export interface SharedEvent {
   readonly data: string
 }
 
-export interface NextEvent {
+interface NextEvent {
   readonly event: SharedEvent
   /** Events between the last one of the reader and this one, which are not stored any more. */
   readonly lost: number

@@ -9,7 +9,7 @@ export interface Delivery<Stream> {
   schedule(): void
   /** Writes to a stream now. */
   flush(stream: Stream): void
-  /** To be called when a stream ended. */
+  /** To be called when a stream is removed. */
   remove(stream: Stream): void
   close(): void
 }
@@ -19,7 +19,7 @@ export interface DeliveryParts<Stream> {
   readonly collect: () => Iterable<Stream>
   /** Writes all that a stream has not read yet. @returns false if its reader is not ready for the rest */
   readonly write: (stream: Stream) => boolean
-  /** Ends a stream whose write failed. */
+  /** Ends a stream that could not be written to. */
   readonly fail: (stream: Stream) => void
 }
 
@@ -30,7 +30,7 @@ const streamsPerTurn = 50
 
 export function createDelivery<Stream>({ collect, write, fail }: DeliveryParts<Stream>): Delivery<Stream> {
   const due = new Set<Stream>()
-  /** Streams whose reader was not ready. */
+  /** Streams with a reader that was not ready. */
   const blocked = new Set<Stream>()
   let round: NodeJS.Timeout | undefined
   let nextRoundAt = 0

@@ -141,7 +141,7 @@ it('sends the newest state to a reader that was not ready, with the number of st
   expect(sink.got.slice(1)).toEqual([{ topic: 'clock', data: 4, lost: 4 }])
 })
 
-it('stores a bounded number of lines for readers that are not ready, and tells each how many it lost', () => {
+it('stores a bounded number of lines for readers that are not ready, and counts what each lost', () => {
   const { sink } = open(['logs'])
   const other = open(['logs'])
   sink.isReading = false
@@ -176,7 +176,7 @@ it('reads a state once for all its readers', () => {
   expect(reads).toBe(1)
 })
 
-it('ends only the stream whose reader throws', () => {
+it('ends only the stream of a reader that throws', () => {
   const broken = createSink(() => {
     if (broken.got.length > 1) throw new Error('broken')
   })
@@ -189,7 +189,7 @@ it('ends only the stream whose reader throws', () => {
   expect(broken.got).toHaveLength(2)
 })
 
-it('goes on with the other topics and readers when a source throws, and reads it again', () => {
+it('serves the other topics when a source throws, and reads it again', () => {
   const { sink } = open(['clock', 'notices'])
   values.clock = new Error('broken')
   values.notices = ['new']
@@ -228,7 +228,7 @@ it('sends nothing that changed after the caller lost its access', () => {
   expect(sink.ends).toHaveLength(1)
 })
 
-it('limits the streams of a caller and of all, and counts what ended no more', () => {
+it('limits the streams of a caller and of all, and counts each only while it is open', () => {
   const own = Array.from({ length: streamLimits.ofCaller }, () => open(['clock']))
   expect(() => open(['clock'])).toThrow(expect.objectContaining({ reason: 'limit_exceeded' }))
   expect(() => open(['clock'], createSink(), owner('a', 'other'))).not.toThrow()
@@ -243,7 +243,7 @@ it('limits the streams of a caller and of all, and counts what ended no more', (
   )
 })
 
-it('takes no place for a stream whose source cannot be opened', () => {
+it('counts no stream of a source that cannot be opened', () => {
   values.clock = new Error('broken')
   for (let at = 0; at < streamLimits.ofCaller + 1; at++)
     expect(() => open(['notices', 'clock'])).toThrow('broken')

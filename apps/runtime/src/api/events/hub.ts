@@ -17,6 +17,7 @@ import type { SharedEvent } from './channel.ts'
 import { createDelivery } from './delivery.ts'
 import { createRooms, type Room } from './rooms.ts'
 import type { Sources } from './sources.ts'
+import { createStreamBudget } from './stream-budget.ts'
 
 /** The way to one reader. */
 export interface EventSink {
@@ -31,7 +32,7 @@ export interface EventSink {
 }
 
 /** A stream as its transport sees it. */
-export interface EventStream {
+interface EventStream {
   /** To be called when the reader is ready again, and to send the first events. */
   flush(): void
   /** Ends the stream from this side. */
@@ -56,8 +57,8 @@ export interface HubParts {
 
 interface Stream {
   readonly owner: AccessClaims
-  readonly caller: string
   readonly sink: EventSink
+  readonly giveBack: () => void
   /** The number of the last event of each channel; undefined before the first one. */
   readonly read: Map<Room<Stream>, number | undefined>
 }
@@ -68,9 +69,7 @@ const refreshesPerBeat = 15
 
 export function createEventHub({ sources, signals, expectAllowed }: HubParts): EventHub {
   const streams = new Set<Stream>()
-  const callers = new Map<string, number>()
-  let refreshing: NodeJS.Timeout | undefined
-  let refreshes = 0
+  const budget = createStreamBudget()
   let isClosed = false
   const rooms = createRooms<Stream>(sources, signals)
   const delivery = createDelivery<Stream>({
@@ -79,22 +78,17 @@ export function createEventHub({ sources, signals, expectAllowed }: HubParts): E
     fail: (stream) => end(stream, new RpcError('internal_error', 'the stream failed')),
   })
   rooms.onNews(delivery.schedule)
-
-  function add(stream: Stream): void {
-    streams.add(stream)
-    callers.set(stream.caller, (callers.get(stream.caller) ?? 0) + 1)
-    if (streams.size === 1) refreshing = setInterval(refresh, refreshMs).unref()
-  }
+  const refreshing = createRefreshing(rooms.markAll, () => {
+    for (const { sink } of streams) beat(sink)
+  })
 
   /** @returns whether it was open until now */
   function remove(stream: Stream): boolean {
     if (!streams.delete(stream)) return false
     delivery.remove(stream)
-    const others = callers.get(stream.caller)! - 1
-    if (others > 0) callers.set(stream.caller, others)
-    else callers.delete(stream.caller)
+    stream.giveBack()
     for (const room of stream.read.keys()) rooms.leave(stream, room)
-    if (streams.size === 0) clearInterval(refreshing)
+    if (streams.size === 0) refreshing.stop()
     return true
   }
 
@@ -120,20 +114,13 @@ export function createEventHub({ sources, signals, expectAllowed }: HubParts): E
     return true
   }
 
-  const beat = safely('events.beat', (stream: Stream) => stream.sink.beat?.())
-  const refresh = safely('events.refreshAll', () => {
-    rooms.markAll()
-    if (++refreshes % refreshesPerBeat === 0) for (const stream of streams) beat(stream)
-  })
-
   return {
     open(owner, names, sink) {
-      const caller = JSON.stringify([owner.account_id, owner.client_id, owner.sub])
       if (isClosed) throw new RpcError('busy', 'the runtime stops')
       expectScopes(owner, names)
-      expectRoom(streams.size, callers.get(caller) ?? 0)
-      const stream: Stream = { owner, caller, sink, read: new Map() }
-      add(stream)
+      const stream: Stream = { owner, sink, giveBack: budget.take(owner), read: new Map() }
+      streams.add(stream)
+      if (streams.size === 1) refreshing.start()
       try {
         for (const name of inOrder(names)) stream.read.set(rooms.enter(stream, owner, name), undefined)
       } catch (cause) {
@@ -143,7 +130,9 @@ export function createEventHub({ sources, signals, expectAllowed }: HubParts): E
       return {
         flush: () => delivery.flush(stream),
         end: (cause) => end(stream, cause),
-        close: () => void remove(stream),
+        close() {
+          remove(stream)
+        },
       }
     },
     close() {
@@ -152,6 +141,24 @@ export function createEventHub({ sources, signals, expectAllowed }: HubParts): E
       delivery.close()
       for (const stream of streams) end(stream, { reason: 'stopping', message: 'the runtime stops' })
     },
+  }
+}
+
+const beat = safely('events.beat', (sink: EventSink) => sink.beat?.())
+
+/** Calls `refresh` every second, and `beatAll` every 15 seconds. */
+function createRefreshing(refresh: () => void, beatAll: () => void) {
+  let timer: NodeJS.Timeout | undefined
+  let count = 0
+  const onTick = safely('events.refresh', () => {
+    refresh()
+    if (++count % refreshesPerBeat === 0) beatAll()
+  })
+  return {
+    start() {
+      timer = setInterval(onTick, refreshMs).unref()
+    },
+    stop: () => clearInterval(timer),
   }
 }
 
@@ -165,18 +172,6 @@ function expectScopes(owner: AccessClaims, names: readonly TopicName[]): void {
         `the topic ${name} needs the scope ${scope}; the token has ${owner.scope}`,
       )
   }
-}
-
-/** @throws RpcError `limit_exceeded`, `busy` */
-function expectRoom(all: number, ofCaller: number): void {
-  if (ofCaller >= streamLimits.ofCaller)
-    throw new RpcError(
-      'limit_exceeded',
-      `this caller has ${ofCaller} streams; at most ${streamLimits.ofCaller} are allowed`,
-      { hint: 'End a stream first. One stream can have all topics.' },
-    )
-  if (all >= streamLimits.all)
-    throw new RpcError('busy', `the runtime has ${all} streams; at most ${streamLimits.all} are allowed`)
 }
 
 /** States first, whatever the order of the caller: a flood of lines does not hold up a state. */

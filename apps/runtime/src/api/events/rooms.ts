@@ -14,7 +14,7 @@ export interface Room<Stream> {
 }
 
 export interface Rooms<Stream> {
-  /** Lets a stream follow a topic. What the owner may see is decided here: its account, and its client where the topic asks for that. */
+  /** Lets a stream follow a topic. The channel is of the account of the owner, and also of its client if the topic declares that. */
   enter(stream: Stream, owner: AccessClaims, name: TopicName): Room<Stream>
   leave(stream: Stream, room: Room<Stream>): void
   /** Reads what may have changed. @returns the streams that follow it */

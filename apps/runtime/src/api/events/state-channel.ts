@@ -1,4 +1,4 @@
-/** A channel whose events each have the whole state: only the newest one is stored. */
+/** A channel in which each event has the whole state: only the newest one is stored. */
 import type { TopicName } from '@selvedge/protocol'
 import type { Channel, SharedEvent } from './channel.ts'
 

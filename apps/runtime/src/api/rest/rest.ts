@@ -108,7 +108,6 @@ export function createRest(parts: RestParts, all: readonly Routes[]): Rest {
     const verifyAgain = () => parts.authorize(shown.token, as.access, proven, key)
     const owner = await verifyAgain()
     const id = decodeId(path.exec(pathname)![1] ?? '')
-    const query = readRouteQuery()
     const endWithCaller = (end: LastingAnswer['end'], expectMore: () => void) => {
       const expectAllowed = () => {
         parts.expectStillValid(owner, as.access)
@@ -116,7 +115,7 @@ export function createRest(parts: RestParts, all: readonly Routes[]): Rest {
       }
       return parts.lasting.watch({ expectAllowed, verifyAgain, end })
     }
-    const result = await handle({ owner, id, query, request, response, endWithCaller })
+    const result = await handle({ owner, id, query: readRouteQuery(), request, response, endWithCaller })
     if (result !== undefined) answer(result)
   }
 

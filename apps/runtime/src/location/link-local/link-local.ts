@@ -63,7 +63,7 @@ interface Joined {
 }
 
 export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
-  const { nodeId, log } = parts
+  const { log } = parts
   const seals = createSeals(parts)
   const browser = createBrowser(type, (strings, from) =>
     readTxt(strings, { key: seals.key(), from, now: seals.now() }),
@@ -119,19 +119,16 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
   ]
   queue.run(join)
 
-  const heard = (viewer: Viewer) => {
-    seals.key()
-    const seenFrom = { nodeId, accountId: parts.accountId(), networks, now: parts.now() }
-    return showNodes(browser.services(), viewer, seenFrom)
-  }
-
   return {
-    heard,
+    heard(viewer) {
+      seals.key()
+      return showHeard(parts, networks, browser, viewer)
+    },
     async neighbours(viewer) {
       seals.key()
       if (joined && performance.now() - queriedAt > recentQueryMs) query()
       if (joined && performance.now() - queriedAt < answerWaitMs) await sleep(answerWaitMs)
-      return heard(viewer)
+      return this.heard(viewer)
     },
     restate,
     async close() {
@@ -142,6 +139,14 @@ export function openLinkLocal(parts: LinkLocalParts): LinkLocal {
     },
   }
 }
+
+const showHeard = (
+  { nodeId, accountId, now }: LinkLocalParts,
+  networks: readonly Network[],
+  browser: Browser,
+  viewer: Viewer,
+): readonly NodeRecord[] =>
+  showNodes(browser.services(), viewer, { nodeId, accountId: accountId(), networks, now: now() })
 
 /** Opens the sockets of these networks, with the responder behind them. */
 function openNetworks(

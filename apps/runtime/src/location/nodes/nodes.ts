@@ -129,16 +129,7 @@ export function createNodes(parts: NodesParts): Nodes {
     },
     listUnauthenticated: (options = {}) => onLocalNetwork('anyone', options),
     heard: parts.heard,
-    async firstPage() {
-      const { accountId } = state.value
-      try {
-        const { data } = await session.use((authorize) => client.nodes({ cluster: 'account' }, authorize))
-        return state.value.accountId === accountId ? data : null
-      } catch (cause) {
-        if (!isSelvedgeError(cause) && !(cause instanceof RpcError)) throw cause
-        return null
-      }
-    },
+    firstPage: () => firstPage(parts),
     async track(options = {}) {
       try {
         return await session.use((authorize) => client.track(nodeId, options, authorize))
@@ -149,6 +140,17 @@ export function createNodes(parts: NodesParts): Nodes {
         throw new RpcError('discovery_unavailable', (cause as Error).message, { cause })
       }
     },
+  }
+}
+
+async function firstPage({ state, session, client }: NodesParts): Promise<readonly NodeRecord[] | null> {
+  const { accountId } = state.value
+  try {
+    const { data } = await session.use((authorize) => client.nodes({ cluster: 'account' }, authorize))
+    return state.value.accountId === accountId ? data : null
+  } catch (cause) {
+    if (!isSelvedgeError(cause) && !(cause instanceof RpcError)) throw cause
+    return null
   }
 }
 

@@ -37,7 +37,7 @@ export interface EntryParts {
   readonly hostFor: (key: string) => Omit<HostServices, 'openStorage'>
   /** The associated account, or "": containers of another account do not run. */
   readonly accountId: () => string
-  /** Called when another instance of a container serves, or none. */
+  /** Called when another instance of a container serves, or no instance. */
   readonly onServing: () => void
 }
 
@@ -83,6 +83,8 @@ export function createEntries(
   const logs = createAllLogs(entries)
   let ticking: NodeJS.Timeout | undefined
 
+  const contentOf = ({ digest }: StoredContainer) => store.value.contents[digest]!
+
   function entryOf(key: string): Entry {
     let entry = entries.get(key)
     if (!entry) {
@@ -95,7 +97,7 @@ export function createEntries(
 
   function planOf(key: string, container: StoredContainer): Plan {
     const settings = readSettings(container.env)
-    const content = store.value.contents[container.digest]!
+    const content = contentOf(container)
     const entry = entryOf(key)
     const { dataKey } = container
     const id = idOf(container)
@@ -131,7 +133,7 @@ export function createEntries(
   function makeService(key: string, container: StoredContainer): Service {
     startTicking()
     return createService(planOf(key, container), {
-      engine: engines[store.value.contents[container.digest]!.kind],
+      engine: engines[contentOf(container).kind],
       now,
       clock,
       ready,
@@ -165,17 +167,11 @@ export function createEntries(
     mayRun,
     stateOf,
     status: (key, container) =>
-      statusOf(
-        container,
-        store.value.contents[container.digest]!,
-        stateOf(key, container),
-        entries.get(key)?.service,
-      ),
+      statusOf(container, contentOf(container), stateOf(key, container), entries.get(key)?.service),
     async record(key) {
       const container = store.value.containers[key]
       if (!container) throw new RpcError('not_found', 'the container was removed meanwhile')
-      const content = store.value.contents[container.digest]!
-      return recordOf(container, content, stateOf(key, container), entries.get(key)?.service)
+      return recordOf(container, contentOf(container), stateOf(key, container), entries.get(key)?.service)
     },
     async close(isReplaced) {
       clearInterval(ticking)

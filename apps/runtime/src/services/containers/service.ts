@@ -20,7 +20,7 @@ const lastGraceSeconds = 3
 export interface ServiceParts extends StartParts {
   /** Resolves when the leftovers of an earlier run are recovered; undefined from then on. Nothing starts before. */
   readonly ready: () => Promise<void> | undefined
-  /** Called when another instance serves, or none. */
+  /** Called when another instance serves, or no instance. */
   readonly onServing: () => void
 }
 

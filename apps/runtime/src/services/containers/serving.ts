@@ -29,7 +29,7 @@ export interface Serving {
 
 /**
  * @param drainSeconds for an instance that was replaced to answer its requests
- * @param onChange called when another instance serves, or none
+ * @param onChange called when another instance serves, or no instance
  */
 export function createServing(now: () => number, drainSeconds: number, onChange: () => void): Serving {
   let current: Running | undefined

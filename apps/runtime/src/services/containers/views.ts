@@ -19,7 +19,7 @@ import { type ServiceSummary, summaryOf } from './record.ts'
 import type { Service } from './service.ts'
 
 /** A line of a log, with the container that wrote it. */
-export interface OwnedLine extends LogLine {
+interface OwnedLine extends LogLine {
   readonly id: string
 }
 
@@ -38,7 +38,7 @@ export interface Route {
 
 export interface Views {
   list(owner: Owner): Promise<ContainerRecord[]>
-  /** The state of each, without what takes time to find out. */
+  /** The state of each, without members that need a query of the system. */
   statuses(owner: Owner): ContainerStatus[]
   get(owner: Owner, idOrName: string): Promise<ContainerRecord>
   logs(owner: Owner, idOrName: string): ContainerLog

@@ -11,10 +11,10 @@ import {
 } from '@selvedge/protocol'
 import { requestIdOf } from '@selvedge/service-kit/http'
 import { safely } from '@selvedge/service-kit/safely'
-import type { QueryParameter } from '../rest/query.ts'
-import { type Routes, withQuery } from '../rest/rest.ts'
-import type { SharedEvent } from './channel.ts'
-import type { EventHub, EventSink } from './hub.ts'
+import type { SharedEvent } from '../events/channel.ts'
+import type { EventHub, EventSink } from '../events/hub.ts'
+import type { QueryParameter } from './query.ts'
+import { type Routes, withQuery } from './rest.ts'
 
 /** Milliseconds of silence after which the connection is probed, so that a reader that vanished does not stay. */
 const probeMs = 15_000
@@ -65,7 +65,10 @@ export function eventsRoutes(hub: EventHub): Routes {
             stream.close()
           })
           response.on('close', close)
-          response.on('drain', stream.flush)
+          response.on(
+            'drain',
+            safely('events.drain', stream.flush, () => response.destroy()),
+          )
           // A reader that left before: its "close" has been.
           if (response.destroyed) close()
           else stream.flush()
