@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Row, root } from './measure.ts'
 import { clusterRows } from './rows/cluster.ts'
 import { containerRows } from './rows/containers.ts'
+import { eventRows } from './rows/events.ts'
 import { footprintRows } from './rows/footprint.ts'
 import { gatewayRows } from './rows/gateway.ts'
 import { gpsRows } from './rows/gps.ts'
@@ -26,6 +27,7 @@ const groups = {
   cluster: clusterRows,
   gateway: gatewayRows,
   containers: containerRows,
+  events: eventRows,
   footprint: footprintRows,
   upgrade: upgradeRows,
 }

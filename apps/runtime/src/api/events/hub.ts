@@ -2,14 +2,7 @@
  * Sends events to streams. Features only signal that something changed; it is read and written once for all readers of the same,
  * and each reader gets it when it is ready. A reader that is not ready holds nothing but its place.
  */
-import {
-  RpcError,
-  type StreamEnd,
-  streamLimits,
-  type TopicName,
-  topicNames,
-  topics,
-} from '@selvedge/protocol'
+import { RpcError, type StreamEnd, type TopicName, topicNames, topics } from '@selvedge/protocol'
 import { type AccessClaims, hasScope } from '@selvedge/protocol/tokens'
 import { safely } from '@selvedge/service-kit/safely'
 import type { Signals } from '../../device/signals.ts'
@@ -72,15 +65,15 @@ export function createEventHub({ sources, signals, expectAllowed }: HubParts): E
   const budget = createStreamBudget()
   let isClosed = false
   const rooms = createRooms<Stream>(sources, signals)
+  const refreshing = createRefreshing(rooms.markAll, () => {
+    for (const { sink } of streams) beat(sink)
+  })
   const delivery = createDelivery<Stream>({
     collect: rooms.refresh,
     write,
     fail: (stream) => end(stream, new RpcError('internal_error', 'the stream failed')),
   })
   rooms.onNews(delivery.schedule)
-  const refreshing = createRefreshing(rooms.markAll, () => {
-    for (const { sink } of streams) beat(sink)
-  })
 
   /** @returns whether it was open until now */
   function remove(stream: Stream): boolean {
