@@ -9,6 +9,7 @@ import {
   catalogue,
   containerSettings,
   detailsOf,
+  eventsPath,
   ignoredSettings,
   type Method,
   messages,
@@ -17,11 +18,14 @@ import {
   openRpcDocument,
   reasonsOf,
   rpcPath,
+  streamLimits,
+  topics,
   version,
 } from '@selvedge/protocol'
 import { adminMethods } from '@selvedge/protocol/admin'
 import { scopes } from '@selvedge/protocol/tokens'
 import type { Options } from '@selvedge/service-kit/config'
+import * as z from 'zod'
 import { commands } from '../../apps/cli/src/commands/index.ts'
 import { discoveryOptions } from '../../apps/discovery/src/config.ts'
 import { identityOptions } from '../../apps/identity/src/config.ts'
@@ -216,6 +220,26 @@ const httpPage = [
   readFileSync(fileURLToPath(new URL('http.md', import.meta.url)), 'utf8').trimEnd(),
 ].join('\n\n')
 
+const schemaOfData = (schema: z.ZodType): string => {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { target: 'draft-7', io: 'input' })
+  return JSON.stringify(rest, undefined, 2)
+}
+
+const eventsPage = [
+  note,
+  '# Events of the local API',
+  `\`GET ${eventsPath}?topics=…\` (server-sent events), or \`subscribe\` over WebSocket. How to use them: [events](../events.md). Every topic needs a token of this node and of the associated account. A caller has at most ${streamLimits.ofCaller} streams, all callers together ${streamLimits.all}.`,
+  'An event is `{ "topic", "data", "lost" }`; `lost` is absent unless the reader was too slow for events before it.',
+  ...Object.entries(topics).map(([name, { summary, access, data }]) => {
+    const { scope } = access as { readonly scope?: string }
+    return [
+      `## ${name}`,
+      `${summary}${scope === undefined ? '' : ` Needs the scope \`${scope}\`.`}`,
+      `Data:\n\n\`\`\`json\n${schemaOfData(data)}\n\`\`\``,
+    ].join('\n\n')
+  }),
+].join('\n\n')
+
 const containersPage = [
   note,
   '# Settings of containers',
@@ -240,6 +264,7 @@ const pages: Readonly<Record<string, string>> = {
   'cli.md': cliPage,
   'http.md': httpPage,
   'containers.md': containersPage,
+  'events.md': eventsPage,
   'metrics.md': `${note}\n\n${metricsPage}`,
 }
 

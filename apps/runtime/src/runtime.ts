@@ -1,5 +1,5 @@
 /** The edge daemon: the composition root, where the four groups meet. */
-import { healthPaths, mcmPaths, openRpcPath, rpcPath } from '@selvedge/protocol'
+import { eventsPath, healthPaths, mcmPaths, openRpcPath, rpcPath } from '@selvedge/protocol'
 import type { DaemonParts, Service } from '@selvedge/service-kit/lifecycle'
 import { inBackground } from '@selvedge/service-kit/safely'
 import { openApi } from './api/api.ts'
@@ -16,6 +16,7 @@ import { openServices } from './services/services.ts'
 export const httpRoutes = [
   rpcPath,
   openRpcPath,
+  eventsPath,
   mcmPaths.images,
   `${mcmPaths.images}/*`,
   mcmPaths.uploads,
