@@ -1,22 +1,17 @@
 /** `selvedge watch`: the state and its changes, over restarts of the runtime, until Ctrl-C. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { RpcFailure } from '@selvedge/client'
 import { watchEvents } from '@selvedge/client/node'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { root } from '../harness/processes.ts'
+import { cliPath } from '../harness/cli.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 let services: Services
-let tokenFile: string
 beforeAll(async () => {
   services = await startServices()
-  tokenFile = join(services.stack.state, 'token')
-  writeFileSync(tokenFile, services.token, { mode: 0o600 })
 }, 120_000)
 afterAll(() => services?.stop())
 
@@ -27,14 +22,10 @@ afterEach(() => {
 
 /** Runs the command until the test ends it. */
 function watch(args: readonly string[], url = services.url()) {
-  const child = spawn(
-    process.execPath,
-    [join(root, 'apps/cli/dist/main.cjs'), 'watch', ...args, '--url', url],
-    {
-      env: { PATH: process.env.PATH, SELVEDGE_ACCESS_TOKEN: services.token },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
+  const child = spawn(process.execPath, [cliPath, 'watch', ...args, '--url', url], {
+    env: { PATH: process.env.PATH, SELVEDGE_ACCESS_TOKEN: services.token },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   children.push(child)
   const ran = { out: '', errors: '' }
   child.stdout!.setEncoding('utf8').on('data', (chunk) => {
@@ -143,7 +134,6 @@ it.each([
     expect(await exited).toBe(0)
     server.closeAllConnections()
     server.close()
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
     expect(ran.out).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/)
     expect(ran.out).not.toMatch(/^clock/m)
   }
