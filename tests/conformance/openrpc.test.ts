@@ -66,6 +66,7 @@ describe('the OpenRPC document', () => {
         "parse_error -32700",
         "invalid_request -32600",
         "method_not_found -32601",
+        "websocket_required -32600",
         "invalid_params -32602",
         "internal_error -32603",
         "token_missing -32001",
