@@ -132,6 +132,8 @@ describe('the OpenRPC document', () => {
         "getContainerLogs",
         "getContainerHistory",
         "getEngines",
+        "subscribe",
+        "unsubscribe",
         "rpc.discover",
       ]
     `)
