@@ -187,7 +187,7 @@ describe('a client that does not read', () => {
     other.client.send('a call')
     await expect.poll(() => other.messages).toEqual(['a call answered'])
     socket.resume()
-    await expect.poll(() => calls.length, { timeout: 20_000 }).toBe(101)
+    await expect.poll(() => calls.length).toBe(101)
   })
 
   it('is disconnected', async () => {
@@ -386,7 +386,7 @@ describe('a handshake', () => {
     ending.push(() => socket.destroy())
     expect(status).toBe(404)
     const countOpen = () => new Promise((resolve) => server.getConnections((_, count) => resolve(count)))
-    await expect.poll(countOpen, { timeout: 20_000 }).toBe(0)
+    await expect.poll(countOpen).toBe(0)
     expect(socket.destroyed).toBe(false)
   })
 
