@@ -12,6 +12,9 @@ import { createRpcListener } from '../http/rpc-listener.ts'
 import { attach, createHttpServer } from '../http/server.ts'
 import { createRpcSockets, type RpcSocketsOptions } from './index.ts'
 
+/** Milliseconds between pings that a client answers in time, also on a machine with much other work. */
+const livePingMs = 1000
+
 const ending: (() => unknown)[] = []
 afterEach(async () => {
   for (const end of ending.splice(0).reverse()) await end()
@@ -228,11 +231,11 @@ describe('a client that does not read', () => {
 
 describe('a ping', () => {
   it('is answered by a live client, which stays connected', async () => {
-    const { open } = await serve({ limits: { pingMs: 20 } })
+    const { open } = await serve({ limits: { pingMs: livePingMs } })
     const { client, messages } = await open()
     let pings = 0
     client.on('ping', () => pings++)
-    await expect.poll(() => pings).toBeGreaterThan(5)
+    await expect.poll(() => pings).toBeGreaterThan(2)
     client.send('a call')
     await expect.poll(() => messages).toHaveLength(1)
   })
@@ -245,7 +248,7 @@ describe('a ping', () => {
   })
 
   it('does not end a connection with a call under way that lasts long', async () => {
-    const { open, late } = await serve({ limits: { pingMs: 20, callsUnderWay: 1 } })
+    const { open, late } = await serve({ limits: { pingMs: livePingMs, callsUnderWay: 1 } })
     const { client, messages } = await open()
     let pings = 0
     client.on('ping', () => pings++)
@@ -255,19 +258,19 @@ describe('a ping', () => {
     client.send('late as well')
     let others = 0
     other.client.on('ping', () => others++)
-    await expect.poll(() => others).toBeGreaterThan(5)
+    await expect.poll(() => others).toBeGreaterThan(2)
     late[0]!.answer('answered')
     await expect.poll(() => late).toHaveLength(2)
     late[1]!.answer('answered')
     await expect.poll(() => messages).toHaveLength(2)
     const before = pings
-    await expect.poll(() => pings).toBeGreaterThan(before + 3)
+    await expect.poll(() => pings).toBeGreaterThan(before + 1)
   })
 })
 
 describe('an incomplete message', () => {
   it('ends the connection when it does not arrive in time', async () => {
-    const { raw } = await serve({ limits: { pingMs: 50 } })
+    const { raw } = await serve({ limits: { pingMs: livePingMs } })
     const { send, closed } = await raw()
     send(frame('a', { fin: false }))
     const timer = setInterval(() => send(frame('', { opcode: opcodes.pong })), 10)
