@@ -1,10 +1,13 @@
+import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eventsPath, streamLimits } from '@selvedge/protocol'
 import { forge, readIssuerKeys } from '../../tests/attacks/forge.ts'
+import { root } from '../../tests/harness/processes.ts'
 import { startServices } from '../../tests/harness/services.ts'
 import { cpuOf } from '../cpu.ts'
 import { costRow, limitRow, type Row, rounds, startPeer } from '../measure.ts'
@@ -14,12 +17,25 @@ const eventsPerRound = 20
 /** Milliseconds between two events: longer than the runtime collects changes. */
 const pauseMs = 200
 
-/** Bytes that no file backs. */
-const anonymousBytes = (pid: number): number =>
-  Number(/^Anonymous:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))![1]) * 1024
+const collecting = {
+  NODE_OPTIONS: `--expose-gc --require=${join(root, 'tests/soak/collect-garbage.cjs')}`,
+}
+
+/** Bytes that no file backs, without garbage. */
+async function memoryOf(daemon: ChildProcess): Promise<number> {
+  const collected = Promise.withResolvers<void>()
+  const onMessage = (message: unknown) => {
+    if (message === 'collected') collected.resolve()
+  }
+  daemon.on('message', onMessage).kill('SIGUSR2')
+  await collected.promise
+  daemon.off('message', onMessage)
+  const text = readFileSync(`/proc/${daemon.pid}/smaps_rollup`, 'utf8')
+  return Number(/^Anonymous:\s+(\d+)/m.exec(text)![1]) * 1024
+}
 
 interface Subject {
-  readonly pid: number
+  readonly process: ChildProcess
   readonly port: number
   /** Path and headers of the stream of one reader. */
   readonly head: (reader: number) => string
@@ -68,42 +84,53 @@ async function measureOne(
 }
 
 interface Measured {
-  readonly bytes: number
   /** CPU milliseconds of one event, and the milliseconds until 99 % of the readers had it, round by round. */
   readonly cpuMs: number[]
   readonly p99Ms: number[]
 }
 
-async function measure(subject: Subject): Promise<Measured> {
-  // What the first streams need once, such as compiled code, is not counted.
-  const first = await Promise.all(Array.from({ length: streamLimits.ofCaller }, (_, at) => open(subject, at)))
-  for (const { socket } of first) socket.destroy()
-  await sleep(5000)
-  const before = anonymousBytes(subject.pid)
+const openAll = async (subject: Subject, count: number): Promise<Reader[]> => {
   const readers: Reader[] = []
-  for (let at = 0; at < streamLimits.all; at++) readers.push(await open(subject, at))
-  await sleep(5000)
-  const bytes = (anonymousBytes(subject.pid) - before) / readers.length
+  for (let at = 0; at < count; at++) readers.push(await open(subject, at))
+  return readers
+}
+
+/** Bytes of one idle stream. What the first streams need once, such as compiled code, is not counted. */
+async function measureIdle(subject: Subject): Promise<number> {
+  for (const { socket } of await openAll(subject, streamLimits.ofCaller)) socket.destroy()
+  await sleep(3000)
+  const before = await memoryOf(subject.process)
+  const readers = await openAll(subject, streamLimits.all)
+  await sleep(3000)
+  const bytes = ((await memoryOf(subject.process)) - before) / readers.length
+  for (const { socket } of readers) socket.destroy()
+  await sleep(1000)
+  return bytes
+}
+
+async function measure(subject: Subject): Promise<Measured> {
+  const pid = subject.process.pid!
+  const readers = await openAll(subject, streamLimits.all)
   const cpuMs: number[] = []
   const p99Ms: number[] = []
   for (let round = 0; round < rounds; round++) {
     const delays: number[] = []
-    const begin = cpuOf(subject.pid).own
+    const begin = cpuOf(pid).own
     for (let at = 0; at < eventsPerRound; at++) {
       delays.push(...(await measureOne(readers, subject.send, (10 + round + at / 100).toFixed(4))))
       await sleep(pauseMs)
     }
-    cpuMs.push((cpuOf(subject.pid).own - begin) / 1000 / eventsPerRound)
+    cpuMs.push((cpuOf(pid).own - begin) / 1000 / eventsPerRound)
     delays.sort((one, other) => one - other)
     p99Ms.push(delays[Math.floor(delays.length * 0.99)]!)
   }
   for (const { socket } of readers) socket.destroy()
-  return { bytes, cpuMs, p99Ms }
+  return { cpuMs, p99Ms }
 }
 
 /** One event to 1,000 readers, against a server that checks nothing and writes one text to all of them. */
 export async function eventRows(): Promise<Row[]> {
-  const services = await startServices()
+  const services = await startServices({ envOf: { runtime: collecting } })
   const bare = await startPeer('bare-events.ts')
   const keys = readIssuerKeys(services.stack.state)
   const callers = Array.from({ length: streamLimits.ofCaller }, () =>
@@ -112,7 +139,7 @@ export async function eventRows(): Promise<Row[]> {
   const { host, port } = new URL(services.url())
   const edgeAccessToken = services.token
   const runtime: Subject = {
-    pid: services.runtimePid(),
+    process: services.stack.runtime.process,
     port: Number(port),
     head: (at) =>
       `${eventsPath}?topics=fixes HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${callers[at % callers.length]}`,
@@ -121,7 +148,7 @@ export async function eventRows(): Promise<Row[]> {
   }
   const target = bare.target as { host: string; port: number }
   const peer: Subject = {
-    pid: bare.process.pid!,
+    process: bare.process,
     port: target.port,
     head: () => `/ HTTP/1.1\r\nHost: ${target.host}`,
     send: (latitude) =>
@@ -134,6 +161,7 @@ export async function eventRows(): Promise<Row[]> {
       }),
   }
   try {
+    const bytes = await measureIdle(runtime)
     const ours = await measure(runtime)
     const theirs = await measure(peer)
     const against = 'node:http that writes one text to 1,000 open responses'
@@ -142,7 +170,7 @@ export async function eventRows(): Promise<Row[]> {
     return [
       row('one fix to 1,000 readers', 'CPU ms, with the two events of updateGps', 'cpuMs', 4),
       row('one fix to 1,000 readers, p99', 'ms from the call', 'p99Ms', 4),
-      limitRow({ name: 'an idle stream', unit: 'bytes', against: 'its limit' }, ours.bytes, 30_000),
+      limitRow({ name: 'an idle stream', unit: 'bytes', against: 'its limit' }, bytes, 30_000),
     ]
   } finally {
     await bare.stop()
