@@ -16,6 +16,7 @@ export { busyMessage, createLoadShedder, type LoadShedder } from './load-shedder
 export { createOneATurn } from './one-a-turn.ts'
 export { isOwnHost } from './own-host.ts'
 export { pageNonceHeader } from './own-page.ts'
+export { refuseUpgrade } from './refuse-upgrade.ts'
 export { requestIdOf } from './request-id.ts'
 export type { CallContext } from './rpc-call.ts'
 export type { RpcConnection } from './rpc-connection.ts'

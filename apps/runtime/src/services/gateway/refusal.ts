@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { catalogue, type Reason, RpcError } from '@selvedge/protocol'
-import { requestIdOf, sendJson } from '@selvedge/service-kit/http'
+import { refuseUpgrade as endUpgrade, sendJson } from '@selvedge/service-kit/http'
 import { storageRefusal } from '@selvedge/service-kit/store'
 
 /** HTTP status of an error of the catalogue, by its code. */
@@ -54,16 +54,14 @@ export function sendRefusal(
   )
 }
 
-/** Refuses a request for a WebSocket, on its own socket. */
+/** Refuses a request for a WebSocket, on its own connection, which ends. */
 export function refuseUpgrade(
   request: IncomingMessage,
   socket: Duplex,
-  { status, message, reason }: HttpRefusal,
+  { status, message, reason, headers: { 'Retry-After': _, ...headers } = {} }: HttpRefusal,
 ): void {
-  const body = JSON.stringify({ error: { code: status, message, reason } })
-  socket.end(
-    `HTTP/1.1 ${status} Refused\r\nConnection: close\r\nX-Request-Id: ${requestIdOf(request)}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  )
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  endUpgrade(request, socket, { status, message, reason }, lines)
 }
 
 /** Answers an error of the catalogue with its status, and any other one with 500: its cause is only logged. */
