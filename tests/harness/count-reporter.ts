@@ -44,6 +44,7 @@ function describeSkipped(tests: readonly TestCase[]): string[] {
 
 const rights: Readonly<Record<string, string>> = {
   'package tools': 'npm ci --prefix tests/packages/tools',
+  'client libraries': 'npm ci --prefix tests/clients/libraries',
   'image tools': 'npm ci --prefix tests/services/image-tools',
   root: 'run as root',
   networks: 'run as root where network namespaces can be made',

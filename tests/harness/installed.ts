@@ -19,7 +19,14 @@ declare module 'vitest' {
 }
 
 /** A program of `programs.json`, or a right that no package gives. */
-export type Need = keyof typeof programs | 'root' | 'networks' | 'mounts' | 'package tools' | 'image tools'
+export type Need =
+  | keyof typeof programs
+  | 'root'
+  | 'networks'
+  | 'mounts'
+  | 'package tools'
+  | 'client libraries'
+  | 'image tools'
 
 const isExecutable = (path: string): boolean => {
   try {

@@ -32,13 +32,14 @@ const openApi = (): OpenServiceApi =>
     dispatcherFor: () => ({ dispatch: () => '"answered"', refuse: () => '"refused"' }),
     routesFor: () => [routes],
     rest: { nonce: () => '' } as never,
+    neighbours: {} as never,
     shedder: createLoadShedder(),
     isMeasured: false,
   })
 
 /** Serves one instance. @returns its URL */
 async function serve(open: OpenServiceApi, settings: object = {}): Promise<string> {
-  const api = open({ id: 'x', settings: settings as never, countCall: () => undefined })
+  const api = open({ id: 'x', instance: 'one', settings: settings as never, countCall: () => undefined })
   const server = createServer((asked, response) => {
     if (api.owns(asked.url ?? '')) api.request(asked, response)
     else response.writeHead(404).end()
@@ -50,7 +51,7 @@ async function serve(open: OpenServiceApi, settings: object = {}): Promise<strin
 const json = { 'Content-Type': 'application/json' }
 
 it('owns the path of JSON-RPC and what is below the prefixes of the routes', async () => {
-  const { owns } = openApi()({ id: 'x', settings: {} as never, countCall: () => undefined })
+  const { owns } = openApi()({ id: 'x', instance: 'one', settings: {} as never, countCall: () => undefined })
   for (const path of [rpcPath, '/v1/', '/v1/open?x=1']) expect(owns(path), path).toBe(true)
   for (const path of ['', '/', '/v1', '/v12', `${rpcPath}/`, `${rpcPath}?x`, `/x${rpcPath}`, '//v1/open'])
     expect(owns(path), path).toBe(false)

@@ -1,7 +1,13 @@
 /** The local API for the services of this device: what their methods and routes declare, the same checks of tokens, and no API key. */
 import { expectFromServices, rpcPath } from '@selvedge/protocol'
 import type { Dispatcher } from '@selvedge/protocol/jsonrpc'
-import { type CallContext, createRpcListener, type LoadShedder } from '@selvedge/service-kit/http'
+import {
+  type CallContext,
+  createBodyMemory,
+  createOneATurn,
+  createRpcListener,
+  type LoadShedder,
+} from '@selvedge/service-kit/http'
 import { provenRequest } from '../services/gateway/proven-request.ts'
 import type { Neighbours } from '../services/neighbours/neighbours.ts'
 import type { CallingService, OpenServiceApi } from '../services/service-api.ts'

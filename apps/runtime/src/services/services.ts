@@ -133,6 +133,20 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   }
 }
 
+/** The local API is made after the services that call it. Without it, no service starts. */
+function createServiceApiSlot() {
+  let openApi: OpenServiceApi | undefined
+  return {
+    open: (service: CallingService): ServiceRequests => {
+      if (!openApi) throw new RpcError('engine_unavailable', 'the local API is not open yet')
+      return openApi(service)
+    },
+    set(given: OpenServiceApi): void {
+      openApi = given
+    },
+  }
+}
+
 async function openDeployments({ folder, measures, signals }: Device): Promise<DeploymentStore> {
   const document = await openDocument(join(folder, 'deployments'), deploymentsFormat)
   return signalling(measures.document('deployments', document), () => signals.send('containers'))

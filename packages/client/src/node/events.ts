@@ -38,7 +38,7 @@ export async function* watchEvents<Name extends TopicName>(
   { signal }: { signal?: AbortSignal } = {},
 ): AsyncGenerator<EventOf<Name>, void> {
   const query = new URLSearchParams({ topics: names.join() })
-  const response = await send(connection, 'GET', `${eventsPath}?${query}`, {}, undefined, signal)
+  const response = await send(connection, 'GET', `${eventsPath}?${query}`, {}, { signal })
   if (response.statusCode !== 200) await readJson(response)
   const type = response.headers['content-type']
   if (type !== 'text/event-stream') {

@@ -122,7 +122,7 @@ interface Sent {
   readonly signal?: AbortSignal | undefined
 }
 
-function send(
+export function send(
   { url, socketPath, edgeAccessToken }: StreamConnection,
   method: string,
   path: string,
@@ -185,7 +185,7 @@ async function readText(response: IncomingMessage): Promise<string> {
   )
 }
 
-async function readJson(response: IncomingMessage): Promise<unknown> {
+export async function readJson(response: IncomingMessage): Promise<unknown> {
   const text = await readText(response)
   const json = parse(text, `an answer of HTTP ${response.statusCode}`) as {
     error?: { reason: string; message: string; hint?: string }

@@ -1,6 +1,8 @@
 /** Which pages a browser lets call: those that the configuration names, and the page of this listener. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { openRpcPath, rpcPath } from '@selvedge/protocol'
+
+import { formerSocketPath, openRpcPath, rpcPath } from '@selvedge/protocol'
+
 import { createGuard, type GuardedHeaders, type GuardOptions, type Refusal } from './guard.ts'
 import { createOwnPage } from './own-page.ts'
 
@@ -46,9 +48,9 @@ export function createPageGate(guard: GuardOptions, pageNonce: string | undefine
   }
 }
 
-/** Everything below the path as well, such as events: a router may normalize the rest. */
+/** Also everything below the path, such as events: a router may normalize the rest. */
 const isCall = (url = ''): boolean =>
-  url === rpcPath || (url.startsWith(`${rpcPath}/`) && url !== openRpcPath)
+  isSocketPath(url) || (url.startsWith(`${rpcPath}/`) && url !== openRpcPath)
 
 /** For a request of the own page: host and repeated headers are checked as for every other. */
 const withoutPage = (headers: GuardedHeaders): GuardedHeaders => ({

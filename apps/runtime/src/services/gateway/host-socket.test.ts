@@ -26,6 +26,7 @@ beforeEach(async () => {
     outbound: [],
     api: {
       owns: (asked) => asked.startsWith('/api/'),
+      openNodes: async (body) => ({ opened: body }),
       request: (asked, response) => {
         passed.push(`api ${asked.url} ${asked.headers.host}`)
         response.end()
@@ -81,7 +82,7 @@ describe('identity tokens', () => {
     expect(JSON.parse((await identify('{"audience":"x"}')).text)).toMatchObject({ token: 'for x' })
   })
 
-  it.each(['null', '[]', '"text"', '1', '{"audience":1}', '{', '', `"${'x'.repeat(5000)}"`])(
+  it.each(['null', '[]', '"text"', '1', '{"audience":1}', '{', '', `"${'x'.repeat(30_000)}"`])(
     'are refused for %s',
     async (body) => {
       expect((await identify(body)).status).toBe(400)
@@ -93,6 +94,30 @@ describe('identity tokens', () => {
     for (const at of ['/', hostPaths.identityToken])
       expect((await identify('{"audience":"x"}', target, at)).text).toBe('')
     expect(passed).toEqual(Array(2).fill(`gateway ${hostPaths.identityToken} own.example`))
+  })
+})
+
+describe('sealed lists of nodes', () => {
+  const { openNodes } = hostPaths
+  const open = (body: string, headers = {}, at: string = openNodes) =>
+    ask({ path: at, method: 'POST', headers, body })
+
+  it('are opened for requests on the socket, also as a proxy gets them', async () => {
+    for (const at of [openNodes, `http://runtime.invalid${openNodes}`])
+      expect(JSON.parse((await open('{"sealed":1}', {}, at)).text)).toEqual({ opened: { sealed: 1 } })
+    expect((await ask({ path: openNodes })).status).toBe(405)
+  })
+
+  it('are not opened for requests that name a URL, and so for no redirect', async () => {
+    const target = { 'X-Selvedge-Target': `http://own.example${openNodes}` }
+    for (const at of ['/', openNodes, `http://runtime.invalid${openNodes}`])
+      expect((await open('{}', target, at)).text).toBe('')
+    expect((await open('{}', { ...target, 'X-Selvedge-Redirected': 'cross-origin' })).status).toBe(403)
+    expect(passed).toEqual(Array(3).fill(`gateway ${openNodes} own.example`))
+  })
+
+  it('come without a body that is longer than a token and a sealed value', async () => {
+    expect(JSON.parse((await open(JSON.stringify('x'.repeat(30_000)))).text)).toEqual({})
   })
 })
 
