@@ -513,170 +513,197 @@ describe('the disk', () => {
   })
 })
 
-describe('archives and registries of others', needs('skopeo', 'buildah', 'umoci', 'docker-registry'), () => {
-  const sh = (script: string) =>
-    execFileSync('sh', ['-ec', script], {
-      cwd: folder,
-      encoding: 'utf8',
-      env: { ...process.env, ...storage() },
+describe(
+  'archives and registries of others',
+  needs('skopeo', 'buildah', 'podman', 'umoci', 'docker-registry'),
+  () => {
+    const sh = (script: string) =>
+      execFileSync('sh', ['-ec', script], {
+        cwd: folder,
+        encoding: 'utf8',
+        env: { ...process.env, ...storage() },
+      })
+    const storage = () => ({
+      CONTAINERS_STORAGE_CONF: join(folder, 'storage.conf'),
+      BUILDAH_ISOLATION: 'chroot',
     })
-  const storage = () => ({
-    CONTAINERS_STORAGE_CONF: join(folder, 'storage.conf'),
-    BUILDAH_ISOLATION: 'chroot',
-  })
 
-  beforeAll(() => {
-    writeFileSync(
-      join(folder, 'storage.conf'),
-      `[storage]\ndriver = "vfs"\ngraphroot = "${folder}/graph"\nrunroot = "${folder}/run"\n`,
+    beforeAll(() => {
+      writeFileSync(
+        join(folder, 'storage.conf'),
+        `[storage]\ndriver = "vfs"\ngraphroot = "${folder}/graph"\nrunroot = "${folder}/run"\n`,
+      )
+      writeFileSync(join(folder, 'policy.json'), '{"default":[{"type":"insecureAcceptAnything"}]}')
+      writeFile(join(folder, 'src'), 'index.js', Buffer.from(handler))
+      writeFileSync(join(folder, 'src/Containerfile'), 'FROM scratch\nCOPY index.js /\nCMD ["/hello"]\n')
+      sh('buildah bud --signature-policy policy.json -t localhost/fn:1.0 src >/dev/null 2>&1')
+      sh(
+        'buildah push --signature-policy policy.json localhost/fn:1.0 docker-archive:fn.tar:fn:1.0 2>/dev/null',
+      )
+      sh(
+        'buildah push --signature-policy policy.json localhost/fn:1.0 oci-archive:fn-oci.tar:fn:1.0 2>/dev/null',
+      )
+      sh('skopeo copy --policy policy.json docker-archive:fn.tar oci:layout:fn 2>/dev/null')
+    })
+
+    it('docker archives of buildah', async () => {
+      expect(await deploy(join(folder, 'fn.tar'))).toMatchObject({ name: 'fn', kind: 'function' })
+      await removeAll()
+    })
+
+    it('OCI archives of buildah', async () => {
+      expect(await deploy(join(folder, 'fn-oci.tar'))).toMatchObject({ kind: 'function' })
+      await removeAll()
+    })
+
+    it('docker archives of skopeo', async () => {
+      sh('skopeo copy --policy policy.json oci:layout:fn docker-archive:copied.tar:copied:1.0 2>/dev/null')
+      expect(await deploy(join(folder, 'copied.tar'))).toMatchObject({ name: 'copied', kind: 'function' })
+      await removeAll()
+    })
+
+    it.each(['gzip', 'zstd', 'zstd:chunked'])('OCI layouts of skopeo with layers in %s', async (format) => {
+      const layout = format.replace(':', '-')
+      sh(`skopeo copy --policy policy.json --dest-compress-format ${format} docker-archive:fn.tar oci:${layout}:fn 2>/dev/null
+      tar -C ${layout} -cf ${layout}.tar .`)
+      expect(await deploy(join(folder, `${layout}.tar`))).toMatchObject({ name: layout, kind: 'function' })
+      await removeAll()
+    })
+
+    it.each(['docker-archive', 'oci-archive', 'oci-archive --uncompressed'])(
+      'archives of podman: %s',
+      async (format) => {
+        const podman = `podman --root ${folder}/graph --runroot ${folder}/run --storage-driver vfs`
+        sh(`rm -f saved.tar
+        ${podman} save --signature-policy policy.json --format ${format} -o saved.tar localhost/fn:1.0 2>/dev/null`)
+        expect(await deploy(join(folder, 'saved.tar'))).toMatchObject({ kind: 'function' })
+        await removeAll()
+      },
     )
-    writeFileSync(join(folder, 'policy.json'), '{"default":[{"type":"insecureAcceptAnything"}]}')
-    writeFile(join(folder, 'src'), 'index.js', Buffer.from(handler))
-    writeFileSync(join(folder, 'src/Containerfile'), 'FROM scratch\nCOPY index.js /\nCMD ["/hello"]\n')
-    sh('buildah bud --signature-policy policy.json -t localhost/fn:1.0 src >/dev/null 2>&1')
-    sh(
-      'buildah push --signature-policy policy.json localhost/fn:1.0 docker-archive:fn.tar:fn:1.0 2>/dev/null',
-    )
-    sh(
-      'buildah push --signature-policy policy.json localhost/fn:1.0 oci-archive:fn-oci.tar:fn:1.0 2>/dev/null',
-    )
-    sh('skopeo copy --policy policy.json docker-archive:fn.tar oci:layout:fn 2>/dev/null')
-  })
 
-  it('docker archives of buildah', async () => {
-    expect(await deploy(join(folder, 'fn.tar'))).toMatchObject({ name: 'fn', kind: 'function' })
-    await removeAll()
-  })
-
-  it('OCI archives of buildah', async () => {
-    expect(await deploy(join(folder, 'fn-oci.tar'))).toMatchObject({ kind: 'function' })
-    await removeAll()
-  })
-
-  it('docker archives of skopeo', async () => {
-    sh('skopeo copy --policy policy.json oci:layout:fn docker-archive:copied.tar:copied:1.0 2>/dev/null')
-    expect(await deploy(join(folder, 'copied.tar'))).toMatchObject({ name: 'copied', kind: 'function' })
-    await removeAll()
-  })
-
-  it('layouts of umoci', async () => {
-    sh(`umoci init --layout made && umoci new --image made:u && mkdir -p rootfs/etc && echo x > rootfs/etc/app
+    it('layouts of umoci', async () => {
+      sh(`umoci init --layout made && umoci new --image made:u && mkdir -p rootfs/etc && echo x > rootfs/etc/app
       umoci insert --image made:u rootfs / && umoci config --image made:u --config.cmd /app
       tar -C made -cf made.tar .`)
-    expect(await deploy(join(folder, 'made.tar'))).toMatchObject({ kind: 'oci' })
-    await removeAll()
-  })
-
-  it('a registry: pull by tag, pinned by digest, with credentials; nothing on a wrong pin or password', async () => {
-    mkdirSync(join(folder, 'registry'), { recursive: true })
-    const port = await freePort()
-    const start = (auth: boolean) => {
-      const config = `version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: ${folder}/registry\nhttp:\n  addr: 127.0.0.1:${port}\n${auth ? `auth:\n  htpasswd:\n    realm: test\n    path: ${folder}/htpasswd\n` : ''}`
-      writeFileSync(join(folder, 'registry.yml'), config)
-      return spawn('docker-registry', ['serve', join(folder, 'registry.yml')], { stdio: 'ignore' })
-    }
-    const up = async () => {
-      while (
-        !(await fetch(`http://127.0.0.1:${port}/v2/`).then(
-          () => true,
-          () => false,
-        ))
-      )
-        await sleep(20)
-    }
-    const host = `127.0.0.1:${port}`
-    const login = (registryHost: string, credentials: string) =>
-      writeFileSync(
-        authFile(),
-        JSON.stringify({ auths: { [registryHost]: { auth: Buffer.from(credentials).toString('base64') } } }),
-      )
-    login('nobody', 'x:y')
-    // User "me", password "secret", in bcrypt.
-    writeFileSync(
-      join(folder, 'htpasswd'),
-      'me:$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a\n',
-    )
-    let registry = start(false)
-    try {
-      await up()
-      sh(
-        `skopeo copy --policy policy.json --dest-tls-verify=false oci:layout:fn docker://${host}/team/fn:1.0 2>/dev/null`,
-      )
-      const { Digest: digest } = JSON.parse(
-        sh(`skopeo inspect --tls-verify=false docker://${host}/team/fn:1.0`),
-      )
-      const byTag = await deploy(`${host}/team/fn:1.0`)
-      expect(byTag).toMatchObject({ name: 'fn', kind: 'function', repoTags: [`${host}/team/fn:1.0`] })
-      expect((await deploy(`${host}/team/fn@${digest}`)).digest).toBe(byTag.digest)
+      expect(await deploy(join(folder, 'made.tar'))).toMatchObject({ kind: 'oci' })
       await removeAll()
-      await expect(deploy(`${host}/team/none:1.0`)).rejects.toMatchObject({ reason: 'not_found' })
-      await expect(deploy(`${host}/team/fn@sha256:${'0'.repeat(64)}`)).rejects.toMatchObject({
-        reason: 'not_found',
-      })
+    })
 
-      // What the registry's disk holds is changed behind its back: the layer is not what its digest says.
-      const manifest = JSON.parse(sh(`skopeo inspect --raw --tls-verify=false docker://${host}/team/fn:1.0`))
-      const hex = manifest.layers[0].digest.slice(7)
-      const path = join(folder, `registry/docker/registry/v2/blobs/sha256/${hex.slice(0, 2)}/${hex}/data`)
-      const content = readFileSync(path)
-      const changed = Buffer.from(content)
-      changed[changed.length - 1]! ^= 1
-      writeFileSync(path, changed)
-      await expect(deploy(`${host}/team/fn:1.0`)).rejects.toMatchObject({ reason: 'digest_mismatch' })
-      writeFileSync(path, content)
-      expect(leftovers()).toEqual([])
-
-      registry.kill()
-      await once(registry, 'exit')
-      registry = start(true)
-      await up()
-      await expect(deploy(`${host}/team/fn:1.0`)).rejects.toMatchObject({ reason: 'registry_unavailable' })
-      login(host, 'me:wrong')
-      await expect(deploy(`${host}/team/fn:1.0`)).rejects.toMatchObject({ reason: 'registry_unavailable' })
-      login(host, 'me:secret')
-      expect((await deploy(`${host}/team/fn:1.0`)).digest).toBe(byTag.digest)
-      await removeAll()
-
-      // Bearer: a front that gives tokens to who knows the password, as registries of the cloud do.
-      const front = createServer((request, response) => {
-        const url = new URL(request.url ?? '', 'http://x')
-        const { authorization } = request.headers
-        if (url.pathname === '/token') {
-          const isKnown = authorization === `Basic ${Buffer.from('me:secret').toString('base64')}`
-          const isAsked =
-            url.searchParams.get('scope') === 'repository:team/fn:pull' &&
-            url.searchParams.get('service') === 'test'
-          return response.writeHead(isKnown && isAsked ? 200 : 401).end('{"token":"good"}')
-        }
-        if (authorization !== 'Bearer good') {
-          const challenge = `Bearer realm="http://${frontHost}/token",service="test",scope="repository:team/fn:pull"`
-          return response.writeHead(401, { 'WWW-Authenticate': challenge }).end()
-        }
-        const headers = {
-          ...request.headers,
-          host,
-          authorization: `Basic ${Buffer.from('me:secret').toString('base64')}`,
-        }
-        request.pipe(
-          httpRequest({ host: '127.0.0.1', port, path: request.url, headers }, (answer) => {
-            response.writeHead(answer.statusCode ?? 500, answer.headers)
-            answer.pipe(response)
+    it('a registry: pull by tag, pinned by digest, with credentials; nothing on a wrong pin or password', async () => {
+      mkdirSync(join(folder, 'registry'), { recursive: true })
+      const port = await freePort()
+      const start = (auth: boolean) => {
+        const config = `version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: ${folder}/registry\nhttp:\n  addr: 127.0.0.1:${port}\n${auth ? `auth:\n  htpasswd:\n    realm: test\n    path: ${folder}/htpasswd\n` : ''}`
+        writeFileSync(join(folder, 'registry.yml'), config)
+        return spawn('docker-registry', ['serve', join(folder, 'registry.yml')], { stdio: 'ignore' })
+      }
+      const up = async () => {
+        while (
+          !(await fetch(`http://127.0.0.1:${port}/v2/`).then(
+            () => true,
+            () => false,
+          ))
+        )
+          await sleep(20)
+      }
+      const host = `127.0.0.1:${port}`
+      const login = (registryHost: string, credentials: string) =>
+        writeFileSync(
+          authFile(),
+          JSON.stringify({
+            auths: { [registryHost]: { auth: Buffer.from(credentials).toString('base64') } },
           }),
         )
-      }).listen(0, '127.0.0.1')
-      await once(front, 'listening')
-      const frontHost = `127.0.0.1:${(front.address() as AddressInfo).port}`
-      await expect(deploy(`${frontHost}/team/fn:1.0`)).rejects.toMatchObject({
-        reason: 'registry_unavailable',
-      })
-      login(frontHost, 'me:secret')
-      expect((await deploy(`${frontHost}/team/fn:1.0`)).digest).toBe(byTag.digest)
-      await removeAll()
-      front.close()
-    } finally {
-      registry.kill()
-    }
-    expect(await images()).toEqual([])
-    expect(leftovers()).toEqual([])
-  })
-})
+      login('nobody', 'x:y')
+      // User "me", password "secret", in bcrypt.
+      writeFileSync(
+        join(folder, 'htpasswd'),
+        'me:$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a\n',
+      )
+      let registry = start(false)
+      try {
+        await up()
+        sh(
+          `skopeo copy --policy policy.json --dest-tls-verify=false oci:layout:fn docker://${host}/team/fn:1.0 2>/dev/null`,
+        )
+        const { Digest: digest } = JSON.parse(
+          sh(`skopeo inspect --tls-verify=false docker://${host}/team/fn:1.0`),
+        )
+        const byTag = await deploy(`${host}/team/fn:1.0`)
+        expect(byTag).toMatchObject({ name: 'fn', kind: 'function', repoTags: [`${host}/team/fn:1.0`] })
+        expect((await deploy(`${host}/team/fn@${digest}`)).digest).toBe(byTag.digest)
+        await removeAll()
+        await expect(deploy(`${host}/team/none:1.0`)).rejects.toMatchObject({ reason: 'not_found' })
+        await expect(deploy(`${host}/team/fn@sha256:${'0'.repeat(64)}`)).rejects.toMatchObject({
+          reason: 'not_found',
+        })
+
+        // What the registry's disk holds is changed behind its back: the layer is not what its digest says.
+        const manifest = JSON.parse(
+          sh(`skopeo inspect --raw --tls-verify=false docker://${host}/team/fn:1.0`),
+        )
+        const hex = manifest.layers[0].digest.slice(7)
+        const path = join(folder, `registry/docker/registry/v2/blobs/sha256/${hex.slice(0, 2)}/${hex}/data`)
+        const content = readFileSync(path)
+        const changed = Buffer.from(content)
+        changed[changed.length - 1]! ^= 1
+        writeFileSync(path, changed)
+        await expect(deploy(`${host}/team/fn:1.0`)).rejects.toMatchObject({ reason: 'digest_mismatch' })
+        writeFileSync(path, content)
+        expect(leftovers()).toEqual([])
+
+        registry.kill()
+        await once(registry, 'exit')
+        registry = start(true)
+        await up()
+        await expect(deploy(`${host}/team/fn:1.0`)).rejects.toMatchObject({ reason: 'registry_unavailable' })
+        login(host, 'me:wrong')
+        await expect(deploy(`${host}/team/fn:1.0`)).rejects.toMatchObject({ reason: 'registry_unavailable' })
+        login(host, 'me:secret')
+        expect((await deploy(`${host}/team/fn:1.0`)).digest).toBe(byTag.digest)
+        await removeAll()
+
+        // Bearer: a front that gives tokens to who knows the password, as registries of the cloud do.
+        const front = createServer((request, response) => {
+          const url = new URL(request.url ?? '', 'http://x')
+          const { authorization } = request.headers
+          if (url.pathname === '/token') {
+            const isKnown = authorization === `Basic ${Buffer.from('me:secret').toString('base64')}`
+            const isAsked =
+              url.searchParams.get('scope') === 'repository:team/fn:pull' &&
+              url.searchParams.get('service') === 'test'
+            return response.writeHead(isKnown && isAsked ? 200 : 401).end('{"token":"good"}')
+          }
+          if (authorization !== 'Bearer good') {
+            const challenge = `Bearer realm="http://${frontHost}/token",service="test",scope="repository:team/fn:pull"`
+            return response.writeHead(401, { 'WWW-Authenticate': challenge }).end()
+          }
+          const headers = {
+            ...request.headers,
+            host,
+            authorization: `Basic ${Buffer.from('me:secret').toString('base64')}`,
+          }
+          request.pipe(
+            httpRequest({ host: '127.0.0.1', port, path: request.url, headers }, (answer) => {
+              response.writeHead(answer.statusCode ?? 500, answer.headers)
+              answer.pipe(response)
+            }),
+          )
+        }).listen(0, '127.0.0.1')
+        await once(front, 'listening')
+        const frontHost = `127.0.0.1:${(front.address() as AddressInfo).port}`
+        await expect(deploy(`${frontHost}/team/fn:1.0`)).rejects.toMatchObject({
+          reason: 'registry_unavailable',
+        })
+        login(frontHost, 'me:secret')
+        expect((await deploy(`${frontHost}/team/fn:1.0`)).digest).toBe(byTag.digest)
+        await removeAll()
+        front.close()
+      } finally {
+        registry.kill()
+      }
+      expect(await images()).toEqual([])
+      expect(leftovers()).toEqual([])
+    })
+  },
+)
