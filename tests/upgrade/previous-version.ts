@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } f
 import { dirname, join } from 'node:path'
 import { root } from '../harness/processes.ts'
 
-const previousCommit = '88b3596'
+const previousCommit = '96eaf54'
 
 /** Whether the history has it: a shallow clone does not. */
 export function hasPreviousVersion(): boolean {
