@@ -352,8 +352,8 @@ describe('a reader that never reads', () => {
     const [first] = tokens.flatMap((token) => Array.from({ length: 30 }, () => neverRead(token)))
     const begun = await linesOf()
     await expect.poll(linesOf, { timeout: 60_000, interval: 200 }).toBeGreaterThan(begun + 10_000)
-    // 10,000 lines of 2 kB for each of 90 readers would be 1.8 GB.
-    expect(memory() - before).toBeLessThan(150)
+    // 10,000 lines of 2 kB for each of 90 readers would be 1.8 GB. What is not collected yet counts as well.
+    expect(memory() - before).toBeLessThan(500)
     await updateGps('33')
     let rest = ''
     const found = { lost: false, newest: false }

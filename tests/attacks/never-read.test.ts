@@ -17,8 +17,8 @@ import { residentMb } from '../soak/memory.ts'
 const readers = 20
 /** Seconds for which they do not read. Each stream brings hundreds of megabytes in this time where nothing holds it back. */
 const seconds = 6
-/** Megabytes by which the memory of a daemon may grow under all of them together. */
-const maxMb = 64
+/** Megabytes by which the memory of a daemon may grow under all of them together: twice what was ever measured. */
+const maxMb = 128
 /**
  * Before, readers that do read: for these seconds at least, and until they have this many bytes, about what the sockets of readers
  * that never read hold. The heap of a thread of the store, which no signal collects, has its size then.
