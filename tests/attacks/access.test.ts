@@ -64,7 +64,7 @@ const cases: Readonly<Record<string, Case>> = {
 }
 
 beforeAll(async () => {
-  services = await startServices({ env: { SELVEDGE_REVOCATIONS_INTERVAL: '1' } })
+  services = await startServices({ args: ['--revocations.interval=1'] })
   const { stack, developer } = services
   await services.deploy('hello', 'export default { fetch: () => new Response("hello") }')
   revoked = await accessToken(stack, developer)
