@@ -29,12 +29,14 @@ export function destination(
   const angle = metres / earthRadius
   const from = latitude * radians
   const course = bearing * radians
-  const sinTo = Math.sin(from) * Math.cos(angle) + Math.cos(from) * Math.sin(angle) * Math.cos(course)
-  const east = Math.sin(course) * Math.sin(angle) * Math.cos(from)
-  const turned = Math.atan2(east, Math.cos(angle) - Math.sin(from) * sinTo)
+  // A unit vector seen from the meridian of the start. Its angles come from `atan2`: `asin` loses 0.1 m at the poles.
+  const ahead = Math.sin(angle) * Math.cos(course)
+  const outward = Math.cos(from) * Math.cos(angle) - Math.sin(from) * ahead
+  const east = Math.sin(angle) * Math.sin(course)
+  const north = Math.sin(from) * Math.cos(angle) + Math.cos(from) * ahead
   return {
-    longitude: wrapLongitude(longitude + turned / radians),
-    latitude: Math.asin(Math.min(1, Math.max(-1, sinTo))) / radians,
+    longitude: wrapLongitude(longitude + Math.atan2(east, outward) / radians),
+    latitude: Math.atan2(north, Math.hypot(outward, east)) / radians,
   }
 }
 
