@@ -51,7 +51,7 @@ function quote(text: string, format: JsonFormat): string {
 
 function quoteNumber(value: number, format: JsonFormat): string {
   if (Number.isNaN(value)) return specials.nan[format]
-  if (Number.isFinite(value)) return Object.is(value, -0) && format === 'jx' ? '-0' : String(value)
+  if (Number.isFinite(value)) return Object.is(value, -0) ? '-0' : String(value)
   return specials[value > 0 ? 'infinity' : 'negativeInfinity'][format]
 }
 
