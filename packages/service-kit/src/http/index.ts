@@ -1,5 +1,7 @@
 /** Listeners, the CSRF and DNS rebinding check, and JSON-RPC over HTTP. It knows no method. */
+
 export { addressOf, limitKeyOf } from './address.ts'
+export { bindUnix } from './bind-unix.ts'
 export { readBody } from './body.ts'
 export { createBoundedWriter } from './bounded-writer.ts'
 export { type CertificateStatus, openCertificate } from './certificate.ts'

@@ -1,9 +1,10 @@
-import { chmodSync, lstatSync, rmSync } from 'node:fs'
+import { lstatSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import { ConfigError } from '../config/index.ts'
 import { makeTransientFolder } from '../store/make-folder.ts'
+import { bindUnix } from './bind-unix.ts'
 import type { Certificate } from './certificate.ts'
 import { endConnections } from './close-server.ts'
 import { attach, createHttpServer, type Limits, type Listener } from './server.ts'
@@ -117,9 +118,7 @@ export async function listenUnix(
     rmSync(path)
   }
   const server = makeServer(limits)
-  // No other user can connect in between: the folder is private, and so is the socket until it has its mode.
-  await open(server, { path })
-  chmodSync(path, mode)
+  await bindUnix(server, path, mode)
   attach(server, listener)
   return { close: () => closeAll([server]) }
 }
@@ -131,7 +130,7 @@ function makeServer(limits: Limits, certificate?: Certificate): Server {
   return server
 }
 
-function open(server: Server, where: { host: string; port: number } | { path: string }): Promise<void> {
+function open(server: Server, where: { host: string; port: number }): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen({ ...where, ipv6Only: true }, () => {

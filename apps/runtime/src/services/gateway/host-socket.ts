@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import { hostPaths, RpcError } from '@selvedge/protocol'
 import {
   attach,
+  bindUnix,
   createHttpServer,
   maxConnectionsOf,
   readGuardedHeaders,
@@ -52,14 +53,9 @@ export async function openHostSocket(
   const server = createHttpServer({ connections: maxConnections })
   attach(server, { request: answerOf(parts), upgrade: upgradeOf(parts) })
 
-  // An earlier run of the runtime may have left it. By umask, since chmod would follow what is put in its place.
+  // An earlier run of the runtime may have left it.
   rmSync(path, { force: true })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    const before = process.umask(0)
-    server.listen(path, resolve)
-    process.umask(before)
-  })
+  await bindUnix(server, path, 0o777)
   return {
     async close() {
       server.closeAllConnections()
