@@ -83,7 +83,7 @@ export const serviceKit: Bounds = {
     'files of extractMember': own('two members of a backup that its operator names'),
   },
   'packages/service-kit/src/backup/swap.ts': {
-    'files of swapIn': own('one note, and the files of before for each restore that an operator runs'),
+    'files of writeNote': own('one note, and the files of before for each restore that an operator runs'),
   },
   'packages/service-kit/src/lifecycle/crash-record.ts': {
     'files of countCrash': own('one file of a fixed form'),

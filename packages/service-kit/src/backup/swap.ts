@@ -33,11 +33,7 @@ const companions = ['', '-wal', '-shm']
  * @returns the new names of the present files
  */
 export function swapIn(folder: string, replacements: readonly Replacement[], suffix: string): string[] {
-  const note = join(folder, noteName)
-  const written = openSync(note, 'w', 0o600)
-  writeSync(written, `${suffix}\n`)
-  fsyncSync(written)
-  closeSync(written)
+  const note = writeNote(folder, suffix)
   const folders = new Set([folder, ...replacements.map(({ path }) => dirname(path))])
   syncAll(folders)
   const aside: string[] = []
@@ -53,6 +49,22 @@ export function swapIn(folder: string, replacements: readonly Replacement[], suf
   rmSync(note)
   syncAll(folders)
   return aside
+}
+
+/** @throws NodeJS.ErrnoException when the disk is full, for one; then nothing has changed, and there is no note */
+function writeNote(folder: string, suffix: string): string {
+  const note = join(folder, noteName)
+  const written = openSync(note, 'w', 0o600)
+  try {
+    writeSync(written, `${suffix}\n`)
+    fsyncSync(written)
+  } catch (cause) {
+    rmSync(note)
+    throw cause
+  } finally {
+    closeSync(written)
+  }
+  return note
 }
 
 const syncAll = (folders: ReadonlySet<string>) => folders.forEach(syncFolderNow)
