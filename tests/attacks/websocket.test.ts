@@ -1,5 +1,6 @@
 /** Hostile clients of JSON-RPC over WebSocket, without a credential: the runtime continues to answer others, and its memory stays. */
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { formerSocketPath, rpcPath } from '@selvedge/protocol'
@@ -13,7 +14,7 @@ import {
   openRaw,
   type RawSocket,
 } from '../harness/raw-websocket.ts'
-import { residentMb } from '../soak/memory.ts'
+import { peakMb, residentMb } from '../soak/memory.ts'
 
 let runtime: Program
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -205,6 +206,22 @@ describe('a flood', () => {
     await expectServed()
     expect((await memoryMb()) - before).toBeLessThan(maxMb)
     await expectServed()
+  })
+})
+
+describe('large messages', () => {
+  it('of all connections that a client may have use a bounded part of the memory, and others are served', {
+    timeout: 120_000,
+  }, async () => {
+    const before = await memoryMb()
+    const large = frame(`[${Array.from({ length: 100 }, () => getMe).join()}]`.padEnd(1024 * 1024))
+    const forgetPeak = () => writeFileSync(`/proc/${runtime.process.pid}/clear_refs`, '5')
+    forgetPeak()
+    const all = await Promise.all(Array.from({ length: 64 }, () => open()))
+    for (const { socket } of all) for (let at = 0; at < 16; at++) socket.write(large)
+    for (let at = 0; at < 10; at++) await expectServed()
+    // Without a limit, more than 1,000 MB were measured.
+    expect(peakMb(runtime.process.pid!) - before).toBeLessThan(400)
   })
 })
 

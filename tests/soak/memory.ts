@@ -10,6 +10,10 @@ export function residentMb(pid: number): number | undefined {
   }
 }
 
+/** The highest resident memory of a process in MB, since its start or since 5 was written to its `clear_refs`. */
+export const peakMb = (pid: number): number =>
+  Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
+
 export interface Slope {
   /** By how much y grows while x grows by 1. */
   readonly slope: number

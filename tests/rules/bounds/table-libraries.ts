@@ -42,7 +42,7 @@ export const serviceKit: Bounds = {
   },
   'packages/service-kit/src/http/one-a-turn.ts': {
     'createOneATurn.waiting': lasting(
-      'large bodies: `rpc-listener.ts: maxLargeBodiesBytes`',
+      'large bodies: `rpc-listener.ts: maxLargeBodiesBytes`; large messages: `large-messages.ts: reserved >= max`',
       '`waiting.shift`',
     ),
   },
@@ -54,11 +54,11 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/http/refuse-busy.ts': {
     'createRefuseBusy.waiting': lasting('the requests of one turn', '`waiting = []`, at its end'),
   },
-  'packages/service-kit/src/websocket/large-messages.ts': {
-    'createLargeMessages.reserved': lasting('`reserved.size >= max`', '`reserved.delete`, with the message'),
-  },
   'packages/service-kit/src/websocket/rpc-socket.ts': {
-    'RpcSocket.#waiting': lasting('`waitingMessages`', '`shift`, at the end of each call'),
+    'RpcSocket.#waiting': lasting(
+      '`waitingMessages`, and large ones `large-messages.ts: reserved >= max`',
+      '`shift`, at the end of each call',
+    ),
     'RpcSocket.#ends': lasting(
       'one for each part of the runtime that follows the connection, which limits its own',
       '`#ends?.delete(guarded)`, and the end of the connection',
@@ -73,6 +73,17 @@ export const serviceKit: Bounds = {
     'createSocketSet.unauthenticated': lasting(
       '`unauthenticated.size < limits.unauthenticated`',
       '`evictOne`, and `unauthenticated.delete` when one closes',
+    ),
+    'createSocketSet.callers': lasting('`all.has(socket)`', '`callers.remove`, when one closes'),
+  },
+  'packages/service-kit/src/websocket/callers.ts': {
+    'createCallers.counts': lasting(
+      'one for each connection: `callerOf.set`',
+      '`counts.delete`, with its last one',
+    ),
+    'createCallers.callerOf': lasting(
+      '`socket-set.ts: all.has(socket)`',
+      '`callerOf.delete`, when one closes',
     ),
   },
   'packages/service-kit/src/lifecycle/alarms.ts': {

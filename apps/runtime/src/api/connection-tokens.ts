@@ -3,6 +3,7 @@ import type { TokenAccess } from '@selvedge/protocol'
 import type { AccessClaims } from '@selvedge/protocol/tokens'
 import type { CallContext, RpcConnection } from '@selvedge/service-kit/http'
 import type { Callers } from '../device/tokens/callers.ts'
+import { callerOf } from './caller.ts'
 
 type Authorize = (
   token: string,
@@ -31,7 +32,7 @@ export function createConnectionTokens({
       end() {
         proved.get(connection)?.forget()
         proved.delete(connection)
-        connection.setAuthenticated(false)
+        connection.setCaller(undefined)
       },
     })
     const unlisten = connection.onEnd(unwatch)
@@ -40,7 +41,7 @@ export function createConnectionTokens({
       unlisten()
     }
     proved.set(connection, { jti: claims.jti, forget })
-    connection.setAuthenticated(true)
+    connection.setCaller(callerOf(claims))
     return claims
   }
 }

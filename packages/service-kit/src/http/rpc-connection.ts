@@ -16,6 +16,10 @@ export interface RpcConnection {
    * @returns what to call when the callback is not needed any more
    */
   onEnd(callback: () => void): () => void
-  /** Declares whether the client has proved a valid token. Connections without one are limited. */
-  setAuthenticated(isAuthenticated: boolean): void
+  /**
+   * Declares which caller has proved a valid token. Connections without one are limited, and those of one caller as well.
+   *
+   * @param caller the same text for all connections of the caller; undefined: its token is not valid any more
+   */
+  setCaller(caller: string | undefined): void
 }

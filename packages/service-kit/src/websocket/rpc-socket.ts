@@ -8,7 +8,7 @@ import type { CallContext } from '../http/rpc-call.ts'
 import type { RpcConnection } from '../http/rpc-connection.ts'
 import { safely } from '../safely/safely.ts'
 import { IncomingBytes } from './incoming-bytes.ts'
-import type { LargeMessages } from './large-messages.ts'
+import { IncomingLarge, type LargeMessages } from './large-messages.ts'
 import { maxFramingBytes, type SocketLimits } from './socket-limits.ts'
 
 /** What all sockets share. */
@@ -18,10 +18,10 @@ export interface RpcSocketParts {
   readonly shedder: LoadShedder
   readonly oneATurn: (work: () => void) => void
   readonly limits: SocketLimits
-  readonly large: LargeMessages
+  readonly large: LargeMessages<RpcSocket>
   /** Called with each message. */
   readonly onUse: (socket: RpcSocket) => void
-  readonly onAuthenticated: (socket: RpcSocket, isAuthenticated: boolean) => void
+  readonly onCaller: (socket: RpcSocket, caller: string | undefined) => void
   readonly onClosed: (socket: RpcSocket) => void
 }
 
@@ -44,10 +44,11 @@ export class RpcSocket implements RpcConnection {
   readonly #context: SocketContext
   readonly #parts: RpcSocketParts
   readonly #incoming = new IncomingBytes()
+  readonly #incomingLarge: IncomingLarge<RpcSocket>
   readonly #onFlushed: () => void
   #underWay = 0
   /** Messages that were read before the connection was paused. */
-  #waiting: Buffer[] = []
+  readonly #waiting: Buffer[] = []
   #isNextScheduled = false
   #isLastCall = false
   #isClosed = false
@@ -61,6 +62,7 @@ export class RpcSocket implements RpcConnection {
     this.#socket = context.socket
     this.#context = context
     this.#parts = parts
+    this.#incomingLarge = new IncomingLarge(parts.large)
     this.#onFlushed = safely('websocket.flushed', () => this.#flushed(), this.terminate)
     this.#listen()
   }
@@ -71,7 +73,10 @@ export class RpcSocket implements RpcConnection {
     const ws = this.#ws
     const incoming = this.#incoming
     const { terminate } = this
-    const onControl = (data: Buffer) => incoming.controlFrame(data.length)
+    const onControl = (data: Buffer) => {
+      incoming.controlFrame(data.length)
+      if (incoming.incomplete === undefined) this.#incomingLarge.release()
+    }
     this.#socket.on(
       'data',
       safely('websocket.data', (piece: Buffer) => this.#onRead(piece.length), terminate),
@@ -116,8 +121,8 @@ export class RpcSocket implements RpcConnection {
     }
   }
 
-  setAuthenticated(isAuthenticated: boolean): void {
-    if (!this.#isClosed) this.#parts.onAuthenticated(this, isAuthenticated)
+  setCaller(caller: string | undefined): void {
+    if (!this.#isClosed) this.#parts.onCaller(this, caller)
   }
 
   // For the set of all connections.
@@ -131,9 +136,14 @@ export class RpcSocket implements RpcConnection {
     return this.#underWay === 0 && this.#waiting.length === 0
   }
 
+  /** Whether a large message has begun to arrive. */
+  get isReceivingLarge(): boolean {
+    return this.#incomingLarge.isReserved
+  }
+
   /** Ends the connection with a close frame; the client has a moment to answer it. */
   end(code: number, reason: string): void {
-    this.#waiting = []
+    this.#dropMessages()
     this.#ws.close(code, reason)
     // The close frame of the client is behind what it has sent before, which is dropped.
     this.#ws.resume()
@@ -172,30 +182,42 @@ export class RpcSocket implements RpcConnection {
 
   #onRead(bytes: number): void {
     const incoming = this.#incoming
-    const { large, limits } = this.#parts
+    const { limits } = this.#parts
     incoming.read(bytes)
     // What resumed it was something else, such as the end of its rest in an overload.
     if (this.#ws.isPaused) this.#socket.pause()
     if (!this.#isOpen || incoming.sinceMessage <= smallBody) return
     if (incoming.sinceMessage > limits.messageBytes + maxFramingBytes)
       this.end(closeCodes.policy, 'a message with too many frames')
-    else if (!large.reserve(this))
-      this.end(closeCodes.tryAgainLater, 'too many large messages at once; send it again in a moment')
+    else if (!this.#incomingLarge.reserve(this)) this.#refuseLarge()
+  }
+
+  #refuseLarge(): void {
+    this.end(closeCodes.tryAgainLater, 'too many large messages at once; send it again in a moment')
   }
 
   #onMessage(data: Buffer, isBinary: boolean): void {
     this.#incoming.messageEnded()
-    this.#parts.large.release(this)
-    if (!this.#isOpen || this.#isLastCall) return
-    this.#parts.onUse(this)
-    if (isBinary) this.end(closeCodes.unsupported, 'send JSON as text messages')
-    else if (this.#waiting.length === 0 && !this.#mustWait()) this.#begin(data)
+    const isRead = this.#isOpen && !this.#isLastCall
+    if (isRead) this.#parts.onUse(this)
+    if (isRead && isBinary) this.end(closeCodes.unsupported, 'send JSON as text messages')
+    if (!isRead || isBinary || data.length <= smallBody) this.#incomingLarge.release()
+    if (!isRead || isBinary) return
+    // The first bytes of a large one may have come with the end of the message before.
+    if (data.length > smallBody && !this.#incomingLarge.reserve(this)) this.#refuseLarge()
+    else this.#accept(data)
+  }
+
+  #accept(data: Buffer): void {
+    this.#incomingLarge.handOver()
+    if (this.#waiting.length === 0 && !this.#mustWait()) this.#begin(data)
     else this.#wait(data)
   }
 
   /** Messages that were read before the connection was paused wait. */
   #wait(data: Buffer): void {
     if (this.#waiting.length >= this.#parts.limits.waitingMessages) {
+      this.#release(data)
       this.end(closeCodes.tryAgainLater, 'too many calls wait for their answers')
       return
     }
@@ -216,23 +238,58 @@ export class RpcSocket implements RpcConnection {
   }
 
   #call(data: Buffer): void {
+    // Its client may have gone while it waited for its turn.
+    if (!this.#isOpen) {
+      this.#finished(data)
+      return
+    }
     const context: CallContext = {
       ...this.#context,
       begunAt: this.#parts.isMeasured ? performance.now() : 0,
       connection: this,
     }
-    const answer = this.#parts.dispatcher.dispatch(data.toString(), context, data.length)
-    const send = (ready: Answer) => this.#answered(context, ready)
+    const fail = (cause: unknown) => {
+      this.#finished(data)
+      throw cause
+    }
+    const send = (ready: Answer) => {
+      this.#finished(data)
+      this.#answered(context, ready)
+    }
+    const answer = this.#dispatch(data, context, fail)
     if (answer instanceof Promise)
       answer.then(
         safely('websocket.answer', send, this.terminate),
-        safely('websocket.answer', this.terminate),
+        safely('websocket.answer', fail, this.terminate),
       )
     else send(answer)
   }
 
-  #answered(context: CallContext, text: Answer): void {
+  #dispatch(data: Buffer, context: CallContext, fail: (cause: unknown) => never): Answer | Promise<Answer> {
+    try {
+      return this.#parts.dispatcher.dispatch(data.toString(), context, data.length)
+    } catch (cause) {
+      return fail(cause)
+    }
+  }
+
+  #finished(data: Buffer): void {
     this.#underWay--
+    this.#release(data)
+  }
+
+  /** A message is not in memory any more. */
+  #release(data: Buffer): void {
+    if (data.length > smallBody) this.#parts.large.release()
+  }
+
+  /** Those that wait, and the one that arrives. */
+  #dropMessages(): void {
+    this.#incomingLarge.release()
+    for (const data of this.#waiting.splice(0)) this.#release(data)
+  }
+
+  #answered(context: CallContext, text: Answer): void {
     if (text !== undefined && this.#isOpen) this.#ws.send(text, this.#onFlushed)
     if (context.isBusy) this.#parts.shedder.wasRefused(this.#socket)
     this.#endIfLast()
@@ -268,8 +325,7 @@ export class RpcSocket implements RpcConnection {
     const ends = this.#ends
     this.#isClosed = true
     this.#ends = undefined
-    this.#waiting = []
-    this.#parts.large.release(this)
+    this.#dropMessages()
     this.#parts.onClosed(this)
     for (const end of ends ?? []) end()
   }

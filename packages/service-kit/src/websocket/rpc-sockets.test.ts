@@ -278,7 +278,7 @@ describe('an incomplete message', () => {
     expect(await closed()).toBe(1008)
   })
 
-  it('of large size is refused while there are too many', async () => {
+  it('of large size ends if another one arrives, and there are too many', async () => {
     const { raw, open } = await serve({ limits: { largeMessages: 3 } })
     const half = frame('x'.repeat(100_000), { fin: false })
     const three = [await raw(), await raw(), await raw()]
@@ -287,13 +287,101 @@ describe('an incomplete message', () => {
     small.client.send('a call')
     await expect.poll(() => small.messages).toHaveLength(1)
     const fourth = await raw()
-    fourth.send(half)
-    expect(await fourth.closed()).toBe(1013)
-    three[0]!.send(frame('', { opcode: opcodes.continuation }))
-    expect((await three[0]!.next())?.opcode).toBe(opcodes.text)
-    const fifth = await raw()
-    fifth.send(frame('x'.repeat(100_000)))
-    expect((await fifth.next())?.opcode).toBe(opcodes.text)
+    fourth.send(frame('x'.repeat(100_000)))
+    expect((await fourth.next())?.opcode).toBe(opcodes.text)
+    expect(await three[0]!.closed()).toBe(1013)
+    three[1]!.send(frame('', { opcode: opcodes.continuation }))
+    expect((await three[1]!.next())?.opcode).toBe(opcodes.text)
+  })
+
+  it('of large size of a client with a token stays: another one is refused', async () => {
+    const { raw, calls } = await serve({ limits: { largeMessages: 1 } })
+    const first = await raw()
+    first.send(frame('a call'))
+    expect((await first.next())?.opcode).toBe(opcodes.text)
+    calls[0]!.connection!.setCaller('a caller')
+    first.send(frame('x'.repeat(100_000), { fin: false }))
+    const second = await raw()
+    await expect.poll(() => calls[0]!.connection).toMatchObject({ isReceivingLarge: true })
+    second.send(frame('x'.repeat(100_000), { fin: false }))
+    expect(await second.closed()).toBe(1013)
+    first.send(frame('', { opcode: opcodes.continuation }))
+    expect((await first.next())?.opcode).toBe(opcodes.text)
+  })
+
+  it('that was only pings does not count', async () => {
+    const { raw } = await serve({ limits: { largeMessages: 1 } })
+    const first = await raw()
+    first.send(...Array.from({ length: 2000 }, () => frame('p'.repeat(100), { opcode: opcodes.pong })))
+    first.send(frame('a call'))
+    expect((await first.next())?.opcode).toBe(opcodes.text)
+    first.send(...Array.from({ length: 2000 }, () => frame('p'.repeat(100), { opcode: opcodes.pong })))
+    first.send(frame('', { opcode: opcodes.ping }))
+    expect((await first.next())?.opcode).toBe(opcodes.pong)
+    const second = await raw()
+    second.send(frame('x'.repeat(100_000)))
+    expect((await second.next())?.opcode).toBe(opcodes.text)
+    first.send(frame('a call'))
+    expect((await first.next())?.opcode).toBe(opcodes.text)
+  })
+})
+
+describe('large messages', () => {
+  const large = frame('x'.repeat(100_000))
+
+  it('are limited until they are parsed, over all connections', async () => {
+    const turns: (() => void)[] = []
+    const { raw, calls } = await serve({ limits: { largeMessages: 5 }, oneATurn: (turn) => turns.push(turn) })
+    const many = await Promise.all(Array.from({ length: 4 }, raw))
+    for (const { send } of many) send(...Array.from({ length: 3 }, () => large))
+    const codes = await Promise.race(many.map(({ closed }) => closed()))
+    expect(codes).toBe(1013)
+    await manyTurns()
+    expect(turns.length).toBeLessThanOrEqual(5)
+    for (const turn of turns.splice(0)) turn()
+    const later = await raw()
+    later.send(large)
+    await expect.poll(() => turns).toHaveLength(1)
+    const before = calls.length
+    turns[0]!()
+    expect(calls).toHaveLength(before + 1)
+    expect((await later.next())?.opcode).toBe(opcodes.text)
+  })
+
+  it('count until their call is answered, also when their client has gone', async () => {
+    const { raw, late } = await serve({ limits: { largeMessages: 1 } })
+    const first = await raw()
+    first.send(frame('late'.padEnd(100_000)))
+    await expect.poll(() => late).toHaveLength(1)
+    first.socket.destroy()
+    const second = await raw()
+    second.send(large)
+    expect(await second.closed()).toBe(1013)
+    late[0]!.answer('answered')
+    await manyTurns()
+    const third = await raw()
+    third.send(large)
+    expect((await third.next())?.opcode).toBe(opcodes.text)
+  })
+
+  it('with a call that fails count no more', async () => {
+    const dispatcher: RpcSocketsOptions['dispatcher'] = {
+      dispatch(text) {
+        if (text.startsWith('throws')) throw new Error('of a method')
+        if (text.startsWith('rejects')) return Promise.reject(new Error('of a method'))
+        return 'answered'
+      },
+      refuse: () => '',
+    }
+    const { raw } = await serve({ limits: { largeMessages: 1 }, dispatcher })
+    for (const how of ['throws', 'rejects']) {
+      const { send, socket } = await raw()
+      send(frame(how.padEnd(100_000)))
+      await once(socket, 'close')
+    }
+    const { send, next } = await raw()
+    send(large)
+    expect((await next())?.opcode).toBe(opcodes.text)
   })
 })
 
@@ -312,16 +400,20 @@ describe('unauthenticated connections', () => {
     }
   })
 
-  it('with a call under way stay: further ones are refused', async () => {
-    const { port, open, late } = await serve({ limits: { unauthenticated: 2 } })
-    const both = [await open(), await open()]
-    for (const { client } of both) client.send('late')
+  it('with a call under way end last, and lock no further one out', async () => {
+    const { open, late } = await serve({ limits: { unauthenticated: 3 } })
+    const [first, second, idle] = [await open(), await open(), await open()]
+    for (const { client } of [first, second]) client.send('late')
     await expect.poll(() => late).toHaveLength(2)
-    expect(await refusalOf(port)).toBe(503)
-    late[0]!.answer('answered')
-    await expect.poll(() => both[0]!.messages).toHaveLength(1)
+    const fourth = await open()
+    expect(await idle.closed).toBe(1013)
+    fourth.client.send('late')
+    await expect.poll(() => late).toHaveLength(3)
     await open()
-    expect(await both[0]!.closed).toBe(1013)
+    expect(await first.closed).toBe(1013)
+    late[0]!.answer('too late')
+    late[1]!.answer('answered')
+    await expect.poll(() => second.messages).toEqual(['answered'])
   })
 
   it('do not count when a token was proved, and count again when it is not valid any more', async () => {
@@ -331,11 +423,11 @@ describe('unauthenticated connections', () => {
       const each = await open()
       each.client.send('a call')
       await expect.poll(() => calls).toHaveLength(at + 1)
-      calls[at]!.connection!.setAuthenticated(true)
+      calls[at]!.connection!.setCaller(`caller ${at}`)
       three.push(each)
     }
     const others = [await open(), await open()]
-    calls[1]!.connection!.setAuthenticated(false)
+    calls[1]!.connection!.setCaller(undefined)
     expect(await others[0]!.closed).toBe(1013)
     await open()
     expect(await others[1]!.closed).toBe(1013)
@@ -344,13 +436,36 @@ describe('unauthenticated connections', () => {
     for (const { client } of [three[0]!, three[2]!]) expect(client.readyState).toBe(client.OPEN)
   })
 
+  it('are also those of a caller that has too many: it locks no other one out', async () => {
+    const { open, calls } = await serve({ limits: { connections: 5, ofCaller: 2 } })
+    const many: Awaited<ReturnType<typeof open>>[] = []
+    const openAs = async (caller: string) => {
+      const each = await open()
+      each.client.send('a call')
+      await expect.poll(() => each.messages).toHaveLength(1)
+      calls.at(-1)!.connection!.setCaller(caller)
+      return each
+    }
+    for (let at = 0; at < 5; at++) many.push(await openAs('one'))
+    const other = await openAs('another')
+    expect(await many[2]!.closed).toBe(1013)
+    await open()
+    expect(await many[3]!.closed).toBe(1013)
+    for (const { client } of [many[0]!, many[1]!, other]) expect(client.readyState).toBe(client.OPEN)
+    many[0]!.client.close()
+    await many[0]!.closed
+    await openAs('one')
+    await open()
+    expect(await many[4]!.closed).toBe(1013)
+  })
+
   it('and authenticated ones together have a limit as well', async () => {
     const { port, open, calls } = await serve({ limits: { connections: 2 } })
     for (let at = 0; at < 2; at++) {
       const { client } = await open()
       client.send('a call')
       await expect.poll(() => calls).toHaveLength(at + 1)
-      calls[at]!.connection!.setAuthenticated(true)
+      calls[at]!.connection!.setCaller(`caller ${at}`)
     }
     expect(await refusalOf(port)).toBe(503)
   })

@@ -57,9 +57,9 @@ export function createRpcSockets(options: RpcSocketsOptions): RpcSockets {
   const sockets = createSocketSet(limits)
   const parts: RpcSocketParts = {
     ...{ dispatcher, isMeasured, shedder, oneATurn, limits },
-    large: createLargeMessages(limits.largeMessages),
+    large: createLargeMessages(limits.largeMessages, sockets.evictReceiving),
     onUse: sockets.touch,
-    onAuthenticated: sockets.setAuthenticated,
+    onCaller: sockets.setCaller,
     onClosed: sockets.remove,
   }
   const load = shareResult(() => loadServer(limits, nonce), 'load ws')

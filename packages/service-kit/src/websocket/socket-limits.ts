@@ -8,6 +8,8 @@ export interface SocketLimits {
   readonly connections: number
   /** Connections without a client that has proved a valid token. */
   readonly unauthenticated: number
+  /** Connections of one caller that has proved a valid token; further ones count as those without. */
+  readonly ofCaller: number
   /** Calls of one connection that may be under way; further messages wait, and the connection is not read meanwhile. */
   readonly callsUnderWay: number
   /** Messages that were read already and wait. */
@@ -16,7 +18,7 @@ export interface SocketLimits {
   readonly unsentBytes: number
   /** Bytes that may wait for the client when the server sends something on its own, such as a notification. */
   readonly unsentNotificationBytes: number
-  /** Incomplete messages of more than 64 KiB, of all connections together. */
+  /** Messages of more than 64 KiB that arrive, wait or are not answered yet, of all connections together. */
   readonly largeMessages: number
   /** Milliseconds between two pings. A client that sends nothing until the next one, or reads nothing, is gone. */
   readonly pingMs: number
@@ -28,6 +30,7 @@ export const socketLimits = (): SocketLimits => ({
   messageBytes: 1024 * 1024,
   connections: Math.min(1024, Math.floor(maxConnectionsOf() / 2)),
   unauthenticated: 64,
+  ofCaller: 64,
   callsUnderWay: 16,
   waitingMessages: 2000,
   unsentBytes: 256 * 1024,

@@ -1,6 +1,7 @@
 /** How many streams a caller has, and all callers together. */
 import { RpcError, streamLimits } from '@selvedge/protocol'
 import type { AccessClaims } from '@selvedge/protocol/tokens'
+import { callerOf } from '../caller.ts'
 
 export interface StreamBudget {
   /** Counts one stream more. @returns what to call once at its end @throws RpcError `limit_exceeded`, `busy` */
@@ -11,8 +12,8 @@ export function createStreamBudget(): StreamBudget {
   const callers = new Map<string, number>()
   let all = 0
   return {
-    take({ account_id, client_id, sub }) {
-      const caller = JSON.stringify([account_id, client_id, sub])
+    take(owner) {
+      const caller = callerOf(owner)
       const own = callers.get(caller) ?? 0
       if (own >= streamLimits.ofCaller)
         throw new RpcError(
