@@ -12,6 +12,9 @@ import {
 import { ConnectionFailure, RpcFailure } from '../errors.ts'
 import { linesOf, parse, readJson, type StreamConnection, send } from './streams.ts'
 
+/** Milliseconds of silence: three of the comments that a runtime sends. */
+const maxSilenceMs = 45_000
+
 /** Characters of one event: the nodes of a large network are the longest. */
 const maxEvent = 4 * 1024 * 1024
 
@@ -22,6 +25,7 @@ type EventOf<Name extends TopicName> = Extract<RuntimeEvent, { topic: Name }>
  * Follows topics: the current state of each first, then each change. It ends when the signal is aborted, the runtime stops or
  * the connection breaks; connect again for the state of that time.
  *
+ * @param options.silenceMs milliseconds without a byte after which the connection counts as broken; default 45,000
  * @throws RpcFailure when the runtime refuses or ends the stream, such as `token_expired`; ConnectionFailure
  *
  * @example
@@ -35,10 +39,16 @@ type EventOf<Name extends TopicName> = Extract<RuntimeEvent, { topic: Name }>
 export async function* watchEvents<Name extends TopicName>(
   connection: StreamConnection,
   names: readonly Name[],
-  { signal }: { signal?: AbortSignal } = {},
+  { signal, silenceMs = maxSilenceMs }: { signal?: AbortSignal; silenceMs?: number } = {},
 ): AsyncGenerator<EventOf<Name>, void> {
   const query = new URLSearchParams({ topics: names.join() })
-  const response = await send(connection, 'GET', `${eventsPath}?${query}`, {}, { signal })
+  const response = await send(
+    connection,
+    'GET',
+    `${eventsPath}?${query}`,
+    {},
+    { signal, timeoutMs: silenceMs },
+  )
   if (response.statusCode !== 200) await readJson(response)
   const type = response.headers['content-type']
   if (type !== 'text/event-stream') {
@@ -48,16 +58,27 @@ export async function* watchEvents<Name extends TopicName>(
       `the runtime answered ${JSON.stringify(type)} instead of events`,
     )
   }
+  // A reader that is slow leaves bytes unread: that is no silence of the runtime.
+  const onSilence = () => void (response.readableLength === 0 && response.destroy(new Error('silence')))
+  response.setTimeout(silenceMs, onSilence)
   for await (const { name, data } of messagesOf(response)) {
-    if (name === 'end') return endWith(data as StreamEnd)
+    if (name === 'end') return endWith(data)
     // A topic of a later version.
-    if (Object.hasOwn(topics, name)) yield data as EventOf<Name>
+    if (Object.hasOwn(topics, name)) yield eventOf(data, name) as EventOf<Name>
   }
 }
 
+/** @throws ConnectionFailure unless it is an event of its topic */
+function eventOf(value: unknown, name: string): unknown {
+  const { topic, data } = (value ?? {}) as { readonly topic?: unknown; readonly data?: unknown }
+  if (topic === name && data !== undefined) return value
+  throw new ConnectionFailure('bad_answer', `the runtime sent an event of ${name} without its topic and data`)
+}
+
 /** @throws RpcFailure unless the runtime stops */
-function endWith({ reason, detail }: StreamEnd): void {
-  if (!Object.hasOwn(catalogue, reason)) return
+function endWith(value: unknown): void {
+  const { reason, detail } = (value ?? {}) as Partial<Record<keyof StreamEnd, unknown>>
+  if (typeof reason !== 'string' || typeof detail !== 'string' || !Object.hasOwn(catalogue, reason)) return
   const { code, hint, retryable } = catalogue[reason as Reason]
   throw new RpcFailure({ code, message: detail, data: { reason: reason as Reason, detail, hint, retryable } })
 }

@@ -120,6 +120,8 @@ interface Sent {
     readonly onProgress: (sent: number, total: number) => void
   }
   readonly signal?: AbortSignal | undefined
+  /** Milliseconds without a byte before the answer begins. */
+  readonly timeoutMs?: number
 }
 
 export function send(
@@ -127,7 +129,7 @@ export function send(
   method: string,
   path: string,
   headers: Record<string, string>,
-  { file, signal }: Sent,
+  { file, signal, timeoutMs }: Sent,
 ): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const start = url.startsWith('https:') ? https().request : httpRequest
@@ -142,6 +144,11 @@ export function send(
       },
       resolve,
     )
+    if (timeoutMs !== undefined)
+      asked.setTimeout(timeoutMs, () => {
+        reject(new ConnectionFailure('timeout', `${socketPath ?? url} did not answer within ${timeoutMs} ms`))
+        asked.destroy()
+      })
     let sent = 0
     const refuse = (cause: NodeJS.ErrnoException) => {
       const isClosed = file && (cause.code === 'EPIPE' || cause.code === 'ECONNRESET')
@@ -187,11 +194,9 @@ async function readText(response: IncomingMessage): Promise<string> {
 
 export async function readJson(response: IncomingMessage): Promise<unknown> {
   const text = await readText(response)
-  const json = parse(text, `an answer of HTTP ${response.statusCode}`) as {
-    error?: { reason: string; message: string; hint?: string }
-  }
+  const json = parse(text, `an answer of HTTP ${response.statusCode}`)
   if (response.statusCode === 200) return json
-  const { reason = '', message = '', hint = '' } = json.error ?? {}
+  const { reason, message, hint } = refusalIn(json)
   if (!Object.hasOwn(catalogue, reason))
     throw new ConnectionFailure(
       'refused',
@@ -203,4 +208,18 @@ export async function readJson(response: IncomingMessage): Promise<unknown> {
     message,
     data: { reason: reason as Reason, detail: message, hint: hint || usual, retryable },
   })
+}
+
+/** What a refusal says; "" for what it has not, or not as text. */
+function refusalIn(json: unknown): {
+  readonly reason: string
+  readonly message: string
+  readonly hint: string
+} {
+  const { error } = (json ?? {}) as { readonly error?: Readonly<Record<string, unknown>> | null }
+  const text = (name: string) => {
+    const value = error?.[name]
+    return typeof value === 'string' ? value : ''
+  }
+  return { reason: text('reason'), message: text('message'), hint: text('hint') }
 }
