@@ -379,6 +379,9 @@ describe('the API key', () => {
     expect(await reason(client().getEdgeIdToken())).toBe('api_key_invalid')
     expect(await reason(client()['rpc.discover']())).toBe('api_key_invalid')
     expect(await reason(withKey('wrong').getEdgeIdToken())).toBe('api_key_invalid')
+    const nodes = await fetch(`${runtime.url}/mds/v1/nodes`)
+    expect(nodes.status).toBe(401)
+    expect(await nodes.text()).toContain('token_missing')
     expect(await reason(withKey(key).getEdgeIdToken())).toBe('ok')
     const { id_token: edgeIdToken } = await withKey(key).getEdgeIdToken()
     await expect(withKey(edgeIdToken).getEdgeIdToken()).rejects.toThrow(

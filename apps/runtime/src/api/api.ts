@@ -21,7 +21,7 @@ import { openListeners } from './listeners.ts'
 import { mcmRoutes } from './mcm/routes.ts'
 import { createOpenRpcDocuments } from './openrpc-documents.ts'
 import { eventsRoutes } from './rest/events-routes.ts'
-import { nodesRoutes, type SealedNodes } from './rest/nodes-routes.ts'
+import { nodesRoutes, type WithoutToken } from './rest/nodes-routes.ts'
 import { createRest, type RestParts } from './rest/rest.ts'
 import { createServiceApi } from './service-api.ts'
 import { createStatusPage } from './status-page/status-page.ts'
@@ -48,24 +48,25 @@ export async function openApi(parts: ApiParts): Promise<{ close(): Promise<void>
     onInternalError: (cause, request) =>
       errorIdOf(log, 'a request failed', { requestId: requestIdOf(request), cause }),
   }
-  const routesOf = (images: Images, sealedNodes?: SealedNodes) => [
+  const routesOf = (images: Images, withoutToken: WithoutToken) => [
     mcmRoutes({ ...services, images, clock }),
-    nodesRoutes(location.nodes, sealedNodes),
+    nodesRoutes(location.nodes, withoutToken),
   ]
   const neighbours = createNeighbours({
     authorize: callers.authorize,
     list: location.nodes.list,
     now: () => performance.now(),
   })
-  const rest = createRest(restParts, [...routesOf(services.images), eventsRoutes(hub)])
+  const { apiKey: hasApiKey } = config
+  const rest = createRest(restParts, [...routesOf(services.images, { hasApiKey }), eventsRoutes(hub)])
   const isMeasured = parts.metrics !== undefined
   services.answerServices(
     createServiceApi({
       dispatcherFor,
       routesFor: ({ instance }) =>
-        routesOf(imagesForServices(services.images), async (cluster, options) =>
-          neighbours.seal(cluster, options, instance),
-        ),
+        routesOf(imagesForServices(services.images), {
+          sealedNodes: async (cluster, options) => neighbours.seal(cluster, options, instance),
+        }),
       neighbours,
       rest: restParts,
       shedder,

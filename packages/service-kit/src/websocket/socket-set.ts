@@ -92,10 +92,7 @@ export function createSocketSet(limits: SocketLimits): SocketSet {
       const emptied = new Promise<void>((resolve) => {
         onEmpty = resolve
       })
-      const grace = setTimeout(
-        safely('websocket.close', () => terminateAll(all)),
-        limits.closeMs,
-      )
+      const grace = terminateLater(all, limits.closeMs)
       for (const socket of [...all]) socket.endAfterAnswers()
       await emptied
       clearTimeout(grace)
@@ -108,6 +105,9 @@ function first<T>(of: Iterable<T>, accepts: (each: T) => boolean = () => true): 
   return undefined
 }
 
-function terminateAll(sockets: Iterable<RpcSocket>): void {
-  for (const socket of [...sockets]) socket.terminate()
+function terminateLater(sockets: Iterable<RpcSocket>, waitMs: number): NodeJS.Timeout {
+  const terminateAll = () => {
+    for (const socket of [...sockets]) socket.terminate()
+  }
+  return setTimeout(safely('websocket.close', terminateAll), waitMs)
 }

@@ -5,9 +5,17 @@ const nodes = { list: async () => ({}), listUnauthenticated: async () => 'the lo
 const sealed = async (cluster: string, options: object) => ({ cluster, options })
 
 const askWithoutToken = (query: object, seal?: typeof sealed) =>
-  nodesRoutes(nodes as never, seal).table['GET /mds/v1/nodes']!.withoutToken!(query)
+  nodesRoutes(nodes as never, seal ? { sealedNodes: seal } : {}).table['GET /mds/v1/nodes']!.withoutToken!(
+    query,
+  )
 
 describe('without a token', () => {
+  it.each(['linkLocal', 'account'])('clusters=%s is refused if the API has a key', async (clusters) => {
+    const { withoutToken } = nodesRoutes(nodes as never, { hasApiKey: true }).table['GET /mds/v1/nodes']!
+    await expect(withoutToken!({ clusters })).rejects.toMatchObject({ reason: 'token_missing' })
+    await expect(withoutToken!({})).rejects.toMatchObject({ reason: 'token_missing' })
+  })
+
   it.each([{}, { clusters: 'linkLocal' }])('%j are the nodes of the local network', async (query) => {
     expect(await askWithoutToken(query)).toBe('the local network')
     expect(await askWithoutToken(query, sealed)).toBe('the local network')

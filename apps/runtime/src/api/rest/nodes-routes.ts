@@ -24,13 +24,18 @@ export type SealedNodes = (
   options: Omit<QueryOf<typeof query>, 'clusters'>,
 ) => Promise<unknown>
 
+export interface WithoutToken {
+  /** Answers services without a token about the other clusters; absent: a token is required. */
+  readonly sealedNodes?: SealedNodes
+  /** Whether the API has a key: then every caller has to show something, a token here. */
+  readonly hasApiKey?: boolean
+}
+
 /**
  * `GET /mds/v1/nodes?clusters=…`, the REST twin of getNodes. Without a token, programs on the device get what multicast shows to
  * every host on the local network.
- *
- * @param sealedNodes answers services without a token about the other clusters; absent: a token is required
  */
-export const nodesRoutes = (nodes: Nodes, sealedNodes?: SealedNodes): Routes => ({
+export const nodesRoutes = (nodes: Nodes, { sealedNodes, hasApiKey = false }: WithoutToken = {}): Routes => ({
   prefix: '/mds/v1',
   table: {
     'GET /mds/v1/nodes': {
@@ -40,8 +45,8 @@ export const nodesRoutes = (nodes: Nodes, sealedNodes?: SealedNodes): Routes => 
         nodes.list(cluster, options),
       ),
       withoutToken: async ({ clusters: cluster = 'linkLocal', ...options }: QueryOf<typeof query>) => {
-        if (cluster === 'linkLocal') return nodes.listUnauthenticated(options)
-        if (sealedNodes) return sealedNodes(cluster, options)
+        if (cluster === 'linkLocal' && !hasApiKey) return nodes.listUnauthenticated(options)
+        if (sealedNodes && cluster !== 'linkLocal') return sealedNodes(cluster, options)
         throw new RpcError(
           'token_missing',
           `clusters=${cluster} needs a token: send "Authorization: Bearer <access token>"`,
