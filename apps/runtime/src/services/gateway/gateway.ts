@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { RpcError } from '@selvedge/protocol'
+import { maxConnectionsOf } from '@selvedge/service-kit/http'
 import { safely } from '@selvedge/service-kit/safely'
 import type { Running } from '../containers/instances.ts'
 import type { Route } from '../containers/views.ts'
@@ -29,15 +30,17 @@ export interface GatewayParts extends PassageParts {
   /** The next DPoP nonce, sent if a proof was refused. */
   readonly nonce: () => string
   readonly onInternalError: (cause: unknown, request: IncomingMessage) => string
+  /** Requests and WebSockets of one instance that may be open. Default: half of the connections of a listener. */
+  readonly maxOpen?: number
 }
 
 export function createGateway(parts: GatewayParts): Gateway {
   const { now, nonce, onInternalError } = parts
+  const admitTo = createAdmitTo(parts, parts.maxOpen ?? Math.floor(maxConnectionsOf() / 2))
   const proxy = createProxy(now)
   return {
     handle(request, response) {
       admitTo(
-        parts,
         request,
         findTarget,
         (passage) => {
@@ -55,7 +58,6 @@ export function createGateway(parts: GatewayParts): Gateway {
     handleUpgrade(request, socket, head) {
       socket.on('error', () => socket.destroy())
       admitTo(
-        parts,
         request,
         findUpgradeTarget,
         (passage) => passUpgrade(socket, head, passage, now),
@@ -75,6 +77,9 @@ export function createGateway(parts: GatewayParts): Gateway {
   }
 }
 
+type Find = typeof findTarget
+type Failed = (cause: unknown, down: HttpRefusal | undefined) => void
+
 /**
  * Finds the service of a request, checks the caller and gets a running instance. Synchronous if the token is known and the
  * service runs: a promise would cost each request another turn of the event loop.
@@ -82,35 +87,37 @@ export function createGateway(parts: GatewayParts): Gateway {
  * @param find gives the service of a URL
  * @param failed `down`: the refusal to send if the service does not run
  */
-function admitTo(
-  parts: Pick<GatewayParts, keyof PassageParts | 'routes'>,
-  request: IncomingMessage,
-  find: typeof findTarget,
-  done: (passage: Passage) => void,
-  failed: (cause: unknown, down: HttpRefusal | undefined) => void,
-): void {
-  let requested: Route | undefined
-  const fail = safely('gateway.refuse', (cause: unknown) => failed(cause, downRefusal(cause, requested)))
-  try {
-    const target = find(parts.routes, request.url ?? '')
-    const { route } = target.match
-    requested = route
-    const begin = (running: Running, caller: Admitted | undefined) => {
-      if (!running.limit.hasRoom(running.unanswered)) throw tooMany
-      done(passageOf(parts, request, target, caller, running))
+const createAdmitTo =
+  (parts: Pick<GatewayParts, keyof PassageParts | 'routes'>, maxOpen: number) =>
+  (request: IncomingMessage, find: Find, done: (passage: Passage) => void, failed: Failed): void => {
+    let requested: Route | undefined
+    const fail = safely('gateway.refuse', (cause: unknown) => failed(cause, downRefusal(cause, requested)))
+    try {
+      const target = find(parts.routes, request.url ?? '')
+      const { route } = target.match
+      requested = route
+      const begin = (running: Running, caller: Admitted | undefined) => {
+        if (!running.limit.hasRoom(running.unanswered)) throw tooMany
+        if (running.requests >= maxOpen) throw tooManyOpen
+        done(passageOf(parts, request, target, caller, running))
+      }
+      const start = (caller: Admitted | undefined) => {
+        const running = route.service.acquire()
+        if (running instanceof Promise) running.then((late) => begin(late, caller)).catch(fail)
+        else begin(running, caller)
+      }
+      const caller = parts.admit(route, provenRequest(request))
+      if (caller instanceof Promise) caller.then(start).catch(fail)
+      else start(caller)
+    } catch (cause) {
+      fail(cause)
     }
-    const start = (caller: Admitted | undefined) => {
-      const running = route.service.acquire()
-      if (running instanceof Promise) running.then((late) => begin(late, caller)).catch(fail)
-      else begin(running, caller)
-    }
-    const caller = parts.admit(route, provenRequest(request))
-    if (caller instanceof Promise) caller.then(start).catch(fail)
-    else start(caller)
-  } catch (cause) {
-    fail(cause)
   }
-}
 
 /** Created once: a refusal must cost little, and the stack trace of an exception is most of its cost. */
 const tooMany = new RpcError('busy', 'the service has more requests than it can answer; send it again in 1 s')
+/** They may last for ever, and share the connections of a listener with the API. */
+const tooManyOpen = new RpcError(
+  'busy',
+  'the service has too many answers and WebSockets that are still open',
+)
