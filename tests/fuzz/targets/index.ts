@@ -24,6 +24,7 @@ import { path } from './path.ts'
 import { gpsd, nmea } from './receivers.ts'
 import { reference } from './reference.ts'
 import { response } from './response.ts'
+import { runtimeEvents } from './runtime-events.ts'
 import { session } from './session.ts'
 import { settings } from './spec.ts'
 import { terminal } from './terminal.ts'
@@ -62,5 +63,6 @@ export const targets: readonly Target[] = [
   terminal,
   jwks,
   events,
+  runtimeEvents,
   certificate,
 ]

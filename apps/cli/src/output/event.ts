@@ -1,4 +1,5 @@
 /** Events of a runtime for people. Foreign text in them is cleaned by the caller. */
+import { ConnectionFailure } from '@selvedge/client'
 import { describeNotice, type RuntimeEvent } from '@selvedge/protocol'
 
 type DataOf<Name extends RuntimeEvent['topic']> = Extract<RuntimeEvent, { topic: Name }>['data']
@@ -46,13 +47,26 @@ const describe: { readonly [Name in RuntimeEvent['topic']]: (data: DataOf<Name>)
   notices: (notices) => orEmpty(notices.map(describeNotice)),
 }
 
-/** Lines for an event, each with its topic first. */
+/**
+ * Lines for an event, each with its topic first.
+ *
+ * @throws ConnectionFailure for data of another form, which a runtime of another version may send
+ */
 export function describeEvent(event: RuntimeEvent): string[] {
   const { topic, data, lost } = event
   const missing =
     lost === undefined
       ? []
       : [`${lost} earlier ${lost === 1 ? 'event is' : 'events are'} missing: the reader was too slow`]
-  const lines = (describe[topic] as (data: unknown) => readonly string[])(data)
-  return [...missing, ...lines].map((line) => `${topic.padEnd(12)} ${line}`)
+  return [...missing, ...linesOf(topic, data)].map((line) => `${topic.padEnd(12)} ${line}`)
+}
+
+function linesOf(topic: RuntimeEvent['topic'], data: unknown): readonly string[] {
+  try {
+    return (describe[topic] as (data: unknown) => readonly string[])(data)
+  } catch (cause) {
+    throw new ConnectionFailure('bad_answer', `the runtime sent an event of ${topic} in another form`, {
+      cause,
+    })
+  }
 }

@@ -1,16 +1,9 @@
 /** Events of a runtime, as server-sent events (HTML Standard § 9.2). */
 import type { IncomingMessage } from 'node:http'
-import {
-  catalogue,
-  eventsPath,
-  type Reason,
-  type RuntimeEvent,
-  type StreamEnd,
-  type TopicName,
-  topics,
-} from '@selvedge/protocol'
-import { ConnectionFailure, RpcFailure } from '../errors.ts'
-import { linesOf, parse, readJson, type StreamConnection, send } from './streams.ts'
+import { eventsPath, type RuntimeEvent, type TopicName } from '@selvedge/protocol'
+import { ConnectionFailure } from '../errors.ts'
+import { createMessageReader, endWith, eventOf, type Message } from './event-messages.ts'
+import { linesOf, readJson, type StreamConnection, send } from './streams.ts'
 
 /** Milliseconds of silence: three of the comments that a runtime sends. */
 const maxSilenceMs = 45_000
@@ -63,39 +56,17 @@ export async function* watchEvents<Name extends TopicName>(
   response.setTimeout(silenceMs, onSilence)
   for await (const { name, data } of messagesOf(response)) {
     if (name === 'end') return endWith(data)
-    // A topic of a later version.
-    if (Object.hasOwn(topics, name)) yield eventOf(data, name) as EventOf<Name>
+    const event = eventOf(name, data)
+    if (event) yield event as EventOf<Name>
   }
 }
 
-/** @throws ConnectionFailure unless it is an event of its topic */
-function eventOf(value: unknown, name: string): unknown {
-  const { topic, data } = (value ?? {}) as { readonly topic?: unknown; readonly data?: unknown }
-  if (topic === name && data !== undefined) return value
-  throw new ConnectionFailure('bad_answer', `the runtime sent an event of ${name} without its topic and data`)
-}
-
-/** @throws RpcFailure unless the runtime stops */
-function endWith(value: unknown): void {
-  const { reason, detail } = (value ?? {}) as Partial<Record<keyof StreamEnd, unknown>>
-  if (typeof reason !== 'string' || typeof detail !== 'string' || !Object.hasOwn(catalogue, reason)) return
-  const { code, hint, retryable } = catalogue[reason as Reason]
-  throw new RpcFailure({ code, message: detail, data: { reason: reason as Reason, detail, hint, retryable } })
-}
-
 /** Ends where the connection does, also when it breaks. */
-async function* messagesOf(
-  response: IncomingMessage,
-): AsyncGenerator<{ readonly name: string; readonly data: unknown }> {
-  let name = ''
-  let data: string | undefined
+async function* messagesOf(response: IncomingMessage): AsyncGenerator<Message> {
+  const read = createMessageReader()
   for await (const line of untilBroken(response)) {
-    if (line.startsWith('event: ')) name = line.slice(7)
-    else if (line.startsWith('data: ')) data = line.slice(6)
-    else if (line === '' && data !== undefined) {
-      yield { name, data: parse(data, 'an event') }
-      data = undefined
-    }
+    const message = read(line)
+    if (message) yield message
   }
 }
 

@@ -210,7 +210,7 @@ export async function readJson(response: IncomingMessage): Promise<unknown> {
   })
 }
 
-/** What a refusal says; "" for what it has not, or not as text. */
+/** The members of a refusal; "" for those that are missing or are no text. */
 function refusalIn(json: unknown): {
   readonly reason: string
   readonly message: string

@@ -19,7 +19,7 @@ const query = {
 }
 
 /** The nodes of a cluster for a caller without a token, in a form that only a token opens. */
-export type SealedNodes = (
+type SealedNodes = (
   cluster: Exclude<Cluster, 'linkLocal'>,
   options: Omit<QueryOf<typeof query>, 'clusters'>,
 ) => Promise<unknown>
