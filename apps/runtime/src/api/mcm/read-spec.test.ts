@@ -31,6 +31,10 @@ it.each([
   [{ name: 'a', image: 'i', id: 'c-1-b' }, 'or send "c-1-a" or "a"'],
   [{ name: 'a', image: 'i', state: 'stopped' }, 'state: "stopped" contradicts a deployment'],
   [
+    { name: 'a', image: 'i:1', imageId: 'c-1-i:2' },
+    'imageId: "c-1-i:2" contradicts "image"; leave it out, or send "i:1"',
+  ],
+  [
     { name: 'a', image: 'i', imageId: 'c-1-j' },
     'imageId: "c-1-j" contradicts "image"; leave it out, or send "i"',
   ],

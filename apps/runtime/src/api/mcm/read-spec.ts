@@ -49,14 +49,17 @@ function imageOf(
   const asked = image ?? imageId
   if (asked === undefined) throw refused(`image: it is missing; expected ${expectedSpec}`)
   const nameOf = (idOrName: string) =>
-    (idOrName.startsWith(`${clientId}-`) ? idOrName.slice(clientId.length + 1) : idOrName).replace(
-      /:[^/:]*$/,
-      '',
-    )
-  if (image !== undefined && imageId !== undefined && nameOf(imageId) !== nameOf(image))
+    idOrName.startsWith(`${clientId}-`) ? idOrName.slice(clientId.length + 1) : idOrName
+  if (image !== undefined && imageId !== undefined && !isSameImage(nameOf(imageId), nameOf(image)))
     expectNothingElse('imageId', imageId, [nameOf(image)], '"image"')
   return asked
 }
+
+const tag = /:[^/:]*$/
+
+/** An ID has no tag, and a name may have one. */
+const isSameImage = (one: string, other: string): boolean =>
+  one === other || (one.replace(tag, '') === other.replace(tag, '') && !(tag.test(one) && tag.test(other)))
 
 function expectNothingElse(
   member: string,
