@@ -1,8 +1,7 @@
 /** WebSocket frames on their way to a client, so that a frame of the gateway can follow a whole one (RFC 6455 § 5.2). */
 import { Transform } from 'node:stream'
+import { createFrameWalker } from './frame-walker.ts'
 
-/** Bytes of a frame's head: two, the length where it is long, and the mask. */
-const maxHead = 14
 /** A caller may not go on: the closest status is "policy violation" (RFC 6455 § 7.4.1). */
 const policyViolation = 1008
 /** Bytes of the reason in a close frame. */
@@ -15,34 +14,9 @@ export interface ClosableFrames {
 }
 
 export function createClosableFrames(): ClosableFrames {
-  const head = Buffer.alloc(maxHead)
-  let headSize = 0
-  /** Bytes of the frame that are to come. */
-  let left = 0
+  const { isBetweenFrames, walk } = createFrameWalker()
   let closing: Buffer | undefined
   let isClosed = false
-
-  const isBetweenFrames = () => left === 0 && headSize === 0
-
-  /** Follows the frames of a chunk. @returns how much of it belongs to frames up to the end, or to the next boundary */
-  function walk(chunk: Buffer, toBoundary: boolean): number {
-    let at = 0
-    while (at < chunk.length) {
-      if (left > 0) {
-        const taken = Math.min(left, chunk.length - at)
-        left -= taken
-        at += taken
-      } else {
-        head[headSize++] = chunk[at++]!
-        const length = payloadLength(head, headSize)
-        if (length === undefined) continue
-        headSize = 0
-        left = length
-      }
-      if (toBoundary && isBetweenFrames()) return at
-    }
-    return at
-  }
 
   const stream = new Transform({
     transform(chunk: Buffer, _, done) {
@@ -74,17 +48,6 @@ export function createClosableFrames(): ClosableFrames {
       closeBetweenFrames()
     },
   }
-}
-
-/** Length of the payload, from the head of a frame; undefined while the head is not complete. */
-function payloadLength(head: Buffer, size: number): number | undefined {
-  if (size < 2) return undefined
-  const short = head[1]! & 0x7f
-  const mask = head[1]! & 0x80 ? 4 : 0
-  const extended = short === 126 ? 2 : short === 127 ? 8 : 0
-  if (size < 2 + extended + mask) return undefined
-  if (extended === 0) return short
-  return extended === 2 ? head.readUInt16BE(2) : Number(head.readBigUInt64BE(2))
 }
 
 function closeFrame(reason: string): Buffer {

@@ -17,6 +17,8 @@ export interface Passage {
   /** Names and values in turn. */
   readonly headers: readonly string[]
   readonly sandboxed: boolean
+  /** Whether the caller is a client of events. */
+  readonly isOfEvents: boolean
   /** The ID of the request, for the service, the caller and the log. */
   readonly requestId: string
   /** Milliseconds in which the answer must begin. */
@@ -52,6 +54,7 @@ export function passageOf(
   const requestId = requestIdOf(request)
   return {
     running,
+    isOfEvents,
     requestId,
     path: rest + path.query,
     headers: requestHeaders(request.rawHeaders, {

@@ -40,6 +40,7 @@ async function front(onRequest: (socket: Socket, count: number) => void) {
       path: incoming.url!,
       headers: ['Host', 'x'],
       sandboxed: false,
+      isOfEvents: false,
       requestId: 'id-1',
       limitMs: 1000,
       onOverrun: () => undefined,

@@ -4,8 +4,10 @@ import { type AddressInfo, connect, createServer as createSocketServer, type Soc
 import { setTimeout as sleep } from 'node:timers/promises'
 import { attach, createConcurrencyLimit, createHttpServer } from '@selvedge/service-kit/http'
 import { afterEach, describe, expect, it } from 'vitest'
+import { frame, opcodes } from '../../../../../tests/harness/raw-websocket.ts'
 import { opens, writeUntilFull } from '../../../../../tests/harness/unread.ts'
 import type { Running } from '../containers/instances.ts'
+import { maxMessageBytes } from './client-messages.ts'
 import { passUpgrade } from './upgrade.ts'
 
 const ending: (() => unknown)[] = []
@@ -16,7 +18,11 @@ afterEach(() => {
 /** A gateway in front of a service that gets its connections raw, once it was asked for an upgrade. */
 async function front(
   onRequest: (socket: Socket) => void,
-  started: () => Promise<unknown> | undefined = () => undefined,
+  {
+    started = () => undefined,
+    kind = 'oci',
+    isOfEvents = false,
+  }: { started?: () => Promise<unknown> | undefined; kind?: string; isOfEvents?: boolean } = {},
 ) {
   const sockets = new Set<Socket>()
   const upstream = createSocketServer({ allowHalfOpen: true }, (socket) => {
@@ -29,7 +35,7 @@ async function front(
   await new Promise((resolve) => upstream.once('listening', resolve))
   const running = {
     instance: { upstream: { host: '127.0.0.1', port: (upstream.address() as AddressInfo).port } },
-    plan: { log: () => undefined },
+    plan: { log: () => undefined, content: { kind } },
     requests: 0,
     unanswered: 0,
     limit: createConcurrencyLimit(),
@@ -51,6 +57,7 @@ async function front(
           path: request.url!,
           headers: ['Host', 'x'],
           sandboxed: false,
+          isOfEvents,
           requestId: 'id-1',
           limitMs: 5000,
           onOverrun: () => undefined,
@@ -142,13 +149,12 @@ describe('an upgrade', () => {
     const began = Promise.withResolvers<void>()
     const start = Promise.withResolvers<void>()
     let asked = 0
-    const { client, running, callerGone } = await front(
-      () => asked++,
-      () => {
+    const { client, running, callerGone } = await front(() => asked++, {
+      started: () => {
         began.resolve()
         return start.promise
       },
-    )
+    })
     await began.promise
     client.resetAndDestroy()
     await callerGone
@@ -174,5 +180,58 @@ describe('an upgrade', () => {
     end(client, service!)
     await expect.poll(() => [running.requests, sockets.size]).toEqual([0, 0])
     await expect.poll(() => client.readableEnded || client.destroyed).toBe(true)
+  })
+})
+
+describe('a message of a client', () => {
+  const piece = Buffer.alloc(16 * 1024)
+  const { text, continuation } = opcodes
+
+  it.each<[string, { kind: string; isOfEvents: boolean }, number]>([
+    ['to the events of a function', { kind: 'function', isOfEvents: true }, maxMessageBytes.ofEvents],
+    ['to a function', { kind: 'function', isOfEvents: false }, maxMessageBytes.ofFunctions],
+  ])('%s ends the connection where its pieces are too long together', async (_, front_, maxBytes) => {
+    let received = 0
+    const { client } = await front((socket) => {
+      socket.write(switching)
+      socket.on('data', (chunk) => {
+        received += chunk.length
+      })
+    }, front_)
+    let answer = Buffer.alloc(0)
+    await once(client, 'data')
+    client.on('data', (chunk: Buffer) => {
+      answer = Buffer.concat([answer, chunk])
+    })
+    const last = frame(piece, { opcode: continuation })
+    client.write(frame(piece, { fin: false, opcode: text }))
+    for (let at = 2; at * piece.length < maxBytes; at++)
+      client.write(frame(piece, { fin: false, opcode: continuation }))
+    client.write(last)
+    client.write(frame('x'))
+    client.write(frame('', { opcode: opcodes.ping }))
+    await expect.poll(() => received).toBeGreaterThan(maxBytes)
+    expect(answer.length).toBe(0)
+    const whole = received
+    client.write(frame(piece.subarray(1), { fin: false }))
+    client.write(frame('', { fin: false, opcode: continuation, declared: maxBytes }))
+    await once(client, 'close')
+    expect(answer.readUInt16BE(2)).toBe(1008)
+    expect(answer.subarray(4).toString()).toBe(`limit_exceeded: a message may have ${maxBytes} bytes`)
+    expect(received - whole).toBeLessThan(2 * piece.length)
+  })
+
+  it('to an OCI container is not limited', async () => {
+    let received = 0
+    const { client } = await front((socket) => {
+      socket.write(switching)
+      socket.on('data', (chunk) => {
+        received += chunk.length
+      })
+    })
+    await once(client, 'data')
+    const size = maxMessageBytes.ofFunctions + 1
+    client.write(frame(Buffer.alloc(size)))
+    await expect.poll(() => received).toBeGreaterThan(size)
   })
 })

@@ -1,11 +1,15 @@
 /** WebSockets: the handshake passes through the gateway, then both sides speak to each other. */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { RpcError } from '@selvedge/protocol'
 import { safely } from '@selvedge/service-kit/safely'
+import type { Running } from '../containers/instances.ts'
+import { limitMessages, maxMessageBytes } from './client-messages.ts'
 import { createClosableFrames } from './closable-frames.ts'
 import { linesOf, responseHeaders } from './headers.ts'
 import type { Passage } from './passage.ts'
 import { countRequest } from './request-count.ts'
+import { watchReader } from './unread-events.ts'
 
 /** Milliseconds for the last bytes after one side has closed. */
 const closeMs = 2000
@@ -18,7 +22,7 @@ const closeMs = 2000
 export function passUpgrade(
   socket: Duplex,
   head: Buffer,
-  { running, path, headers, limitMs, sandboxed, requestId, endWithCaller }: Passage,
+  { running, path, headers, limitMs, sandboxed, requestId, endWithCaller, isOfEvents }: Passage,
   now: () => number,
 ): void {
   // While the service was started, its caller may have gone: its "close" has been.
@@ -33,10 +37,12 @@ export function passUpgrade(
   let closing: NodeJS.Timeout | undefined
   let joined: Duplex | undefined
   let unwatch: () => void = () => undefined
+  let unfollow: () => void = () => undefined
   const close = safely('gateway.close', () => {
     clearTimeout(limit)
     clearTimeout(closing)
     unwatch()
+    unfollow()
     count.end()
     outgoing.destroy()
     // Once it was upgraded, the connection is no longer the request's.
@@ -49,13 +55,14 @@ export function passUpgrade(
     closing ??= setTimeout(close, closeMs)
   })
   const frames = createClosableFrames()
-  /** Its caller may not go on: the client gets a close frame with the reason. */
-  unwatch = endWithCaller(({ reason, message }) => {
+  /** The client may not go on: it gets a close frame with the reason. */
+  const end = ({ reason, message }: Reason) => {
     if (!joined) return close()
-    socket.unpipe(joined)
+    socket.unpipe()
     frames.close(`${reason}: ${message}`)
     closeSoon()
-  })
+  }
+  unwatch = endWithCaller(end)
   let isAnswered = false
   const refuse = safely('gateway.refuse', () => {
     if (isAnswered || socket.destroyed) return close()
@@ -81,9 +88,11 @@ export function passUpgrade(
       'latin1',
     )
     if (upstreamHead.length > 0) frames.stream.write(upstreamHead)
-    if (head.length > 0) upstream.write(head)
     upstream.pipe(frames.stream).pipe(socket)
-    socket.pipe(upstream)
+    const messages = messagesTo(upstream, running, isOfEvents, end)
+    if (head.length > 0) messages.write(head)
+    socket.pipe(messages)
+    if (isOfEvents) unfollow = watchReader(socket, close)
   }
 
   /** Not upgraded: the answer is passed on and the connection ends, so that nothing can follow it past the token check. */
@@ -109,4 +118,22 @@ export function passUpgrade(
   outgoing.on('upgrade', safely('gateway.upgrade', join, close))
   outgoing.on('response', safely('gateway.upgrade-refused', passAnswer, refuse))
   outgoing.end()
+}
+
+type Reason = Pick<RpcError, 'reason' | 'message'>
+
+/** Where the messages of a client go to reach a service. The libraries in OCI containers have limits of their own. */
+function messagesTo(
+  upstream: Duplex,
+  { plan }: Running,
+  isOfEvents: boolean,
+  end: (why: Reason) => void,
+): Duplex {
+  if (plan.content.kind !== 'function') return upstream
+  const maxBytes = isOfEvents ? maxMessageBytes.ofEvents : maxMessageBytes.ofFunctions
+  const limited = limitMessages(maxBytes, () =>
+    end({ reason: 'limit_exceeded', message: `a message may have ${maxBytes} bytes` }),
+  )
+  limited.pipe(upstream)
+  return limited
 }

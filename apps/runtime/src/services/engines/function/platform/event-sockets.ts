@@ -31,10 +31,8 @@ export function createEventSockets(upgrade = deno.upgradeWebSocket): EventSocket
   function send(socket: WebSocket, text: string): void {
     if (socket.readyState !== 1) return
     if (socket.bufferedAmount <= eventLimits.unread) socket.send(text)
-    else {
-      sockets.delete(socket)
-      socket.close(tryLater, 'events were not read')
-    }
+    // It has its place until it is gone: what it did not read stays in memory as long.
+    else socket.close(tryLater, 'events were not read')
   }
 
   return {

@@ -408,6 +408,9 @@ describe('dispatchWebSocketEvent', () => {
     events.dispatch({ type: 'a' })
     expect([all[0]!.sent, all[0]!.closed, all[1]!.sent.length]).toEqual([[], [1013], 1])
     expect(() => events.dispatch({ message: 'x'.repeat(eventLimits.event) })).toThrow(RangeError)
+    // What it did not read is in memory until it is gone.
+    expect(accept().status).toBe(503)
+    all[0]!.emit()
     expect(accept().status).toBe(200)
   })
 })
