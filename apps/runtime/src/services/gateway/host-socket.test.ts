@@ -95,6 +95,12 @@ describe('identity tokens', () => {
       expect((await identify('{"audience":"x"}', target, at)).text).toBe('')
     expect(passed).toEqual(Array(2).fill(`gateway ${hostPaths.identityToken} own.example`))
   })
+
+  it('are not issued to requests for the address of the local API, which a container may forward to its socket', async () => {
+    for (const at of Object.values(hostPaths))
+      expect((await identify('{"audience":"x"}', { Host: 'own.example' }, at)).text).toBe('')
+    expect(passed).toEqual(Object.values(hostPaths).map((at) => `gateway ${at} own.example`))
+  })
 })
 
 describe('sealed lists of nodes', () => {

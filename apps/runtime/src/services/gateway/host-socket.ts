@@ -68,6 +68,10 @@ export async function openHostSocket(
 function answerOf(parts: HostSocketParts): RequestListener {
   const { outbound, gateway, api, limit, isOwnUrl } = parts
   const own = ownPaths(parts)
+  const isOwnHost = (host = '') => {
+    const named = URL.parse(`http://${host}`)
+    return named !== null && isOwnUrl(named)
+  }
   return (request, response) => {
     if (readGuardedHeaders(request).repeated !== undefined) return refuseRepeated(response)
     const target = request.headers[targetHeader]
@@ -80,8 +84,9 @@ function answerOf(parts: HostSocketParts): RequestListener {
       return refuseLater(response, cause as RpcError)
     }
     if (url) readdress(request, url)
-    // Functions have `identityToken`: for one that fetches URLs of its callers, this path must lead nowhere.
-    else {
+    // Functions have `identityToken`: for a service that fetches URLs of its callers, these paths must lead nowhere. Nor do
+    // they in a container that forwards the usual address of the local API to this socket.
+    else if (!isOwnHost(request.headers.host)) {
       const answer = own.get(pathOf(request.url ?? ''))
       if (answer) return answerOwn(request, response, answer)
     }

@@ -15,15 +15,18 @@ export interface ChosenName {
   readonly isFromFile: boolean
 }
 
+/** Of an archive without any name. */
+const unnamed = 'image'
+
 const endings = new Set(['tar', 'tgz', 'gz', 'zst', 'oci'])
 
-/** @param tags names that the archive has, the first one counts */
+/** @param tags names that the archive has; the first one counts that is a name */
 export function chooseName({ given, file = '' }: Naming, tags: readonly string[]): ChosenName {
-  const named = given ?? tags[0]
-  if (named !== undefined) return { name: nameOf(named), isFromFile: false }
+  const named = given ?? tags.find((tag) => cleanNameOf(tag) !== '')
+  if (named !== undefined) return { name: cleanNameOf(named) || unnamed, isFromFile: false }
   const parts = file.split(/[/\\]/).at(-1)!.split('.')
   while (parts.length > 1 && endings.has(parts.at(-1)!.toLowerCase())) parts.pop()
-  return { name: nameOf(parts.join('.')), isFromFile: true }
+  return { name: cleanNameOf(parts.join('.')) || unnamed, isFromFile: true }
 }
 
 /** @throws RpcError `conflict` */
@@ -42,12 +45,12 @@ export function expectNotOther(
   )
 }
 
-/** The last part of a repository without its tag, as the API family names images. */
-function nameOf(tag: string): string {
+/** The last part of a repository without its tag, as the API family names images; "" if nothing of it can be in a name. */
+function cleanNameOf(tag: string): string {
   const [name = ''] = tag.split('/').at(-1)!.split(/[:@]/, 1)
   const clean = name
     .toLowerCase()
     .replace(/[^a-z0-9._-]/g, '-')
     .replace(/^[^a-z0-9]+/, '')
-  return clean === '' ? 'image' : clean.slice(0, 120)
+  return clean.slice(0, 120)
 }

@@ -258,6 +258,15 @@ describe('the name of an image', () => {
     expect(images.list(owner).map(({ name }) => name)).toEqual(['a', 'b'])
   })
 
+  it.each(['', '///', '@', ':latest', 'x/:1', '日本/アプリ:1'])('is not the reference %j', async (reference) => {
+    const layouts = ['1', '2'].map((text) =>
+      layout(`export default ${text}`, { 'io.containerd.image.name': reference }),
+    )
+    expect((await receive(layouts[0]!)).name).toBe('image')
+    await expect(receive(layouts[1]!)).rejects.toMatchObject({ reason: 'conflict' })
+    expect((await receive(layouts[1]!, { file: 'app.tar' })).name).toBe('app')
+  })
+
   it('that does not arrive leaves nothing behind', async () => {
     const cut = Promise.reject(new Error('cut short'))
     cut.catch(() => undefined)
