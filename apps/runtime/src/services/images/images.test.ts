@@ -1,6 +1,7 @@
 /** What clients deploy is in one document: its images have limits. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { zstdCompressSync } from 'node:zlib'
 import { systemClock } from '@selvedge/service-kit/clock'
 import { openDocument } from '@selvedge/service-kit/store'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -22,6 +23,7 @@ import { ownBlobs } from './stored-images.ts'
 
 const owner = { account_id: 'a', client_id: 'c' }
 const limit = 200
+const maxSize = 64 * 1024 * 1024
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let store: DeploymentStore
@@ -39,7 +41,7 @@ const partsOf = (blobs: Blobs) => ({
   blobs,
   clock: systemClock,
   reserve: 0,
-  maxSize: 64 * 1024 * 1024,
+  maxSize,
   authFile: '',
   accountId: () => accountId,
   onRemoved: () => undefined,
@@ -211,6 +213,37 @@ it('a pull uses only blobs again that the same account and client deployed', asy
     expect(ownBlobs(store.value, other)).toEqual(new Set())
 })
 
+it('refuses an archive that has too many bytes where nothing is unpacked: in a frame to be skipped', async () => {
+  const chunk = Buffer.alloc(1024 * 1024)
+  let chunks = 0
+  async function* endless(first: Buffer) {
+    yield first
+    for (; ; chunks++) yield chunk
+  }
+  const skipped = Buffer.alloc(8)
+  skipped.writeUInt32LE(0x184d2a50)
+  skipped.writeUInt32LE(0xffffffff, 4)
+  const first = Buffer.concat([zstdCompressSync(named('x')), skipped])
+  await expect(images.receive(owner, endless(first))).rejects.toMatchObject({
+    reason: 'invalid_image',
+  })
+  expect(chunks * chunk.length).toBeLessThan(2 * maxSize)
+  expect(images.list(owner)).toEqual([])
+})
+
+it('reads 8 archives at the same time, and refuses more', async () => {
+  const end = Promise.withResolvers<void>()
+  async function* slow(archive: Buffer) {
+    yield archive
+    await end.promise
+  }
+  const read = Array.from({ length: 8 }, (_, at) => images.receive(owner, slow(named(`slow${at}`))))
+  await expect(deploy(named('late'))).rejects.toMatchObject({ reason: 'busy' })
+  end.resolve()
+  await Promise.all(read)
+  expect((await deploy(named('late'))).name).toBe('late')
+})
+
 describe('the name of an image', () => {
   const refName = 'org.opencontainers.image.ref.name'
   const layout = (source: string, annotations: Readonly<Record<string, string>>) =>
@@ -258,14 +291,17 @@ describe('the name of an image', () => {
     expect(images.list(owner).map(({ name }) => name)).toEqual(['a', 'b'])
   })
 
-  it.each(['', '///', '@', ':latest', 'x/:1', '日本/アプリ:1'])('is not the reference %j', async (reference) => {
-    const layouts = ['1', '2'].map((text) =>
-      layout(`export default ${text}`, { 'io.containerd.image.name': reference }),
-    )
-    expect((await receive(layouts[0]!)).name).toBe('image')
-    await expect(receive(layouts[1]!)).rejects.toMatchObject({ reason: 'conflict' })
-    expect((await receive(layouts[1]!, { file: 'app.tar' })).name).toBe('app')
-  })
+  it.each(['', '///', '@', ':latest', 'x/:1', '日本/アプリ:1'])(
+    'is not the reference %j',
+    async (reference) => {
+      const layouts = ['1', '2'].map((text) =>
+        layout(`export default ${text}`, { 'io.containerd.image.name': reference }),
+      )
+      expect((await receive(layouts[0]!)).name).toBe('image')
+      await expect(receive(layouts[1]!)).rejects.toMatchObject({ reason: 'conflict' })
+      expect((await receive(layouts[1]!, { file: 'app.tar' })).name).toBe('app')
+    },
+  )
 
   it('that does not arrive leaves nothing behind', async () => {
     const cut = Promise.reject(new Error('cut short'))

@@ -55,6 +55,8 @@ export interface ImageParts extends StoredImagesParts {
 
 /** Maximum changes of the images that wait for each other. */
 const maxQueue = 100
+/** Archives that are read at the same time: the window of a compressed one is in memory while it arrives, however slowly. */
+const maxReading = 8
 /** Times its size that an archive needs on the disk while it is read: its layers, and what is taken out of them. */
 const copies = 2
 
@@ -65,6 +67,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   const exclusively = <T>(work: () => Promise<T>): Promise<T> => turns.take('the images', work)
   const stored = createStoredImages(parts)
   const uploads = await openUploads(join(folder, 'uploads'), blobs, clock)
+  let reading = 0
   const bytes = stored.unusedBytes
   const guard = createDiskGuard(folder, parts.reserve, {
     bytes,
@@ -110,12 +113,25 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     })
   }
 
+  /** Frames to be skipped unpack to nothing: the packed bytes are counted as well. */
+  async function read(content: AsyncIterable<Uint8Array>): Promise<Packed> {
+    if (reading >= maxReading)
+      throw new RpcError('busy', `${reading} archives are read at present; the limit is ${maxReading}`)
+    reading++
+    try {
+      const arriving = measured(guard.watch(content), createBudget(maxSize))
+      return await readArchive(blobs, arriving, createBudget(maxSize))
+    } finally {
+      reading--
+    }
+  }
+
   async function fromArchive(
     owner: Owner,
     content: AsyncIterable<Uint8Array>,
     naming: Naming | Promise<Naming>,
   ): Promise<ImageRecord> {
-    const packed = await readArchive(blobs, guard.watch(content), createBudget(maxSize))
+    const packed = await read(content)
     const known = await Promise.resolve(naming).catch(async (cause) => {
       await blobs.discard(packed.drafts)
       throw cause

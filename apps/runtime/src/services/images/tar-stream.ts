@@ -1,5 +1,5 @@
 import { pipeline } from 'node:stream/promises'
-import { createGunzip, createZstdDecompress } from 'node:zlib'
+import { constants, createGunzip, createZstdDecompress } from 'node:zlib'
 import { RpcError } from '@selvedge/protocol'
 import { safely } from '@selvedge/service-kit/safely'
 import type { ReadEntry } from 'tar'
@@ -9,6 +9,12 @@ export type Entry = ReadEntry
 
 /** Maximum entries of one archive, and maximum bytes of one header. Images for devices have far less. */
 const limits = { entries: 200_000, header: 64 * 1024 }
+
+/**
+ * Binary logarithm of the memory that a zstd stream may ask for: 32 MiB, the largest window of the tools that make images. A few
+ * bytes can fill it, and by default it is 128 MiB.
+ */
+const maxWindowLog = 25
 
 const block = 512
 /** Bytes that tell how a stream is compressed. */
@@ -35,7 +41,9 @@ export async function* unpacked(
     }
     return
   }
-  const decompress = isOfFrames ? createZstdDecompress() : createGunzip()
+  const decompress = isOfFrames
+    ? createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: maxWindowLog } })
+    : createGunzip()
   pipeline(isOfFrames ? framesOf(whole) : whole, decompress).catch(() => undefined)
   let isFirst = true
   try {

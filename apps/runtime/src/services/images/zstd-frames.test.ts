@@ -93,6 +93,22 @@ describe('a zstd stream', () => {
     })
   })
 
+  it.each([
+    [25, true],
+    [26, false],
+    [27, false],
+    [41, false],
+  ])('with a window of 2^%i bytes is accepted: %s', async (log, isAccepted) => {
+    const block = Buffer.from([(5 << 3) | 1, 0, 0])
+    const frame = Buffer.concat([
+      Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (log - 10) << 3]),
+      block,
+      Buffer.from('hello'),
+    ])
+    const result = await unpack(frame).catch(({ reason }: RpcError) => reason)
+    expect(String(result)).toBe(isAccepted ? 'hello' : 'invalid_image')
+  })
+
   it('has a limited number of frames', async () => {
     async function* many() {
       const frames = Buffer.concat(Array.from({ length: 10_000 }, () => skippable(Buffer.alloc(0))))
