@@ -3,6 +3,7 @@ import type { Target } from '../engine/target.ts'
 import { announcement } from './announcement.ts'
 import { callers } from './callers.ts'
 import { certificate } from './certificate.ts'
+import { clientMessages } from './client-messages.ts'
 import { control, frames } from './control.ts'
 import { controlLine } from './control-line.ts'
 import { dns } from './dns.ts'
@@ -12,12 +13,14 @@ import { events } from './events.ts'
 import { fixes } from './fixes.ts'
 import { form } from './form.ts'
 import { guard } from './guard.ts'
+import { handlerForm } from './handler-form.ts'
 import { headers } from './headers.ts'
 import { hmacCode } from './hmac-code.ts'
 import { archive, documents, layer } from './images.ts'
 import { json } from './json.ts'
 import { jsonrpc } from './jsonrpc.ts'
 import { jwks } from './jwks.ts'
+import { jx } from './jx.ts'
 import { multipart } from './multipart.ts'
 import { ociLog } from './oci-log.ts'
 import { path } from './path.ts'
@@ -29,6 +32,7 @@ import { session } from './session.ts'
 import { settings } from './spec.ts'
 import { terminal } from './terminal.ts'
 import { claims, jws } from './tokens.ts'
+import { zstdFrames } from './zstd-frames.ts'
 
 export const targets: readonly Target[] = [
   guard,
@@ -65,4 +69,8 @@ export const targets: readonly Target[] = [
   events,
   runtimeEvents,
   certificate,
+  handlerForm,
+  jx,
+  zstdFrames,
+  clientMessages,
 ]

@@ -5,6 +5,8 @@ import type { Files } from './storage.ts'
 
 export const formLimits = { fields: 1000, headBytes: 16 * 1024, nameCharacters: 1024 } as const
 
+const ampersand = 0x26
+
 interface Decision {
   /** `get` hands the value over, `store` keeps it as a file of the storage; anything else passes it over. */
   readonly action?: string
@@ -65,6 +67,10 @@ function fieldsOf(contentType: string, body: Uint8Array): Iterable<Field> {
 }
 
 function* encodedFields(body: Uint8Array): Generator<Field> {
+  // Counted before anything is decoded: the platform would make an object of every field.
+  let separators = 0
+  for (let at = body.indexOf(ampersand); at >= 0; at = body.indexOf(ampersand, at + 1))
+    expectFewer(++separators)
   let count = 0
   for (const [name, value] of new URLSearchParams(decode(body))) {
     expectFewer(++count)

@@ -281,6 +281,7 @@ describe('request.handleFormRequest', () => {
     ['a long head', multipart, `--b\r\nA: ${'x'.repeat(20_000)}\r\n\r\nvalue\r\n--b--`],
     ['a long name', 'application/x-www-form-urlencoded', `${'x'.repeat(2000)}=1`],
     ['too many fields', 'application/x-www-form-urlencoded', 'a=1&'.repeat(formLimits.fields + 1)],
+    ['too many separators', 'application/x-www-form-urlencoded', '&'.repeat(formLimits.fields + 1)],
     [
       'too many parts',
       multipart,
