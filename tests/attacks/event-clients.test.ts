@@ -33,7 +33,10 @@ it('clients that read nothing have their places until they are gone', async () =
   const first = await Promise.all(Array.from({ length: 8 }, () => open()))
   for (const { socket } of first) socket.pause()
   for (let at = 0; at < 4; at++) await services.call(base, { method: 'POST' })
-  const rest = await Promise.all(Array.from({ length: 249 }, () => open()))
+  // Few at a time: the gateway refuses more than a service answers at once.
+  const rest: Awaited<ReturnType<typeof open>>[] = []
+  while (rest.length < 249)
+    rest.push(...(await Promise.all(Array.from({ length: Math.min(8, 249 - rest.length) }, () => open()))))
   expect(rest.filter(({ status }) => status === 503)).toHaveLength(1)
   for (const { socket } of [...first, ...rest]) socket.destroy()
   await expect

@@ -37,7 +37,7 @@ export const clientMessages: Target = {
       for (let at = 0; at < input.length; at += size) stream.write(input.subarray(at, at + size))
       stream.end()
       await new Promise((resolve) => stream.once('end', resolve))
-      expectThat(ends <= 1, 'it was ended more than once')
+      expectThat(ends <= 1, 'its end was reported more than once')
       expectThat(ends === 1 || passed === input.length, 'something was lost')
       return { outcome: ends === 1 ? 'too long' : 'passed', calls: Math.ceil(input.length / size) }
     },

@@ -9,8 +9,9 @@ import { askedKey, idOf, isOwnedBy, keyOf, type Owner } from '../deployments/own
 import { createTurns } from '../deployments/turns.ts'
 import { admitImage } from './admit.ts'
 import { type Packed, readArchive } from './archive.ts'
+import type { Blobs } from './blobs.ts'
 import { createBudget, measured } from './budget.ts'
-import { createDiskGuard } from './disk.ts'
+import { createDiskGuard, type DiskGuard } from './disk.ts'
 import { chooseName, expectNotOther, type Naming } from './image-name.ts'
 import { recordOf } from './image-record.ts'
 import { pullImage } from './registry/registry.ts'
@@ -67,12 +68,12 @@ export async function openImages(parts: ImageParts): Promise<Images> {
   const exclusively = <T>(work: () => Promise<T>): Promise<T> => turns.take('the images', work)
   const stored = createStoredImages(parts)
   const uploads = await openUploads(join(folder, 'uploads'), blobs, clock)
-  let reading = 0
   const bytes = stored.unusedBytes
   const guard = createDiskGuard(folder, parts.reserve, {
     bytes,
     removeOne: () => exclusively(stored.removeUnused),
   })
+  const read = createArchiveReader(blobs, guard, maxSize)
   /** For callers that have the turn already. */
   const guardInTurn = createDiskGuard(folder, parts.reserve, { bytes, removeOne: stored.removeUnused })
   // Where the document was damaged, what it knew may come back from a backup.
@@ -111,19 +112,6 @@ export async function openImages(parts: ImageParts): Promise<Images> {
       await stored.keep(key, image, content)
       return recordOf(store.value, key, image)
     })
-  }
-
-  /** Frames to be skipped unpack to nothing: the packed bytes are counted as well. */
-  async function read(content: AsyncIterable<Uint8Array>): Promise<Packed> {
-    if (reading >= maxReading)
-      throw new RpcError('busy', `${reading} archives are read at present; the limit is ${maxReading}`)
-    reading++
-    try {
-      const arriving = measured(guard.watch(content), createBudget(maxSize))
-      return await readArchive(blobs, arriving, createBudget(maxSize))
-    } finally {
-      reading--
-    }
   }
 
   async function fromArchive(
@@ -179,6 +167,21 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     sweep: () => exclusively(stored.sweep),
     followAccount: () => uploads.keepOnly(parts.accountId()),
     remove: (owner, id) => exclusively(() => removeImage(store, stored, owner, id)),
+  }
+}
+
+/** Reads archives, some at the same time. Frames to be skipped unpack to nothing: the packed bytes are counted as well. */
+function createArchiveReader(blobs: Blobs, { watch }: Pick<DiskGuard, 'watch'>, maxSize: number) {
+  let reading = 0
+  return async (content: AsyncIterable<Uint8Array>): Promise<Packed> => {
+    if (reading >= maxReading)
+      throw new RpcError('busy', `${reading} archives are read at present; the limit is ${maxReading}`)
+    reading++
+    try {
+      return await readArchive(blobs, measured(watch(content), createBudget(maxSize)), createBudget(maxSize))
+    } finally {
+      reading--
+    }
   }
 }
 
