@@ -214,7 +214,9 @@ describe('a message of a client', () => {
     expect(answer.length).toBe(0)
     const whole = received
     client.write(frame(piece.subarray(1), { fin: false }))
-    client.write(frame('', { fin: false, opcode: continuation, declared: maxBytes }))
+    // A frame of its own between the pieces is not the end of the message.
+    client.write(frame('', { opcode: opcodes.ping }))
+    client.write(frame('', { fin: false, opcode: continuation, declared: maxBytes - piece.length + 2 }))
     await once(client, 'close')
     expect(answer.readUInt16BE(2)).toBe(1008)
     expect(answer.subarray(4).toString()).toBe(`limit_exceeded: a message may have ${maxBytes} bytes`)
