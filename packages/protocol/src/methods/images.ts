@@ -38,6 +38,7 @@ export const deployImage = method({
     'registry_unavailable',
     'storage_full',
     'conflict',
+    'busy',
   ],
   access,
   fromServices: 'MCM.MANAGE',
