@@ -231,6 +231,21 @@ describe('tags and loops', () => {
   })
 })
 
+it('no key that a caller chooses reaches the files of a service', () => {
+  const { held, storage } = open()
+  held.files.write('secret', 'Zm9v')
+  const key = '\0file:secret'
+  for (const use of [
+    () => storage.getItem(key),
+    () => storage.setItem(key, 'x'),
+    () => storage.setItemWithTag(key, 'x', 't'),
+    () => storage.updateTag(key, 't'),
+    () => storage.removeItem(key),
+  ])
+    expect(use).toThrow('may not begin with')
+  expect(held.files.read('secret')).toBe('Zm9v')
+})
+
 describe('the files of a WASM program', () => {
   it('are the items, and only those are written back that it changed', async () => {
     const { changes, held, storage } = open()

@@ -11,7 +11,7 @@ type Visit = (key: string, value: string) => unknown
  */
 export interface Storage {
   getItem(key: string): string | null
-  /** @throws Error when the quota would be passed, or the key is too long; nothing is changed then */
+  /** @throws Error when the quota would be passed, or the key is too long or that of a file; nothing is changed then */
   setItem(key: string, value: string): void
   /** @throws Error as `setItem`, also when the tag is too long */
   setItemWithTag(key: string, value: string, tag: string): void
@@ -187,33 +187,34 @@ function accessTo(
     return all.length
   }
 
+  const read = (key: string): string | null => items.get(key)?.value ?? null
+  const write = (key: string, value: string) =>
+    change(checkedSize(key), { value: wellFormed(value), tag: items.get(key)?.tag ?? '' })
   const storage: Storage = {
-    getItem: (key) => items.get(wellFormed(key))?.value ?? null,
-    setItem(rawKey, value) {
-      const key = checkedKey(rawKey)
-      change(key, { value: wellFormed(value), tag: items.get(key)?.tag ?? '' })
-    },
+    getItem: (key) => read(itemKey(key)),
+    setItem: (key, value) => write(itemKey(key), value),
     setItemWithTag: (key, value, tag) =>
-      change(checkedKey(key), { value: wellFormed(value), tag: checkedTag(tag) }),
+      change(checkedSize(itemKey(key)), { value: wellFormed(value), tag: checkedTag(tag) }),
     updateTag(rawKey, rawTag) {
-      const key = wellFormed(rawKey)
+      const key = itemKey(rawKey)
       const tag = checkedTag(rawTag)
       const item = items.get(key)
       if (item) change(key, { ...item, tag })
       return item !== undefined
     },
-    removeItem: (key) => change(wellFormed(key), undefined),
+    removeItem: (key) => change(itemKey(key), undefined),
     deleteItemsByTag: removeTagged,
     removeItemsByTag: removeTagged,
     eachItem: (visit) => visitAll(undefined, visit),
     eachItemByTag: (tag, visit) => visitAll(checkedTag(tag), visit),
   }
   const files: Files = {
-    read: (name) => storage.getItem(filePrefix + name),
-    write: (name, base64) => storage.setItem(filePrefix + name, base64),
+    read: (name) => read(fileKey(name)),
+    write: (name, base64) => write(fileKey(name), base64),
     remove(name) {
-      const isThere = storage.getItem(filePrefix + name) !== null
-      storage.removeItem(filePrefix + name)
+      const key = fileKey(name)
+      const isThere = read(key) !== null
+      change(key, undefined)
       return isThere
     },
   }
@@ -228,8 +229,16 @@ function isFile(key: string): boolean {
   return true
 }
 
-function checkedKey(raw: string): string {
+const fileKey = (name: string): string => wellFormed(filePrefix + name)
+
+/** A service may use keys that its callers choose, and they must not reach its files. */
+function itemKey(raw: string): string {
   const key = wellFormed(raw)
+  if (isFile(key)) throw new Error('a storage key may not begin with "\\0file:"')
+  return key
+}
+
+function checkedSize(key: string): string {
   const bytes = encode(key).length
   if (bytes > maxKeyBytes)
     throw new Error(`a storage key may have ${maxKeyBytes} bytes; this one has ${bytes}`)
