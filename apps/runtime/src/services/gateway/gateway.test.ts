@@ -30,6 +30,7 @@ async function serve(maxOpen: number) {
   const routeOf = (id: string) => {
     const running = {
       instance: { upstream: { host: '127.0.0.1', port: (upstream.address() as AddressInfo).port } },
+      plan: { content: { kind: 'oci' } },
       limit: createConcurrencyLimit(),
       ...{ requests: 0, unanswered: 0, lastUsed: 0 },
     }
