@@ -186,7 +186,11 @@ describe('the list of revoked tokens', () => {
           () => 'accepted',
           ({ reason }) => reason,
         )
-    while ((await refused()) !== 'token_revoked') await new Promise((resolve) => setTimeout(resolve, 50))
+    await expect.poll(refused).toBe('token_revoked')
+    // A list decides at once and is stored then; it counts as checked when it is stored.
+    const decidedAt = Date.now()
+    const checkedAt = async () => Date.parse((await runtimeOf(own).getMe()).revocations.checkedAt ?? '')
+    await expect.poll(checkedAt).toBeGreaterThan(decidedAt)
     await own.identity.stop()
     await own.runtime.stop('SIGKILL')
     const port = new URL(own.runtime.url).port
