@@ -8,17 +8,21 @@ import { type Stack, startStack } from '../harness/processes.ts'
 
 let stack: Stack
 let victim: Device
-let spies: (count: number) => Promise<Device[]>
+let newSpy: () => Promise<Device>
 /** Not the middle of its cell, and not near it. */
 const home = { longitude: 13.4049, latitude: 52.5203 }
 const questions = 1000
+/** Questions of one spy: one alone would be slowed down. */
+const ofOneSpy = 20
+/** Spies at the same time: as many callers are served however slow the machine is. */
+const atOnce = 16
 
 beforeAll(async () => {
   stack = await startStack()
   const urls = { identityUrl: stack.identity.url, discoveryUrl: stack.discovery.url }
   victim = await createDevice(urls, await createDeveloper(stack.state), 'victim')
   const attacker = await createDeveloper(stack.state)
-  spies = (count) => Promise.all(Array.from({ length: count }, () => createDevice(urls, attacker, 'spy')))
+  newSpy = () => createDevice(urls, attacker, 'spy')
 })
 afterAll(() => stack.stop())
 
@@ -53,23 +57,24 @@ describe('trilateration', () => {
       await victim.report(fixAt(home.longitude, home.latitude))
       const told = snap(precision, home)!
       const measured: { longitude: number; latitude: number; distance: number }[] = []
-      // Each asks from twenty places: one alone would be slowed down.
-      const all = await spies(questions / 20)
-      await Promise.all(
-        all.map(async (spy, index) => {
-          await spy.begin()
-          for (let ask = 0; ask < 20; ask++) {
-            const number = index * 20 + ask
-            const place = destination(home, (number * 137.5) % 360, 400 + (number / questions) * 30_000)
-            // Moved by hand, as often as it likes: the service takes what a device says of itself.
-            await spy.report(fixAt(place.longitude, place.latitude))
-            const found = (await spy.near({ radius: 100_000, limit: 100 })).find(
-              (node) => node.nodeId === victim.nodeId,
-            )
-            if (found) measured.push({ ...place, distance: found.distance! })
-          }
-        }),
-      )
+      const askFrom = async (first: number) => {
+        const spy = await newSpy()
+        await spy.begin()
+        for (let number = first; number < first + ofOneSpy; number++) {
+          const place = destination(home, (number * 137.5) % 360, 400 + (number / questions) * 30_000)
+          // Moved by hand, as often as it likes: the service takes what a device says of itself.
+          await spy.report(fixAt(place.longitude, place.latitude))
+          const found = (await spy.near({ radius: 100_000, limit: 100 })).find(
+            (node) => node.nodeId === victim.nodeId,
+          )
+          if (found) measured.push({ ...place, distance: found.distance! })
+        }
+      }
+      let next = 0
+      const askOnAndOn = async () => {
+        while (next < questions) await askFrom((next += ofOneSpy) - ofOneSpy)
+      }
+      await Promise.all(Array.from({ length: atOnce }, askOnAndOn))
       expect(measured.length).toBeGreaterThan(questions / 2)
       const guess = trilaterate(measured)
       // All of it leads only to what everyone may see.
@@ -79,10 +84,10 @@ describe('trilateration', () => {
         distanceBetween(home.longitude, home.latitude, told.longitude, told.latitude) - 10,
       )
       // Anywhere else in the cell the answers are the same, so nothing can tell.
-      const [one] = await spies(1)
-      await one!.report(fixAt(home.longitude, home.latitude + 0.1))
+      const one = await newSpy()
+      await one.report(fixAt(home.longitude, home.latitude + 0.1))
       const ask = async () =>
-        (await one!.near({ radius: 100_000, limit: 100 })).find((node) => node.nodeId === victim.nodeId)
+        (await one.near({ radius: 100_000, limit: 100 })).find((node) => node.nodeId === victim.nodeId)
       const before = await ask()
       await victim.report(fixAt(home.longitude + 0.0005, home.latitude + 0.0005))
       const { fix, distance } = (await ask())!
@@ -96,12 +101,12 @@ describe('trilateration', () => {
   )
 
   it('a node that jumps from place to place to ask is slowed down', async () => {
-    const [spy] = await spies(1)
+    const spy = await newSpy()
     const outcomes: string[] = []
     for (let ask = 0; ask < 30; ask++) {
-      await spy!.report(fixAt(ask, 10))
+      await spy.report(fixAt(ask, 10))
       outcomes.push(
-        await spy!.near().then(
+        await spy.near().then(
           () => 'ok',
           (cause: OAuthFailure) => `${cause.status} ${cause.reason}`,
         ),
@@ -113,13 +118,13 @@ describe('trilateration', () => {
 
 describe('what was shared and is not any more', () => {
   it('cannot be seen from the next moment on', async () => {
-    const [spy] = await spies(1)
-    await spy!.report(fixAt(home.longitude, home.latitude))
+    const spy = await newSpy()
+    await spy.report(fixAt(home.longitude, home.latitude))
     await victim.begin({ sharing: { account: 'exact', others: 'exact' } })
     const fix = fixAt(home.longitude, home.latitude)
     await victim.report(fix)
     const sees = async () =>
-      (await spy!.near({ radius: 100_000 })).some((node) => node.nodeId === victim.nodeId)
+      (await spy.near({ radius: 100_000 })).some((node) => node.nodeId === victim.nodeId)
     expect(await sees()).toBe(true)
     await victim.begin({ sharing: { account: 'exact', others: 'none' } })
     await victim.report(fix)
