@@ -33,7 +33,7 @@ export function LinkView({ viewer, onDone }: { viewer: Viewer | undefined; onDon
   const known = data.email ?? viewer?.email
   return (
     <View title={titles[data.purpose]}>
-      {data.purpose === 'setup' && <p>You create the first account. Invite other people later.</p>}
+      {data.purpose === 'setup' && <p>You will own the first account. Invite other people later.</p>}
       {data.purpose === 'invitation' && (
         <p>
           You are invited to the account of <strong>{data.accountName}</strong>.
