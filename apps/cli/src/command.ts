@@ -34,9 +34,19 @@ export interface CommandDeclaration {
   readonly human?: (result: never) => string
   /** Whether the result, which is printed, is a failure: the exit code is 1 then. */
   readonly isFailure?: (result: never, input: Input) => boolean
-  /** `json`: the result is printed as JSON, always. `script`: it is a text made here, with nothing foreign in it. */
-  readonly prints?: 'json' | 'script'
+  /**
+   * `json`: the result is printed as JSON, always. `script`: it is a text made here, with nothing foreign in it. `text`: texts in
+   * the result keep their lines.
+   */
+  readonly prints?: 'json' | 'script' | 'text'
 }
+
+/** The same command by a shorter path. */
+export const alias = (path: string, of: CommandDeclaration): CommandDeclaration => ({
+  ...of,
+  path: path.split(' '),
+  summary: `Short for "${of.path.join(' ')}". ${of.summary}`,
+})
 
 export const command = <Result>(
   declaration: Omit<CommandDeclaration, 'run' | 'human' | 'isFailure'> & {

@@ -6,6 +6,7 @@ export type Shell = 'bash' | 'zsh' | 'fish'
 const globalOptions = [
   '--json',
   '--verbose',
+  '--context',
   '--state',
   '--url',
   '--identity-url',

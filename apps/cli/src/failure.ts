@@ -7,11 +7,17 @@ export const exitCodes = { ok: 0, failed: 1, usage: 2, notRunning: 3, notAuthori
 export class UsageError extends Error {
   override readonly name = 'UsageError'
   readonly hint: string
-  constructor(message: string, hint: string) {
+  readonly exitCode: number
+  constructor(message: string, hint: string, exitCode: number = exitCodes.usage) {
     super(message)
     this.hint = hint
+    this.exitCode = exitCode
   }
 }
+
+/** The command needs a token or a sign-in, and has none. */
+export const signInNeeded = (message: string, hint: string): UsageError =>
+  new UsageError(message, hint, exitCodes.notAuthorised)
 
 export interface Failure {
   readonly code: number
@@ -21,11 +27,16 @@ export interface Failure {
 
 /** The error message for a person, and the exit code. */
 export function describeFailure(cause: unknown): Failure {
-  if (cause instanceof UsageError) return { code: exitCodes.usage, message: cause.message, hint: cause.hint }
+  if (cause instanceof UsageError) return { code: cause.exitCode, message: cause.message, hint: cause.hint }
   // The address of a service was refused inside the call.
   if (cause instanceof Error && cause.cause instanceof UsageError) return describeFailure(cause.cause)
   if (isSelvedgeError(cause)) return describe(cause)
-  return { code: exitCodes.failed, message: (cause as Error).message ?? String(cause) }
+  return (
+    describeSystemError(cause) ?? {
+      code: exitCodes.failed,
+      message: (cause as Error).message ?? String(cause),
+    }
+  )
 }
 
 function describe(error: SelvedgeError): Failure {
@@ -37,15 +48,43 @@ function describe(error: SelvedgeError): Failure {
     }
     case 'oauth': {
       const denied = error.status === 401 || error.status === 403 || error.reason === 'invalid_grant'
-      return { code: denied ? exitCodes.notAuthorised : exitCodes.failed, message }
+      if (!denied) return { code: exitCodes.failed, message }
+      return { code: exitCodes.notAuthorised, message, hint: 'Sign in again: selvedge login' }
     }
     case 'connection':
       return error.reason === 'not_running'
-        ? {
-            code: exitCodes.notRunning,
-            message,
-            hint: 'Start the runtime ("npm start" in a clone, else its service), or name it with --state or --url.',
-          }
-        : { code: exitCodes.failed, message }
+        ? { code: exitCodes.notRunning, message, hint: notRunningHint }
+        : { code: exitCodes.failed, message, ...(error.reason === 'timeout' && { hint: timeoutHint }) }
+  }
+}
+
+const notRunningHint =
+  'Start it ("npm start" in a clone, else its service), or name the device with --context, --state or --url. "selvedge status" shows the addresses.'
+const timeoutHint = 'Try again. "selvedge status" shows which services answer.'
+
+/** Errors of the operating system that a user can do something about. */
+const systemErrors: Readonly<Record<string, readonly [meaning: string, hint: string]>> = {
+  ENOSPC: ['the disk is full', 'Free space on that disk, or choose a folder on another one.'],
+  EDQUOT: ['the disk quota of this user is used up', 'Remove files, or choose a folder on another disk.'],
+  EROFS: ['the file system is read-only', 'Choose a folder that can be written to.'],
+  EACCES: ['permission denied', 'Check the owner and the mode: ls -ld on the path and its folder.'],
+  EPERM: [
+    'the operation is not permitted',
+    'Check the owner and the mode: ls -ld on the path and its folder.',
+  ],
+  ENOENT: ['there is no such file or folder', 'Check the path.'],
+  ENOTDIR: ['a part of the path is a file, not a folder', 'Check the path.'],
+  EISDIR: ['this is a folder, not a file', 'Name a file.'],
+  EMFILE: ['too many files are open', 'Raise the limit: ulimit -n 4096'],
+}
+
+function describeSystemError(cause: unknown): Failure | undefined {
+  const { code = '', path } = Object(cause) as NodeJS.ErrnoException
+  if (!Object.hasOwn(systemErrors, code)) return undefined
+  const [meaning, hint] = systemErrors[code]!
+  return {
+    code: exitCodes.failed,
+    message: path === undefined ? `${meaning} (${code})` : `${path}: ${meaning} (${code})`,
+    hint,
   }
 }

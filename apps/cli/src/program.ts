@@ -3,11 +3,12 @@ import { Argument, Command, CommanderError } from 'commander'
 import type { CommandDeclaration, Input } from './command.ts'
 import { groups } from './commands/index.ts'
 import { type ContextFlags, createContext } from './context/context.ts'
-import { describeFailure, exitCodes } from './failure.ts'
+import { describeFailure, exitCodes, UsageError } from './failure.ts'
 import { cleanResult, indented } from './output/clean.ts'
 import { formatHuman } from './output/human.ts'
 import { formatJson } from './output/json.ts'
 import type { Terminal } from './output/terminal.ts'
+import { asQuestion, nextWords, suggest } from './suggest.ts'
 
 /** The program that a table of commands makes. Parsing it runs a command. @param onFailure called for a result that is a failure */
 function buildProgram(
@@ -15,63 +16,80 @@ function buildProgram(
   terminal: Terminal,
   onFailure: () => void,
 ): Command {
-  const program = new Command('selvedge')
+  const program = asGroup(new Command('selvedge'), [], commands)
     .description('The command line of the Selvedge edge runtime.')
     .version(version)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => terminal.out(text.replace(/\n$/, '')),
       writeErr: (text) => terminal.note(text.replace(/\n$/, '')),
+      // Errors are thrown as well, and printed in one place.
+      outputError: () => undefined,
     })
-    .showHelpAfterError('hint: Run "selvedge --help".')
+  // Before the command as well: `selvedge --json me`.
+  addGlobalOptions(program)
   const byPath = new Map<string, Command>([['', program]])
-  const parentOf = (path: readonly string[]): Command => {
+  const groupOf = (path: readonly string[]): Command => {
     const key = path.join(' ')
     let group = byPath.get(key)
     if (!group) {
-      group = makeCommand(path).description(groups[key] ?? '')
-      byPath.set(key, group)
+      group = asGroup(groupOf(path.slice(0, -1)).command(path.at(-1)!), path, commands)
+      byPath.set(key, group.description(groups[key] ?? ''))
     }
     return group
   }
-  const makeCommand = (path: readonly string[]): Command =>
-    parentOf(path.slice(0, -1))
-      .command(path.at(-1)!)
-      .showHelpAfterError(`hint: Run "selvedge ${path.join(' ')} --help".`)
   for (const each of commands) {
-    const made = makeCommand(each.path).description(each.summary)
-    byPath.set(each.path.join(' '), made)
-    for (const { name, description, choices } of each.args ?? []) {
-      const argument = new Argument(name, description)
-      made.addArgument(choices ? argument.choices(choices) : argument)
-    }
-    for (const { flags, description, required } of each.options ?? []) {
-      if (required) made.requiredOption(flags, description)
-      else made.option(flags, description)
-    }
-    addGlobalOptions(made)
+    const made = declare(groupOf(each.path.slice(0, -1)).command(each.path.at(-1)!), each)
     made.action(async () => {
-      const flags = made.opts() as ContextFlags & { json?: boolean }
-      const input: Input = { args: made.args, options: made.opts() }
-      const result = await each.run(createContext(flags, process.env, terminal), input)
-      if (result !== undefined) terminal.out(format(each, result, flags.json === true))
+      const options = made.optsWithGlobals<ContextFlags & { json?: boolean }>()
+      const input: Input = { args: made.args, options: options as Input['options'] }
+      const result = await each.run(createContext(options, process.env, terminal), input)
+      if (result !== undefined) terminal.out(format(each, result, options.json === true))
       if (each.isFailure?.(result as never, input)) onFailure()
     })
   }
   return program
 }
 
+function declare(made: Command, { summary, args = [], options = [] }: CommandDeclaration): Command {
+  made.description(summary)
+  for (const { name, description, choices } of args) {
+    const argument = new Argument(name, description)
+    made.addArgument(choices ? argument.choices(choices) : argument)
+  }
+  for (const { flags, description, required } of options) {
+    if (required) made.requiredOption(flags, description)
+    else made.option(flags, description)
+  }
+  return addGlobalOptions(made)
+}
+
+/** A command that only has commands below it: a word that is none of them is answered with what may be meant. */
+const asGroup = (made: Command, path: readonly string[], commands: readonly CommandDeclaration[]): Command =>
+  made.on('command:*', ([word = '']: string[]) => {
+    const meant = suggest(path, word, commands)
+    const all =
+      path.length === 0 ? 'Run "selvedge --help".' : `There are: ${nextWords(path, commands).join(', ')}.`
+    throw new UsageError(
+      `unknown command ${JSON.stringify([...path, word.slice(0, 80)].join(' '))}`,
+      meant.length === 0
+        ? all
+        : `${asQuestion(meant)}${path.length === 0 ? ' "selvedge --help" lists all.' : ` ${all}`}`,
+    )
+  })
+
 /** The text of a result. Foreign text in it stays on its line and loses its control sequences, whatever the command does. */
 function format({ human, prints }: CommandDeclaration, result: unknown, asJson: boolean): string {
   if (asJson || prints === 'json') return formatJson(result)
   if (prints === 'script') return String(result)
-  return (human ?? formatHuman)(cleanResult(result) as never)
+  return (human ?? formatHuman)((prints === 'text' ? result : cleanResult(result)) as never)
 }
 
 const addGlobalOptions = (command: Command): Command =>
   command
     .option('--json', 'print the result as one JSON value')
     .option('-v, --verbose', 'print the calls that are made, as curl lines, on standard error')
+    .option('--context <name>', 'device of "selvedge context list"; "default" for none')
     .option('--state <folder>', 'state folder of the runtime; default $SELVEDGE_STATE or ./.selvedge')
     .option('--url <url>', 'URL of the runtime; default its socket in the state folder')
     .option(
@@ -97,10 +115,29 @@ export async function runCli(
     await buildProgram(commands, terminal, onFailure).parseAsync([...argv], { from: 'user' })
     return code
   } catch (cause) {
-    // Commander has printed its own errors by now; help and version are no errors.
-    if (cause instanceof CommanderError) return cause.exitCode === 0 ? exitCodes.ok : exitCodes.usage
-    const { code, message, hint } = describeFailure(cause)
+    if (cause instanceof CommanderError && isHelp(cause))
+      return cause.exitCode === 0 ? exitCodes.ok : exitCodes.usage
+    const { code, message, hint } = describeFailure(
+      cause instanceof CommanderError ? asUsageError(cause, argv, commands) : cause,
+    )
     terminal.note(`error: ${indented(message)}${hint === undefined ? '' : `\nhint: ${indented(hint)}`}`)
     return code
   }
+}
+
+/** Help and version are printed where commander throws them. */
+const isHelp = ({ code }: CommanderError): boolean => /^commander\.(?:help|helpDisplayed|version)$/.test(code)
+
+/** A mistake in arguments or options that commander found, with the command that it was found in. */
+function asUsageError(
+  { message }: CommanderError,
+  argv: readonly string[],
+  commands: readonly CommandDeclaration[],
+): UsageError {
+  const [problem = '', ...advice] = message.replace(/^error: /, '').split('\n')
+  const found = commands.find(({ path }) => path.every((word, at) => argv[at] === word))
+  const help = found
+    ? `Usage: selvedge ${[...found.path, ...(found.args ?? []).map(({ name }) => name)].join(' ')} [options]. Run "selvedge ${found.path.join(' ')} --help".`
+    : 'Run "selvedge --help".'
+  return new UsageError(problem, [...advice.map((each) => each.replace(/^\((.*)\)$/, '$1')), help].join(' '))
 }

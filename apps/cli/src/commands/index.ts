@@ -1,5 +1,5 @@
 /** Every command, in the order of the help. */
-import type { CommandDeclaration } from '../command.ts'
+import { alias, type CommandDeclaration } from '../command.ts'
 import { accountAssociate } from './account/associate.ts'
 import { accountShow } from './account/show.ts'
 import { accountUnassociate } from './account/unassociate.ts'
@@ -24,6 +24,11 @@ import { containerDeploy } from './container/deploy.ts'
 import { containerList } from './container/list.ts'
 import { containerLogs } from './container/logs.ts'
 import { containerWait } from './container/wait.ts'
+import { contextAdd } from './context/add.ts'
+import { contextList } from './context/list.ts'
+import { contextRemove, contextUse } from './context/use.ts'
+import { curl } from './curl.ts'
+import { deploy } from './deploy.ts'
 import { dev } from './dev.ts'
 import { doctor } from './doctor.ts'
 import { gpsFollow } from './gps/follow.ts'
@@ -42,6 +47,7 @@ import { login } from './login.ts'
 import { logout } from './logout.ts'
 import { me } from './me.ts'
 import { nodes } from './nodes.ts'
+import { open } from './open.ts'
 import { serviceInstall } from './service/install.ts'
 import { serviceLogs } from './service/logs.ts'
 import { serviceStatus } from './service/status.ts'
@@ -52,6 +58,7 @@ import { tokenAccess } from './token/access.ts'
 import { tokenEdge } from './token/edge.ts'
 import { upgrade } from './upgrade.ts'
 import { watch } from './watch.ts'
+import { whoami } from './whoami.ts'
 import { why } from './why.ts'
 
 export const commands: readonly CommandDeclaration[] = [
@@ -62,6 +69,11 @@ export const commands: readonly CommandDeclaration[] = [
   supportBundle,
   login,
   logout,
+  whoami,
+  contextAdd,
+  contextUse,
+  contextList,
+  contextRemove,
   tokenEdge,
   tokenAccess,
   accountAssociate,
@@ -76,6 +88,11 @@ export const commands: readonly CommandDeclaration[] = [
   locationTrack,
   hmacCreate,
   hmacVerify,
+  deploy,
+  alias('ps', containerList),
+  alias('logs', containerLogs),
+  curl,
+  open,
   imageDeploy,
   imageList,
   imageRemove,
@@ -121,6 +138,7 @@ export const commands: readonly CommandDeclaration[] = [
 
 /** Summaries of the groups of commands. */
 export const groups: Readonly<Record<string, string>> = {
+  context: 'Names for devices, to use in place of their addresses.',
   token: 'Tokens of this node.',
   account: 'The account that this runtime is associated with.',
   gps: 'The location of the device.',

@@ -2,10 +2,14 @@ import { isSelvedgeError } from '@selvedge/client'
 import { cliClientId } from '@selvedge/protocol'
 import { onOneLine } from '@selvedge/protocol/redaction'
 import { renderUnicodeCompact } from 'uqr'
-import { command } from '../command.ts'
-import type { Identity } from '../context/context.ts'
+import { command, type Input } from '../command.ts'
+import type { Context, Identity } from '../context/context.ts'
+import { readBearer } from '../context/person.ts'
 import { readServiceUrl } from '../context/service-url.ts'
 import { loginOf } from '../login/developer-token.ts'
+import { openPage } from '../output/browser.ts'
+import { formatJsonLine } from '../output/json.ts'
+import { spinning } from '../output/spinner.ts'
 import type { Terminal } from '../output/terminal.ts'
 
 const usualScope =
@@ -20,10 +24,10 @@ function show(
 ): void {
   const lines = [
     '',
-    `Open    ${onOneLine(verification_uri)}`,
+    `Open    ${onOneLine(verification_uri_complete)}`,
     `Code    ${onOneLine(user_code)}`,
     '',
-    `Sign in there and compare the code. It expires in ${Math.round(expires_in / 60)} minutes.`,
+    `Sign in there and compare the code. Another device can open ${onOneLine(verification_uri)}. It expires in ${Math.round(expires_in / 60)} minutes.`,
     '',
   ]
   // A QR code for the camera of a phone.
@@ -56,13 +60,19 @@ async function poll(identity: Identity['client'], clientId: string, { device_cod
 
 export const login = command({
   path: ['login'],
-  summary: 'Sign in with a browser on any device. Later commands then need no token.',
+  summary:
+    'Sign in with a browser on any device. Later commands then need no token. With --json, first one line with the code, then one with the result.',
   options: [
-    { flags: '--client-id <id>', description: 'client ID of a project; default: the command line itself' },
+    {
+      flags: '--client-id <id>',
+      description:
+        'client ID of a project; default: the command line itself. Images and containers belong to the client that deployed them',
+    },
     { flags: '--scope <list>', description: `scopes, separated by spaces; default "${usualScope}"` },
+    { flags: '--skip-browser', description: 'do not open the page on this desktop' },
   ],
   run: async (context, { options }) => {
-    const { signIns, terminal } = context
+    const { signIns } = context
     const { url: identityUrl, client: identity } = await context.identity()
     const clientId = typeof options.clientId === 'string' ? options.clientId : cliClientId
     const scope = typeof options.scope === 'string' ? options.scope : usualScope
@@ -71,22 +81,48 @@ export const login = command({
     const begun = await identity.authorizeDevice({ clientId, scope: withNeeded(scope) })
     for (const name of ['verification_uri', 'verification_uri_complete'] as const)
       readPageUrl(begun[name], `"${name}" of ${identityUrl}`)
-    show(terminal, begun)
-    const made = loginOf({ identityUrl, clientId }, await poll(identity, clientId, begun))
+    present(context, options, begun)
+    const polled = poll(identity, clientId, begun)
+    const made = loginOf(
+      { identityUrl, clientId },
+      await spinning(context.terminal, 'waiting until you approve the sign-in', polled),
+    )
     signIns.write(made)
     // Revoke the sign-in that this one replaces. If that fails, the command still succeeds.
     if (before) {
       const { clientId: client, refreshToken: token } = before
       await identity.revoke({ clientId: client, token }).catch(() => undefined)
     }
-    return { identityUrl, clientId, scope: made.scope }
+    const { email = null, accountId = null } = readBearer(made.idToken) ?? {}
+    const result = { identityUrl, clientId, scope: made.scope, email, accountId }
+    if (!options.json) return result
+    context.terminal.out(formatJsonLine(result))
+    return undefined
   },
-  human: ({ identityUrl }) => `signed in at ${identityUrl}; try "selvedge account associate"`,
+  human: (result) =>
+    `signed in${result?.email ? ` as ${result.email}` : ''} at ${result?.identityUrl}; try "selvedge account associate"`,
 })
 
+/** Gives the code to the person, or to the program that reads the output, and opens the page on a desktop. */
+function present({ terminal, env }: Context, options: Input['options'], begun: Begun): void {
+  if (options.json) {
+    const { user_code, verification_uri, verification_uri_complete, expires_in } = begun
+    const shown = { user_code, verification_uri, verification_uri_complete, expires_in }
+    terminal.out(formatJsonLine(shown))
+    return
+  }
+  show(terminal, begun)
+  if (!options.skipBrowser && openPage(begun.verification_uri_complete, terminal, env))
+    terminal.note('The page opens in the browser of this desktop.')
+}
+
 /** The page of a sign-in is where a password is typed: HTTPS, or this machine. @throws UsageError */
-const readPageUrl = (text: string, what: string): string => {
-  return readServiceUrl(URL.canParse(text) ? new URL(text).origin : text, what)
+function readPageUrl(text: string, what: string): void {
+  const { origin, username, password } = URL.canParse(text)
+    ? new URL(text)
+    : { origin: text, username: '', password: '' }
+  // A user name would hide the host: https://id.example.com@other.example
+  readServiceUrl(username === '' && password === '' ? origin : text, what)
 }
 
 /** A sign-in needs a refresh token and an ID token, so these two scopes are always requested. */

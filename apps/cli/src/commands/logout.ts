@@ -1,6 +1,6 @@
 import { command } from '../command.ts'
 import type { Context } from '../context/context.ts'
-import { UsageError } from '../failure.ts'
+import { signInNeeded } from '../failure.ts'
 
 export const logout = command({
   path: ['logout'],
@@ -8,7 +8,7 @@ export const logout = command({
   run: async (context) => {
     const { signIns, identityAt } = context
     const login = signIns.read(await urlOf(context))
-    if (!login) throw new UsageError('you are not signed in', 'Sign in with "selvedge login".')
+    if (!login) throw signInNeeded('you are not signed in', 'Sign in with "selvedge login".')
     const { identityUrl, clientId, refreshToken: token } = login
     const revoked = await identityAt(identityUrl)
       .revoke({ clientId, token })
@@ -29,6 +29,6 @@ export const logout = command({
 async function urlOf({ signIns, findService }: Context): Promise<string> {
   const { urls, problems } = signIns.list()
   if (urls.length === 0)
-    throw problems[0] ?? new UsageError('you are not signed in', 'Sign in with "selvedge login".')
+    throw problems[0] ?? signInNeeded('you are not signed in', 'Sign in with "selvedge login".')
   return urls.length === 1 && problems.length === 0 ? urls[0]! : (await findService('identity')).url
 }

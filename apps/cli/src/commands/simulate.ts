@@ -32,11 +32,11 @@ export const simulate = command({
       description: 'report to the running stack, within its limits; default: to a temporary stack',
     },
   ],
-  run: async ({ terminal, env, state }, { options }) => {
+  run: async ({ terminal, selection, state }, { options }) => {
     // A separate program, so that other commands do not load it.
     const program = installedProgram('simulator/dist/main.cjs')
     const child = spawn(process.execPath, [program, JSON.stringify(options)], {
-      env: { ...env, ...(state.isNamed && { SELVEDGE_STATE: state.path }) },
+      env: { ...selection().env, ...(state.isNamed && { SELVEDGE_STATE: state.path }) },
       // The simulator draws its own screen, and cleans the foreign text in its errors itself.
       stdio: ['ignore', 'pipe', terminal.isWatched ? 'inherit' : 'pipe'],
     })

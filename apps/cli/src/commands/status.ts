@@ -1,6 +1,7 @@
 import { describeNotice } from '@selvedge/protocol'
 import { command } from '../command.ts'
 import { checkService, type ServiceCheck } from '../context/check-service.ts'
+import { readBearer } from '../context/person.ts'
 
 type Remote = { reachable: boolean | null; since: string | null; lastError?: string | undefined }
 
@@ -23,12 +24,22 @@ const describeList = ({
   return issuedAt === null ? 'no list so far' : `list of ${issuedAt}, not checked since the start`
 }
 
+type Login = { readonly email: string | null; readonly accountId: string | null } | null
+
+function describeAccount(accountId: string, login: Login): string {
+  if (accountId === '') return 'none; "selvedge account associate" makes the device yours'
+  if (login === null) return accountId
+  return accountId === login.accountId
+    ? `${accountId}, that of ${login.email ?? 'your sign-in'}`
+    : `${accountId}, not that of ${login.email ?? 'your sign-in'} (${login.accountId ?? 'unknown'})`
+}
+
 export const status = command({
   path: ['status'],
   summary:
     'Show which programs run, which services the runtime can reach and since when, and what needs attention.',
   run: async (context) => {
-    const { runtime, signIns } = context
+    const { runtime, signIns, selection } = context
     const { nodeId, accountId, name, version, time, network, revocations, notices } = await runtime.getMe()
     const [identity, discovery] = await Promise.all([
       checkService(context, 'identity'),
@@ -37,24 +48,32 @@ export const status = command({
     const { checkedAt } = revocations
     const age = checkedAt === null ? null : Math.round((Date.parse(time.now) - Date.parse(checkedAt)) / 1000)
     const login = identity.url === null ? undefined : signIns.read(identity.url)
+    const person = login && readBearer(login.idToken)
     return {
       runtime: {
         ...{ nodeId, accountId, name, version, time, network, notices },
         revocations: { ...revocations, ageSeconds: age },
       },
       services: { identity, discovery },
-      login: login ? { identityUrl: login.identityUrl, clientId: login.clientId } : null,
+      login: login
+        ? {
+            ...{ identityUrl: login.identityUrl, clientId: login.clientId },
+            ...{ email: person?.email ?? null, accountId: person?.accountId ?? null },
+          }
+        : null,
+      context: selection().context?.name ?? null,
     }
   },
-  human: ({ runtime, services, login }) =>
+  human: ({ runtime, services, login, context }) =>
     [
+      ...(context === null ? [] : [`context    ${context}`]),
       `runtime    ${runtime.version} on ${runtime.name}, node ${runtime.nodeId}`,
-      `account    ${runtime.accountId || 'none'}`,
+      `account    ${describeAccount(runtime.accountId, login)}`,
       `time       ${runtime.time.state}, ${runtime.time.now}`,
       `identity   from the runtime: ${describe(runtime.network.identity)}; from here: ${describeCheck(services.identity)}`,
       `discovery  from the runtime: ${describe(runtime.network.discovery)}; from here: ${describeCheck(services.discovery)}`,
       `revoked    ${describeList(runtime.revocations)}`,
-      `login      ${login ? `at ${login.identityUrl}, as ${login.clientId}` : 'none; "selvedge login" signs in'}`,
+      `login      ${login ? `${login.email ?? 'a person'} at ${login.identityUrl}, as ${login.clientId}` : 'none; "selvedge login" signs in'}`,
       ...runtime.notices.map((notice) => `notice     ${describeNotice(notice)}`),
     ].join('\n'),
 })

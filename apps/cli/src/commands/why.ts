@@ -1,5 +1,6 @@
 import { command } from '../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
+import { ofClient } from '../context/service-access.ts'
 
 export const why = command({
   path: ['why'],
@@ -9,7 +10,7 @@ export const why = command({
   options: accessTokenOptions,
   run: async (context, { args: [id = ''], options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
-    return context.runtime.getContainerHistory({ edgeAccessToken, id })
+    return ofClient(edgeAccessToken, context.runtime.getContainerHistory({ edgeAccessToken, id }))
   },
   human: ({ history }) =>
     history

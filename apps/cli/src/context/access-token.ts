@@ -1,8 +1,9 @@
-import { readFileSync } from 'node:fs'
 import type { Input, OptionDeclaration } from '../command.ts'
-import { UsageError } from '../failure.ts'
+import { signInNeeded, UsageError } from '../failure.ts'
 import { developerTokenOf } from '../login/developer-token.ts'
 import type { Context, Identity } from './context.ts'
+import { readInputFile } from './input-file.ts'
+import type { Selection } from './selection.ts'
 
 /** Options of every command that needs an access token. Secrets come from files: every user can read arguments. */
 export const accessTokenOptions: readonly OptionDeclaration[] = [
@@ -22,11 +23,14 @@ export function exchangeOptions(): readonly OptionDeclaration[] {
 
 type Options = Input['options']
 
+/** Bytes of a file with one token. */
+const maxSecretBytes = 65_536
+
 /** The access token of the options: as given, or from an exchange with the edge ID token of this node. */
 export async function accessTokenOf(context: Context, options: Options, scope: string): Promise<string> {
   const { tokenFile } = options
-  if (typeof tokenFile === 'string') return readSecret(tokenFile)
-  const { SELVEDGE_ACCESS_TOKEN: fromEnv } = context.env
+  if (typeof tokenFile === 'string') return readTokenFile(tokenFile)
+  const { SELVEDGE_ACCESS_TOKEN: fromEnv } = context.selection().env
   if (fromEnv && options.developerTokenFile === undefined) return fromEnv
   return (await exchange(context, options, scope)).access_token
 }
@@ -44,19 +48,22 @@ function readDeveloper({ developerTokenFile, clientId }: Options) {
   if (typeof developerTokenFile !== 'string') return undefined
   if (typeof clientId !== 'string')
     throw new UsageError('--developer-token-file needs --client-id', 'Give the client ID of the project.')
-  return { clientId, developerIdToken: readSecret(developerTokenFile) }
+  return { clientId, developerIdToken: readTokenFile(developerTokenFile) }
 }
 
-const needed = [
-  'an access token is needed',
-  'Sign in with "selvedge login", or give --token-file, or --developer-token-file with --client-id, or set SELVEDGE_ACCESS_TOKEN.',
-] as const
+export function tokenNeeded({ context }: Selection, more = ''): UsageError {
+  const unused = context && ` SELVEDGE_ACCESS_TOKEN is not used with the context ${context.name}.`
+  return signInNeeded(
+    `an access token is needed${more}`,
+    `Sign in with "selvedge login", or give --token-file, or --developer-token-file with --client-id${unused ? `.${unused}` : ', or set SELVEDGE_ACCESS_TOKEN.'}`,
+  )
+}
 
 /** Without a sign-in, fail before the identity service is needed. */
-async function identityFor({ identity, signIns }: Context, hasToken: boolean): Promise<Identity> {
+async function identityFor({ identity, signIns, selection }: Context, hasToken: boolean): Promise<Identity> {
   if (!hasToken) {
     const { urls, problems } = signIns.list()
-    if (urls.length === 0) throw problems[0] ?? new UsageError(...needed)
+    if (urls.length === 0) throw problems[0] ?? tokenNeeded(selection())
   }
   return identity()
 }
@@ -65,20 +72,23 @@ async function identityFor({ identity, signIns }: Context, hasToken: boolean): P
 async function signedIn(context: Context, { url }: Identity) {
   const login = context.signIns.read(url)
   if (!login)
-    throw new UsageError(
-      `${needed[0]}, and you are not signed in at ${url}, only at ${context.signIns.list().urls.join(', ')}`,
-      needed[1],
+    throw tokenNeeded(
+      context.selection(),
+      `, and you are not signed in at ${url}, only at ${context.signIns.list().urls.join(', ')}`,
     )
   return { clientId: login.clientId, developerIdToken: await developerTokenOf(context, login) }
 }
 
-function readSecret(path: string): string {
-  try {
-    return readFileSync(path === '-' ? 0 : path, 'utf8').trim()
-  } catch (cause) {
-    throw new UsageError(
-      `can't read ${path}: ${(cause as Error).message}`,
-      'Give the path of a file that contains only the token.',
-    )
-  }
+/** @param path of a file with a token; `-` for standard input @throws UsageError */
+export function readTokenFile(path: string): string {
+  const secret = readInputFile(
+    path,
+    maxSecretBytes,
+    'Give the path of a file that contains only the token.',
+  ).trim()
+  if (secret !== '') return secret
+  throw signInNeeded(
+    `${path === '-' ? 'standard input' : path} is empty, and should contain a token`,
+    'Get a token with "selvedge token access", or sign in with "selvedge login".',
+  )
 }

@@ -31,6 +31,7 @@ function terminalWith(...answers: boolean[]) {
     note: () => undefined,
     redraw: () => undefined,
     isWatched: answers.length > 0,
+    isInteractive: answers.length > 0,
     async ask(question) {
       questions.push(question)
       return answers.shift()

@@ -17,16 +17,19 @@ import { createSignIns, type SignIns } from '../login/sign-ins.ts'
 import type { Terminal } from '../output/terminal.ts'
 import { configFolder } from './config-folder.ts'
 import { confirming, createConfirm, type Unconfirmed } from './confirm.ts'
+import { type Contexts, createContexts } from './contexts.ts'
 import {
   type Address,
   type Env,
   findAdmin,
   findRuntime,
+  readKeyFile,
   readStateFolder,
   type StateFolder,
 } from './runtime-address.ts'
+import { type Selection, type SelectionFlags, select } from './selection.ts'
 import { readServiceUrl } from './service-url.ts'
-import { createFindService, type FindService, type ServiceFlags } from './services.ts'
+import { createFindService, type FindService } from './services.ts'
 import { traced } from './trace.ts'
 
 /** The identity service in use, and its URL. */
@@ -37,7 +40,12 @@ export interface Identity {
 
 export interface Context {
   readonly terminal: Terminal
+  /** The environment of the program. */
   readonly env: Env
+  readonly contexts: Contexts
+  /** What the command is for. @throws UsageError */
+  readonly selection: () => Selection
+  /** @throws UsageError */
   readonly state: StateFolder
   readonly runtime: RuntimeClient
   /** The connection to the runtime, for methods that the table does not know. */
@@ -59,16 +67,18 @@ export interface Context {
   readonly answers: (url: string) => Promise<boolean>
 }
 
-export interface ContextFlags extends ServiceFlags {
-  readonly state?: string
-  readonly url?: string
+export interface ContextFlags extends SelectionFlags {
   readonly verbose?: boolean
 }
 
 /** @throws UsageError; what is wrong with an address is thrown when it is first used */
 export function createContext(flags: ContextFlags, env: Env, terminal: Terminal): Context {
-  const state = readStateFolder(flags.state, env)
   const folder = configFolder(env)
+  const contexts = createContexts(folder)
+  const selection = once(() => select(flags, env, contexts))
+  const state = once(() => readStateFolder(selection().flags.state, selection().env))
+  // A mistake in an option is shown also where the command needs no address.
+  if (flags.context !== undefined || flags.state !== undefined) state()
   const confirm = createConfirm(folder, terminal)
   // The person who approves a sign-in sees from which machine it came.
   const userAgent = `selvedge/${version} on ${hostname()}`
@@ -83,10 +93,15 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
       socketPath === undefined ? overTcp : trace(createNodeFetch({ socketPath }), shownPath),
       unconfirmed,
     )
-  const findRuntimeOnce = once(() => findRuntime(flags, env, state))
-  const runtimeConnection = connectionTo(findRuntimeOnce, fetchOf, env)
+  const findRuntimeOnce = once(() => {
+    const { apiKeyFile } = selection().context ?? {}
+    const address = findRuntime(selection().flags, selection().env, state())
+    return apiKeyFile === undefined ? address : { ...address, apiKey: readKeyFile(apiKeyFile) }
+  })
+  const runtimeConnection = connectionTo(findRuntimeOnce, fetchOf, () => selection().env.SELVEDGE_API_KEY)
   const runtime = createRuntimeClient(runtimeConnection)
-  const findService = createFindService(flags, env, { client: runtime, address: findRuntimeOnce })
+  const findService: FindService = async (name) =>
+    createFindService(selection().flags, selection().env, { client: runtime, address: findRuntimeOnce })(name)
   const identityAt = (url: string, unconfirmed?: Unconfirmed) =>
     createIdentityClient({
       url: readServiceUrl(url, 'the identity service'),
@@ -95,7 +110,11 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
   return {
     terminal,
     env,
-    state,
+    contexts,
+    selection,
+    get state() {
+      return state()
+    },
     runtime,
     runtimeConnection,
     isLocal: () => findRuntimeOnce().socketPath !== undefined,
@@ -114,7 +133,7 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
     admin: createRpcClient(
       adminMethods,
       connectionTo(
-        once(() => findAdmin(state)),
+        once(() => findAdmin(state(), selection().context)),
         fetchOf,
       ),
     ),
@@ -134,7 +153,7 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
 function connectionTo(
   find: () => Address,
   fetchOf: (address: Address) => Fetch,
-  env: Env = {},
+  apiKey: () => string | undefined = () => undefined,
 ): RpcConnection {
   const fetch = once(() => fetchOf(find()))
   return {
@@ -142,7 +161,7 @@ function connectionTo(
       return find().url
     },
     get apiKey() {
-      return env.SELVEDGE_API_KEY || find().apiKey
+      return apiKey() || find().apiKey
     },
     fetch: async (url, init) => fetch()(url, init),
   } as RpcConnection

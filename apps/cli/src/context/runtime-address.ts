@@ -3,8 +3,9 @@ import { join, resolve } from 'node:path'
 import { ConnectionFailure } from '@selvedge/client'
 import { findSocket, installedFolders, type SocketFinding } from '@selvedge/client/node'
 import { UsageError } from '../failure.ts'
-import { readOwnFile } from './config-folder.ts'
+import { readOwnFile, readPrivateFile } from './config-folder.ts'
 import type { Unconfirmed } from './confirm.ts'
+import type { NamedContext } from './contexts.ts'
 import { readServiceUrl } from './service-url.ts'
 
 export interface Env {
@@ -31,7 +32,7 @@ export interface Address {
 }
 
 /** The URL that a runtime has by default, where nothing else is named and no socket is found. */
-const usualUrl = 'http://127.0.0.1:8083'
+export const usualUrl = 'http://127.0.0.1:8083'
 
 /** @throws UsageError for an empty `--state` */
 export function readStateFolder(flag: string | undefined, env: Env): StateFolder {
@@ -73,8 +74,18 @@ export function findRuntime(
   }
 }
 
-/** The operator's socket of the identity service. @throws UsageError | ConnectionFailure */
-export function findAdmin(state: StateFolder): Address {
+/**
+ * The operator's socket of the identity service.
+ *
+ * @param context the context in use: without a state folder, it does not name an operator's socket
+ * @throws UsageError | ConnectionFailure
+ */
+export function findAdmin(state: StateFolder, context?: NamedContext): Address {
+  if (context && !state.isNamed)
+    throw new UsageError(
+      `the context ${context.name} names no state folder, and the operator's commands need one`,
+      'Run the command on the machine of the identity service with --context default, or name its state folder with --state.',
+    )
   const found = findIn(state, 'admin.sock')
   if (found.state !== 'absent') return addressOf('admin', found, state)
   const installed = state.isNamed ? undefined : findInstalled('admin')
@@ -126,6 +137,16 @@ function addressOf(
       hint: 'Run the command as that user, or name the runtime with --url.',
     },
   }
+}
+
+/** The API key in a file of the user. @throws UsageError if the file is missing, empty, or others can read it */
+export function readKeyFile(path: string): string {
+  const key = readPrivateFile(path)?.trim()
+  if (key) return key
+  throw new UsageError(
+    `the file with the API key, ${path}, is ${key === undefined ? 'missing' : 'empty'}`,
+    'Copy the api-key file of the state folder of the runtime there, and run: chmod 600 on it.',
+  )
 }
 
 /**

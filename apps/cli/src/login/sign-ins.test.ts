@@ -79,6 +79,7 @@ describe('a file of a later version', () => {
       note: () => undefined,
       redraw: () => undefined,
       isWatched: true,
+      isInteractive: true,
       ask: async () => true,
     }
     const address = { key: 'identity x', shown: 'It is x.', hint: '' }

@@ -14,9 +14,14 @@ export interface Terminal {
   redraw(line: string): void
   /** Whether a person watches standard error. */
   readonly isWatched: boolean
+  /** Whether a person watches both standard output and standard error. */
+  readonly isInteractive: boolean
   /** Asks a yes-or-no question; undefined without an interactive terminal. */
   ask(question: string): Promise<boolean | undefined>
 }
+
+/** Exit code of a program that SIGINT ended, as shells count it. */
+const interruptedCode = 130
 
 /** As much of a process as a terminal needs. */
 export type TerminalStreams = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr'>
@@ -33,14 +38,27 @@ export function createTerminal({ stdin, stdout, stderr }: TerminalStreams): Term
     out: (text) => void stdout.write(`${withoutControls(text)}\n`),
     note: (text) => void stderr.write(`${withoutControls(text)}\n`),
     redraw(line) {
-      if (isWatched) stderr.write(`\r${onOneLine(line)}\u001b[K`)
+      if (!isWatched) return
+      // A line that wraps could not be replaced.
+      const shown = onOneLine(line).slice(0, (stderr.columns || 80) - 1)
+      stderr.write(`\r${shown}\u001b[K`)
     },
     isWatched,
+    isInteractive: isWatched && stdout.isTTY === true,
     async ask(question) {
       if (!isWatched || !stdin.isTTY) return undefined
       const lines = createInterface({ input: stdin, output: stderr })
+      // Ctrl-C ends the program, as anywhere else; Ctrl-D is no answer, and so a no.
+      lines.once('SIGINT', () => {
+        stderr.write('\n')
+        process.exit(interruptedCode)
+      })
+      const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')))
       try {
-        const answer = await lines.question(`${withoutControls(question)} [y/N] `)
+        const answer = await Promise.race([
+          lines.question(`${withoutControls(question)} [y/N] `).catch(() => ''),
+          closed,
+        ])
         return /^y(es)?$/i.test(answer.trim())
       } finally {
         lines.close()

@@ -141,7 +141,7 @@ function tryNote(context: Context, service: ServiceName, madeAt: string): boolea
 
 /** Runs the program of a service. @param streams its standard input and output; @returns what it reports */
 function runProgram<T>(
-  { env, state }: Context,
+  { selection, state }: Context,
   service: ServiceName,
   action: readonly ['backup' | 'restore'] | readonly ['note', at: string],
   [input, output]: readonly ('ignore' | number)[],
@@ -151,7 +151,7 @@ function runProgram<T>(
     process.execPath,
     [installedProgram(`${service}/dist/store-backup.cjs`), ...action],
     {
-      env: { ...env, ...more, ...(state.isNamed && { SELVEDGE_STATE: resolve(state.path) }) },
+      env: { ...selection().env, ...more, ...(state.isNamed && { SELVEDGE_STATE: resolve(state.path) }) },
       stdio: [input, output, 'pipe', 'pipe'],
       encoding: 'utf8',
     },

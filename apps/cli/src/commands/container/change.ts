@@ -1,5 +1,6 @@
 import { type CommandDeclaration, command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { ofClient } from '../../context/service-access.ts'
 
 /** The commands that need a container ID and one call. */
 const change = (
@@ -14,7 +15,7 @@ const change = (
     options: accessTokenOptions,
     run: async (context, { args: [id = ''], options }) => {
       const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
-      return context.runtime[method]({ edgeAccessToken, id })
+      return ofClient(edgeAccessToken, context.runtime[method]({ edgeAccessToken, id }) as Promise<unknown>)
     },
   })
 

@@ -1,5 +1,7 @@
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { ofClient } from '../../context/service-access.ts'
+import { spinning } from '../../output/spinner.ts'
 import { readSpec } from './spec.ts'
 
 export const containerDeploy = command({
@@ -19,6 +21,13 @@ export const containerDeploy = command({
   run: async (context, { options }) => {
     const spec = readSpec(options)
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
-    return context.runtime.deployContainer({ edgeAccessToken, spec })
+    return ofClient(
+      edgeAccessToken,
+      spinning(
+        context.terminal,
+        `deploying ${spec.name}`,
+        context.runtime.deployContainer({ edgeAccessToken, spec }),
+      ),
+    )
   },
 })

@@ -1,6 +1,7 @@
 import { describeState } from '@selvedge/protocol'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { explainEmpty } from '../../context/service-access.ts'
 import { formatHuman } from '../../output/human.ts'
 
 const units = [
@@ -27,6 +28,7 @@ export const containerList = command({
       context.runtime.getContainers({ edgeAccessToken }),
       context.runtime.getMe(),
     ])
+    if (containers.length === 0) explainEmpty(context, edgeAccessToken, options)
     return containers.map((each) => ({ ...each, uptime: uptime(each.startedAt, Date.parse(time.now)) }))
   },
   human: (containers) =>

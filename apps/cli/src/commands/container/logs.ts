@@ -3,6 +3,7 @@ import type { LogLine } from '@selvedge/protocol'
 import { onOneLine } from '@selvedge/protocol/redaction'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { ofClient } from '../../context/service-access.ts'
 import { UsageError } from '../../failure.ts'
 import { formatJsonLine } from '../../output/json.ts'
 
@@ -43,15 +44,15 @@ export const containerLogs = command({
     if (options.follow) {
       const show = (line: LogLine) =>
         context.terminal.out(options.json ? formatJsonLine(line) : onOneLine(format(line)))
-      await followLogs(
-        await context.streams(edgeAccessToken),
-        id,
-        { tail, ...(since !== undefined && { since }) },
-        show,
-      )
+      const range = { tail, ...(since !== undefined && { since }) }
+      const streams = await context.streams(edgeAccessToken)
+      await ofClient(edgeAccessToken, followLogs(streams, id, range, show))
       return undefined
     }
-    const { lines } = await context.runtime.getContainerLogs({ edgeAccessToken, id, tail })
+    const { lines } = await ofClient(
+      edgeAccessToken,
+      context.runtime.getContainerLogs({ edgeAccessToken, id, tail }),
+    )
     return { lines: lines.filter(({ time }) => since === undefined || time >= since) }
   },
   human: (result) => result?.lines.map(format).join('\n') ?? '',

@@ -1,20 +1,31 @@
-import { readFileSync } from 'node:fs'
 import { type ContainerSpec, containerSpec, expectedSpec } from '@selvedge/protocol'
 import type { Input } from '../../command.ts'
+import { readInputFile } from '../../context/input-file.ts'
 import { UsageError } from '../../failure.ts'
 
 const asList = (value: Input['options'][string]): readonly string[] => (Array.isArray(value) ? value : [])
 
-function readFile(path: string): string {
+/** Bytes of a file with settings: more than a valid one can have. */
+const maxFileBytes = 1_048_576
+
+const readFile = (path: string): string =>
+  readInputFile(path, maxFileBytes, 'Give the path of a file that exists and that you may read.')
+
+function readPayload(path: string): { name?: string; image?: string; env?: Record<string, string> } {
+  const hint = `It holds ${expectedSpec}.`
+  let content: unknown
   try {
-    return readFileSync(path, 'utf8')
+    content = JSON.parse(readFile(path))
   } catch (cause) {
-    throw new UsageError(
-      `can't read ${path}: ${(cause as Error).message}`,
-      'Give the path of a file that exists and that you may read.',
-    )
+    if (cause instanceof UsageError) throw cause
+    throw new UsageError(`${path} is not JSON: ${(cause as Error).message}`, hint)
   }
+  if (isObject(content) && (content.env === undefined || isObject(content.env))) return content
+  throw new UsageError(`${path} holds no container, or its "env" is no object`, hint)
 }
+
+const isObject = (value: unknown): value is Record<string, Record<string, string>> & object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** `KEY=value` lines; empty lines and lines that begin with # are ignored. */
 function readPairs(lines: readonly string[], where: string): Record<string, string> {
@@ -34,14 +45,7 @@ function readPairs(lines: readonly string[], where: string): Record<string, stri
 /** What to deploy: the payload file first, then the env file, then the options; later ones win. */
 export function readSpec({ payload, name, image, env, envFile }: Input['options']): ContainerSpec {
   let spec: { name?: string; image?: string; env?: Record<string, string> } = {}
-  if (typeof payload === 'string') {
-    try {
-      spec = JSON.parse(readFile(payload))
-    } catch (cause) {
-      if (cause instanceof UsageError) throw cause
-      throw new UsageError(`${payload} is not JSON: ${(cause as Error).message}`, `It holds ${expectedSpec}.`)
-    }
-  }
+  if (typeof payload === 'string') spec = readPayload(payload)
   const fromFile =
     typeof envFile === 'string'
       ? readFile(envFile)
@@ -57,9 +61,26 @@ export function readSpec({ payload, name, image, env, envFile }: Input['options'
   }
   const read = containerSpec.safeParse(merged)
   if (read.success) return read.data
-  const [issue] = read.error.issues
-  throw new UsageError(
-    `${issue?.path.join('.') || 'the container'}: ${issue?.message}`,
-    `Give --name and --image, or --payload with ${expectedSpec}.`,
-  )
+  const problem = problemOf(merged)
+  throw new UsageError(problem, `Give --name and --image, or --payload with ${expectedSpec}.`)
 }
+
+/** The first member that a container cannot have, in words: those of the schema are for programmers. */
+function problemOf(spec: object): string {
+  const { name, image, env, ...more } = spec as Record<string, unknown>
+  const [unknown] = Object.keys(more)
+  if (unknown !== undefined) return `there is no member ${shown(unknown)} in a container`
+  if (name === undefined) return 'the container has no name: --name is missing'
+  if (image === undefined) return 'the container has no image: --image is missing'
+  const isValid = (key: 'name' | 'image', value: unknown) => containerSpec.shape[key].safeParse(value).success
+  if (!isValid('name', name))
+    return `a container cannot have the name ${shown(name)}: use 1 to 63 letters, digits and . _ -`
+  if (!isValid('image', image)) return `an image cannot have the name ${shown(image)}`
+  for (const [key, value] of Object.entries(Object(env))) {
+    if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(key)) return `a variable cannot have the name ${shown(key)}`
+    if (typeof value !== 'string') return `the variable ${key} is ${shown(value)}, not a string`
+  }
+  return 'the variables of the container are too many or too long'
+}
+
+const shown = (value: unknown): string => (JSON.stringify(value) ?? String(value)).slice(0, 80)

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describeState } from '@selvedge/protocol'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
+import { noContainer } from '../../context/service-access.ts'
 import { UsageError } from '../../failure.ts'
 
 const pollIntervalMs = 200
@@ -29,8 +30,7 @@ export const containerWait = command({
       const found = (await context.runtime.getContainers({ edgeAccessToken })).find(
         (each) => each.id === id || each.name === id,
       )
-      if (!found)
-        throw new UsageError(`there is no container ${id}`, '"selvedge container list" shows their ids.')
+      if (!found) throw noContainer(id, edgeAccessToken)
       if (goal === 'healthy' ? found.health === 'healthy' : found.state === goal) return found
       if (found.state === 'failed') throw new Error(`${id} has failed: ${found.reason}`)
       if (performance.now() - started > seconds * 1000)

@@ -1,16 +1,16 @@
-import { existsSync } from 'node:fs'
-import { uploadImage } from '@selvedge/client/node'
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
-import { createProgress } from '../../output/progress.ts'
+import { pullImage, readSource, uploadArchive, uploadFolder } from './upload.ts'
 
 export const imageDeploy = command({
   path: ['image', 'deploy'],
-  summary: 'Store an image on the device, from an archive on this machine or from a registry.',
+  summary:
+    'Store an image on the device: an archive or a packed folder of this machine, or an image of a registry.',
   args: [
     {
-      name: '<file-or-reference>',
-      description: 'archive on this machine, or a reference such as docker.io/library/nginx:1.27',
+      name: '<source>',
+      description:
+        'archive, folder of a function or with a Containerfile, or a reference such as docker.io/library/nginx:1.27',
     },
   ],
   options: [
@@ -21,12 +21,11 @@ export const imageDeploy = command({
     ...accessTokenOptions,
   ],
   run: async (context, { args: [source = ''], options }) => {
+    const kind = readSource(source)
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
-    const name = typeof options.name === 'string' ? options.name : undefined
-    if (!existsSync(source))
-      return context.runtime.deployImage({ edgeAccessToken, source, ...(name && { name }) })
-    const progress = createProgress(context.terminal, 'sending')
-    const streams = await context.streams(edgeAccessToken)
-    return uploadImage(streams, source, progress.show, name).finally(progress.end)
+    const name = typeof options.name === 'string' && options.name !== '' ? options.name : undefined
+    if (kind === 'reference') return pullImage(context, edgeAccessToken, source, name)
+    if (kind === 'archive') return uploadArchive(context, edgeAccessToken, source, name)
+    return (await uploadFolder(context, edgeAccessToken, source, name)).image
   },
 })

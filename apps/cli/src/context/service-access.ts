@@ -1,0 +1,47 @@
+/** The images and containers that a command sees belong to the client of its token: what is said about them names it. */
+import { RpcFailure } from '@selvedge/client'
+import { onOneLine } from '@selvedge/protocol/redaction'
+import type { Input } from '../command.ts'
+import { exitCodes, UsageError } from '../failure.ts'
+import type { Context } from './context.ts'
+import { readBearer } from './person.ts'
+
+/** Why something that another client deployed is not there, and what to do. */
+const aboutClient = (edgeAccessToken: string): string =>
+  `Images and containers belong to the client that deployed them, and this token is for the client ${readBearer(edgeAccessToken)?.clientId ?? '(not stated)'}. For those of another client: selvedge login --client-id <id>, or --developer-token-file with --client-id.`
+
+/** Explains an empty list to people. The result itself stays a list. */
+export function explainEmpty(
+  { terminal }: Pick<Context, 'terminal'>,
+  edgeAccessToken: string,
+  { json }: Input['options'],
+): void {
+  if (!json) terminal.note(onOneLine(aboutClient(edgeAccessToken)))
+}
+
+/** The same call; if the image or container is not found, the error names the client that it was looked for under. */
+export async function ofClient<T>(edgeAccessToken: string, call: Promise<T>): Promise<T> {
+  try {
+    return await call
+  } catch (cause) {
+    if (!(cause instanceof RpcFailure) || cause.reason !== 'not_found') throw cause
+    throw new RpcFailure({
+      code: cause.code,
+      message: cause.message,
+      data: {
+        reason: cause.reason,
+        detail: cause.message,
+        hint: `"selvedge ps" and "selvedge image list" show what there is. ${aboutClient(edgeAccessToken)}`,
+        retryable: cause.retryable,
+      },
+    })
+  }
+}
+
+/** A container that is not in the list. */
+export const noContainer = (id: string, edgeAccessToken: string): UsageError =>
+  new UsageError(
+    `there is no container ${JSON.stringify(id.slice(0, 400))}`,
+    `"selvedge ps" shows what there is. ${aboutClient(edgeAccessToken)}`,
+    exitCodes.failed,
+  )
