@@ -159,7 +159,28 @@ describe('selvedge', () => {
 
 describe('a mistake', () => {
   it.each([
-    [['nonsense'], 2, /unknown command[\s\S]*hint: Run "selvedge --help"/],
+    [['nonsense'], 2, /unknown command "nonsense"\nhint: Run "selvedge --help"/],
+    [['getme'], 2, /unknown command "getme"\nhint: Did you mean "selvedge me"\?/],
+    [
+      ['container', 'ls'],
+      2,
+      /unknown command "container ls"\nhint: Did you mean "selvedge container list"\?/,
+    ],
+    [['gps', 'shwo', '--json'], 2, /Did you mean "selvedge gps show"\?/],
+    [['logs'], 2, /missing required argument 'id'\nhint: Usage: selvedge logs <id>/],
+    [['ps'], 4, /error: an access token is needed/],
+    [['whoami'], 4, /error: an access token is needed/],
+    [['logout'], 4, /not signed in/],
+    [['ps', '--token-file', '/dev/null'], 4, /\/dev\/null is empty/],
+    [['ps', '--token-file', '/dev/zero'], 2, /\/dev\/zero has more than 65536 bytes/],
+    [['me', '--context', 'nowhere'], 2, /there is no context "nowhere"/],
+    [['container', 'deploy', '--image', 'x'], 2, /error: the container has no name: --name is missing/],
+    [['container', 'deploy', '--name', 'a b', '--image', 'x'], 2, /cannot have the name "a b"/],
+    [['container', 'deploy', '--payload', '/dev/zero'], 2, /\/dev\/zero has more than 1048576 bytes/],
+    [['deploy', '/nowhere'], 2, /there is no folder "\/nowhere"/],
+    [['image', 'deploy', './nowhere.tar'], 2, /there is no file or folder \.\/nowhere\.tar/],
+    [['context', 'add', 'x'], 2, /the context x needs the address of a device/],
+    [['context', 'add', 'x', '--url', 'http://192.0.2.1'], 2, /over HTTPS only/],
     [['me', '--nonsense'], 2, /unknown option/],
     [['gps', 'update', '--latitude', '1'], 2, /--longitude[\s\S]*hint: Run "selvedge gps update --help"/],
     [
@@ -169,7 +190,7 @@ describe('a mistake', () => {
     ],
     [
       ['account', 'associate'],
-      2,
+      4,
       /error: an access token is needed\nhint: Sign in with "selvedge login", or give --token-file/,
     ],
     [['account', 'associate', '--token-file', '/nowhere'], 2, /can't read \/nowhere/],

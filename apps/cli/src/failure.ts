@@ -15,7 +15,7 @@ export class UsageError extends Error {
   }
 }
 
-/** The command needs a token or a sign-in, and has none. */
+/** The command needs a token or a sign-in, and did not get one. */
 export const signInNeeded = (message: string, hint: string): UsageError =>
   new UsageError(message, hint, exitCodes.notAuthorised)
 

@@ -64,7 +64,7 @@ function declare(made: Command, { summary, args = [], options = [] }: CommandDec
   return addGlobalOptions(made)
 }
 
-/** A command that only has commands below it: a word that is none of them is answered with what may be meant. */
+/** A command that only has commands below it: an unknown word is answered with what may be meant. */
 const asGroup = (made: Command, path: readonly string[], commands: readonly CommandDeclaration[]): Command =>
   made.on('command:*', ([word = '']: string[]) => {
     const meant = suggest(path, word, commands)
@@ -89,7 +89,7 @@ const addGlobalOptions = (command: Command): Command =>
   command
     .option('--json', 'print the result as one JSON value')
     .option('-v, --verbose', 'print the calls that are made, as curl lines, on standard error')
-    .option('--context <name>', 'device of "selvedge context list"; "default" for none')
+    .option('--context <name>', 'device of "selvedge context list"; "default" for no context')
     .option('--state <folder>', 'state folder of the runtime; default $SELVEDGE_STATE or ./.selvedge')
     .option('--url <url>', 'URL of the runtime; default its socket in the state folder')
     .option(

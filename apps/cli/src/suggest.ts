@@ -116,7 +116,7 @@ const maxSuggestions = 3
 const maxWordLength = 40
 
 /**
- * @param group words of the group that the word stands in; empty for a first word
+ * @param group words of the group that the word is in; empty for a first word
  * @returns what may be meant, best first: command lines without `selvedge`
  */
 export function suggest(

@@ -233,6 +233,13 @@ export const programs: Bounds = {
     'flatten.into': own('the settings of files that its user names'),
   },
   'apps/cli/src/commands/admin/tokens.ts': { 'files of run': own('one file that its user names') },
+  'apps/cli/src/commands/context/add.ts': {
+    'run.contexts': own('the contexts that its user adds, at most `contexts.ts: maxContexts`'),
+  },
+  'apps/cli/src/commands/curl.ts': {
+    'readAnswer.chunks': passing('`if (size > maxBodyBytes)`'),
+    'files of writeBody': own('one file that its user names, and its draft'),
+  },
   'apps/cli/src/commands/dev.ts': { 'run.turn': own('one for each change of a file that its user edits') },
   'apps/cli/src/commands/gps/follow.ts': {
     'run.turn': own('the readings of a receiver that its user names'),

@@ -24,7 +24,7 @@ interface Answered {
 export const curl = command({
   path: ['curl'],
   summary:
-    'Send an HTTP request to a service of the device, with your token. The token goes to that device only; redirects are not followed.',
+    'Send an HTTP request to a service of the device, with your token. The token is sent to that device only; redirects are not followed.',
   args: [
     { name: '<service>', description: 'id or name of the container' },
     { name: '[path]', description: 'path and query below that of the service, such as /items?limit=10' },
@@ -88,9 +88,9 @@ function readMethod(given: Input['options'][string], body: string | undefined): 
 function readHeaders(lines: Input['options'][string]): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const line of Array.isArray(lines) ? lines : []) {
-    const [, name = '', value = ''] =
-      /^([\w!#$%&'*+.^`|~-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/.exec(line) ?? []
-    if (name === '')
+    const at = line.indexOf(':')
+    const [name, value] = [line.slice(0, at), line.slice(at + 1).trim()]
+    if (at < 1 || !/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
       throw new UsageError(
         `--header is ${JSON.stringify(line.slice(0, 80))}`,
         'Give name and value, such as --header "Content-Type: application/json"',

@@ -13,14 +13,18 @@ export const open = command({
   args: [{ name: '[service]', description: 'id or name of the container; default: the console' }],
   options: accessTokenOptions,
   run: async (context, { args: [service], options }) => {
-    const url =
-      service === undefined
-        ? (await context.findService('identity')).url
-        : await urlOf(context, service, options)
+    const url = service === undefined ? await consoleUrlOf(context) : await urlOf(context, service, options)
     return { url, opened: !options.json && openPage(url, context.terminal, context.env) }
   },
   human: ({ url }) => url,
 })
+
+/** Passkeys work at a name, and not at an address. */
+async function consoleUrlOf({ findService }: Context): Promise<string> {
+  const url = new URL((await findService('identity')).url)
+  if (url.hostname === '127.0.0.1') url.hostname = 'localhost'
+  return url.href
+}
 
 async function urlOf(
   context: Context,

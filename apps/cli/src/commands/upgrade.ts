@@ -1,6 +1,8 @@
 import { command } from '../command.ts'
 import type { Context } from '../context/context.ts'
 import { UsageError } from '../failure.ts'
+import { createProgress } from '../output/progress.ts'
+import { spinning } from '../output/spinner.ts'
 import { type Installation, readInstallation, rollBack } from '../upgrade/installation.ts'
 import { locked } from '../upgrade/lock.ts'
 import { awaitTrial, isServiceActive, type Outcome, restartService } from '../upgrade/restart.ts'
@@ -60,6 +62,7 @@ export const upgrade = command({
     const { prefix } = read()
     // The service's own user reads and runs the new release.
     process.umask(0o022)
+    const progress = createProgress(context.terminal, 'checking and copying')
     const version = await locked(prefix, () =>
       archive === undefined
         ? rollBack(read())
@@ -68,12 +71,20 @@ export const upgrade = command({
             releaseFile: option(options.releaseFile),
             allowDowngrade: options.allowDowngrade === true,
             now: context.now(),
-          }),
+            onProgress: progress.show,
+          }).finally(progress.end),
     )
     if (options.skipRestart === true || !isServiceActive()) return { ...describe(read()), restart: 'needed' }
     restartService()
     // A release that ran before is not on trial: there is nothing to wait for.
-    const restart = archive === undefined ? 'restarted' : await awaitTrial(version, read)
+    const restart =
+      archive === undefined
+        ? 'restarted'
+        : await spinning(
+            context.terminal,
+            `waiting until ${version} confirms itself`,
+            awaitTrial(version, read),
+          )
     return { ...describe(read()), restart }
   },
   isFailure: ({ restart }) => restart === 'rolled back',

@@ -8,7 +8,7 @@ import { developerTokenOf } from '../login/developer-token.ts'
 interface Device {
   readonly nodeId: string
   readonly name: string
-  /** Account of the device; empty: none. */
+  /** Account of the device; empty: it has no account. */
   readonly accountId: string
 }
 
@@ -19,7 +19,7 @@ interface WhoAmI {
   readonly identityUrl: string | null
   readonly context: string | null
   readonly bearer: Bearer
-  /** The device of the context; a text says why it is not known. */
+  /** The device of the context; `problem` is the reason why it is not known. */
   readonly device: Device | { readonly problem: string }
 }
 

@@ -17,7 +17,7 @@ export interface NamedContext {
 }
 
 interface ContextList {
-  /** Name of the context in use; undefined: none. */
+  /** Name of the context in use; undefined: no context. */
   readonly current: string | undefined
   readonly contexts: readonly NamedContext[]
 }
@@ -29,13 +29,13 @@ export interface Contexts {
   find(name: string): NamedContext
   /** @throws UsageError if the name is in use, or there are too many */
   add(context: NamedContext): void
-  /** @param name undefined: none is in use any more @throws UsageError if there is no context of that name */
+  /** @param name undefined: no context @throws UsageError if there is no context of that name */
   use(name: string | undefined): void
   /** @throws UsageError if there is no context of that name */
   remove(name: string): void
 }
 
-/** Stands for no context: the environment, and the state folder of the current folder. */
+/** Means no context: the environment, and the state folder of the current folder. */
 export const noContext = 'default'
 
 const maxContexts = 1000
@@ -81,7 +81,7 @@ export function readContextName(name: string): string {
   if (isName(name) && name !== noContext) return name
   throw new UsageError(
     name === noContext
-      ? `the name ${noContext} stands for no context`
+      ? `the name ${noContext} means no context`
       : `a context cannot have the name ${JSON.stringify(name.slice(0, 80))}`,
     'Use 1 to 63 letters, digits and . _ -, such as kitchen',
   )

@@ -6,7 +6,7 @@ import { noContainer } from './service-access.ts'
 
 /**
  * @param id id or name of the container
- * @throws UsageError if there is none, or its path is not one of the runtime
+ * @throws UsageError if it does not exist, or its path is not one of the runtime
  */
 export async function findContainer(
   { runtime }: Context,

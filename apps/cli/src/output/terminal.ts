@@ -20,7 +20,7 @@ export interface Terminal {
   ask(question: string): Promise<boolean | undefined>
 }
 
-/** Exit code of a program that SIGINT ended, as shells count it. */
+/** Exit code of a program that SIGINT stopped, as shells count it. */
 const interruptedCode = 130
 
 /** As much of a process as a terminal needs. */

@@ -12,6 +12,9 @@ import { withoutWaiting } from './regular-file.ts'
 
 const maxArchiveBytes = 1024 ** 3
 
+/** Called with the bytes done so far, and the total. */
+export type OnProgress = (done: number, total: number) => void
+
 /**
  * @param archive path of the file; another user may change it at any time, so only a copy that is the signed one is unpacked
  * @param sha256 in hexadecimal digits
@@ -24,6 +27,7 @@ export async function stageRelease(
   releases: string,
   version: string,
   check: (folder: string) => void,
+  onProgress: OnProgress = () => undefined,
 ): Promise<void> {
   const source = await open(archive, withoutWaiting)
   try {
@@ -35,11 +39,14 @@ export async function stageRelease(
       throw new Error(`${archive} has the SHA-256 ${found}; the release was signed with ${sha256}`)
     }
     // A wrong file costs no disk space: it is read a first time only to know that.
-    expect(await read(source, stat.size, new Writable({ write: (_chunk, _encoding, done) => done() })))
+    let doneBytes = 0
+    const onBytes = (bytes: number) => onProgress((doneBytes += bytes), 2 * stat.size)
+    const discard = new Writable({ write: (_chunk, _encoding, done) => done() })
+    expect(await read(source, stat.size, discard, onBytes))
     const work = mkdtempSync(join(releases, '.upgrade-'))
     try {
       const copy = join(work, 'archive')
-      expect(await read(source, stat.size, createWriteStream(copy, { flags: 'wx', mode: 0o600 })))
+      expect(await read(source, stat.size, createWriteStream(copy, { flags: 'wx', mode: 0o600 }), onBytes))
       await unpack(copy, join(work, 'tree'))
       check(join(work, 'tree'))
       placeRelease(releases, version, join(work, 'tree'))
@@ -52,7 +59,12 @@ export async function stageRelease(
 }
 
 /** Copies so many bytes of a file. @returns their SHA-256 */
-async function read(source: FileHandle, bytes: number, target: Writable): Promise<string> {
+async function read(
+  source: FileHandle,
+  bytes: number,
+  target: Writable,
+  onBytes: (bytes: number) => void,
+): Promise<string> {
   const hash = createHash('sha256')
   if (bytes === 0) return hash.digest('hex')
   await pipeline(
@@ -60,6 +72,7 @@ async function read(source: FileHandle, bytes: number, target: Writable): Promis
     async function* (chunks: AsyncIterable<Buffer>) {
       for await (const chunk of chunks) {
         hash.update(chunk)
+        onBytes(chunk.length)
         yield chunk
       }
     },

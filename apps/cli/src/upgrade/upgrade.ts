@@ -8,7 +8,7 @@ import { compareVersions, type Release } from '../release/statement.ts'
 import { verifyRelease } from '../release/verify.ts'
 import { type Installation, removeUnused, switchTo } from './installation.ts'
 import { readStart } from './regular-file.ts'
-import { stageRelease } from './stage.ts'
+import { type OnProgress, stageRelease } from './stage.ts'
 
 export interface UpgradeOptions {
   /** The archive: `selvedge-<version>-linux-<architecture>.tar.gz`. */
@@ -18,6 +18,7 @@ export interface UpgradeOptions {
   readonly allowDowngrade: boolean
   /** Unix seconds. */
   readonly now: number
+  readonly onProgress?: OnProgress
 }
 
 /** By its name in Debian. */
@@ -44,7 +45,7 @@ export async function upgrade(installation: Installation, options: UpgradeOption
   removeUnused(installation)
   const releases = join(installation.prefix, 'releases')
   const check = (folder: string) => expectNext(folder, version, options.now)
-  await stageRelease(options.archive, sha256, releases, version, check)
+  await stageRelease(options.archive, sha256, releases, version, check, options.onProgress)
   switchTo(installation, version)
   return version
 }

@@ -4,7 +4,7 @@ import { noContext } from '../../context/contexts.ts'
 export const contextUse = command({
   path: ['context', 'use'],
   summary: 'Use a context for all commands that name no device themselves.',
-  args: [{ name: '<name>', description: `context to use, or "${noContext}" for none` }],
+  args: [{ name: '<name>', description: `context to use, or "${noContext}" for no context` }],
   run: async ({ contexts }, { args: [name = ''] }) => {
     contexts.use(name === noContext ? undefined : name)
     return { current: name }

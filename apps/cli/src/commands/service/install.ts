@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { command } from '../../command.ts'
 import { findTool, runTool } from '../../context/systemd.ts'
 import { UsageError } from '../../failure.ts'
+import { createProgress } from '../../output/progress.ts'
 import { sync } from '../../upgrade/durable.ts'
 import { installRelease, linkCommand } from './releases.ts'
 
@@ -31,7 +32,8 @@ export const serviceInstall = command({
     expectInstallable(template)
     // The service's own user reads and runs what is written here.
     process.umask(0o022)
-    const folder = await installRelease(ownFolder, String(prefix))
+    const progress = createProgress(terminal, 'installing')
+    const folder = await installRelease(ownFolder, String(prefix), progress.show).finally(progress.end)
     const settings = writeSettings(folder)
     const replaced = writeUnit(unitFor(folder, readFileSync(template, 'utf8')))
     if (replaced !== undefined)

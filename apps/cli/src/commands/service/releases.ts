@@ -12,29 +12,36 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs'
+import { cp } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { UsageError } from '../../failure.ts'
 import { isVersion } from '../../release/statement.ts'
 import { removeLink, setLink, syncTree } from '../../upgrade/durable.ts'
 import { placeRelease } from '../../upgrade/installation.ts'
 import { locked } from '../../upgrade/lock.ts'
+import type { OnProgress } from '../../upgrade/stage.ts'
 
 /**
  * Copies a release, so that only root can change what the service runs.
  *
  * @param from folder of the release
  * @param prefix folder of the installation; it is made
+ * @param onProgress called with the bytes copied so far, and the total
  * @returns real path of the installation
  * @throws UsageError if another user can change the folder, or a unit cannot have its path
  */
-export async function installRelease(from: string, prefix: string): Promise<string> {
+export async function installRelease(
+  from: string,
+  prefix: string,
+  onProgress: OnProgress = () => undefined,
+): Promise<string> {
   const folder = makeFolder(resolve(prefix))
   makeFolder(join(folder, 'releases'))
-  await locked(folder, () => copyRelease(from, folder))
+  await locked(folder, () => copyRelease(from, folder, onProgress))
   return folder
 }
 
-function copyRelease(from: string, folder: string): void {
+async function copyRelease(from: string, folder: string, onProgress: OnProgress): Promise<void> {
   const releases = join(folder, 'releases')
   const version = readFileSync(join(from, 'VERSION'), 'utf8').trim()
   if (!isVersion(version)) throw new Error(`${join(from, 'VERSION')} has no version`)
@@ -42,7 +49,8 @@ function copyRelease(from: string, folder: string): void {
   try {
     const tree = join(work, 'tree')
     // With its times: that of VERSION is the least time at which an upgrade can happen.
-    cpSync(from, tree, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true })
+    const filter = reporting(sizeOf(from), onProgress)
+    await cp(from, tree, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true, filter })
     closeToOthers(tree)
     syncTree(tree)
     cpSync(join(tree, 'systemd/choose-release'), join(work, 'choose-release'))
@@ -53,6 +61,24 @@ function copyRelease(from: string, folder: string): void {
   } finally {
     rmSync(work, { recursive: true, force: true })
   }
+}
+
+/** A filter that copies everything, and reports the bytes of the files before each one. */
+function reporting(totalBytes: number, onProgress: OnProgress): (path: string) => boolean {
+  let doneBytes = 0
+  return (path) => {
+    onProgress(doneBytes, totalBytes)
+    const found = lstatSync(path)
+    if (found.isFile()) doneBytes += found.size
+    return true
+  }
+}
+
+/** Bytes of all files below a folder. */
+function sizeOf(path: string): number {
+  const found = lstatSync(path)
+  if (!found.isDirectory()) return found.isFile() ? found.size : 0
+  return readdirSync(path).reduce((sum, each) => sum + sizeOf(join(path, each)), 0)
 }
 
 /**
