@@ -167,7 +167,7 @@ describe('a mistake', () => {
       /unknown command "container ls"\nhint: Did you mean "selvedge container list"\?/,
     ],
     [['gps', 'shwo', '--json'], 2, /Did you mean "selvedge gps show"\?/],
-    [['logs'], 2, /missing required argument 'id'\nhint: Usage: selvedge logs <id>/],
+    [['logs'], 2, /<id> is missing\nhint: Usage: selvedge logs <id>/],
     [['ps'], 4, /error: an access token is needed/],
     [['whoami'], 4, /error: an access token is needed/],
     [['logout'], 4, /not signed in/],
@@ -182,11 +182,15 @@ describe('a mistake', () => {
     [['context', 'add', 'x'], 2, /the context x needs the address of a device/],
     [['context', 'add', 'x', '--url', 'http://192.0.2.1'], 2, /over HTTPS only/],
     [['me', '--nonsense'], 2, /unknown option/],
-    [['gps', 'update', '--latitude', '1'], 2, /--longitude[\s\S]*hint: Run "selvedge gps update --help"/],
+    [
+      ['gps', 'update', '--latitude', '1'],
+      2,
+      /--longitude <degrees> is missing\nhint: Usage: [\s\S]*Run "selvedge gps update --help"/,
+    ],
     [
       ['location', 'share', 'everyone', '1km'],
       2,
-      /'everyone' is invalid[\s\S]*account, others[\s\S]*hint: Run/,
+      /<audience> cannot be 'everyone'; it is one of account, others\nhint: Usage: /,
     ],
     [
       ['account', 'associate'],
@@ -203,7 +207,7 @@ describe('a mistake', () => {
     [
       ['me', '--url', 'http://127.0.0.1:9'],
       3,
-      /nothing answers at http:\/\/127\.0\.0\.1:9.*\nhint: Start the runtime/,
+      /nothing answers at http:\/\/127\.0\.0\.1:9.*\nhint: Start it/,
     ],
     [['me', '--state', '/nowhere', '--url', 'http://127.0.0.1:9'], 3, /nothing answers/],
     [['gps', 'show', '--token-file', '/etc/hostname'], 4, /token_malformed/],

@@ -128,16 +128,32 @@ export async function runCli(
 /** Help and version are printed where commander throws them. */
 const isHelp = ({ code }: CommanderError): boolean => /^commander\.(?:help|helpDisplayed|version)$/.test(code)
 
-/** A mistake in arguments or options that commander found, with the command that it was found in. */
+/** A mistake in arguments or options that commander found, with how the command is called. */
 function asUsageError(
   { message }: CommanderError,
   argv: readonly string[],
   commands: readonly CommandDeclaration[],
 ): UsageError {
   const [problem = '', ...advice] = message.replace(/^error: /, '').split('\n')
-  const found = commands.find(({ path }) => path.every((word, at) => argv[at] === word))
-  const help = found
-    ? `Usage: selvedge ${[...found.path, ...(found.args ?? []).map(({ name }) => name)].join(' ')} [options]. Run "selvedge ${found.path.join(' ')} --help".`
-    : 'Run "selvedge --help".'
-  return new UsageError(problem, [...advice.map((each) => each.replace(/^\((.*)\)$/, '$1')), help].join(' '))
+  const words = argv.filter((word) => !word.startsWith('-'))
+  const found = commands.find(({ path }) => path.every((word, at) => words[at] === word))
+  const help = found ? usageOf(found) : 'Run "selvedge --help".'
+  const hints = advice.map((each) => each.replace(/^\((.*)\)$/, '$1'))
+  return new UsageError(plain(problem), [...hints, help].join(' '))
 }
+
+function usageOf({ path, args = [], options = [] }: CommandDeclaration): string {
+  const needed = options.filter(({ required }) => required).map(({ flags }) => flags)
+  const words = [...path, ...args.map(({ name }) => name), ...needed, '[options]']
+  return `Usage: selvedge ${words.join(' ')}. Run "selvedge ${path.join(' ')} --help".`
+}
+
+const plain = (problem: string): string =>
+  problem
+    .replace(
+      /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are /,
+      "<$2> cannot be '$1'; it is one of ",
+    )
+    .replace(/^required option '(.*)' not specified$/, 'the option $1 is missing')
+    .replace(/^missing required argument '(.*)'$/, '<$1> is missing')
+    .replace(/\.$/, '')

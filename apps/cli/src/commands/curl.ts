@@ -64,12 +64,11 @@ export const curl = command({
     return { ...(await readAnswer(answer, options.output)), include: options.include === true }
   },
   isFailure: ({ status }) => status >= 400,
-  human: ({ status, headers, body, file, include }) =>
-    [
-      ...(include || (body === '' && status >= 300) ? [`HTTP ${status}`] : []),
-      ...(include ? [...Object.entries(headers).map(([name, value]) => `${name}: ${value}`), ''] : []),
-      body ?? `${status}: written to ${file}`,
-    ].join('\n'),
+  human: ({ status, headers, body, file, include }) => {
+    const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+    if (include) return [`HTTP ${status}`, ...head, '', body ?? `written to ${file}`].join('\n')
+    return body === '' ? `HTTP ${status}, without a body` : (body ?? `HTTP ${status}, written to ${file}`)
+  },
   prints: 'text',
 })
 
