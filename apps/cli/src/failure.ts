@@ -1,4 +1,10 @@
-import { isSelvedgeError, type SelvedgeError } from '@selvedge/client'
+import {
+  type ConnectionFailure,
+  isSelvedgeError,
+  type RpcFailure,
+  type SelvedgeError,
+} from '@selvedge/client'
+import { catalogue, type Reason } from '@selvedge/protocol'
 
 /** Exit codes of protocol.md § 5. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, notRunning: 3, notAuthorised: 4 } as const
@@ -42,25 +48,73 @@ export function describeFailure(cause: unknown): Failure {
 function describe(error: SelvedgeError): Failure {
   const message = `${error.message} (${error.reason})`
   switch (error.kind) {
-    case 'rpc': {
-      const denied = error.code === -32001 || error.code === -32003
-      return { code: denied ? exitCodes.notAuthorised : exitCodes.failed, message, hint: error.hint }
-    }
+    case 'rpc':
+      return { ...describeRpc(error), message }
     case 'oauth': {
       const denied = error.status === 401 || error.status === 403 || error.reason === 'invalid_grant'
       if (!denied) return { code: exitCodes.failed, message }
-      return { code: exitCodes.notAuthorised, message, hint: 'Sign in again: selvedge login' }
+      const hint = error.reason === 'invalid_client' ? clientHint : signInHint
+      return { code: exitCodes.notAuthorised, message, hint }
     }
     case 'connection':
-      return error.reason === 'not_running'
-        ? { code: exitCodes.notRunning, message, hint: notRunningHint }
-        : { code: exitCodes.failed, message, ...(error.reason === 'timeout' && { hint: timeoutHint }) }
+      return describeConnection(error, message)
   }
 }
 
+function describeRpc({ code, reason, hint: given }: RpcFailure): Omit<Failure, 'message'> {
+  // The usual hint is for programs that send JSON-RPC.
+  const hint = (given === catalogue[reason]?.hint && commandHints[reason]) || given
+  if (reason === 'invalid_params') return { code: exitCodes.usage, hint }
+  const denied = code === -32001 || code === -32003
+  return { code: denied ? exitCodes.notAuthorised : exitCodes.failed, hint }
+}
+
+/** The commands that do what the hints of the catalogue say. */
+const commandHints: Partial<Readonly<Record<Reason, string>>> = {
+  invalid_params: 'Run the command with --help. The parameters of each method: selvedge call rpc.discover',
+  token_expired: 'Get a new one with "selvedge token access", or sign in with "selvedge login".',
+  token_revoked: 'Get a new one with "selvedge token access", or sign in again with "selvedge login".',
+  wrong_node: 'Get a token for this device with "selvedge token access".',
+  wrong_account: '"selvedge whoami" shows your account and that of the device.',
+  not_associated: 'Associate the device with your account: selvedge account associate',
+  already_associated: 'An owner of that account removes it first: selvedge account unassociate',
+  insufficient_scope:
+    'Ask for the scope that the message names: selvedge login --scope, or selvedge token access --scope',
+  api_key_invalid:
+    'The key is in the file api-key of the state folder of the runtime. Set SELVEDGE_API_KEY, or give it to a context: selvedge context add --api-key-file <file>',
+}
+
+function describeConnection({ reason, cause, message: text }: ConnectionFailure, message: string): Failure {
+  const code = codeOf(cause)
+  if (reason === 'not_running' && code === 'EPROTO')
+    return {
+      code: exitCodes.failed,
+      message: `${text.slice(0, text.indexOf(': '))}: what answers there does not speak HTTPS`,
+      hint: 'On this machine, use http:// in place of https://',
+    }
+  if (reason === 'not_running' && /CERT|SIGNATURE/.test(code))
+    return { code: exitCodes.failed, message: `${message}: ${code}`, hint: certificateHint }
+  if (reason === 'not_running') return { code: exitCodes.notRunning, message, hint: notRunningHint }
+  if (reason === 'timeout') return { code: exitCodes.failed, message, hint: timeoutHint }
+  return { code: exitCodes.failed, message, ...(reason !== 'aborted' && { hint: addressHint }) }
+}
+
+/** The code of a system or TLS error, or "". */
+const codeOf = (cause: unknown): string => {
+  const { code } = Object(cause) as { code?: unknown }
+  return typeof code === 'string' ? code : ''
+}
+
+const clientHint =
+  'Check --client-id, or that of "selvedge login": the page of the project in the console shows it, and so does "selvedge admin project list".'
+const signInHint = 'Sign in again with "selvedge login", or give a new developer ID token.'
 const notRunningHint =
   'Start it ("npm start" in a clone, else its service), or name the device with --context, --state or --url. "selvedge status" shows the addresses.'
 const timeoutHint = 'Try again. "selvedge status" shows which services answer.'
+const addressHint =
+  'Check that the address is that of the right service: --url is for the runtime, --identity-url for the identity service, --discovery-url for the discovery service.'
+const certificateHint =
+  'The certificate is not trusted here. Set NODE_EXTRA_CA_CERTS to the file of its authority, or use the host name that it is for.'
 
 /** Errors of the operating system that a user can do something about. */
 const systemErrors: Readonly<Record<string, readonly [meaning: string, hint: string]>> = {
@@ -73,18 +127,29 @@ const systemErrors: Readonly<Record<string, readonly [meaning: string, hint: str
     'Check the owner and the mode: ls -ld on the path and its folder.',
   ],
   ENOENT: ['there is no such file or folder', 'Check the path.'],
+  EEXIST: ['the file exists already', 'Choose another name, or remove the file first.'],
   ENOTDIR: ['a part of the path is a file, not a folder', 'Check the path.'],
   EISDIR: ['this is a folder, not a file', 'Name a file.'],
   EMFILE: ['too many files are open', 'Raise the limit: ulimit -n 4096'],
 }
 
 function describeSystemError(cause: unknown): Failure | undefined {
-  const { code = '', path } = Object(cause) as NodeJS.ErrnoException
-  if (!Object.hasOwn(systemErrors, code)) return undefined
-  const [meaning, hint] = systemErrors[code]!
-  return {
-    code: exitCodes.failed,
-    message: path === undefined ? `${meaning} (${code})` : `${path}: ${meaning} (${code})`,
-    hint,
-  }
+  const meaning = meaningOf(cause)
+  if (meaning === undefined) return undefined
+  const { path } = cause as NodeJS.ErrnoException
+  const [text, hint] = meaning
+  return { code: exitCodes.failed, message: path === undefined ? text : `${nameOf(path)}: ${text}`, hint }
 }
+
+function meaningOf(cause: unknown): readonly [text: string, hint: string] | undefined {
+  const code = codeOf(cause)
+  if (!Object.hasOwn(systemErrors, code)) return undefined
+  const [text, hint] = systemErrors[code]!
+  return [`${text} (${code})`, hint]
+}
+
+/** A file is written under a draft name first; the user knows the other one. */
+const nameOf = (path: string): string => path.replace(/\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, '')
+
+/** The reason of a system error in words, for a message that names the path. */
+export const reasonOf = (cause: unknown): string => meaningOf(cause)?.[0] ?? (cause as Error).message

@@ -66,8 +66,11 @@ function declare(made: Command, { summary, args = [], options = [] }: CommandDec
 
 /** A command that only has commands below it: an unknown word is answered with what may be meant. */
 const asGroup = (made: Command, path: readonly string[], commands: readonly CommandDeclaration[]): Command =>
-  made.on('command:*', ([word = '']: string[]) => {
-    const meant = suggest(path, word, commands)
+  made.on('command:*', ([word = '', next = '']: string[]) => {
+    // `selvedge hello logs`: the words are the wrong way round.
+    const isSwapped = commands.some((each) => each.path.join(' ') === next)
+    const meant =
+      isSwapped && path.length === 0 ? [`${next} ${word.slice(0, 80)}`] : suggest(path, word, commands)
     const all =
       path.length === 0 ? 'Run "selvedge --help".' : `There are: ${nextWords(path, commands).join(', ')}.`
     throw new UsageError(

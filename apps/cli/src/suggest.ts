@@ -160,12 +160,19 @@ function bySpelling(
   word: string,
   commands: readonly CommandDeclaration[],
 ): readonly string[] {
-  return nextWords(group, commands)
-    .map((each) => ({ each, distance: editDistance(word, each) }))
+  return similar(word, nextWords(group, commands)).map((each) => [...group, each].join(' '))
+}
+
+const similar = (word: string, words: readonly string[]): string[] =>
+  words
+    .map((each) => ({ each, distance: editDistance(word.toLowerCase(), each.toLowerCase()) }))
     .filter(({ each, distance }) => distance <= Math.max(each.length, word.length) / 3)
     .sort((a, b) => a.distance - b.distance)
-    .map(({ each }) => [...group, each].join(' '))
-}
+    .map(({ each }) => each)
+
+/** The word that was probably meant, by its spelling. */
+export const closest = (word: string, words: readonly string[]): string | undefined =>
+  word.length > maxWordLength ? undefined : similar(word, words)[0]
 
 /** The words that may follow a group. */
 export function nextWords(group: readonly string[], commands: readonly CommandDeclaration[]): string[] {

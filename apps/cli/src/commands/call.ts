@@ -1,6 +1,8 @@
-import { callRpc } from '@selvedge/client'
+import { callRpc, RpcFailure } from '@selvedge/client'
+import { methods } from '@selvedge/protocol'
 import { command } from '../command.ts'
 import { UsageError } from '../failure.ts'
+import { closest } from '../suggest.ts'
 
 /** A single argument that is a JSON object or array holds all parameters; otherwise each argument is one string. */
 function readParams(args: readonly string[]): object {
@@ -23,7 +25,15 @@ export const call = command({
     { name: '<method>', description: 'name of the method, such as getMe' },
     { name: '[params...]', description: 'its parameters, in their order' },
   ],
-  run: async ({ runtimeConnection }, { args: [method = '', ...params] }) =>
-    callRpc(runtimeConnection, method, readParams(params)),
+  run: async ({ runtimeConnection }, { args: [method = '', ...params] }) => {
+    try {
+      return await callRpc(runtimeConnection, method, readParams(params))
+    } catch (cause) {
+      const meant = closest(method, Object.keys(methods))
+      const isUnknown = cause instanceof RpcFailure && cause.reason === 'method_not_found'
+      if (!isUnknown || meant === undefined || meant === method) throw cause
+      throw new UsageError(`${cause.message} (${cause.reason})`, `Did you mean "selvedge call ${meant}"?`)
+    }
+  },
   prints: 'json',
 })

@@ -81,7 +81,10 @@ function readBody(data: Input['options'][string]): string | undefined {
 function readMethod(given: Input['options'][string], body: string | undefined): string {
   if (typeof given !== 'string') return body === undefined ? 'GET' : 'POST'
   if (/^[A-Z]{1,20}$/i.test(given)) return given.toUpperCase()
-  throw new UsageError(`--request is ${JSON.stringify(given.slice(0, 80))}`, 'Give a method such as PUT.')
+  throw new UsageError(
+    `--request is ${JSON.stringify(given.slice(0, 80))}, which is no HTTP method`,
+    'For example --request PUT. The path is an argument of its own: selvedge curl <service> /items',
+  )
 }
 
 function readHeaders(lines: Input['options'][string]): Record<string, string> {

@@ -34,7 +34,7 @@ export const nodes = command({
         `Give one of ${clusters.join(', ')}.`,
       )
     const number = (name: 'radius' | 'limit') =>
-      options[name] === undefined ? {} : { [name]: Number(options[name]) }
+      options[name] === undefined ? {} : { [name]: readNumber(name, String(options[name])) }
     const asked: NodeOptions = {
       ...number('radius'),
       ...number('limit'),
@@ -61,6 +61,15 @@ export const nodes = command({
     return [rows.length === 0 ? nobody[type] : formatHuman(rows), ...notes].join('\n')
   },
 })
+
+function readNumber(name: string, text: string): number {
+  const value = Number(text)
+  if (text.trim() !== '' && value > 0 && Number.isFinite(value)) return value
+  throw new UsageError(
+    `--${name} is ${JSON.stringify(text)}, not a number above 0`,
+    `For example --${name} 100`,
+  )
+}
 
 const nobody = {
   account: 'the account has no nodes',

@@ -4,6 +4,9 @@ import type { Terminal } from './terminal.ts'
 const width = 30
 const intervalMs = 100
 
+const sizeOf = (bytes: number): string =>
+  bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
+
 export interface Progress {
   /** Shows bytes of a total; calls within a tenth of a second are left out. */
   show(done: number, total: number): void
@@ -20,7 +23,7 @@ export function createProgress(terminal: Terminal, label: string): Progress {
       const share = total === 0 ? 1 : done / total
       const bar = '█'.repeat(Math.round(share * width)).padEnd(width, '░')
       const percent = String(Math.floor(share * 100)).padStart(3)
-      terminal.redraw(`${label} ${bar} ${percent} % of ${(total / 1e6).toFixed(1)} MB`)
+      terminal.redraw(`${label} ${bar} ${percent} % of ${sizeOf(total)}`)
     },
     end: () => terminal.redraw(''),
   }

@@ -53,12 +53,13 @@ export function createTerminal({ stdin, stdout, stderr }: TerminalStreams): Term
         stderr.write('\n')
         process.exit(interruptedCode)
       })
-      const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')))
+      const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('\n')))
       try {
         const answer = await Promise.race([
           lines.question(`${withoutControls(question)} [y/N] `).catch(() => ''),
           closed,
         ])
+        if (answer === '\n') stderr.write(answer)
         return /^y(es)?$/i.test(answer.trim())
       } finally {
         lines.close()

@@ -7,6 +7,9 @@ import { ofClient } from '../../context/service-access.ts'
 import { UsageError } from '../../failure.ts'
 import { formatJsonLine } from '../../output/json.ts'
 
+/** Lines that a runtime keeps at most for one answer. */
+const maxTail = 10_000
+
 const units: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** `10m`, `2h`, or an ISO 8601 time, as an ISO 8601 time. */
@@ -15,7 +18,7 @@ function readSince(text: string, now: number): string {
   if (count !== undefined) return new Date(now - Number(count) * units[unit]!).toISOString()
   if (!Number.isNaN(Date.parse(text))) return new Date(text).toISOString()
   throw new UsageError(
-    `--since is ${JSON.stringify(text)}`,
+    `--since is ${JSON.stringify(text.slice(0, 80))}, which is neither a duration nor a time`,
     'Give a duration such as 10m or 2h, or a time such as 2026-01-31T12:00:00Z.',
   )
 }
@@ -37,8 +40,11 @@ export const containerLogs = command({
   run: async (context, { args: [id = ''], options }) => {
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
     const tail = Number(options.tail ?? 100)
-    if (!Number.isInteger(tail) || tail < 1)
-      throw new UsageError('--tail is not a whole number', 'For example --tail 50')
+    if (!Number.isInteger(tail) || tail < 1 || tail > maxTail)
+      throw new UsageError(
+        `--tail is ${JSON.stringify(options.tail)}, not a whole number from 1 to ${maxTail}`,
+        'For example --tail 50',
+      )
     const now = Date.parse((await context.runtime.getMe()).time.now)
     const since = typeof options.since === 'string' ? readSince(options.since, now) : undefined
     if (options.follow) {

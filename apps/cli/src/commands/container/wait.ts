@@ -23,7 +23,10 @@ export const containerWait = command({
       throw new UsageError(`--for is ${JSON.stringify(options.for)}`, `It is one of ${goals.join(', ')}.`)
     const seconds = Number(options.timeout ?? 60)
     if (!(seconds > 0))
-      throw new UsageError('--timeout is not a number of seconds', 'For example --timeout 30')
+      throw new UsageError(
+        `--timeout is ${JSON.stringify(options.timeout)}, not a number of seconds`,
+        'For example --timeout 30',
+      )
     const edgeAccessToken = await accessTokenOf(context, options, 'openid edge:mcm')
     const started = performance.now()
     for (;;) {

@@ -28,9 +28,17 @@ export const serviceLogs = command({
       journal.on('error', reject)
       journal.on('close', resolve)
     })
-    for await (const line of createInterface({ input: journal.stdout })) terminal.out(onOneLine(line))
+    let isEmpty = true
+    for await (const line of createInterface({ input: journal.stdout })) {
+      terminal.out(onOneLine(line))
+      isEmpty = false
+    }
     const code = await ended
     if (code !== 0 && code !== null) throw new Error(`journalctl failed: ${errors.trim()}`)
+    if (isEmpty)
+      terminal.note(
+        `the journal has no line of ${name}.service. "selvedge service status" shows whether it is installed; only root and the group systemd-journal read it.`,
+      )
     return undefined
   },
 })
