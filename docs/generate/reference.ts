@@ -176,7 +176,7 @@ const tableOfAny = (...[head, rows]: Parameters<typeof table>): string[] =>
 const cliPage = [
   note,
   '# Command line',
-  'Every command takes `--json` (one JSON value on standard output), `-v` (the calls that are made, as curl lines, secrets left out), `--state`, `--url`, `--identity-url` and `--discovery-url`. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not running, 4 not authorised. Errors go to standard error.',
+  'Every command takes `--json` (one JSON value on standard output), `-v` (the calls that are made, as curl lines, secrets left out), `--context` (a name of `selvedge context add`), `--state`, `--url`, `--identity-url` and `--discovery-url`. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not running, 4 not authorised. Errors go to standard error.',
   ...commands.map(({ path, args = [], summary, options = [] }) =>
     [
       `## selvedge ${[...path, ...args.map(({ name }) => name)].join(' ')}`,

@@ -15,7 +15,7 @@ const pages: Readonly<Record<string, Page>> = {
   selvedge: {
     summary: 'command line of the Selvedge edge runtime',
     description:
-      'The runtime of the package listens on /run/selvedge/runtime.sock. Root and members of the group selvedge reach it there; another runtime is named with --state or --url.',
+      'The runtime of the package listens on /run/selvedge/runtime.sock. Root and members of the group selvedge reach it there; another runtime is named with --context, --state or --url.',
     commands,
     implied: 0,
   },

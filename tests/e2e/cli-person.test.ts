@@ -10,7 +10,7 @@ import { type Stack, startStack } from '../harness/processes.ts'
 
 let stack: Stack
 let owner: ConsoleSession
-const env = () => ({ ...cliEnvOf(stack), PATH: process.env.PATH ?? '' })
+const env = (): Record<string, string> => cliEnvOf(stack)
 const run = (...args: string[]) => runCli(args, env())
 const json = async (...args: string[]) => {
   const { code, out, errors } = await run(...args, '--json')

@@ -109,7 +109,7 @@ const clientHint =
   'Check --client-id, or that of "selvedge login": the page of the project in the console shows it, and so does "selvedge admin project list".'
 const signInHint = 'Sign in again with "selvedge login", or give a new developer ID token.'
 const notRunningHint =
-  'Start it ("npm start" in a clone, else its service), or name the device with --context, --state or --url. "selvedge status" shows the addresses.'
+  'Start it ("npm start" in a clone, else its service), or name the device with --context, --state or --url.'
 const timeoutHint = 'Try again. "selvedge status" shows which services answer.'
 const addressHint =
   'Check that the address is that of the right service: --url is for the runtime, --identity-url for the identity service, --discovery-url for the discovery service.'

@@ -117,7 +117,7 @@ function addressOf(
   if (found.state === 'refused')
     throw new UsageError(
       `the socket in ${path} is not used: ${found.reason}`,
-      'Name the state folder with --state, or the runtime with --url.',
+      'Run the command as the user who started the runtime, or name another one with --state, --url or --context.',
     )
   const { path: socketPath, uid, beside } = found
   const socket = join(resolve(path), `${role}.sock`)

@@ -53,7 +53,6 @@ export function requestService(
   { method, path, headers, body }: ServiceRequest,
 ): Promise<ServiceAnswer> {
   const start = url.startsWith('https:') ? httpsRequest : httpRequest
-  const { promise, resolve, reject } = Promise.withResolvers<ServiceAnswer>()
   const options = {
     method,
     headers: {
@@ -64,24 +63,25 @@ export function requestService(
     agent: false,
     ...(socketPath !== undefined && { socketPath }),
   }
-  const sent = start(url + path, options, (answer) =>
-    resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer }),
-  )
-  sent.setTimeout(idleMs, () =>
-    sent.destroy(new ConnectionFailure('timeout', `the service sent nothing for ${idleMs / 1000} s`)),
-  )
-  sent.on('error', (cause) =>
-    reject(
-      cause instanceof ConnectionFailure
-        ? cause
-        : new ConnectionFailure('not_running', `nothing answers at ${url}: ${cause.message}`, { cause }),
-    ),
-  )
-  // Without a listener, an answer that changes the protocol (101) would be neither a response nor an error.
-  sent.on('upgrade', (_, socket) => {
-    socket.destroy()
-    reject(new ConnectionFailure('bad_answer', 'the service answers by changing the protocol'))
+  return new Promise((resolve, reject) => {
+    const sent = start(url + path, options, (answer) =>
+      resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer }),
+    )
+    sent.setTimeout(idleMs, () =>
+      sent.destroy(new ConnectionFailure('timeout', `the service sent nothing for ${idleMs / 1000} s`)),
+    )
+    sent.on('error', (cause) =>
+      reject(
+        cause instanceof ConnectionFailure
+          ? cause
+          : new ConnectionFailure('not_running', `nothing answers at ${url}: ${cause.message}`, { cause }),
+      ),
+    )
+    // Without a listener, an answer that changes the protocol (101) would be neither a response nor an error.
+    sent.on('upgrade', (_, socket) => {
+      socket.destroy()
+      reject(new ConnectionFailure('bad_answer', 'the service answers by changing the protocol'))
+    })
+    sent.end(body)
   })
-  sent.end(body)
-  return promise
 }
