@@ -41,7 +41,7 @@ beforeEach(() => {
   garage.received.length = 0
 })
 
-/** A person whose environment is that of the kitchen. */
+/** The environment of a person who works with the kitchen. */
 const environment = () => ({
   HOME: inFolder('home'),
   SELVEDGE_ACCESS_TOKEN: `${secret}-token`,
@@ -106,7 +106,7 @@ describe('the context in use', () => {
     expect(ran).toMatchObject({ code: 2, errors: expect.stringContaining('names no state folder') })
   })
 
-  it('whose key file others can read is not used: nothing is sent', async () => {
+  it('is not used if others can read its key file: nothing is sent', async () => {
     writeFileSync(inFolder('open-key'), 'key', { mode: 0o644 })
     const named = ['--url', garage.url, '--api-key-file', inFolder('open-key')]
     expect(await run(['context', 'add', 'open', ...named])).toMatchObject({ code: 0 })

@@ -190,7 +190,7 @@ describe('a mistake', () => {
     [
       ['location', 'share', 'everyone', '1km'],
       2,
-      /<audience> cannot be 'everyone'; it is one of account, others\nhint: Usage: /,
+      /'everyone' is not a valid <audience>; allowed are account, others\nhint: Usage: /,
     ],
     [
       ['account', 'associate'],

@@ -153,10 +153,8 @@ function usageOf({ path, args = [], options = [] }: CommandDeclaration): string 
 
 const plain = (problem: string): string =>
   problem
-    .replace(
-      /^command-argument value '(.*)' is invalid for argument '(.*)'\. Allowed choices are /,
-      "<$2> cannot be '$1'; it is one of ",
-    )
+    .replace(/^command-argument value /, '')
+    .replace(/ is invalid for argument '(\w+)'\. Allowed choices are /, ' is not a valid <$1>; allowed are ')
     .replace(/^required option '(.*)' not specified$/, 'the option $1 is missing')
     .replace(/^missing required argument '(.*)'$/, '<$1> is missing')
     .replace(/\.$/, '')

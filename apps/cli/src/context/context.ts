@@ -138,15 +138,16 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
       ),
     ),
     now: () => Math.floor(Date.now() / 1000),
-    async answers(url) {
-      const signal = AbortSignal.timeout(2000)
-      const init = { method: 'GET', headers: {}, signal, redirect: 'error' } as const
-      return overTcp(url, init).then(
-        ({ status }) => status === 200,
-        () => false,
-      )
-    },
+    answers: (url) => answers(overTcp, url),
   }
+}
+
+async function answers(fetch: Fetch, url: string): Promise<boolean> {
+  const signal = AbortSignal.timeout(2000)
+  return fetch(url, { method: 'GET', headers: {}, signal, redirect: 'error' }).then(
+    ({ status }) => status === 200,
+    () => false,
+  )
 }
 
 /** A connection that resolves its address on first use: many commands do not connect. */
