@@ -219,7 +219,7 @@ describe('the tokens of a sign-in', () => {
       const ran = await run(folder.path, ['container', 'list', '--url', hostile.url, named, hostile.url], {
         env,
       })
-      expect(ran.code).toBe(2)
+      expect(ran.code).toBe(4)
     }
     expect(hostile.received.join('\n')).not.toMatch(/-refresh|-id\b/)
     const ran = await run(

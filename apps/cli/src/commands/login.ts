@@ -100,7 +100,7 @@ export const login = command({
     return undefined
   },
   human: (result) =>
-    `signed in${result?.email ? ` as ${result.email}` : ''} at ${result?.identityUrl}; try "selvedge account associate"`,
+    `signed in at ${result?.identityUrl}${result?.email ? ` as ${result.email}` : ''}; try "selvedge account associate"`,
 })
 
 /** Gives the code to the person, or to the program that reads the output, and opens the page on a desktop. */

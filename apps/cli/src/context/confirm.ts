@@ -25,8 +25,11 @@ export function createConfirm(folder: string, terminal: Terminal): Confirm {
     if (readKeys(path).includes(key)) return
     const answer = await terminal.ask(`${shown}\nSend credentials there from now on?`)
     if (answer) return writeConfigFile(path, { addresses: [...new Set([...readKeys(path), key])] })
-    const refusal = answer === undefined ? ', and there is no terminal to confirm it on' : ''
-    throw new UsageError(`${shown} No credential was sent: the address is not confirmed${refusal}.`, hint)
+    if (answer === false) throw new UsageError('No credential was sent: the address is not confirmed.', hint)
+    throw new UsageError(
+      `${shown} No credential was sent: the address is not confirmed, and there is no terminal to confirm it on.`,
+      hint,
+    )
   }
 }
 

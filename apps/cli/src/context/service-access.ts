@@ -1,5 +1,6 @@
 /** The images and containers that a command sees belong to the client of its token: what is said about them names it. */
 import { RpcFailure } from '@selvedge/client'
+import { catalogue } from '@selvedge/protocol'
 import { onOneLine } from '@selvedge/protocol/redaction'
 import type { Input } from '../command.ts'
 import { exitCodes, UsageError } from '../failure.ts'
@@ -31,12 +32,14 @@ export async function ofClient<T>(edgeAccessToken: string, call: Promise<T>): Pr
       data: {
         reason: cause.reason,
         detail: cause.message,
-        hint: `"selvedge ps" and "selvedge image list" show what there is. ${aboutClient(edgeAccessToken)}`,
+        hint: `${cause.hint === catalogue.not_found.hint ? usualHint : cause.hint} ${aboutClient(edgeAccessToken)}`,
         retryable: cause.retryable,
       },
     })
   }
 }
+
+const usualHint = '"selvedge ps" and "selvedge image list" show what there is.'
 
 /** A container that is not in the list. */
 export const noContainer = (id: string, edgeAccessToken: string): UsageError =>
