@@ -64,7 +64,9 @@ describe.each(pages)('the manual page of %s', needs('groff'), (page) => {
         .join(' '),
     )
     const unknown = flagsIn(text).filter((flag) => !known.has(flag) && !inTexts.includes(flag))
-    expect([...new Set(unknown)].filter((flag) => !['--help', '--state', '--url'].includes(flag))).toEqual([])
+    expect(
+      [...new Set(unknown)].filter((flag) => !['--help', '--context', '--state', '--url'].includes(flag)),
+    ).toEqual([])
   })
 })
 
