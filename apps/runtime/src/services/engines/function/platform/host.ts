@@ -6,6 +6,7 @@ import type { Surroundings } from './handler.ts'
 import { loadScript, type Serve } from './load.ts'
 import { createFetch, createRuntimeFetch } from './outbound.ts'
 import { decode, later, log } from './own.ts'
+import { placeOf } from './stack-traces.ts'
 import { createStorage, type HeldStorage } from './storage.ts'
 import { hostWasm } from './wasm.ts'
 
@@ -71,8 +72,8 @@ export async function hostFunction([
       channel.send({ ready: true })
     } catch (cause) {
       log(cause)
-      const why = (cause as Error)?.message ?? String(cause)
-      channel.send({ broken: String(why).slice(0, 2000) })
+      const why = String((cause as Error)?.message ?? cause).slice(0, 2000)
+      channel.send({ broken: why + placeOf(cause) })
     }
   }
 

@@ -1,6 +1,11 @@
 /** Which convention a source follows, and the function that serves it. */
 import { setGlobals } from './globals.ts'
 import { hostHandler, type Surroundings } from './handler.ts'
+import { readBundle } from './source-map.ts'
+import { mapStackTraces, scriptName } from './stack-traces.ts'
+
+/** Name of a function's file in the stack traces of one without a source map. */
+const fileName = 'index.js'
 
 export type Serve = (request: Request) => Promise<Response>
 
@@ -21,7 +26,14 @@ export async function loadScript(
   around: Surroundings,
   background: (task: Promise<unknown>) => void,
 ): Promise<Serve> {
-  return isScript(source) ? hostHandler(runScript(source), around) : loadWorker(source, around, background)
+  const { code, find } = readBundle(source)
+  if (!isScript(code)) {
+    const url = URL.createObjectURL(new Blob([code], { type: 'text/javascript' }))
+    mapStackTraces((file) => file === url, find, fileName)
+    return loadWorker(url, around, background)
+  }
+  mapStackTraces((file) => file === scriptName, find, fileName)
+  return hostHandler(runScript(code), around)
 }
 
 function isScript(source: string): boolean {
@@ -40,7 +52,7 @@ function runScript(source: string): Parameters<typeof hostHandler>[0] {
   // Indirect: the script runs as one, with its top level as the global scope.
   // biome-ignore lint/security/noGlobalEval: hosting code is what this program is for
   const run = globalThis.eval
-  run(source)
+  run(`${source}\n//# sourceURL=${scriptName}`)
   const handler = global.mimikModule.exports
   if (typeof handler !== 'function')
     throw new Error('index.js sets no handler: mimikModule.exports = (context, request, response) => …')
@@ -48,11 +60,10 @@ function runScript(source: string): Parameters<typeof hostHandler>[0] {
 }
 
 async function loadWorker(
-  source: string,
+  url: string,
   { env, info, storage, identityToken }: Surroundings,
   background: (task: Promise<unknown>) => void,
 ): Promise<Serve> {
-  const url = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
   const { default: worker } = (await import(url)) as WorkerModule
   const { fetch: serve } = worker ?? {}
   if (typeof serve !== 'function')
