@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { packFunction } from '../apps/cli/src/archive/pack.ts'
+import { packFolder } from '../apps/cli/src/archive/pack.ts'
 import { has, needs } from '../tests/harness/installed.ts'
 import { type Podman, podmanNeeds, startPodman } from '../tests/harness/podman.ts'
 import { root } from '../tests/harness/processes.ts'
@@ -24,7 +24,7 @@ afterAll(async () => {
 const example = (name: string): string => join(root, 'examples', name)
 const template = (name: string): string => join(root, 'apps/cli/templates', name)
 async function deployFolder(folder: string, name: string, env: Record<string, string> = {}) {
-  const { id: image } = await services.deployImage(packFunction(folder, { name }).archive)
+  const { id: image } = await services.deployImage((await packFolder(folder, { name })).archive)
   return services.runtime().deployContainer({ edgeAccessToken: services.token, spec: { name, image, env } })
 }
 const json = async (path: string, init = {}) => JSON.parse((await services.call(path, init)).text)

@@ -43,7 +43,7 @@ export const programs = {
   },
   stack: { main: 'src/main.ts' },
   simulator: { main: 'src/main.ts' },
-  cli: { main: 'src/main.ts' },
+  cli: { main: 'src/main.ts', bundler: 'src/archive/bundler/main.ts' },
 }
 
 /** V8 stores a source with one character beyond Latin-1 as two bytes a character: 600 kB of the runtime's memory. */
@@ -75,7 +75,10 @@ export async function bundleProgram(app, target, plugins = []) {
         // `pg` takes it by require and extends it: what `import` gives is no class.
         alias: { 'pg-pool': createRequire(import.meta.url).resolve('pg-pool') },
       },
-      external: (id) => id.startsWith('node:') || (id.endsWith('.lazy.ts') && !path.endsWith('.lazy.ts')),
+      external: (id) =>
+        id.startsWith('node:') ||
+        id === 'rolldown' ||
+        (id.endsWith('.lazy.ts') && !path.endsWith('.lazy.ts')),
       onLog(level, log, handle) {
         // For example a builder of zod that the stand-in does not list.
         if (log.code === 'IMPORT_IS_UNDEFINED') throw new Error(log.message)

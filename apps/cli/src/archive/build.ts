@@ -6,12 +6,15 @@ import { basename, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { UsageError } from '../failure.ts'
 import type { Terminal } from '../output/terminal.ts'
-import { packFunction } from './pack.ts'
+import type { Builder } from './bundler/builder.ts'
+import { packFolder } from './pack.ts'
 
 export interface Built {
   /** Name of the image. */
   readonly name: string
   readonly path: string
+  /** Paths of the modules in a function that was bundled. */
+  readonly modules: readonly string[]
   /** Removes the archive. */
   remove(): void
 }
@@ -22,18 +25,23 @@ const builders = ['podman', 'docker', 'buildah']
 /**
  * The archive of a folder: of the function in it, or of what its Containerfile builds with the Podman or Docker of this machine.
  *
- * @param terminal shows what the builder prints on standard error
+ * @param terminal shows what Podman or Docker prints on standard error
+ * @param bundler of functions; without one, one is started for this build
  * @throws UsageError
  */
-export async function buildFolder(folder: string, terminal: Terminal): Promise<Built> {
+export async function buildFolder(
+  folder: string,
+  terminal: Pick<Terminal, 'note'>,
+  bundler?: Builder,
+): Promise<Built> {
   const target = mkdtempSync(join(tmpdir(), 'selvedge-build-'))
   const path = join(target, 'image.tar')
   const remove = () => rmSync(target, { recursive: true, force: true })
   try {
     if (!recipes.some((each) => existsSync(join(folder, each)))) {
-      const { name, archive } = packFunction(folder)
+      const { name, archive, modules } = await packFolder(folder, bundler && { builder: bundler })
       writeFileSync(path, archive)
-      return { name, path, remove }
+      return { name, path, modules, remove }
     }
     const name = basename(resolve(folder)).toLowerCase()
     const builder = builders.find((each) => isInstalled(each))
@@ -47,7 +55,7 @@ export async function buildFolder(folder: string, terminal: Terminal): Promise<B
     if (builder === 'buildah')
       await run('push', `localhost/${name}:dev`, `docker-archive:${path}:${name}:dev`)
     else await run('save', '-o', path, `localhost/${name}:dev`)
-    return { name, path, remove }
+    return { name, path, modules: [], remove }
   } catch (cause) {
     remove()
     throw cause
@@ -58,7 +66,7 @@ async function runBuilder(
   builder: string,
   args: readonly string[],
   cwd: string,
-  terminal: Terminal,
+  terminal: Pick<Terminal, 'note'>,
 ): Promise<void> {
   const child = spawn(builder, args, { cwd, stdio: ['ignore', 'ignore', 'pipe'] })
   createInterface({ input: child.stderr }).on('line', (line) => terminal.note(line))

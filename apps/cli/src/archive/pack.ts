@@ -1,9 +1,11 @@
 /** Makes the `docker save` archive of a function image. The same files make the same archive, byte for byte. */
 import { hash } from 'node:crypto'
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
-import { basename, join, resolve, sep } from 'node:path'
+import { basename, extname, join, resolve, sep } from 'node:path'
 import { Header } from 'tar'
 import { UsageError } from '../failure.ts'
+import { type Builder, createBuilder } from './bundler/builder.ts'
+import { findEntry, needsBundling } from './bundler/entry.ts'
 
 const block = 512
 const sha256 = (content: string | Buffer): string => hash('sha256', content, 'hex')
@@ -32,28 +34,58 @@ export interface Packed {
   /** Digest of the image configuration, as the runtime will show it. */
   readonly digest: string
   readonly archive: Buffer
+  /** Paths of the modules in it, if it was bundled. */
+  readonly modules: readonly string[]
+}
+
+export interface PackOptions {
+  /** Default: the name of package.json, else the name of the folder. */
+  readonly name?: string
+  /** Default: the version of package.json, else 1.0.0. */
+  readonly version?: string
+  /** Bundles; without it, a new one is started and ended. */
+  readonly builder?: Builder
 }
 
 /**
- * @param folder holds `index.js` or `index.wasm`; name and version are those of its package.json, where it has one
+ * The image of a folder with a function: `main` of its package.json, or index.ts, index.js or index.wasm. TypeScript and imports are
+ * bundled into one file; see docs/services.md for what may be imported.
+ *
  * @throws UsageError
  */
-export function packFunction(
-  folder: string,
-  options: { readonly name?: string; readonly version?: string } = {},
-): Packed {
-  const entries = ['index.js', 'index.wasm'].filter((each) => existsSync(join(folder, each)))
-  const [entry] = entries
-  if (entry === undefined || entries.length > 1) {
-    throw new UsageError(
-      `${folder} holds ${entry === undefined ? 'neither index.js nor index.wasm' : 'both index.js and index.wasm'}`,
-      'A function image is one file: bundle the others into it. "selvedge init function <dir>" makes an example.',
-    )
+export async function packFolder(folder: string, options: PackOptions = {}): Promise<Packed> {
+  const { main, ...named } = readPackage(folder)
+  const path = findEntry(folder, main)
+  const source = readOwnFile(folder, path)
+  const entry = `index${extname(path) === '.wasm' ? '.wasm' : '.js'}`
+  const described = {
+    name: cleanName(basename(resolve(folder))),
+    version: '1.0.0',
+    ...named,
+    ...given(options),
   }
-  const { name = cleanName(basename(resolve(folder))), version = '1.0.0' } = {
-    ...readPackage(folder),
-    ...options,
+  if (!needsBundling(path, source, existsSync(join(folder, 'package.json'))))
+    return { ...packFile(entry, source, described), modules: [] }
+  const builder = options.builder ?? createBuilder()
+  try {
+    const { code, files } = await builder.bundle(folder, path)
+    return { ...packFile(entry, Buffer.from(code), described), modules: files }
+  } finally {
+    if (options.builder === undefined) builder.close()
   }
+}
+
+const given = ({ name, version }: PackOptions) => ({
+  ...(name !== undefined && { name }),
+  ...(version !== undefined && { version }),
+})
+
+/** @param entry `index.js` or `index.wasm` */
+function packFile(
+  entry: string,
+  content: Buffer,
+  { name, version }: { readonly name: string; readonly version: string },
+): Omit<Packed, 'modules'> {
   if (!/^[a-z0-9][a-z0-9._-]*(?:\/[a-z0-9][a-z0-9._-]*)*$/.test(name))
     throw new UsageError(
       `the name of the image is ${JSON.stringify(name)}`,
@@ -64,7 +96,7 @@ export function packFunction(
       `the version of the image is ${JSON.stringify(version)}`,
       'Use up to 128 letters, digits, ".", "_" and "-", such as --image-version 1.0.0',
     )
-  const layer = tar([[entry, readOwnFile(folder, entry)]])
+  const layer = tar([[entry, content]])
   const layerId = sha256(layer)
   const config = JSON.stringify({
     // Runs anywhere; a constant, so that every machine makes the same archive.
@@ -92,18 +124,19 @@ export function packFunction(
   return { name, version, digest: `sha256:${configId}`, archive }
 }
 
-function readPackage(folder: string): { name?: string; version?: string } {
+function readPackage(folder: string): { name?: string; version?: string; main?: unknown } {
   const path = join(folder, 'package.json')
   if (!existsSync(path)) return {}
-  let json: { name?: unknown; version?: unknown }
+  let json: { name?: unknown; version?: unknown; main?: unknown }
   try {
     json = Object(JSON.parse(readOwnFile(folder, 'package.json').toString()))
   } catch (cause) {
     if (cause instanceof UsageError) throw cause
     throw new UsageError(`${path} is not JSON: ${(cause as Error).message}`, 'Correct the file.')
   }
-  const { name, version } = json
+  const { name, version, main } = json
   return {
+    main,
     ...(typeof name === 'string' && name !== '' && { name: cleanName(name) }),
     // Build metadata (SemVer § 10) has no place in a tag.
     ...(typeof version === 'string' && version !== '' && { version: version.replaceAll('+', '-') }),

@@ -1,12 +1,18 @@
-import { packFunction } from '../../archive/pack.ts'
+import { packFolder } from '../../archive/pack.ts'
 import { writeArchive } from '../../archive/write.ts'
 import { command } from '../../command.ts'
 
 export const imagePack = command({
   path: ['image', 'pack'],
   summary:
-    'Create the archive of a function image from a folder with index.js or index.wasm. Equal files give an equal archive.',
-  args: [{ name: '<dir>', description: 'folder with index.js or index.wasm' }],
+    'Create the archive of a function image from a folder with index.ts, index.js or index.wasm. Equal files give an equal archive.',
+  args: [
+    {
+      name: '<dir>',
+      description:
+        'folder with index.ts, index.js or index.wasm, or with a package.json that names another file as "main"',
+    },
+  ],
   options: [
     {
       flags: '--name <name>',
@@ -16,7 +22,7 @@ export const imagePack = command({
     { flags: '-o, --output <file>', description: 'file to write; default <name>-<version>.tar' },
   ],
   run: async (_, { args: [folder = '.'], options: { name, imageVersion, output } }) => {
-    const packed = packFunction(folder, {
+    const packed = await packFolder(folder, {
       ...(typeof name === 'string' && { name }),
       ...(typeof imageVersion === 'string' && { version: imageVersion }),
     })

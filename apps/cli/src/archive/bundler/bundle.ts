@@ -1,0 +1,189 @@
+/** Bundles a function into one file, with rolldown. It runs in a process of its own: `main.ts`. */
+import { readFileSync, realpathSync, statSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import type { OutputChunk, Plugin, RolldownBuild } from 'rolldown'
+import type { BuildLimits } from './limits.ts'
+import { builtin, createPolicy } from './policy.ts'
+import { codeFrame, type Problem, placeOf } from './problem.ts'
+
+export interface Bundled {
+  readonly code: string
+  /** Paths of the modules. */
+  readonly files: readonly string[]
+  readonly warnings: readonly Problem[]
+}
+
+export class BuildFailure extends Error {
+  readonly problem: Problem
+  constructor(problem: Problem) {
+    super(problem.text)
+    this.problem = problem
+  }
+}
+
+type Rolldown = Pick<typeof import('rolldown'), 'rolldown'>
+
+/**
+ * @param folder of the function
+ * @param entry path from the folder
+ * @throws BuildFailure
+ */
+export async function bundleFunction(
+  { rolldown }: Rolldown,
+  folder: string,
+  entry: string,
+  limits: Omit<BuildLimits, 'timeoutMs' | 'memoryBytes'>,
+): Promise<Bundled> {
+  const own = realpathSync(folder)
+  const modules = collectModules(own, limits)
+  const warnings: Problem[] = []
+  let build: RolldownBuild | undefined
+  try {
+    build = await rolldown({
+      input: join(own, entry),
+      cwd: own,
+      // What functions have is the API of browsers.
+      platform: 'browser',
+      resolve: { conditionNames: ['worker', 'browser', 'import', 'module', 'default'] },
+      transform: { define: { 'process.env.NODE_ENV': '"production"' } },
+      plugins: [modules.plugin],
+      onLog(_, { code, message, loc }) {
+        if (code === 'UNRESOLVED_IMPORT' || code === 'EVAL') return
+        if (warnings.length < 20) warnings.push({ text: plain(message), ...relativePlace(own, loc) })
+      },
+    })
+    const chunk = await generate(build, own, entry)
+    if (modules.refused) throw new BuildFailure(modules.refused)
+    return { code: withMap(chunk, limits.mapChars), files: [...modules.files], warnings }
+  } catch (cause) {
+    throw modules.refused ? new BuildFailure(modules.refused) : asFailure(cause, own, modules.files)
+  } finally {
+    await build?.close()
+  }
+}
+
+/** A plugin that checks each import and each file, and what it has seen. */
+function collectModules(own: string, limits: { readonly modules: number; readonly sourceBytes: number }) {
+  const policy = createPolicy(own)
+  const files = new Set<string>()
+  let sourceBytes = 0
+  const seen = {
+    files,
+    refused: undefined as Problem | undefined,
+    plugin: {
+      name: 'selvedge',
+      async resolveId(specifier, importer, { isEntry }) {
+        if (isEntry || importer === undefined) return null
+        const refused = policy.refuse(specifier)
+        if (refused !== undefined) return refuse(refused, specifier, importer)
+        const found = await this.resolve(specifier, importer, { skipSelf: true })
+        if (!found || found.external) return refuse(missing(specifier), specifier, importer)
+        // A module that the package replaces with an empty one for browsers.
+        const path =
+          found.id.startsWith('\0') || found.id.startsWith('(ignored)') ? undefined : fileOf(found.id)
+        const why = path === undefined ? undefined : policy.refuseFile(path, specifier)
+        return why === undefined ? found : refuse(why, specifier, importer)
+      },
+      load(id) {
+        if (id.startsWith('\0') || id.startsWith('(ignored)')) return null
+        const path = fileOf(id)
+        sourceBytes += statSync(path).size
+        files.add(path)
+        if (files.size > limits.modules)
+          throw new BuildFailure({ text: `the function has more than ${limits.modules} modules` })
+        if (sourceBytes > limits.sourceBytes)
+          throw new BuildFailure({
+            text: `the modules of the function have more than ${limits.sourceBytes} bytes`,
+          })
+        return null
+      },
+    } satisfies Plugin,
+  }
+  const refuse = (why: string, specifier: string, importer: string) => {
+    seen.refused ??= importProblem(own, fileOf(importer), specifier, why)
+    return { id: specifier, external: true } as const
+  }
+  return seen
+}
+
+const fileOf = (id: string): string => id.replace(/[?#][^/]*$/, '')
+
+const missing = (specifier: string): string =>
+  builtin(specifier) ??
+  (/^\.{0,2}\//.test(specifier)
+    ? 'there is no such file'
+    : 'there is no such package: install it with npm in the folder of the function')
+
+function importProblem(own: string, importer: string, specifier: string, why: string): Problem {
+  const text = `cannot import ${JSON.stringify(specifier)}: ${why}`
+  const source = readFileSync(importer, 'utf8')
+  const place = placeOf(source, specifier)
+  const file = relative(own, importer)
+  return place ? { text, file, ...place, frame: codeFrame(source, place.line, place.column) } : { text, file }
+}
+
+/** An ES module if the entry exports a worker, otherwise a script: handlers are scripts. */
+async function generate(build: RolldownBuild, own: string, entry: string): Promise<OutputChunk> {
+  const output = async (format: 'esm' | 'iife') => {
+    const { output } = await build.generate({
+      format,
+      name: 'selvedgeEntry',
+      exports: 'auto',
+      codeSplitting: false,
+      sourcemap: 'hidden',
+      // The map has names and places; the source stays where it is.
+      sourcemapExcludeSources: true,
+      sourcemapPathTransform: (path, map) => relative(own, resolve(dirname(map), path)),
+    })
+    return output[0]
+  }
+  const module = await output('esm')
+  if (module.exports.includes('default')) return module
+  if (!module.code.includes('mimikModule'))
+    throw new BuildFailure({
+      text: 'the function has no entry: export a worker (export default { fetch(request, env, ctx) { … } }), or set a handler (mimikModule.exports = (context, request, response) => …)',
+      file: entry,
+    })
+  return output('iife')
+}
+
+function withMap({ code, map }: OutputChunk, maxChars: number): string {
+  const text = map === null ? '' : JSON.stringify({ ...map, file: undefined, sourcesContent: undefined })
+  if (text === '' || text.length > maxChars) return code
+  const base64 = Buffer.from(text).toString('base64')
+  return `${code.trimEnd()}\n//# sourceMappingURL=data:application/json;charset=utf-8;base64,${base64}\n`
+}
+
+/** The first line of a message of the bundler, without its code. */
+const plain = (message: string): string => message.replace(/^\[[A-Z_]+\] /, '').split('\n', 1)[0]!
+
+interface BundlerError {
+  readonly message: string
+  readonly id?: string
+  readonly loc?: Place | undefined
+  readonly cause?: unknown
+}
+
+interface Place {
+  readonly file?: string
+  readonly line: number
+  readonly column: number
+}
+
+/** @param files modules that were allowed: only their lines are shown */
+function asFailure(cause: unknown, own: string, files: ReadonlySet<string>): BuildFailure {
+  if (cause instanceof BuildFailure) return cause
+  const [first] = (cause as { errors?: readonly BundlerError[] }).errors ?? []
+  if (first?.cause instanceof BuildFailure) return first.cause
+  const error = first ?? (cause as BundlerError)
+  const { loc } = error
+  const place = relativePlace(own, loc)
+  const text = plain(error.message)
+  if (!loc?.file || !files.has(loc.file)) return new BuildFailure({ text, ...place })
+  const frame = codeFrame(readFileSync(loc.file, 'utf8'), loc.line, loc.column + 1)
+  return new BuildFailure({ text, ...place, frame })
+}
+
+/** Columns of the bundler are from 0. */
+const relativePlace = (own: string, loc: Place | undefined) =>
+  loc?.file ? { file: relative(own, loc.file), line: loc.line, column: loc.column + 1 } : {}

@@ -1,0 +1,36 @@
+/**
+ * The process that bundles functions, one after the other, for the command line that started it. A build that takes too long or too much
+ * memory is ended with it.
+ */
+import { BuildFailure, bundleFunction } from './bundle.ts'
+import { type BuildAnswer, type BuildRequest, exitOutOfMemory } from './message.ts'
+
+const memoryCheckIntervalMs = 50
+
+async function answer({ folder, entry, limits }: BuildRequest): Promise<BuildAnswer> {
+  let bundler: typeof import('rolldown')
+  try {
+    bundler = await import('rolldown')
+  } catch (cause) {
+    return { missing: (cause as Error).message.split('\n', 1)[0]! }
+  }
+  const check = setInterval(() => {
+    if (process.memoryUsage.rss() > limits.memoryBytes) process.exit(exitOutOfMemory)
+  }, memoryCheckIntervalMs)
+  try {
+    return { bundled: await bundleFunction(bundler, folder, entry, limits) }
+  } catch (cause) {
+    if (cause instanceof BuildFailure) return { problem: cause.problem }
+    return { problem: { text: (cause as Error).message } }
+  } finally {
+    clearInterval(check)
+  }
+}
+
+process.on('message', (request: BuildRequest) => {
+  void answer(request).then((given) => process.send?.(given))
+})
+// Ctrl-C is for the command line, which ends this process.
+process.on('SIGINT', () => undefined)
+// The command line ended.
+process.on('disconnect', () => process.exit())
