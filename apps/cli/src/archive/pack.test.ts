@@ -287,7 +287,7 @@ describe('a folder of a stranger', () => {
   it('is refused when it has too many modules, or too large ones', async () => {
     const small = createBuilder({ ...buildLimits, modules: 20, sourceBytes: 100_000 })
     try {
-      write({ 'index.ts': worker('1') + '\nimport "./m0.ts"' })
+      write({ 'index.ts': `import './m0.ts'\n${worker('1')}` })
       for (let at = 0; at < 30; at++) write({ [`m${at}.ts`]: `import './m${at + 1}.ts'; globalThis.x` })
       write({ 'm30.ts': '' })
       expect(await failure(small)).toMatch(/more than 20 modules/)

@@ -1,18 +1,17 @@
-import { watch } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
-import { followLogs, uploadImage } from '@selvedge/client/node'
-import type { LogLine } from '@selvedge/protocol'
-import { onOneLine } from '@selvedge/protocol/redaction'
-import { buildFolder } from '../archive/build.ts'
-import { command } from '../command.ts'
-import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
+import { createBuilder } from '../archive/bundler/builder.ts'
+import { command, type Input } from '../command.ts'
+import { accessTokenOptions } from '../context/access-token.ts'
 import type { Context } from '../context/context.ts'
-import { describeFailure } from '../failure.ts'
-import { indented } from '../output/clean.ts'
-import { readSpec } from './container/spec.ts'
+import { createTokens, deployFolder } from '../dev/deploy.ts'
+import { followLog } from '../dev/follow.ts'
+import { createShow } from '../dev/show.ts'
+import { watchFolder } from '../dev/watch.ts'
+import { describeFailure, exitCodes, UsageError } from '../failure.ts'
 
-/** Debounce: milliseconds without a change after which a folder counts as saved. */
-const debounceMs = 150
+/** Milliseconds after which a deployment is tried again when no runtime answers. */
+const retryMs = 1000
 
 /** Builds a folder, deploys it, and shows its log; again on every change, until interrupted. */
 export const dev = command({
@@ -26,69 +25,109 @@ export const dev = command({
     ...accessTokenOptions,
   ],
   run: async (context, { args: [folder = '.'], options }) => {
-    const { terminal } = context
+    if (!existsSync(folder))
+      throw new UsageError(
+        `there is no folder ${folder}`,
+        `"selvedge init worker ${folder}" makes an example.`,
+      )
     const name = typeof options.name === 'string' ? options.name : basename(resolve(folder)).toLowerCase()
-    const token = () => accessTokenOf(context, options, 'openid edge:mcm')
-
-    async function deploy(): Promise<string | undefined> {
-      try {
-        const built = await buildFolder(folder, terminal)
-        const edgeAccessToken = await token()
-        try {
-          const image = await uploadImage(await context.streams(edgeAccessToken), built.path)
-          const spec = readSpec({ ...options, name, image: image.id })
-          const { id, basePath, kind } = await context.runtime.deployContainer({ edgeAccessToken, spec })
-          terminal.note(onOneLine(`deployed ${id} (${kind}) at ${await urlOf(context, basePath)}`))
-          return id
-        } finally {
-          built.remove()
-        }
-      } catch (cause) {
-        const { message, hint } = describeFailure(cause)
-        terminal.note(
-          `not deployed: ${indented(message)}${hint === undefined ? '' : `\n  ${indented(hint)}`}`,
-        )
-        return undefined
-      }
-    }
-
-    const ended = new Promise<void>((done) => {
-      process.once('SIGINT', () => done())
-      process.once('SIGTERM', () => done())
-    })
-    let following: AbortController | undefined
-    let turn: Promise<void> = Promise.resolve()
-    const again = () => {
-      turn = turn.then(async () => {
-        const id = await deploy()
-        if (id === undefined || following) return
-        following = new AbortController()
-        const show = ({ stream, text }: LogLine) =>
-          terminal.out(`${stream === 'stdout' ? ' ' : '!'} ${onOneLine(text)}`)
-        const { signal } = following
-        followLogs(await context.streams(await token()), id, { tail: 20, signal }, show)
-          .catch(() => undefined)
-          .finally(() => {
-            following = undefined
-          })
-      })
-    }
-    again()
-    let timer: NodeJS.Timeout | undefined
-    const watcher = watch(folder, { recursive: true }, (_, file) => {
-      if (file === null || /(^|\/)(node_modules|\.git)(\/|$)|\.tar$/.test(file)) return
-      clearTimeout(timer)
-      timer = setTimeout(again, debounceMs)
-    })
-    await ended
-    watcher.close()
-    clearTimeout(timer)
-    await turn
-    following?.abort()
+    const session = startSession(context, { folder, name, options })
+    await untilInterrupted(context)
+    const id = await session.close()
+    if (id !== undefined)
+      context.terminal.note(`${id} stays deployed; to remove it: selvedge container remove ${id}`)
     return undefined
   },
 })
 
-async function urlOf({ runtime, runtimeConnection, isLocal }: Context, basePath: string): Promise<string> {
-  return isLocal() ? `${basePath} (${(await runtime.getMe()).name})` : runtimeConnection.url + basePath
+/** The first signal ends the session in order, the second one at once. */
+function untilInterrupted({ terminal }: Context): Promise<void> {
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  return new Promise((resolve) => {
+    const end = () => {
+      for (const each of signals) process.off(each, end).once(each, () => process.exit(130))
+      terminal.redraw('')
+      resolve()
+    }
+    for (const each of signals) process.on(each, end)
+  })
+}
+
+interface Target {
+  readonly folder: string
+  readonly name: string
+  readonly options: Input['options']
+}
+
+function startSession(context: Context, target: Target) {
+  const { terminal } = context
+  const { folder } = target
+  const builder = createBuilder()
+  const tokens = createTokens(context, target.options)
+  const show = createShow(terminal, folder)
+  const closing = new AbortController()
+  const { signal } = closing
+  let id: string | undefined
+  let following: Promise<void> | undefined
+  let retry: NodeJS.Timeout | undefined
+
+  async function deploy(): Promise<void> {
+    if (!existsSync(folder))
+      return terminal.note(`${folder} is gone; waiting until it is there again`, 'yellow')
+    try {
+      const deployed = await deployFolder(context, tokens, builder, target)
+      id = deployed.id
+      watcher.add(deployed.modules.filter((each) => !each.includes('/node_modules/')))
+      show.deployed(deployed)
+      following ??= followLog(context, tokens, id, signal, show.logLine, (why) =>
+        terminal.note(`the log cannot be read, trying again: ${why}`, 'yellow'),
+      )
+    } catch (cause) {
+      if (signal.aborted) return
+      show.failed(cause)
+      if (describeFailure(cause).code === exitCodes.notRunning) retry = setTimeout(save, retryMs)
+    }
+  }
+  const queue = createQueue(deploy)
+  const save = () => {
+    clearTimeout(retry)
+    if (!signal.aborted) queue.add()
+  }
+  const watcher = watchFolder(folder, {
+    onSave: save,
+    onProblem: (text) => terminal.note(text, 'yellow'),
+  })
+  save()
+  return {
+    /** Ends it after the deployment that is under way. @returns the ID of the container, if it was deployed */
+    async close(): Promise<string | undefined> {
+      closing.abort()
+      clearTimeout(retry)
+      builder.close()
+      await watcher.close()
+      await queue.idle()
+      await following
+      return id
+    },
+  }
+}
+
+/** Runs a task once for all the requests that come while it runs. */
+function createQueue(task: () => Promise<void>) {
+  let running: Promise<void> | undefined
+  let isWanted = false
+  const run = async () => {
+    while (isWanted) {
+      isWanted = false
+      await task()
+    }
+    running = undefined
+  }
+  return {
+    add() {
+      isWanted = true
+      running ??= run()
+    },
+    idle: async () => running,
+  }
 }

@@ -4,12 +4,13 @@
  */
 import { createInterface } from 'node:readline/promises'
 import { onOneLine, withoutControls } from '@selvedge/protocol/redaction'
+import { type Colour, paint } from './paint.ts'
 
 export interface Terminal {
-  /** Writes lines to standard output: the result. */
-  out(text: string): void
+  /** Writes lines to standard output: the result. The colour is for people: a file or a pipe gets none. */
+  out(text: string, colour?: Colour): void
   /** Writes lines to standard error: everything else. */
-  note(text: string): void
+  note(text: string, colour?: Colour): void
   /** Shows one line in place of the one before, on a terminal only; "" removes it. */
   redraw(line: string): void
   /** Whether a person watches standard error. */
@@ -35,8 +36,8 @@ export function createTerminal({ stdin, stdout, stderr }: TerminalStreams): Term
     })
   const isWatched = stderr.isTTY === true
   return {
-    out: (text) => void stdout.write(`${withoutControls(text)}\n`),
-    note: (text) => void stderr.write(`${withoutControls(text)}\n`),
+    out: (text, colour) => void stdout.write(`${paint(stdout, withoutControls(text), colour)}\n`),
+    note: (text, colour) => void stderr.write(`${paint(stderr, withoutControls(text), colour)}\n`),
     redraw(line) {
       if (!isWatched) return
       // A line that wraps could not be replaced.

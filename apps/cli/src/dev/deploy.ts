@@ -1,0 +1,85 @@
+/** Builds a folder and deploys it, with one access token for as long as it is valid. */
+import { resolve } from 'node:path'
+import { createRuntimeClient } from '@selvedge/client'
+import { createNodeFetch, uploadImage } from '@selvedge/client/node'
+import { type Built, buildFolder } from '../archive/build.ts'
+import type { Builder } from '../archive/bundler/builder.ts'
+import type { Input } from '../command.ts'
+import { readSpec } from '../commands/container/spec.ts'
+import { accessTokenOf } from '../context/access-token.ts'
+import type { Context } from '../context/context.ts'
+import { describeFailure, exitCodes } from '../failure.ts'
+
+export interface Deployed {
+  readonly id: string
+  readonly kind: string
+  readonly url: string
+  /** Real paths of the modules that were bundled. */
+  readonly modules: readonly string[]
+  readonly buildMs: number
+  readonly deployMs: number
+}
+
+export interface Tokens {
+  /** Calls with an access token; once more with a new one if the first is refused. */
+  use<T>(call: (edgeAccessToken: string) => Promise<T>): Promise<T>
+}
+
+export function createTokens(context: Context, options: Input['options']): Tokens {
+  let current: Promise<string> | undefined
+  const fetchToken = () => (current ??= accessTokenOf(context, options, 'openid edge:mcm'))
+  return {
+    async use(call) {
+      const isFirst = current === undefined
+      try {
+        return await call(await fetchToken())
+      } catch (cause) {
+        current = undefined
+        if (isFirst || describeFailure(cause).code !== exitCodes.notAuthorised) throw cause
+      }
+      return call(await fetchToken())
+    },
+  }
+}
+
+/** @throws what the build, the upload and the deployment throw */
+export async function deployFolder(
+  context: Context,
+  tokens: Tokens,
+  builder: Builder,
+  { folder, name, options }: { folder: string; name: string; options: Input['options'] },
+): Promise<Deployed> {
+  const started = performance.now()
+  const built = await buildFolder(folder, context.terminal, builder)
+  // Ctrl-C twice ends the program at once.
+  process.once('exit', built.remove)
+  const buildMs = performance.now() - started
+  try {
+    const { id, kind, basePath } = await tokens.use((token) =>
+      send(context, token, built, { ...options, name }),
+    )
+    const deployMs = performance.now() - started - buildMs
+    const modules = built.modules.map((each) => resolve(each))
+    return { id, kind, url: await urlOf(context, basePath), modules, buildMs, deployMs }
+  } finally {
+    process.off('exit', built.remove)
+    built.remove()
+  }
+}
+
+async function send(context: Context, edgeAccessToken: string, built: Built, options: Input['options']) {
+  const image = await uploadImage(await context.streams(edgeAccessToken), built.path)
+  return context.runtime.deployContainer({ edgeAccessToken, spec: readSpec({ ...options, image: image.id }) })
+}
+
+/** The URL of a service. Over a Unix socket, the port is the usual one if this runtime answers there. */
+async function urlOf(
+  { runtime, runtimeConnection, isLocal, env }: Context,
+  basePath: string,
+): Promise<string> {
+  if (!isLocal()) return runtimeConnection.url + basePath
+  const port = env.SELVEDGE_RUNTIME_PORT || '8083'
+  const there = createRuntimeClient({ url: `http://127.0.0.1:${port}`, fetch: createNodeFetch() })
+  const [own, other] = await Promise.all([runtime.getMe(), there.getMe().catch(() => undefined)])
+  return own.nodeId === other?.nodeId ? `http://localhost:${port}${basePath}` : `${basePath} (${own.name})`
+}
