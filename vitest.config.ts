@@ -1,10 +1,12 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 
 export default defineConfig({
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source'] } },
   test: {
     include: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'tests/**/*.test.ts', 'examples/**/*.test.ts'],
+    // Projects of users; tests/packages/templates.test.ts runs their tests.
+    exclude: [...configDefaults.exclude, 'apps/cli/templates/**'],
     setupFiles: ['./tests/harness/gate-setup.ts'],
     reporters: ['default', './tests/harness/count-reporter.ts'],
     testTimeout: 60_000,

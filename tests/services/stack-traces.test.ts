@@ -29,11 +29,13 @@ async function logOf(source: string): Promise<string> {
   let log = ''
   await expect
     .poll(async () => {
-      const { lines } = await services.runtime().getContainerLogs({ edgeAccessToken: services.token, id, tail: 100 })
+      const { lines } = await services
+        .runtime()
+        .getContainerLogs({ edgeAccessToken: services.token, id, tail: 100 })
       log = lines.map(({ text }) => text).join('\n')
       return log
     })
-    .toMatch(/on purpose[^]*\n {4}at /)
+    .toMatch(/on purpose(?:.|\n)*\n {4}at /)
   await services.runtime().removeContainer({ edgeAccessToken: services.token, id })
   return log
 }
@@ -43,6 +45,8 @@ describe('the log of a function that throws', () => {
     ['module worker', worker],
     ['handler', handler],
   ])('names file, line and column of the author: %s', async (_, source) => {
-    expect(await logOf(source + inline(map))).toMatch(/Error: on purpose\n {4}at \S* ?\(?src\/index\.ts:41:9\)?/)
+    expect(await logOf(source + inline(map))).toMatch(
+      /Error: on purpose\n {4}at \S* ?\(?src\/index\.ts:41:9\)?/,
+    )
   })
 })

@@ -154,7 +154,8 @@ function readOwnFile(folder: string, name: string): Buffer {
   return readFileSync(path)
 }
 
-const cleanName = (name: string): string =>
+/** A name that images may have. */
+export const cleanName = (name: string): string =>
   name
     .toLowerCase()
     .replace(/^@/, '')

@@ -49,9 +49,7 @@ function decodeMap(base64: string): FindPosition {
     return (line, column) => {
       const found = findSegment(segments, line - 1, column - 1)
       const file = found && sources[found.source]
-      return typeof file === 'string'
-        ? { file, line: found!.line + 1, column: found!.column + 1 }
-        : undefined
+      return typeof file === 'string' ? { file, line: found!.line + 1, column: found!.column + 1 } : undefined
     }
   } catch {
     return () => undefined

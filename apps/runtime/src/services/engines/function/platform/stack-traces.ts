@@ -43,7 +43,8 @@ export function mapStackTraces(own: (file: string) => boolean, find: FindPositio
         isOfFunction ||= position !== undefined
         // After a frame of the function come those of this program that called it.
         if (position) text += `\n    at ${frameOf(sites[at]!, position)}`
-        else if (!isOfFunction || sites[at]!.getFileName() !== import.meta.url) text += `\n    at ${sites[at]}`
+        else if (!isOfFunction || sites[at]!.getFileName() !== import.meta.url)
+          text += `\n    at ${sites[at]}`
       }
       return titleOf(error) + text
     },

@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { callHandler } from '@selvedge/client/function/testing'
+import { handler } from './handler.ts'
+
+test('counts visits in its storage', async () => {
+  const items = new Map([['visits', '41']])
+  const { status, headers, body } = await callHandler(handler, { url: '/a' }, { items })
+  assert.equal(status, 200)
+  assert.equal(headers['content-type'], 'application/json')
+  assert.deepEqual(JSON.parse(body), { hello: 'from the edge', path: '/a', visits: 42 })
+  assert.equal(items.get('visits'), '42')
+})

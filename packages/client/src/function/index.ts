@@ -1,0 +1,23 @@
+/**
+ * Types of functions: what the runtime gives to a module worker and to a handler. Types only; `./testing` calls functions in tests.
+ *
+ * @module
+ */
+export type { FunctionInfo, FunctionStorage, IdentityToken, VisitItem } from './common.ts'
+export type {
+  Callbacks,
+  EdgeError,
+  FormCallbacks,
+  FormField,
+  Handler,
+  HandlerContext,
+  HandlerEdge,
+  HandlerRequest,
+  HandlerResponse,
+  HandlerStorage,
+  HttpError,
+  HttpRequest,
+  HttpResult,
+  NodesRequest,
+} from './handler.ts'
+export type { Worker, WorkerContext } from './worker.ts'

@@ -1,0 +1,225 @@
+/**
+ * Calls functions in tests, without a device. The storage is in memory and has no limits; requests go to what the test gives.
+ *
+ * @module
+ */
+import type { FunctionInfo, FunctionStorage, IdentityToken, VisitItem } from './common.ts'
+import type { Handler, HandlerContext, HandlerRequest, HandlerResponse, HttpRequest } from './handler.ts'
+import type { Worker, WorkerContext } from './worker.ts'
+
+export interface TestOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly info?: Partial<FunctionInfo>
+  /** Items of the storage; use one map in several calls for what lasts between them. */
+  readonly items?: Map<string, string>
+  /** Answers `context.http.request` of a handler. Default: 501. */
+  readonly http?: (request: HttpRequest) => { readonly status: number; readonly data?: string }
+}
+
+export interface TestRequest {
+  /** Default: GET. */
+  readonly method?: string
+  /** Path and query. Default: `/`. */
+  readonly url?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/**
+ * Calls a module worker, and waits for what it passes to `waitUntil`.
+ *
+ * @example
+ * ```ts
+ * import { callWorker } from '@selvedge/client/function/testing'
+ *
+ * const worker = { fetch: () => new Response('hello') }
+ * console.log(await (await callWorker(worker, { url: '/a' })).text())
+ * ```
+ */
+export async function callWorker(
+  worker: Worker,
+  { method = 'GET', url = '/', headers = {}, body }: TestRequest = {},
+  options: TestOptions = {},
+): Promise<Response> {
+  const background: Promise<unknown>[] = []
+  const { storage } = createStorage(options.items)
+  const context: WorkerContext = {
+    info: { ...info, ...options.info },
+    storage,
+    identityToken,
+    waitUntil: (promise) => void background.push(promise),
+    passThroughOnException: () => undefined,
+  }
+  const request = new Request(new URL(url, 'http://localhost'), {
+    method,
+    headers,
+    ...(body !== undefined && { body }),
+  })
+  const response = await worker.fetch(request, { ...options.env }, context)
+  await Promise.all(background)
+  return response
+}
+
+export interface HandlerAnswer {
+  readonly status: number
+  /** By their names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/**
+ * Calls a handler, and resolves when it has ended its response.
+ *
+ * @throws what the handler throws
+ *
+ * @example
+ * ```ts
+ * import { callHandler } from '@selvedge/client/function/testing'
+ *
+ * const { status, body } = await callHandler((context, request, response) => response.end('hello'))
+ * console.log(status, body)
+ * ```
+ */
+export function callHandler(
+  handler: Handler,
+  { method = 'GET', url = '/', headers = {}, body = '' }: TestRequest = {},
+  options: TestOptions = {},
+): Promise<HandlerAnswer> {
+  const { storage, files } = createStorage(options.items)
+  const lowerCase = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+  )
+  const context: HandlerContext = {
+    env: { ...options.env },
+    info: { ...info, ...options.info },
+    storage: {
+      ...storage,
+      saveFile: (name, base64) => void files.set(name, base64),
+      deleteFile: (name) => files.delete(name),
+    },
+    http: { request: (request) => answerRequest(request, options.http) },
+    edge: {
+      decryptEncryptedNodesJson: ({ error }) =>
+        error?.({ message: 'there is no device in a test', status: 501 }),
+      requestBep: ({ error }) => error?.({ message: 'there is no device in a test', status: 501 }),
+    },
+    identityToken,
+    dispatchWebSocketEvent: () => undefined,
+  }
+  const request: HandlerRequest = {
+    ...{ method, url, body, headers: lowerCase, authorization: lowerCase.authorization },
+    handleFormRequest() {
+      throw new Error('forms are read on a device only')
+    },
+  }
+  return new Promise((resolve, reject) => {
+    Promise.resolve()
+      .then(() => handler(context, request, createResponse(files, resolve)))
+      .catch(reject)
+  })
+}
+
+const info: FunctionInfo = {
+  serviceType: 'test',
+  nodeId: 'test',
+  httpPort: 8083,
+  apiRoot: 'http://localhost:8083',
+}
+
+const identityToken = async (audience: string): Promise<IdentityToken> => ({
+  token: `a token of the test for ${audience}`,
+  expiresAt: '2100-01-01T00:00:00.000Z',
+})
+
+function answerRequest(request: HttpRequest, answer: TestOptions['http']): void {
+  const { status, data = '' } = answer?.(request) ?? { status: 501 }
+  queueMicrotask(() => {
+    if (status >= 200 && status < 300) request.success?.({ status, data })
+    else request.error?.({ status, message: `HTTP ${status}`, content: data })
+  })
+}
+
+function createStorage(items = new Map<string, string>()): {
+  storage: FunctionStorage
+  files: Map<string, string>
+} {
+  const tags = new Map<string, string>()
+  const remove = (key: string) => {
+    items.delete(key)
+    tags.delete(key)
+  }
+  const each = (keys: readonly string[], visit: VisitItem) => {
+    for (const key of keys) if (visit(key, items.get(key)!) === false) return
+  }
+  const tagged = (tag: string) => [...items.keys()].filter((key) => tags.get(key) === tag)
+  const removeTagged = (tag: string) => {
+    const keys = tagged(tag)
+    for (const key of keys) remove(key)
+    return keys.length
+  }
+  const storage: FunctionStorage = {
+    getItem: (key) => items.get(key) ?? null,
+    setItem: (key, value) => void items.set(key, String(value)),
+    setItemWithTag(key, value, tag) {
+      items.set(key, String(value))
+      tags.set(key, tag)
+    },
+    updateTag(key, tag) {
+      if (items.has(key)) tags.set(key, tag)
+      return items.has(key)
+    },
+    removeItem: remove,
+    deleteItemsByTag: removeTagged,
+    removeItemsByTag: removeTagged,
+    eachItem: (visit) => each([...items.keys()], visit),
+    eachItemByTag: (tag, visit) => each(tagged(tag), visit),
+  }
+  return { storage, files: new Map() }
+}
+
+function createResponse(
+  files: ReadonlyMap<string, string>,
+  resolve: (answer: HandlerAnswer) => void,
+): HandlerResponse {
+  const headers = new Headers()
+  const decoder = new TextDecoder()
+  let body = ''
+  let isEnded = false
+  const write = (chunk: string | Uint8Array) => {
+    if (!isEnded) body += typeof chunk === 'string' ? chunk : decoder.decode(chunk)
+    return true as const
+  }
+  return {
+    statusCode: 200,
+    get headersSent() {
+      return isEnded
+    },
+    get finished() {
+      return isEnded
+    },
+    setHeader(name, value) {
+      headers.delete(name)
+      for (const each of Array.isArray(value) ? value : [value]) headers.append(name, String(each))
+      return true
+    },
+    getHeader: (name) => headers.get(name) ?? undefined,
+    removeHeader: (name) => headers.delete(name),
+    writeHead(status, ...rest) {
+      this.statusCode = status
+      const given = rest.findLast((each) => typeof each === 'object' && each !== null) ?? {}
+      for (const [name, value] of Object.entries(given)) this.setHeader(name, value)
+      return this
+    },
+    write,
+    end(chunk) {
+      if (chunk !== undefined && chunk !== null) write(chunk)
+      if (!isEnded) resolve({ status: this.statusCode, headers: Object.fromEntries(headers), body })
+      isEnded = true
+    },
+    writeMimeFile(path, mimeType = 'application/octet-stream') {
+      const file = files.get(path)
+      this.writeHead(file === undefined ? 404 : 200, { 'Content-Type': mimeType })
+      this.end(file === undefined ? '' : atob(file))
+    },
+  }
+}
