@@ -8,6 +8,7 @@ interface Manifest {
   readonly engines: Readonly<Record<string, string>>
   readonly exports?: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly dependencies?: Readonly<Record<string, string>>
+  readonly optionalDependencies?: Readonly<Record<string, string>>
 }
 
 /** A library: its modules and their types. The sources stay in the workspace, and with them the condition that names them. */
@@ -29,8 +30,12 @@ export function libraryManifest(own: Manifest): object {
   }
 }
 
-/** The command line: one bundle, which contains what it depends on. */
-export function cliManifest({ name, version, description, license }: Manifest): object {
+/**
+ * The command line: bundles, which contain what they depend on. The bundler of functions is a program for one platform, so npm installs it;
+ * where it cannot, the command line works without.
+ */
+export function cliManifest({ name, version, description, license, optionalDependencies }: Manifest): object {
   const engines = { node: '>=20' }
-  return { name, version, description, license, engines, bin: { selvedge: 'bin/selvedge.cjs' } }
+  const bin = { selvedge: 'bin/selvedge.cjs' }
+  return { name, version, description, license, engines, bin, optionalDependencies }
 }

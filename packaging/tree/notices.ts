@@ -1,7 +1,7 @@
 /** The licences of what a product contains: most of them require that their text is included. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { nameIn, readLockfile, withDependencies } from '../lockfile.ts'
+import { type Lockfile, nameIn, readLockfile, withDependencies } from '../lockfile.ts'
 import type { Architecture, Product } from '../products.ts'
 import { root } from '../release.ts'
 import { findEngine } from './engines.ts'
@@ -27,7 +27,7 @@ const workspacesOf = ({ programs }: Product): string[] =>
 
 /** @returns the text of THIRD-PARTY-NOTICES: the same for the same lockfile */
 export function noticesOf(product: Product, architecture: Architecture): string {
-  const packages = readLockfile()
+  const packages = withoutOptional(readLockfile(), 'apps/cli')
   const paths = withDependencies(packages, workspacesOf(product)).filter((path) =>
     /(^|\/)node_modules\//.test(path),
   )
@@ -45,6 +45,12 @@ export function noticesOf(product: Product, architecture: Architecture): string 
   )
   return `${product.name} contains the following software of others.\n\n${[...new Set(libraries), ...engines].join('\n')}`
 }
+
+/** The bundler of functions, which only the npm package of the command line installs. */
+const withoutOptional = (packages: Lockfile, path: string): Lockfile => ({
+  ...packages,
+  [path]: { ...packages[path], optionalDependencies: {} },
+})
 
 const section = (title: string, text: string): string =>
   `${'='.repeat(100)}\n${title}\n${'='.repeat(100)}\n\n${text.trim()}\n`

@@ -1,6 +1,6 @@
 /** The npm packages as their users get them: published to a registry, installed from it, on every Node.js that they support. */
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -36,6 +36,16 @@ describe('the npm packages', needs('package tools'), () => {
     return at(name)
   }
 
+  /** A copy of an installed package that names no registry of its own. */
+  function copyLibrary(path: string): string {
+    const copy = at('libraries', path.replaceAll('/', '-'))
+    const own = join(root, 'node_modules', path)
+    cpSync(own, copy, { recursive: true, filter: (each) => !each.startsWith(join(own, 'node_modules')) })
+    const { publishConfig: _, ...manifest } = JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8'))
+    writeFileSync(join(copy, 'package.json'), JSON.stringify(manifest))
+    return copy
+  }
+
   beforeAll(async () => {
     folder = await temporaryFolder()
     execFileSync(process.execPath, [join(root, 'scripts/libraries.mjs')])
@@ -44,7 +54,9 @@ describe('the npm packages', needs('package tools'), () => {
     tarballs = packNpmPackages(at('tarballs'), at('work')).map((name) => at('tarballs', name))
     registry = await startRegistry(at('registry'))
     // What they depend on is published from the lockfile's own copy.
-    for (const each of [join(root, 'node_modules/zod'), ...tarballs])
+    const rolldown = ['rolldown', 'rolldown/node_modules/@oxc-project/types', '@rolldown/pluginutils']
+    const libraries = ['zod', ...rolldown, `@rolldown/binding-linux-${process.arch}-gnu`].map(copyLibrary)
+    for (const each of [...libraries, ...tarballs])
       registry.npm(folder.path, 'publish', each, '--ignore-scripts', '--provenance=false')
     site = createServer((request, response) => {
       const path = at('page/dist', request.url === '/' ? 'index.html' : request.url!.slice(1))
@@ -132,6 +144,13 @@ describe('the npm packages', needs('package tools'), () => {
       const { stdout } = await promisify(execFile)(node, [program!, '--version'])
       expect(stdout.trim()).toBe(version)
     })
+  })
+
+  it('the command line bundles TypeScript also on the oldest Node.js', () => {
+    const program = at('global-20', 'lib/node_modules/selvedge/bin/selvedge.cjs')
+    const run = (...args: string[]) => execFileSync(nodes[20], [program, ...args], { encoding: 'utf8' })
+    run('init', 'worker', at('typed'))
+    expect(JSON.parse(run('image', 'pack', at('typed'), '-o', at('typed.tar'), '--json')).name).toBe('typed')
   })
 
   it.each([['simulate'], ['admin', 'store', 'copy', '--from', 'sqlite:a', '--to', 'sqlite:b']])(

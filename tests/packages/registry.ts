@@ -18,6 +18,7 @@ const configuration = (folder: string): string => `
 storage: ${folder}/storage
 auth: { htpasswd: { file: ${folder}/users, max_users: -1 } }
 uplinks: {}
+max_body_size: 100mb
 packages: { '**': { access: $all, publish: $anonymous } }
 log: { type: stdout, format: json, level: warn }
 `
