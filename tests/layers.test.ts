@@ -64,7 +64,11 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
     /^@selvedge\/(protocol|client)(\/|$)/,
     /^(preact(\/hooks)?|@simplewebauthn\/browser|d3-geo|topojson-client|world-atlas\/.*)$/,
   ],
-  'apps/cli': [/^node:/, /^@selvedge\/(protocol|client|geo)(\/|$)/, /^(commander|tar|uqr)$/],
+  'apps/cli': [
+    /^node:/,
+    /^@selvedge\/(protocol|client|geo)(\/|$)/,
+    /^(chokidar|commander|rolldown|tar|uqr)$/,
+  ],
   'apps/stack': [/^node:/, /^@selvedge\/service-kit(\/|$)/],
   'apps/simulator': [/^node:/, /^@selvedge\/(protocol|client|geo|service-kit)(\/|$)/],
 }

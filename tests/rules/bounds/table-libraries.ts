@@ -172,6 +172,13 @@ export const libraries: Bounds = {
   'packages/client/src/backend/verifier.ts': {
     'createAccessTokenVerifier.verified': lasting('`verified.size >= remembered`', '`verified.delete`'),
   },
+  'packages/client/src/function/testing.ts': {
+    'callWorker.background': own('what a test of its user calls'),
+    'callHandler.files': own('the same'),
+    'createStorage.tags': own('the same'),
+    'createStorage.items': own('the same'),
+    'createResponse.body': own('the same'),
+  },
   'packages/client/src/node/node-fetch.ts': {
     'readAll.chunks': passing('`size > maxAnswerBytes`'),
   },
@@ -218,6 +225,13 @@ export const programs: Bounds = {
     'files of buildFolder': own('one archive that its user builds'),
     'lines that runBuilder reads': own('the output of a builder that its user runs'),
   },
+  'apps/cli/src/archive/bundler/bundle.ts': {
+    'bundleFunction.warnings': passing('`warnings.length < 20`'),
+    'collectModules.files': passing('`files.size > limits.modules`'),
+  },
+  'apps/cli/src/archive/bundler/policy.ts': {
+    'createPolicy.packages': passing('one for a module at most: `limits.modules`'),
+  },
   'apps/cli/src/archive/write.ts': { 'files of writeArchive': own('one archive that its user builds') },
   'apps/cli/src/commands/admin/store-backup.ts': {
     'files of openNew': own('one backup that its user names'),
@@ -233,18 +247,20 @@ export const programs: Bounds = {
     'flatten.into': own('the settings of files that its user names'),
   },
   'apps/cli/src/commands/admin/tokens.ts': { 'files of run': own('one file that its user names') },
-  'apps/cli/src/commands/context/add.ts': {
-    'run.contexts': own('the contexts that its user adds, at most `contexts.ts: maxContexts`'),
-  },
-  'apps/cli/src/commands/curl.ts': {
-    'readAnswer.chunks': passing('`if (size > maxBodyBytes)`'),
-    'files of writeBody': own('one file that its user names, and its draft'),
-  },
-  'apps/cli/src/commands/dev.ts': { 'run.turn': own('one for each change of a file that its user edits') },
   'apps/cli/src/commands/gps/follow.ts': {
     'run.turn': own('the readings of a receiver that its user names'),
   },
-  'apps/cli/src/commands/init.ts': { 'files of run': own('the files of a template') },
+  'apps/cli/src/commands/init.ts': {
+    'files of run': own('the files of a template'),
+    'files of nameProject': own('the package.json of a template'),
+  },
+  'apps/cli/src/dev/show.ts': {
+    'createShow.sources': own('the modules of one build: `buildLimits.modules`'),
+  },
+  'apps/cli/src/dev/watch.ts': {
+    'watchFolder.more': own('files of packages that its user works on: `buildLimits.modules` in a build'),
+    'watchFolder.watcher': own('the same'),
+  },
   'apps/cli/src/commands/service/install.ts': {
     'files of writeUnit': own('one unit, its draft and the one before it'),
     'files of writeSettings': own('the settings and the user of one service'),

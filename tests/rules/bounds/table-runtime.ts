@@ -338,6 +338,9 @@ export const sandbox: Bounds = {
     'hostFunction.source': own('its own program, sent by the runtime'),
     'hostFunction.background': own('the memory of the function is limited from outside'),
   },
+  'apps/runtime/src/services/engines/function/platform/source-map.ts': {
+    digits: own('the digits of base64'),
+  },
   'apps/runtime/src/services/engines/function/platform/storage.ts': {
     'createStorage.items': own('the quota of the storage'),
     'createStorage.drafts': own('the memory of the function is limited from outside'),

@@ -36,7 +36,12 @@ export async function buildFolder(
 ): Promise<Built> {
   const target = mkdtempSync(join(tmpdir(), 'selvedge-build-'))
   const path = join(target, 'image.tar')
-  const remove = () => rmSync(target, { recursive: true, force: true })
+  const remove = () => {
+    process.off('exit', remove)
+    rmSync(target, { recursive: true, force: true })
+  }
+  // For a program that exits during the build or the upload.
+  process.once('exit', remove)
   try {
     if (!recipes.some((each) => existsSync(join(folder, each)))) {
       const { name, archive, modules } = await packFolder(folder, bundler && { builder: bundler })

@@ -106,8 +106,8 @@ describe('the image of a function in TypeScript', () => {
   it('leaves an index.js without imports as it is, also where there is no bundler', async () => {
     const source = 'mimikModule.exports = (context, request, response) => response.end(1)'
     write({ 'index.js': source, 'package.json': '{ "dependencies": { "x": "1.0.0" } }' })
-    const none: Builder = { bundle: () => Promise.reject(new Error('used')), close: () => undefined }
-    expect((await packFolder(folder, { builder: none })).modules).toEqual([])
+    const unused: Builder = { bundle: () => Promise.reject(new Error('used')), close: () => undefined }
+    expect((await packFolder(folder, { builder: unused })).modules).toEqual([])
     expect(await codeOf()).toBe(source)
   })
 
@@ -234,13 +234,13 @@ describe('a folder of a stranger', () => {
     ['a require', "module.exports = { fetch: () => require('../secret.ts') }"],
     ['a re-export', "export * from '../secret.ts'; export default { fetch() {} }"],
     ['a URL of a module', "export default { fetch: () => new URL('../secret.ts', import.meta.url) }"],
-  ])('gets none with %s either', async (_, source) => {
+  ])('gets no file with %s either', async (_, source) => {
     write({ 'index.ts': source })
     const said = await codeOf().catch((cause: Error) => cause.message)
     expect(said).not.toContain('of the user')
   })
 
-  it('gets none as its entry', async () => {
+  it('gets no file as its entry', async () => {
     symlinkSync('../secret.ts', join(folder, 'index.ts'))
     expect(await failure()).toMatch(/leads to .*secret\.ts, which is no file of the folder/)
   })
@@ -298,16 +298,16 @@ describe('a folder of a stranger', () => {
     }
   })
 
-  it('is ended when its build takes too long', async () => {
+  it('is stopped when its build needs too much time', async () => {
     const short = createBuilder({ ...buildLimits, timeoutMs: 1 })
     write({ 'index.ts': worker('1') })
-    expect(await failure(short)).toMatch(/the build took longer than 0.001 s and was ended/)
+    expect(await failure(short)).toMatch(/the build was stopped after 0.001 s/)
     short.close()
   })
 
   it('crashes at most its own build', async () => {
     write({ 'index.ts': `export default ${'('.repeat(300_000)}1${')'.repeat(300_000)}` })
-    expect(await failure()).toMatch(/the build ended with SIG/)
+    expect(await failure()).toMatch(/the build exited with SIG/)
     write({ 'index.ts': worker('1') })
     expect((await packFolder(folder, { builder })).modules).toHaveLength(1)
   })
@@ -325,7 +325,7 @@ describe('a folder of a stranger', () => {
     60_000,
   )
 
-  it('is ended when its build needs too much memory', async () => {
+  it('is stopped when its build needs too much memory', async () => {
     const small = createBuilder({ ...buildLimits, memoryBytes: 150 * 1024 * 1024 })
     try {
       const big = `export const a = [${'{ a: 1, b: [2, 3] }, '.repeat(400_000)}]`

@@ -43,7 +43,7 @@ export interface PackOptions {
   readonly name?: string
   /** Default: the version of package.json, else 1.0.0. */
   readonly version?: string
-  /** Bundles; without it, a new one is started and ended. */
+  /** Bundles; without it, a new one is started and stopped. */
   readonly builder?: Builder
 }
 

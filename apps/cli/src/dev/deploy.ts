@@ -26,18 +26,20 @@ export interface Tokens {
 }
 
 export function createTokens(context: Context, options: Input['options']): Tokens {
-  let current: Promise<string> | undefined
-  const fetchToken = () => (current ??= accessTokenOf(context, options, 'openid edge:mcm'))
+  let current: string | undefined
   return {
     async use(call) {
-      const isFirst = current === undefined
+      const known = current
+      current ??= await accessTokenOf(context, options, 'openid edge:mcm')
       try {
-        return await call(await fetchToken())
+        return await call(current)
       } catch (cause) {
+        if (describeFailure(cause).code !== exitCodes.notAuthorised) throw cause
         current = undefined
-        if (isFirst || describeFailure(cause).code !== exitCodes.notAuthorised) throw cause
+        if (known === undefined) throw cause
       }
-      return call(await fetchToken())
+      current = await accessTokenOf(context, options, 'openid edge:mcm')
+      return call(current)
     },
   }
 }
@@ -51,8 +53,6 @@ export async function deployFolder(
 ): Promise<Deployed> {
   const started = performance.now()
   const built = await buildFolder(folder, context.terminal, builder)
-  // Ctrl-C twice ends the program at once.
-  process.once('exit', built.remove)
   const buildMs = performance.now() - started
   try {
     const { id, kind, basePath } = await tokens.use((token) =>
@@ -62,7 +62,6 @@ export async function deployFolder(
     const modules = built.modules.map((each) => resolve(each))
     return { id, kind, url: await urlOf(context, basePath), modules, buildMs, deployMs }
   } finally {
-    process.off('exit', built.remove)
     built.remove()
   }
 }

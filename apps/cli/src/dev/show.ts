@@ -9,13 +9,15 @@ import { indented } from '../output/clean.ts'
 import type { Terminal } from '../output/terminal.ts'
 import type { Deployed } from './deploy.ts'
 
-/** Bytes of the largest file whose lines are shown. */
+/** Bytes of the largest file that lines are shown of. */
 const maxSourceBytes = 4 * 1024 * 1024
 
 export interface Show {
   deployed(deployed: Deployed): void
   failed(cause: unknown): void
   logLine(line: LogLine): void
+  /** The log cannot be followed. */
+  logLost(why: string): void
 }
 
 export function createShow(terminal: Pick<Terminal, 'out' | 'note'>, folder: string): Show {
@@ -44,6 +46,7 @@ export function createShow(terminal: Pick<Terminal, 'out' | 'note'>, folder: str
       if (frame !== '') terminal.note(indented(`  ${frame}`))
       if (hint !== undefined) terminal.note(`  ${indented(hint)}`)
     },
+    logLost: (why) => terminal.note(`the log cannot be read, trying again: ${indented(why)}`, 'yellow'),
     logLine({ stream, text }) {
       const mark = stream === 'stdout' ? ' ' : stream === 'stderr' ? '!' : '#'
       terminal.out(

@@ -88,7 +88,7 @@ export function watchFolder(folder: string, { onSave, onProblem }: Handlers): Wa
   }
 }
 
-/** The same for a folder as long as it is that folder; undefined if there is none. */
+/** The same for a folder as long as it is that folder; undefined without one. */
 function identityOf(path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false })
   // File systems give the number of a removed folder to the next one.

@@ -11,12 +11,12 @@ test('the server of the image answers with its page', async () => {
   const rootfs = join(import.meta.dirname, 'rootfs')
   const args = ['httpd', '-f', '-p', `127.0.0.1:${port}`, '-h', join(rootfs, 'www')]
   const server = spawn(join(rootfs, 'bin/busybox'), args, { stdio: 'ignore' })
-  const ended = once(server, 'exit')
+  const exited = once(server, 'exit')
   try {
     assert.match(await read(`http://127.0.0.1:${port}/`), /hello from the edge/)
   } finally {
     server.kill()
-    await ended
+    await exited
   }
 })
 

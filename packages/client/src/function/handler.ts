@@ -1,5 +1,5 @@
 /** A handler, as services of this API family are written: `mimikModule.exports = (context, request, response) => { … }`. */
-import type { FunctionInfo, FunctionStorage, IdentityToken } from './common.ts'
+import type { FunctionInfo, FunctionStorage, IdentityToken } from './storage.ts'
 
 /** Items, and files that `response.writeMimeFile` answers with. */
 export interface HandlerStorage extends FunctionStorage {

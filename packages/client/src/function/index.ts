@@ -3,7 +3,7 @@
  *
  * @module
  */
-export type { FunctionInfo, FunctionStorage, IdentityToken, VisitItem } from './common.ts'
+
 export type {
   Callbacks,
   EdgeError,
@@ -20,4 +20,5 @@ export type {
   HttpResult,
   NodesRequest,
 } from './handler.ts'
+export type { FunctionInfo, FunctionStorage, IdentityToken, VisitItem } from './storage.ts'
 export type { Worker, WorkerContext } from './worker.ts'

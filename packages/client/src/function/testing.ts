@@ -3,8 +3,9 @@
  *
  * @module
  */
-import type { FunctionInfo, FunctionStorage, IdentityToken, VisitItem } from './common.ts'
+
 import type { Handler, HandlerContext, HandlerRequest, HandlerResponse, HttpRequest } from './handler.ts'
+import type { FunctionInfo, FunctionStorage, IdentityToken, VisitItem } from './storage.ts'
 import type { Worker, WorkerContext } from './worker.ts'
 
 export interface TestOptions {
@@ -55,7 +56,8 @@ export async function callWorker(
     headers,
     ...(body !== undefined && { body }),
   })
-  const response = await worker.fetch(request, { ...options.env }, context)
+  const answer = worker.fetch.bind(worker)
+  const response = await answer(request, { ...options.env }, context)
   await Promise.all(background)
   return response
 }
@@ -68,7 +70,7 @@ export interface HandlerAnswer {
 }
 
 /**
- * Calls a handler, and resolves when it has ended its response.
+ * Calls a handler, and resolves when its response is complete.
  *
  * @throws what the handler throws
  *

@@ -1,5 +1,5 @@
 /** A module worker: `export default { fetch(request, env, ctx) { … } }`. */
-import type { FunctionInfo, FunctionStorage, IdentityToken } from './common.ts'
+import type { FunctionInfo, FunctionStorage, IdentityToken } from './storage.ts'
 
 export interface WorkerContext {
   readonly info: FunctionInfo

@@ -11,7 +11,7 @@ import type { Problem } from './problem.ts'
 export interface Builder {
   /** @param folder of the function @param entry path from the folder @throws UsageError, with the lines of the author */
   bundle(folder: string, entry: string): Promise<Bundled>
-  /** Ends the process, and with it the build that is under way. */
+  /** Stops the process, and with it the build that is under way. No later build is possible. */
   close(): void
 }
 
@@ -22,6 +22,7 @@ const program = fileURLToPath(
 
 export function createBuilder(limits: BuildLimits = buildLimits): Builder {
   let child: ChildProcess | undefined
+  let isClosed = false
   const start = () =>
     fork(program, [], {
       // No token of the user's environment, and no options for Node.js.
@@ -32,10 +33,14 @@ export function createBuilder(limits: BuildLimits = buildLimits): Builder {
     })
   return {
     async bundle(folder, entry) {
+      if (isClosed) throw new Error('the build was stopped')
       if (child?.connected !== true) child = start()
       return readAnswer(await ask(child, { folder, entry, limits }))
     },
-    close: () => void child?.kill('SIGKILL'),
+    close() {
+      isClosed = true
+      child?.kill('SIGKILL')
+    },
   }
 }
 
@@ -44,7 +49,7 @@ function ask(child: ChildProcess, request: BuildRequest): Promise<BuildAnswer> {
   return new Promise((resolve, reject) => {
     const finish = () => {
       clearTimeout(timer)
-      child.off('message', receive).off('exit', ended).off('error', fail)
+      child.off('message', receive).off('exit', onExit).off('error', fail)
     }
     const fail = (cause: Error) => {
       finish()
@@ -55,18 +60,18 @@ function ask(child: ChildProcess, request: BuildRequest): Promise<BuildAnswer> {
       finish()
       resolve(given as BuildAnswer)
     }
-    const ended = (code: number | null, signal: string | null) => {
+    const onExit = (code: number | null, signal: string | null) => {
       const why =
         code === exitOutOfMemory
           ? `needs more than ${Math.round(memoryBytes / 1024 / 1024)} MiB of memory`
-          : `ended with ${signal ?? `exit code ${code}`}`
+          : `exited with ${signal ?? `exit code ${code}`}`
       fail(new UsageError(`the build ${why}`, 'Import fewer or smaller packages.'))
     }
     const timer = setTimeout(() => {
-      const hint = 'Look for a package.json, tsconfig.json or module that never ends to be read.'
-      fail(new UsageError(`the build took longer than ${timeoutMs / 1000} s and was ended`, hint))
+      const hint = 'Look for a very large package.json, tsconfig.json or module.'
+      fail(new UsageError(`the build was stopped after ${timeoutMs / 1000} s`, hint))
     }, timeoutMs)
-    child.on('message', receive).on('exit', ended).on('error', fail)
+    child.on('message', receive).on('exit', onExit).on('error', fail)
     child.send(request, (cause) => cause && fail(cause))
   })
 }

@@ -53,60 +53,61 @@ export async function bundleFunction(
       },
     })
     const chunk = await generate(build, own, entry)
-    if (modules.refused) throw new BuildFailure(modules.refused)
+    const refused = modules.refused()
+    if (refused) throw new BuildFailure(refused)
     return { code: withMap(chunk, limits.mapChars), files: [...modules.files], warnings }
   } catch (cause) {
-    throw modules.refused ? new BuildFailure(modules.refused) : asFailure(cause, own, modules.files)
+    const refused = modules.refused()
+    throw refused ? new BuildFailure(refused) : asFailure(cause, own, modules.files)
   } finally {
     await build?.close()
   }
 }
 
-/** A plugin that checks each import and each file, and what it has seen. */
+/** A plugin that checks each import and each file, and what it has found. */
 function collectModules(own: string, limits: { readonly modules: number; readonly sourceBytes: number }) {
   const policy = createPolicy(own)
   const files = new Set<string>()
   let sourceBytes = 0
-  const seen = {
-    files,
-    refused: undefined as Problem | undefined,
-    plugin: {
-      name: 'selvedge',
-      async resolveId(specifier, importer, { isEntry }) {
-        if (isEntry || importer === undefined) return null
-        const refused = policy.refuse(specifier)
-        if (refused !== undefined) return refuse(refused, specifier, importer)
-        const found = await this.resolve(specifier, importer, { skipSelf: true })
-        if (!found || found.external) return refuse(missing(specifier), specifier, importer)
-        // A module that the package replaces with an empty one for browsers.
-        const path =
-          found.id.startsWith('\0') || found.id.startsWith('(ignored)') ? undefined : fileOf(found.id)
-        const why = path === undefined ? undefined : policy.refuseFile(path, specifier)
-        return why === undefined ? found : refuse(why, specifier, importer)
-      },
-      load(id) {
-        if (id.startsWith('\0') || id.startsWith('(ignored)')) return null
-        const path = fileOf(id)
-        sourceBytes += statSync(path).size
-        files.add(path)
-        if (files.size > limits.modules)
-          throw new BuildFailure({ text: `the function has more than ${limits.modules} modules` })
-        if (sourceBytes > limits.sourceBytes)
-          throw new BuildFailure({
-            text: `the modules of the function have more than ${limits.sourceBytes} bytes`,
-          })
-        return null
-      },
-    } satisfies Plugin,
-  }
+  let refused: Problem | undefined
   const refuse = (why: string, specifier: string, importer: string) => {
-    seen.refused ??= importProblem(own, fileOf(importer), specifier, why)
+    refused ??= importProblem(own, fileOf(importer), specifier, why)
     return { id: specifier, external: true } as const
   }
-  return seen
+  const plugin: Plugin = {
+    name: 'selvedge',
+    async resolveId(specifier, importer, { isEntry }) {
+      if (isEntry || importer === undefined) return null
+      const why = policy.refuse(specifier)
+      if (why !== undefined) return refuse(why, specifier, importer)
+      const found = await this.resolve(specifier, importer, { skipSelf: true })
+      if (!found || found.external) return refuse(missing(specifier), specifier, importer)
+      if (isEmpty(found.id)) return found
+      const whyFile = policy.refuseFile(fileOf(found.id), specifier)
+      return whyFile === undefined ? found : refuse(whyFile, specifier, importer)
+    },
+    load(id) {
+      if (isEmpty(id)) return null
+      const path = fileOf(id)
+      sourceBytes += statSync(path).size
+      files.add(path)
+      if (files.size > limits.modules)
+        throw new BuildFailure({ text: `the function has more than ${limits.modules} modules` })
+      if (sourceBytes > limits.sourceBytes)
+        throw new BuildFailure({
+          text: `the modules of the function have more than ${limits.sourceBytes} bytes`,
+        })
+      return null
+    },
+  }
+  return { plugin, files, refused: () => refused }
 }
 
-const fileOf = (id: string): string => id.replace(/[?#][^/]*$/, '')
+/** A module of the bundler, or one that a package replaces with an empty one for browsers. */
+const isEmpty = (id: string): boolean => id.startsWith('\0') || id.startsWith('(ignored)')
+
+/** The path of a module: an import may end with a query. */
+const fileOf = (id: string): string => (id.includes('?') ? id.slice(0, id.lastIndexOf('?')) : id)
 
 const missing = (specifier: string): string =>
   builtin(specifier) ??

@@ -1,6 +1,6 @@
 /**
- * The process that bundles functions, one after the other, for the command line that started it. A build that takes too long or too much
- * memory is ended with it.
+ * The process that bundles functions, one after the other, for the command line that started it. A build that needs too much time or
+ * memory is stopped with it.
  */
 import { BuildFailure, bundleFunction } from './bundle.ts'
 import { type BuildAnswer, type BuildRequest, exitOutOfMemory } from './message.ts'
@@ -30,7 +30,7 @@ async function answer({ folder, entry, limits }: BuildRequest): Promise<BuildAns
 process.on('message', (request: BuildRequest) => {
   void answer(request).then((given) => process.send?.(given))
 })
-// Ctrl-C is for the command line, which ends this process.
+// Ctrl-C is for the command line, which stops this process.
 process.on('SIGINT', () => undefined)
-// The command line ended.
+// The command line has exited.
 process.on('disconnect', () => process.exit())

@@ -17,7 +17,7 @@ export interface Position {
   readonly column: number
 }
 
-/** Finds the position in the author's files; undefined if the map has none. @param line from 1 @param column from 1 */
+/** Finds the position in the author's files; undefined if the map does not name it. @param line from 1 @param column from 1 */
 export type FindPosition = (line: number, column: number) => Position | undefined
 
 export interface Bundle {

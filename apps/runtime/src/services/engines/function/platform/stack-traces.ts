@@ -51,7 +51,7 @@ export function mapStackTraces(own: (file: string) => boolean, find: FindPositio
   })
 }
 
-/** The first place in the author's files that the stack of an error names, such as ` (index.ts:3:9)`; "" if there is none. */
+/** The first place in the author's files that the stack of an error names, such as ` (index.ts:3:9)`; otherwise "". */
 export function placeOf(error: unknown): string {
   const [, place = ''] = /\n {4}at (?:[^\n]{0,500} \()?([^\s()]{1,500}:\d+:\d+)\)?/.exec(stackOf(error)) ?? []
   return place === '' || place.includes('://') || place.startsWith('ext:') ? '' : ` (${place})`
