@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Row, root } from './measure.ts'
 import { clusterRows } from './rows/cluster.ts'
 import { containerRows } from './rows/containers.ts'
+import { devRows } from './rows/dev.ts'
 import { eventRows } from './rows/events.ts'
 import { footprintRows } from './rows/footprint.ts'
 import { gatewayRows } from './rows/gateway.ts'
@@ -27,6 +28,7 @@ const groups = {
   cluster: clusterRows,
   gateway: gatewayRows,
   containers: containerRows,
+  dev: devRows,
   events: eventRows,
   footprint: footprintRows,
   upgrade: upgradeRows,

@@ -49,4 +49,25 @@ describe('the log of a function that throws', () => {
       /Error: on purpose\n {4}at \S* ?\(?src\/index\.ts:41:9\)?/,
     )
   })
+
+  it('names index.js for a function without a map', async () => {
+    expect(await logOf(worker)).toMatch(/Error: on purpose\n {4}at \S* ?\(?index\.js:3:7\)?/)
+    expect(await logOf(handler)).toMatch(/Error: on purpose\n {4}at hello \(index\.js:3:7\)/)
+  })
+
+  it.each([
+    ['names with control characters', inline({ ...map, sources: ['a\u001b[2J\nforged line'] })],
+    ['a map that is not valid', inline('{')],
+    [
+      'a stack function of its own that throws',
+      `\n;Error.prepareStackTrace = () => { throw new Error('no') }`,
+    ],
+    ['broken globals', '\n;Array.prototype.push = String.prototype.split = () => { throw new Error("no") }'],
+  ])('is only about its own lines, whatever it brings: %s', async (_, more) => {
+    const { id, basePath } = await services.deploy('hostile', handler + more)
+    expect((await services.call(basePath)).status).toBe(500)
+    // Another function, and the runtime, are as before.
+    expect(await logOf(worker + inline(map))).toContain('src/index.ts:41:9')
+    await services.runtime().removeContainer({ edgeAccessToken: services.token, id })
+  })
 })

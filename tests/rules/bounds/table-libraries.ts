@@ -230,7 +230,9 @@ export const programs: Bounds = {
     'collectModules.files': passing('`files.size > limits.modules`'),
   },
   'apps/cli/src/archive/bundler/policy.ts': {
-    'createPolicy.packages': passing('one for a module at most: `limits.modules`'),
+    'createPolicy.packages': passing(
+      'packages that the modules of one build are in; bundle.ts limits their number',
+    ),
   },
   'apps/cli/src/archive/write.ts': { 'files of writeArchive': own('one archive that its user builds') },
   'apps/cli/src/commands/admin/store-backup.ts': {
@@ -254,6 +256,7 @@ export const programs: Bounds = {
     'files of run': own('the files of a template'),
     'files of nameProject': own('the package.json of a template'),
   },
+  'apps/cli/src/dev/session.ts': { 'runSession.watcher': own('the files of one build') },
   'apps/cli/src/dev/show.ts': {
     'createShow.sources': own('the modules of one build: `buildLimits.modules`'),
   },
