@@ -230,9 +230,7 @@ export const programs: Bounds = {
     'collectModules.files': passing('`files.size > limits.modules`'),
   },
   'apps/cli/src/archive/bundler/policy.ts': {
-    'createPolicy.packages': passing(
-      'packages that the modules of one build are in; bundle.ts limits their number',
-    ),
+    'createPolicy.packages': passing('`packages.size >= maxPackages`'),
   },
   'apps/cli/src/archive/write.ts': { 'files of writeArchive': own('one archive that its user builds') },
   'apps/cli/src/commands/admin/store-backup.ts': {

@@ -7,7 +7,7 @@ import { onOneLine, withoutControls } from '@selvedge/protocol/redaction'
 import { type Colour, paint } from './paint.ts'
 
 export interface Terminal {
-  /** Writes lines to standard output: the result. The colour is for people: a file or a pipe gets none. */
+  /** Writes lines to standard output: the result. Files and pipes get no colour. */
   out(text: string, colour?: Colour): void
   /** Writes lines to standard error: everything else. */
   note(text: string, colour?: Colour): void

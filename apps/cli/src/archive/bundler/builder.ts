@@ -87,7 +87,7 @@ function readAnswer(given: BuildAnswer): Bundled {
 }
 
 /** `file:line:column: text`, and the source lines below it. */
-export function describeProblem({ file, line, column, text, frame }: Problem): string {
+function describeProblem({ file, line, column, text, frame }: Problem): string {
   const place = [file, line, column].filter((each) => each !== undefined).join(':')
   return [place === '' ? text : `${place}: ${text}`, ...(frame ? [frame] : [])].join('\n')
 }

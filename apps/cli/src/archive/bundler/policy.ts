@@ -6,6 +6,9 @@ import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
+/** Packages of the workspace in one function. */
+const maxPackages = 1000
+
 export interface Policy {
   /** Why a specifier is refused before it is resolved; undefined if it is not. */
   refuse(specifier: string): string | undefined
@@ -44,6 +47,8 @@ export function createPolicy(folder: string): Policy {
       const home = /^\.{1,2}(?:\/|$)/.test(specifier) ? undefined : packageOf(real, workspace)
       if (home === undefined)
         return `it leads to ${real}, outside of the folder. Copy the file into the folder, or make it a package of the workspace.`
+      if (packages.size >= maxPackages)
+        return `more than ${maxPackages} packages of the workspace are imported`
       packages.add(home)
       return undefined
     },

@@ -62,7 +62,7 @@ describe('a source map', () => {
     ['sources that are no list', inline({ ...map, sources: 'abc', mappings: 'AAAA' })],
     ['sources that are no texts', inline({ ...map, sources: [{ toString: 1 }], mappings: 'AAAA' })],
     ['a source that is not there', inline({ ...map, mappings: 'AgyBAA' })],
-    ['digits that are none', inline({ ...map, mappings: 'A*AA' })],
+    ['a digit that base64 does not have', inline({ ...map, mappings: 'A*AA' })],
     ['a number without an end', inline({ ...map, mappings: 'gggggggggggggggg' })],
     ['too many fields', inline({ ...map, mappings: 'AAAAAAAAAA' })],
     ['segments without a source', inline({ ...map, mappings: 'A,C,E' })],
