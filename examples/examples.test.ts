@@ -1,6 +1,6 @@
 /** Every example, and every template of `selvedge init`, deployed as its README says and called. */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -89,10 +89,10 @@ describe('the templates of "selvedge init"', () => {
     writeFileSync(join(folder, 'policy.json'), '{"default":[{"type":"insecureAcceptAnything"}]}')
     const sh = (script: string) =>
       execFileSync('sh', ['-ec', script], { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] })
-    // The base image is made here, under the name that the template takes it by: no registry is at hand.
-    sh(`mkdir base && cp /bin/busybox base/ && printf 'FROM scratch\\nCOPY busybox /bin/busybox\\nCOPY busybox /bin/httpd\\n' > base/Containerfile
-      buildah bud --signature-policy policy.json -t docker.io/library/busybox:stable base
-      buildah bud --signature-policy policy.json --pull-never -t localhost/web:1.0 ${template('oci')}
+    cpSync(template('oci'), join(folder, 'project'), { recursive: true })
+    execFileSync(process.execPath, [join(folder, 'project/build.js')], { stdio: 'ignore' })
+    // Neither a base image nor a registry is there.
+    sh(`buildah bud --signature-policy policy.json --pull-never -t localhost/web:1.0 project
       buildah push --signature-policy policy.json localhost/web:1.0 docker-archive:web.tar:web:1.0`)
     const { id: image } = await services.deployImage(readFileSync(join(folder, 'web.tar')))
     const { basePath, kind } = await services

@@ -31,7 +31,7 @@ const idOf = (name: string) => `${services.developer.clientId}-${name}`
 
 describe('from an empty folder to a service that answers', () => {
   it('init, pack, deploy image, deploy container, call', async () => {
-    expect((await json('init', 'function', path('hello'))).files).toContain('index.js')
+    expect((await json('init', 'function', path('hello'))).files).toContain('index.ts')
     const packed = await json('image', 'pack', path('hello'), '-o', path('hello.tar'))
     expect(packed).toMatchObject({ name: 'hello', version: '1.0.0' })
     expect((await json('image', 'deploy', path('hello.tar'))).digest).toBe(packed.digest)
@@ -120,8 +120,8 @@ describe('what a person sees', () => {
     [['container', 'deploy', '--name', 'x', '--image', 'hello', '--env', 'novalue'], 2, /not KEY=value/],
     [['container', 'wait', 'nobody'], 1, /there is no container/],
     [['container', 'logs', 'nobody'], 1, /there is no container "nobody" of client/],
-    [['image', 'deploy', '/nowhere.tar'], 2, /there is no file/],
-    [['image', 'pack', '/tmp/no-such-folder'], 2, /neither index\.js nor index\.wasm/],
+    [['image', 'deploy', '/nowhere.tar'], 1, /there is no file/],
+    [['image', 'pack', '/tmp/no-such-folder'], 2, /neither index\.ts nor index\.js nor index\.wasm/],
     [['init', 'rust', '/tmp/x'], 2, /function, oci, wasm, worker/],
   ])('%j: says what was wrong and what to do', async (args, code, message) => {
     const ran = await run(...args)
@@ -181,12 +181,12 @@ describe('through its life', () => {
     await services.call(`${base}/first`)
     await expect.poll(() => out).toContain('GET /first')
     writeFileSync(
-      path('live/index.js'),
+      path('live/index.ts'),
       'export default { fetch() { console.log("second version"); return new Response("two") } }',
     )
     await expect.poll(async () => (await services.call(base)).text).toBe('two')
     await expect.poll(() => out).toContain('second version')
-    writeFileSync(path('live/index.js'), 'export default {{{')
+    writeFileSync(path('live/index.ts'), 'throw new Error("at the start")\nexport default {}')
     await expect.poll(() => errors).toMatch(/not deployed: rolled back/)
     expect((await services.call(base)).text).toBe('two')
     child.kill('SIGINT')
