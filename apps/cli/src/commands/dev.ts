@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
+import { onOneLine } from '@selvedge/protocol/redaction'
 import { command } from '../command.ts'
 import { accessTokenOptions } from '../context/access-token.ts'
 import { runSession } from '../dev/session.ts'
@@ -29,7 +30,7 @@ export const dev = command({
     const name = typeof options.name === 'string' ? options.name : basename(resolve(folder)).toLowerCase()
     const id = await runSession(context, { folder, name, options }, interruption())
     if (id !== undefined)
-      context.terminal.note(`${id} stays deployed; to remove it: selvedge container remove ${id}`)
+      context.terminal.note(onOneLine(`${id} stays deployed; to remove it: selvedge container remove ${id}`))
     return undefined
   },
 })

@@ -185,18 +185,21 @@ it(
     child.stdout.on('data', (chunk) => {
       out += chunk
     })
-    for (let each = 0; each < 20; each++) mkdirSync(at(`src/${each}`))
-    await expect
-      .poll(() => out)
-      .toMatch(/the limit of watched files .*ENOSPC.*sudo sysctl fs\.inotify\.max_user_watches=/)
-    let round = 0
-    await expect
-      .poll(() => {
-        writeFileSync(at('src/19/a.ts'), String(round++))
-        return out
-      })
-      .toContain('saved')
-    child.kill()
+    try {
+      for (let each = 0; each < 20; each++) mkdirSync(at(`src/${each}`))
+      await expect
+        .poll(() => out)
+        .toMatch(/the limit of watched files .*ENOSPC.*sudo sysctl fs\.inotify\.max_user_watches=/)
+      let round = 0
+      await expect
+        .poll(() => {
+          writeFileSync(at('src/19/a.ts'), String(round++))
+          return out
+        })
+        .toContain('saved')
+    } finally {
+      child.kill('SIGKILL')
+    }
     expect(out.match(/limit of watched files/g)).toHaveLength(1)
   },
 )

@@ -1,6 +1,6 @@
 /** Watches a folder for saves. One save may be many events: of files that are replaced by name, or written piece by piece. */
-import { statSync } from 'node:fs'
-import { relative, resolve, sep } from 'node:path'
+import { readdirSync, statSync } from 'node:fs'
+import { join, relative, resolve, sep } from 'node:path'
 import { type FSWatcher, watch } from 'chokidar'
 
 /** Milliseconds without an event after which a folder counts as saved. */
@@ -8,9 +8,11 @@ const quietMs = 40
 /** Milliseconds after which it counts as saved although events continue. */
 const maxWaitMs = 1000
 const pollIntervalMs = 300
+/** Files at the top of the folder, and modules of a build, that are polled. */
+const maxPolledFiles = 500
 
 export interface Watching {
-  /** Watches files outside of the folder too, such as those of packages of the workspace. */
+  /** Names the files that matter: also those outside of the folder, such as of packages of the workspace. */
   add(paths: readonly string[]): void
   close(): Promise<void>
 }
@@ -24,7 +26,11 @@ interface Handlers {
 export function watchFolder(folder: string, { onSave, onProblem }: Handlers): Watching {
   const own = resolve(folder)
   const more = new Set<string>()
-  const saves = createDebounce(onSave)
+  const files = createFileCheck(own)
+  const saves = createDebounce(() => {
+    files.haveChanged()
+    onSave()
+  })
   let isClosed = false
   let watcher = start(false)
 
@@ -61,20 +67,21 @@ export function watchFolder(folder: string, { onSave, onProblem }: Handlers): Wa
   }
 
   // The watch of a folder ends with the folder; another one that gets its name needs a new watch.
-  let last = identityOf(own)
+  let lastFolder = identityOf(own)
   const check = setInterval(() => {
-    const now = identityOf(own)
-    if (now === last) return
-    last = now
-    if (now !== undefined) {
+    const folderNow = identityOf(own)
+    const isOther = folderNow !== lastFolder
+    lastFolder = folderNow
+    if (isOther && folderNow !== undefined) {
       void watcher.close()
       watcher = start(watcher.options.usePolling)
     }
-    onSave()
+    if (isOther || files.haveChanged()) onSave()
   }, pollIntervalMs)
 
   return {
     add(paths) {
+      files.set(paths)
       const fresh = paths.filter((each) => !each.startsWith(own + sep) && !more.has(each))
       for (const each of fresh) more.add(each)
       if (fresh.length > 0) watcher.add(fresh)
@@ -86,6 +93,48 @@ export function watchFolder(folder: string, { onSave, onProblem }: Handlers): Wa
       await watcher.close()
     },
   }
+}
+
+/**
+ * Polls the files at the top of a folder, and those of its last build. Events are not enough: chokidar combines those of some
+ * milliseconds, and misses a file that is replaced at that moment.
+ */
+function createFileCheck(own: string) {
+  let modules: readonly string[] = []
+  const read = () => [...topFiles(own), ...modules].map((path) => `${path} ${versionOf(path)}`).join('\n')
+  let last = read()
+  let isUnreported = false
+  const haveChanged = (): boolean => {
+    const now = read()
+    const isChanged = isUnreported || now !== last
+    isUnreported = false
+    last = now
+    return isChanged
+  }
+  return {
+    /** Since the last call. */
+    haveChanged,
+    set(paths: readonly string[]) {
+      isUnreported = haveChanged()
+      modules = paths.slice(0, maxPolledFiles)
+      last = read()
+    },
+  }
+}
+
+function topFiles(folder: string): string[] {
+  try {
+    const entries = readdirSync(folder, { withFileTypes: true })
+    const files = entries.filter((each) => each.isFile() && !isIgnored(each.name))
+    return files.slice(0, maxPolledFiles).map(({ name }) => join(folder, name))
+  } catch {
+    return []
+  }
+}
+
+function versionOf(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found ? `${found.ino} ${found.mtimeMs} ${found.size}` : ''
 }
 
 /** The same for a folder as long as it is that folder; undefined without one. */
