@@ -261,6 +261,8 @@ export const programs: Bounds = {
   'apps/cli/src/dev/watch.ts': {
     'watchFolder.more': own('files of packages that its user works on: `buildLimits.modules` in a build'),
     'watchFolder.watcher': own('the same'),
+    'watchFolder.files': own('the same'),
+    'createFileCheck.modules': lasting('`maxPolledFiles`', 'the next build'),
   },
   'apps/cli/src/commands/service/install.ts': {
     'files of writeUnit': own('one unit, its draft and the one before it'),
