@@ -199,6 +199,7 @@ describe('a folder of a stranger', () => {
 
   it.each([
     ['a relative path out of it', '../secret.json', /leads to .*secret\.json, outside of the folder/],
+    ['node_modules of another folder', '../other/node_modules/p/secret.json', /outside of the folder/],
     ['a link to a file', './link.json', /outside of the folder/],
     ['a link to a folder', './up/secret.json', /outside of the folder/],
     ['a link in node_modules', 'linked/secret.json', /outside of the folder/],
@@ -213,6 +214,7 @@ describe('a folder of a stranger', () => {
     ['an endless device', './zero.ts', /there is no such file/],
     ['a folder', './empty', /no such file|is not a file/],
   ])('gets no file from outside: %s', async (_, specifier, message) => {
+    write({ 'other/node_modules/p/secret.json': secret }, home)
     symlinkSync('../secret.json', join(folder, 'link.json'))
     symlinkSync('..', join(folder, 'up'))
     mkdirSync(join(folder, 'node_modules'))

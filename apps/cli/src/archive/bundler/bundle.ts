@@ -149,7 +149,7 @@ async function generate(build: RolldownBuild, own: string, entry: string): Promi
 }
 
 function withMap({ code, map }: OutputChunk, maxChars: number): string {
-  const text = map === null ? '' : JSON.stringify({ ...map, file: undefined, sourcesContent: undefined })
+  const text = map === null ? '' : JSON.stringify({ ...map, file: undefined })
   if (text === '' || text.length > maxChars) return code
   const base64 = Buffer.from(text).toString('base64')
   return `${code.trimEnd()}\n//# sourceMappingURL=data:application/json;charset=utf-8;base64,${base64}\n`
