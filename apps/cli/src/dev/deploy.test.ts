@@ -41,7 +41,13 @@ describe('the access token of dev', () => {
 
   it('that was refused at once is not requested again in the same call, but in the next', async () => {
     const own = tokens()
-    await expect(own.use(accept('second'))).rejects.toBe(expired)
+    let calls = 0
+    const refuse = () => {
+      calls++
+      return Promise.reject(expired)
+    }
+    await expect(own.use(refuse)).rejects.toBe(expired)
+    expect(calls).toBe(1)
     writeFileSync(file, 'second')
     expect(await own.use(accept('second'))).toBe('second')
   })
