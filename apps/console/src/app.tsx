@@ -1,22 +1,15 @@
 import type { Viewer } from '@selvedge/protocol/console'
 import { useCallback, useEffect, useState } from 'preact/hooks'
 import { api, explain, signedOut } from './api.ts'
+import { Frame } from './frame/frame.tsx'
 import { Confirm } from './parts/confirm.tsx'
-import { Frame } from './parts/frame.tsx'
+import { Lone } from './parts/lone.tsx'
+import { Problem } from './parts/view.tsx'
+import { LinkView, NotFoundView, routes, SignInView, TerminalView } from './routes.tsx'
 import { tabs } from './session/tabs.ts'
 import { navigate, usePath } from './state/route.ts'
 import { StepUp } from './state/step-up.tsx'
-import { HomeContext } from './state/viewer.ts'
-import { AccountView } from './views/account/account.tsx'
-import { AuditView } from './views/audit.tsx'
-import { DeviceView } from './views/device/device.tsx'
-import { DeviceRequestView } from './views/device-request.tsx'
-import { DevicesView } from './views/devices.tsx'
-import { LinkView } from './views/link.tsx'
-import { PeopleView } from './views/people.tsx'
-import { ProjectView } from './views/project.tsx'
-import { ProjectsView } from './views/projects.tsx'
-import { SignInView } from './views/sign-in.tsx'
+import { type Home, HomeContext } from './state/viewer.ts'
 
 interface Standing {
   readonly viewer: Viewer | null
@@ -24,26 +17,12 @@ interface Standing {
   readonly identityUrl: string
 }
 
-/** Views of signed-in people, by the first word of the path. The second word is the ID of a device or project. */
-const views: Readonly<Record<string, (props: { id: string }) => preact.JSX.Element>> = {
-  '': DevicesView,
-  devices: ({ id }) => (id === '' ? <DevicesView /> : <DeviceView nodeId={id} />),
-  projects: ({ id }) => (id === '' ? <ProjectsView /> : <ProjectView clientId={id} />),
-  account: AccountView,
-  people: PeopleView,
-  audit: AuditView,
-  device: DeviceRequestView,
-  'sign-in': () => <p aria-busy="true" />,
-}
-
 const linkViews = ['setup', 'join', 'reset']
 
-export function App() {
-  const path = usePath()
+/** Who is signed in, followed over all tabs of the browser. */
+function useStanding() {
   const [standing, setStanding] = useState<Standing>()
   const [error, setError] = useState<string>()
-  const [asked, setAsked] = useState<((confirmed: boolean) => void) | undefined>()
-
   const refresh = useCallback(async () => {
     try {
       setStanding(await api['session.get']())
@@ -62,24 +41,31 @@ export function App() {
       unfollow()
     }
   }, [refresh])
+  return { standing, error, refresh }
+}
 
-  const [, first = '', id = ''] = path.split('/')
-  const viewer = standing?.viewer
-  const isLink = linkViews.includes(first)
+/** Sends people without a session to the sign-in, and afterwards to where they wanted to go. */
+function useSignIn(standing: Standing | undefined, first: string): void {
   useEffect(() => {
-    if (!standing || isLink) return
-    if (!viewer && first !== 'sign-in') {
+    if (!standing || linkViews.includes(first)) return
+    if (!standing.viewer && first !== 'sign-in') {
       sessionStorage.setItem('next', location.pathname + location.search)
       navigate('/sign-in', true)
     }
-    if (viewer && first === 'sign-in') {
+    if (standing.viewer && first === 'sign-in') {
       const next = sessionStorage.getItem('next') ?? '/'
       sessionStorage.removeItem('next')
       // Same origin: only pages of the console write this value.
       navigate(/^\/(?!\/)/.test(next) ? next : '/', true)
     }
-  }, [standing, viewer, isLink, first])
+  }, [standing, first])
+}
 
+export function App() {
+  const { standing, error, refresh } = useStanding()
+  const [asked, setAsked] = useState<((confirmed: boolean) => void) | undefined>()
+  const [, first = '', id = '', part = ''] = usePath().split('/')
+  useSignIn(standing, first)
   const confirm = useCallback(
     () =>
       new Promise<boolean>((resolve) => {
@@ -87,42 +73,24 @@ export function App() {
       }),
     [],
   )
-
   if (!standing)
     return (
-      <main class="lone" aria-busy={!error}>
-        {error ? (
-          <>
-            <h1>The console cannot be shown</h1>
-            <p class="error">{error}</p>
-            <button type="button" onClick={refresh}>
+      <Lone busy={!error}>
+        {error && (
+          <Problem icon="wifi-off" title="Can’t reach the server" text={error}>
+            <button type="button" class="btn" onClick={refresh}>
               Try again
             </button>
-          </>
-        ) : null}
-      </main>
-    )
-
-  const Page = views[first] ?? NotFound
-  const home = viewer ? { viewer, identityUrl: standing.identityUrl, refresh } : undefined
-  const shown =
-    isLink || !home ? (
-      <main class="lone" id="main">
-        {isLink ? (
-          <LinkView viewer={viewer ?? undefined} onDone={refresh} />
-        ) : (
-          <SignInView needsOwner={standing.needsOwner} onDone={refresh} />
+          </Problem>
         )}
-      </main>
-    ) : (
-      <Frame current={first || 'devices'}>
-        <Page id={id} />
-      </Frame>
+      </Lone>
     )
+  const { viewer, identityUrl } = standing
+  const home = viewer ? { viewer, identityUrl, refresh } : undefined
   return (
     <HomeContext.Provider value={home}>
       <StepUp.Provider value={confirm}>
-        {shown}
+        <Shown home={home} needsOwner={standing.needsOwner} address={{ first, id, part }} onDone={refresh} />
         {asked && viewer && (
           <Confirm
             viewer={viewer}
@@ -138,9 +106,38 @@ export function App() {
   )
 }
 
-const NotFound = () => (
-  <>
-    <h1>This page does not exist</h1>
-    <p>The menu above shows the pages of the console.</p>
-  </>
-)
+function Shown(props: {
+  home: Home | undefined
+  needsOwner: boolean
+  address: { first: string; id: string; part: string }
+  onDone: () => Promise<void>
+}) {
+  const {
+    home,
+    needsOwner,
+    address: { first, id, part },
+    onDone,
+  } = props
+  if (linkViews.includes(first))
+    return (
+      <Lone>
+        <LinkView viewer={home?.viewer} onDone={onDone} />
+      </Lone>
+    )
+  if (!home || first === 'sign-in')
+    return (
+      <Lone busy={home !== undefined}>{!home && <SignInView needsOwner={needsOwner} onDone={onDone} />}</Lone>
+    )
+  if (first === 'device')
+    return (
+      <Lone>
+        <TerminalView />
+      </Lone>
+    )
+  const Page = Object.hasOwn(routes, first) ? routes[first]! : NotFoundView
+  return (
+    <Frame current={first || 'devices'}>
+      <Page id={id} part={part} />
+    </Frame>
+  )
+}

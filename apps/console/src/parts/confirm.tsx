@@ -8,11 +8,12 @@ import { Field, Form } from './form.tsx'
 /** Asks the person to sign in again before a sensitive action. */
 export function Confirm({ viewer, onEnd }: { viewer: Viewer; onEnd: (confirmed: boolean) => void }) {
   return (
-    <Dialog title="Confirm that it is you" onClose={() => onEnd(false)}>
-      <p>Your last sign-in was more than ten minutes ago. Sign in again for this action.</p>
+    <Dialog title="Confirm it’s you" closing="Cancel" onClose={() => onEnd(false)}>
+      <p>This needs a fresh sign-in. You won’t be asked again for 10 minutes.</p>
       {viewer.passkeys > 0 && (
         <Action
           kind="primary"
+          icon="fingerprint"
           run={async () => {
             await signInWithPasskey()
             onEnd(true)

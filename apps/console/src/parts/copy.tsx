@@ -1,29 +1,75 @@
 import { useState } from 'preact/hooks'
+import { Icon } from './icon.tsx'
 
-/** Text to take away: shown as it is, with a button that copies it. */
-export function Copy({ text, label }: { text: string; label: string }) {
+/** Milliseconds for which "Copied" is shown. */
+const shownMs = 2000
+
+function useCopy(text: string) {
   const [state, setState] = useState('')
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text)
       setState('Copied')
     } catch {
-      setState('Select the text and copy it by hand')
+      setState('Select the text and press Ctrl C')
     }
-    setTimeout(() => setState(''), 3000)
+    setTimeout(() => setState(''), shownMs)
   }
+  return { state, copy }
+}
+
+function Said({ state }: { state: string }) {
   return (
-    <div class="copy">
+    <span class="unseen" aria-live="polite">
+      {state}
+    </span>
+  )
+}
+
+/** Commands or a secret to take away: shown as they are, with a button that copies them. */
+export function Copy({
+  text,
+  label,
+  isCommand = false,
+}: {
+  text: string
+  label: string
+  isCommand?: boolean
+}) {
+  const { state, copy } = useCopy(text)
+  return (
+    <div class="code">
       <section aria-label={label}>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
-        <pre tabIndex={0}>{text}</pre>
+        <pre tabIndex={0} class={isCommand ? 'command' : ''}>
+          {text}
+        </pre>
       </section>
-      <button type="button" onClick={copy} aria-label={`Copy: ${label}`}>
-        {state || 'Copy'}
+      <button
+        type="button"
+        class="btn square quiet"
+        onClick={copy}
+        aria-label={`Copy: ${label}`}
+        title={state || 'Copy'}
+      >
+        <Icon name={state === 'Copied' ? 'check' : 'copy'} />
       </button>
-      <span class="unseen" aria-live="polite">
-        {state}
-      </span>
+      <Said state={state} />
     </div>
+  )
+}
+
+/** An ID in a line of text, which a click copies. */
+export function CopyId({ text, label }: { text: string; label: string }) {
+  const { state, copy } = useCopy(text)
+  return (
+    <>
+      <button type="button" class="copy mono" onClick={copy} title={state || 'Copy'}>
+        <span class="unseen">Copy: {label}</span>
+        <span class="cut">{text}</span>
+        <Icon name={state === 'Copied' ? 'check' : 'copy'} />
+      </button>
+      <Said state={state} />
+    </>
   )
 }

@@ -1,27 +1,47 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { Icon } from './icon.tsx'
 
-/** A window over the page; the browser keeps the keyboard inside, and Escape closes it. */
-export function Dialog({
-  title,
-  onClose,
-  children,
-}: {
+/** A window over the page; the browser keeps the keyboard inside, Escape closes it, and the focus goes back to the opener. */
+export function Dialog(props: {
   title: string
   onClose: () => void
+  /** Buttons at the end; without them, one that closes. */
+  footer?: ComponentChildren
+  closing?: string
   children: ComponentChildren
 }) {
+  const { title, onClose, footer, closing = 'Close', children } = props
+  const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => {
+    dialog.current?.showModal()
+    return () => dialog.current?.close()
+  }, [])
   return (
-    <dialog ref={dialog} onClose={onClose} aria-labelledby="dialog-title">
-      <h2 id="dialog-title">{title}</h2>
-      {children}
-      <form method="dialog">
-        <button type="submit" class="quiet">
-          Close
+    <dialog ref={dialog} onClose={onClose} aria-labelledby={id}>
+      <header>
+        <h2 id={id} tabIndex={-1} autoFocus>
+          {title}
+        </h2>
+        <button
+          type="button"
+          class="btn square quiet"
+          aria-label="Close the dialog"
+          title="Close"
+          onClick={onClose}
+        >
+          <Icon name="x" />
         </button>
-      </form>
+      </header>
+      <div class="body">{children}</div>
+      <footer>
+        {footer ?? (
+          <button type="button" class="btn" onClick={onClose}>
+            {closing}
+          </button>
+        )}
+      </footer>
     </dialog>
   )
 }

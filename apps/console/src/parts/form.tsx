@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useState } from 'preact/hooks'
-import { explain } from '../api.ts'
-import { useConfirmed } from '../state/step-up.tsx'
+import { useId } from 'preact/hooks'
+import { type ButtonKind, Refusal, useAction } from './action.tsx'
 
 /** A form that is sent to the service. It shows that it waits, and shows errors. */
 export function Form({
@@ -12,36 +11,24 @@ export function Form({
 }: {
   send: (values: FormData) => Promise<unknown>
   submit: string
-  kind?: '' | 'primary' | 'danger'
-  children: ComponentChildren
+  kind?: ButtonKind
+  children?: ComponentChildren
 }) {
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<string>()
-  const confirmed = useConfirmed()
-  const onSubmit = async (event: SubmitEvent) => {
+  const { busy, error, act } = useAction()
+  const onSubmit = (event: SubmitEvent) => {
     event.preventDefault()
     const values = new FormData(event.currentTarget as HTMLFormElement)
-    setBusy(true)
-    setError(undefined)
-    try {
-      await confirmed(() => send(values))
-    } catch (cause) {
-      setError(explain(cause))
-    } finally {
-      setBusy(false)
-    }
+    void act(() => send(values))
   }
   return (
-    <form onSubmit={onSubmit}>
+    <form class="stack close" onSubmit={onSubmit}>
       {children}
-      {error && (
-        <p class="error" role="alert">
-          {error}
-        </p>
-      )}
-      <button type="submit" class={kind} disabled={busy}>
-        {busy ? 'Please wait …' : submit}
-      </button>
+      {error && <Refusal text={error} />}
+      <div>
+        <button type="submit" class={`btn ${kind}`} disabled={busy} aria-busy={busy}>
+          {submit}
+        </button>
+      </div>
     </form>
   )
 }
@@ -65,20 +52,39 @@ type InputProps = {
 export function Field({ label, hint, value, ...input }: InputProps) {
   const id = useId()
   return (
-    <p class="field">
+    <div class="field">
       <label for={id}>{label}</label>
       {/* Text that a person typed remains when the view is rendered again. */}
       <input
+        class="input"
         {...(input as object)}
         defaultValue={value}
         id={id}
         {...(hint && { 'aria-describedby': `${id}-hint` })}
       />
-      {hint && (
-        <small id={`${id}-hint`} class="hint">
-          {hint}
-        </small>
-      )}
-    </p>
+      {hint && <small id={`${id}-hint`}>{hint}</small>}
+    </div>
+  )
+}
+
+export function Select(props: {
+  label: string
+  name: string
+  value?: string
+  options: readonly (readonly [value: string, text: string])[]
+}) {
+  const { label, name, value, options } = props
+  const id = useId()
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} name={name} class="input">
+        {options.map(([each, text]) => (
+          <option key={each} value={each} selected={each === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </div>
   )
 }

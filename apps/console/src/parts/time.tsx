@@ -10,6 +10,9 @@ const steps: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 const words = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
 
+/** A time as the person's locale of the console writes it. */
+export const exactTime = (of: string): string => exact.format(new Date(of))
+
 /** The time of this browser, in Unix milliseconds. */
 export const nowMs = (): number => Date.now()
 
@@ -22,7 +25,7 @@ export function Time({ of }: { of: string }) {
   }, [])
   const at = new Date(of)
   return (
-    <time dateTime={of} title={exact.format(at)}>
+    <time dateTime={of} title={exactTime(of)}>
       {relative((at.getTime() - now) / 1000)}
     </time>
   )

@@ -1,27 +1,39 @@
-import { useCallback, useEffect, useState } from 'preact/hooks'
-import { explain } from '../api.ts'
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { explain, reasonOf } from '../api.ts'
 
 export interface Call<T> {
   readonly data: T | undefined
   readonly error: string | undefined
+  /** Why the service refused, if it did. */
+  readonly reason: string | undefined
   readonly reload: () => Promise<void>
   /** Puts something newer in place of the answer. */
   readonly set: (change: (data: T) => T) => void
 }
 
-/** The answer of a call, made when the view opens and whenever it is asked for again. */
+interface Answer<T> {
+  readonly data?: T | undefined
+  readonly error?: string
+  readonly reason?: string | undefined
+}
+
+/** The answer of a call, made when the view opens and whenever it is asked for again. The answer to an earlier call is ignored. */
 export function useCall<T>(call: () => Promise<T>, about: readonly unknown[] = []): Call<T> {
-  const [data, setData] = useState<T>()
-  const [error, setError] = useState<string>()
+  const [answer, setAnswer] = useState<Answer<T>>({})
+  const asked = useRef(0)
   const reload = useCallback(async () => {
-    try {
-      setData(await call())
-      setError(undefined)
-    } catch (cause) {
-      setError(explain(cause))
-    }
+    const own = ++asked.current
+    const next = await call().then(
+      (data) => ({ data }),
+      (cause) => ({ error: explain(cause), reason: reasonOf(cause) }),
+    )
+    if (own === asked.current) setAnswer((before) => ({ data: before.data, ...next }))
   }, about)
   useEffect(() => void reload(), [reload])
-  const set = useCallback((change: (data: T) => T) => setData((before) => before && change(before)), [])
-  return { data, error, reload, set }
+  const set = useCallback(
+    (change: (data: T) => T) =>
+      setAnswer((before) => (before.data === undefined ? before : { ...before, data: change(before.data) })),
+    [],
+  )
+  return { data: answer.data, error: answer.error, reason: answer.reason, reload, set }
 }

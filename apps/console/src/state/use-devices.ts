@@ -36,7 +36,7 @@ export function useDevices(page: number, search: string) {
 
 /** One device, updated while the view is open. */
 export function useDevice(nodeId: string) {
-  const { data, error, reload, set } = useCall(() => api['device.get']({ nodeId }), [nodeId])
+  const { data, error, reason, reload, set } = useCall(() => api['device.get']({ nodeId }), [nodeId])
   useNews(
     (news) => {
       if (news.device?.nodeId === nodeId && news.isOwn === false) void reload()
@@ -44,5 +44,5 @@ export function useDevice(nodeId: string) {
     },
     () => void reload(),
   )
-  return { device: data?.device, error, reload }
+  return { device: data?.device, error, isMissing: reason === 'not_found', reload }
 }

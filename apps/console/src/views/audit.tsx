@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
 import { api } from '../api.ts'
 import { Action } from '../parts/action.tsx'
+import { capital, State } from '../parts/state.tsx'
 import { Time } from '../parts/time.tsx'
-import { Scroll, View } from '../parts/view.tsx'
+import { Bones, Scroll, View } from '../parts/view.tsx'
 import { signedFetch } from '../session/request.ts'
 import { useCall } from '../state/use-call.ts'
 
@@ -19,62 +20,74 @@ async function download(): Promise<void> {
   URL.revokeObjectURL(url)
 }
 
-export function AuditView() {
+type Entry = Awaited<ReturnType<(typeof api)['audit.list']>>[number]
+
+export default function AuditView() {
   const { data, error, set } = useCall(() => api['audit.list']({ before: null }))
   const [isWhole, setWhole] = useState(false)
   return (
-    <View title="Audit log" error={error}>
-      <p>
-        Who did what in this account, from which address, and the result.{' '}
-        <Action kind="quiet" run={download}>
-          Download the whole log as JSON lines
+    <View
+      title="Audit log"
+      about="Who did what, from where."
+      actions={
+        <Action icon="download" run={download}>
+          Export JSONL
         </Action>
-      </p>
-      <div class="card">
-        <Scroll label="Entries of the audit log">
-          <table>
-            <thead>
-              <tr>
-                <th>When</th>
-                <th>Who</th>
-                <th>What</th>
-                <th>To what</th>
-                <th>From</th>
-                <th>Outcome</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data?.map(({ id, at, actor, action, subject, address, outcome, detail }) => (
-                <tr key={id}>
-                  <td>
-                    <Time of={at} />
-                  </td>
-                  <td>{actor}</td>
-                  <td>{action.replaceAll(/[._]/g, ' ')}</td>
-                  <td>
-                    {detail} {subject && <code class="short">{subject}</code>}
-                  </td>
-                  <td>{address || 'this service'}</td>
-                  <td>
-                    <span class={`chip ${outcome === 'ok' ? 'online' : 'blocked'}`}>{outcome}</span>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
-      </div>
+      }
+      error={error}
+    >
+      {!data && !error && <Bones />}
+      {data && <Entries entries={data} />}
       {data && data.length >= pageSize && !isWhole && (
-        <Action
-          run={async () => {
-            const more = await api['audit.list']({ before: data.at(-1)!.id })
-            set((before) => [...before, ...more])
-            if (more.length < pageSize) setWhole(true)
-          }}
-        >
-          Show older entries
-        </Action>
+        <div>
+          <Action
+            run={async () => {
+              const more = await api['audit.list']({ before: data.at(-1)!.id })
+              set((before) => [...before, ...more])
+              if (more.length < pageSize) setWhole(true)
+            }}
+          >
+            Load older
+          </Action>
+        </div>
       )}
     </View>
   )
 }
+
+const Entries = ({ entries }: { entries: readonly Entry[] }) => (
+  <section class="card">
+    <Scroll label="Entries of the audit log">
+      <table class="table cards-narrow">
+        <thead>
+          <tr>
+            <th>Event</th>
+            <th>By</th>
+            <th>Target</th>
+            <th>Address</th>
+            <th>Result</th>
+            <th>Time</th>
+          </tr>
+        </thead>
+        <tbody>
+          {entries.map(({ id, at, actor, action, subject, address, outcome, detail }) => (
+            <tr key={id}>
+              <td class="main">{capital(action.replaceAll(/[._]/g, ' '))}</td>
+              <td>{actor}</td>
+              <td>
+                {detail} {subject && <small class="mono id">{subject}</small>}
+              </td>
+              <td class="soft">{address || 'this service'}</td>
+              <td>
+                <State kind={outcome === 'ok' ? 'good' : 'bad'}>{outcome === 'ok' ? 'OK' : 'Refused'}</State>
+              </td>
+              <td class="soft">
+                <Time of={at} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  </section>
+)

@@ -2,128 +2,171 @@ import { useState } from 'preact/hooks'
 import { api } from '../api.ts'
 import { Action } from '../parts/action.tsx'
 import { Copy } from '../parts/copy.tsx'
-import { Form } from '../parts/form.tsx'
-import { Time } from '../parts/time.tsx'
-import { Card, View } from '../parts/view.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Form, Select } from '../parts/form.tsx'
+import { Guarded } from '../parts/guarded.tsx'
+import { Icon } from '../parts/icon.tsx'
+import { capital } from '../parts/state.tsx'
+import { exactTime, Time } from '../parts/time.tsx'
+import { Bones, Card, Scroll, View } from '../parts/view.tsx'
 import { useCall } from '../state/use-call.ts'
 import { useHome } from '../state/viewer.ts'
 
-export function PeopleView() {
+export default function PeopleView() {
   const { viewer } = useHome()
   const { data, error, reload } = useCall(() => api['member.list']())
   const isOwner = viewer.role === 'owner'
+  const invitations = useCall(async () => (isOwner ? api['invitation.list']() : []))
   return (
-    <View title="People" error={error}>
-      <ul class="plain card">
-        {data?.map((member) => (
-          <li key={member.personId}>
-            <span>
-              <strong>{member.email}</strong> <span class="chip">{member.role}</span>{' '}
-              {member.personId === viewer.personId && '(you)'}
-              <br />
-              <small class="hint">
-                since <Time of={member.joinedAt} />
-              </small>
-            </span>
-            {isOwner && <MemberActions member={member} onChanged={reload} />}
-          </li>
-        ))}
-      </ul>
-      {isOwner ? <Invitations /> : <p class="hint">Owners of the account can invite people.</p>}
+    <View
+      title="People"
+      about="Everyone who can use this account."
+      actions={isOwner && <Invite onInvited={invitations.reload} />}
+      error={error}
+    >
+      {!data && !error && <Bones />}
+      <Card title="Members" flush>
+        <ul class="rows">
+          {data?.map((member) => (
+            <MemberRow key={member.personId} member={member} canManage={isOwner} onChanged={reload} />
+          ))}
+        </ul>
+      </Card>
+      {invitations.data && invitations.data.length > 0 && (
+        <Invitations invitations={invitations.data} onRevoked={invitations.reload} />
+      )}
+      <Roles />
+      {!isOwner && <p class="faint">Only owners can invite.</p>}
     </View>
   )
 }
 
 type Member = Awaited<ReturnType<(typeof api)['member.list']>>[number]
 
-function MemberActions({
-  member: { personId, email, role },
-  onChanged,
-}: {
-  member: Member
-  onChanged: () => Promise<void>
-}) {
+function MemberRow(props: { member: Member; canManage: boolean; onChanged: () => Promise<void> }) {
+  const {
+    member: { personId, email, role, joinedAt },
+    canManage,
+    onChanged,
+  } = props
+  const { viewer } = useHome()
   const otherRole = role === 'owner' ? 'member' : 'owner'
   return (
-    <span class="actions">
-      <Action
-        label={`Change to ${otherRole}: ${email}`}
-        run={async () => {
-          await api['member.set_role']({ personId, role: otherRole })
-          await onChanged()
-        }}
-      >
-        Change to {otherRole}
-      </Action>
-      <Action
-        kind="danger"
-        label={`Remove ${email}`}
-        question={`Remove ${email} from the account? The tokens and sign-ins that this person made for it are revoked.`}
-        run={async () => {
-          await api['member.remove']({ personId })
-          await onChanged()
-        }}
-      >
-        Remove
-      </Action>
-    </span>
+    <li>
+      <span class="avatar" aria-hidden="true">
+        {email.slice(0, 2).toUpperCase()}
+      </span>
+      <div>
+        <strong>{email}</strong> {personId === viewer.personId && <span class="faint">you</span>}
+        <small>
+          {capital(role)} · joined <Time of={joinedAt} />
+        </small>
+      </div>
+      {canManage && (
+        <span class="line tight">
+          <Action
+            kind="quiet"
+            label={`Make ${otherRole}: ${email}`}
+            run={async () => {
+              await api['member.set_role']({ personId, role: otherRole })
+              await onChanged()
+            }}
+          >
+            Make {otherRole}
+          </Action>
+          <Guarded
+            kind="quiet"
+            label={`Remove ${email}`}
+            title={`Remove ${email} from the account?`}
+            consequence="The developer tokens and sign-ins that this person made for the account are revoked."
+            run={async () => {
+              await api['member.remove']({ personId })
+              await onChanged()
+            }}
+          >
+            Remove
+          </Guarded>
+        </span>
+      )}
+    </li>
   )
 }
 
-/** Creates, lists and revokes invitation links. For owners. */
-function Invitations() {
+/** Creates an invitation link and shows it once. For owners. */
+function Invite({ onInvited }: { onInvited: () => Promise<void> }) {
+  const [isOpen, setOpen] = useState(false)
   const [created, setCreated] = useState<{ link: string; expiresAt: string }>()
-  const { data, reload } = useCall(() => api['invitation.list']())
+  const close = () => {
+    setOpen(false)
+    setCreated(undefined)
+  }
   return (
-    <Card title="Invite a person">
-      <p>
-        Members create projects and tokens, and see the devices. Owners also invite people, delete projects,
-        and block or disassociate devices.
-      </p>
-      <Form
-        submit="Create an invitation link"
-        send={async (values) => {
-          const role = values.get('role') === 'owner' ? 'owner' : 'member'
-          setCreated(await api['member.invite']({ role }))
-          await reload()
-        }}
-      >
-        <p class="field">
-          <label for="role">Role</label>
-          <select id="role" name="role">
-            <option value="member">member</option>
-            <option value="owner">owner</option>
-          </select>
-        </p>
-      </Form>
-      {created && (
-        <>
-          <p>
-            Share this link with one person over a trusted channel. It works once, and expires{' '}
-            <Time of={created.expiresAt} />.
-          </p>
-          <Copy label="Invitation link" text={created.link} />
-        </>
-      )}
-      <ul class="plain">
-        {data?.map(({ linkId, role, madeBy, expiresAt }) => (
-          <li key={linkId}>
-            <span>
-              Invitation for a new {role}, created by {madeBy}
-              <br />
-              <small class="hint">
-                expires <Time of={expiresAt} />
-              </small>
-            </span>
-            <Action
-              kind="danger"
-              label={`Revoke the invitation for a new ${role}, created by ${madeBy}`}
-              run={async () => {
-                await api['invitation.revoke']({ linkId })
-                await reload()
+    <>
+      <button type="button" class="btn primary" onClick={() => setOpen(true)}>
+        <Icon name="user-plus" />
+        Invite
+      </button>
+      {isOpen && (
+        <Dialog title="Invite a person" closing={created ? 'Done' : 'Cancel'} onClose={close}>
+          {created ? (
+            <>
+              <p>
+                Send this link to one person. It works once and expires on {exactTime(created.expiresAt)}.
+              </p>
+              <Copy label="Invitation link" text={created.link} />
+            </>
+          ) : (
+            <Form
+              submit="Create invitation link"
+              send={async (values) => {
+                const role = values.get('role') === 'owner' ? 'owner' : 'member'
+                setCreated(await api['member.invite']({ role }))
+                await onInvited()
               }}
             >
-              Revoke
+              <Select
+                label="Role"
+                name="role"
+                options={[
+                  ['member', 'Member'],
+                  ['owner', 'Owner'],
+                ]}
+              />
+            </Form>
+          )}
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+type Invitation = Awaited<ReturnType<(typeof api)['invitation.list']>>[number]
+
+function Invitations(props: { invitations: readonly Invitation[]; onRevoked: () => Promise<void> }) {
+  const { invitations, onRevoked } = props
+  return (
+    <Card title="Open invitations" flush>
+      <ul class="rows">
+        {invitations.map(({ linkId, role, madeBy, expiresAt }) => (
+          <li key={linkId}>
+            <span class="glyph">
+              <Icon name="mail" />
+            </span>
+            <div>
+              <strong>{capital(role)}</strong>
+              <small>
+                by {madeBy} · expires <Time of={expiresAt} />
+              </small>
+            </div>
+            <Action
+              kind="quiet"
+              label={`Withdraw the invitation for a new ${role}, created by ${madeBy}`}
+              run={async () => {
+                await api['invitation.revoke']({ linkId })
+                await onRevoked()
+              }}
+            >
+              Withdraw
             </Action>
           </li>
         ))}
@@ -131,3 +174,52 @@ function Invitations() {
     </Card>
   )
 }
+
+const permissions = [
+  ['See devices, create projects and tokens', true],
+  ['Block or remove devices', false],
+  ['Delete projects', false],
+  ['Invite people, change roles', false],
+] as const
+
+const Yes = () => (
+  <>
+    <Icon name="check" class="good-text" />
+    <span class="unseen">Yes</span>
+  </>
+)
+const No = () => (
+  <>
+    <span class="faint" aria-hidden="true">
+      —
+    </span>
+    <span class="unseen">No</span>
+  </>
+)
+
+const Roles = () => (
+  <Card title="What each role can do" flush>
+    <Scroll label="Table of roles">
+      <table class="table">
+        <thead>
+          <tr>
+            <th>Permission</th>
+            <th>Member</th>
+            <th>Owner</th>
+          </tr>
+        </thead>
+        <tbody>
+          {permissions.map(([permission, isOfMembers]) => (
+            <tr key={permission}>
+              <td>{permission}</td>
+              <td>{isOfMembers ? <Yes /> : <No />}</td>
+              <td>
+                <Yes />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scroll>
+  </Card>
+)

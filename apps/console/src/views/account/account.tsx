@@ -1,59 +1,71 @@
 import { api } from '../../api.ts'
-import { Action } from '../../parts/action.tsx'
-import { SessionList } from '../../parts/session-list.tsx'
+import { CopyId } from '../../parts/copy.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
+import { capital } from '../../parts/state.tsx'
+import { tell } from '../../parts/toast.tsx'
 import { Card, View } from '../../parts/view.tsx'
 import { useCall } from '../../state/use-call.ts'
 import { useHome } from '../../state/viewer.ts'
 import { DeveloperTokens } from './developer-tokens.tsx'
+import { LockOutNotice } from './lock-out-notice.tsx'
 import { SignInMethods } from './sign-in-methods.tsx'
-import { TerminalSignIns } from './terminal-sign-ins.tsx'
+import { SignIns } from './sign-ins.tsx'
 
-export function AccountView() {
+export default function AccountView() {
   const { viewer } = useHome()
   const projects = useCall(() => api['project.list']())
   const tokens = useCall(() => api['token.list']())
+  const own = viewer.accounts.find((each) => each.accountId === viewer.accountId)
   return (
-    <View title="Account" error={projects.error ?? tokens.error}>
-      <Card title="You">
-        <dl>
-          <dt>E-mail address</dt>
+    <View title="Your account" error={projects.error ?? tokens.error}>
+      <LockOutNotice />
+      <Card title="Profile">
+        <dl class="kv">
+          <dt>Email</dt>
           <dd>{viewer.email}</dd>
           <dt>Role</dt>
-          <dd>{viewer.role}</dd>
+          <dd>
+            {capital(viewer.role)} of {own?.name}
+          </dd>
           <dt>Account ID</dt>
           <dd>
-            <code>{viewer.accountId}</code>
+            <CopyId text={viewer.accountId} label="Account ID" />
           </dd>
         </dl>
       </Card>
-      <DeveloperTokens projects={projects.data} tokens={tokens} />
-      <TerminalSignIns />
       <SignInMethods />
-      <Card title="Where you are signed in">
-        <SessionList />
-      </Card>
+      <SignIns />
+      <DeveloperTokens projects={projects.data} tokens={tokens} />
       {viewer.role === 'owner' && <RevokeAll onRevoked={tokens.reload} />}
     </View>
   )
 }
 
 function RevokeAll({ onRevoked }: { onRevoked: () => Promise<void> }) {
+  const text =
+    'Every developer token and every sign-in of a terminal. Devices stay connected; programs must sign in again.'
   return (
-    <Card title="Revoke everything">
-      <p>
-        Revokes every developer ID token of the account, every sign-in of a terminal, and every access token
-        that was issued with them. Devices stay associated; their programs need new tokens.
-      </p>
-      <Action
-        kind="danger"
-        question="Revoke every token of the account?"
-        run={async () => {
-          await api['account.revoke_all']()
-          await onRevoked()
-        }}
-      >
-        Revoke every token
-      </Action>
+    <Card title="Danger zone" kind="danger-zone" flush>
+      <ul class="rows">
+        <li>
+          <div>
+            <strong>Revoke all tokens of the account</strong>
+            <small>{text}</small>
+          </div>
+          <Guarded
+            title="Revoke all tokens?"
+            typed="revoke all"
+            consequence={text}
+            run={async () => {
+              await api['account.revoke_all']()
+              await onRevoked()
+              tell('All tokens are revoked')
+            }}
+          >
+            Revoke all
+          </Guarded>
+        </li>
+      </ul>
     </Card>
   )
 }

@@ -1,6 +1,6 @@
 import type { ConsoleProject } from '@selvedge/protocol/console'
 import { api } from '../../api.ts'
-import { Action } from '../../parts/action.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
 import { Link } from '../../parts/link.tsx'
 import { Time } from '../../parts/time.tsx'
 import { TokenMaker } from '../../parts/token-maker.tsx'
@@ -19,19 +19,22 @@ export function DeveloperTokens({
 }) {
   const active = projects?.filter((each) => each.active) ?? []
   return (
-    <Card title="Developer ID tokens">
+    <Card
+      title="Developer tokens"
+      about="A developer token lets a program act for you on your devices until it expires."
+      action={active.length > 0 && <TokenMaker projects={active} onMade={reload} />}
+      flush
+    >
       {projects && active.length === 0 && (
-        <Empty>
-          <p>
-            A developer ID token is for a project, and this account has no active project yet.{' '}
-            <Link to="/projects">Create a project</Link> first.
-          </p>
+        <Empty icon="layers" title="No project yet" text="A developer token is for a project.">
+          <Link to="/projects" class="btn">
+            Projects
+          </Link>
         </Empty>
       )}
-      {active.length > 0 && <TokenMaker projects={active} onMade={reload} />}
       {tokens && tokens.length > 0 && (
-        <Scroll label="Developer ID tokens that were issued">
-          <table>
+        <Scroll label="Table of developer tokens">
+          <table class="table cards-narrow">
             <thead>
               <tr>
                 <th>Project</th>
@@ -57,31 +60,34 @@ export function DeveloperTokens({
 }
 
 function TokenRow({ token, onRevoked }: { token: Tokens[number]; onRevoked: () => Promise<void> }) {
+  const { jti, projectName, issuedAt, madeBy, lastUsedAt, expiresAt, revokedAt } = token
   return (
     <tr>
-      <td>{token.projectName}</td>
-      <td>
-        <Time of={token.issuedAt} />
+      <td class="main">{projectName}</td>
+      <td class="soft">
+        <Time of={issuedAt} />
       </td>
-      <td>{token.madeBy}</td>
-      <td>{token.lastUsedAt ? <Time of={token.lastUsedAt} /> : 'never'}</td>
-      <td>
-        <Time of={token.expiresAt} />
+      <td class="soft">{madeBy}</td>
+      <td class="soft">{lastUsedAt ? <Time of={lastUsedAt} /> : 'Never used'}</td>
+      <td class="soft">
+        <Time of={expiresAt} />
       </td>
-      <td>
-        {token.revokedAt ? (
-          <span class="chip away">revoked</span>
+      <td class="right">
+        {revokedAt ? (
+          <span class="badge">Revoked</span>
         ) : (
-          <Action
-            kind="danger"
-            label={`Revoke the token for ${token.projectName}`}
+          <Guarded
+            kind="quiet"
+            label={`Revoke the token for ${projectName}`}
+            title={`Revoke this token for ${projectName}?`}
+            consequence="Programs that use it must get another one."
             run={async () => {
-              await api['token.revoke']({ jti: token.jti })
+              await api['token.revoke']({ jti })
               await onRevoked()
             }}
           >
             Revoke
-          </Action>
+          </Guarded>
         )}
       </td>
     </tr>

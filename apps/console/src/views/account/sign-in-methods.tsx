@@ -3,24 +3,18 @@ import { useState } from 'preact/hooks'
 import { api } from '../../api.ts'
 import { Action } from '../../parts/action.tsx'
 import { Copy } from '../../parts/copy.tsx'
+import { Dialog } from '../../parts/dialog.tsx'
 import { Field, Form } from '../../parts/form.tsx'
+import { Guarded } from '../../parts/guarded.tsx'
+import { Icon } from '../../parts/icon.tsx'
 import { Time } from '../../parts/time.tsx'
+import { tell } from '../../parts/toast.tsx'
 import { Card } from '../../parts/view.tsx'
 import { addPasskey, deviceName } from '../../passkeys.ts'
 import { useCall } from '../../state/use-call.ts'
 import { useHome } from '../../state/viewer.ts'
 
 export function SignInMethods() {
-  return (
-    <Card title="Sign-in methods">
-      <Passkeys />
-      <Password />
-      <RecoveryCodes />
-    </Card>
-  )
-}
-
-function Passkeys() {
   const { refresh } = useHome()
   const { data, reload } = useCall(() => api['passkey.list']())
   const reloadAll = async () => {
@@ -28,94 +22,154 @@ function Passkeys() {
     await refresh()
   }
   return (
-    <>
-      <ul class="plain">
-        {data?.map(({ credentialId, name, createdAt, lastUsedAt }) => (
-          <li key={credentialId}>
-            <span>
-              <strong>{name}</strong>
-              <br />
-              <small class="hint">
-                passkey, created <Time of={createdAt} />, {lastUsedAt ? 'used ' : 'never used'}
-                {lastUsedAt && <Time of={lastUsedAt} />}
-              </small>
-            </span>
-            <Action
-              kind="danger"
-              label={`Remove the passkey ${name}`}
-              question={`Remove the passkey “${name}”?`}
-              run={async () => {
-                await api['passkey.remove']({ credentialId })
-                await reloadAll()
-              }}
-            >
-              Remove
-            </Action>
-          </li>
+    <Card title="Sign-in methods" flush action={<AddPasskey onAdded={reloadAll} />}>
+      <ul class="rows">
+        {data?.map((passkey) => (
+          <PasskeyRow key={passkey.credentialId} passkey={passkey} onRemoved={reloadAll} />
         ))}
+        <PasswordRow />
+        <RecoveryRow />
       </ul>
-      <details>
-        <summary>Add a passkey</summary>
-        <Form
-          submit="Add a passkey"
-          send={async (values) => {
-            await addPasskey(String(values.get('name')))
-            await reloadAll()
-          }}
-        >
-          <Field label="Name of the passkey" name="name" value={deviceName()} required maxLength={60} />
-        </Form>
-      </details>
+    </Card>
+  )
+}
+
+function AddPasskey({ onAdded }: { onAdded: () => Promise<void> }) {
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <button type="button" class="btn" onClick={() => setOpen(true)}>
+        <Icon name="plus" />
+        Add passkey
+      </button>
+      {isOpen && (
+        <Dialog title="Add passkey" closing="Cancel" onClose={() => setOpen(false)}>
+          <p class="soft">
+            You sign in with your fingerprint, face or device PIN. Nothing to remember, nothing to phish.
+          </p>
+          <Form
+            submit="Create passkey"
+            send={async (values) => {
+              await addPasskey(String(values.get('name')))
+              await onAdded()
+              setOpen(false)
+              tell('The passkey was added')
+            }}
+          >
+            <Field label="Passkey name" name="name" value={deviceName()} required maxLength={60} />
+          </Form>
+        </Dialog>
+      )}
     </>
   )
 }
 
-function Password() {
-  const { viewer, refresh } = useHome()
+type Passkey = Awaited<ReturnType<(typeof api)['passkey.list']>>[number]
+
+function PasskeyRow({ passkey, onRemoved }: { passkey: Passkey; onRemoved: () => Promise<void> }) {
+  const { credentialId, name, createdAt, lastUsedAt } = passkey
+  const { viewer } = useHome()
+  const isLast = viewer.passkeys === 1 && !viewer.hasPassword
   return (
-    <details>
-      <summary>{viewer.hasPassword ? 'Change the password' : 'Set a password'}</summary>
-      <Form
-        submit="Set the password"
-        kind=""
-        send={async (values) => {
-          await api['password.set']({ password: String(values.get('password')) })
-          await refresh()
+    <li>
+      <span class="glyph">
+        <Icon name="fingerprint" />
+      </span>
+      <div>
+        <strong>{name}</strong>
+        <small>
+          Passkey · added <Time of={createdAt} /> · {lastUsedAt ? 'used ' : 'never used'}
+          {lastUsedAt && <Time of={lastUsedAt} />}
+          {isLast && ' · your only way to sign in'}
+        </small>
+      </div>
+      <Guarded
+        kind="quiet"
+        disabled={isLast}
+        label={`Remove the passkey ${name}`}
+        title={`Remove the passkey “${name}”?`}
+        consequence="You can’t sign in with it any more."
+        run={async () => {
+          await api['passkey.remove']({ credentialId })
+          await onRemoved()
         }}
       >
-        <input type="hidden" name="username" autocomplete="username" value={viewer.email} />
-        <Field
-          label="New password"
-          name="password"
-          type="password"
-          autocomplete="new-password"
-          required
-          hint={`At least ${minPasswordLength} characters. Your other sessions are signed out.`}
-        />
-      </Form>
-    </details>
+        Remove
+      </Guarded>
+    </li>
   )
 }
 
-function RecoveryCodes() {
+function PasswordRow() {
+  const { viewer, refresh } = useHome()
+  const [isOpen, setOpen] = useState(false)
+  const title = viewer.hasPassword ? 'Change password' : 'Set password'
+  return (
+    <li>
+      <span class="glyph">
+        <Icon name="lock" />
+      </span>
+      <div>
+        <strong>Password</strong>
+        <small>{viewer.hasPassword ? 'Set' : 'Not set. You don’t need one.'}</small>
+      </div>
+      <button type="button" class="btn" onClick={() => setOpen(true)}>
+        {title}
+      </button>
+      {isOpen && (
+        <Dialog title={title} closing="Cancel" onClose={() => setOpen(false)}>
+          <Form
+            submit={title}
+            send={async (values) => {
+              await api['password.set']({ password: String(values.get('password')) })
+              await refresh()
+              setOpen(false)
+              tell('The password was saved. You are signed out everywhere else.')
+            }}
+          >
+            <input type="hidden" name="username" autocomplete="username" value={viewer.email} />
+            <Field
+              label="New password"
+              name="password"
+              type="password"
+              autocomplete="new-password"
+              required
+              hint={`At least ${minPasswordLength} characters. A few words in a row are good. Signs you out everywhere else.`}
+            />
+          </Form>
+        </Dialog>
+      )}
+    </li>
+  )
+}
+
+function RecoveryRow() {
   const { viewer, refresh } = useHome()
   const [codes, setCodes] = useState<readonly string[]>()
+  const left = viewer.recoveryCodes
   return (
-    <details>
-      <summary>Recovery codes ({viewer.recoveryCodes} left)</summary>
-      <p>
-        Ten codes to sign in with if you lose your other sign-in methods. Each works once. New codes replace
-        the old ones.
-      </p>
+    <li>
+      <span class="glyph">
+        <Icon name="life-buoy" />
+      </span>
+      <div>
+        <strong>Recovery codes</strong>
+        <small class={left === 0 ? 'bad-text' : ''}>{left === 0 ? 'None left' : `${left} left`}</small>
+      </div>
       <Action
         run={async () => {
           setCodes((await api['recovery.create']()).codes)
           await refresh()
         }}
       >
-        Create recovery codes
+        Create codes
       </Action>
-      {codes && <Copy label="Recovery codes" text={codes.join('\n')} />}
-    </details>
+      {codes && (
+        <Dialog title="Your recovery codes" closing="Done" onClose={() => setCodes(undefined)}>
+          <p>Your way back in if you lose every passkey. Each works once. They replace the old ones.</p>
+          <Copy label="Recovery codes" text={codes.join('\n')} />
+        </Dialog>
+      )}
+    </li>
   )
 }

@@ -1,51 +1,88 @@
 import type { Device } from '@selvedge/protocol/console'
+import { CopyId } from '../../parts/copy.tsx'
 import { Link } from '../../parts/link.tsx'
+import { DeviceState } from '../../parts/state.tsx'
 import { Time } from '../../parts/time.tsx'
-import { Card, View } from '../../parts/view.tsx'
+import { Bones, Card, View } from '../../parts/view.tsx'
 import { useDevice } from '../../state/use-devices.ts'
-import { useHome } from '../../state/viewer.ts'
-import { DeviceAccess } from './access.tsx'
+import { DangerZone } from './danger-zone.tsx'
 import { LastLocation } from './last-location.tsx'
-import { Microservices } from './microservices.tsx'
+import { Services } from './services.tsx'
 
-export function DeviceView({ nodeId }: { nodeId: string }) {
-  const { device, error, reload } = useDevice(nodeId)
+const parent = ['/devices', 'Devices'] as const
+
+export default function DeviceView({ nodeId, part }: { nodeId: string; part: string }) {
+  const { device, error, isMissing, reload } = useDevice(nodeId)
+  if (isMissing) return <Missing />
   if (!device)
     return (
-      <View title="Device" error={error}>
-        <Link to="/devices">All devices</Link>
+      <View title="Device" parent={parent} error={error}>
+        {!error && <Bones />}
       </View>
     )
+  const path = `/devices/${nodeId}`
+  const tabs = [
+    { to: path, title: 'Overview' },
+    { to: `${path}/settings`, title: 'Settings' },
+  ]
   return (
-    <View title={device.name} error={error}>
-      <DeviceState device={device} />
-      <LastLocation device={device} />
-      <Microservices services={device.services} />
-      <DeviceAccess device={device} onChanged={reload} />
+    <View
+      title={device.name}
+      parent={parent}
+      about={<Standing device={device} />}
+      tabs={tabs}
+      tab={part === '' ? path : `${path}/${part}`}
+      error={error}
+    >
+      {part === 'settings' ? (
+        <DangerZone device={device} onChanged={reload} />
+      ) : (
+        <div class="two">
+          <div class="stack">
+            <Services services={device.services} />
+          </div>
+          <div class="stack">
+            <LastLocation device={device} />
+            <Details device={device} />
+          </div>
+        </div>
+      )}
     </View>
   )
 }
 
-function DeviceState({ device }: { device: Device }) {
-  const { viewer } = useHome()
+const Missing = () => (
+  <View title="Device not found" parent={parent} about="It may have been removed.">
+    <div>
+      <Link to="/devices" class="btn">
+        All devices
+      </Link>
+    </div>
+  </View>
+)
+
+const Standing = ({ device: { state, lastSeenAt } }: { device: Device }) => (
+  <span class="line tight">
+    <DeviceState state={state} />
+    <span class="faint">
+      seen <Time of={lastSeenAt} />
+    </span>
+  </span>
+)
+
+function Details({ device: { nodeId, version, enrolledAt } }: { device: Device }) {
   return (
-    <Card title="State">
-      <dl>
-        <dt>State</dt>
-        <dd>
-          <span class={`chip ${device.state}`}>{device.state}</span> last seen <Time of={device.lastSeenAt} />
-        </dd>
+    <Card title="Details">
+      <dl class="kv">
         <dt>Node ID</dt>
         <dd>
-          <code>{device.nodeId}</code>
+          <CopyId text={nodeId} label="Node ID" />
         </dd>
-        <dt>Account</dt>
-        <dd>{viewer.accounts.find((each) => each.accountId === viewer.accountId)?.name}</dd>
-        <dt>Version</dt>
-        <dd>{device.version || 'unknown'}</dd>
-        <dt>Enrolled</dt>
+        <dt>Runtime</dt>
+        <dd class="mono">{version || '—'}</dd>
+        <dt>Added</dt>
         <dd>
-          <Time of={device.enrolledAt} />
+          <Time of={enrolledAt} />
         </dd>
       </dl>
     </Card>

@@ -14,6 +14,7 @@ const types: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.json': 'application/json',
+  '.woff2': 'font/woff2',
 }
 
 /** Only files of this origin, and nothing inline: what is not listed is refused. */
@@ -22,6 +23,7 @@ const policy = [
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' data:",
+  "font-src 'self'",
   "connect-src 'self'",
   "form-action 'none'",
   "base-uri 'none'",
@@ -53,8 +55,10 @@ const views = [
   '/account',
   '/projects',
   '/projects/:id',
+  '/projects/:id/:part',
   '/devices',
   '/devices/:id',
+  '/devices/:id/:part',
   '/people',
   '/audit',
   '/device',

@@ -1,21 +1,32 @@
 import { minPasswordLength, type Viewer } from '@selvedge/protocol/console'
 import { useState } from 'preact/hooks'
-import { api } from '../api.ts'
-import { Field, Form } from '../parts/form.tsx'
-import { Link } from '../parts/link.tsx'
-import { View } from '../parts/view.tsx'
-import { addPasskey, deviceName } from '../passkeys.ts'
-import { navigate } from '../state/route.ts'
-import { useCall } from '../state/use-call.ts'
+import { api } from '../../api.ts'
+import { Field, Form } from '../../parts/form.tsx'
+import { Link } from '../../parts/link.tsx'
+import { Bones, View } from '../../parts/view.tsx'
+import { addPasskey, deviceName } from '../../passkeys.ts'
+import { navigate } from '../../state/route.ts'
+import { useCall } from '../../state/use-call.ts'
 
-const titles = {
-  setup: 'Become the owner of this installation',
-  invitation: 'Join an account',
-  reset: 'Sign in again',
-} as const
+interface LinkProps {
+  readonly viewer: Viewer | undefined
+  readonly onDone: () => Promise<void>
+}
+
+type Purpose = Awaited<ReturnType<(typeof api)['link.look']>>
+
+const titleOf = ({ purpose, accountName }: Purpose): string =>
+  ({ setup: 'Set up Selvedge', invitation: `Join ${accountName}`, reset: 'Get back in' })[purpose]
+
+const aboutOf = ({ purpose, email }: Purpose): string =>
+  ({
+    setup: 'You will be the owner of this installation.',
+    invitation: 'You are invited to this account.',
+    reset: `This link works once. Create a new passkey or password for ${email}.`,
+  })[purpose]
 
 /** Purpose of a link: create the first account, join an account, or recover access to your account. */
-export function LinkView({ viewer, onDone }: { viewer: Viewer | undefined; onDone: () => Promise<void> }) {
+export default function LinkView({ viewer, onDone }: LinkProps) {
   const [link] = useState(() => location.hash.slice(1))
   const [isIn, setIn] = useState(false)
   const { data, error } = useCall(() => api['link.look']({ link }), [link])
@@ -23,27 +34,16 @@ export function LinkView({ viewer, onDone }: { viewer: Viewer | undefined; onDon
   if (isIn) return <FirstCredential onDone={onDone} />
   if (error)
     return (
-      <View title="This link does not work" error={error}>
-        <p>
-          <Link to="/sign-in">Sign in</Link>
-        </p>
+      <View title="This link has expired or was used" error={error}>
+        <Link to="/sign-in" class="btn">
+          Sign in
+        </Link>
       </View>
     )
-  if (!data) return <View title="Please wait …">{null}</View>
+  if (!data) return <Bones />
   const known = data.email ?? viewer?.email
   return (
-    <View title={titles[data.purpose]}>
-      {data.purpose === 'setup' && <p>You will own the first account. Invite other people later.</p>}
-      {data.purpose === 'invitation' && (
-        <p>
-          You are invited to the account of <strong>{data.accountName}</strong>.
-        </p>
-      )}
-      {data.purpose === 'reset' && (
-        <p>
-          This link signs <strong>{data.email}</strong> in once, to set a new passkey or password.
-        </p>
-      )}
+    <View title={titleOf(data)} about={aboutOf(data)}>
       <Form
         submit="Continue"
         send={async (values) => {
@@ -58,16 +58,16 @@ export function LinkView({ viewer, onDone }: { viewer: Viewer | undefined; onDon
       >
         {known === undefined ? (
           <Field
-            label="Your e-mail address"
+            label="Your email"
             name="email"
             type="email"
             autocomplete="email"
             required
-            hint="You sign in with it. The service sends no mail."
+            hint="Your name here. We send nothing to it."
           />
         ) : (
           <p>
-            As <strong>{known}</strong>
+            You continue as <strong>{known}</strong>
           </p>
         )}
       </Form>
@@ -83,10 +83,17 @@ function FirstCredential({ onDone }: { onDone: () => Promise<void> }) {
   }
   const [usesPassword, setUsesPassword] = useState(false)
   return (
-    <View title="How will you sign in?">
+    <View
+      title={usesPassword ? 'Create a password' : 'Create a passkey'}
+      about={
+        usesPassword
+          ? 'A few words in a row are good.'
+          : 'You sign in with your fingerprint, face or device PIN. Nothing to remember, nothing to phish.'
+      }
+    >
       {usesPassword ? (
         <Form
-          submit="Set the password"
+          submit="Create password"
           send={async (values) => {
             await api['password.set']({ password: String(values.get('password')) })
             await finish()
@@ -98,22 +105,21 @@ function FirstCredential({ onDone }: { onDone: () => Promise<void> }) {
             type="password"
             autocomplete="new-password"
             required
-            hint={`At least ${minPasswordLength} characters. Several random words are better than special characters.`}
+            hint={`At least ${minPasswordLength} characters.`}
           />
         </Form>
       ) : (
         <Form
-          submit="Create a passkey"
+          submit="Create passkey"
           send={async (values) => {
             await addPasskey(String(values.get('name')))
             await finish()
           }}
         >
-          <p>A passkey stays on your device or in your password manager, and cannot be phished.</p>
-          <Field label="Name of the passkey" name="name" value={deviceName()} required maxLength={60} />
+          <Field label="Passkey name" name="name" value={deviceName()} required maxLength={60} />
         </Form>
       )}
-      <button type="button" class="quiet" onClick={() => setUsesPassword(!usesPassword)}>
+      <button type="button" class="btn quiet" onClick={() => setUsesPassword(!usesPassword)}>
         {usesPassword ? 'Create a passkey instead' : 'Use a password instead'}
       </button>
     </View>

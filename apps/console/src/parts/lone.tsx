@@ -1,0 +1,19 @@
+import type { ComponentChildren } from 'preact'
+import { Mark } from './mark.tsx'
+
+/** A page of a person who is not signed in: one form beside the edge of a cloth. */
+export function Lone({ busy, children }: { busy?: boolean; children: ComponentChildren }) {
+  return (
+    <div class="lone">
+      <main id="main" aria-busy={busy}>
+        <span class="word">
+          <Mark />
+          Selvedge
+        </span>
+        <div class="inner">{children}</div>
+        <footer>{location.host}</footer>
+      </main>
+      <div class="cloth-panel" aria-hidden="true" />
+    </div>
+  )
+}

@@ -1,0 +1,38 @@
+import { type Device, describeState } from '@selvedge/protocol/console'
+import { Icon } from './icon.tsx'
+
+type Kind = 'good' | 'warn' | 'bad' | ''
+
+/** A dot and a word. The dots differ in shape as well as in colour. */
+export function State({ kind, title, children }: { kind: Kind; title?: string; children: string }) {
+  return (
+    <span class="state" title={title}>
+      <span class={`dot ${kind}`} aria-hidden="true" />
+      {children}
+    </span>
+  )
+}
+
+const kinds = { online: 'good', away: 'warn', blocked: 'bad' } as const
+
+export const DeviceState = ({ state }: Pick<Device, 'state'>) => (
+  <State kind={kinds[state]}>{capital(state)}</State>
+)
+
+export function ServiceState({ state }: { state: string }) {
+  const { isServing, meaning } = describeState(state)
+  if (state === 'failed')
+    return (
+      <span class="badge bad" title={meaning}>
+        <Icon name="triangle-alert" />
+        Failed
+      </span>
+    )
+  return (
+    <State kind={isServing ? 'good' : ''} title={meaning}>
+      {capital(state)}
+    </State>
+  )
+}
+
+export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

@@ -1,0 +1,33 @@
+/** Views by the first word of the path. The code of each is loaded when it is first shown. */
+import type { FunctionComponent } from 'preact'
+import { lazyView } from './parts/lazy-view.tsx'
+
+/** The second and third word of the path: an ID, and a part of the page. */
+export interface RouteProps {
+  readonly id: string
+  readonly part: string
+}
+
+const DevicesView = lazyView(() => import('./views/devices/devices.tsx'))
+const DeviceView = lazyView(() => import('./views/device/device.tsx'))
+const ProjectsView = lazyView(() => import('./views/projects/projects.tsx'))
+const ProjectView = lazyView(() => import('./views/projects/project.tsx'))
+const AccountView = lazyView(() => import('./views/account/account.tsx'))
+const PeopleView = lazyView(() => import('./views/people.tsx'))
+const AuditView = lazyView(() => import('./views/audit.tsx'))
+
+/** Views of signed-in people. */
+export const routes: Readonly<Record<string, FunctionComponent<RouteProps>>> = {
+  '': () => <DevicesView />,
+  devices: ({ id, part }) => (id === '' ? <DevicesView /> : <DeviceView nodeId={id} part={part} />),
+  projects: ({ id, part }) => (id === '' ? <ProjectsView /> : <ProjectView clientId={id} part={part} />),
+  account: () => <AccountView />,
+  people: () => <PeopleView />,
+  audit: () => <AuditView />,
+}
+
+/** Views with nothing beside them: the sign-in, links, and the approval of a terminal. */
+export const SignInView = lazyView(() => import('./views/lone/sign-in.tsx'))
+export const LinkView = lazyView(() => import('./views/lone/link.tsx'))
+export const TerminalView = lazyView(() => import('./views/lone/terminal.tsx'))
+export const NotFoundView = lazyView(() => import('./views/not-found.tsx'))

@@ -1,0 +1,85 @@
+import type { ConsoleInput, ConsoleProject } from '@selvedge/protocol/console'
+import { type Scope, scopes } from '@selvedge/protocol/tokens'
+import { Field, Select } from '../../parts/form.tsx'
+
+type Settings = ConsoleInput<'project.create'>
+
+const policies = [
+  ['off', 'Never'],
+  ['optional', 'If the program supports it'],
+  ['required', 'Always'],
+] as const
+
+/** The settings of a project, as a new one has them or as they are. */
+export function ProjectFields({ project }: { project?: ConsoleProject }) {
+  const chosen = (scope: string) =>
+    project ? project.scopes.includes(scope as Scope) : scope !== 'offline_access'
+  return (
+    <>
+      <Field label="Name" name="name" value={project?.name ?? ''} required maxLength={100} />
+      <fieldset>
+        <legend>Permissions</legend>
+        {Object.entries(scopes).map(([scope, meaning]) => (
+          <label key={scope} class="check">
+            <input type="checkbox" name="scope" value={scope} defaultChecked={chosen(scope)} />
+            <span>
+              {meaning} <code class="faint">{scope}</code>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+      <details>
+        <summary>Advanced</summary>
+        <Advanced project={project} />
+      </details>
+    </>
+  )
+}
+
+function Advanced({ project }: { project: ConsoleProject | undefined }) {
+  return (
+    <div class="stack close">
+      <div class="columns">
+        <Field
+          label="Access token lifetime (minutes)"
+          name="accessMinutes"
+          type="number"
+          min={1}
+          max={1440}
+          value={(project?.accessLifetime ?? 3600) / 60}
+          required
+        />
+        <Field
+          label="Developer token lifetime (days)"
+          name="developerDays"
+          type="number"
+          min={1}
+          max={365}
+          value={Math.max(1, Math.round((project?.developerLifetime ?? 2_592_000) / 86_400))}
+          required
+        />
+      </div>
+      <Field
+        label="Backends"
+        name="resources"
+        value={project?.resources.join(' ') ?? ''}
+        hint="URIs that may accept these tokens, separated by spaces."
+      />
+      <Select
+        label="Bind tokens to the program’s key (DPoP)"
+        name="dpop"
+        value={project?.dpop ?? 'optional'}
+        options={policies}
+      />
+    </div>
+  )
+}
+
+export const readProject = (values: FormData): Settings => ({
+  name: String(values.get('name')),
+  scopes: values.getAll('scope').map(String) as Scope[],
+  resources: String(values.get('resources')).split(/\s+/).filter(Boolean),
+  accessLifetime: Number(values.get('accessMinutes')) * 60,
+  developerLifetime: Number(values.get('developerDays')) * 86_400,
+  dpop: String(values.get('dpop')) as Settings['dpop'],
+})
