@@ -66,7 +66,7 @@ describe('in the browser of the owner', needs('chromium'), () => {
     ;({ context, page } = person)
     await page.goto(link)
     await page.getByRole('button', { name: 'Continue' }).click()
-    await page.getByRole('button', { name: 'Create a passkey' }).click()
+    await page.getByRole('button', { name: 'Create passkey' }).click()
     await shows('Devices')
     eve = await enterByLink(url, await linkOf('eve@example.com'), 'eve@example.com')
   }, 60_000)
@@ -89,7 +89,7 @@ describe('in the browser of the owner', needs('chromium'), () => {
     await shows('Devices', tab)
   }
   async function signIn(tab = page) {
-    await tab.getByRole('button', { name: 'Use a passkey' }).click()
+    await tab.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await shows('Devices', tab)
   }
   /** What a page of the hostile server finds. */
@@ -233,6 +233,7 @@ describe('in the browser of the owner', needs('chromium'), () => {
     await openDevices()
     const tab = await context.newPage()
     await openDevices(tab)
+    await page.locator('summary', { hasText: 'ada@example.com' }).click()
     await page.getByRole('button', { name: 'Sign out' }).click()
     await shows('Sign in')
     await shows('Sign in', tab)
@@ -265,7 +266,7 @@ describe('in the browser of the owner', needs('chromium'), () => {
   it('downloads the audit log', async () => {
     await page.goto(`${consoleUrl}/audit`)
     const download = page.waitForEvent('download')
-    await page.getByRole('button', { name: 'Download the whole log as JSON lines' }).click()
+    await page.getByRole('button', { name: 'Export JSONL' }).click()
     expect((await download).suggestedFilename()).toBe('selvedge-audit.jsonl')
   })
 
@@ -280,7 +281,7 @@ describe('in the browser of the owner', needs('chromium'), () => {
     })
     const tab = await other.newPage()
     await tab.goto(consoleUrl)
-    await tab.getByLabel('E-mail address').fill('eve@example.com')
+    await tab.getByLabel('Email').fill('eve@example.com')
     await tab.getByLabel('Password').fill(password)
     await tab.getByRole('button', { name: 'Sign in', exact: true }).click()
     await shows('Devices', tab)

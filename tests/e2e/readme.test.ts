@@ -96,9 +96,10 @@ async function openOwnerLink(): Promise<Person> {
   return {
     async approve(url, userCode) {
       await page.goto(url)
-      await page.getByText(userCode).waitFor()
+      await page.getByLabel('Code from your terminal').fill(userCode)
+      await page.getByRole('button', { name: 'Continue' }).click()
       await page.getByRole('button', { name: 'Approve' }).click()
-      await page.getByRole('heading', { name: 'The terminal is signed in' }).waitFor()
+      await page.getByRole('heading', { name: 'Approved' }).waitFor()
     },
     close,
   }

@@ -48,11 +48,11 @@ export async function openBrowser(
 /** The first owner, by the link of the start, with a passkey. */
 export async function becomeOwner(page: Page, link: string, email = 'ada@example.com'): Promise<void> {
   await page.goto(link)
-  await page.getByLabel('Your e-mail address').fill(email)
+  await page.getByLabel('Your email').fill(email)
   await takePictures(page, 'setup')
   await page.getByRole('button', { name: 'Continue' }).click()
-  await page.getByRole('button', { name: 'Create a passkey' }).click()
-  await page.getByRole('heading', { name: 'Devices' }).waitFor()
+  await page.getByRole('button', { name: 'Create passkey' }).click()
+  await page.getByRole('heading', { name: 'Devices', level: 1 }).waitFor()
 }
 
 /** Where pictures for the documentation go, if they are wanted. */

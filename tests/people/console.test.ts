@@ -66,9 +66,15 @@ describe('the console', needs('chromium'), () => {
   const shell = (lines: string) => run('bash', ['-e', '-o', 'pipefail', '-c', lines], { cwd: folder.path })
   const textOf = (label: string) =>
     page.getByRole('region', { name: label, exact: true }).locator('pre').textContent().then(String)
+  const copied = () =>
+    page.evaluate(() =>
+      (
+        globalThis as unknown as { navigator: { clipboard: { readText(): Promise<string> } } }
+      ).navigator.clipboard.readText(),
+    )
   const pinAt = () =>
     page
-      .locator(`g.pin[data-node="${nodeId}"]`)
+      .locator(`g.mark-at[data-node="${nodeId}"]`)
       .evaluate((pin) => (pin as unknown as { style: { transform: string } }).style.transform)
   const settled = async (path: string, heading: string | RegExp) => {
     await page.goto(origin() + path)
@@ -79,53 +85,53 @@ describe('the console', needs('chromium'), () => {
 
   it('lets the first owner in by the link of the start, with a passkey', async () => {
     await becomeOwner(page, stack.identity.ready.setup!)
-    await page.getByText('This account has no device yet').waitFor()
+    await page.getByText('No devices yet').waitFor()
     expect(page.url()).toBe(`${origin()}/`)
   })
 
   it('signs in by passkey, where the person wanted to go', async () => {
+    await page.locator('summary', { hasText: 'ada@example.com' }).click()
     await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
     await takePictures(page, 'sign-in')
     await page.goto(`${origin()}/projects`)
-    await page.getByRole('button', { name: 'Use a passkey' }).click()
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
     await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor()
   })
 
   it('makes a project', async () => {
+    await page.getByRole('button', { name: 'New project' }).click()
     await page.getByLabel('Name', { exact: true }).fill('Weather stations')
-    await page.getByRole('button', { name: 'Create the project' }).click()
+    await page.getByRole('button', { name: 'Create project' }).click()
     await page.getByRole('heading', { name: 'Weather stations' }).waitFor()
     projectPath = new URL(page.url()).pathname
-    expect(await textOf('Client ID')).toBe(projectPath.split('/')[2])
+    await page.getByRole('button', { name: 'Copy: Client ID' }).click()
+    expect(await copied()).toBe(projectPath.split('/')[2])
   })
 
   it('makes a developer ID token, shown once, with commands that work without changes', async () => {
-    await page.getByRole('button', { name: 'Create a developer ID token' }).click()
-    await page.getByRole('heading', { name: 'Your developer ID token' }).waitFor()
+    await page.getByRole('button', { name: 'Create developer token' }).click()
+    await page.getByRole('heading', { name: 'Your developer token' }).waitFor()
     await takePictures(page, 'token')
-    await page.getByRole('button', { name: 'Copy: Developer ID token', exact: true }).click()
-    const copied = await page.evaluate(() =>
-      (
-        globalThis as unknown as { navigator: { clipboard: { readText(): Promise<string> } } }
-      ).navigator.clipboard.readText(),
-    )
-    expect(copied).toBe(await textOf('Developer ID token'))
-    await shell(await textOf('Command that stores the token'))
-    expect(readFileSync(join(folder.path, 'developer.token'), 'utf8')).toBe(copied)
+    await page.getByRole('button', { name: 'Copy: Developer token', exact: true }).click()
+    const token = await copied()
+    expect(token).toBe(await textOf('Developer token'))
+    await shell(await textOf('Command that saves the token'))
+    expect(readFileSync(join(folder.path, 'developer.token'), 'utf8')).toBe(token)
     expect(await textOf('Command that uses the token')).toContain(
       'npx selvedge account associate --developer-token-file developer.token',
     )
-    await page.getByRole('button', { name: 'Close' }).click()
-    await expect.poll(() => page.content()).not.toContain(copied)
+    await page.getByRole('button', { name: 'Done' }).click()
+    await expect.poll(() => page.content()).not.toContain(token)
   })
 
   it('the lines of the project page bring the device to the account and to the map', async () => {
     const devices = await person.context.newPage()
     await devices.goto(`${origin()}/devices`)
-    await devices.getByText('This account has no device yet').waitFor()
+    await devices.getByText('No devices yet').waitFor()
 
-    await page.getByLabel('URL of the device’s runtime').fill(stack.runtime.url)
+    await page.getByRole('button', { name: 'curl' }).click()
+    await page.getByLabel('Runtime address').fill(stack.runtime.url)
     const { stdout } = await shell(await textOf('Commands of the whole flow'))
     expect(stdout).toContain('"accountId"')
     expect(stdout).toContain('"status":"ok"')
@@ -133,15 +139,15 @@ describe('the console', needs('chromium'), () => {
 
     // On the page that was open all the time, without a reload.
     await devices.locator(`tr[data-node="${nodeId}"]`).waitFor()
-    await devices.locator(`g.pin[data-node="${nodeId}"]`).waitFor({ state: 'attached' })
+    await devices.locator(`g.mark-at[data-node="${nodeId}"]`).waitFor({ state: 'attached' })
     await devices.getByText('49.2500, -123.1150').waitFor()
     await devices.close()
   })
 
   it('a device that reports moves on the map without a reload', async () => {
     await settled('/devices', 'Devices')
-    await page.getByText('live', { exact: true }).waitFor()
-    await page.locator(`g.pin[data-node="${nodeId}"]`).waitFor({ state: 'attached' })
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.locator(`g.mark-at[data-node="${nodeId}"]`).waitFor({ state: 'attached' })
     const before = await pinAt()
     await page.evaluate(() => Object.assign(globalThis, { untouched: true }))
     await runtimeOf(stack).updateGps({
@@ -179,14 +185,14 @@ describe('the console', needs('chromium'), () => {
         const crowds = [...document.querySelectorAll('g.crowd')].map((each) =>
           Number((each as SVGElement).dataset.count),
         )
-        const pins = document.querySelectorAll('g.pin').length
+        const pins = document.querySelectorAll('.pin').length
         return { marks: crowds.length + pins, devices: crowds.reduce((sum, each) => sum + each, pins) }
       })
     await expect.poll(async () => (await shown()).devices).toBe(100_000)
     const world = await shown()
     expect(world.marks).toBeLessThan(900)
     await takePictures(page, 'fleet')
-    await page.locator('g.crowd circle').nth(40).dispatchEvent('click')
+    await page.locator('g.crowd .disc').nth(40).dispatchEvent('click')
     await expect.poll(async () => (await shown()).devices).toBeLessThan(100_000)
     const closer = await shown()
     expect(closer.marks).toBeLessThan(900)
@@ -212,10 +218,13 @@ describe('the console', needs('chromium'), () => {
       ['device', `/devices/${nodeId}`, 'weather-station-7'],
       ['projects', '/projects', 'Projects'],
       ['project', projectPath, 'Weather stations'],
-      ['account', '/account', 'Account'],
+      ['account', '/account', 'Your account'],
       ['people', '/people', 'People'],
       ['audit', '/audit', 'Audit log'],
+      ['device-settings', `/devices/${nodeId}/settings`, 'weather-station-7'],
+      ['project-settings', `${projectPath}/settings`, 'Weather stations'],
       ['terminal', '/device', 'Sign in a terminal'],
+      ['not-found', '/nowhere', 'This thread ends here'],
     ]
     const found: string[] = []
     const looks = [
@@ -231,7 +240,7 @@ describe('the console', needs('chromium'), () => {
         await page.setViewportSize({ width, height: width === 3840 ? 2160 : 900 })
         await settled(path, heading)
         if (name === 'devices' || name === 'device')
-          await page.locator('g.pin').first().waitFor({ state: 'attached' })
+          await page.locator('.pin').first().waitFor({ state: 'attached' })
         const wide = await page.evaluate(findOverflow)
         if (wide.length > 0) found.push(`${name} at ${width} px is too wide: ${wide.join(', ')}`)
         found.push(...(await findObstacles(page)).map((each) => `${name} at ${width} px: ${each}`))
@@ -246,8 +255,9 @@ describe('the console', needs('chromium'), () => {
   it('shows whatever a name holds as text', async () => {
     const name = `<img src=x onerror="document.title='owned'"> & <b>bold</b>`
     await settled('/projects', 'Projects')
+    await page.getByRole('button', { name: 'New project' }).click()
     await page.getByLabel('Name', { exact: true }).fill(name)
-    await page.getByRole('button', { name: 'Create the project' }).click()
+    await page.getByRole('button', { name: 'Create project' }).click()
     await page.getByRole('heading', { name, exact: true }).waitFor()
     await settled('/audit', 'Audit log')
     await page.getByText(name).first().waitFor()
@@ -258,7 +268,7 @@ describe('the console', needs('chromium'), () => {
   it('can be used with the keyboard alone', async () => {
     await settled('/projects', 'Projects')
     await page.keyboard.press('Shift+Tab')
-    await settled('/account', 'Account')
+    await settled('/account', 'Your account')
     const focused = () =>
       page.evaluate(
         () =>
@@ -266,13 +276,13 @@ describe('the console', needs('chromium'), () => {
             .activeElement.textContent,
       )
     // The title has the focus when a view opens, so it is read out.
-    expect(await focused()).toBe('Account')
+    expect(await focused()).toBe('Your account')
     await page.evaluate(() =>
       (
         globalThis as unknown as { document: { activeElement: { blur(): void } } }
       ).document.activeElement.blur(),
     )
-    await page.getByRole('link', { name: 'Skip to the content' }).focus()
+    await page.getByRole('link', { name: 'Skip to content' }).focus()
     await page.keyboard.press('Tab')
     await page.keyboard.press('Tab')
     expect(await focused()).toBe('Devices')
@@ -287,20 +297,21 @@ describe('the console', needs('chromium'), () => {
     database.exec('UPDATE sessions SET auth_time = auth_time - 900000')
     database.close()
     await settled(projectPath, 'Weather stations')
-    await page.getByRole('button', { name: 'Create a developer ID token' }).click()
-    await page.getByRole('heading', { name: 'Confirm that it is you' }).waitFor()
+    await page.getByRole('button', { name: 'Create developer token' }).click()
+    await page.getByRole('heading', { name: 'Confirm it’s you' }).waitFor()
     await page.getByRole('button', { name: 'Use a passkey' }).click()
-    await page.getByRole('heading', { name: 'Your developer ID token' }).waitFor()
-    await page.getByRole('button', { name: 'Close' }).click()
+    await page.getByRole('heading', { name: 'Your developer token' }).waitFor()
+    await page.getByRole('button', { name: 'Done' }).click()
   })
 
   it('revokes: the runtime refuses the tokens that were issued with it', async () => {
-    await settled('/account', 'Account')
+    await settled('/account', 'Your account')
     const rows = page.getByRole('button', { name: 'Revoke the token for Weather stations' })
     // Both: the one in use, and the one made a moment ago.
     while ((await rows.count()) > 0) {
       const left = await rows.count()
       await rows.first().click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
       await expect.poll(() => rows.count()).toBe(left - 1)
     }
     const call = () =>
@@ -315,7 +326,9 @@ describe('the console', needs('chromium'), () => {
 
   it('asked no other host for anything, and complained of nothing', () => {
     expect([...person.hosts]).toEqual([new URL(origin()).host])
-    expect(person.complaints).toEqual([])
+    // Of the page that does not exist.
+    const notFound = 'Failed to load resource: the server responded with a status of 404 (Not Found)'
+    expect(person.complaints.filter((each) => each !== notFound)).toEqual([])
   })
 
   it('loads first with at most 150 kB', () => {

@@ -65,18 +65,18 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
 
     const { page } = person
     await page.goto(url!)
-    await page.getByLabel('Code that the terminal shows').fill(code!.toLowerCase())
-    await page.getByRole('button', { name: 'Check the code' }).click()
+    await page.getByLabel('Code from your terminal').fill(code!.toLowerCase())
+    await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByText(code!, { exact: true }).waitFor()
     const shown = await page.locator('main').textContent()
     await takePictures(page, 'approve')
     expect(shown).toContain('Selvedge command line')
     expect(shown).toContain('127.0.0.1')
-    expect(shown).toContain('same address as yours')
+    expect(shown).toContain('Same address as you')
     for (const scope of ['edge:mcm', 'edge:account:associate', 'offline_access'])
       expect(shown).toContain(scope)
     await page.getByRole('button', { name: 'Approve' }).click()
-    await page.getByRole('heading', { name: 'The terminal is signed in' }).waitFor()
+    await page.getByRole('heading', { name: 'Approved' }).waitFor()
 
     await seen(/signed in at http/)
     const file = signInFile(cliEnvOf(stack))
@@ -135,8 +135,8 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
     const [, code] = await seen(/Code +([A-Z]{4}-[A-Z]{4})/)
     const { page } = person
     await page.goto(new URL(`/device?user_code=${code}`, stack.identity.ready.setup!).href)
-    await page.getByRole('button', { name: 'Refuse' }).click()
-    await page.getByRole('heading', { name: 'The sign-in was refused' }).waitFor()
+    await page.getByRole('button', { name: 'Deny' }).click()
+    await page.getByRole('heading', { name: 'Denied' }).waitFor()
     await seen(/error: the sign-in was refused on the page/)
   }, 60_000)
 })

@@ -94,7 +94,6 @@ function AccountSwitch() {
   return (
     <Menu
       kind="account"
-      label={`Account: ${own?.name}`}
       summary={
         <>
           {name}
@@ -152,7 +151,6 @@ function Person() {
   return (
     <Menu
       kind="account"
-      label={viewer.email}
       summary={
         <>
           <span class="avatar" aria-hidden="true">

@@ -5,12 +5,10 @@ import { useEffect, useRef } from 'preact/hooks'
 export function Menu({
   summary,
   kind = 'btn',
-  label,
   children,
 }: {
   summary: ComponentChildren
   kind?: string
-  label?: string
   children: ComponentChildren
 }) {
   const menu = useRef<HTMLDetailsElement>(null)
@@ -34,9 +32,7 @@ export function Menu({
   }, [])
   return (
     <details class="menu" ref={menu}>
-      <summary class={kind} aria-label={label}>
-        {summary}
-      </summary>
+      <summary class={kind}>{summary}</summary>
       <ul>{children}</ul>
     </details>
   )

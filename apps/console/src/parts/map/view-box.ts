@@ -63,3 +63,9 @@ export function boxOf({ center, scale }: MapView, size: MapSize): Box {
   const height = (width * size.height) / size.width
   return { x: center.x - width / 2, y: center.y - height / 2, width, height }
 }
+
+export const holds = ({ x, y, width, height }: Box, places: readonly MapPlace[]): boolean =>
+  places.every((place) => {
+    const at = pointOf(place)
+    return at.x >= x && at.y >= y && at.x <= x + width && at.y <= y + height
+  })

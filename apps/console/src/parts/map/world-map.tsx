@@ -9,7 +9,7 @@ import { Icon } from '../icon.tsx'
 import { type Cluster, clusterPoints, type Point } from './clusters.ts'
 import { Crowd, clusterPx, Pin } from './marks.tsx'
 import { metresPerUnit, pathOf, pointOf, worldWidth } from './projection.ts'
-import { boxOf, canZoom, fit, type MapSize, type MapView, zoomed } from './view-box.ts'
+import { boxOf, canZoom, fit, holds, type MapSize, type MapView, wholeWorld, zoomed } from './view-box.ts'
 
 export interface WorldMapProps {
   /** Where devices are; those that are known by name show it. */
@@ -51,14 +51,21 @@ function useSize() {
   return { figure, size }
 }
 
+/** The view that fits the fleet. It stays as devices move, until one of them leaves it. */
+function useFit(places: readonly MapPlace[], size: MapSize): MapView {
+  const fitted = useRef<MapView | undefined>(undefined)
+  const before = fitted.current
+  if (!before || !holds(boxOf(before, size), places))
+    fitted.current = places.length > 0 ? fit(places, size) : undefined
+  return fitted.current ?? wholeWorld
+}
+
 export default function WorldMap({ places, devices, focus = false, isLive }: WorldMapProps) {
   const land = useLand()
   const { figure, size } = useSize()
   const [chosen, setChosen] = useState<MapView>()
-  // What a person did not choose fits the fleet, but does not move with each report.
-  const first = useRef<MapView | undefined>(undefined)
-  if (!first.current && places.length > 0) first.current = fit(places, size)
-  const view = chosen ?? first.current ?? fit([], size)
+  const fitting = useFit(places, size)
+  const view = chosen ?? fitting
   const box = boxOf(view, size)
   const unit = box.width / size.width
   const clusters = useMemo(

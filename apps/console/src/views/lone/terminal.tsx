@@ -4,6 +4,7 @@ import { Action } from '../../parts/action.tsx'
 import { Field, Form } from '../../parts/form.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Link } from '../../parts/link.tsx'
+import { permissionOf } from '../../parts/permissions.ts'
 import { Time } from '../../parts/time.tsx'
 import { View } from '../../parts/view.tsx'
 import { useHome } from '../../state/viewer.ts'
@@ -82,7 +83,7 @@ function Approval({ request, onDecided }: { request: Request; onDecided: (approv
           {scopes.map(({ name, meaning }) => (
             <li key={name} class="line tight row" title={name}>
               <Icon name="check" class="good-text" />
-              {meaning}
+              {permissionOf(name, meaning)}
             </li>
           ))}
         </ul>

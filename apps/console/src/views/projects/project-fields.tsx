@@ -1,6 +1,7 @@
 import type { ConsoleInput, ConsoleProject } from '@selvedge/protocol/console'
-import { type Scope, scopes } from '@selvedge/protocol/tokens'
+import type { Scope } from '@selvedge/protocol/tokens'
 import { Field, Select } from '../../parts/form.tsx'
+import { permissions } from '../../parts/permissions.ts'
 
 type Settings = ConsoleInput<'project.create'>
 
@@ -19,7 +20,7 @@ export function ProjectFields({ project }: { project?: ConsoleProject }) {
       <Field label="Name" name="name" value={project?.name ?? ''} required maxLength={100} />
       <fieldset>
         <legend>Permissions</legend>
-        {Object.entries(scopes).map(([scope, meaning]) => (
+        {Object.entries(permissions).map(([scope, meaning]) => (
           <label key={scope} class="check">
             <input type="checkbox" name="scope" value={scope} defaultChecked={chosen(scope)} />
             <span>

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { OAuthError } from '@selvedge/protocol'
 import { type Shared, shareResult } from '@selvedge/service-kit/share'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -81,17 +81,21 @@ export function addPages(app: FastifyInstance, folder: string, site: () => URL):
       return send(file, request.headers, reply)
     })
   }
-  for (const view of views) {
-    app.get(view, (request, reply) => {
-      const { hostname, origin } = site()
-      const asked = request.headers.host?.replace(/:\d+$/, '').toLowerCase()
-      // Passkeys are bound to a host name, and an IP address is not a host name.
-      if (hostname === 'localhost' && asked === '127.0.0.1') return reply.redirect(origin + request.url, 307)
-      if (asked !== hostname) throw new OAuthError('access_denied', `the console is at ${origin}`)
-      reply.headers(headers).header('Cache-Control', 'no-cache')
-      return send(page, request.headers, reply)
-    })
+  const show = (request: FastifyRequest, reply: FastifyReply) => {
+    const { hostname, origin } = site()
+    const asked = request.headers.host?.replace(/:\d+$/, '').toLowerCase()
+    // Passkeys are bound to a host name, and an IP address is not a host name.
+    if (hostname === 'localhost' && asked === '127.0.0.1') return reply.redirect(origin + request.url, 307)
+    if (asked !== hostname) throw new OAuthError('access_denied', `the console is at ${origin}`)
+    reply.headers(headers).header('Cache-Control', 'no-cache')
+    return send(page, request.headers, reply)
   }
+  for (const view of views) app.get(view, show)
+  // A person with a wrong address sees the console; programs get the usual answer.
+  app.get('/*', (request, reply) => {
+    if (!request.headers.accept?.includes('text/html')) return reply.callNotFound()
+    return show(request, reply.code(404))
+  })
 }
 
 async function send(file: File, asked: Record<string, unknown>, reply: FastifyReply) {
