@@ -81,9 +81,9 @@ function Approval({ request, onDecided }: { request: Request; onDecided: (approv
         <h2>It will be able to</h2>
         <ul>
           {scopes.map(({ name, meaning }) => (
-            <li key={name} class="line tight row" title={name}>
+            <li key={name} class="line tight row">
               <Icon name="check" class="good-text" />
-              {permissionOf(name, meaning)}
+              {permissionOf(name, meaning)} <small class="mono">{name}</small>
             </li>
           ))}
         </ul>
