@@ -51,12 +51,14 @@ function useHits(text: string): readonly Hit[] {
 export function Finder({ onClose }: { onClose: () => void }) {
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
+  const field = useRef<HTMLInputElement>(null)
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
   const hits = useHits(text)
   const chosen = Math.min(at, hits.length - 1)
   useEffect(() => {
     dialog.current?.showModal()
+    field.current?.focus()
     return () => dialog.current?.close()
   }, [])
   const go = ({ to }: Hit) => {
@@ -86,7 +88,7 @@ export function Finder({ onClose }: { onClose: () => void }) {
           autocomplete="off"
           spellcheck={false}
           maxLength={64}
-          autoFocus
+          ref={field}
           value={text}
           onInput={({ currentTarget }) => {
             setText(currentTarget.value)

@@ -14,14 +14,16 @@ export function Dialog(props: {
   const { title, onClose, footer, closing = 'Close', children } = props
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
+  const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     dialog.current?.showModal()
+    heading.current?.focus()
     return () => dialog.current?.close()
   }, [])
   return (
     <dialog ref={dialog} onClose={onClose} aria-labelledby={id}>
       <header>
-        <h2 id={id} tabIndex={-1} autoFocus>
+        <h2 id={id} ref={heading} tabIndex={-1}>
           {title}
         </h2>
         <button
