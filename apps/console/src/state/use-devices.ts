@@ -1,14 +1,15 @@
 import { useRef } from 'preact/hooks'
 import { api } from '../api.ts'
 import { nowMs } from '../parts/time.tsx'
+import type { DeviceQuery } from './device-query.ts'
 import { withNews } from './presence.ts'
 import { useCall } from './use-call.ts'
 import { type News, useNews } from './use-news.ts'
 import { usePlaces } from './use-places.ts'
 
 /** A page of the devices of the account, and the locations of all of them, updated while the view is open. */
-export function useDevices(page: number, search: string) {
-  const { data, error, reload, set } = useCall(() => api['device.list']({ page, search }), [page, search])
+export function useDevices(query: DeviceQuery) {
+  const { data, error, reload, set } = useCall(() => api['device.list'](query), [JSON.stringify(query)])
   const places = usePlaces()
   const asking = useRef(0)
 

@@ -5,6 +5,9 @@ import { nodeIdPattern } from '../methods/values.ts'
 import { any, done, owner } from './params.ts'
 import * as records from './records.ts'
 
+/** Orders of a list of devices. */
+const deviceOrders = ['added', 'name', 'seen', 'version'] as const
+
 const nodeId = param('nodeId', z.string().regex(nodeIdPattern), 'a node ID', 'Device.')
 const page = param(
   'page',
@@ -19,14 +22,30 @@ const search = param(
   'Part of a name, or the beginning of a node ID; left out: all.',
 )
 
+const state = param(
+  'state',
+  records.deviceState.optional(),
+  'online, away or blocked',
+  'Only devices in this state; left out: all.',
+)
+const sort = param(
+  'sort',
+  z.enum(deviceOrders).optional(),
+  `one of ${deviceOrders.join(', ')}`,
+  'Order; left out: added, which is when the device joined.',
+)
+const descending = param('descending', z.boolean().optional(), 'true or false', 'The other way round.')
+
 export const devicesMethods = {
   'device.list': method({
     name: 'device.list',
     summary: 'Devices of the account, a page of them, and where they are.',
-    params: [page, search],
+    params: [page, search, state, sort, descending],
     result: z.object({
       devices: z.array(records.device),
       total: z.number().int().describe('How many devices fit'),
+      /** How many devices of the search are in each state. */
+      counts: z.object({ online: z.number().int(), away: z.number().int(), blocked: z.number().int() }),
       pageSize: z.number().int(),
       /** Whether the discovery service answered. If it did not, no device has a location. */
       hasPlaces: z.boolean(),

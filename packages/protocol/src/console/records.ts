@@ -108,11 +108,13 @@ export const deviceFix = z.object({
   fixedAt: isoTime,
 })
 
+export const deviceState = z.enum(['online', 'away', 'blocked'])
+
 export const device = z.object({
   nodeId: z.string(),
   name: z.string(),
   version: z.string(),
-  state: z.enum(['online', 'away', 'blocked']),
+  state: deviceState,
   enrolledAt: isoTime,
   lastSeenAt: isoTime,
   blockedAt: isoTime.nullable(),

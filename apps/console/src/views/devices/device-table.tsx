@@ -4,19 +4,32 @@ import { Link } from '../../parts/link.tsx'
 import { DeviceState } from '../../parts/state.tsx'
 import { Time } from '../../parts/time.tsx'
 import { Scroll } from '../../parts/view.tsx'
+import type { DeviceQuery, DeviceSort } from '../../state/device-query.ts'
 
-export function DeviceTable({ devices }: { devices: readonly Device[] }) {
+interface TableProps {
+  readonly devices: readonly Device[]
+  readonly query: Pick<DeviceQuery, 'sort' | 'descending'>
+  readonly onSort: (by: DeviceSort) => void
+}
+
+const columns: readonly (readonly [title: string, sort?: DeviceSort])[] = [
+  ['Device', 'name'],
+  ['Status'],
+  ['Services'],
+  ['Version', 'version'],
+  ['Last seen', 'seen'],
+  ['Location'],
+]
+
+export function DeviceTable({ devices, query, onSort }: TableProps) {
   return (
     <Scroll label="Table of devices">
       <table class="table cards-narrow">
         <thead>
           <tr>
-            <th>Device</th>
-            <th>Status</th>
-            <th>Services</th>
-            <th>Version</th>
-            <th>Last seen</th>
-            <th>Location</th>
+            {columns.map(([title, sort]) => (
+              <Heading key={title} title={title} sort={sort} query={query} onSort={onSort} />
+            ))}
           </tr>
         </thead>
         <tbody>
@@ -26,6 +39,20 @@ export function DeviceTable({ devices }: { devices: readonly Device[] }) {
         </tbody>
       </table>
     </Scroll>
+  )
+}
+
+function Heading(props: Omit<TableProps, 'devices'> & { title: string; sort: DeviceSort | undefined }) {
+  const { title, sort, query, onSort } = props
+  if (sort === undefined) return <th>{title}</th>
+  const isSorted = query.sort === sort
+  const direction = query.descending ? 'descending' : 'ascending'
+  return (
+    <th {...(isSorted && { 'aria-sort': direction })}>
+      <button type="button" onClick={() => onSort(sort)}>
+        {title} {isSorted && <Icon name={query.descending ? 'arrow-down' : 'arrow-up'} />}
+      </button>
+    </th>
   )
 }
 

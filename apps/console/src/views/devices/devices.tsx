@@ -4,27 +4,28 @@ import { Icon } from '../../parts/icon.tsx'
 import { LazyMap } from '../../parts/lazy-map.tsx'
 import { Link } from '../../parts/link.tsx'
 import { Bones, Card, Empty, Notice, View } from '../../parts/view.tsx'
-import { useQuery } from '../../state/route.ts'
+import { useDeviceQuery } from '../../state/device-query.ts'
 import { useDevices } from '../../state/use-devices.ts'
 import { DeviceTable } from './device-table.tsx'
+import { Facets } from './facets.tsx'
 import { Finder, Pager } from './finder.tsx'
 
 export default function DevicesView() {
-  const [query, change] = useQuery()
-  const search = query.get('search')?.slice(0, 64) ?? ''
-  const page = Math.max(0, Math.trunc(Number(query.get('page') ?? 1)) - 1 || 0)
-  const { devices, places, total = 0, pageSize = 1, hasPlaces, error, isLive } = useDevices(page, search)
+  const asked = useDeviceQuery()
+  const { query, setPage, setSearch, setState, sortBy } = asked
+  const { devices, places, counts, total = 0, pageSize = 1, hasPlaces, error, isLive } = useDevices(query)
+  const { page, search, state } = query
   const pages = Math.max(1, Math.ceil(total / pageSize))
   // A page of a list that has become shorter.
   useEffect(() => {
-    if (devices && page >= pages) change({ page: '' })
+    if (devices && page >= pages) setPage(0)
   }, [devices, page, pages])
-  const isEmpty = devices?.length === 0 && search === ''
+  const isEmpty = devices?.length === 0 && search === '' && state === undefined
   return (
     <View title="Devices" error={error} actions={!isEmpty && <ConnectLink />}>
       {!devices && !error && <Bones />}
       {isEmpty && <NoDevices />}
-      {devices && !isEmpty && (
+      {devices && counts && !isEmpty && (
         <>
           {hasPlaces === false && (
             <Notice
@@ -34,21 +35,14 @@ export default function DevicesView() {
               text="The discovery service doesn’t answer. Everything else works."
             />
           )}
+          <Facets counts={counts} chosen={state} onChoose={setState} />
           <LazyMap devices={devices} places={places ?? []} isLive={isLive} />
           <section class="card" aria-label="Devices of the account">
-            <Finder search={search} onSearch={(text) => change({ search: text, page: '' })} total={total} />
+            <Finder search={search} onSearch={setSearch} total={total} />
             {devices.length > 0 ? (
-              <DeviceTable devices={devices} />
+              <DeviceTable devices={devices} query={query} onSort={sortBy} />
             ) : (
-              <Empty
-                icon="search"
-                title={`No device matches “${search}”`}
-                text="Search looks at names and node IDs."
-              >
-                <button type="button" class="btn" onClick={() => change({ search: '', page: '' })}>
-                  Clear search
-                </button>
-              </Empty>
+              <NoMatch search={search} onClear={() => (search === '' ? setState('') : setSearch(''))} />
             )}
             {pages > 1 && (
               <Pager
@@ -57,7 +51,7 @@ export default function DevicesView() {
                 total={total}
                 page={page}
                 pages={pages}
-                onPage={(to) => change({ page: to === 0 ? '' : String(to + 1) })}
+                onPage={setPage}
               />
             )}
           </section>
@@ -85,4 +79,16 @@ const NoDevices = () => (
       <Link to="/projects">Other ways to connect</Link>
     </Empty>
   </Card>
+)
+
+const NoMatch = ({ search, onClear }: { search: string; onClear: () => void }) => (
+  <Empty
+    icon="search"
+    title={search === '' ? 'No device has this status' : `No device matches “${search}”`}
+    text="Search looks at names and node IDs."
+  >
+    <button type="button" class="btn" onClick={onClear}>
+      {search === '' ? 'Show all devices' : 'Clear search'}
+    </button>
+  </Empty>
 )

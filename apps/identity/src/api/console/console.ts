@@ -1,6 +1,6 @@
 /** The console: pages for people, and the API behind them. This is where its parts meet. */
 
-import { identityReportSeconds } from '@selvedge/protocol'
+import { identityReportSeconds, onlineWindowMs } from '@selvedge/protocol'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
@@ -49,12 +49,14 @@ const rates = {
 export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close(): void } {
   const site = () => new URL(parts.consoleUrl())
   const places = createPlaces({ ...parts, url: parts.discoveryUrl })
-  const describe = createDescribeDevice(parts.clock, identityReportSeconds(parts.lifetimes.edge))
+  const reportSeconds = identityReportSeconds(parts.lifetimes.edge)
+  const describe = createDescribeDevice(parts.clock, reportSeconds)
   const events = createEvents({ ...parts, places, describe })
   const shared = {
     ...parts,
     places,
     describe,
+    onlineSince: () => parts.clock.now() - onlineWindowMs(reportSeconds),
     enter: createEnter(parts),
     identityUrl: parts.issuer,
     developerLifetimeSeconds: parts.lifetimes.developer,

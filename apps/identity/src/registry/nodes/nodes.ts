@@ -5,13 +5,13 @@ import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import type { Seal } from '../../storage/secrets/seal.ts'
 import type { Revocations } from '../revocation/revocations.ts'
+import { createNodeLists, type NodePage, type NodeQuery } from './node-lists.ts'
 import {
   changeAccountKey,
   changeAccountKeyIfLeft,
   createNodeRows,
   describeNode,
   type Node,
-  type NodeRows,
   saveStatement,
 } from './node-rows.ts'
 
@@ -39,12 +39,8 @@ export interface Nodes {
   save(node: Node, change: NodeChange): Promise<Node | undefined>
   /** All of them, or those of an account. */
   list(accountId?: string): Promise<Node[]>
-  /**
-   * Some of an account's nodes, in the order in which they enrolled.
-   *
-   * @param search part of a name, or the beginning of a node ID; "" for all
-   */
-  page(accountId: string, search: string, page: Page): Promise<{ nodes: Node[]; total: number }>
+  /** Some of an account's nodes, and how many there are in each state. */
+  page(accountId: string, query: NodeQuery): Promise<NodePage>
   /** Blocks a node, and with that every token for it; or removes the block. @throws RpcError `not_found` */
   setBlocked(nodeId: string, blocked: boolean): Promise<Node>
   /** Removes the account from a node, and revokes every token for it. @throws RpcError `not_found` */
@@ -53,12 +49,6 @@ export interface Nodes {
   accountKeyEpoch(accountId: string): Promise<number>
   /** Called with each node of which this process learns something new. */
   onChange(listener: (node: Node) => void): void
-}
-
-/** Which nodes of a list: `number` counts pages from 0. */
-interface Page {
-  readonly size: number
-  readonly number: number
 }
 
 export interface NodesOptions {
@@ -160,35 +150,3 @@ function createNodeDecisions(
     },
   }
 }
-
-/** What is read from the store each time. */
-const createNodeLists = (
-  store: SqlStore,
-  { toNode }: NodeRows,
-): Pick<Nodes, 'list' | 'page' | 'accountKeyEpoch'> => ({
-  async list(accountId) {
-    const all = await store.run(
-      accountId === undefined
-        ? sql`SELECT * FROM nodes ORDER BY enrolled_at`
-        : sql`SELECT * FROM nodes WHERE account_id = ${accountId} ORDER BY enrolled_at`,
-    )
-    return all.map(toNode)
-  },
-  async page(accountId, search, { size, number }) {
-    const escaped = search.toLowerCase().replace(/[!%_]/g, (special) => `!${special}`)
-    const name = `%${escaped}%`
-    const id = `${escaped}%`
-    const [some, [count]] = await Promise.all([
-      store.run(sql`SELECT * FROM nodes WHERE account_id = ${accountId} AND (LOWER(name) LIKE ${name} ESCAPE '!' OR node_id LIKE ${id} ESCAPE '!')
-        ORDER BY enrolled_at, node_id LIMIT ${size} OFFSET ${size * number}`),
-      store.run(
-        sql`SELECT COUNT(*) AS total FROM nodes WHERE account_id = ${accountId} AND (LOWER(name) LIKE ${name} ESCAPE '!' OR node_id LIKE ${id} ESCAPE '!')`,
-      ),
-    ])
-    return { nodes: some.map(toNode), total: Number(count?.total ?? 0) }
-  },
-  async accountKeyEpoch(accountId) {
-    const [row] = await store.run(sql`SELECT epoch FROM account_keys WHERE account_id = ${accountId}`)
-    return (row?.epoch as number | undefined) ?? 0
-  },
-})

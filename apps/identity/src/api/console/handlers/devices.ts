@@ -10,6 +10,8 @@ import type { Places } from '../places.ts'
 export interface DeviceParts {
   /** Describes a device without its location. */
   readonly describe: DescribeDevice
+  /** Unix milliseconds: devices that were seen then or later are online. */
+  readonly onlineSince: () => number
   readonly nodes: Nodes
   readonly revocations: Revocations
   readonly places: Places
@@ -19,7 +21,7 @@ export interface DeviceParts {
 /** Devices of one page. */
 const pageSize = 100
 
-export function deviceHandlers({ nodes, describe, revocations, places, audit }: DeviceParts) {
+export function deviceHandlers({ nodes, describe, onlineSince, revocations, places, audit }: DeviceParts) {
   async function own(nodeId: string, { membership }: Viewer): Promise<Node> {
     const node = await nodes.find(nodeId)
     if (node?.accountId !== membership.accountId)
@@ -54,10 +56,13 @@ export function deviceHandlers({ nodes, describe, revocations, places, audit }: 
     }
 
   return {
-    'device.list': async ({ page = 0, search = '' }, viewer) => {
+    'device.list': async ({ page = 0, search = '', state, sort = 'added', descending = false }, viewer) => {
       const { accountId } = viewer.membership
-      const { nodes: some, total } = await nodes.page(accountId, search, { size: pageSize, number: page })
-      return { ...(await withPlaces(accountId, some)), total, pageSize }
+      const { nodes: some, ...counted } = await nodes.page(accountId, {
+        ...{ search, state, page, size: pageSize, onlineSince: onlineSince() },
+        ...{ order: sort, isDescending: descending },
+      })
+      return { ...(await withPlaces(accountId, some)), ...counted, pageSize }
     },
     'device.get': async ({ nodeId }, viewer) => {
       const node = await own(nodeId, viewer)
