@@ -13,8 +13,10 @@ const timeoutMs = 2000
 export async function pageUrlOf(context: Context, path: string): Promise<string | undefined> {
   if (!path.startsWith('/')) return undefined
   if (!context.isLocal()) return context.runtimeConnection.url + path
+  const { SELVEDGE_RUNTIME_PORT: port } = context.env
+  const url = port ? `http://localhost:${port}` : usualUrl
   const { nodeId } = await context.runtime.getMe()
-  return (await nodeAt(usualUrl)) === nodeId ? usualUrl + path : undefined
+  return (await nodeAt(url)) === nodeId ? url + path : undefined
 }
 
 /** The call carries no secret: what answers there may be of another user. */

@@ -1,13 +1,13 @@
 /** Builds a folder and deploys it, with one access token for as long as it is valid. */
 import { resolve } from 'node:path'
-import { createRuntimeClient } from '@selvedge/client'
-import { createNodeFetch, uploadImage } from '@selvedge/client/node'
+import { uploadImage } from '@selvedge/client/node'
 import { type Built, buildFolder } from '../archive/build.ts'
 import type { Builder } from '../archive/bundler/builder.ts'
 import type { Input } from '../command.ts'
 import { readSpec } from '../commands/container/spec.ts'
 import { accessTokenOf } from '../context/access-token.ts'
 import type { Context } from '../context/context.ts'
+import { pageUrlOf } from '../context/page-url.ts'
 import { describeFailure, exitCodes } from '../failure.ts'
 
 export interface Deployed {
@@ -71,14 +71,6 @@ async function send(context: Context, edgeAccessToken: string, built: Built, opt
   return context.runtime.deployContainer({ edgeAccessToken, spec: readSpec({ ...options, image: image.id }) })
 }
 
-/** The URL of a service. Over a Unix socket, the port is the usual one if this runtime answers there. */
-async function urlOf(
-  { runtime, runtimeConnection, isLocal, env }: Context,
-  basePath: string,
-): Promise<string> {
-  if (!isLocal()) return runtimeConnection.url + basePath
-  const port = env.SELVEDGE_RUNTIME_PORT || '8083'
-  const there = createRuntimeClient({ url: `http://127.0.0.1:${port}`, fetch: createNodeFetch() })
-  const [own, other] = await Promise.all([runtime.getMe(), there.getMe().catch(() => undefined)])
-  return own.nodeId === other?.nodeId ? `http://localhost:${port}${basePath}` : `${basePath} (${own.name})`
-}
+/** For people: the URL of a service, or its path and the name of the device if no program here reaches it by URL. */
+const urlOf = async (context: Context, basePath: string): Promise<string> =>
+  (await pageUrlOf(context, basePath)) ?? `${basePath} (${(await context.runtime.getMe()).name})`
