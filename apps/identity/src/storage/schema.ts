@@ -173,6 +173,14 @@ export const migrations: Migrations = [
   `,
   // What other issuers revoked.
   `CREATE TABLE revocation_lists (issuer TEXT PRIMARY KEY, list TEXT NOT NULL);`,
+  // What the people of an account call a device. Another account that gets the device does not see it.
+  `
+  CREATE TABLE device_labels (
+    node_id TEXT PRIMARY KEY REFERENCES nodes (node_id) ON DELETE CASCADE,
+    account_id TEXT NOT NULL, name TEXT NOT NULL, tags TEXT NOT NULL
+  );
+  CREATE INDEX device_labels_account ON device_labels (account_id);
+  `,
 ]
 
 /** Every table, in an order in which rows can be copied: what is referred to comes first. */
@@ -185,6 +193,7 @@ export const tables = [
   'projects',
   'developer_tokens',
   'nodes',
+  'device_labels',
   'account_keys',
   'enrolment_codes',
   'people',

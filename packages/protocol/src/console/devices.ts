@@ -19,9 +19,10 @@ const search = param(
   'search',
   z.string().max(64).optional(),
   'a text of at most 64 characters',
-  'Part of a name, or the beginning of a node ID; left out: all.',
+  'Part of a name or a tag, or the beginning of a node ID; left out: all.',
 )
 
+const tag = param('tag', records.deviceTag.optional(), 'a tag', 'Only devices with this tag; left out: all.')
 const state = param(
   'state',
   records.deviceState.optional(),
@@ -40,7 +41,7 @@ export const devicesMethods = {
   'device.list': method({
     name: 'device.list',
     summary: 'Devices of the account, a page of them, and where they are.',
-    params: [page, search, state, sort, descending],
+    params: [page, search, state, tag, sort, descending],
     result: z.object({
       devices: z.array(records.device),
       total: z.number().int().describe('How many devices fit'),
@@ -58,6 +59,23 @@ export const devicesMethods = {
     summary: 'One device of the account, and where it is.',
     params: [nodeId],
     result: z.object({ device: records.device, hasPlaces: z.boolean() }),
+    reasons: ['not_found'],
+    access: any,
+  }),
+  'device.label': method({
+    name: 'device.label',
+    summary: 'Names a device and tags it, for the people of the account. The device does not learn of it.',
+    params: [
+      nodeId,
+      param(
+        'label',
+        z.string().trim().max(60),
+        'a text of at most 60 characters',
+        'Name; "" for the one that the device states.',
+      ),
+      param('tags', z.array(records.deviceTag).max(20), 'a list of at most 20 tags', 'Words, or key:value.'),
+    ],
+    result: done,
     reasons: ['not_found'],
     access: any,
   }),

@@ -110,9 +110,20 @@ export const deviceFix = z.object({
 
 export const deviceState = z.enum(['online', 'away', 'blocked'])
 
+/** A word or `key:value`: lower-case letters and digits, and `. _ - /` between them. */
+export const deviceTag = z
+  .string()
+  .max(64)
+  .toLowerCase()
+  .regex(/^[a-z\d](?:[\w./-]*[a-z\d])?(?::[a-z\d](?:[\w./-]*[a-z\d])?)?$/)
+
 export const device = z.object({
   nodeId: z.string(),
+  /** As the device states it. */
   name: z.string(),
+  /** As a person named it; "" without one. It is shown in place of `name`. */
+  label: z.string(),
+  tags: z.array(z.string()),
   version: z.string(),
   state: deviceState,
   enrolledAt: isoTime,

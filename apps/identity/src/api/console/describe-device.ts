@@ -2,8 +2,8 @@ import { type Device, isOnline } from '@selvedge/protocol/console'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Node } from '../../registry/nodes/nodes.ts'
 
-/** A device as the console shows it, without its location. */
-export type DescribeDevice = (node: Node) => Omit<Device, 'fix'>
+/** A device as it states itself, without its location and what people call it. */
+export type DescribeDevice = (node: Node) => Omit<Device, 'fix' | 'label' | 'tags'>
 
 /** @param reportSeconds interval in which a healthy node contacts this service */
 export const createDescribeDevice =

@@ -5,10 +5,19 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeOnStores } from '../../../../../tests/harness/databases.ts'
 import { migrations } from '../../storage/schema.ts'
 import { createSeal } from '../../storage/secrets/seal.ts'
+import { createDeviceLabels } from './device-labels.ts'
 import { createNodeLists, type NodeQuery } from './node-lists.ts'
 import { createNodeRows, saveStatement } from './node-rows.ts'
 
-const all = { search: '', state: undefined, order: 'added', isDescending: false, size: 100, page: 0 } as const
+const all = {
+  search: '',
+  tag: undefined,
+  state: undefined,
+  order: 'added',
+  isDescending: false,
+  size: 100,
+  page: 0,
+} as const
 
 describeOnStores('%s', (makeDatabase) => {
   let store: SqlStore
@@ -37,7 +46,7 @@ describeOnStores('%s', (makeDatabase) => {
 
   const pageOf = async (query: Partial<NodeQuery>) => {
     const { nodes, total, counts } = await lists.page('a', { ...all, onlineSince: 2000, ...query })
-    return { names: nodes.map(({ name }) => name.split("'")[0]), total, counts }
+    return { names: nodes.map(({ node }) => node.name.split("'")[0]), total, counts }
   }
   const counts = { online: 2, away: 1, blocked: 1 }
 
@@ -72,8 +81,30 @@ describeOnStores('%s', (makeDatabase) => {
     })
   })
 
+  it('finds labels, orders by them, and shows none of another account', async () => {
+    const labels = createDeviceLabels(store)
+    await labels.set('a', 'aa01', { name: 'Zebra', tags: ['type:van', 'a_b'] })
+    await labels.set('a', 'ab02', { name: '', tags: ['type:vans'] })
+    // Of an account that does not have the device: nothing is stored.
+    await labels.set('b', 'bb03', { name: 'stolen', tags: [] })
+    expect((await pageOf({ search: 'zebra' })).names).toEqual(['van-2'])
+    expect((await pageOf({ search: 'type:' })).names).toEqual(['van-2', 'Van-1'])
+    expect((await pageOf({ tag: 'type:van' })).names).toEqual(['van-2'])
+    expect((await pageOf({ tag: 'aXb' })).names).toEqual([])
+    expect((await pageOf({ order: 'name' })).names).toEqual(['kiosk_50%', 'pump', 'Van-1', 'van-2'])
+    expect(await labels.find('a', 'aa01')).toEqual({ name: 'Zebra', tags: ['type:van', 'a_b'] })
+    await store.run({ sql: "UPDATE nodes SET account_id = 'b' WHERE node_id = 'aa01'", values: [] })
+    const { nodes } = await lists.page('b', { ...all, onlineSince: 0 })
+    expect(nodes.map(({ label }) => label)).toEqual([{ name: '', tags: [] }])
+    expect((await lists.page('b', { ...all, search: 'zebra', onlineSince: 0 })).total).toBe(0)
+    expect(await labels.find('b', 'aa01')).toEqual({ name: '', tags: [] })
+    await store.run({ sql: "UPDATE nodes SET account_id = 'a' WHERE node_id = 'aa01'", values: [] })
+    await store.run({ sql: "DELETE FROM nodes WHERE node_id = 'ab02'", values: [] })
+    expect(await labels.find('a', 'ab02')).toEqual({ name: '', tags: [] })
+  })
+
   it('has pages, and nothing of another account', async () => {
-    expect((await pageOf({ size: 3, page: 1 })).names).toEqual(['pump'])
+    expect((await pageOf({ size: 2, page: 1 })).names).toEqual(['pump'])
     expect((await pageOf({ size: 3, page: 2 })).names).toEqual([])
     const { total } = await lists.page('b', { ...all, onlineSince: 0 })
     expect(total).toBe(0)

@@ -1,12 +1,13 @@
 /** Lists of nodes, as people see them: by state, by name, in an order that they choose. */
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
+import { type DeviceLabel, hasTag, joinLabels, labelColumns, toLabel } from './device-labels.ts'
 import type { Node, NodeRows } from './node-rows.ts'
 import type { Nodes } from './nodes.ts'
 
 /** Columns of each order, and the one that decides between equals. */
 const orders = {
   added: 'enrolled_at',
-  name: 'LOWER(name)',
+  name: "LOWER(COALESCE(NULLIF(device_labels.name, ''), nodes.name))",
   seen: 'last_seen_at',
   version: 'version',
 } as const
@@ -18,8 +19,10 @@ export type NodeState = 'online' | 'away' | 'blocked'
 
 /** Which nodes of an account. */
 export interface NodeQuery {
-  /** Part of a name, or the beginning of a node ID; "" for all. */
+  /** Part of a name or of a tag, or the beginning of a node ID; "" for all. */
   readonly search: string
+  /** Undefined: with any tags. */
+  readonly tag: string | undefined
   /** Undefined: all. */
   readonly state: NodeState | undefined
   readonly order: NodeOrder
@@ -32,7 +35,7 @@ export interface NodeQuery {
 }
 
 export interface NodePage {
-  readonly nodes: Node[]
+  readonly nodes: { readonly node: Node; readonly label: DeviceLabel }[]
   /** Nodes that fit the whole query. */
   readonly total: number
   /** Nodes that fit it but for its state. */
@@ -47,10 +50,16 @@ const join = (...parts: readonly Statement[]): Statement => ({
 /** Text of this file, never of a caller. */
 const fixed = (text: string): Statement => ({ sql: text, values: [] })
 
-function matching(accountId: string, search: string): Statement {
+function matching(accountId: string, search: string, tag: string | undefined): Statement {
   const escaped = search.toLowerCase().replace(/[!%_]/g, (special) => `!${special}`)
-  return sql`FROM nodes WHERE account_id = ${accountId}
-    AND (LOWER(name) LIKE ${`%${escaped}%`} ESCAPE '!' OR node_id LIKE ${`${escaped}%`} ESCAPE '!')`
+  const part = `%${escaped}%`
+  return join(
+    fixed(`FROM nodes ${joinLabels}`),
+    sql`WHERE nodes.account_id = ${accountId}
+      AND (LOWER(nodes.name) LIKE ${part} ESCAPE '!' OR nodes.node_id LIKE ${`${escaped}%`} ESCAPE '!'
+        OR LOWER(device_labels.name) LIKE ${part} ESCAPE '!' OR device_labels.tags LIKE ${part} ESCAPE '!')`,
+    tag === undefined ? fixed('') : hasTag(tag),
+  )
 }
 
 function inState(state: NodeState | undefined, onlineSince: number): Statement {
@@ -72,11 +81,11 @@ export const createNodeLists = (
     )
     return all.map(toNode)
   },
-  async page(accountId, { search, state, order, isDescending, onlineSince, size, page }) {
-    const match = matching(accountId, search)
-    const by = fixed(`ORDER BY ${orders[order]} ${isDescending ? 'DESC' : 'ASC'}, node_id`)
+  async page(accountId, { search, tag, state, order, isDescending, onlineSince, size, page }) {
+    const match = matching(accountId, search, tag)
+    const by = fixed(`ORDER BY ${orders[order]} ${isDescending ? 'DESC' : 'ASC'}, nodes.node_id`)
     const some = join(
-      fixed('SELECT *'),
+      fixed(`SELECT nodes.*, ${labelColumns}`),
       match,
       inState(state, onlineSince),
       by,
@@ -94,7 +103,8 @@ export const createNodeLists = (
       online: Number(row?.online ?? 0),
     }
     const counts = { online, blocked, away: known - blocked - online }
-    return { nodes: rows.map(toNode), total: state === undefined ? known : counts[state], counts }
+    const found = rows.map((each) => ({ node: toNode(each), label: toLabel(each) }))
+    return { nodes: found, total: state === undefined ? known : counts[state], counts }
   },
   async accountKeyEpoch(accountId) {
     const [row] = await store.run(sql`SELECT epoch FROM account_keys WHERE account_id = ${accountId}`)

@@ -1,5 +1,6 @@
 import { RpcError } from '@selvedge/protocol'
 import type { Device } from '@selvedge/protocol/console'
+import type { DeviceLabel, DeviceLabels } from '../../../registry/nodes/device-labels.ts'
 import type { Node, Nodes } from '../../../registry/nodes/nodes.ts'
 import type { Revocations } from '../../../registry/revocation/revocations.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
@@ -13,6 +14,7 @@ export interface DeviceParts {
   /** Unix milliseconds: devices that were seen then or later are online. */
   readonly onlineSince: () => number
   readonly nodes: Nodes
+  readonly labels: DeviceLabels
   readonly revocations: Revocations
   readonly places: Places
   readonly audit: Audit
@@ -21,7 +23,15 @@ export interface DeviceParts {
 /** Devices of one page. */
 const pageSize = 100
 
-export function deviceHandlers({ nodes, describe, onlineSince, revocations, places, audit }: DeviceParts) {
+export function deviceHandlers({
+  nodes,
+  labels,
+  describe,
+  onlineSince,
+  revocations,
+  places,
+  audit,
+}: DeviceParts) {
   async function own(nodeId: string, { membership }: Viewer): Promise<Node> {
     const node = await nodes.find(nodeId)
     if (node?.accountId !== membership.accountId)
@@ -31,16 +41,17 @@ export function deviceHandlers({ nodes, describe, onlineSince, revocations, plac
 
   async function withPlaces(
     accountId: string,
-    some: readonly Node[],
+    some: readonly { readonly node: Node; readonly label: DeviceLabel }[],
   ): Promise<{ devices: Device[]; hasPlaces: boolean }> {
     const fixes = await places.find(
       accountId,
-      some.map(({ nodeId }) => nodeId),
+      some.map(({ node }) => node.nodeId),
     )
-    const devices = some.map((node) => {
+    const devices = some.map(({ node, label }) => {
       const { nodeId: _, ...fix } = fixes?.get(node.nodeId) ?? { nodeId: '' }
       const seen = 'fixedAt' in fix ? Math.max(node.lastSeenAt, Date.parse(fix.fixedAt)) : node.lastSeenAt
-      return { ...describe({ ...node, lastSeenAt: seen }), fix: 'fixedAt' in fix ? fix : null }
+      const named = { label: label.name, tags: [...label.tags] }
+      return { ...describe({ ...node, lastSeenAt: seen }), ...named, fix: 'fixedAt' in fix ? fix : null }
     })
     return { devices, hasPlaces: fixes !== undefined }
   }
@@ -56,18 +67,29 @@ export function deviceHandlers({ nodes, describe, onlineSince, revocations, plac
     }
 
   return {
-    'device.list': async ({ page = 0, search = '', state, sort = 'added', descending = false }, viewer) => {
+    'device.list': async (
+      { page = 0, search = '', state, tag, sort = 'added', descending = false },
+      viewer,
+    ) => {
       const { accountId } = viewer.membership
       const { nodes: some, ...counted } = await nodes.page(accountId, {
-        ...{ search, state, page, size: pageSize, onlineSince: onlineSince() },
+        ...{ search, state, tag, page, size: pageSize, onlineSince: onlineSince() },
         ...{ order: sort, isDescending: descending },
       })
       return { ...(await withPlaces(accountId, some)), ...counted, pageSize }
     },
     'device.get': async ({ nodeId }, viewer) => {
       const node = await own(nodeId, viewer)
-      const { devices, hasPlaces } = await withPlaces(node.accountId, [node])
+      const label = await labels.find(node.accountId, nodeId)
+      const { devices, hasPlaces } = await withPlaces(node.accountId, [{ node, label }])
       return { device: devices[0]!, hasPlaces }
+    },
+    async 'device.label'({ nodeId, label, tags }, viewer, context) {
+      const { accountId } = await own(nodeId, viewer)
+      await labels.set(accountId, nodeId, { name: label, tags: [...new Set(tags)] })
+      const detail = [label, ...tags].join(' ').trim()
+      await audit.record(auditOf(viewer, context, 'device.label', nodeId, { detail }))
+      return done
     },
     'device.block': change('device.block', (nodeId) => nodes.setBlocked(nodeId, true)),
     'device.unblock': change('device.unblock', (nodeId) => nodes.setBlocked(nodeId, false)),
