@@ -4,6 +4,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { api } from '../api.ts'
 import { Icon, type IconName } from '../parts/icon.tsx'
 import { capital } from '../parts/state.tsx'
+import { nameOf } from '../state/presence.ts'
 import { navigate } from '../state/route.ts'
 import { pages } from './sidebar.tsx'
 
@@ -23,11 +24,11 @@ const pageHits: readonly Hit[] = pages.flatMap(([, entries]) =>
   entries.map(({ to, title, icon }) => ({ group: 'Pages', to, title, about: '', icon })),
 )
 
-const hitOf = ({ nodeId, name, state }: Device): Hit => ({
+const hitOf = (device: Device): Hit => ({
   group: 'Devices',
-  to: `/devices/${nodeId}`,
-  title: name,
-  about: capital(state),
+  to: `/devices/${device.nodeId}`,
+  title: nameOf(device),
+  about: capital(device.state),
   icon: 'cpu',
 })
 

@@ -9,6 +9,7 @@ export interface DeviceQuery {
   readonly page: number
   readonly search: string
   readonly state: Device['state'] | undefined
+  readonly tag: string | undefined
   readonly sort: DeviceSort
   readonly descending: boolean
 }
@@ -27,6 +28,7 @@ export function useDeviceQuery() {
     page: Math.max(0, Math.trunc(Number(query.get('page') ?? 1)) - 1 || 0),
     search: (query.get('search') ?? '').slice(0, maxSearchLength),
     state: deviceStates.find((each) => each === query.get('state')),
+    tag: query.get('tag')?.slice(0, maxSearchLength) || undefined,
     sort: sorts.find((each) => each === sort) ?? 'added',
     descending: minus === '-',
   }
@@ -35,6 +37,7 @@ export function useDeviceQuery() {
     setPage: (page: number) => change({ page: page === 0 ? '' : String(page + 1) }),
     setSearch: (search: string) => change({ search, page: '' }),
     setState: (state: string) => change({ state, page: '' }),
+    clearTag: () => change({ tag: '', page: '' }),
     /** The same order again turns it round. */
     sortBy(by: DeviceSort) {
       const isTurned = asked.sort === by && !asked.descending

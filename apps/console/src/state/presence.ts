@@ -6,6 +6,9 @@ import type { News } from './use-news.ts'
 export const presenceOf = (lastReportMs: number, nowMs: number): 'online' | 'away' =>
   isOnline(lastReportMs, nowMs, identityCheckSeconds) ? 'online' : 'away'
 
+/** What a person called it, else what it calls itself. */
+export const nameOf = ({ label, name }: Pick<Device, 'label' | 'name'>): string => label || name
+
 /** A device with its newest events. A fix that arrives late neither makes it online nor moves "last seen" back. */
 export function withNews(device: Device, { device: news, fixes = [] }: News, nowMs: number): Device {
   if (news?.nodeId === device.nodeId) return { ...device, ...news }

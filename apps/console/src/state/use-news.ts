@@ -6,7 +6,8 @@ type Fix = NonNullable<Device['fix']> & { readonly nodeId: string }
 
 /** Live events of the service: changes of a device, or new locations of some devices. */
 export interface News {
-  readonly device?: Omit<Device, 'fix'>
+  /** What it states; what people call it does not change by itself. */
+  readonly device?: Omit<Device, 'fix' | 'label' | 'tags'>
   readonly isOwn?: boolean
   readonly fixes?: readonly Fix[]
 }

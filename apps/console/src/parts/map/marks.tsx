@@ -1,5 +1,5 @@
 import type { Device } from '@selvedge/protocol/console'
-import { presenceOf } from '../../state/presence.ts'
+import { nameOf, presenceOf } from '../../state/presence.ts'
 import { navigate } from '../../state/route.ts'
 import type { MapPlace } from '../../state/use-places.ts'
 import { nowMs } from '../time.tsx'
@@ -10,6 +10,10 @@ import { pointOf } from './projection.ts'
 export const clusterPx = 26
 
 const kinds = { online: 'good', away: 'warn', blocked: 'bad' } as const
+
+/** The name of a device, if it is known. */
+export const titleOf = (device: Device | undefined, nodeId: string): string =>
+  device ? nameOf(device) : nodeId.slice(0, 12)
 
 /** One device. Marks have the same size on the screen, however far the map is zoomed in. */
 export function Pin(props: { place: MapPlace; device: Device | undefined; unit: number }) {
@@ -29,7 +33,7 @@ export function Pin(props: { place: MapPlace; device: Device | undefined; unit: 
       ) : (
         <circle class={`pin ${kinds[state]}`} r="5.5" />
       )}
-      <title>{`${device?.name ?? place.nodeId.slice(0, 12)}, ${state}`}</title>
+      <title>{`${titleOf(device, place.nodeId)}, ${state}`}</title>
     </g>
   )
 }

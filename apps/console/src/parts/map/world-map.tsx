@@ -7,7 +7,7 @@ import countriesUrl from 'world-atlas/countries-110m.json?url'
 import type { MapPlace } from '../../state/use-places.ts'
 import { Icon } from '../icon.tsx'
 import { type Cluster, clusterPoints, type Point } from './clusters.ts'
-import { Crowd, clusterPx, Pin } from './marks.tsx'
+import { Crowd, clusterPx, Pin, titleOf } from './marks.tsx'
 import { metresPerUnit, pathOf, pointOf, worldWidth } from './projection.ts'
 import { boxOf, canZoom, fit, holds, type MapSize, type MapView, wholeWorld, zoomed } from './view-box.ts'
 
@@ -186,7 +186,7 @@ function describe(places: readonly MapPlace[], names: ReadonlyMap<string, Device
   if (places.length > 20) return `Map of ${places.length} devices in ${marks} places`
   const each = places.map(
     ({ nodeId, latitude, longitude }) =>
-      `${names.get(nodeId)?.name ?? nodeId.slice(0, 12)} at ${latitude.toFixed(2)}, ${longitude.toFixed(2)}`,
+      `${titleOf(names.get(nodeId), nodeId)} at ${latitude.toFixed(2)}, ${longitude.toFixed(2)}`,
   )
   return `Map. ${each.join('; ')}`
 }

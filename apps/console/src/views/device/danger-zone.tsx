@@ -5,6 +5,7 @@ import { Action } from '../../parts/action.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
 import { tell } from '../../parts/toast.tsx'
 import { Card } from '../../parts/view.tsx'
+import { nameOf } from '../../state/presence.ts'
 import { navigate } from '../../state/route.ts'
 import { useHome } from '../../state/viewer.ts'
 
@@ -43,7 +44,9 @@ function Row({ title, text, children }: { title: string; text: string; children:
   )
 }
 
-function RevokeTokens({ device: { nodeId, name }, onChanged }: DangerProps) {
+function RevokeTokens({ device, onChanged }: DangerProps) {
+  const { nodeId } = device
+  const name = nameOf(device)
   const text = 'Programs that use this device must sign in again. Takes effect within 30 seconds.'
   return (
     <Row title="Revoke tokens" text={text}>
@@ -63,7 +66,9 @@ function RevokeTokens({ device: { nodeId, name }, onChanged }: DangerProps) {
   )
 }
 
-function Block({ device: { nodeId, name, state }, onChanged }: DangerProps) {
+function Block({ device, onChanged }: DangerProps) {
+  const { nodeId, state } = device
+  const name = nameOf(device)
   const text = 'For a lost or stolen device. It gets no tokens until you unblock it.'
   if (state === 'blocked')
     return (
@@ -96,7 +101,9 @@ function Block({ device: { nodeId, name, state }, onChanged }: DangerProps) {
   )
 }
 
-function Remove({ device: { nodeId, name, services } }: { device: Device }) {
+function Remove({ device }: { device: Device }) {
+  const { nodeId, services } = device
+  const name = nameOf(device)
   const count = services.length
   const stop =
     count === 0

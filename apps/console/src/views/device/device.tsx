@@ -2,10 +2,13 @@ import type { Device } from '@selvedge/protocol/console'
 import { CopyId } from '../../parts/copy.tsx'
 import { Link } from '../../parts/link.tsx'
 import { DeviceState } from '../../parts/state.tsx'
+import { Tags } from '../../parts/tags.tsx'
 import { Time } from '../../parts/time.tsx'
 import { Bones, Card, View } from '../../parts/view.tsx'
+import { nameOf } from '../../state/presence.ts'
 import { useDevice } from '../../state/use-devices.ts'
 import { DangerZone } from './danger-zone.tsx'
+import { General } from './general.tsx'
 import { LastLocation } from './last-location.tsx'
 import { Services } from './services.tsx'
 
@@ -27,7 +30,7 @@ export default function DeviceView({ nodeId, part }: { nodeId: string; part: str
   ]
   return (
     <View
-      title={device.name}
+      title={nameOf(device)}
       parent={parent}
       about={<Standing device={device} />}
       tabs={tabs}
@@ -35,7 +38,10 @@ export default function DeviceView({ nodeId, part }: { nodeId: string; part: str
       error={error}
     >
       {part === 'settings' ? (
-        <DangerZone device={device} onChanged={reload} />
+        <>
+          <General device={device} onChanged={reload} />
+          <DangerZone device={device} onChanged={reload} />
+        </>
       ) : (
         <div class="two">
           <div class="stack">
@@ -61,16 +67,17 @@ const Missing = () => (
   </View>
 )
 
-const Standing = ({ device: { state, lastSeenAt } }: { device: Device }) => (
+const Standing = ({ device: { state, lastSeenAt, tags } }: { device: Device }) => (
   <span class="line tight">
     <DeviceState state={state} />
     <span class="faint">
       seen <Time of={lastSeenAt} />
     </span>
+    <Tags tags={tags} />
   </span>
 )
 
-function Details({ device: { nodeId, version, enrolledAt } }: { device: Device }) {
+function Details({ device: { nodeId, name, version, enrolledAt } }: { device: Device }) {
   return (
     <Card title="Details">
       <dl class="kv">
@@ -78,6 +85,8 @@ function Details({ device: { nodeId, version, enrolledAt } }: { device: Device }
         <dd>
           <CopyId text={nodeId} label="Node ID" />
         </dd>
+        <dt>Calls itself</dt>
+        <dd>{name}</dd>
         <dt>Runtime</dt>
         <dd class="mono">{version || '—'}</dd>
         <dt>Added</dt>

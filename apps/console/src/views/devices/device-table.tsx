@@ -2,9 +2,11 @@ import { type Device, describeState } from '@selvedge/protocol/console'
 import { Icon } from '../../parts/icon.tsx'
 import { Link } from '../../parts/link.tsx'
 import { DeviceState } from '../../parts/state.tsx'
+import { Tags } from '../../parts/tags.tsx'
 import { Time } from '../../parts/time.tsx'
 import { Scroll } from '../../parts/view.tsx'
 import type { DeviceQuery, DeviceSort } from '../../state/device-query.ts'
+import { nameOf } from '../../state/presence.ts'
 
 interface TableProps {
   readonly devices: readonly Device[]
@@ -56,18 +58,21 @@ function Heading(props: Omit<TableProps, 'devices'> & { title: string; sort: Dev
   )
 }
 
-function DeviceRow({
-  device: { nodeId, name, state, lastSeenAt, version, services, fix },
-}: {
-  device: Device
-}) {
+function DeviceRow({ device }: { device: Device }) {
+  const { nodeId, tags, state, lastSeenAt, version, services, fix } = device
   return (
     <tr data-node={nodeId}>
       <td class="main">
         <Link class="name" to={`/devices/${nodeId}`}>
-          {name}
+          {nameOf(device)}
         </Link>
-        <small class="mono id">{nodeId.slice(0, 12)}</small>
+        {tags.length > 0 ? (
+          <div class="line tight">
+            <Tags tags={tags} />
+          </div>
+        ) : (
+          <small class="mono id">{nodeId.slice(0, 12)}</small>
+        )}
       </td>
       <td>
         <DeviceState state={state} />

@@ -12,15 +12,15 @@ import { Finder, Pager } from './finder.tsx'
 
 export default function DevicesView() {
   const asked = useDeviceQuery()
-  const { query, setPage, setSearch, setState, sortBy } = asked
+  const { query, setPage, setSearch, setState, clearTag, sortBy } = asked
   const { devices, places, counts, total = 0, pageSize = 1, hasPlaces, error, isLive } = useDevices(query)
-  const { page, search, state } = query
+  const { page, search, state, tag } = query
   const pages = Math.max(1, Math.ceil(total / pageSize))
   // A page of a list that has become shorter.
   useEffect(() => {
     if (devices && page >= pages) setPage(0)
   }, [devices, page, pages])
-  const isEmpty = devices?.length === 0 && search === '' && state === undefined
+  const isEmpty = devices?.length === 0 && search === '' && state === undefined && tag === undefined
   return (
     <View title="Devices" error={error} actions={!isEmpty && <ConnectLink />}>
       {!devices && !error && <Bones />}
@@ -38,11 +38,16 @@ export default function DevicesView() {
           <Facets counts={counts} chosen={state} onChoose={setState} />
           <LazyMap devices={devices} places={places ?? []} isLive={isLive} />
           <section class="card" aria-label="Devices of the account">
-            <Finder search={search} onSearch={setSearch} total={total} />
+            <Finder search={search} onSearch={setSearch} total={total} tag={tag} onClearTag={clearTag} />
             {devices.length > 0 ? (
               <DeviceTable devices={devices} query={query} onSort={sortBy} />
             ) : (
-              <NoMatch search={search} onClear={() => (search === '' ? setState('') : setSearch(''))} />
+              <NoMatch
+                search={search}
+                onClear={() =>
+                  search !== '' ? setSearch('') : tag !== undefined ? clearTag() : setState('')
+                }
+              />
             )}
             {pages > 1 && (
               <Pager
@@ -84,8 +89,8 @@ const NoDevices = () => (
 const NoMatch = ({ search, onClear }: { search: string; onClear: () => void }) => (
   <Empty
     icon="search"
-    title={search === '' ? 'No device has this status' : `No device matches “${search}”`}
-    text="Search looks at names and node IDs."
+    title={search === '' ? 'No device matches' : `No device matches “${search}”`}
+    text="Search looks at names, tags and node IDs."
   >
     <button type="button" class="btn" onClick={onClear}>
       {search === '' ? 'Show all devices' : 'Clear search'}

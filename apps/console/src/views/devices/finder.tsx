@@ -2,8 +2,14 @@ import { useId } from 'preact/hooks'
 import { Icon } from '../../parts/icon.tsx'
 
 /** A search field, and how many devices there are. */
-export function Finder(props: { search: string; onSearch: (text: string) => void; total: number }) {
-  const { search, onSearch, total } = props
+export function Finder(props: {
+  search: string
+  onSearch: (text: string) => void
+  total: number
+  tag: string | undefined
+  onClearTag: () => void
+}) {
+  const { search, onSearch, total, tag, onClearTag } = props
   const id = useId()
   return (
     <div class="tools">
@@ -16,12 +22,18 @@ export function Finder(props: { search: string; onSearch: (text: string) => void
           id={id}
           class="input"
           type="search"
-          placeholder="Name or node ID"
+          placeholder="Name, node ID or tag"
           maxLength={64}
           value={search}
           onInput={({ currentTarget }) => onSearch(currentTarget.value)}
         />
       </div>
+      {tag !== undefined && (
+        <button type="button" class="btn" onClick={onClearTag} aria-label={`All tags, not only ${tag}`}>
+          {tag}
+          <Icon name="x" />
+        </button>
+      )}
       <span class="faint num push" role="status">
         {total === 1 ? '1 device' : `${total.toLocaleString('en')} devices`}
       </span>
