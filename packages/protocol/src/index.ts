@@ -14,6 +14,7 @@ export {
 export * from './http/discovery.ts'
 export * from './http/identity.ts'
 export { readFixes } from './http/read-fixes.ts'
+export { describeEndReason, type EndReason } from './mcm/end-reasons.ts'
 export * from './mcm/paths.ts'
 export * from './mcm/records.ts'
 export * from './mcm/services.ts'

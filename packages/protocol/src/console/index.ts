@@ -8,6 +8,7 @@ import { devicesMethods } from './devices.ts'
 import { personMethods } from './person.ts'
 import { projectsMethods } from './projects.ts'
 
+export { describeEndReason } from '../mcm/end-reasons.ts'
 export { describeState } from '../mcm/states.ts'
 export { identityCheckSeconds, isOnline, onlineWindowMs } from '../presence.ts'
 export * from './limits.ts'

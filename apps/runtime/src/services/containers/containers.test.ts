@@ -11,7 +11,7 @@ import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type DeploymentStore, deploymentsFormat } from '../deployments/deployments.ts'
 import { keyOf, type Owner } from '../deployments/ownership.ts'
-import type { Engine, Instance, Plan } from '../engines/engine.ts'
+import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
 import { type Containers, createContainers } from './containers.ts'
 
 const own: Owner = { account_id: 'a', client_id: 'c' }
@@ -80,7 +80,7 @@ const engine = {
     started.push(key)
     await whileStarting()
     running.push(key)
-    const ended = Promise.withResolvers<string>()
+    const ended = Promise.withResolvers<Ending>()
     return {
       upstream: { host: '127.0.0.1', port: 1 },
       isolation: [],
@@ -89,7 +89,7 @@ const engine = {
       responds: async () => true,
       async stop() {
         running.splice(running.indexOf(key), 1)
-        ended.resolve('stopped')
+        ended.resolve({ reason: 'exited', why: 'stopped' })
       },
     } as Instance
   },

@@ -18,7 +18,7 @@ import type { History } from './history.ts'
 import { type ContainerLog, createContainerLog } from './logs.ts'
 import { isOfAccount } from './owned.ts'
 import { shownEnv } from './paths.ts'
-import { recordOf, stateFrom, statusOf } from './record.ts'
+import { recordOf, type ServiceSummary, stateFrom, statusOf, summaryOf } from './record.ts'
 import { createService, type Service } from './service.ts'
 import type { ContainerStorage } from './storage.ts'
 
@@ -60,8 +60,8 @@ export interface Entries {
   /** A service beside that of the entry, for a revision that needs another engine. */
   makeService(key: string, container: StoredContainer): Service
   mayRun(container: StoredContainer): boolean
-  stateOf(key: string, container: StoredContainer): ContainerState
   status(key: string, container: StoredContainer): ContainerStatus
+  summary(key: string, container: StoredContainer): ServiceSummary
   /** @throws RpcError `not_found` */
   record(key: string): Promise<ContainerRecord>
   /** Stops all services because the runtime ends. */
@@ -165,9 +165,9 @@ export function createEntries(
     serviceOf,
     makeService,
     mayRun,
-    stateOf,
     status: (key, container) =>
       statusOf(container, contentOf(container), stateOf(key, container), entries.get(key)?.service),
+    summary: (key, container) => summaryOf(container, stateOf(key, container), entries.get(key)?.service),
     async record(key) {
       const container = store.value.containers[key]
       if (!container) throw new RpcError('not_found', 'the container was removed meanwhile')

@@ -20,7 +20,7 @@ export interface HealthMonitor {
 /**
  * @param now monotonic milliseconds
  * @param current the instance that serves
- * @param end ends an instance that stays unhealthy
+ * @param end called to end an instance that stays unhealthy
  */
 export function createHealthMonitor(
   now: () => number,

@@ -1,16 +1,18 @@
 /** Starts instances of a container, checks them, and ends them. Which one serves is the responsibility of `serving.ts`. */
-import { RpcError } from '@selvedge/protocol'
+import { type EndReason, RpcError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { type ConcurrencyLimit, createConcurrencyLimit } from '@selvedge/service-kit/http'
 import { reportFailure } from '@selvedge/service-kit/safely'
-import type { Engine, Instance, Plan } from '../engines/engine.ts'
+import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
 import { awaitHealth } from './probe.ts'
 
 export interface Running {
   readonly plan: Plan
   readonly instance: Instance
-  /** Resolves with the reason in words when the instance has ended. Never rejects. */
-  readonly ended: Promise<string>
+  /** Resolves when the instance has ended. Never rejects. */
+  readonly ended: Promise<Ending>
+  /** Why the runtime ended it, where it did. */
+  endedFor?: EndReason
   /** Unix milliseconds. */
   readonly since: number
   /** On the clock that only goes forward. */
@@ -50,15 +52,19 @@ export async function adoptInstance(parts: InstanceParts, plan: Plan): Promise<R
 }
 
 /** Ends an instance. An engine that fails at it is reported: nothing else can be done. */
-export const endInstance = ({ instance }: Running, graceSeconds: number): Promise<void> =>
-  instance.stop(graceSeconds).catch((cause: unknown) => reportFailure('containers.stop', cause))
+export function endInstance(running: Running, graceSeconds: number, reason?: EndReason): Promise<void> {
+  if (reason) running.endedFor = reason
+  return running.instance
+    .stop(graceSeconds)
+    .catch((cause: unknown) => reportFailure('containers.stop', cause))
+}
 
 const runningOf = ({ now, clock }: InstanceParts, plan: Plan, instance: Instance): Running => ({
   plan,
   instance,
-  ended: instance.ended.catch((cause: unknown) => {
+  ended: instance.ended.catch((cause: unknown): Ending => {
     reportFailure('containers.ended', cause)
-    return 'how it ended is not known'
+    return { reason: 'exited', why: 'how it ended is not known' }
   }),
   since: clock.now(),
   startedAt: now(),

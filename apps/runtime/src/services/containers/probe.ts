@@ -1,6 +1,6 @@
 import { type IncomingMessage, request } from 'node:http'
 import { safely } from '@selvedge/service-kit/safely'
-import type { Upstream } from '../engines/engine.ts'
+import type { Ending, Upstream } from '../engines/engine.ts'
 import { waitUntilHealthy } from '../engines/wait-until-healthy.ts'
 
 /** Requests the health path of a service. @returns undefined after a 200, else what is wrong */
@@ -39,7 +39,7 @@ export const awaitHealth = (
   upstream: Upstream,
   path: string,
   seconds: number,
-  gone: Promise<string>,
+  gone: Promise<Ending>,
 ): Promise<string | undefined> =>
   waitUntilHealthy((leftMs) => probe(upstream, path, Math.min(Math.max(leftMs, 500), 5000)), {
     seconds,

@@ -1,4 +1,4 @@
-import type { ContainerRecord, ContainerState, ContainerStatus } from '@selvedge/protocol'
+import type { ContainerRecord, ContainerState, ContainerStatus, EndReason } from '@selvedge/protocol'
 import { isoTime } from '@selvedge/service-kit/clock'
 import type { Content, StoredContainer } from '../deployments/deployments.ts'
 import { idOf } from '../deployments/ownership.ts'
@@ -59,17 +59,26 @@ export async function recordOf(
   }
 }
 
+/** A container for the registry: with the state that the API showed at the time of the last statement. */
 export interface ServiceSummary {
   readonly id: string
   readonly name: string
   readonly image: string
   readonly state: ContainerState
+  readonly restarts: number
+  /** Why it ended or did not start last, since it was requested. */
+  readonly lastEnd: EndReason | undefined
 }
 
-/** A container as the registry shows it: with the state that the API showed at the time of the last statement. */
-export const summaryOf = (container: StoredContainer, state: ContainerState): ServiceSummary => ({
+export const summaryOf = (
+  container: StoredContainer,
+  state: ContainerState,
+  service: Service | undefined,
+): ServiceSummary => ({
   id: idOf(container),
   name: container.name,
   image: container.image,
   state,
+  restarts: container.restarts,
+  lastEnd: service?.lastEnd(),
 })

@@ -1,5 +1,6 @@
 /** Applies the crash policy to one container, writes its log, and reports what the policy decided. */
-import type { Plan } from '../engines/engine.ts'
+import type { EndReason } from '@selvedge/protocol'
+import type { Ending, Plan } from '../engines/engine.ts'
 import {
   afterDeviceFailure,
   afterEnd,
@@ -22,20 +23,24 @@ export interface Happening {
 
 export interface Restarts {
   /** An instance exited by itself. @returns seconds until the next start; undefined if the container is given up */
-  ended(plan: Plan, why: string, ranForMs: number): number | undefined
+  ended(plan: Plan, ending: Ending, ranForMs: number): number | undefined
   /** A start failed for a reason of the device. @returns seconds until the next start */
   postponed(plan: Plan, cause: Error): number
   started(): void
   requested(): void
   /** Seconds until a start is allowed; 0 if it is allowed now. */
   secondsToWait(): number
+  /** Why the container ended or did not start last, since it was requested; undefined if it did neither. */
+  lastEnd(): EndReason | undefined
 }
 
 /** @param now monotonic milliseconds */
 export function createRestarts(now: () => number, report: (happening: Happening) => void): Restarts {
   let state = noCrashes
+  let last: EndReason | undefined
   return {
-    ended(plan, why, ranForMs) {
+    ended(plan, { why, reason }, ranForMs) {
+      last = reason
       plan.log('runtime', `ended: ${why}`)
       const decision = afterEnd(state, ranForMs, now())
       state = decision.state
@@ -53,6 +58,7 @@ export function createRestarts(now: () => number, report: (happening: Happening)
       return seconds
     },
     postponed(plan, { message }) {
+      last = 'not_started'
       const { state: next, pauseSeconds } = afterDeviceFailure(state, now())
       state = next
       plan.log('runtime', `it could not be started: ${message}; it is tried again in ${pauseSeconds} s`)
@@ -67,7 +73,9 @@ export function createRestarts(now: () => number, report: (happening: Happening)
     },
     requested() {
       state = afterRequest(state)
+      last = undefined
     },
     secondsToWait: () => secondsToWait(state, now()),
+    lastEnd: () => last,
   }
 }

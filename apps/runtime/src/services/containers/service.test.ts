@@ -1,6 +1,8 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { type ContainerSettings, RpcError, readSettings } from '@selvedge/protocol'
-import { afterEach, expect, it, vi } from 'vitest'
-import type { Engine, Instance, Plan } from '../engines/engine.ts'
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
+import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
 import type { Happening } from './restarts.ts'
 import { createService } from './service.ts'
 
@@ -21,7 +23,7 @@ function instance(parts: Partial<Instance> = {}): Instance {
   return {
     upstream: { host: '127.0.0.1', port: 1 },
     isolation: [],
-    ended: new Promise<string>(() => undefined),
+    ended: new Promise<Ending>(() => undefined),
     memory: async () => null,
     responds: async () => true,
     stop: async () => undefined,
@@ -134,11 +136,11 @@ it('a function is paused when it is idle, and not while it handles a request', a
 it('a container that ends soon after each start is restarted ever later; after a long run it is restarted at once', async () => {
   vi.useFakeTimers()
   const starts: number[] = []
-  let end: (why: string) => void = () => undefined
+  let end: (ending: Ending) => void = () => undefined
   const { service, happenings } = serviceOn(
     async () => {
       starts.push(Date.now())
-      const ended = new Promise<string>((resolve) => {
+      const ended = new Promise<Ending>((resolve) => {
         end = resolve
       })
       return instance({ ended })
@@ -150,7 +152,7 @@ it('a container that ends soon after each start is restarted ever later; after a
     await vi.advanceTimersByTimeAsync(afterMs)
     const at = Date.now()
     const count = starts.length
-    end('exit code 1')
+    end({ reason: 'exited', why: 'exit code 1' })
     await vi.advanceTimersByTimeAsync(0)
     while (starts.length === count && Date.now() - at < 100_000) await vi.advanceTimersByTimeAsync(100)
     return Math.round((Date.now() - at) / 1000)
@@ -159,4 +161,66 @@ it('a container that ends soon after each start is restarted ever later; after a
   for (const afterMs of [10, 10, 10, 10, 61_000, 10, 10]) pauses.push(await endNow(afterMs))
   expect(pauses).toEqual([0, 1, 2, 4, 0, 1, 2])
   expect(happenings.every(({ event }) => event === 'restarted')).toBe(true)
+})
+
+/** An instance that ends when it is stopped. */
+function ending(parts: Partial<Instance> = {}) {
+  const { promise: ended, resolve: end } = Promise.withResolvers<Ending>()
+  const stop = async () => end({ reason: 'exited', why: 'it was stopped' })
+  return { end, instance: instance({ ended, stop, ...parts }) }
+}
+
+it('says why a container ended last, until it is requested again', async () => {
+  const { instance: first, end } = ending()
+  const all = [first, ending().instance]
+  const { service } = serviceOn(async () => all.shift()!)
+  service.resume()
+  await service.acquire()
+  expect(service.lastEnd()).toBeUndefined()
+  end({ reason: 'out_of_memory', why: 'it passed its memory limit' })
+  await expect.poll(service.lastEnd).toBe('out_of_memory')
+  await service.switchTo(await service.prepare(plan()))
+  expect(service.lastEnd()).toBeUndefined()
+})
+
+it('says that the runtime ended an instance that does not react', async () => {
+  const { service } = serviceOn(async () => ending({ responds: async () => false }).instance)
+  service.resume()
+  await service.overran(await service.acquire())
+  await expect.poll(service.lastEnd).toBe('not_reacting')
+})
+
+it('says that a container did not start', async () => {
+  const { service } = serviceOn(() => Promise.reject(new RpcError('container_failed', 'no index.js')))
+  service.resume()
+  await expect(service.acquire()).rejects.toThrow('no index.js')
+  expect(service.lastEnd()).toBe('not_started')
+})
+
+it('says that the runtime ended an instance with a failing health path', async () => {
+  const server = createServer((request, response) => {
+    response.statusCode = request.url === '/health' && isHealthy ? 200 : 500
+    response.end()
+  })
+  let isHealthy = true
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  vi.useFakeTimers({ toFake: ['Date'] })
+  const upstream = { host: '127.0.0.1', port }
+  const { service } = serviceOn(async () => ending({ upstream }).instance, {
+    'MCM.HEALTH_PATH': '/health',
+    'MCM.IDLE_SEC': '0',
+  })
+  service.resume()
+  await service.acquire()
+  isHealthy = false
+  for (let check = 0; check < 3; check++) {
+    const before = service.health()
+    vi.setSystemTime(Date.now() + 30_000)
+    service.tick()
+    if (before === 'healthy') await expect.poll(service.health).toBe('unhealthy')
+    else await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  await expect.poll(service.lastEnd).toBe('unhealthy')
 })

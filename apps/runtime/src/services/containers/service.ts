@@ -4,8 +4,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ContainerRecord } from '@selvedge/protocol'
-import { RpcError } from '@selvedge/protocol'
+import { type ContainerRecord, type EndReason, RpcError } from '@selvedge/protocol'
 import type { Plan } from '../engines/engine.ts'
 import { createHealthMonitor } from './health-monitor.ts'
 import { idleSecondsOf, isIdle } from './idle-policy.ts'
@@ -49,13 +48,17 @@ export interface Service {
   isolation(): readonly string[]
   /** Seconds until the next start after an end by itself; 0 where it may start now. */
   waiting(): number
+  /** Why it ended or did not start last, since it was requested; undefined if it did neither. */
+  lastEnd(): EndReason | undefined
 }
 
 export function createService(first: Plan, parts: ServiceParts): Service {
   const { now, ready } = parts
   const serving = createServing(now, graceSeconds, parts.onServing)
   const { current, handingOver } = serving
-  const monitor = createHealthMonitor(now, current, (running) => endInstance(running, graceSeconds))
+  const monitor = createHealthMonitor(now, current, (running) =>
+    endInstance(running, graceSeconds, 'unhealthy'),
+  )
   const starts = createStarts(first, parts, serving, monitor.watch)
 
   return {
@@ -79,7 +82,7 @@ export function createService(first: Plan, parts: ServiceParts): Service {
       if (current() !== running || (await running.instance.responds())) return
       const why = 'it does not react within its time limit (MCM.MAX_EXECUTION_TIME_SEC), and is ended'
       running.plan.log('runtime', why)
-      await endInstance(running, 0)
+      await endInstance(running, 0, 'not_reacting')
     },
     discard: (running) => endInstance(running, 0),
     prepare: (plan) => startInstance(parts, plan),
@@ -109,5 +112,6 @@ export function createService(first: Plan, parts: ServiceParts): Service {
     health: monitor.health,
     isolation: serving.isolation,
     waiting: starts.secondsToWait,
+    lastEnd: starts.lastEnd,
   }
 }

@@ -1,6 +1,7 @@
 /** The instance of a container that serves, and those before it, which end when they have answered their requests. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inBackground, reportFailure } from '@selvedge/service-kit/safely'
+import type { Ending } from '../engines/engine.ts'
 import { endInstance, type Running } from './instances.ts'
 
 /** Seconds for which requests wait until those before them are answered by the instance that is replaced. */
@@ -18,7 +19,7 @@ export interface Serving {
    *
    * @param onEnded called when the instance ends while it serves
    */
-  serve(running: Running, onEnded: (running: Running, why: string) => void): Promise<void>
+  serve(running: Running, onEnded: (running: Running, ending: Ending) => void): Promise<void>
   /** From now on no instance serves. @returns the one that did */
   release(): Running | undefined
   /** Ends an instance when it has answered its requests, or after a number of seconds. */
@@ -52,15 +53,15 @@ export function createServing(now: () => number, drainSeconds: number, onChange:
     draining.add(done)
   }
 
-  function install(running: Running, onEnded: (running: Running, why: string) => void): void {
+  function install(running: Running, onEnded: (running: Running, ending: Ending) => void): void {
     current = running
     isolation = running.instance.isolation
     onChange()
-    const forget = (why: string) => {
+    const forget = (ending: Ending) => {
       if (current !== running) return
       current = undefined
       onChange()
-      onEnded(running, why)
+      onEnded(running, ending)
     }
     inBackground('containers.ended', running.ended.then(forget))
   }

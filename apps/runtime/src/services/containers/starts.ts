@@ -1,11 +1,11 @@
 /** Starts the instance of a container while it is wanted: on a request, at once, and again after it exited. */
 import { RpcError } from '@selvedge/protocol'
 import { shareRun } from '@selvedge/service-kit/share'
-import type { Plan } from '../engines/engine.ts'
+import type { Ending, Plan } from '../engines/engine.ts'
 import { isOfDevice } from './device-failure.ts'
 import { idleSecondsOf } from './idle-policy.ts'
 import { adoptInstance, endInstance, type InstanceParts, type Running, startInstance } from './instances.ts'
-import { createRestarts, type Happening } from './restarts.ts'
+import { createRestarts, type Happening, type Restarts } from './restarts.ts'
 import type { Serving } from './serving.ts'
 
 export interface StartParts extends InstanceParts {
@@ -31,6 +31,7 @@ export interface Starts {
   serve(running: Running): Promise<void>
   /** Seconds until a start is allowed; 0 if it is allowed now. */
   secondsToWait(): number
+  lastEnd: Restarts['lastEnd']
 }
 
 /** @param watch called with each instance that starts to serve */
@@ -50,13 +51,13 @@ export function createStarts(
   function serve(running: Running): Promise<void> {
     plan = running.plan
     watch(running)
-    return serving.serve(running, ({ startedAt }, why) => {
-      if (isWanted) onEnded(why, now() - startedAt)
+    return serving.serve(running, ({ startedAt, endedFor }, { why, reason }) => {
+      if (isWanted) onEnded({ why, reason: endedFor ?? reason }, now() - startedAt)
     })
   }
 
-  function onEnded(why: string, ranForMs: number): void {
-    const seconds = restarts.ended(plan, why, ranForMs)
+  function onEnded(ending: Ending, ranForMs: number): void {
+    const seconds = restarts.ended(plan, ending, ranForMs)
     if (seconds === undefined) isWanted = false
     else startIn(seconds)
   }
@@ -88,7 +89,7 @@ export function createStarts(
 
   const start = shareRun(() =>
     (mayAdopt ? adopt() : startInstance(parts, plan)).then(serveStarted).catch((cause: Error) => {
-      if (isWanted && !isOfDevice(cause)) onEnded(cause.message, 0)
+      if (isWanted && !isOfDevice(cause)) onEnded({ why: cause.message, reason: 'not_started' }, 0)
       else if (isWanted) startIn(restarts.postponed(plan, cause))
       throw cause
     }),
@@ -120,5 +121,6 @@ export function createStarts(
     },
     serve,
     secondsToWait: restarts.secondsToWait,
+    lastEnd: restarts.lastEnd,
   }
 }

@@ -15,7 +15,7 @@ import type { History } from './history.ts'
 import type { ContainerLog } from './logs.ts'
 import { findOwned } from './owned.ts'
 import { prefixesOf } from './paths.ts'
-import { type ServiceSummary, summaryOf } from './record.ts'
+import type { ServiceSummary } from './record.ts'
 import type { Service } from './service.ts'
 
 /** A line of a log, with the container that wrote it. */
@@ -106,6 +106,6 @@ export function createViews(
           isStopped: () => store.value.containers[key]?.wanted === 'stopped',
         }
       }),
-    summary: () => present().map(([key, container]) => summaryOf(container, entries.stateOf(key, container))),
+    summary: () => present().map(([key, container]) => entries.summary(key, container)),
   }
 }

@@ -171,7 +171,7 @@ describe.each(Object.entries(subjects))('the %s engine', (kind, { needed, create
     it('reports when one ends by itself', async () => {
       const instance = await start(subject.good, {}, 'client-killed')
       subject.kill()
-      expect(await instance.ended).toMatch(/ended/)
+      expect(await instance.ended).toMatchObject({ reason: 'exited', why: expect.stringMatching(/ended/) })
     })
 
     // Without control groups, the kernel alone sees to it, at the end of the runtime.

@@ -2,7 +2,7 @@
  * The port of the engines: what runs an image. Two implementations, `function` and `oci`, pass one suite. An engine knows
  * nothing of desired state, restarts or routes; it starts instances, reports when they end, and leaves nothing behind.
  */
-import type { ContainerSettings, Methods, ResultOf } from '@selvedge/protocol'
+import type { ContainerSettings, EndReason, Methods, ResultOf } from '@selvedge/protocol'
 import type { Content } from '../deployments/deployments.ts'
 import type { ServiceInfo, StorageChange } from './function/control.ts'
 
@@ -69,12 +69,19 @@ export interface Plan {
   log(stream: LogStream, text: string): void
 }
 
+/** How an instance ended. */
+export interface Ending {
+  readonly reason: EndReason
+  /** For the log and the history: with its exit code and its last output. */
+  readonly why: string
+}
+
 export interface Instance {
   readonly upstream: Upstream
   /** The layers that hold it. */
   readonly isolation: readonly string[]
-  /** Resolves when it has exited, with the reason in words. */
-  readonly ended: Promise<string>
+  /** Resolves when it has exited. */
+  readonly ended: Promise<Ending>
   /** Bytes in use. */
   memory(): Promise<number | null>
   /** Whether its program still reacts, asked after a request ran into its time limit. */

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Ending } from './engine.ts'
 
 export interface WaitOptions {
   /** Time after which the wait ends. */
   readonly seconds: number
   /** Milliseconds between two checks. */
   readonly pauseMs: number
-  /** Resolves, with the reason, when there is nothing left to wait for. */
-  readonly gone: Promise<string>
+  /** Resolves when there is nothing left to wait for. */
+  readonly gone: Promise<Ending>
 }
 
 /**
@@ -21,7 +22,7 @@ export async function waitUntilHealthy(
 ): Promise<string | undefined> {
   let ended: string | undefined
   gone.then(
-    (why) => {
+    ({ why }) => {
       ended = why
     },
     (cause) => {

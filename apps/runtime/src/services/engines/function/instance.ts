@@ -5,14 +5,14 @@ import { basename } from 'node:path'
 import { hostPaths, RpcError } from '@selvedge/protocol'
 import { caughtFailures, inBackground, safely } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
-import type { Instance, Plan, StorageSession } from '../engine.ts'
+import type { Ending, Instance, Plan, StorageSession } from '../engine.ts'
 import { isDiskFull, isShortage } from '../shortage.ts'
 import { environment } from './bubblewrap.ts'
 import type { Cgroup } from './cgroup.ts'
 import { type Asked, type ControlLine, openControlLine, type Sender } from './control-line.ts'
 import { createInstanceFolder, type InstanceFolder } from './instance-folder.ts'
 import { memoryOfTree, watchMemory } from './memory.ts'
-import { awaitEnd, type Ending } from './output.ts'
+import { awaitEnd, type ProgramEnd } from './output.ts'
 import { type CommandLine, commandLine, type Sandbox, userOf } from './sandbox.ts'
 
 const defaultMemoryMb = 128
@@ -113,13 +113,13 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
   onLine(line)
   program = launch(starting, memoryMb)
   const { ended, kill } = program
-  const gone = ended.then(async ({ why, cause, isOfFunction }) => {
+  const gone = ended.then(async ({ why, reason, cause, isOfFunction }) => {
     // Before it listens, its code has not run: its sandbox or its control group failed.
     if (cause) fail(startFailure(cause))
     else if (isListening || isOfFunction) fail(new RpcError('container_failed', why))
     else fail(startFailure(new Error(why)))
     await undo.run()
-    return why
+    return { why, reason }
   })
   const seconds = settings['MCM.HEALTH_SEC']
   const late = safely('function.late', () =>
@@ -181,7 +181,7 @@ interface Program {
   /** Ends it; the first reason is the one that is reported. */
   kill(why: string): void
   /** Resolves when it has exited; never rejects. */
-  readonly ended: Promise<Ending & { readonly isOfFunction: boolean }>
+  readonly ended: Promise<Ending & Pick<ProgramEnd, 'cause'> & { readonly isOfFunction: boolean }>
   memory(): Promise<number | null>
 }
 
@@ -196,16 +196,27 @@ function launch({ plan, sandbox, folder, user, undo }: Starting, memoryMb: numbe
     sandbox.inheritable,
   )
   let endedBecause: string | undefined
+  let isOverMemory = false
   const kill = (why: string) => {
     endedBecause ??= why
     child.kill('SIGKILL')
   }
   const overMemory = `it passed its memory limit of ${memoryMb} MiB (MCM.MEMORY_MB)`
-  if (!group && child.pid !== undefined) undo.add(watchMemory(child.pid, memoryBytes, () => kill(overMemory)))
-  const ended = awaitEnd(child, plan.log).then((ending) => {
-    const isOver = ending.isHeapFull || wasOutOfMemory(group)
-    const isOfFunction = isOver || endedBecause !== undefined
-    return { ...ending, isOfFunction, why: endedBecause ?? (isOver ? overMemory : ending.why) }
+  const endForMemory = () => {
+    isOverMemory ||= endedBecause === undefined
+    kill(overMemory)
+  }
+  if (!group && child.pid !== undefined) undo.add(watchMemory(child.pid, memoryBytes, endForMemory))
+  const ended = awaitEnd(child, plan.log).then(({ why, cause, isHeapFull }) => {
+    isOverMemory ||= endedBecause === undefined && (isHeapFull || wasOutOfMemory(group))
+    const isOfFunction = isOverMemory || endedBecause !== undefined
+    const reason: Ending['reason'] = isOverMemory ? 'out_of_memory' : 'exited'
+    return {
+      reason,
+      why: endedBecause ?? (isOverMemory ? overMemory : why),
+      isOfFunction,
+      ...(cause && { cause }),
+    }
   })
   return { kill, ended, memory: async () => group?.memory() ?? memoryOfTree(child.pid ?? -1) }
 }

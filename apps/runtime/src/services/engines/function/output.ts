@@ -11,7 +11,7 @@ const maxLine = 8192
 /** Lines of standard error that show why the program exited. */
 const lastLines = 5
 
-export interface Ending {
+export interface ProgramEnd {
   /** How it exited, with its last output. */
   readonly why: string
   /** Why it could not be started. */
@@ -21,7 +21,7 @@ export interface Ending {
 }
 
 /** Passes the program's output to the log of its container. Resolves when the program has exited or could not be started. */
-export function awaitEnd(child: ChildProcess, log: Plan['log']): Promise<Ending> {
+export function awaitEnd(child: ChildProcess, log: Plan['log']): Promise<ProgramEnd> {
   const last: string[] = []
   const reads = (['stdout', 'stderr'] as const).map(async (name) => {
     const stream = child[name]

@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import type { TcpUpstream } from '../engine.ts'
+import type { Ending, TcpUpstream } from '../engine.ts'
 import { waitUntilHealthy } from '../wait-until-healthy.ts'
 
 /** Milliseconds for which a connection must stay open: the proxy of some engines accepts any, and drops those it can't pass on. */
@@ -24,7 +24,7 @@ const answers = (upstream: TcpUpstream): Promise<boolean> =>
 export const awaitPort = (
   upstream: TcpUpstream,
   seconds: number,
-  gone: Promise<string>,
+  gone: Promise<Ending>,
 ): Promise<string | undefined> =>
   waitUntilHealthy(
     async () => ((await answers(upstream)) ? undefined : 'it did not listen on its port (MCM.PORT)'),

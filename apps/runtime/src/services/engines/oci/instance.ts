@@ -1,7 +1,7 @@
 /** A running container, from the moment that the engine has started it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inBackground } from '@selvedge/service-kit/safely'
-import type { Instance, Plan, TcpUpstream } from '../engine.ts'
+import type { Ending, Instance, Plan, TcpUpstream } from '../engine.ts'
 import * as answers from './answers.ts'
 import { type EngineApi, EngineError } from './engine-api.ts'
 import { followLogs } from './logs.ts'
@@ -28,11 +28,11 @@ export interface RunningContainer {
 export function followContainer(container: RunningContainer): Instance {
   const { api, name, plan, upstream, isolation } = container
   /** Resolves when it has exited, by itself or because it was stopped: whatever is known first. */
-  const gone = Promise.withResolvers<string>()
+  const gone = Promise.withResolvers<Ending>()
   let isGone = false
   const logs = followLogs(api, name, plan, container.isNew)
   inBackground('oci.end', awaitEnd(api, name, () => isGone).then(gone.resolve))
-  const ended = gone.promise.then(async (why) => {
+  const ended = gone.promise.then(async (ending) => {
     isGone = true
     await logs.finish()
     // What can't be removed now is removed by the next start of the runtime.
@@ -40,7 +40,7 @@ export function followContainer(container: RunningContainer): Instance {
       plan.log('runtime', `the engine did not remove it: ${cause.message}`)
     })
     await container.release()
-    return why
+    return ending
   })
   return {
     upstream,
@@ -60,26 +60,28 @@ export function followContainer(container: RunningContainer): Instance {
         await api
           .send('POST', `/containers/${name}/stop?t=${seconds}`, undefined, seconds * 1000 + stopMarginMs)
           .catch(() => undefined)
-      gone.resolve('it was stopped')
+      gone.resolve(exited('it was stopped'))
       await ended
     },
   }
 }
 
-/** Resolves with the reason when a container has exited. An engine that does not answer does not mean that the container exited. */
-async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Promise<string> {
+const exited = (why: string): Ending => ({ reason: 'exited', why })
+
+/** Resolves when a container has exited. An engine that does not answer does not mean that the container exited. */
+async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Promise<Ending> {
   for (let pause = pollIntervals.first; ; pause = Math.min(pause * 2, pollIntervals.last)) {
     // Some engines forget those who wait: each wait has its time.
     await api.send('POST', `/containers/${name}/wait`).catch(() => undefined)
     const found = await api
       .read(`/containers/${name}/json`, answers.inspected)
       .catch((cause) => (cause instanceof EngineError && cause.status === 404 ? 'gone' : undefined))
-    if (found === 'gone' || isGone()) return 'it was removed'
+    if (found === 'gone' || isGone()) return exited('it was removed')
     if (typeof found === 'object' && !found.State.Running) {
       const { OOMKilled, ExitCode, Error: problem } = found.State
       return OOMKilled
-        ? 'it passed its memory limit (MCM.MEMORY_MB)'
-        : `it ended with exit code ${ExitCode}${problem ? `: ${problem}` : ''}`
+        ? { reason: 'out_of_memory', why: 'it passed its memory limit (MCM.MEMORY_MB)' }
+        : exited(`it ended with exit code ${ExitCode}${problem ? `: ${problem}` : ''}`)
     }
     await sleep(pause)
   }
