@@ -81,6 +81,11 @@ export const runtimeOptions = {
       env: 'SELVEDGE_ENROLMENT_CODE',
     },
   ),
+  'telemetry.enabled': option.boolean(
+    true,
+    'Whether the device states to its identity service, for its owner, how it is: system, addresses, load, memory, disk, clock, engines, notices and restarts of services. Name, version and the list of its services are not part of this.',
+    { env: 'SELVEDGE_TELEMETRY' },
+  ),
   'revocations.interval': option.seconds(
     30,
     [1, 3600],

@@ -29,6 +29,7 @@ import { createDeviceClock, type DeviceClock } from './time/device-clock.ts'
 import { type Callers, openCallers } from './tokens/callers.ts'
 import { openLists } from './tokens/revocations.ts'
 import { openTenants, type Tenants } from './tokens/tenants.ts'
+import { createVitals, type Vitals } from './vitals/vitals.ts'
 
 /** What identifies the device, from its files. */
 interface Self {
@@ -89,7 +90,8 @@ export async function openDevice(
   const fetch = tracedFetch('identity', createNodeFetch())
   const clientFor = (url: string, timeoutMs: number) => createIdentityClient({ url, fetch, timeoutMs })
   const presence = createPresence(config['listen.addresses'])
-  const { tenants, tokens, identity } = connectIdentity(config, self, presence, (url) =>
+  const vitals = createVitals({ ...self, presence, isEnabled: config['telemetry.enabled'] })
+  const { tenants, tokens, identity } = connectIdentity(config, { ...self, presence, vitals }, (url) =>
     clientFor(url, identityTimeoutMs),
   )
   const contact = createContact(self, tenants, tokens)
@@ -106,6 +108,7 @@ export async function openDevice(
     clientFor: (issuer) => clientFor(issuer, listTimeoutMs),
     onOwnNode: renew,
   })
+  vitals.followRevocations(callers.revocations.status)
   const followers: (() => void | Promise<void>)[] = []
   const account = openAccount(self, tokens, () => {
     renew()
@@ -139,6 +142,7 @@ export async function openDevice(
     async stop() {
       clearInterval(lookForKeys)
       presence.close()
+      vitals.close()
       await Promise.all([contact.stop(), callers.revocations.stop()])
     },
     close: () => self.state.close(),
@@ -166,8 +170,7 @@ function showCrashes({ notices, clock }: Self, alarms: Alarms): void {
 /** The issuers that the device trusts, and its own tokens from the identity service. */
 function connectIdentity(
   config: RuntimeConfig,
-  self: Self,
-  presence: Presence,
+  self: Self & { readonly presence: Presence; readonly vitals: Vitals },
   clientFor: (url: string) => IdentityClient,
 ) {
   const url = config['identity.url']
@@ -184,7 +187,8 @@ function connectIdentity(
     ...identity,
     issuer: tenants.cloud,
     enrolmentCode: config['identity.enrolmentCode'],
-    services: presence.stated,
+    services: self.presence.stated,
+    vitals: self.vitals.state,
   })
   return { tenants, tokens, identity }
 }

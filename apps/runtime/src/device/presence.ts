@@ -1,16 +1,29 @@
 /** What the device announces about itself: the URL of its API, and its services. Other parts set it; the parts that announce it read it. */
 import { networkInterfaces } from 'node:os'
-import type { NodeService } from '@selvedge/protocol'
-import type { NodeStatement } from '@selvedge/protocol/tokens'
+import type { EndReason, NodeService } from '@selvedge/protocol'
+import type { DeviceVitals } from '@selvedge/protocol/tokens'
 import { safely } from '@selvedge/service-kit/safely'
-import { statedServices } from './cloud/stated-services.ts'
+import { type StatedServices, statedServices } from './cloud/stated-services.ts'
 
-type StatedServices = NonNullable<NodeStatement['services']>
+type Stated = StatedServices[number]
+
+interface ServiceSummary extends Stated {
+  readonly restarts: number
+  /** Why it last exited, or did not start. */
+  readonly lastEnd: EndReason | undefined
+}
+
+/** An engine that works. */
+export interface EngineSummary {
+  readonly kind: 'function' | 'oci'
+  /** Program and version. */
+  readonly version?: string | undefined
+  readonly isolation: readonly string[]
+}
 
 /** The services of this device, as their owner knows them. */
 interface ServiceList {
-  /** Id, name, image and state of each. */
-  summary(): StatedServices
+  summary(): ServiceSummary[]
   /** The path prefixes that lead to each service that runs. */
   routes(): readonly { readonly container: { readonly name: string }; readonly prefixes: readonly string[] }[]
 }
@@ -22,12 +35,15 @@ export interface Presence {
   addresses(): string[]
   /** All services, for their owner, as many as fit in the statement of a node. */
   stated(): StatedServices
+  /** The services that were restarted or did not start. */
+  unsteady(): DeviceVitals['services']
+  engines(): Promise<readonly EngineSummary[]>
   /** The services that run, with the path that leads to each. */
   served(): NodeService[]
   /** Sets the URL of the local API. */
   listen(url: string): void
-  /** Sets the source of the services; before this, the list is empty. */
-  serve(services: ServiceList): void
+  /** Sets the sources of the services and the engines; before this, the lists are empty. */
+  serve(services: ServiceList, engines: () => Promise<readonly EngineSummary[]>): void
   /** To be called when the services changed. */
   servicesChanged(): void
   /** @param listener called a second after the services changed: changes come in groups */
@@ -42,6 +58,7 @@ const announceAfterMs = 1000
 export function createPresence(listens: readonly string[]): Presence {
   let url = ''
   let services: ServiceList | undefined
+  let describeEngines: () => Promise<readonly EngineSummary[]> = async () => []
   let pending: NodeJS.Timeout | undefined
   const listeners: (() => void)[] = []
   const announce = safely('presence.announce', () => {
@@ -58,8 +75,18 @@ export function createPresence(listens: readonly string[]): Presence {
     listen(at) {
       url = at
     },
-    serve(list) {
+    unsteady: () =>
+      (services?.summary() ?? [])
+        .filter(({ restarts, lastEnd }) => restarts > 0 || lastEnd)
+        .map(({ id, restarts, lastEnd }) => ({
+          id: id.slice(0, 128),
+          restarts,
+          ...(lastEnd && { lastEnd }),
+        })),
+    engines: () => describeEngines(),
+    serve(list, engines) {
       services = list
+      describeEngines = engines
     },
     servicesChanged() {
       clearTimeout(pending)
@@ -71,6 +98,7 @@ export function createPresence(listens: readonly string[]): Presence {
 }
 
 function reachableAt(listens: readonly string[], url: string): string[] {
+  if (url === '') return []
   const all = Object.values(networkInterfaces()).flatMap((list = []) => list)
   const outside = all.filter(({ internal, address }) => !internal && !address.startsWith('fe80:'))
   const isServed = (address: string) =>

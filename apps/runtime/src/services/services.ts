@@ -14,6 +14,7 @@ import { inBackground } from '@selvedge/service-kit/safely'
 import { type DocumentNotice, openDocument } from '@selvedge/service-kit/store'
 import type { RuntimeConfig } from '../config.ts'
 import type { Device } from '../device/device.ts'
+import type { EngineSummary } from '../device/presence.ts'
 import { signalling } from '../device/signals.ts'
 import { createContainerHosts } from './container-host.ts'
 import { type Containers, createContainers } from './containers/containers.ts'
@@ -73,17 +74,17 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const images = await openOwnImages(config, device, { store, blobs, engines })
   const identity = createServiceIdentity(nodeId, clock)
   const routes = createRoutes(accountId)
-  const gateway = createGateway({
-    routes,
-    admit: createAdmit({ ...device.callers, identity }),
-    lasting: device.callers.lasting,
-    accountId,
-    now: () => performance.now(),
-    nonce: device.callers.nonce,
-    onInternalError: (cause, request) =>
-      errorIdOf(log, 'a request failed', { requestId: requestIdOf(request), cause }),
-  })
+  const gateway = createOwnGateway(device, routes, identity)
   const serviceApi = createServiceApiSlot()
+  const onFailed = () => {
+    showFailed()
+    presence.servicesChanged()
+  }
+  const onChange = () => {
+    routes.refresh()
+    onFailed()
+    images.sweep().catch((cause) => log.warn('what images left could not be removed', { cause }))
+  }
   const containers = createContainers({
     store,
     engines,
@@ -93,19 +94,14 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     info: () => ({ httpPort: Number(new URL(presence.url()).port), nodeId, apiRoot: presence.url() }),
     hostFor: createContainerHosts({ store, identity, gateway, openApi: serviceApi.open, url: presence.url }),
     accountId,
-    onChange: () => {
-      routes.refresh()
-      showFailed()
-      presence.servicesChanged()
-      images.sweep().catch((cause) => log.warn('what images left could not be removed', { cause }))
-    },
+    onChange,
     onServing: () => device.signals.send('containers'),
-    onFailed: showFailed,
+    onFailed,
     onEvent: device.measures.containerEvent,
     onNotRecovered: (details) => notices.raise('recovery_failed', details),
   })
   routes.follow(containers)
-  presence.serve(containers)
+  presence.serve(containers, () => workingEngines(engines))
   device.onAccountChange(async () => {
     await Promise.all([images.followAccount(), containers.followAccount()])
   })
@@ -132,6 +128,22 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     },
   }
 }
+
+const createOwnGateway = (
+  { callers, log, state }: Device,
+  routes: Parameters<typeof createGateway>[0]['routes'],
+  identity: ReturnType<typeof createServiceIdentity>,
+) =>
+  createGateway({
+    routes,
+    admit: createAdmit({ ...callers, identity }),
+    lasting: callers.lasting,
+    accountId: () => state.value.accountId,
+    now: () => performance.now(),
+    nonce: callers.nonce,
+    onInternalError: (cause, request) =>
+      errorIdOf(log, 'a request failed', { requestId: requestIdOf(request), cause }),
+  })
 
 /** The local API is made after the services that call it. Without it, no service starts. */
 function createServiceApiSlot() {
@@ -167,6 +179,15 @@ const describeEngines = async (engines: Engines): Promise<Record<EngineKind, Eng
   function: await engines.function.describe(),
   oci: await engines.oci.describe(),
 })
+
+async function workingEngines(engines: Engines): Promise<EngineSummary[]> {
+  const { function: functions, oci } = await describeEngines(engines)
+  const all = [
+    { kind: 'function' as const, ...functions },
+    { kind: 'oci' as const, ...oci },
+  ]
+  return all.filter(({ available }) => available)
+}
 
 async function unavailableEngines({ value }: DeploymentStore, engines: Engines): Promise<string[]> {
   const reports = await Promise.all(

@@ -133,6 +133,7 @@ export const getContainerHistory = method({
 
 const engineReport = z.object({
   available: z.boolean(),
+  version: z.string().optional().describe('Program and version, where it states one'),
   detail: z.string().describe('Where it is installed, or why it is unavailable'),
   isolation: z.array(z.string()).describe('The layers of isolation that are active'),
   hints: z.array(z.string()).describe('How to improve the isolation'),

@@ -1,6 +1,7 @@
 /** DPoP proofs (RFC 9449 § 4.2) and the statement that a node makes of itself inside one. */
 import * as z from 'zod'
 import { publicJwk } from './jwk.ts'
+import type { DeviceVitals } from './vitals.ts'
 
 export const dpopType = 'dpop+jwt'
 
@@ -52,4 +53,6 @@ export interface DpopClaims {
   /** Hash of the body of the request, where the proof covers it: a claim of ours. */
   readonly bh?: string
   readonly node?: NodeStatement
+  /** Beside `node`, which has a closed list of members: an older service ignores it. null: the device does not state any. */
+  readonly vitals?: DeviceVitals | null
 }

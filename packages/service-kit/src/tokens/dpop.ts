@@ -2,6 +2,7 @@
 import { createHmac, hash, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import {
   checkProofClaims,
+  type DeviceVitals,
   type DpopClaims,
   DpopError,
   dpopType,
@@ -27,6 +28,7 @@ export interface ProofInput {
   /** Token that the request shows. */
   readonly accessToken?: string
   readonly node?: NodeStatement
+  readonly vitals?: DeviceVitals | null | undefined
   /** Body of the request, where the proof is to cover it. */
   readonly body?: string
 }
@@ -42,6 +44,7 @@ export function createProof({
   nonce,
   accessToken,
   node,
+  vitals,
   body,
 }: ProofInput): string {
   const claims: DpopClaims = {
@@ -52,6 +55,7 @@ export function createProof({
     ...(nonce !== undefined && { nonce }),
     ...(accessToken !== undefined && { ath: hashOf(accessToken) }),
     ...(node && { node }),
+    ...(vitals !== undefined && { vitals }),
     ...(body !== undefined && { bh: hashOf(body) }),
   }
   return signJws({ typ: dpopType, jwk: { kty: jwk.kty, crv: jwk.crv, x: jwk.x, y: jwk.y } }, claims, key)
@@ -68,6 +72,8 @@ export interface VerifiedProof {
   readonly jwk: PublicJwk
   readonly jkt: string
   readonly node: NodeStatement | undefined
+  /** Claim `vitals`, not checked: of its own form only the receiver knows. */
+  readonly vitals: unknown
 }
 
 export interface DpopVerifier {
@@ -125,7 +131,7 @@ export function createDpopVerifier(
         throw new DpopError('invalid_dpop_proof', 'the signature of the proof is not of its key')
       const ath = accessToken === undefined ? undefined : hashOf(accessToken)
       const { jti } = checkProofClaims(jws.payload, { htm, htu, ath, now: seconds(clock) })
-      const { nonce: given, node, bh } = jws.payload
+      const { nonce: given, node, vitals, bh } = jws.payload
       if (typeof given !== 'string' || !isFresh(given)) {
         throw new DpopError('use_dpop_nonce', 'repeat the request with the nonce of the DPoP-Nonce header')
       }
@@ -134,7 +140,7 @@ export function createDpopVerifier(
       const statement = readStatement(node)
       used.use(jkt, jti, monotonic(), owner)
       const use = { id: hashOf(`${jkt} ${jti}`), endsAt: seconds(clock) + nonceSeconds }
-      return { jwk, jkt, node: statement, use }
+      return { jwk, jkt, node: statement, vitals, use }
     },
   }
 }

@@ -2,13 +2,16 @@
 import { randomUUID } from 'node:crypto'
 import type { IdentityClient } from '@selvedge/client'
 import { type EdgeTokenResponse, identityPaths } from '@selvedge/protocol'
-import type { NodeStatement } from '@selvedge/protocol/tokens'
+import type { DeviceVitals, NodeStatement } from '@selvedge/protocol/tokens'
 import type { Log } from '@selvedge/service-kit/log'
 import { createProof, type Issuer, verifySignedTime } from '@selvedge/service-kit/tokens'
 import type { NodeKey } from '../node/node-key.ts'
 import type { StateStore } from '../state.ts'
 import type { DeviceClock } from '../time/device-clock.ts'
 import type { Link } from './link.ts'
+
+/** Bytes of a proof of at most 8192 characters for what the node states and the URL of the request: the rest has a fixed length. */
+const proofRoomBytes = 5500
 
 /** Milliseconds that a local call may wait for the identity service. */
 export const requestTimeoutMs = 4000
@@ -24,6 +27,8 @@ export interface EdgeTokenRequestParts {
   readonly clock: DeviceClock
   readonly link: Link
   readonly log: Log
+  /** What the device states beside its registration, in so many bytes as JSON. Never rejects. */
+  readonly vitals: (roomBytes: number) => Promise<DeviceVitals | null | undefined>
 }
 
 /** @throws OAuthFailure, ConnectionFailure */
@@ -51,8 +56,9 @@ export function createEdgeTokenRequest(parts: EdgeTokenRequestParts): RequestEdg
     const htu = url + identityPaths.edgeToken
     const timeNonce = randomUUID()
     const node = { ...statement, time_nonce: timeNonce }
+    const vitals = await parts.vitals(proofRoomBytes - Buffer.byteLength(htu + JSON.stringify(node)))
     const prove = (nonce: string | undefined) =>
-      createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, node })
+      createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, node, vitals })
     const sentAt = clock.monotonic()
     const answer = await client.edgeToken(prove, { signal: AbortSignal.timeout(requestTimeoutMs) })
     link.succeeded()

@@ -1,12 +1,12 @@
 import { maxStatedServices, type NodeStatement } from '@selvedge/protocol/tokens'
 
-type StatedServices = NonNullable<NodeStatement['services']>
+export type StatedServices = NonNullable<NodeStatement['services']>
 
 /** Characters of all of them: the statement travels in a header. */
 const maxCharacters = 4000
 
 /** The first services that fit in the statement of a node, with shortened names. */
-export function statedServices(all: StatedServices): StatedServices {
+export function statedServices(all: readonly StatedServices[number][]): StatedServices {
   const stated: StatedServices = []
   let used = 0
   for (const { id, name, image, state } of all.slice(0, maxStatedServices)) {

@@ -9,9 +9,9 @@ import { awaitHealth } from './probe.ts'
 export interface Running {
   readonly plan: Plan
   readonly instance: Instance
-  /** Resolves when the instance has ended. Never rejects. */
+  /** Resolves when the instance has exited. Never rejects. */
   readonly ended: Promise<Ending>
-  /** Why the runtime ended it, where it did. */
+  /** Why the runtime stopped it, where it did. */
   endedFor?: EndReason
   /** Unix milliseconds. */
   readonly since: number

@@ -66,7 +66,7 @@ export interface ServiceSummary {
   readonly image: string
   readonly state: ContainerState
   readonly restarts: number
-  /** Why it ended or did not start last, since it was requested. */
+  /** Why it last exited or did not start, since it was requested. */
   readonly lastEnd: EndReason | undefined
 }
 

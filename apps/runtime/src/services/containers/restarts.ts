@@ -30,7 +30,7 @@ export interface Restarts {
   requested(): void
   /** Seconds until a start is allowed; 0 if it is allowed now. */
   secondsToWait(): number
-  /** Why the container ended or did not start last, since it was requested; undefined if it did neither. */
+  /** Why the container last exited or did not start, since it was requested; undefined if it did neither. */
   lastEnd(): EndReason | undefined
 }
 

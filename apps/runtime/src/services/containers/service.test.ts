@@ -170,7 +170,7 @@ function ending(parts: Partial<Instance> = {}) {
   return { end, instance: instance({ ended, stop, ...parts }) }
 }
 
-it('says why a container ended last, until it is requested again', async () => {
+it('reports why a container last exited, until it is requested again', async () => {
   const { instance: first, end } = ending()
   const all = [first, ending().instance]
   const { service } = serviceOn(async () => all.shift()!)
@@ -183,21 +183,21 @@ it('says why a container ended last, until it is requested again', async () => {
   expect(service.lastEnd()).toBeUndefined()
 })
 
-it('says that the runtime ended an instance that does not react', async () => {
+it('reports that the runtime stopped an instance that does not react', async () => {
   const { service } = serviceOn(async () => ending({ responds: async () => false }).instance)
   service.resume()
   await service.overran(await service.acquire())
   await expect.poll(service.lastEnd).toBe('not_reacting')
 })
 
-it('says that a container did not start', async () => {
+it('reports that a container did not start', async () => {
   const { service } = serviceOn(() => Promise.reject(new RpcError('container_failed', 'no index.js')))
   service.resume()
   await expect(service.acquire()).rejects.toThrow('no index.js')
   expect(service.lastEnd()).toBe('not_started')
 })
 
-it('says that the runtime ended an instance with a failing health path', async () => {
+it('reports that the runtime stopped an instance with a failing health path', async () => {
   const server = createServer((request, response) => {
     response.statusCode = request.url === '/health' && isHealthy ? 200 : 500
     response.end()

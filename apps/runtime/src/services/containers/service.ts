@@ -48,7 +48,7 @@ export interface Service {
   isolation(): readonly string[]
   /** Seconds until the next start after an end by itself; 0 where it may start now. */
   waiting(): number
-  /** Why it ended or did not start last, since it was requested; undefined if it did neither. */
+  /** Why it last exited or did not start, since it was requested; undefined if it did neither. */
   lastEnd(): EndReason | undefined
 }
 

@@ -69,7 +69,7 @@ export interface Plan {
   log(stream: LogStream, text: string): void
 }
 
-/** How an instance ended. */
+/** How an instance exited. */
 export interface Ending {
   readonly reason: EndReason
   /** For the log and the history: with its exit code and its last output. */

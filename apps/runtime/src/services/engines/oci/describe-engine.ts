@@ -12,18 +12,31 @@ const layers = ['namespaces', 'read-only root', 'no capabilities', 'no new privi
 export const isolationOf = ({ network }: Reach): readonly string[] =>
   network === undefined ? layers : [...layers, 'own network']
 
+/** By its socket: engines answer this API under each other's names. */
+const nameOf = (socketPath: string): string =>
+  ['Podman', 'Docker', 'balenaEngine'].find((each) =>
+    socketPath.toLowerCase().includes(each.toLowerCase()),
+  ) ?? 'Container engine'
+
 /** @param socket of the engine; empty: the first that is found. Never rejects */
 export async function describeEngine(socket: string, { missing }: HostGuard): Promise<EngineReport> {
   try {
     const api = findEngine(socket)
     const { ServerVersion, SecurityOptions } = await api.read('/info', answers.info)
     const isRootless = SecurityOptions?.some((each) => each.includes('rootless')) ?? false
+    const version = ServerVersion && `${nameOf(api.socketPath)} ${ServerVersion}`
     const detail = `${api.socketPath}, version ${ServerVersion}${isRootless ? ', rootless' : ''}`
     const hints =
       missing === undefined || isRootless
         ? []
         : [`Containers reach programs of this device that listen on all addresses: ${missing}.`]
-    return { available: true, detail, isolation: [...layers, 'own network'], hints }
+    return {
+      available: true,
+      ...(version && { version }),
+      detail,
+      isolation: [...layers, 'own network'],
+      hints,
+    }
   } catch (cause) {
     const { message, hint = '' } = cause as RpcError
     return { available: false, detail: message, isolation: [], hints: hint === '' ? [] : [hint] }
