@@ -59,6 +59,9 @@ export const stored: Bounds = {
       '`limits.ts: takeEnrolment`, and `node-rows.ts: maxNodes` of each account',
       '`strangers.ts: DELETE FROM nodes`',
     ),
+    'table device_vitals': own(
+      'one row for each node, with at most `vitals.ts: maxVitalsCharacters` characters',
+    ),
     'table audit': lasting(
       '`audit.ts: perAccount` of each account and outcome',
       '`audit.ts: DELETE FROM audit`',

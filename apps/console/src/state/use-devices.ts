@@ -45,5 +45,5 @@ export function useDevice(nodeId: string) {
     },
     () => void reload(),
   )
-  return { device: data?.device, error, isMissing: reason === 'not_found', reload }
+  return { device: data?.device, vitals: data?.vitals, error, isMissing: reason === 'not_found', reload }
 }

@@ -18,6 +18,7 @@ import { createSessions, type Sessions } from './credentials/sessions.ts'
 import { removeExpiredRows } from './expired-rows.ts'
 import { openSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
 import { createDeviceLabels, type DeviceLabels } from './nodes/device-labels.ts'
+import { createDeviceVitals, type DeviceVitalsStore } from './nodes/device-vitals.ts'
 import { createEnrolmentCodes, type EnrolmentCodes } from './nodes/enrolment-codes.ts'
 import { createNodes, type Nodes } from './nodes/nodes.ts'
 import { removeStrangers } from './nodes/strangers.ts'
@@ -60,6 +61,7 @@ export interface Registry extends Credentials, Authority {
   readonly developerTokens: DeveloperTokens
   readonly nodes: Nodes
   readonly labels: DeviceLabels
+  readonly vitals: DeviceVitalsStore
   readonly codes: EnrolmentCodes
   readonly signIns: SignIns
   readonly deviceRequests: DeviceRequests
@@ -96,7 +98,8 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     projects: createProjects({ ...shared, maxProjects: config['limits.projects'] }),
     developerTokens: createDeveloperTokens({ ...shared, maxTokens: config['limits.developerTokens'] }),
     nodes: createNodes({ ...shared, maxNodes: config['limits.nodes'] }),
-    labels: createDeviceLabels(shared.store),
+    labels: createDeviceLabels(store),
+    vitals: createDeviceVitals(store),
     codes: createEnrolmentCodes(store, clock),
     signIns: createSignIns({ ...shared, secret, lifetimeSeconds: config['lifetime.refresh'], graceSeconds }),
     deviceRequests: createDeviceRequests(store, clock, graceSeconds, changes.epoch),

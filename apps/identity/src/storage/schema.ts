@@ -173,13 +173,17 @@ export const migrations: Migrations = [
   `,
   // What other issuers revoked.
   `CREATE TABLE revocation_lists (issuer TEXT PRIMARY KEY, list TEXT NOT NULL);`,
-  // What the people of an account call a device. Another account that gets the device does not see it.
+  // What the people of an account call a device, and what the device states. Another account that gets the device sees neither.
   `
   CREATE TABLE device_labels (
     node_id TEXT PRIMARY KEY REFERENCES nodes (node_id) ON DELETE CASCADE,
     account_id TEXT NOT NULL, name TEXT NOT NULL, tags TEXT NOT NULL
   );
   CREATE INDEX device_labels_account ON device_labels (account_id);
+  CREATE TABLE device_vitals (
+    node_id TEXT PRIMARY KEY REFERENCES nodes (node_id) ON DELETE CASCADE,
+    account_id TEXT NOT NULL, vitals TEXT NOT NULL, stated_at BIGINT NOT NULL
+  );
   `,
 ]
 
@@ -194,6 +198,7 @@ export const tables = [
   'developer_tokens',
   'nodes',
   'device_labels',
+  'device_vitals',
   'account_keys',
   'enrolment_codes',
   'people',

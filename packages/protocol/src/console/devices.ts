@@ -56,9 +56,14 @@ export const devicesMethods = {
   }),
   'device.get': method({
     name: 'device.get',
-    summary: 'One device of the account, and where it is.',
+    summary: 'One device of the account, where it is, and what it states about itself.',
     params: [nodeId],
-    result: z.object({ device: records.device, hasPlaces: z.boolean() }),
+    result: z.object({
+      device: records.device,
+      hasPlaces: z.boolean(),
+      /** As the device states them; null if it does not. */
+      vitals: records.vitals.nullable(),
+    }),
     reasons: ['not_found'],
     access: any,
   }),

@@ -10,6 +10,7 @@ import { projectsMethods } from './projects.ts'
 
 export { describeEndReason } from '../mcm/end-reasons.ts'
 export { describeState } from '../mcm/states.ts'
+export { describeNoticeReason } from '../methods/notice-reasons.ts'
 export { identityCheckSeconds, isOnline, onlineWindowMs } from '../presence.ts'
 export * from './limits.ts'
 export * from './records.ts'

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { isoTime } from '../methods/values.ts'
 import { scopeNames } from '../tokens/scopes.ts'
+import { deviceVitals } from '../tokens/vitals.ts'
 
 export const role = z.enum(['owner', 'member'])
 
@@ -133,6 +134,10 @@ export const device = z.object({
   fix: deviceFix.nullable(),
 })
 export type Device = z.infer<typeof device>
+
+/** What a device states about itself, and when this service heard it. */
+export const vitals = deviceVitals.extend({ statedAt: isoTime })
+export type Vitals = z.infer<typeof vitals>
 
 export const auditRecord = z.object({
   id: z.string(),

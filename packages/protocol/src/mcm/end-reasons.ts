@@ -1,9 +1,9 @@
 /**
- * Why an instance of a container ended although nobody stopped it. The list is closed, so a reason contains no text of the program,
+ * Why an instance of a container exited although it was not to stop. The list is closed, so a reason contains no text of the program,
  * no path and no setting.
  */
 const endReasons = {
-  exited: 'its program ended',
+  exited: 'its program exited',
   not_reacting: 'it did not react within its time limit (MCM.MAX_EXECUTION_TIME_SEC)',
   not_started: 'it could not be started',
   out_of_memory: 'it used more memory than its limit (MCM.MEMORY_MB)',

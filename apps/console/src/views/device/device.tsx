@@ -11,11 +11,12 @@ import { DangerZone } from './danger-zone.tsx'
 import { General } from './general.tsx'
 import { LastLocation } from './last-location.tsx'
 import { Services } from './services.tsx'
+import { StatedNotice, Stats, System } from './vitals.tsx'
 
 const parent = ['/devices', 'Devices'] as const
 
 export default function DeviceView({ nodeId, part }: { nodeId: string; part: string }) {
-  const { device, error, isMissing, reload } = useDevice(nodeId)
+  const { device, vitals, error, isMissing, reload } = useDevice(nodeId)
   if (isMissing) return <Missing />
   if (!device)
     return (
@@ -43,15 +44,20 @@ export default function DeviceView({ nodeId, part }: { nodeId: string; part: str
           <DangerZone device={device} onChanged={reload} />
         </>
       ) : (
-        <div class="two">
-          <div class="stack">
-            <Services services={device.services} />
+        <>
+          {vitals && <StatedNotice vitals={vitals} />}
+          {vitals && <Stats vitals={vitals} />}
+          <div class="two">
+            <div class="stack">
+              <Services services={device.services} stated={vitals?.services ?? []} />
+            </div>
+            <div class="stack">
+              <LastLocation device={device} />
+              <Details device={device} />
+              {vitals && <System vitals={vitals} />}
+            </div>
           </div>
-          <div class="stack">
-            <LastLocation device={device} />
-            <Details device={device} />
-          </div>
-        </div>
+        </>
       )}
     </View>
   )

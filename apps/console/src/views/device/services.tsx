@@ -1,10 +1,15 @@
-import type { Device } from '@selvedge/protocol/console'
+import { type Device, describeEndReason, type Vitals } from '@selvedge/protocol/console'
 import { Copy } from '../../parts/copy.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { ServiceState } from '../../parts/state.tsx'
 import { Card, Empty } from '../../parts/view.tsx'
 
-export function Services({ services }: Pick<Device, 'services'>) {
+interface ServicesProps extends Pick<Device, 'services'> {
+  /** What the device states of those that were restarted, or did not start. */
+  readonly stated: Vitals['services']
+}
+
+export function Services({ services, stated }: ServicesProps) {
   return (
     <Card title="Services" flush>
       {services.length === 0 ? (
@@ -25,6 +30,7 @@ export function Services({ services }: Pick<Device, 'services'>) {
               <div>
                 <strong>{name}</strong>
                 <small class="mono">{image}</small>
+                <Ends of={stated.find((each) => each.id === id)} />
               </div>
               <ServiceState state={state} />
             </li>
@@ -33,4 +39,13 @@ export function Services({ services }: Pick<Device, 'services'>) {
       )}
     </Card>
   )
+}
+
+/** How often a service was restarted, and why it ended last. */
+function Ends({ of }: { of: Vitals['services'][number] | undefined }) {
+  if (!of) return null
+  const { restarts, lastEnd } = of
+  const times = restarts === 0 ? '' : `Restarted ${restarts === 1 ? 'once' : `${restarts} times`}`
+  const reason = lastEnd === undefined ? '' : `last end: ${describeEndReason(lastEnd) || lastEnd}`
+  return <small>{[times, reason].filter(Boolean).join('; ')}</small>
 }

@@ -1,4 +1,5 @@
 import { type EdgeTokenResponse, identityPaths, OAuthError } from '@selvedge/protocol'
+import { readVitals } from '@selvedge/protocol/tokens'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import { addressOf } from '@selvedge/service-kit/http'
 import { requireProof } from '@selvedge/service-kit/http-app'
@@ -29,8 +30,9 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
 
   app.post(identityPaths.edgeToken, async (request, reply): Promise<EdgeTokenResponse> => {
     const proof = await requireProof({ dpop, url: issuer() }, request, reply)
-    const { node: stated, jwk, jkt } = proof
-    if (!stated) throw new OAuthError('invalid_dpop_proof', 'the proof has no claim "node"')
+    const { node: statement, jwk, jkt } = proof
+    if (!statement) throw new OAuthError('invalid_dpop_proof', 'the proof has no claim "node"')
+    const stated = { ...statement, vitals: readVitals(proof.vitals) }
     const audience = edgeMint.audienceOf(stated)
     const nodeId = nodeIdOf(jwk)
     const epoch = parts.epoch()

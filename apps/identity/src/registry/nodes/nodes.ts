@@ -5,6 +5,7 @@ import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import type { Seal } from '../../storage/secrets/seal.ts'
 import type { Revocations } from '../revocation/revocations.ts'
+import { forgetVitals } from './device-vitals.ts'
 import { createNodeLists, type NodePage, type NodeQuery } from './node-lists.ts'
 import {
   changeAccountKey,
@@ -106,7 +107,8 @@ export function createNodes(options: NodesOptions): Nodes {
         const [saved] = await changes.commit([statement, ...key, ...records], [['node', nodeId]])
         return saved![0] && rows.toNode(saved![0])
       }
-      const saved = await cache.fill(nodeId, async () => rows.toNode((await store.run(statement))[0]!))
+      const write = async () => (await store.transaction([statement, ...records]))[0]![0]!
+      const saved = await cache.fill(nodeId, async () => rows.toNode(await write()))
       notify(saved!)
       return saved
     },
@@ -141,6 +143,7 @@ function createNodeDecisions(
       await found(nodeId)
       const statements = [
         changeAccountKey(nodeId),
+        forgetVitals(nodeId),
         sql`UPDATE nodes SET removed_account = account_id, account_id = '', account_at = ${clock.now()},
             account_epoch = (SELECT value FROM counters WHERE name = 'changes')
           WHERE node_id = ${nodeId} AND account_id <> ''`,

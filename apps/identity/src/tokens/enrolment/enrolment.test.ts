@@ -13,7 +13,7 @@ const statement = (more: object = {}) =>
   ({ name: 'pump', version: '1', services: [], hmac_key: hmacKey, ...more }) as unknown as NodeStatement
 
 let known: Node | undefined
-let saved: { node: Node; change: { isNews: boolean; accountBefore?: string } }[]
+let saved: { node: Node; change: { isNews: boolean; accountBefore?: string; records?: { sql: string }[] } }[]
 let taken: string[]
 let isFull: boolean
 beforeEach(() => {
@@ -77,6 +77,28 @@ it('writes nothing for a repetition within a minute, then only when the node was
   await enrol()
   expect(saved.at(-1)!.change.isNews).toBe(false)
   expect(saved).toHaveLength(2)
+})
+
+it('writes vitals with the node, at most once a minute', async () => {
+  const enrol = create()
+  const vitals = { cores: 4 } as never
+  const recorded = () => saved.map(({ change }) => change.records?.map(({ sql }) => sql.split(' ')[0]))
+  await enrol(statement({ vitals }))
+  await enrol(statement({ vitals }))
+  expect(recorded()).toEqual([['INSERT']])
+  clock.advance(60_000)
+  await enrol(statement({ vitals }))
+  expect(recorded()).toEqual([['INSERT'], ['INSERT']])
+})
+
+it('removes vitals at once when the device withdraws them, and leaves them when it does not mention them', async () => {
+  const enrol = create()
+  await enrol()
+  await enrol(statement({ vitals: null }))
+  expect(saved.map(({ change }) => change.records?.map(({ sql }) => sql.split(' ')[0]))).toEqual([
+    [],
+    ['DELETE'],
+  ])
 })
 
 it.each([

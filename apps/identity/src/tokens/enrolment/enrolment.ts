@@ -1,12 +1,19 @@
 /** Nodes enter the registry and stay up to date: each request states the name, the account, the version and the services of a node. */
 import { OAuthError } from '@selvedge/protocol'
-import type { NodeStatement } from '@selvedge/protocol/tokens'
+import type { DeviceVitals, NodeStatement } from '@selvedge/protocol/tokens'
+import type { Statement } from '@selvedge/service-kit/store'
 import type { DeviceAudit } from '../../registry/nodes/device-audit.ts'
+import { writeVitals } from '../../registry/nodes/device-vitals.ts'
 import type { EnrolmentCodes } from '../../registry/nodes/enrolment-codes.ts'
 import type { Node, Nodes } from '../../registry/nodes/nodes.ts'
 import { type AccountStatementParts, checkAccountStatement } from '../checks/account-statement.ts'
 import type { Limits } from '../grants/limits.ts'
 import { agreeHmac } from './agree-hmac.ts'
+
+/** What a node states. `vitals`: null withdraws them; undefined leaves them as they are. */
+export interface Stated extends NodeStatement {
+  readonly vitals?: DeviceVitals | null | undefined
+}
 
 export interface Enrolment {
   /**
@@ -15,7 +22,7 @@ export interface Enrolment {
    * @param address network address of the request
    * @throws OAuthError `access_denied` if the node is blocked or may not enrol; `invalid_grant` if its account is full or not proved
    */
-  bringUpToDate(nodeId: string, stated: NodeStatement, address: string): Promise<Node>
+  bringUpToDate(nodeId: string, stated: Stated, address: string): Promise<Node>
 }
 
 export interface EnrolmentParts extends AccountStatementParts {
@@ -35,7 +42,7 @@ export function createEnrolment(parts: EnrolmentParts): Enrolment {
 
   async function save(
     nodeId: string,
-    stated: NodeStatement,
+    stated: Stated,
     known: Node | undefined,
     address: string,
   ): Promise<Node> {
@@ -44,13 +51,15 @@ export function createEnrolment(parts: EnrolmentParts): Enrolment {
     const next = nextOf(nodeId, stated, known, accountId, now)
     const nodeKey = JSON.stringify(stated.hmac_key)
     const isSame = known !== undefined && known.hmac.nodeKey === nodeKey && isSameStatement(known, next)
-    if (isSame && Math.abs(now - known.lastSeenAt) < lastSeenStepMs) return known
+    const isRecent = known !== undefined && Math.abs(now - known.lastSeenAt) < lastSeenStepMs
+    if (isSame && isRecent && stated.vitals !== null) return known
     const hmac = known?.hmac.nodeKey === nodeKey ? known.hmac : await agreeHmac(nodeId, stated, nodeKey)
     const node = { ...next, hmac }
+    const audit = isSame ? [] : await deviceAudit({ before: known, after: node, token, address })
     // The answer contains what is in the registry, not what was stated: the owner may have changed it meanwhile.
     const saved = await nodes.save(node, {
       isNews: !isSame,
-      records: isSame ? [] : await deviceAudit({ before: known, after: node, token, address }),
+      records: [...audit, ...vitalsOf(nodeId, stated, now)],
       ...(stated.account && { accountBefore: known?.accountId ?? '' }),
     })
     return saved ?? refuseFull(nodes.maxNodes)
@@ -65,6 +74,9 @@ export function createEnrolment(parts: EnrolmentParts): Enrolment {
     },
   }
 }
+
+const vitalsOf = (nodeId: string, { vitals }: Stated, now: number): Statement[] =>
+  vitals === undefined ? [] : [writeVitals(nodeId, vitals, now)]
 
 async function checkMayEnrol(
   { enrolment, limits, codes }: EnrolmentParts,

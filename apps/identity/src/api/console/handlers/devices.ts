@@ -1,6 +1,8 @@
 import { RpcError } from '@selvedge/protocol'
 import type { Device } from '@selvedge/protocol/console'
+import { isoTime } from '@selvedge/service-kit/clock'
 import type { DeviceLabel, DeviceLabels } from '../../../registry/nodes/device-labels.ts'
+import type { DeviceVitalsStore } from '../../../registry/nodes/device-vitals.ts'
 import type { Node, Nodes } from '../../../registry/nodes/nodes.ts'
 import type { Revocations } from '../../../registry/revocation/revocations.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
@@ -15,6 +17,7 @@ export interface DeviceParts {
   readonly onlineSince: () => number
   readonly nodes: Nodes
   readonly labels: DeviceLabels
+  readonly vitals: DeviceVitalsStore
   readonly revocations: Revocations
   readonly places: Places
   readonly audit: Audit
@@ -26,6 +29,7 @@ const pageSize = 100
 export function deviceHandlers({
   nodes,
   labels,
+  vitals,
   describe,
   onlineSince,
   revocations,
@@ -81,8 +85,13 @@ export function deviceHandlers({
     'device.get': async ({ nodeId }, viewer) => {
       const node = await own(nodeId, viewer)
       const label = await labels.find(node.accountId, nodeId)
+      const stated = await vitals.find(node.accountId, nodeId)
       const { devices, hasPlaces } = await withPlaces(node.accountId, [{ node, label }])
-      return { device: devices[0]!, hasPlaces }
+      return {
+        device: devices[0]!,
+        hasPlaces,
+        vitals: stated ? { ...stated.vitals, statedAt: isoTime(stated.statedAt) } : null,
+      }
     },
     async 'device.label'({ nodeId, label, tags }, viewer, context) {
       const { accountId } = await own(nodeId, viewer)

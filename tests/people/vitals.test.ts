@@ -1,0 +1,96 @@
+/** What a device states about itself, from the runtime to the console of its owner. */
+import { generateKeyPairSync } from 'node:crypto'
+import { createIdentityClient } from '@selvedge/client'
+import { createNodeFetch } from '@selvedge/client/node'
+import { identityPaths } from '@selvedge/protocol'
+import { publicJwk } from '@selvedge/protocol/tokens'
+import { systemClock } from '@selvedge/service-kit/clock'
+import { createProof, nodeIdOf } from '@selvedge/service-kit/tokens'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ConsoleSession, enterByLink } from '../harness/console.ts'
+import { adminOf } from '../harness/flow.ts'
+import { type Services, startServices } from '../harness/services.ts'
+
+let services: Services
+let nodeId: string
+let owner: ConsoleSession
+beforeAll(async () => {
+  services = await startServices({ env: { SELVEDGE_SECRET_OF_A_TEST: 'environment-of-the-runtime' } })
+  const { stack } = services
+  nodeId = (await services.runtime().getMe()).nodeId
+  const { email } = services.developer
+  const { link } = await adminOf(stack.state)['account.link']({ email })
+  owner = await enterByLink(stack.identity.url, link, email)
+})
+afterAll(() => services?.stop())
+
+const vitals = async (of = nodeId) => (await owner.api['device.get']({ nodeId: of })).vitals
+
+/** A contact that the device makes anyway: its services changed. */
+const contact = (name: string) => services.deploy(name, 'export default { fetch: () => new Response("ok") }')
+
+it('shows its owner the system, its room and its clock, and nothing of a token', async () => {
+  await expect.poll(() => vitals()).toMatchObject({ clock: 'trusted', cores: expect.any(Number) })
+  const { memory, disk, arch, statedAt } = (await vitals())!
+  expect(memory.usedBytes).toBeLessThan(memory.totalBytes)
+  expect(disk!.totalBytes).toBeGreaterThan(0)
+  expect([arch, Date.parse(statedAt) > 0]).toEqual([process.arch, true])
+})
+
+it('reports how often a service was restarted and why, and nothing that it wrote', async () => {
+  const source = `console.error('secret in /etc/pump'); setTimeout(() => Deno.exit(7), 60)
+    export default { fetch: () => new Response('ok') }`
+  const { id } = await services.deploy('pump', source, { TOKEN: 'value-of-a-setting', 'MCM.IDLE_SEC': '0' })
+  const ends = async () => (await vitals())?.services.find((each) => each.id === id)
+  for (let round = 0; (await ends()) === undefined && round < 20; round++) {
+    await contact(`other-${round}`)
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+  }
+  expect(await ends()).toMatchObject({ lastEnd: 'exited', restarts: expect.any(Number) })
+  const text = JSON.stringify(await vitals())
+  for (const secret of ['secret', '/etc', 'value-of', 'environment-of', services.stack.state, services.token])
+    expect(text).not.toContain(secret)
+})
+
+it('forgets all of it once the device withdraws it', async () => {
+  await services.restart('SIGTERM', { SELVEDGE_TELEMETRY: 'false' })
+  await expect.poll(() => vitals()).toBeNull()
+  const { device } = await owner.api['device.get']({ nodeId })
+  expect(device.services.map(({ name }) => name)).toContain('pump')
+  await services.restart('SIGTERM', { SELVEDGE_TELEMETRY: 'true' })
+})
+
+describe('a hostile device', () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
+  const own = nodeIdOf(jwk)
+
+  async function state(stated: unknown, account?: object): Promise<string> {
+    const { url } = services.stack.identity
+    const { id_token } = await createIdentityClient({ url, fetch: createNodeFetch() }).edgeToken((nonce) =>
+      createProof({
+        ...{
+          key: privateKey,
+          jwk,
+          htm: 'POST',
+          htu: url + identityPaths.edgeToken,
+          clock: systemClock,
+          nonce,
+        },
+        node: { name: 'hostile', hmac_key: jwk, ...(account && { account: account as never }) },
+        vitals: stated as never,
+      }),
+    )
+    return id_token
+  }
+
+  it.each<[string, unknown]>([
+    ['text', 'all good'],
+    ['a list', [[[]]]],
+    ['more than fits', { arch: 'x', padding: 'x'.repeat(4000) }],
+    ['control characters', { arch: '\u001b[2J' }],
+  ])('gets its token, and is not heard, with %s', async (_, stated) => {
+    expect(await state(stated)).toMatch(/^ey/)
+    await expect(vitals(own)).rejects.toMatchObject({ reason: 'not_found' })
+  })
+})
