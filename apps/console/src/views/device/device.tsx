@@ -45,7 +45,7 @@ export default function DeviceView({ nodeId, part }: { nodeId: string; part: str
         </>
       ) : (
         <>
-          {vitals && <StatedNotice vitals={vitals} />}
+          {vitals && <StatedNotice device={device} vitals={vitals} />}
           {vitals && <Stats vitals={vitals} />}
           <div class="two">
             <div class="stack">

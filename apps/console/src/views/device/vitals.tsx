@@ -1,21 +1,40 @@
 /** How a device is, as it states it: its words are shown as its own, and never in place of what this service or a person states. */
-import { describeNoticeReason, type Vitals } from '@selvedge/protocol/console'
+import { type Device, describeEndReason, describeNoticeReason, type Vitals } from '@selvedge/protocol/console'
 import type { ComponentChildren } from 'preact'
 import { Meter } from '../../parts/meter.tsx'
+import { capital } from '../../parts/state.tsx'
 import { duration, Time } from '../../parts/time.tsx'
 import { Card, Notice } from '../../parts/view.tsx'
 
-/** What needs attention, the newest first: one notice, and how many more there are. */
-export function StatedNotice({ vitals: { notices } }: { vitals: Vitals }) {
-  const [newest] = notices.toSorted((one, other) => (one.time < other.time ? 1 : -1))
+interface NoticeProps {
+  readonly device: Device
+  readonly vitals: Vitals
+}
+
+/** The one thing that needs attention most: a service that is not started again, otherwise the newest notice of the device. */
+export function StatedNotice({ device: { services }, vitals }: NoticeProps) {
+  const failed = services.find(({ state }) => state === 'failed')
+  if (failed) {
+    const { lastEnd = '' } = vitals.services.find(({ id }) => id === failed.id) ?? {}
+    const reason = describeEndReason(lastEnd)
+    return (
+      <Notice
+        kind="bad"
+        icon="triangle-alert"
+        title={`${failed.name} failed, and is not started again`}
+        text={`${reason && `${capital(reason)}. `}On the device: selvedge why ${failed.name}`}
+      />
+    )
+  }
+  const [newest] = vitals.notices.toSorted((one, other) => (one.time < other.time ? 1 : -1))
   if (!newest) return null
-  const more = notices.length === 1 ? '' : ` And ${notices.length - 1} more: see selvedge status there.`
+  const more = vitals.notices.length - 1
   return (
     <Notice
       kind="warn"
       icon="triangle-alert"
       title={`The device reports: ${newest.reason.replaceAll('_', ' ')}`}
-      text={`${describeNoticeReason(newest.reason)} Error ID ${newest.errorId}.${more}`}
+      text={`${describeNoticeReason(newest.reason)}${more > 0 ? ` And ${more} more: selvedge status` : ''}`}
     />
   )
 }
@@ -115,7 +134,7 @@ function Engine({ kind, version, isolation }: NonNullable<Vitals['engines']>[num
 }
 
 const number = (value: number): string =>
-  new Intl.NumberFormat('en', { maximumFractionDigits: value < 10 ? 1 : 0 }).format(value)
+  new Intl.NumberFormat('en', { maximumFractionDigits: value < 100 ? 1 : 0 }).format(value)
 
 /** In whole units of the largest one that fits. */
 function roughly(seconds: number): number {
