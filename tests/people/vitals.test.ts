@@ -52,6 +52,23 @@ it('reports how often a service was restarted and why, and nothing that it wrote
     expect(text).not.toContain(secret)
 })
 
+it('shows where it was only while the owner has its track stored', async () => {
+  const track = () => owner.api['device.track']({ nodeId })
+  const runtime = services.runtime()
+  const report = (longitude: number) =>
+    runtime.updateGps({ edgeAccessToken: services.token, longitude, latitude: 59, speed: 1, bearing: 0 })
+  await report(10)
+  expect(await track()).toEqual({ points: [], until: null })
+  const until = new Date(Date.now() + 3_600_000).toISOString()
+  await runtime.setLocationTrack({ edgeAccessToken: services.token, until })
+  await report(10.1)
+  await expect
+    .poll(track)
+    .toMatchObject({ points: [[10.1, 59, expect.any(Number)]], until: expect.any(String) })
+  await runtime.setLocationTrack({ edgeAccessToken: services.token, until: '' })
+  await expect.poll(track).toEqual({ points: [], until: null })
+})
+
 it('forgets all of it once the device withdraws it', async () => {
   await services.restart('SIGTERM', { SELVEDGE_TELEMETRY: 'false' })
   await expect.poll(() => vitals()).toBeNull()

@@ -66,7 +66,9 @@ const console = {
     'device_request.find',
     'device.list',
     'device.get',
+    'device.label',
     'device.revoke',
+    'device.track',
   ],
   'a person, signed in recently': [
     'passkey.begin',

@@ -111,7 +111,7 @@ export async function startDiscovery(
   })
   addNodesEndpoints(app, { ...shared, reportSeconds })
   addLastFixEndpoint(app, { clock, store, trust, proof })
-  addAccountEndpoints(app, { clock, store, trust, proof })
+  addAccountEndpoints(app, { ...shared, trust, proof })
   const forgetSilent = shareRun(() =>
     registry.forgetSilent(steady.past() - forgetAfter, ({ accountId, nodeId }) =>
       store.remove(accountId, nodeId),

@@ -12,7 +12,14 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end()
 })
 
-async function serve(locations: readonly object[] = []): Promise<{ url: string; watching: () => number }> {
+async function serve(
+  locations: readonly object[] = [],
+  track: { accountId: string; sharing: string; until: number } = {
+    accountId: 'a',
+    sharing: 'exact',
+    until: 0,
+  },
+): Promise<{ url: string; watching: () => number }> {
   let watching = 0
   const app = createHttpApp(createLog({ service: 'discovery', level: 'error', now: Date.now }), 1024, {
     vital: [],
@@ -20,10 +27,20 @@ async function serve(locations: readonly object[] = []): Promise<{ url: string; 
   addAccountEndpoints(app, {
     store: {
       ofAccount: async () => locations,
+      last: async () => [{ sharing: { account: track.sharing } }],
       watch() {
         watching++
         return () => watching--
       },
+    } as never,
+    registry: {
+      find: async (accountId: string) => [
+        accountId === track.accountId ? { trackUntil: track.until } : undefined,
+      ],
+    } as never,
+    tracks: {
+      of: async (_: string, limit: number) =>
+        [1, 2, 3].map((fixedAt) => ({ longitude: fixedAt, latitude: 0, fixedAt })).slice(-limit),
     } as never,
     clock: systemClock,
     proof: () => ({ dpop: undefined as never, url: '' }),
@@ -83,4 +100,44 @@ it('sends the locations of an account in at most 4 MiB, and leaves out the nodes
   expect(all.ids.length).toBeGreaterThan(40_000)
   expect(all.ids).toEqual(locations.slice(0, all.ids.length).map(({ nodeId }) => nodeId))
   expect((await read(10_000)).ids).toHaveLength(10_000)
+})
+
+const nodeId = 'a7'.repeat(28)
+async function trackAt(url: string, query = '') {
+  const headers = { Authorization: 'Bearer x' }
+  const response = await fetch(url + discoveryPaths.accountTrackOf(nodeId) + query, { headers })
+  return { status: response.status, body: await response.json() }
+}
+const until = systemClock.now() + 60_000
+
+it('shows the last points of a track that its owner has stored', async () => {
+  const { url } = await serve([], { accountId: 'a', sharing: 'exact', until })
+  expect(await trackAt(url, '?limit=2')).toEqual({
+    status: 200,
+    body: {
+      data: [
+        [2, 0, 2],
+        [3, 0, 3],
+      ],
+      next: 2,
+      until: new Date(until).toISOString(),
+    },
+  })
+  expect((await trackAt(url, '?limit=0')).status).toBe(400)
+})
+
+it.each([
+  ['of another account', { accountId: 'b', sharing: 'exact', until }],
+  [
+    'of a node that shares less than exact locations with its account',
+    { accountId: 'a', sharing: '1km', until },
+  ],
+])('shows no track %s', async (_, track) => {
+  const { url } = await serve([], track)
+  expect(await trackAt(url)).toMatchObject({ status: 404, body: { error: 'not_found' } })
+})
+
+it('shows no point of a track that expired', async () => {
+  const { url } = await serve([], { accountId: 'a', sharing: 'exact', until: systemClock.now() - 1 })
+  expect((await trackAt(url)).body).toEqual({ data: [], next: null, until: null })
 })

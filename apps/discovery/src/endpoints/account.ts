@@ -19,6 +19,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { KnownLocation, LocationStore } from '../stores/location-store.ts'
 import type { Trust } from '../trust/trust.ts'
 import { firstWithin, maxPlacesBytes } from './bounded-list.ts'
+import { readQuery } from './read-query.ts'
+import { type ReadTrackParts, readTrack, trackQuery } from './read-track.ts'
 import { placeFor, toldTo } from './show.ts'
 
 /** Maximum nodes of one request. */
@@ -27,7 +29,7 @@ const mostAsked = 500
 const maxReaders = 100
 const isNodeId = (text: string): boolean => nodeIdPattern.test(text)
 
-export interface AccountParts {
+export interface AccountParts extends ReadTrackParts {
   readonly clock: Clock
   readonly store: LocationStore
   readonly trust: Pick<
@@ -44,12 +46,12 @@ interface Streams {
 }
 
 /**
- * `GET /v1/account/fixes`, `/v1/account/places` and `/v1/account/fixes/stream`: where the nodes of an account are, and each new
- * fix. For the console of the tenant, which names the account in a token of the tenant.
+ * `GET /v1/account/fixes`, `/v1/account/places`, `/v1/account/fixes/stream` and `/v1/account/nodes/<id>/track`: where the nodes of an
+ * account are and were, and each new fix. For the console of the tenant, which names the account in a token of the tenant.
  */
 export function addAccountEndpoints(
   app: FastifyInstance,
-  { clock, store, trust, proof }: AccountParts,
+  { clock, store, trust, proof, ...rest }: AccountParts,
 ): void {
   const { tenantVerifier: verifier, reasonAgainst, revokedReason, realms } = trust
   const checks = { verifier, profile: personProfile, audience: discoveryAudience, reasonAgainst }
@@ -112,6 +114,15 @@ export function addAccountEndpoints(
     })
     return firstWithin(maxPlacesBytes, places)
   })
+
+  app.get<{ Params: { nodeId: string } }>(
+    discoveryPaths.accountTrackOf(':nodeId'),
+    async (request, reply) => {
+      const { accountId } = await callerOf(request, reply)
+      const asked = { accountId, nodeId: request.params.nodeId, isOwn: false }
+      return readTrack({ clock, store, ...rest }, asked, readQuery(trackQuery, request.query))
+    },
+  )
 
   app.get(discoveryPaths.accountStream, async (request, reply) => {
     const { claims, accountId } = await callerOf(request, reply)

@@ -1,19 +1,12 @@
-import {
-  discoveryPaths,
-  type NodeList,
-  nodeIdPattern,
-  nodeLimits,
-  OAuthError,
-  type Track,
-  trackLimits,
-} from '@selvedge/protocol'
-import { isoTime } from '@selvedge/service-kit/clock'
+import { discoveryPaths, type NodeList, nodeIdPattern, nodeLimits } from '@selvedge/protocol'
 import { createLimiter, takeOrRefuse } from '@selvedge/service-kit/http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import * as z from 'zod'
 import type { Tracks } from '../registry/tracks.ts'
 import type { SessionNode, Sessions } from '../sessions/sessions.ts'
 import { createNodeLists, type NodeListsParts } from './node-lists.ts'
+import { readQuery } from './read-query.ts'
+import { readTrack, trackQuery } from './read-track.ts'
 
 export interface NodesParts extends NodeListsParts {
   readonly tracks: Tracks
@@ -36,19 +29,6 @@ const query = z.discriminatedUnion('cluster', [
   }),
 ])
 
-const trackQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(trackLimits.page).default(trackLimits.page),
-  before: z.coerce.number().int().min(0).optional(),
-})
-
-/** @throws OAuthError `invalid_request` if the query does not have this form */
-function readQuery<T extends z.ZodType>(type: T, given: unknown): z.infer<T> {
-  const read = type.safeParse(given)
-  if (read.success) return read.data
-  const [issue] = read.error.issues
-  throw new OAuthError('invalid_request', `"${issue?.path.join('.') || 'cluster'}": ${issue?.message}`)
-}
-
 /** `GET /v1/nodes` and `GET /v1/nodes/<id>/track`, for nodes. */
 export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void {
   const lists = createNodeLists(parts)
@@ -69,33 +49,10 @@ export function addNodesEndpoints(app: FastifyInstance, parts: NodesParts): void
       : lists.nearby(asker, options.radius, options.limit)
   })
 
-  app.get<{ Params: { nodeId: string } }>(discoveryPaths.trackOf(':nodeId'), async (request) =>
-    readTrack(parts, admit(request), request.params.nodeId, readQuery(trackQuery, request.query)),
-  )
-}
-
-/** @throws OAuthError `not_found` if the node is not of the account, or does not share exact locations with it */
-async function readTrack(
-  { clock, store, registry, tracks }: NodesParts,
-  asker: SessionNode,
-  nodeId: string,
-  { limit, before }: z.infer<typeof trackQuery>,
-): Promise<Track> {
-  const { accountId } = asker
-  const [[node], [last]] = await Promise.all([
-    registry.find(accountId, [nodeId]),
-    store.last(accountId, [nodeId]),
-  ])
-  // The track is as exact as the fixes were: only for the node itself, or for an account that sees exact locations.
-  const isShared = nodeId === asker.nodeId || last?.sharing.account === 'exact'
-  if (!node || !isShared)
-    throw new OAuthError('not_found', 'the account has no node with this ID that shares its track')
-  const isStored = node.trackUntil > clock.now()
-  const found = isStored ? await tracks.of(nodeId, limit + 1, before) : []
-  const points = found.slice(-limit)
-  return {
-    data: points.map(({ longitude, latitude, fixedAt }) => [longitude, latitude, fixedAt]),
-    next: found.length > limit ? points[0]!.fixedAt : null,
-    until: isStored ? isoTime(node.trackUntil) : null,
-  }
+  app.get<{ Params: { nodeId: string } }>(discoveryPaths.trackOf(':nodeId'), async (request) => {
+    const asker = admit(request)
+    const { nodeId } = request.params
+    const asked = { accountId: asker.accountId, nodeId, isOwn: nodeId === asker.nodeId }
+    return readTrack(parts, asked, readQuery(trackQuery, request.query))
+  })
 }

@@ -1,7 +1,7 @@
 /** The devices of an account. */
 import * as z from 'zod'
 import { method, param } from '../methods/method.ts'
-import { nodeIdPattern } from '../methods/values.ts'
+import { isoTime, nodeIdPattern } from '../methods/values.ts'
 import { any, done, owner } from './params.ts'
 import * as records from './records.ts'
 
@@ -63,6 +63,19 @@ export const devicesMethods = {
       hasPlaces: z.boolean(),
       /** As the device states them; null if it does not. */
       vitals: records.vitals.nullable(),
+    }),
+    reasons: ['not_found'],
+    access: any,
+  }),
+  'device.track': method({
+    name: 'device.track',
+    summary: 'Where a device was, while its owner has its track stored.',
+    params: [nodeId],
+    result: z.object({
+      points: z
+        .array(z.tuple([z.number(), z.number(), z.number()]))
+        .describe('Longitude, latitude, Unix milliseconds; oldest first, the last 2000'),
+      until: isoTime.nullable().describe('When the track expires; null if none is stored'),
     }),
     reasons: ['not_found'],
     access: any,

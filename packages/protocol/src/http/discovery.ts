@@ -19,6 +19,8 @@ export const discoveryPaths = {
   accountStream: '/v1/account/fixes/stream',
   /** The locations of all of them in at most 4 MiB, with only the members that a map needs. */
   accountPlaces: '/v1/account/places',
+  /** The track of one of them, while one is stored and the node shares exact locations with its account. */
+  accountTrackOf: (nodeId: string) => `/v1/account/nodes/${nodeId}/track`,
   health: '/healthz',
   /** Whether a load balancer should send requests here. */
   ready: '/readyz',

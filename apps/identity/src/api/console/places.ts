@@ -1,6 +1,6 @@
 /** The locations of the devices of an account, from the discovery service: fetched for a page, and followed while it is open. */
 import { randomUUID } from 'node:crypto'
-import { type AccountFix, accountFixes, discoveryPaths } from '@selvedge/protocol'
+import { type AccountFix, accountFixes, discoveryPaths, type Track, track } from '@selvedge/protocol'
 import { discoveryAudience, type PersonClaims, personProfile } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import { readJson } from '@selvedge/service-kit/http'
@@ -14,6 +14,8 @@ export interface Places {
   find(accountId: string, nodeIds: readonly string[]): Promise<ReadonlyMap<string, AccountFix> | undefined>
   /** The locations of all nodes of an account, as the discovery service sends them; undefined if it does not respond, or too many read them already. */
   all(accountId: string): Promise<ReadableStream<Uint8Array> | undefined>
+  /** The last points of the track of a node; undefined if there is no track, or the discovery service does not respond. */
+  track(accountId: string, nodeId: string): Promise<Track | undefined>
   /** Sends every new fix of an account until it is stopped. */
   watch(accountId: string, listener: (fix: AccountFix) => void): () => void
   stop(): void
@@ -34,6 +36,8 @@ const times = { answerMs: 10_000, pauseMs: 2000 }
 const tokenSeconds = 120
 /** Maximum parallel responses with all locations of one account: a client that does not read occupies one for two minutes. */
 const maxReading = 8
+/** Points of a track that the console shows. */
+const maxTrackPoints = 2000
 
 export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Places {
   const watched = new Map<string, { listeners: Set<(fix: AccountFix) => void>; abort: AbortController }>()
@@ -77,21 +81,30 @@ export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Pl
     }
   }
 
+  /** @returns undefined for whatever is not what was requested */
+  async function get<T>(accountId: string, path: string, read: (json: unknown) => T): Promise<T | undefined> {
+    try {
+      const response = await fetch(url + path, {
+        headers: authorization(accountId),
+        redirect: 'error',
+        signal: AbortSignal.timeout(times.answerMs),
+      })
+      return read(await readJson(response))
+    } catch {
+      return undefined
+    }
+  }
+
   return {
-    async find(accountId, nodeIds) {
-      try {
-        const path = `${discoveryPaths.accountFixes}?nodes=${nodeIds.join(',')}`
-        const response = await fetch(url + path, {
-          headers: authorization(accountId),
-          redirect: 'error',
-          signal: AbortSignal.timeout(times.answerMs),
-        })
-        const fixes = accountFixes.parse(await readJson(response))
+    find: (accountId, nodeIds) =>
+      get(accountId, `${discoveryPaths.accountFixes}?nodes=${nodeIds.join(',')}`, (json) => {
+        const fixes = accountFixes.parse(json)
         return new Map(fixes.map((fix) => [fix.nodeId, fix]))
-      } catch {
-        return undefined
-      }
-    },
+      }),
+    track: (accountId, nodeId) =>
+      get(accountId, `${discoveryPaths.accountTrackOf(nodeId)}?limit=${maxTrackPoints}`, (json) =>
+        track.parse(json),
+      ),
     async all(accountId) {
       const count = reading.get(accountId) ?? 0
       if (count >= maxReading) return undefined

@@ -93,6 +93,11 @@ export function deviceHandlers({
         vitals: stated ? { ...stated.vitals, statedAt: isoTime(stated.statedAt) } : null,
       }
     },
+    async 'device.track'({ nodeId }, viewer) {
+      const { accountId } = await own(nodeId, viewer)
+      const track = await places.track(accountId, nodeId)
+      return { points: track?.data ?? [], until: track?.until ?? null }
+    },
     async 'device.label'({ nodeId, label, tags }, viewer, context) {
       const { accountId } = await own(nodeId, viewer)
       await labels.set(accountId, nodeId, { name: label, tags: [...new Set(tags)] })
