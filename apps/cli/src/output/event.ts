@@ -9,6 +9,10 @@ const links = (name: string, { reachable, lastError }: DataOf<'connectivity'>['i
   return reachable ? `${name} answers` : `${name} does not answer: ${lastError ?? 'no reason given'}`
 }
 
+/** How much of an image has arrived. */
+const arrived = ({ source, receivedBytes, totalBytes }: DataOf<'pulls'>[number]): string =>
+  totalBytes === null ? source : `${source}  ${receivedBytes} of ${totalBytes} bytes`
+
 const orEmpty = (lines: readonly string[]): readonly string[] => (lines.length === 0 ? ['-'] : lines)
 
 const isOnline = ({ state }: { readonly state: string }): boolean => state !== 'offline'
@@ -28,6 +32,7 @@ const describe: { readonly [Name in RuntimeEvent['topic']]: (data: DataOf<Name>)
     orEmpty(
       all.map(({ name, state, health, reason }) => [name, state, health, reason ?? ''].join('  ').trimEnd()),
     ),
+  pulls: (all) => orEmpty(all.map(arrived)),
   logs: (lines) =>
     lines.map(
       ({ id, time, stream, text }) =>

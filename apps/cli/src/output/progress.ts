@@ -7,6 +7,13 @@ const intervalMs = 100
 const sizeOf = (bytes: number): string =>
   bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
 
+/** A bar with the share of a total in bytes. */
+export function progressBar(done: number, total: number): string {
+  const share = total === 0 ? 1 : Math.min(1, done / total)
+  const bar = '█'.repeat(Math.round(share * width)).padEnd(width, '░')
+  return `${bar} ${String(Math.floor(share * 100)).padStart(3)} % of ${sizeOf(total)}`
+}
+
 export interface Progress {
   /** Shows bytes of a total; calls within a tenth of a second are left out. */
   show(done: number, total: number): void
@@ -20,10 +27,7 @@ export function createProgress(terminal: Terminal, label: string): Progress {
       const now = performance.now()
       if (!terminal.isWatched || (now - last < intervalMs && done < total)) return
       last = now
-      const share = total === 0 ? 1 : done / total
-      const bar = '█'.repeat(Math.round(share * width)).padEnd(width, '░')
-      const percent = String(Math.floor(share * 100)).padStart(3)
-      terminal.redraw(`${label} ${bar} ${percent} % of ${sizeOf(total)}`)
+      terminal.redraw(`${label} ${progressBar(done, total)}`)
     },
     end: () => terminal.redraw(''),
   }

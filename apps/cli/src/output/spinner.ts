@@ -5,16 +5,21 @@ const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
 const intervalMs = 100
 
 /**
- * @param label what is under way, such as `pulling nginx:1.27`
+ * @param label what is under way, such as `pulling nginx:1.27`; a function is called for each picture
  * @returns the result of the work; the line of the spinner is gone then
  */
-export async function spinning<T>(terminal: Terminal, label: string, work: Promise<T>): Promise<T> {
+export async function spinning<T>(
+  terminal: Terminal,
+  label: string | (() => string),
+  work: Promise<T>,
+): Promise<T> {
   if (!terminal.isWatched) return work
   const started = performance.now()
   let frame = 0
   const draw = () => {
     const seconds = Math.floor((performance.now() - started) / 1000)
-    terminal.redraw(`${frames[frame++ % frames.length]} ${label}${seconds < 2 ? '' : `  ${seconds} s`}`)
+    const text = typeof label === 'string' ? label : label()
+    terminal.redraw(`${frames[frame++ % frames.length]} ${text}${seconds < 2 ? '' : `  ${seconds} s`}`)
   }
   draw()
   const timer = setInterval(draw, intervalMs)

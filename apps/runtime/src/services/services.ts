@@ -200,7 +200,7 @@ async function unavailableEngines({ value }: DeploymentStore, engines: Engines):
 
 const openOwnImages = (
   config: RuntimeConfig,
-  { folder, clock, log, state }: Device,
+  { folder, clock, log, state, signals }: Device,
   { store, blobs, engines }: { store: DeploymentStore; blobs: Blobs; engines: Engines },
 ): Promise<Images> =>
   openImages({
@@ -212,6 +212,7 @@ const openOwnImages = (
     maxSize: config['images.maxSize'],
     authFile: config['images.registryAuth'],
     accountId: () => state.value.accountId,
+    onPull: () => signals.send('pulls'),
     onRemoved: (digest, kind) =>
       void engines[kind]
         .removeImage(digest)

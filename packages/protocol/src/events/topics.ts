@@ -8,6 +8,7 @@ import { containerRecord, logLine } from '../mcm/records.ts'
 import { getContainerLogs, getContainers } from '../methods/containers.ts'
 import { getMe } from '../methods/get-me.ts'
 import { getGps } from '../methods/gps.ts'
+import { deployImage } from '../methods/images.ts'
 import type { TokenAccess } from '../methods/method.ts'
 import { getNodes } from '../methods/nodes.ts'
 
@@ -51,6 +52,9 @@ export const neighbour = nodeRecord.pick({
   services: true,
 })
 
+/** Most downloads in one event. */
+export const maxPulls = 20
+
 export const topics = {
   account: topic({
     summary: 'The associated account, and whether the identity service has confirmed it.',
@@ -66,6 +70,23 @@ export const topics = {
     summary: 'The state of each container of the project that the token is for.',
     access: getContainers.access,
     data: z.array(containerStatus),
+  }),
+  pulls: topic({
+    summary: 'Images that the device downloads from registries for the project, while they are under way.',
+    access: deployImage.access,
+    data: z
+      .array(
+        z.object({
+          source: z.string().describe('Reference of the image, as deployImage received it'),
+          receivedBytes: z.number().int(),
+          totalBytes: z
+            .number()
+            .int()
+            .nullable()
+            .describe('Without layers that are on the device already; null until the manifest has arrived'),
+        }),
+      )
+      .max(maxPulls),
   }),
   logs: topic({
     summary:

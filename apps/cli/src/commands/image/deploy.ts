@@ -1,6 +1,7 @@
 import { command } from '../../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../../context/access-token.ts'
-import { pullImage, readSource, uploadArchive, uploadFolder } from './upload.ts'
+import { pullImage } from './pull.ts'
+import { readSource, uploadArchive, uploadFolder } from './upload.ts'
 
 export const imageDeploy = command({
   path: ['image', 'deploy'],

@@ -6,7 +6,6 @@ import { buildFolder } from '../../archive/build.ts'
 import type { Context } from '../../context/context.ts'
 import { UsageError } from '../../failure.ts'
 import { createProgress } from '../../output/progress.ts'
-import { spinning } from '../../output/spinner.ts'
 
 /** @throws UsageError | RpcFailure | ConnectionFailure */
 export async function uploadArchive(
@@ -49,16 +48,3 @@ export function readSource(source: string): 'folder' | 'archive' | 'reference' {
     'Give an archive, a folder to pack, or a reference of a registry such as docker.io/library/nginx:1.27',
   )
 }
-
-/** Lets the device fetch an image from a registry. It reports no progress, so only the time is shown. */
-export const pullImage = (
-  { terminal, runtime }: Context,
-  edgeAccessToken: string,
-  source: string,
-  name?: string,
-): Promise<ImageRecord> =>
-  spinning(
-    terminal,
-    `the device pulls ${source}`,
-    runtime.deployImage({ edgeAccessToken, source, ...(name !== undefined && { name }) }),
-  )

@@ -24,7 +24,10 @@ export type Sources = Readonly<Record<TopicName, Source>>
 export interface SourceParts {
   readonly device: Pick<Device, 'state' | 'identity' | 'clock' | 'notices'>
   readonly location: Pick<Location, 'gps' | 'nodes' | 'discovery'>
-  readonly services: { readonly containers: ContainerViews }
+  readonly services: {
+    readonly containers: ContainerViews
+    readonly images: Pick<Services['images'], 'pulls'>
+  }
 }
 
 type ContainerViews = Pick<Services['containers'], 'statuses' | 'lastLines' | 'followLogs'>
@@ -34,7 +37,7 @@ const nodesIntervalMs = 30_000
 
 export function createSources({ device, location, services }: SourceParts): Sources {
   const { state, identity, clock, notices } = device
-  const { containers } = services
+  const { containers, images } = services
   const stateOf = (topic: TopicName, signals: readonly Signal[], read: (owner: AccessClaims) => unknown) => ({
     signals,
     open: (owner: AccessClaims) => createStateChannel(topic, () => read(owner)),
@@ -49,6 +52,7 @@ export function createSources({ device, location, services }: SourceParts): Sour
       ...stateOf('containers', ['containers'], (owner) => containers.statuses(owner)),
       isOfClient: true,
     },
+    pulls: { ...stateOf('pulls', ['pulls'], (owner) => images.pulls(owner)), isOfClient: true },
     logs: {
       isOfClient: true,
       signals: [],

@@ -9,7 +9,7 @@ import type { AccessClaims } from '@selvedge/protocol/tokens'
 export type Owner = Pick<AccessClaims, 'account_id' | 'client_id'>
 
 /** What is stored of an owner. */
-interface Owned {
+export interface Owned {
   readonly accountId: string
   readonly clientId: string
 }

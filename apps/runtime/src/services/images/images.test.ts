@@ -45,6 +45,7 @@ const partsOf = (blobs: Blobs) => ({
   authFile: '',
   accountId: () => accountId,
   onRemoved: () => undefined,
+  onPull: () => undefined,
 })
 afterEach(async () => {
   await store.close()

@@ -14,6 +14,7 @@ import { createBudget, measured } from './budget.ts'
 import { createDiskGuard, type DiskGuard } from './disk.ts'
 import { chooseName, expectNotOther, type Naming } from './image-name.ts'
 import { recordOf } from './image-record.ts'
+import { createPulls, type Pulls } from './pulls.ts'
 import { pullImage } from './registry/registry.ts'
 import { createStoredImages, ownBlobs, type StoredImages, type StoredImagesParts } from './stored-images.ts'
 import { openUploads } from './uploads.ts'
@@ -35,6 +36,8 @@ export interface Images {
     naming?: Naming | Promise<Naming>,
   ): Promise<ImageRecord>
   list(owner: Owner): ImageRecord[]
+  /** Images that are under way from registries. */
+  pulls: Pulls['of']
   remove(owner: Owner, id: string): Promise<{ id: string }>
   /** To be called when containers have changed: content that only they used is removed. */
   sweep(): Promise<void>
@@ -52,6 +55,8 @@ export interface ImageParts extends StoredImagesParts {
   /** Maximum bytes of an archive, packed and unpacked. */
   readonly maxSize: number
   readonly authFile: string
+  /** Called when a download from a registry begins, continues or ends. */
+  readonly onPull: () => void
 }
 
 /** Maximum changes of the images that wait for each other. */
@@ -73,6 +78,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     bytes,
     removeOne: () => exclusively(stored.removeUnused),
   })
+  const pulls = createPulls(parts.onPull)
   const read = createArchiveReader(blobs, guard, maxSize)
   /** For callers that have the turn already. */
   const guardInTurn = createDiskGuard(folder, parts.reserve, { bytes, removeOne: stored.removeUnused })
@@ -149,17 +155,19 @@ export async function openImages(parts: ImageParts): Promise<Images> {
         return deployed
       }
       if (isAbsolute(source)) return fromFile(owner, source, { given, file: source })
-      const { claim, watch } = guard
       const own = ownBlobs(store.value, owner)
       const mayReuse = (digest: string) => own.has(digest)
       const { authFile } = parts
-      const packed = await pullImage(blobs, source, { authFile, claim, watch, maxSize, mayReuse })
+      const packed = await pulls.follow(owner, source, guard, (counted) =>
+        pullImage(blobs, source, { ...counted, authFile, maxSize, mayReuse }),
+      )
       return admit(owner, packed, { given })
     },
     async receive(owner, content, length = 0, naming = {}) {
       await guard.claim(length * copies)
       return fromArchive(owner, content, naming)
     },
+    pulls: pulls.of,
     list: (owner) =>
       Object.entries(store.value.images)
         .filter(([, image]) => isOwnedBy(image, owner))

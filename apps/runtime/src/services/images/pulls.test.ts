@@ -1,0 +1,49 @@
+import { maxPulls, topics } from '@selvedge/protocol'
+import { expect, it } from 'vitest'
+import type { Owner } from '../deployments/ownership.ts'
+import { createPulls } from './pulls.ts'
+
+const owner = (client_id = 'client') => ({ account_id: 'account', client_id }) as Owner
+const guard = {
+  claim: async () => undefined,
+  async *watch(content: AsyncIterable<Uint8Array>) {
+    yield* content
+  },
+}
+async function* bytes(...sizes: number[]) {
+  for (const size of sizes) yield new Uint8Array(size)
+}
+
+it('shows how much of an image has arrived, to its project only, until it ends', async () => {
+  const changes: unknown[] = []
+  const pulls = createPulls(() => changes.push(pulls.of(owner())[0]))
+  const result = await pulls.follow(owner(), 'example/nginx:1', guard, async ({ claim, watch }) => {
+    await claim(30)
+    for await (const _ of watch(bytes(10, 20))) expect(pulls.of(owner('other'))).toEqual([])
+    return 'done'
+  })
+  const seen = (receivedBytes: number, totalBytes: number | null) => ({
+    source: 'example/nginx:1',
+    receivedBytes,
+    totalBytes,
+  })
+  expect([result, pulls.of(owner())]).toEqual(['done', []])
+  expect(changes).toEqual([seen(0, null), seen(0, 30), seen(10, 30), seen(30, 30), undefined])
+})
+
+it('shows nothing of one that failed', async () => {
+  const pulls = createPulls(() => undefined)
+  const work = () => Promise.reject(new Error('the registry is gone'))
+  await expect(pulls.follow(owner(), 'a', guard, work)).rejects.toThrow('gone')
+  expect(pulls.of(owner())).toEqual([])
+})
+
+it('shows as many as an event may have', async () => {
+  const pulls = createPulls(() => undefined)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const all = Array.from({ length: 50 }, () => pulls.follow(owner(), 'a', guard, () => promise))
+  expect(pulls.of(owner())).toHaveLength(maxPulls)
+  expect(topics.pulls.data.safeParse(pulls.of(owner())).success).toBe(true)
+  resolve()
+  await Promise.all(all)
+})
