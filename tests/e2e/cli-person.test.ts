@@ -30,8 +30,10 @@ beforeAll(async () => {
 afterAll(() => stack.stop())
 
 /** Signs in, as a program that reads the lines of standard output would. */
-async function signIn(...more: string[]) {
-  const child = spawn(process.execPath, [cliPath, 'login', '--json', ...more], {
+const signIn = (...more: string[]) => approve('login', ...more)
+
+async function approve(...args: string[]) {
+  const child = spawn(process.execPath, [cliPath, ...args, '--json'], {
     env: env(),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -42,11 +44,38 @@ async function signIn(...more: string[]) {
   const lines = []
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(JSON.parse(line))
-    if (lines.length === 1)
+    if (lines.length === 1 && lines[0].user_code)
       await owner.api['device_request.decide']({ userCode: lines[0].user_code, approve: true })
   }
   return { lines, errors, code: child.exitCode ?? (await new Promise((done) => child.once('close', done))) }
 }
+
+describe('up', () => {
+  it('signs the person in, and makes the device theirs, in one command', async () => {
+    const { lines, errors, code } = await approve('up')
+    expect({ errors, code }).toEqual({ errors: '', code: 0 })
+    const { nodeId, accountId } = await json('me')
+    expect(lines).toEqual([
+      expect.objectContaining({ user_code: expect.any(String) }),
+      { accountId, nodeId, name: expect.any(String), url: expect.stringMatching(`/devices/${nodeId}$`) },
+    ])
+    expect(accountId).not.toBe('')
+  })
+
+  it('does nothing twice', async () => {
+    const { code, out, errors } = await run('up')
+    expect({ code, errors }).toEqual({ code: 0, errors: '' })
+    expect(out).toMatch(/belongs to your account: http:\/\/localhost:\d+\/devices\/[0-9a-f]{56}\n$/)
+  })
+
+  it('signs in again when the sign-in was revoked', async () => {
+    for (const { sid } of await owner.api['sign_in.list']()) await owner.api['sign_in.revoke']({ sid })
+    const { lines, code } = await approve('up')
+    expect([lines.length, code]).toEqual([2, 0])
+    expect((await run('account', 'unassociate')).code).toBe(0)
+    expect((await run('logout')).code).toBe(0)
+  })
+})
 
 describe('login --json', () => {
   it('prints the code on its first line at once, and the result on its second', async () => {

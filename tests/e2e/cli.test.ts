@@ -151,9 +151,7 @@ describe('selvedge', () => {
   it('removes the account', async () => {
     const { code, out } = await run(['account', 'unassociate', ...exchange()])
     expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/^removed account /) })
-    expect((await run(['account', 'show'])).out).toBe(
-      'none; associate one with "selvedge account associate"\n',
-    )
+    expect((await run(['account', 'show'])).out).toBe('none; to make the device yours: selvedge up\n')
   })
 })
 

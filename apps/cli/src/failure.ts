@@ -76,7 +76,7 @@ const commandHints: Partial<Readonly<Record<Reason, string>>> = {
   token_revoked: 'Get a new one with "selvedge token access", or sign in again with "selvedge login".',
   wrong_node: 'Get a token for this device with "selvedge token access".',
   wrong_account: '"selvedge whoami" shows your account and that of the device.',
-  not_associated: 'Associate the device with your account: selvedge account associate',
+  not_associated: 'Make the device yours: selvedge up',
   already_associated: 'An owner of that account removes it first: selvedge account unassociate',
   insufficient_scope:
     'Ask for the scope that the message names: selvedge login --scope, or selvedge token access --scope',

@@ -56,6 +56,7 @@ import { status } from './status.ts'
 import { supportBundle } from './support-bundle.ts'
 import { tokenAccess } from './token/access.ts'
 import { tokenEdge } from './token/edge.ts'
+import { up } from './up.ts'
 import { upgrade } from './upgrade.ts'
 import { watch } from './watch.ts'
 import { whoami } from './whoami.ts'
@@ -67,6 +68,7 @@ export const commands: readonly CommandDeclaration[] = [
   watch,
   doctor,
   supportBundle,
+  up,
   login,
   logout,
   whoami,

@@ -2,7 +2,7 @@ import { command } from '../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
 import type { Context } from '../context/context.ts'
 import { findContainer } from '../context/find-service.ts'
-import { pageUrlOf } from '../context/page-url.ts'
+import { consoleUrlOf, pageUrlOf } from '../context/page-url.ts'
 import { UsageError } from '../failure.ts'
 import { openPage } from '../output/browser.ts'
 
@@ -18,13 +18,6 @@ export const open = command({
   },
   human: ({ url }) => url,
 })
-
-/** Passkeys work at a name, and not at an address. */
-async function consoleUrlOf({ findService }: Context): Promise<string> {
-  const url = new URL((await findService('identity')).url)
-  if (url.hostname === '127.0.0.1') url.hostname = 'localhost'
-  return url.href
-}
 
 async function urlOf(
   context: Context,

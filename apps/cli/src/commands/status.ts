@@ -27,7 +27,7 @@ const describeList = ({
 type Login = { readonly email: string | null; readonly accountId: string | null } | null
 
 function describeAccount(accountId: string, login: Login): string {
-  if (accountId === '') return 'no account; "selvedge account associate" makes the device yours'
+  if (accountId === '') return 'no account; "selvedge up" makes the device yours'
   if (login === null) return accountId
   return accountId === login.accountId
     ? `${accountId}, that of ${login.email ?? 'your sign-in'}`

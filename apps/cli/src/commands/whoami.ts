@@ -119,7 +119,7 @@ function describeDevice(device: WhoAmI['device'], { accountId }: Bearer): string
   if ('problem' in device) return `unknown: ${device.problem}`
   const owner =
     device.accountId === ''
-      ? 'no account; "selvedge account associate" makes it yours'
+      ? 'no account; "selvedge up" makes it yours'
       : device.accountId === accountId
         ? 'of this account'
         : `of another account, ${device.accountId}`

@@ -27,3 +27,10 @@ const nodeAt = (url: string): Promise<string | undefined> =>
       ({ nodeId }) => nodeId,
       () => undefined,
     )
+
+/** URL of the console. Passkeys work at a name, and not at an address. */
+export async function consoleUrlOf({ findService }: Context): Promise<string> {
+  const url = new URL((await findService('identity')).url)
+  if (url.hostname === '127.0.0.1') url.hostname = 'localhost'
+  return url.href
+}

@@ -7,5 +7,5 @@ export const accountShow = command({
     const { accountId } = await runtime.getMe()
     return { accountId }
   },
-  human: ({ accountId }) => accountId || 'none; associate one with "selvedge account associate"',
+  human: ({ accountId }) => accountId || 'none; to make the device yours: selvedge up',
 })

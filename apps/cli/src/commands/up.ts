@@ -1,0 +1,37 @@
+import { command, type Input } from '../command.ts'
+import { accessTokenOf } from '../context/access-token.ts'
+import type { Context } from '../context/context.ts'
+import { consoleUrlOf } from '../context/page-url.ts'
+import { describeFailure, exitCodes } from '../failure.ts'
+import { signIn, signInOptions } from '../login/sign-in.ts'
+import { formatJsonLine } from '../output/json.ts'
+
+export const up = command({
+  path: ['up'],
+  summary:
+    'Make this device yours: sign in, unless you are signed in already, and associate the device with your account. With --json, first one line with the code, if you have to sign in.',
+  options: signInOptions,
+  run: async (context, { options }) => {
+    const edgeAccessToken = await tokenOf(context, options)
+    const { accountId } = await context.runtime.associateAccount({ edgeAccessToken })
+    const { nodeId, name } = await context.runtime.getMe()
+    const url = new URL(`devices/${nodeId}`, await consoleUrlOf(context)).href
+    const result = { accountId, nodeId, name, url }
+    if (!options.json) return result
+    context.terminal.out(formatJsonLine(result))
+    return undefined
+  },
+  human: (result) => `${result?.name} belongs to your account: ${result?.url}`,
+})
+
+/** A token of the sign-in; without one that is still accepted, the person signs in. */
+async function tokenOf(context: Context, options: Input['options']): Promise<string> {
+  const exchange = () => accessTokenOf(context, {}, 'openid edge:account:associate')
+  try {
+    return await exchange()
+  } catch (cause) {
+    if (describeFailure(cause).code !== exitCodes.notAuthorised) throw cause
+    await signIn(context, options)
+    return exchange()
+  }
+}
