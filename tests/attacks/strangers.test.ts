@@ -1,13 +1,8 @@
 /** Strangers who enrol nodes, since enrolment is open, and revoke what they got. */
 
-import { generateKeyPairSync } from 'node:crypto'
-import { createIdentityClient } from '@selvedge/client'
-import { createNodeFetch } from '@selvedge/client/node'
-import { identityPaths } from '@selvedge/protocol'
-import { publicJwk } from '@selvedge/protocol/tokens'
-import { systemClock } from '@selvedge/service-kit/clock'
-import { createProof } from '@selvedge/service-kit/tokens'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createNodeKey } from '../harness/device.ts'
+import { contactAs } from '../harness/node-contact.ts'
 import { post } from '../harness/oauth.ts'
 import { type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
 
@@ -25,23 +20,7 @@ afterAll(async () => {
   await folder.remove()
 })
 
-async function enrol(): Promise<string> {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
-  const { url } = identity
-  const { id_token } = await createIdentityClient({ url, fetch: createNodeFetch() }).edgeToken((nonce) =>
-    createProof({
-      key: privateKey,
-      jwk,
-      htm: 'POST',
-      htu: url + identityPaths.edgeToken,
-      clock: systemClock,
-      nonce,
-      node: { name: 'stranger', hmac_key: jwk },
-    }),
-  )
-  return id_token
-}
+const enrol = () => contactAs(createNodeKey(), identity.url)
 const list = () => fetch(`${identity.url}/revocations`)
 
 it('add nothing to the list that every device fetches, and no more nodes than the limit of their address', async () => {

@@ -40,7 +40,7 @@ export async function createDevice(
   name = 'device',
 ) {
   const { fetch = createNodeFetch() } = more
-  const key = createKey()
+  const key = createNodeKey()
   const { nodeId } = key
   const identity = connectIdentity(createIdentityClient({ url: identityUrl, fetch }), identityUrl, key, name)
   const { edgeToken } = identity
@@ -83,9 +83,10 @@ export async function createDevice(
   }
 }
 
-type Key = ReturnType<typeof createKey>
+export type NodeKey = ReturnType<typeof createNodeKey>
 
-function createKey() {
+/** The key of a node that does not exist yet. */
+export function createNodeKey() {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
   return {
@@ -94,7 +95,7 @@ function createKey() {
     /** A DPoP proof of this key for a POST request. */
     prove: (
       htu: string,
-      claims: Pick<Parameters<typeof createProof>[0], 'nonce' | 'node' | 'accessToken' | 'body'>,
+      claims: Pick<Parameters<typeof createProof>[0], 'nonce' | 'node' | 'vitals' | 'accessToken' | 'body'>,
     ) => createProof({ key: privateKey, jwk, htm: 'POST', htu, clock: systemClock, ...claims }),
   }
 }
@@ -103,7 +104,7 @@ function createKey() {
 const connectIdentity = (
   identity: IdentityClient,
   url: string,
-  { nodeId, jwk, prove }: Key,
+  { nodeId, jwk, prove }: NodeKey,
   name: string,
 ) => ({
   edgeToken: async (more: object = {}): Promise<string> => {
@@ -118,7 +119,7 @@ const connectIdentity = (
 })
 
 /** The sessions of a device with the discovery service, and the key of its account. @param token an edge ID token */
-function createSessions(discovery: DiscoveryClient, proofUrl: string, { prove }: Key, token: string) {
+function createSessions(discovery: DiscoveryClient, proofUrl: string, { prove }: NodeKey, token: string) {
   let session: AuthorizeRequest | undefined
   let accountKey = ''
 

@@ -1,14 +1,9 @@
 /** What a device states about itself, from the runtime to the console of its owner. */
-import { generateKeyPairSync } from 'node:crypto'
-import { createIdentityClient } from '@selvedge/client'
-import { createNodeFetch } from '@selvedge/client/node'
-import { identityPaths } from '@selvedge/protocol'
-import { publicJwk } from '@selvedge/protocol/tokens'
-import { systemClock } from '@selvedge/service-kit/clock'
-import { createProof, nodeIdOf } from '@selvedge/service-kit/tokens'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleSession, enterByLink } from '../harness/console.ts'
+import { createNodeKey } from '../harness/device.ts'
 import { adminOf } from '../harness/flow.ts'
+import { contactAs } from '../harness/node-contact.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 let services: Services
@@ -78,28 +73,7 @@ it('forgets all of it once the device withdraws it', async () => {
 })
 
 describe('a hostile device', () => {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const jwk = publicJwk.parse(publicKey.export({ format: 'jwk' }))
-  const own = nodeIdOf(jwk)
-
-  async function state(stated: unknown, account?: object): Promise<string> {
-    const { url } = services.stack.identity
-    const { id_token } = await createIdentityClient({ url, fetch: createNodeFetch() }).edgeToken((nonce) =>
-      createProof({
-        ...{
-          key: privateKey,
-          jwk,
-          htm: 'POST',
-          htu: url + identityPaths.edgeToken,
-          clock: systemClock,
-          nonce,
-        },
-        node: { name: 'hostile', hmac_key: jwk, ...(account && { account: account as never }) },
-        vitals: stated as never,
-      }),
-    )
-    return id_token
-  }
+  const key = createNodeKey()
 
   it.each<[string, unknown]>([
     ['text', 'all good'],
@@ -107,7 +81,7 @@ describe('a hostile device', () => {
     ['more than fits', { arch: 'x', padding: 'x'.repeat(4000) }],
     ['control characters', { arch: '\u001b[2J' }],
   ])('gets its token, and is not heard, with %s', async (_, stated) => {
-    expect(await state(stated)).toMatch(/^ey/)
-    await expect(vitals(own)).rejects.toMatchObject({ reason: 'not_found' })
+    expect(await contactAs(key, services.stack.identity.url, { vitals: stated })).toMatch(/^ey/)
+    await expect(vitals(key.nodeId)).rejects.toMatchObject({ reason: 'not_found' })
   })
 })
