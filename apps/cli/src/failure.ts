@@ -84,12 +84,12 @@ const commandHints: Partial<Readonly<Record<Reason, string>>> = {
     'The key is in the file api-key of the state folder of the runtime. Set SELVEDGE_API_KEY, or give it to a context: selvedge context add --api-key-file <file>',
 }
 
-function describeConnection({ reason, cause, message: text }: ConnectionFailure, message: string): Failure {
+function describeConnection({ reason, cause }: ConnectionFailure, message: string): Failure {
   const code = codeOf(cause)
   if (reason === 'not_running' && code === 'EPROTO')
     return {
       code: exitCodes.failed,
-      message: `${text.slice(0, text.indexOf(': '))}: what answers there does not speak HTTPS`,
+      message: 'what answers at this address does not speak HTTPS',
       hint: 'On this machine, use http:// in place of https://',
     }
   if (reason === 'not_running' && /CERT|SIGNATURE/.test(code))
@@ -150,6 +150,12 @@ function meaningOf(cause: unknown): readonly [text: string, hint: string] | unde
 
 /** A file is written under a draft name first; the user knows the other one. */
 const nameOf = (path: string): string => path.replace(/\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, '')
+
+/** The same error with the path of the file: a failed write does not name it. */
+export function withPath(cause: unknown, path: string): unknown {
+  if (codeOf(cause) !== '') (cause as NodeJS.ErrnoException).path ??= path
+  return cause
+}
 
 /** The reason of a system error in words, for a message that names the path. */
 export const reasonOf = (cause: unknown): string => meaningOf(cause)?.[0] ?? (cause as Error).message

@@ -232,7 +232,6 @@ export const programs: Bounds = {
   'apps/cli/src/archive/bundler/policy.ts': {
     'createPolicy.packages': passing('`packages.size >= maxPackages`'),
   },
-  'apps/cli/src/archive/write.ts': { 'files of writeArchive': own('one archive that its user builds') },
   'apps/cli/src/commands/admin/store-backup.ts': {
     'files of openNew': own('one backup that its user names'),
     'files of publish': own('the name of that backup'),
@@ -247,6 +246,12 @@ export const programs: Bounds = {
     'flatten.into': own('the settings of files that its user names'),
   },
   'apps/cli/src/commands/admin/tokens.ts': { 'files of run': own('one file that its user names') },
+  'apps/cli/src/commands/context/add.ts': {
+    'run.contexts': own('the contexts that its user adds, at most `contexts.ts: maxContexts`'),
+  },
+  'apps/cli/src/commands/curl.ts': {
+    'readAnswer.chunks': passing('`if (size > maxBodyBytes)`'),
+  },
   'apps/cli/src/commands/gps/follow.ts': {
     'run.turn': own('the readings of a receiver that its user names'),
   },
@@ -292,6 +297,9 @@ export const programs: Bounds = {
       'one archive of at most 1 GiB, removed at the end; older releases are removed before',
     ),
     'files of unpack': own('one release, which was signed'),
+  },
+  'apps/cli/src/output/write-whole.ts': {
+    'files of writeWhole': own('one file that its user names, and its draft'),
   },
   'apps/cli/src/output/terminal.ts': {
     'lines that createTerminal.ask reads': own('what its user types'),

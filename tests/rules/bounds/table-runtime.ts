@@ -231,6 +231,12 @@ export const runtime: Bounds = {
       '`discard`, `keepOnly`, and the next start for what is incomplete',
     ),
   },
+  'apps/runtime/src/services/images/pulls.ts': {
+    'createPulls.underWay': passing('`pulls.ts: maxUnderWay`'),
+    'createPulls.follow.entry.pull': passing(
+      '`pulls.ts: maxUnderWay` objects with a reference and two numbers',
+    ),
+  },
   'apps/runtime/src/services/images/registry/http-get.ts': {
     'readText.chunks': passing('`size > maxBytes`'),
   },

@@ -1,6 +1,3 @@
-import { randomUUID } from 'node:crypto'
-import { createWriteStream, lstatSync, renameSync, rmSync } from 'node:fs'
-import { pipeline } from 'node:stream/promises'
 import { ConnectionFailure } from '@selvedge/client'
 import { onOneLine } from '@selvedge/protocol/redaction'
 import { command, type Input } from '../command.ts'
@@ -9,6 +6,7 @@ import { findContainer } from '../context/find-service.ts'
 import { readInputFile } from '../context/input-file.ts'
 import { readServicePath, requestService, type ServiceAnswer } from '../context/service-request.ts'
 import { UsageError } from '../failure.ts'
+import { writeWhole } from '../output/write-whole.ts'
 
 /** Bytes of a body from a file, and of an answer that is printed. */
 const maxBodyBytes = 16 * 1024 * 1024
@@ -109,7 +107,7 @@ async function readAnswer(
   output: Input['options'][string],
 ): Promise<Answered> {
   if (typeof output === 'string') {
-    await writeBody(body, output)
+    await writeWhole(output, withReason(body))
     return { status, headers, body: null, file: output }
   }
   const chunks: Buffer[] = []
@@ -132,23 +130,5 @@ async function* withReason(body: ServiceAnswer['body']): AsyncGenerator<Buffer> 
   } catch (cause) {
     if (cause instanceof ConnectionFailure) throw cause
     throw new ConnectionFailure('bad_answer', 'the connection was closed within the answer', { cause })
-  }
-}
-
-/** Writes the file whole or not at all. @throws UsageError for a link or a device */
-async function writeBody(body: ServiceAnswer['body'], path: string): Promise<void> {
-  const there = lstatSync(path, { throwIfNoEntry: false })
-  if (there && !there.isFile())
-    throw new UsageError(
-      `${path} is ${there.isSymbolicLink() ? 'a symbolic link' : 'no file'}`,
-      'Name another file.',
-    )
-  const draft = `${path}.${randomUUID()}`
-  try {
-    await pipeline(withReason(body), createWriteStream(draft, { flags: 'wx' }))
-    renameSync(draft, path)
-  } catch (cause) {
-    rmSync(draft, { force: true })
-    throw cause
   }
 }

@@ -6,7 +6,7 @@ import { command, type Input } from '../command.ts'
 import { accessTokenOf, accessTokenOptions } from '../context/access-token.ts'
 import { configFolder } from '../context/config-folder.ts'
 import type { Context } from '../context/context.ts'
-import { UsageError } from '../failure.ts'
+import { UsageError, withPath } from '../failure.ts'
 import { readKnownSecrets } from '../support/known-secrets.ts'
 import { collectLogs, type Logs } from '../support/logs.ts'
 import { createNeutral } from '../support/neutral.ts'
@@ -62,7 +62,7 @@ export const supportBundle = command({
       return { file, bytes: Buffer.byteLength(text), withLogs, contents }
     } catch (cause) {
       rmSync(file, { force: true })
-      throw cause
+      throw withPath(cause, file)
     } finally {
       closeSync(target)
     }

@@ -19,7 +19,7 @@ import {
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { isOwn } from '@selvedge/client/node'
-import { UsageError } from '../failure.ts'
+import { UsageError, withPath } from '../failure.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -100,7 +100,7 @@ export function writePrivateFile(path: string, content: string): void {
     renameSync(draft, path)
   } catch (cause) {
     rmSync(draft, { force: true })
-    throw cause
+    throw withPath(cause, path)
   }
   syncFolder(folder)
 }

@@ -52,8 +52,8 @@ export const neighbour = nodeRecord.pick({
   services: true,
 })
 
-/** Most downloads in one event. */
-export const maxPulls = 20
+/** Maximum images that one project downloads at the same time. */
+export const maxPulls = 8
 
 export const topics = {
   account: topic({

@@ -1,6 +1,6 @@
 import { packFolder } from '../../archive/pack.ts'
-import { writeArchive } from '../../archive/write.ts'
 import { command } from '../../command.ts'
+import { writeWhole } from '../../output/write-whole.ts'
 
 export const imagePack = command({
   path: ['image', 'pack'],
@@ -28,7 +28,7 @@ export const imagePack = command({
     })
     const file =
       typeof output === 'string' ? output : `${packed.name.replaceAll('/', '-')}-${packed.version}.tar`
-    writeArchive(file, packed.archive)
+    await writeWhole(file, packed.archive)
     return {
       file,
       name: packed.name,

@@ -38,12 +38,16 @@ it('shows nothing of one that failed', async () => {
   expect(pulls.of(owner())).toEqual([])
 })
 
-it('shows as many as an event may have', async () => {
+it('refuses more at the same time than one project, or all of them, may have', async () => {
   const pulls = createPulls(() => undefined)
   const { promise, resolve } = Promise.withResolvers<void>()
-  const all = Array.from({ length: 50 }, () => pulls.follow(owner(), 'a', guard, () => promise))
-  expect(pulls.of(owner())).toHaveLength(maxPulls)
+  const start = (of: Owner) => pulls.follow(of, 'a', guard, () => promise)
+  const all = Array.from({ length: maxPulls }, () => start(owner()))
   expect(topics.pulls.data.safeParse(pulls.of(owner())).success).toBe(true)
+  await expect(start(owner())).rejects.toMatchObject({ reason: 'busy' })
+  for (let at = maxPulls; at < 64; at++) all.push(start(owner(`client ${at}`)))
+  await expect(start(owner('another'))).rejects.toMatchObject({ reason: 'busy' })
   resolve()
   await Promise.all(all)
+  expect(await start(owner())).toBeUndefined()
 })

@@ -1,14 +1,14 @@
 /** Images that are under way from registries, for clients that show the progress. */
-import { maxPulls, type TopicData } from '@selvedge/protocol'
+import { maxPulls, RpcError, type TopicData } from '@selvedge/protocol'
 import { isOwnedBy, type Owned, type Owner } from '../deployments/ownership.ts'
 import type { DiskGuard } from './disk.ts'
 
 type Pull = TopicData<'pulls'>[number]
 
 export interface Pulls {
-  /** Those of an owner, as many as an event shows. */
+  /** Those of an owner. */
   of(owner: Owner): Pull[]
-  /** Does a pull, whose bytes are claimed and watched with what the work gets. */
+  /** Does a pull, whose bytes are claimed and watched with what the work gets. @throws RpcError `busy` beyond the limits */
   follow<T>(
     owner: Owner,
     source: string,
@@ -17,15 +17,25 @@ export interface Pulls {
   ): Promise<T>
 }
 
+/** Pulls at the same time, of all owners: each one occupies a connection, however slow its registry is. */
+const maxUnderWay = 64
+
 /** @param onChange called when one of them begins, continues or ends */
 export function createPulls(onChange: () => void): Pulls {
   const underWay = new Set<Owned & { pull: Pull }>()
+
+  const of: Pulls['of'] = (owner) =>
+    [...underWay].filter((each) => isOwnedBy(each, owner)).map(({ pull }) => pull)
+
+  function expectRoom(owner: Owner): void {
+    const isFull = underWay.size >= maxUnderWay
+    if (!isFull && of(owner).length < maxPulls) return
+    const limit = isFull ? `${maxUnderWay} images` : `${maxPulls} images of this project`
+    throw new RpcError('busy', `${limit} are downloaded at present, which is the limit`)
+  }
+
   return {
-    of: (owner) =>
-      [...underWay]
-        .filter(({ accountId, clientId }) => isOwnedBy({ accountId, clientId }, owner))
-        .slice(0, maxPulls)
-        .map(({ pull }) => pull),
+    of,
     async follow(owner, source, { claim, watch }, work) {
       const pull: Pull = { source, receivedBytes: 0, totalBytes: null }
       const entry = { accountId: owner.account_id, clientId: owner.client_id, pull }
@@ -39,6 +49,7 @@ export function createPulls(onChange: () => void): Pulls {
           yield chunk
         }
       }
+      expectRoom(owner)
       underWay.add(entry)
       onChange()
       try {
