@@ -1,11 +1,12 @@
 import { DatabaseSync } from 'node:sqlite'
+import { stepsOf } from '@selvedge/service-kit/store'
 import { expect, it } from 'vitest'
 import { continueNumbers, endSingleUse } from './restored-store.ts'
 import { migrations } from './schema.ts'
 
 function createStore(number: number): DatabaseSync {
   const database = new DatabaseSync(':memory:')
-  for (const step of migrations) database.exec(step)
+  for (const step of stepsOf(migrations)) database.exec(step)
   database.exec(`UPDATE counters SET value = ${number}`)
   return database
 }

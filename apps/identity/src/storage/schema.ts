@@ -1,5 +1,6 @@
 /** The tables of the identity service. Times are Unix milliseconds; an empty text means that there is no value. */
 import type { Migrations } from '@selvedge/service-kit/store'
+import { deviceFacets, deviceLabels } from './device-tables.ts'
 
 export const migrations: Migrations = [
   `
@@ -173,21 +174,14 @@ export const migrations: Migrations = [
   `,
   // What other issuers revoked.
   `CREATE TABLE revocation_lists (issuer TEXT PRIMARY KEY, list TEXT NOT NULL);`,
-  // What the people of an account call a device, and what the device states. Another account that gets the device sees neither.
-  `
-  CREATE TABLE device_labels (
-    node_id TEXT PRIMARY KEY REFERENCES nodes (node_id) ON DELETE CASCADE,
-    account_id TEXT NOT NULL, name TEXT NOT NULL, tags TEXT NOT NULL
-  );
-  CREATE INDEX device_labels_account ON device_labels (account_id);
-  CREATE TABLE device_vitals (
-    node_id TEXT PRIMARY KEY REFERENCES nodes (node_id) ON DELETE CASCADE,
-    account_id TEXT NOT NULL, vitals TEXT NOT NULL, stated_at BIGINT NOT NULL
-  );
-  `,
+  deviceLabels,
+  deviceFacets,
 ]
 
-/** Every table, in an order in which rows can be copied: what is referred to comes first. */
+/**
+ * Every table, in an order in which rows can be copied: what is referred to comes first. `device_facets` is not among them: the
+ * database fills it by itself.
+ */
 export const tables = [
   'settings',
   'signing_keys',

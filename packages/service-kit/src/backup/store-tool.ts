@@ -17,7 +17,7 @@ import {
 } from '../config/index.ts'
 import { writeNote } from '../log/index.ts'
 import { takeLock } from '../store/folder-lock.ts'
-import type { Migrations } from '../store/sql.ts'
+import { type Migrations, stepsOf } from '../store/sql.ts'
 import { openStateFolder } from '../store/state-folder.ts'
 import { StoreError } from '../store/store-error.ts'
 import {
@@ -149,7 +149,7 @@ async function backup<Table extends StoreOptions>(owner: StoreOwner<Table>, plac
   const madeAt = systemClock.now()
   const draft = draftPath(dirname(place.database))
   try {
-    const { tables } = takeSnapshot(place.database, draft, place.lock, owner.migrations.length)
+    const { tables } = takeSnapshot(place.database, draft, place.lock, stepsOf(owner.migrations).length)
     const members: { name: MemberName; path: string }[] = [{ name: 'database', path: draft }]
     if (place.keyFile !== undefined) {
       expectKeyFile(place.keyFile)

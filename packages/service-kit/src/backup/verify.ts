@@ -1,7 +1,7 @@
 /** Checks of a restored database before it is put in place. */
 import type { DatabaseSync } from 'node:sqlite'
-import { openDatabase } from '../store/platform/open-database.ts'
-import { type Migrations, newerVersion } from '../store/sql.ts'
+import { hasTable, openDatabase } from '../store/platform/open-database.ts'
+import { addedTablesOf, type Migrations, newerVersion, stepsOf } from '../store/sql.ts'
 import { StoreError } from '../store/store-error.ts'
 
 /**
@@ -27,10 +27,14 @@ function expectOwnTables(path: string, migrations: Migrations): void {
     const { user_version: version } = restored.prepare('PRAGMA user_version').get() as {
       user_version: number
     }
-    if (version > migrations.length) throw newerVersion(version, migrations.length)
+    const steps = stepsOf(migrations)
+    if (version > steps.length) throw newerVersion(version, steps.length)
     const [check] = restored.prepare('PRAGMA integrity_check(1)').all() as { integrity_check: string }[]
     if (check?.integrity_check !== 'ok') throw refusal(`its database is damaged: ${check?.integrity_check}`)
-    for (const step of migrations.slice(0, version)) expected.exec(step)
+    for (const step of steps.slice(0, version)) expected.exec(step)
+    for (const { table, sqlite } of addedTablesOf(migrations)) {
+      if (hasTable(restored, table)) expected.exec(sqlite)
+    }
     if (tablesOf(restored) !== tablesOf(expected))
       throw refusal('its database has other tables than this service makes')
   } finally {

@@ -7,7 +7,16 @@ export {
   openDocument,
 } from './document.ts'
 export { makeFolder, makeTransientFolder } from './make-folder.ts'
-export { type Migrations, type Row, type SqlStore, type SqlValue, type Statement, sql } from './sql.ts'
+export {
+  type AddedTable,
+  type Migrations,
+  type Row,
+  type SqlStore,
+  type SqlValue,
+  type Statement,
+  sql,
+  stepsOf,
+} from './sql.ts'
 export { openSqlite } from './sqlite.ts'
 export { lockStateFolder, openStateFolder } from './state-folder.ts'
 export { openSteadyClock } from './steady-clock.ts'

@@ -9,7 +9,15 @@ import pg, {
   type QueryResult,
 } from 'pg'
 import { inBackground, safely } from '../safely/safely.ts'
-import { type Migrations, newerVersion, type Row, type SqlStore, type Statement } from './sql.ts'
+import {
+  addedTablesOf,
+  type Migrations,
+  newerVersion,
+  type Row,
+  type SqlStore,
+  type Statement,
+  stepsOf,
+} from './sql.ts'
 import { StoreError } from './store-error.ts'
 
 const { Client, DatabaseError, Pool, types } = pg
@@ -224,11 +232,15 @@ async function runMigrations(client: ClientOf, migrations: Migrations): Promise<
   await client.query('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)')
   const { rows } = await client.query<{ version: number }>('SELECT version FROM schema_version')
   const done = rows[0]?.version ?? 0
-  if (done > migrations.length) throw newerVersion(done, migrations.length)
-  for (const step of migrations.slice(done)) await client.query(step)
-  if (!rows[0]) await client.query(`INSERT INTO schema_version VALUES (${migrations.length})`)
-  else if (done < migrations.length)
-    await client.query(`UPDATE schema_version SET version = ${migrations.length}`)
+  const steps = stepsOf(migrations)
+  if (done > steps.length) throw newerVersion(done, steps.length)
+  for (const step of steps.slice(done)) await client.query(step)
+  if (!rows[0]) await client.query(`INSERT INTO schema_version VALUES (${steps.length})`)
+  else if (done < steps.length) await client.query(`UPDATE schema_version SET version = ${steps.length}`)
+  for (const { table, postgres } of addedTablesOf(migrations)) {
+    const found = await client.query('SELECT to_regclass($1) IS NOT NULL AS exists', [table])
+    if (!found.rows[0].exists) await client.query(postgres)
+  }
   await client.query('COMMIT')
 }
 

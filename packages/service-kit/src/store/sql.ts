@@ -33,8 +33,26 @@ export interface SqlStore {
   close(): Promise<void>
 }
 
-/** Steps that make the tables, oldest first. A step that was released is never changed; a new one is added. */
-export type Migrations = readonly string[]
+/**
+ * A table that the version before does not know and leaves alone, with its indexes and triggers. It is made where it is missing and
+ * does not count as a step: the version before still opens the database, and its replicas continue beside newer ones.
+ */
+export interface AddedTable {
+  readonly table: string
+  readonly sqlite: string
+  readonly postgres: string
+}
+
+/** What makes the tables, oldest first: steps, and added tables. What was released is never changed; new ones are added. */
+export type Migrations = readonly (string | AddedTable)[]
+
+/** The steps. Their number is the version of a database. */
+export const stepsOf = (migrations: Migrations): string[] =>
+  migrations.filter((each) => typeof each === 'string')
+
+/** The tables that are made after the steps, where they are missing. */
+export const addedTablesOf = (migrations: Migrations): AddedTable[] =>
+  migrations.filter((each) => typeof each !== 'string')
 
 /** The refusal of a database that a newer program has used. */
 export const newerVersion = (found: number, known: number): Error =>

@@ -5,7 +5,7 @@ import { type Migrations, type Row, type SqlStore, type Statement, StoreError } 
 /** SQLite in memory and in this process: opens in 5 ms, without a file, a thread or an fsync. For tests of the rules of what is stored. */
 export function openMemoryStore(migrations: Migrations): SqlStore {
   const database = new DatabaseSync(':memory:')
-  database.exec(`PRAGMA foreign_keys = ON; ${migrations.join(';')}`)
+  database.exec(`PRAGMA foreign_keys = ON; ${migrations.map(sqliteOf).join(';')}`)
 
   async function transaction(statements: readonly Statement[]): Promise<Row[][]> {
     // As with a real store, other work of the process gets its turn.
@@ -35,3 +35,5 @@ export function openMemoryStore(migrations: Migrations): SqlStore {
     close: async () => database.close(),
   }
 }
+
+const sqliteOf = (each: Migrations[number]): string => (typeof each === 'string' ? each : each.sqlite)

@@ -1,5 +1,5 @@
 /** Names and tags that the people of an account give its devices. What a device states of itself is never put in their place. */
-import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
+import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 
 export interface DeviceLabel {
   /** "" without one. */
@@ -26,12 +26,6 @@ export const toLabel = (row: Row | undefined): DeviceLabel => ({
   name: (row?.label_name as string | null | undefined) ?? '',
   tags: JSON.parse((row?.label_tags as string | null | undefined) ?? '[]') as string[],
 })
-
-/** A device has a tag: it stands in quotes in the list of its tags, and no tag has a quote. */
-export const hasTag = (tag: string): Statement => {
-  const quoted = JSON.stringify(tag.toLowerCase()).replace(/[!%_]/g, (special) => `!${special}`)
-  return sql`AND device_labels.tags LIKE ${`%${quoted}%`} ESCAPE '!'`
-}
 
 export const createDeviceLabels = (store: SqlStore): DeviceLabels => ({
   async find(accountId, nodeId) {

@@ -1,78 +1,98 @@
-/** Lists of nodes, as people see them: by state, by name, in an order that they choose. */
+/** Lists of nodes, as people see them: those that fit a filter, in an order that they choose. */
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
-import { type DeviceLabel, hasTag, joinLabels, labelColumns, toLabel } from './device-labels.ts'
+import { type DeviceLabel, joinLabels, labelColumns, toLabel } from './device-labels.ts'
+import { fixed, inState, join, matching, type NodeFilter, type NodeState } from './node-filter.ts'
 import type { Node, NodeRows } from './node-rows.ts'
 import type { Nodes } from './nodes.ts'
 
-/** Columns of each order, and the one that decides between equals. */
+/** Where the sorted value of each order is, beside the node ID, which decides between equals. An index has each order. */
 const orders = {
-  added: 'enrolled_at',
-  name: "LOWER(COALESCE(NULLIF(device_labels.name, ''), nodes.name))",
-  seen: 'last_seen_at',
-  version: 'version',
+  added: { from: 'nodes', value: 'nodes.enrolled_at' },
+  seen: { from: 'nodes', value: 'nodes.last_seen_at' },
+  name: { from: 'name', value: 'facet.value' },
+  version: { from: 'version', value: 'facet.value' },
 } as const
 
 export type NodeOrder = keyof typeof orders
 
-/** As the console defines them. */
-export type NodeState = 'online' | 'away' | 'blocked'
-
-/** Which nodes of an account. */
-export interface NodeQuery {
-  /** Part of a name or of a tag, or the beginning of a node ID; "" for all. */
-  readonly search: string
-  /** Undefined: with any tags. */
-  readonly tag: string | undefined
-  /** Undefined: all. */
-  readonly state: NodeState | undefined
+/** One page of the nodes of an account that fit a filter. */
+export interface NodeQuery extends NodeFilter {
   readonly order: NodeOrder
   readonly isDescending: boolean
-  /** Unix milliseconds: nodes that were seen then or later are online. */
-  readonly onlineSince: number
   /** Nodes of a page, and which page, counted from 0. */
   readonly size: number
   readonly page: number
 }
 
+export interface ListedNode {
+  readonly node: Node
+  readonly label: DeviceLabel
+}
+
 export interface NodePage {
-  readonly nodes: { readonly node: Node; readonly label: DeviceLabel }[]
+  readonly nodes: readonly ListedNode[]
   /** Nodes that fit the whole query. */
   readonly total: number
   /** Nodes that fit it but for its state. */
   readonly counts: Readonly<Record<NodeState, number>>
 }
 
-const join = (...parts: readonly Statement[]): Statement => ({
-  sql: parts.map((each) => each.sql).join(' '),
-  values: parts.flatMap((each) => each.values),
-})
-
-/** Text of this file, never of a caller. */
-const fixed = (text: string): Statement => ({ sql: text, values: [] })
-
-function matching(accountId: string, search: string, tag: string | undefined): Statement {
-  const escaped = search.toLowerCase().replace(/[!%_]/g, (special) => `!${special}`)
-  const part = `%${escaped}%`
+/** IDs of a page, in its order: only indexes are read for them. */
+function chosen(accountId: string, query: NodeQuery): Statement {
+  const { order, isDescending, size, page } = query
+  const { from, value } = orders[order]
+  const direction = isDescending ? 'DESC' : 'ASC'
+  const isOfNode = from === 'nodes'
+  const id = isOfNode ? 'nodes.node_id' : 'facet.node_id'
   return join(
-    fixed(`FROM nodes ${joinLabels}`),
-    sql`WHERE nodes.account_id = ${accountId}
-      AND (LOWER(nodes.name) LIKE ${part} ESCAPE '!' OR nodes.node_id LIKE ${`${escaped}%`} ESCAPE '!'
-        OR LOWER(device_labels.name) LIKE ${part} ESCAPE '!' OR device_labels.tags LIKE ${part} ESCAPE '!')`,
-    tag === undefined ? fixed('') : hasTag(tag),
+    fixed(`SELECT ${id} AS node_id, ${value} AS sorted_by FROM ${isOfNode ? '' : 'device_facets AS facet,'}`),
+    matching(accountId, query),
+    inState(query),
+    isOfNode
+      ? fixed('')
+      : sql`AND facet.account_id = ${accountId} AND facet.kind = ${from} AND facet.node_id = nodes.node_id`,
+    fixed(`ORDER BY ${value} ${direction}, ${id} ${direction}`),
+    sql`LIMIT ${size} OFFSET ${size * page}`,
   )
 }
 
-function inState(state: NodeState | undefined, onlineSince: number): Statement {
-  if (state === undefined) return fixed('')
-  if (state === 'blocked') return fixed('AND blocked_at IS NOT NULL')
-  const seen = state === 'online' ? sql`last_seen_at >= ${onlineSince}` : sql`last_seen_at < ${onlineSince}`
-  return join(fixed('AND blocked_at IS NULL AND'), seen)
-}
+/** Rows of the nodes that a statement chooses. */
+const rowsOf = (choice: Statement, direction: 'ASC' | 'DESC'): Statement =>
+  join(
+    fixed(`SELECT nodes.*, ${labelColumns} FROM (`),
+    choice,
+    fixed(`) AS chosen JOIN nodes ON nodes.node_id = chosen.node_id ${joinLabels}
+      ORDER BY chosen.sorted_by ${direction}, nodes.node_id ${direction}`),
+  )
+
+const counted = (accountId: string, query: NodeFilter): Statement =>
+  join(
+    sql`SELECT COUNT(*) AS known, COUNT(blocked_at) AS blocked,
+      COUNT(CASE WHEN blocked_at IS NULL AND last_seen_at >= ${query.onlineSince} THEN 1 END) AS online FROM`,
+    matching(accountId, query),
+  )
+
+/** The next nodes in the order in which they were added. */
+const following = (
+  accountId: string,
+  filter: NodeFilter,
+  after: Pick<Node, 'enrolledAt' | 'nodeId'> | undefined,
+  size: number,
+): Statement =>
+  join(
+    fixed('SELECT nodes.node_id, nodes.enrolled_at AS sorted_by FROM'),
+    matching(accountId, filter),
+    inState(filter),
+    after === undefined
+      ? fixed('')
+      : sql`AND (nodes.enrolled_at, nodes.node_id) > (${after.enrolledAt}, ${after.nodeId})`,
+    sql`ORDER BY nodes.enrolled_at, nodes.node_id LIMIT ${size}`,
+  )
 
 export const createNodeLists = (
   store: SqlStore,
   { toNode }: NodeRows,
-): Pick<Nodes, 'list' | 'page' | 'accountKeyEpoch'> => ({
+): Pick<Nodes, 'list' | 'page' | 'after' | 'accountKeyEpoch'> => ({
   async list(accountId) {
     const all = await store.run(
       accountId === undefined
@@ -81,30 +101,24 @@ export const createNodeLists = (
     )
     return all.map(toNode)
   },
-  async page(accountId, { search, tag, state, order, isDescending, onlineSince, size, page }) {
-    const match = matching(accountId, search, tag)
-    const by = fixed(`ORDER BY ${orders[order]} ${isDescending ? 'DESC' : 'ASC'}, nodes.node_id`)
-    const some = join(
-      fixed(`SELECT nodes.*, ${labelColumns}`),
-      match,
-      inState(state, onlineSince),
-      by,
-      sql`LIMIT ${size} OFFSET ${size * page}`,
-    )
-    const counted = join(
-      sql`SELECT COUNT(*) AS known, COUNT(blocked_at) AS blocked,
-        COUNT(CASE WHEN blocked_at IS NULL AND last_seen_at >= ${onlineSince} THEN 1 END) AS online`,
-      match,
-    )
-    const [rows, [row]] = await Promise.all([store.run(some), store.run(counted)])
+  async page(accountId, query) {
+    const { state, isDescending } = query
+    const [rows, [row]] = await Promise.all([
+      store.run(rowsOf(chosen(accountId, query), isDescending ? 'DESC' : 'ASC')),
+      store.run(counted(accountId, query)),
+    ])
     const { known, blocked, online } = {
       known: Number(row?.known ?? 0),
       blocked: Number(row?.blocked ?? 0),
       online: Number(row?.online ?? 0),
     }
     const counts = { online, blocked, away: known - blocked - online }
-    const found = rows.map((each) => ({ node: toNode(each), label: toLabel(each) }))
-    return { nodes: found, total: state === undefined ? known : counts[state], counts }
+    const nodes = rows.map((each) => ({ node: toNode(each), label: toLabel(each) }))
+    return { nodes, total: state === undefined ? known : counts[state], counts }
+  },
+  async after(accountId, filter, last, size) {
+    const rows = await store.run(rowsOf(following(accountId, filter, last, size), 'ASC'))
+    return rows.map((each) => ({ node: toNode(each), label: toLabel(each) }))
   },
   async accountKeyEpoch(accountId) {
     const [row] = await store.run(sql`SELECT epoch FROM account_keys WHERE account_id = ${accountId}`)

@@ -5,8 +5,8 @@ import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import type { Seal } from '../../storage/secrets/seal.ts'
 import type { Revocations } from '../revocation/revocations.ts'
-import { forgetVitals } from './device-vitals.ts'
-import { createNodeLists, type NodePage, type NodeQuery } from './node-lists.ts'
+import type { NodeFilter } from './node-filter.ts'
+import { createNodeLists, type ListedNode, type NodePage, type NodeQuery } from './node-lists.ts'
 import {
   changeAccountKey,
   changeAccountKeyIfLeft,
@@ -42,6 +42,13 @@ export interface Nodes {
   list(accountId?: string): Promise<Node[]>
   /** Some of an account's nodes, and how many there are in each state. */
   page(accountId: string, query: NodeQuery): Promise<NodePage>
+  /** The next ones that fit a filter, as they were added. @param last the last of those before; undefined: from the first */
+  after(
+    accountId: string,
+    filter: NodeFilter,
+    last: Pick<Node, 'enrolledAt' | 'nodeId'> | undefined,
+    size: number,
+  ): Promise<ListedNode[]>
   /** Blocks a node, and with that every token for it; or removes the block. @throws RpcError `not_found` */
   setBlocked(nodeId: string, blocked: boolean): Promise<Node>
   /** Removes the account from a node, and revokes every token for it. @throws RpcError `not_found` */

@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { stepsOf } from '@selvedge/service-kit/store'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { migrations } from '../../storage/schema.ts'
 import { revokeAllAccounts } from './revoke-all-accounts.ts'
@@ -8,7 +9,7 @@ const second = 1_800_000_001
 let database: DatabaseSync
 beforeEach(() => {
   database = new DatabaseSync(':memory:')
-  database.exec(migrations.join(';'))
+  database.exec(stepsOf(migrations).join(';'))
   database.exec(`
     INSERT INTO accounts VALUES ('a', 'a@example.com', 0), ('b', 'b@example.com', 0);
     INSERT INTO projects (client_id, name, account_id, scopes, resources, active, created_at)

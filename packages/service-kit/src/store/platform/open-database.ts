@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { type Migrations, newerVersion } from '../sql.ts'
+import { addedTablesOf, type Migrations, newerVersion, stepsOf } from '../sql.ts'
 import { hasLostCommits } from './check-wal.ts'
 
 /** Bytes up to which the whole database is checked when it is opened: a tenth of a second. */
@@ -44,16 +44,23 @@ function openOnce(path: string, migrations: Migrations): DatabaseSync {
 /** Refuses a damaged or newer database, and brings the tables of any other up to date. */
 function prepare(database: DatabaseSync, path: string, migrations: Migrations): void {
   const { user_version: done } = database.prepare('PRAGMA user_version').get() as { user_version: number }
-  if (done > migrations.length) throw newerVersion(done, migrations.length)
+  const steps = stepsOf(migrations)
+  if (done > steps.length) throw newerVersion(done, steps.length)
   if (statSync(path).size <= maxCheckedBytes) {
     const [first] = database.prepare('PRAGMA integrity_check(1)').all() as { integrity_check: string }[]
     if (first?.integrity_check !== 'ok') throw damaged(`it is damaged: ${first?.integrity_check}`)
   }
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON')
-  for (let step = done; step < migrations.length; step++) {
-    database.exec(`BEGIN IMMEDIATE; ${migrations[step]}; PRAGMA user_version = ${step + 1}; COMMIT`)
+  for (let step = done; step < steps.length; step++) {
+    database.exec(`BEGIN IMMEDIATE; ${steps[step]}; PRAGMA user_version = ${step + 1}; COMMIT`)
+  }
+  for (const { table, sqlite } of addedTablesOf(migrations)) {
+    if (!hasTable(database, table)) database.exec(`BEGIN IMMEDIATE; ${sqlite}; COMMIT`)
   }
 }
+
+export const hasTable = (database: DatabaseSync, table: string): boolean =>
+  database.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?`).get(table) !== undefined
 
 const damaged = (what: string): Error =>
   Object.assign(new Error(`${what}. Nothing was changed. Restore a backup`), { code: 'DAMAGED' })
