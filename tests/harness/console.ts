@@ -60,7 +60,8 @@ export function openConsole(
     get: async (path) =>
       take(
         await fetch(identityUrl + path, {
-          headers: { ...(await signed('GET', path)), ...headers },
+          // The query is not signed (RFC 9449 § 4.2).
+          headers: { ...(await signed('GET', path.split('?')[0]!)), ...headers },
           redirect: 'error',
         }),
       ),

@@ -17,6 +17,7 @@ import { createRecoveryCodes, type RecoveryCodes } from './credentials/recovery-
 import { createSessions, type Sessions } from './credentials/sessions.ts'
 import { removeExpiredRows } from './expired-rows.ts'
 import { openSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
+import { createDeviceFacets, type DeviceFacets } from './nodes/device-facets.ts'
 import { createDeviceLabels, type DeviceLabels } from './nodes/device-labels.ts'
 import { createDeviceVitals, type DeviceVitalsStore } from './nodes/device-vitals.ts'
 import { createEnrolmentCodes, type EnrolmentCodes } from './nodes/enrolment-codes.ts'
@@ -61,7 +62,8 @@ export interface Registry extends Credentials, Authority {
   readonly developerTokens: DeveloperTokens
   readonly nodes: Nodes
   readonly labels: DeviceLabels
-  readonly vitals: DeviceVitalsStore
+  /** What the devices of an account can be filtered by. */
+  readonly facets: (accountId: string) => Promise<DeviceFacets>
   readonly codes: EnrolmentCodes
   readonly signIns: SignIns
   readonly deviceRequests: DeviceRequests
@@ -99,7 +101,7 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     developerTokens: createDeveloperTokens({ ...shared, maxTokens: config['limits.developerTokens'] }),
     nodes: createNodes({ ...shared, maxNodes: config['limits.nodes'] }),
     labels: createDeviceLabels(store),
-    vitals: createDeviceVitals(store),
+    facets: createDeviceFacets(store),
     codes: createEnrolmentCodes(store, clock),
     signIns: createSignIns({ ...shared, secret, lifetimeSeconds: config['lifetime.refresh'], graceSeconds }),
     deviceRequests: createDeviceRequests(store, clock, graceSeconds, changes.epoch),

@@ -20,6 +20,9 @@ const columns = `
     node_id TEXT NOT NULL REFERENCES nodes (node_id) ON DELETE CASCADE,
     PRIMARY KEY (account_id, kind, value, node_id)`
 
+/** The tags of a label with spaces between them. */
+const tagWords = `REPLACE(REPLACE(REPLACE(REPLACE(label.tags, '","', ' '), '["', ''), '"]', ''), '[]', '')`
+
 /**
  * @param service name of one of the `services` of a node
  * @param tags list of the tags of a label
@@ -28,7 +31,7 @@ const view = (service: string, services: string, tags: string): string => `
   CREATE VIEW node_facets AS
     SELECT nodes.account_id, 'name' AS kind, LOWER(COALESCE(NULLIF(label.name, ''), nodes.name)) AS value, nodes.node_id
       FROM nodes LEFT JOIN device_labels AS label ON label.node_id = nodes.node_id AND label.account_id = nodes.account_id
-    UNION ALL SELECT nodes.account_id, 'text', LOWER(nodes.name || COALESCE(' ' || label.name || ' ' || label.tags, '')), nodes.node_id
+    UNION ALL SELECT nodes.account_id, 'text', LOWER(nodes.name || COALESCE(' ' || label.name || ' ' || ${tagWords}, '')), nodes.node_id
       FROM nodes LEFT JOIN device_labels AS label ON label.node_id = nodes.node_id AND label.account_id = nodes.account_id
     UNION ALL SELECT nodes.account_id, 'tag', item.value, nodes.node_id
       FROM nodes JOIN device_labels AS label ON label.node_id = nodes.node_id AND label.account_id = nodes.account_id, ${tags}

@@ -1,7 +1,8 @@
 /** The devices of an account. */
 import * as z from 'zod'
 import { method, param } from '../methods/method.ts'
-import { isoTime, nodeIdPattern } from '../methods/values.ts'
+import { nodeIdPattern } from '../methods/values.ts'
+import { maxBulkDevices, maxDeviceTags } from './limits.ts'
 import { any, done, owner } from './params.ts'
 import * as records from './records.ts'
 
@@ -23,6 +24,18 @@ const search = param(
 )
 
 const tag = param('tag', records.deviceTag.optional(), 'a tag', 'Only devices with this tag; left out: all.')
+const service = param(
+  'service',
+  z.string().min(1).max(64).optional(),
+  'the name of a service',
+  'Only devices that state a service of this name; left out: all.',
+)
+const ofVersion = param(
+  'version',
+  z.string().min(1).max(64).optional(),
+  'a version of the runtime',
+  'Only devices with this version; left out: all.',
+)
 const state = param(
   'state',
   records.deviceState.optional(),
@@ -37,11 +50,36 @@ const sort = param(
 )
 const descending = param('descending', z.boolean().optional(), 'true or false', 'The other way round.')
 
+/** Which devices a list, an export or a selection is about. */
+const filter = [search, state, tag, service, ofVersion] as const
+export const deviceFilter = z.strictObject({
+  search: search.schema,
+  state: state.schema,
+  tag: tag.schema,
+  service: service.schema,
+  version: ofVersion.schema,
+})
+export type DeviceFilter = z.infer<typeof deviceFilter>
+
+const nodeIds = param(
+  'nodeIds',
+  z.array(z.string().regex(nodeIdPattern)).min(1).max(maxBulkDevices),
+  `a list of 1 to ${maxBulkDevices} node IDs`,
+  'Devices.',
+)
+const someTags = <const Name extends string>(name: Name, description: string) =>
+  param(
+    name,
+    z.array(records.deviceTag).max(maxDeviceTags),
+    `a list of at most ${maxDeviceTags} tags`,
+    description,
+  )
+
 export const devicesMethods = {
   'device.list': method({
     name: 'device.list',
     summary: 'Devices of the account, a page of them, and where they are.',
-    params: [page, search, state, tag, sort, descending],
+    params: [page, ...filter, sort, descending],
     result: z.object({
       devices: z.array(records.device),
       total: z.number().int().describe('How many devices fit'),
@@ -51,6 +89,15 @@ export const devicesMethods = {
       /** Whether the discovery service answered. If it did not, no device has a location. */
       hasPlaces: z.boolean(),
     }),
+    reasons: [],
+    access: any,
+  }),
+  'device.facets': method({
+    name: 'device.facets',
+    summary: 'Tags, services and versions that devices of the account have, and how many have each.',
+    description: 'At most 100 of each kind, the most frequent ones. Counts may be some seconds old.',
+    params: [],
+    result: records.deviceFacets,
     reasons: [],
     access: any,
   }),
@@ -91,10 +138,10 @@ export const devicesMethods = {
         'a text of at most 60 characters',
         'Name; "" for the one that the device states.',
       ),
-      param('tags', z.array(records.deviceTag).max(20), 'a list of at most 20 tags', 'Words, or key:value.'),
+      someTags('tags', 'Words, or key:value.'),
     ],
     result: done,
-    reasons: ['not_found'],
+    reasons: ['not_found', 'limit_exceeded'],
     access: any,
   }),
   'device.block': method({
@@ -128,6 +175,38 @@ export const devicesMethods = {
     params: [nodeId],
     result: done,
     reasons: ['not_found'],
+    access: owner,
+  }),
+  'devices.tag': method({
+    name: 'devices.tag',
+    summary: 'Adds tags to devices and removes tags from them.',
+    params: [nodeIds, someTags('add', 'Tags to add.'), someTags('remove', 'Tags to remove.')],
+    result: records.bulkResult,
+    reasons: ['busy'],
+    access: any,
+  }),
+  'devices.revoke': method({
+    name: 'devices.revoke',
+    summary: 'Revokes every token for each of some devices that was issued until now.',
+    params: [nodeIds],
+    result: records.bulkResult,
+    reasons: ['busy'],
+    access: any,
+  }),
+  'devices.block': method({
+    name: 'devices.block',
+    summary: 'Blocks devices.',
+    params: [nodeIds],
+    result: records.bulkResult,
+    reasons: ['busy'],
+    access: owner,
+  }),
+  'devices.unblock': method({
+    name: 'devices.unblock',
+    summary: 'Unblocks devices.',
+    params: [nodeIds],
+    result: records.bulkResult,
+    reasons: ['busy'],
     access: owner,
   }),
 } as const

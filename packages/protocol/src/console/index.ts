@@ -12,6 +12,7 @@ export { describeEndReason } from '../mcm/end-reasons.ts'
 export { describeState } from '../mcm/states.ts'
 export { describeNoticeReason } from '../methods/notice-reasons.ts'
 export { identityCheckSeconds, isOnline, onlineWindowMs } from '../presence.ts'
+export { type DeviceFilter, deviceFilter } from './devices.ts'
 export * from './limits.ts'
 export * from './records.ts'
 

@@ -3,3 +3,12 @@
  * passkeys beside it).
  */
 export const minPasswordLength = 12
+
+/** Tags of one device. */
+export const maxDeviceTags = 20
+
+/** Different tags of one account. */
+export const maxAccountTags = 1000
+
+/** Devices of one call that changes several. */
+export const maxBulkDevices = 100

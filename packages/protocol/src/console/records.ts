@@ -135,9 +135,25 @@ export const device = z.object({
 })
 export type Device = z.infer<typeof device>
 
-/** What a device states about itself, and when this service heard it. */
-export const vitals = deviceVitals.extend({ statedAt: isoTime })
-export type Vitals = z.infer<typeof vitals>
+const facetList = z.object({
+  /** The most frequent first. */
+  values: z.array(z.object({ value: z.string(), count: z.number().int() })),
+  /** Whether there are other values, or devices that were not counted. */
+  isCut: z.boolean(),
+})
+
+/** What the devices of an account can be filtered by. */
+export const deviceFacets = z.object({ tag: facetList, service: facetList, version: facetList })
+export type DeviceFacets = z.infer<typeof deviceFacets>
+
+/** What became of a change of several devices. */
+export const bulkResult = z.object({
+  /** Node IDs of the devices that were changed. */
+  done: z.array(z.string()),
+  /** Devices that were not changed, and why. */
+  failed: z.array(z.object({ nodeId: z.string(), reason: z.string(), message: z.string() })),
+})
+export type BulkResult = z.infer<typeof bulkResult>
 
 export const auditRecord = z.object({
   id: z.string(),

@@ -32,6 +32,9 @@ export const identityPaths = {
   consolePlaces: '/console/places',
   /** The audit log of the account as JSON lines. */
   consoleAudit: '/console/audit.jsonl',
+  /** The devices of the account that fit the filter in the query, as CSV or as a JSON array. */
+  consoleDevicesCsv: '/console/devices.csv',
+  consoleDevicesJson: '/console/devices.json',
   /** Page of the console on which a person approves a sign-in from a terminal. */
   verification: '/device',
   health: '/healthz',

@@ -3,17 +3,24 @@ import { identityPaths } from '@selvedge/protocol'
 import { type ConsoleMethods, consoleMethods } from '@selvedge/protocol/console'
 import { createDispatcher, type HandlersOf } from '@selvedge/protocol/jsonrpc'
 import { escapeControls } from '@selvedge/protocol/redaction'
+import type { AddressSet } from '@selvedge/service-kit/address-set'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { addressOf, requestIdOf } from '@selvedge/service-kit/http'
 import { errorIdOf, type Log } from '@selvedge/service-kit/log'
 import { storageRefusal } from '@selvedge/service-kit/store'
+import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
-import { type CallersParts, createCallers } from './callers.ts'
+import type { Audit } from '../../storage/audit/audit.ts'
+import type { Callers } from './callers.ts'
 import { type ConsoleCallers, type ConsoleContext, checkPerson } from './context.ts'
 import type { Events } from './events.ts'
 import type { Places } from './places.ts'
 
-export interface ConsoleApiParts extends CallersParts {
+export interface ConsoleApiParts {
+  readonly callers: Callers
+  readonly audit: Audit
+  readonly dpop: SharedDpopVerifier
+  readonly trustedProxies: AddressSet
   readonly handlers: HandlersOf<ConsoleMethods, ConsoleCallers, ConsoleContext>
   readonly events: Events
   readonly places: Places
@@ -25,12 +32,11 @@ export interface ConsoleApiParts extends CallersParts {
 const auditPage = 50
 
 /**
- * The console's own endpoints. Every request is signed with the key of the browser ({@link createCallers}). JSON and a header of
+ * The console's own endpoints. Every request is signed with the key of the browser ({@link Callers}). JSON and a header of
  * the same origin are required, so that no form and no foreign script can call; a foreign host name that leads here finds nothing.
  */
 export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): void {
-  const { audit, clock, log } = parts
-  const callers = createCallers(parts)
+  const { callers, audit, clock, log } = parts
   const dispatcher = createDispatcher<ConsoleMethods, ConsoleCallers, ConsoleContext>({
     methods: consoleMethods,
     handlers: parts.handlers,

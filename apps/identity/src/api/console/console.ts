@@ -7,7 +7,9 @@ import type { FastifyInstance } from 'fastify'
 import type { Registry } from '../../registry/registry.ts'
 import type { Storage } from '../../storage/storage.ts'
 import { addConsoleApi } from './api.ts'
+import { createCallers } from './callers.ts'
 import { createDescribeDevice } from './describe-device.ts'
+import { addDeviceExport } from './device-export.ts'
 import { createEnter } from './enter.ts'
 import { createEvents } from './events.ts'
 import { accountHandlers } from './handlers/account.ts'
@@ -21,6 +23,7 @@ import { signInHandlers } from './handlers/sign-in.ts'
 import { tokenHandlers } from './handlers/tokens.ts'
 import { addPages } from './pages.ts'
 import { createPlaces } from './places.ts'
+import { createShowDevices } from './show-devices.ts'
 
 export interface ConsoleParts
   extends Omit<Registry, 'start' | 'close'>,
@@ -51,12 +54,13 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
   const places = createPlaces({ ...parts, url: parts.discoveryUrl })
   const reportSeconds = identityReportSeconds(parts.lifetimes.edge)
   const describe = createDescribeDevice(parts.clock, reportSeconds)
+  const show = createShowDevices(places, describe)
   const events = createEvents({ ...parts, places, describe })
+  const onlineSince = () => parts.clock.now() - onlineWindowMs(reportSeconds)
   const shared = {
     ...parts,
-    places,
-    describe,
-    onlineSince: () => parts.clock.now() - onlineWindowMs(reportSeconds),
+    show,
+    onlineSince,
     enter: createEnter(parts),
     identityUrl: parts.issuer,
     developerLifetimeSeconds: parts.lifetimes.developer,
@@ -79,7 +83,9 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
     ...deviceRequestHandlers(shared),
     ...deviceHandlers(shared),
   }
-  addConsoleApi(app, { ...parts, handlers, places, events, site })
+  const callers = createCallers({ ...parts, site })
+  addConsoleApi(app, { ...parts, callers, handlers, places, events })
+  addDeviceExport(app, { ...parts, callers, show, onlineSince })
   addPages(app, parts.pages, site)
   return { close: places.stop }
 }

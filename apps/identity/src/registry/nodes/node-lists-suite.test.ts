@@ -12,6 +12,8 @@ import { createNodeRows, saveStatement } from './node-rows.ts'
 const all = {
   search: '',
   tag: undefined,
+  service: undefined,
+  version: undefined,
   state: undefined,
   order: 'added',
   isDescending: false,

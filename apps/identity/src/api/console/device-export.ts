@@ -1,0 +1,130 @@
+/** The devices that a filter selects as a file, CSV or JSON: read page by page, at the pace of the reader. */
+import { addAbortSignal, Readable } from 'node:stream'
+import { identityPaths, OAuthError } from '@selvedge/protocol'
+import { type Device, deviceFilter } from '@selvedge/protocol/console'
+import { escapeControls } from '@selvedge/protocol/redaction'
+import type { AddressSet } from '@selvedge/service-kit/address-set'
+import { addressOf, createLimiter, takeOrRefuse } from '@selvedge/service-kit/http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { NodeFilter } from '../../registry/nodes/node-filter.ts'
+import type { Nodes } from '../../registry/nodes/nodes.ts'
+import type { Audit } from '../../storage/audit/audit.ts'
+import type { Callers } from './callers.ts'
+import { csvHead, toCsv } from './device-csv.ts'
+import type { ShowDevices } from './show-devices.ts'
+
+export interface DeviceExportParts {
+  readonly callers: Pick<Callers, 'require'>
+  readonly nodes: Pick<Nodes, 'after'>
+  readonly show: ShowDevices
+  readonly onlineSince: () => number
+  readonly audit: Audit
+  readonly trustedProxies: AddressSet
+}
+
+/** Devices that an export has in memory at once. */
+const pageSize = 100
+/** Exports of one person, and how many of one account may be under way. */
+const rate = { burst: 10, perSecond: 1 / 30 }
+const maxUnderWay = 2
+/** Milliseconds for a whole export: a client that does not read occupies no place for longer. */
+const exportMs = 300_000
+
+interface Format {
+  readonly name: string
+  readonly type: string
+  readonly head: string
+  /** @param isFirst whether nothing but the head is before it */
+  page(devices: readonly Device[], isFirst: boolean): string
+  readonly end: string
+}
+
+const csv: Format = {
+  name: 'csv',
+  type: 'text/csv; charset=utf-8; header=present',
+  head: csvHead,
+  page: toCsv,
+  end: '',
+}
+
+const json: Format = {
+  name: 'json',
+  type: 'application/json; charset=utf-8',
+  head: '[',
+  page: (devices, isFirst) =>
+    devices
+      .map((each, at) => `${isFirst && at === 0 ? '' : ','}\n${escapeControls(JSON.stringify(each))}`)
+      .join(''),
+  end: '\n]\n',
+}
+
+export function addDeviceExport(app: FastifyInstance, parts: DeviceExportParts): void {
+  const { callers, audit, onlineSince, trustedProxies } = parts
+  const limiter = createLimiter(rate)
+  const underWay = new Map<string, number>()
+
+  function begin(accountId: string): () => void {
+    const count = underWay.get(accountId) ?? 0
+    if (count >= maxUnderWay)
+      throw new OAuthError('temporarily_unavailable', 'other exports of the account are under way', {
+        status: 429,
+        retryAfter: 10,
+      })
+    underWay.set(accountId, count + 1)
+    return () => {
+      const left = underWay.get(accountId)! - 1
+      if (left === 0) underWay.delete(accountId)
+      else underWay.set(accountId, left)
+    }
+  }
+
+  const send = (format: Format) => async (request: FastifyRequest, reply: FastifyReply) => {
+    const { membership, person } = await callers.require(request, reply)
+    const asked = deviceFilter.safeParse(request.query)
+    if (!asked.success) throw new OAuthError('invalid_request', 'the query is not a filter of devices')
+    const { accountId } = membership
+    takeOrRefuse(limiter, person.personId, 'exports')
+    const end = begin(accountId)
+    const { search = '', state, tag, service, version } = asked.data
+    const filter = { search, state, tag, service, version, onlineSince: onlineSince() }
+    const content = Readable.from(contentOf(format, pagesOf(parts, accountId, filter)))
+    content.once('close', end)
+    const entry = { accountId, actor: person.email, action: 'device.export', outcome: 'ok' } as const
+    await audit
+      .record({ ...entry, address: addressOf(request.raw, trustedProxies), detail: format.name })
+      .catch((cause) => {
+        content.destroy()
+        throw cause
+      })
+    reply
+      .type(format.type)
+      .header('Content-Disposition', `attachment; filename="selvedge-devices.${format.name}"`)
+    return reply.send(addAbortSignal(AbortSignal.timeout(exportMs), content))
+  }
+
+  app.get(identityPaths.consoleDevicesCsv, send(csv))
+  app.get(identityPaths.consoleDevicesJson, send(json))
+}
+
+async function* contentOf(format: Format, pages: AsyncIterable<readonly Device[]>): AsyncGenerator<string> {
+  yield format.head
+  let isFirst = true
+  for await (const devices of pages) {
+    yield format.page(devices, isFirst)
+    isFirst = false
+  }
+  yield format.end
+}
+
+async function* pagesOf(
+  { nodes, show }: Pick<DeviceExportParts, 'nodes' | 'show'>,
+  accountId: string,
+  filter: NodeFilter,
+): AsyncGenerator<readonly Device[]> {
+  for (let last: Parameters<Nodes['after']>[2]; ; ) {
+    const some = await nodes.after(accountId, filter, last, pageSize)
+    last = some.at(-1)?.node
+    if (!last) return
+    yield (await show(accountId, some)).devices
+  }
+}

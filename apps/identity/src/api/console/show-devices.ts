@@ -1,0 +1,27 @@
+import type { Device } from '@selvedge/protocol/console'
+import type { ListedNode } from '../../registry/nodes/node-lists.ts'
+import type { DescribeDevice } from './describe-device.ts'
+import type { Places } from './places.ts'
+
+/** Devices of an account as people see them: with what they are called, and where they are. */
+export type ShowDevices = (
+  accountId: string,
+  some: readonly ListedNode[],
+) => Promise<{ devices: Device[] /** Whether the discovery service answered. */; hasPlaces: boolean }>
+
+/** @param describe a device without its location */
+export const createShowDevices =
+  (places: Pick<Places, 'find'>, describe: DescribeDevice): ShowDevices =>
+  async (accountId, some) => {
+    const fixes = await places.find(
+      accountId,
+      some.map(({ node }) => node.nodeId),
+    )
+    const devices = some.map(({ node, label }) => {
+      const { nodeId: _, ...fix } = fixes?.get(node.nodeId) ?? { nodeId: '' }
+      const seen = 'fixedAt' in fix ? Math.max(node.lastSeenAt, Date.parse(fix.fixedAt)) : node.lastSeenAt
+      const named = { label: label.name, tags: [...label.tags] }
+      return { ...describe({ ...node, lastSeenAt: seen }), ...named, fix: 'fixedAt' in fix ? fix : null }
+    })
+    return { devices, hasPlaces: fixes !== undefined }
+  }
