@@ -4,12 +4,15 @@ import { useQuery } from './route.ts'
 
 export type DeviceSort = NonNullable<ConsoleInput<'device.list'>['sort']>
 
-export interface DeviceQuery {
+/** Words that devices are filtered by, beside their state. */
+export const deviceFilters = ['tag', 'service', 'version'] as const
+export type DeviceFilterName = (typeof deviceFilters)[number]
+
+export interface DeviceQuery extends Readonly<Record<DeviceFilterName, string | undefined>> {
   /** Counted from 0. */
   readonly page: number
   readonly search: string
   readonly state: Device['state'] | undefined
-  readonly tag: string | undefined
   readonly sort: DeviceSort
   readonly descending: boolean
 }
@@ -24,11 +27,14 @@ export const maxSearchLength = 64
 export function useDeviceQuery() {
   const [query, change] = useQuery()
   const [, minus = '', sort] = /^(-?)(\w+)$/.exec(query.get('sort') ?? '') ?? []
+  const word = (name: DeviceFilterName) => query.get(name)?.slice(0, maxSearchLength) || undefined
   const asked: DeviceQuery = {
     page: Math.max(0, Math.trunc(Number(query.get('page') ?? 1)) - 1 || 0),
     search: (query.get('search') ?? '').slice(0, maxSearchLength),
     state: deviceStates.find((each) => each === query.get('state')),
-    tag: query.get('tag')?.slice(0, maxSearchLength) || undefined,
+    tag: word('tag'),
+    service: word('service'),
+    version: word('version'),
     sort: sorts.find((each) => each === sort) ?? 'added',
     descending: minus === '-',
   }
@@ -37,7 +43,9 @@ export function useDeviceQuery() {
     setPage: (page: number) => change({ page: page === 0 ? '' : String(page + 1) }),
     setSearch: (search: string) => change({ search, page: '' }),
     setState: (state: string) => change({ state, page: '' }),
-    clearTag: () => change({ tag: '', page: '' }),
+    setFilters: (words: Readonly<Partial<Record<DeviceFilterName, string>>>) =>
+      change({ ...words, page: '' }),
+    clear: () => change({ search: '', state: '', tag: '', service: '', version: '', page: '' }),
     /** The same order again turns it round. */
     sortBy(by: DeviceSort) {
       const isTurned = asked.sort === by && !asked.descending
@@ -45,3 +53,16 @@ export function useDeviceQuery() {
     },
   }
 }
+
+/** Whether a query shows some of the devices only. */
+export const isFiltered = ({ search, state, tag, service, version }: DeviceQuery): boolean =>
+  search !== '' || [state, tag, service, version].some((each) => each !== undefined)
+
+/** What a query selects, without order and page: as members of a call, and as a query of a path. */
+export const selectionOf = ({ search, state, tag, service, version }: DeviceQuery) => ({
+  ...(search !== '' && { search }),
+  ...(state && { state }),
+  ...(tag && { tag }),
+  ...(service && { service }),
+  ...(version && { version }),
+})

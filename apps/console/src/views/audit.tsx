@@ -1,24 +1,13 @@
 import { useState } from 'preact/hooks'
 import { api } from '../api.ts'
 import { Action } from '../parts/action.tsx'
+import { download } from '../parts/download.ts'
 import { capital, State } from '../parts/state.tsx'
 import { Time } from '../parts/time.tsx'
 import { Bones, Scroll, View } from '../parts/view.tsx'
-import { signedFetch } from '../session/request.ts'
 import { useCall } from '../state/use-call.ts'
 
 const pageSize = 100
-
-/** Not a link, because a browser does not sign requests that it makes by itself. */
-async function download(): Promise<void> {
-  const response = await signedFetch('/console/audit.jsonl')
-  if (!response.ok)
-    throw new Error(`The audit log could not be downloaded (HTTP ${response.status}). Try again.`)
-  const url = URL.createObjectURL(await response.blob())
-  const link = Object.assign(document.createElement('a'), { href: url, download: 'selvedge-audit.jsonl' })
-  link.click()
-  URL.revokeObjectURL(url)
-}
 
 type Entry = Awaited<ReturnType<(typeof api)['audit.list']>>[number]
 
@@ -30,7 +19,10 @@ export default function AuditView() {
       title="Audit log"
       about="Who did what, from where."
       actions={
-        <Action icon="download" run={download}>
+        <Action
+          icon="download"
+          run={() => download('/console/audit.jsonl', 'selvedge-audit.jsonl', 'the audit log')}
+        >
           Export JSONL
         </Action>
       }

@@ -7,11 +7,13 @@ import { Time } from '../../parts/time.tsx'
 import { Scroll } from '../../parts/view.tsx'
 import type { DeviceQuery, DeviceSort } from '../../state/device-query.ts'
 import { nameOf } from '../../state/presence.ts'
+import type { Selection } from './selection.ts'
 
 interface TableProps {
   readonly devices: readonly Device[]
   readonly query: Pick<DeviceQuery, 'sort' | 'descending'>
   readonly onSort: (by: DeviceSort) => void
+  readonly selection: Pick<Selection, 'chosen' | 'set'>
 }
 
 const columns: readonly (readonly [title: string, sort?: DeviceSort])[] = [
@@ -23,12 +25,15 @@ const columns: readonly (readonly [title: string, sort?: DeviceSort])[] = [
   ['Location'],
 ]
 
-export function DeviceTable({ devices, query, onSort }: TableProps) {
+export function DeviceTable({ devices, query, onSort, selection }: TableProps) {
   return (
     <Scroll label="Table of devices">
       <table class="table cards-narrow">
         <thead>
           <tr>
+            <th class="pick">
+              <PickPage devices={devices} selection={selection} />
+            </th>
             {columns.map(([title, sort]) => (
               <Heading key={title} title={title} sort={sort} query={query} onSort={onSort} />
             ))}
@@ -36,7 +41,7 @@ export function DeviceTable({ devices, query, onSort }: TableProps) {
         </thead>
         <tbody>
           {devices.map((device) => (
-            <DeviceRow key={device.nodeId} device={device} />
+            <DeviceRow key={device.nodeId} device={device} selection={selection} />
           ))}
         </tbody>
       </table>
@@ -44,7 +49,24 @@ export function DeviceTable({ devices, query, onSort }: TableProps) {
   )
 }
 
-function Heading(props: Omit<TableProps, 'devices'> & { title: string; sort: DeviceSort | undefined }) {
+/** Selects the whole page, or nothing of it. */
+function PickPage({ devices, selection: { chosen, set } }: Pick<TableProps, 'devices' | 'selection'>) {
+  const count = devices.filter(({ nodeId }) => chosen.has(nodeId)).length
+  const isWhole = count === devices.length
+  return (
+    <input
+      type="checkbox"
+      aria-label="Select all devices of this page"
+      checked={isWhole}
+      indeterminate={count > 0 && !isWhole}
+      onChange={() => set(devices, !isWhole)}
+    />
+  )
+}
+
+function Heading(
+  props: Pick<TableProps, 'query' | 'onSort'> & { title: string; sort: DeviceSort | undefined },
+) {
   const { title, sort, query, onSort } = props
   if (sort === undefined) return <th>{title}</th>
   const isSorted = query.sort === sort
@@ -58,10 +80,21 @@ function Heading(props: Omit<TableProps, 'devices'> & { title: string; sort: Dev
   )
 }
 
-function DeviceRow({ device }: { device: Device }) {
+function DeviceRow({
+  device,
+  selection: { chosen, set },
+}: { device: Device } & Pick<TableProps, 'selection'>) {
   const { nodeId, tags, state, lastSeenAt, version, services, fix } = device
   return (
     <tr data-node={nodeId}>
+      <td class="pick">
+        <input
+          type="checkbox"
+          aria-label={`Select ${nameOf(device)}`}
+          checked={chosen.has(nodeId)}
+          onChange={({ currentTarget }) => set([device], currentTarget.checked)}
+        />
+      </td>
       <td class="main">
         <Link class="name" to={`/devices/${nodeId}`}>
           {nameOf(device)}

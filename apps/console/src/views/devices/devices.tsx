@@ -1,33 +1,49 @@
+import type { Device } from '@selvedge/protocol/console'
 import { useEffect } from 'preact/hooks'
 import { Copy } from '../../parts/copy.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LazyMap } from '../../parts/lazy-map.tsx'
 import { Link } from '../../parts/link.tsx'
 import { Bones, Card, Empty, Notice, View } from '../../parts/view.tsx'
-import { useDeviceQuery } from '../../state/device-query.ts'
+import { isFiltered, useDeviceQuery } from '../../state/device-query.ts'
 import { useDevices } from '../../state/use-devices.ts'
+import { BulkBar } from './bulk-bar.tsx'
 import { DeviceTable } from './device-table.tsx'
+import { ExportMenu } from './export-menu.tsx'
 import { Facets } from './facets.tsx'
-import { Finder, Pager } from './finder.tsx'
+import { Finder } from './finder.tsx'
+import { Pager } from './pager.tsx'
+import { useSelection } from './selection.ts'
 
 export default function DevicesView() {
   const asked = useDeviceQuery()
-  const { query, setPage, setSearch, setState, clearTag, sortBy } = asked
-  const { devices, places, counts, total = 0, pageSize = 1, hasPlaces, error, isLive } = useDevices(query)
-  const { page, search, state, tag } = query
+  const { query, setPage } = asked
+  const all = useDevices(query)
+  const { devices, counts, total = 0, pageSize = 1, error } = all
   const pages = Math.max(1, Math.ceil(total / pageSize))
   // A page of a list that has become shorter.
   useEffect(() => {
-    if (devices && page >= pages) setPage(0)
-  }, [devices, page, pages])
-  const isEmpty = devices?.length === 0 && search === '' && state === undefined && tag === undefined
+    if (devices && query.page >= pages) setPage(0)
+  }, [devices, query.page, pages])
+  const isEmpty = devices?.length === 0 && !isFiltered(query)
   return (
-    <View title="Devices" error={error} actions={!isEmpty && <ConnectLink />}>
+    <View
+      title="Devices"
+      error={error}
+      actions={
+        !isEmpty && (
+          <>
+            <ExportMenu query={query} />
+            <ConnectLink />
+          </>
+        )
+      }
+    >
       {!devices && !error && <Bones />}
       {isEmpty && <NoDevices />}
       {devices && counts && !isEmpty && (
         <>
-          {hasPlaces === false && (
+          {all.hasPlaces === false && (
             <Notice
               kind="warn"
               icon="map-pin"
@@ -35,34 +51,56 @@ export default function DevicesView() {
               text="The discovery service doesn’t answer. Everything else works."
             />
           )}
-          <Facets counts={counts} chosen={state} onChoose={setState} />
-          <LazyMap devices={devices} places={places ?? []} isLive={isLive} />
-          <section class="card" aria-label="Devices of the account">
-            <Finder search={search} onSearch={setSearch} total={total} tag={tag} onClearTag={clearTag} />
-            {devices.length > 0 ? (
-              <DeviceTable devices={devices} query={query} onSort={sortBy} />
-            ) : (
-              <NoMatch
-                search={search}
-                onClear={() =>
-                  search !== '' ? setSearch('') : tag !== undefined ? clearTag() : setState('')
-                }
-              />
-            )}
-            {pages > 1 && (
-              <Pager
-                first={page * pageSize + 1}
-                last={Math.min(total, (page + 1) * pageSize)}
-                total={total}
-                page={page}
-                pages={pages}
-                onPage={setPage}
-              />
-            )}
-          </section>
+          <Facets counts={counts} chosen={query.state} onChoose={asked.setState} />
+          <LazyMap devices={devices} places={all.places ?? []} isLive={all.isLive} />
+          <DeviceList
+            asked={asked}
+            devices={devices}
+            total={total}
+            pages={pages}
+            pageSize={pageSize}
+            onChanged={all.reload}
+          />
         </>
       )}
     </View>
+  )
+}
+
+function DeviceList(props: {
+  asked: ReturnType<typeof useDeviceQuery>
+  devices: readonly Device[]
+  total: number
+  pages: number
+  pageSize: number
+  onChanged: () => Promise<void>
+}) {
+  const { asked, devices, total, pages, pageSize, onChanged } = props
+  const { query } = asked
+  const { page } = query
+  const selection = useSelection(query)
+  return (
+    <>
+      <section class="card" aria-label="Devices of the account">
+        <Finder query={query} onSearch={asked.setSearch} onFilter={asked.setFilters} total={total} />
+        {devices.length > 0 ? (
+          <DeviceTable devices={devices} query={query} onSort={asked.sortBy} selection={selection} />
+        ) : (
+          <NoMatch search={query.search} onClear={asked.clear} />
+        )}
+        {pages > 1 && (
+          <Pager
+            first={page * pageSize + 1}
+            last={Math.min(total, (page + 1) * pageSize)}
+            total={total}
+            page={page}
+            pages={pages}
+            onPage={asked.setPage}
+          />
+        )}
+      </section>
+      <BulkBar selection={selection} query={query} total={total} onChanged={onChanged} />
+    </>
   )
 }
 
@@ -93,7 +131,7 @@ const NoMatch = ({ search, onClear }: { search: string; onClear: () => void }) =
     text="Search looks at names, tags and node IDs."
   >
     <button type="button" class="btn" onClick={onClear}>
-      {search === '' ? 'Show all devices' : 'Clear search'}
+      Show all devices
     </button>
   </Empty>
 )

@@ -1,16 +1,33 @@
-import { useId } from 'preact/hooks'
+import { useEffect, useId, useState } from 'preact/hooks'
 import { Icon } from '../../parts/icon.tsx'
+import type { DeviceFilterName, DeviceQuery } from '../../state/device-query.ts'
+import { Chips, FilterButton } from './filters.tsx'
 
-/** A search field, and how many devices there are. */
+/** Milliseconds without a key after which a search begins. */
+const debounceMs = 250
+
+/** Text of a field that is handed on when the person pauses; what others set is shown. */
+function useLater(text: string, onText: (text: string) => void) {
+  const [typed, setTyped] = useState(text)
+  useEffect(() => setTyped(text), [text])
+  useEffect(() => {
+    if (typed === text) return
+    const timer = setTimeout(() => onText(typed), debounceMs)
+    return () => clearTimeout(timer)
+  }, [typed])
+  return [typed, setTyped] as const
+}
+
+/** A search field, filters, and how many devices there are. */
 export function Finder(props: {
-  search: string
+  query: DeviceQuery
   onSearch: (text: string) => void
+  onFilter: (words: Partial<Record<DeviceFilterName, string>>) => void
   total: number
-  tag: string | undefined
-  onClearTag: () => void
 }) {
-  const { search, onSearch, total, tag, onClearTag } = props
+  const { query, onSearch, onFilter, total } = props
   const id = useId()
+  const [typed, setTyped] = useLater(query.search, onSearch)
   return (
     <div class="tools">
       <div class="search">
@@ -24,45 +41,15 @@ export function Finder(props: {
           type="search"
           placeholder="Name, node ID or tag"
           maxLength={64}
-          value={search}
-          onInput={({ currentTarget }) => onSearch(currentTarget.value)}
+          value={typed}
+          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
         />
       </div>
-      {tag !== undefined && (
-        <button type="button" class="btn" onClick={onClearTag} aria-label={`All tags, not only ${tag}`}>
-          {tag}
-          <Icon name="x" />
-        </button>
-      )}
+      <FilterButton query={query} onFilter={onFilter} />
+      <Chips query={query} onFilter={onFilter} />
       <span class="faint num push" role="status">
         {total === 1 ? '1 device' : `${total.toLocaleString('en')} devices`}
       </span>
     </div>
-  )
-}
-
-/** Buttons for the pages of a list. Pages and rows are counted from 0 and 1. */
-export function Pager(props: {
-  first: number
-  last: number
-  total: number
-  page: number
-  pages: number
-  onPage: (page: number) => void
-}) {
-  const { first, last, total, page, pages, onPage } = props
-  return (
-    <footer>
-      <span class="num">
-        {first.toLocaleString('en')}–{last.toLocaleString('en')} of {total.toLocaleString('en')}
-      </span>
-      <span class="push" />
-      <button type="button" class="btn" disabled={page === 0} onClick={() => onPage(page - 1)}>
-        Previous
-      </button>
-      <button type="button" class="btn" disabled={page + 1 >= pages} onClick={() => onPage(page + 1)}>
-        Next
-      </button>
-    </footer>
   )
 }
