@@ -89,3 +89,23 @@ export async function findObstacles(page: Page): Promise<string[]> {
       .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`)
   })
 }
+
+/** Elements that stick out of the page to the right; runs in the page. */
+export function findOverflow(): string[] {
+  type Box = {
+    getBoundingClientRect(): { right: number }
+    tagName: string
+    className: unknown
+    closest(of: string): unknown
+  }
+  const page = globalThis as unknown as {
+    innerWidth: number
+    document: { documentElement: { scrollWidth: number }; querySelectorAll(of: string): Iterable<Box> }
+  }
+  if (page.document.documentElement.scrollWidth <= page.innerWidth) return []
+  return [...page.document.querySelectorAll('body *')]
+    .filter(
+      (each) => each.getBoundingClientRect().right > page.innerWidth && !each.closest('.scroll, pre, svg'),
+    )
+    .map(({ tagName, className }) => `${tagName}.${String(className)}`)
+}

@@ -11,6 +11,7 @@ import { needs } from '../harness/installed.ts'
 import {
   becomeOwner,
   findObstacles,
+  findOverflow,
   openBrowser,
   type PersonAtBrowser,
   takePictures,
@@ -18,26 +19,6 @@ import {
 import { root, type Stack, startStack, temporaryFolder } from '../harness/processes.ts'
 
 const run = promisify(execFile)
-
-/** Elements that stick out of the page to the right; runs in the page. */
-function findOverflow(): string[] {
-  type Box = {
-    getBoundingClientRect(): { right: number }
-    tagName: string
-    className: unknown
-    closest(of: string): unknown
-  }
-  const page = globalThis as unknown as {
-    innerWidth: number
-    document: { documentElement: { scrollWidth: number }; querySelectorAll(of: string): Iterable<Box> }
-  }
-  if (page.document.documentElement.scrollWidth <= page.innerWidth) return []
-  return [...page.document.querySelectorAll('body *')]
-    .filter(
-      (each) => each.getBoundingClientRect().right > page.innerWidth && !each.closest('.scroll, pre, svg'),
-    )
-    .map(({ tagName, className }) => `${tagName}.${String(className)}`)
-}
 
 describe('the console', needs('chromium'), () => {
   let stack: Stack

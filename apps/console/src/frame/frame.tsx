@@ -4,9 +4,9 @@ import { Icon } from '../parts/icon.tsx'
 import { Link } from '../parts/link.tsx'
 import { Mark } from '../parts/mark.tsx'
 import { Toasts } from '../parts/toast.tsx'
-import { Notice } from '../parts/view.tsx'
 import { useHome } from '../state/viewer.ts'
 import { Finder } from './finder.tsx'
+import { Nudge } from './nudge.tsx'
 import { Sidebar } from './sidebar.tsx'
 
 /** The frame of every page of a signed-in person. */
@@ -32,7 +32,7 @@ export function Frame({ current, children }: { current: string; children: Compon
         <TopBar onFind={find} />
         <Sidebar current={current} onFind={find} />
         <main id="main" class="page" key={viewer.accountId}>
-          {!viewer.hasPassword && viewer.passkeys === 0 && <NoCredential />}
+          <Nudge />
           {children}
         </main>
       </div>
@@ -59,16 +59,3 @@ function TopBar({ onFind }: { onFind: () => void }) {
     </header>
   )
 }
-
-const NoCredential = () => (
-  <Notice
-    kind="warn"
-    icon="life-buoy"
-    title="You can’t sign in again yet"
-    text="Add a passkey before you leave."
-  >
-    <Link to="/account" class="btn">
-      Add passkey
-    </Link>
-  </Notice>
-)

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { explain } from '../api.ts'
 import { useConfirmed } from '../state/step-up.tsx'
+import { busyText } from './busy.ts'
 import { Icon, type IconName } from './icon.tsx'
 
 export type ButtonKind = '' | 'primary' | 'danger' | 'danger solid' | 'quiet'
@@ -48,7 +49,7 @@ export function Action(props: {
         onClick={() => act(run)}
       >
         {icon && !busy && <Icon name={icon} />}
-        {children}
+        {busy && typeof children === 'string' ? busyText(children) : children}
       </button>
       {error && <Refusal text={error} />}
     </span>

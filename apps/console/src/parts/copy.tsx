@@ -59,14 +59,14 @@ export function Copy({
   )
 }
 
-/** An ID in a line of text, which a click copies. */
-export function CopyId({ text, label }: { text: string; label: string }) {
+/** An ID in a line of text, which a click copies: all of it, even if only its beginning is shown. */
+export function CopyId({ text, shown = text, label }: { text: string; shown?: string; label: string }) {
   const { state, copy } = useCopy(text)
   return (
     <>
       <button type="button" class="copy mono" onClick={copy} title={state || 'Copy'}>
         <span class="unseen">Copy: {label}</span>
-        <span class="cut">{text}</span>
+        <span class="cut">{shown}</span>
         <Icon name={state === 'Copied' ? 'check' : 'copy'} />
       </button>
       <Said state={state} />

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import { type ButtonKind, Refusal, useAction } from './action.tsx'
+import { busyText } from './busy.ts'
 
 /** A form that is sent to the service. It shows that it waits, and shows errors. */
 export function Form({
@@ -26,7 +27,7 @@ export function Form({
       {error && <Refusal text={error} />}
       <div>
         <button type="submit" class={`btn ${kind}`} disabled={busy} aria-busy={busy}>
-          {submit}
+          {busy ? busyText(submit) : submit}
         </button>
       </div>
     </form>

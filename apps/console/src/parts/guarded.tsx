@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useState } from 'preact/hooks'
 import { type ButtonKind, Refusal, useAction } from './action.tsx'
+import { busyText } from './busy.ts'
 import { Dialog } from './dialog.tsx'
 import { Icon, type IconName } from './icon.tsx'
 
@@ -72,7 +73,7 @@ function GuardDialog(props: {
         aria-busy={busy}
         onClick={confirm}
       >
-        {verb}
+        {busy ? busyText(verb) : verb}
       </button>
     </>
   )

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { api } from '../api.ts'
 import { Action } from '../parts/action.tsx'
+import { CopyId } from '../parts/copy.tsx'
 import { download } from '../parts/download.ts'
 import { capital, State } from '../parts/state.tsx'
 import { Time } from '../parts/time.tsx'
@@ -67,7 +68,12 @@ const Entries = ({ entries }: { entries: readonly Entry[] }) => (
               <td class="main">{capital(action.replaceAll(/[._]/g, ' '))}</td>
               <td>{actor}</td>
               <td>
-                {detail} {subject && <small class="mono id">{subject}</small>}
+                {detail}{' '}
+                {subject && (
+                  <small class="id">
+                    <CopyId text={subject} label="ID of the target" />
+                  </small>
+                )}
               </td>
               <td class="soft">{address || 'this service'}</td>
               <td>

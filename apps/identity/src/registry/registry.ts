@@ -27,6 +27,7 @@ import { type Accounts, createAccounts } from './people/accounts.ts'
 import { createLinks, type Links } from './people/links.ts'
 import { createPeople, type People } from './people/people.ts'
 import { createDeveloperTokens, type DeveloperTokens } from './projects/developer-tokens.ts'
+import { createExpiringTokens } from './projects/expiring-tokens.ts'
 import { createProjects, type Projects } from './projects/projects.ts'
 import { revocationExpiry } from './revocation/expiry.ts'
 import { createFolding } from './revocation/folding.ts'
@@ -60,6 +61,8 @@ export interface Registry extends Credentials, Authority {
   readonly links: Links
   readonly projects: Projects
   readonly developerTokens: DeveloperTokens
+  /** Developer ID tokens of a person that expire soon. */
+  readonly expiringTokens: ReturnType<typeof createExpiringTokens>
   readonly nodes: Nodes
   readonly labels: DeviceLabels
   /** What the devices of an account can be filtered by. */
@@ -99,6 +102,7 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     links,
     projects: createProjects({ ...shared, maxProjects: config['limits.projects'] }),
     developerTokens: createDeveloperTokens({ ...shared, maxTokens: config['limits.developerTokens'] }),
+    expiringTokens: createExpiringTokens(store, clock),
     nodes: createNodes({ ...shared, maxNodes: config['limits.nodes'] }),
     labels: createDeviceLabels(store),
     facets: createDeviceFacets(store),

@@ -21,6 +21,8 @@ export const viewer = z.object({
   passkeys: z.number().int(),
   /** Recovery codes that are left. */
   recoveryCodes: z.number().int(),
+  /** Developer tokens of the person that programs use and that expire within a week, with nothing in their place. */
+  expiringTokens: z.object({ count: z.number().int(), firstAt: isoTime.nullable() }),
 })
 export type Viewer = z.infer<typeof viewer>
 

@@ -7,7 +7,6 @@ import { Card, View } from '../../parts/view.tsx'
 import { useCall } from '../../state/use-call.ts'
 import { useHome } from '../../state/viewer.ts'
 import { DeveloperTokens } from './developer-tokens.tsx'
-import { LockOutNotice } from './lock-out-notice.tsx'
 import { SignInMethods } from './sign-in-methods.tsx'
 import { SignIns } from './sign-ins.tsx'
 
@@ -18,7 +17,6 @@ export default function AccountView() {
   const own = viewer.accounts.find((each) => each.accountId === viewer.accountId)
   return (
     <View title="Your account" error={projects.error ?? tokens.error}>
-      <LockOutNotice />
       <Card title="Profile">
         <dl class="kv">
           <dt>Email</dt>

@@ -32,6 +32,13 @@ export function DeveloperTokens({
           </Link>
         </Empty>
       )}
+      {active.length > 0 && tokens?.length === 0 && (
+        <Empty
+          icon="key-round"
+          title="No developer tokens yet"
+          text="Create one for a program that connects devices or calls their services."
+        />
+      )}
       {tokens && tokens.length > 0 && (
         <Scroll label="Table of developer tokens">
           <table class="table cards-narrow">

@@ -1,4 +1,5 @@
 import { type Device, describeState } from '@selvedge/protocol/console'
+import { CopyId } from '../../parts/copy.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Link } from '../../parts/link.tsx'
 import { DeviceState } from '../../parts/state.tsx'
@@ -104,7 +105,9 @@ function DeviceRow({
             <Tags tags={tags} />
           </div>
         ) : (
-          <small class="mono id">{nodeId.slice(0, 12)}</small>
+          <small class="id">
+            <CopyId text={nodeId} shown={nodeId.slice(0, 12)} label={`Node ID of ${nameOf(device)}`} />
+          </small>
         )}
       </td>
       <td>

@@ -5,6 +5,7 @@ import { type Passwords, problemOf } from '../../../registry/credentials/passwor
 import type { RecoveryCodes } from '../../../registry/credentials/recovery-codes.ts'
 import type { Sessions } from '../../../registry/credentials/sessions.ts'
 import type { People } from '../../../registry/people/people.ts'
+import type { Registry } from '../../../registry/registry.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
 import { auditOf, type ConsoleContext, type ConsoleHandlers, done } from '../context.ts'
 
@@ -14,6 +15,7 @@ export interface PersonParts {
   readonly passkeys: Passkeys
   readonly passwords: Passwords
   readonly recoveryCodes: RecoveryCodes
+  readonly expiringTokens: Registry['expiringTokens']
   readonly audit: Audit
   readonly identityUrl: () => string
 }
@@ -36,6 +38,7 @@ export function personHandlers(parts: PersonParts) {
       hasPassword: password !== '',
       passkeys: (await passkeys.list(personId)).length,
       recoveryCodes: await recoveryCodes.left(personId),
+      expiringTokens: await parts.expiringTokens({ accountId: membership.accountId, personId }),
     }
   }
 

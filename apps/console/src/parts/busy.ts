@@ -1,0 +1,26 @@
+/** What a button says while it works, by the first word of what it says otherwise. */
+const words: Readonly<Record<string, string>> = {
+  Add: 'Adding',
+  Approve: 'Approving',
+  Block: 'Blocking',
+  Confirm: 'Confirming',
+  Create: 'Creating',
+  Delete: 'Deleting',
+  Deny: 'Denying',
+  Export: 'Exporting',
+  Load: 'Loading',
+  Remove: 'Removing',
+  Revoke: 'Revoking',
+  Save: 'Saving',
+  Select: 'Selecting',
+  Sign: 'Signing in',
+  Unblock: 'Unblocking',
+  Withdraw: 'Withdrawing',
+}
+
+/** @param text of the button; one without a word here stays as it is */
+export function busyText(text: string): string {
+  const [first = ''] = text.split(' ')
+  if (text === 'Sign out') return 'Signing out…'
+  return Object.hasOwn(words, first) ? `${words[first]}…` : text
+}
