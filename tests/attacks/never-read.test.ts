@@ -102,6 +102,12 @@ async function startConsole() {
   database.exec(`WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 9000)
     INSERT INTO audit SELECT printf('${now}%016d', n), ${Date.now()}, (SELECT account_id FROM audit WHERE account_id <> '' LIMIT 1),
       'ada@example.com', 'project.create', '', '127.0.0.1', 'ok', printf('%.4000c', 'x') FROM numbers`)
+  // 90 MB of devices, each with as many services as it may state.
+  database.exec(`WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 6000)
+    INSERT INTO nodes (node_id, name, account_id, hmac_node_key, hmac_cloud_key, hmac_secret, enrolled_at, last_seen_at, services)
+    SELECT printf('%056d', n), 'device', (SELECT account_id FROM accounts LIMIT 1), '', '', '', n, n,
+      '[' || substr(replace(printf('%030d', 0), '0', ',' || json_object('id', printf('%.128c', 'x'), 'name', 'x',
+        'image', printf('%.255c', 'x'), 'state', 'running')), 2) || ']' FROM numbers`)
   database.close()
   return {
     program,
@@ -245,6 +251,13 @@ const streams: readonly {
     opens: 'apps/identity/src/api/console/api.ts',
     of: 'console',
     open: () => ofConsole(identityPaths.consoleAudit),
+  },
+  {
+    what: 'an export of devices',
+    opens: 'apps/identity/src/api/console/device-export.ts',
+    of: 'console',
+    // As many as one account may have under way.
+    open: () => ofConsole(identityPaths.consoleDevicesJson, 2),
   },
 ]
 

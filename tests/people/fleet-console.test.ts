@@ -100,7 +100,7 @@ describe('the page of a fleet', needs('chromium'), () => {
     await goTo('/people', 'People')
     await says('A developer token expires soon')
     expect(await notices().count()).toBe(1)
-    // A notice of the page goes first.
+    // A notice of the page has priority.
     await goTo('/devices', 'Devices')
     await says('Locations are missing')
     expect(await notices().count()).toBe(1)
@@ -139,7 +139,7 @@ describe('the page of a fleet', needs('chromium'), () => {
     expect(new URL(page.url()).search).toBe('')
   })
 
-  it('asks once for a word that is typed, and offers all devices when none matches', async () => {
+  it('searches when the person pauses, and offers all devices when no device matches', async () => {
     await open()
     const asked: string[] = []
     page.on('request', (request) => {
@@ -202,7 +202,7 @@ describe('the page of a fleet', needs('chromium'), () => {
     await says('1 selected')
   })
 
-  it('blocks several after the person typed how many, and says which were not', async () => {
+  it('blocks several after the person typed how many, and lists those that were not blocked', async () => {
     await open()
     for (const at of [1, 2, 3]) await pick(`van-00${at}`).check()
     inDatabase((database) => database.prepare('DELETE FROM nodes WHERE node_id = ?').run(nodeIdOf(3)))

@@ -1,4 +1,4 @@
-/** What people do with many devices: find them by what they have, take them away as a file, and change several at once. */
+/** What people do with many devices: find them, export them, and change several at once. */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

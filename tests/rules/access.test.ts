@@ -66,9 +66,11 @@ const console = {
     'device_request.find',
     'device.list',
     'device.get',
+    'device.facets',
     'device.label',
     'device.revoke',
-    'device.track',
+    'devices.tag',
+    'devices.revoke',
   ],
   'a person, signed in recently': [
     'passkey.begin',
@@ -85,6 +87,8 @@ const console = {
     'device.block',
     'device.unblock',
     'device.disassociate',
+    'devices.block',
+    'devices.unblock',
   ],
   'an owner, signed in recently': [
     'member.invite',

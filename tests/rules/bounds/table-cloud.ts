@@ -38,6 +38,15 @@ export const identity: Bounds = {
   'apps/identity/src/registry/credentials/passwords.ts': {
     'createPasswords.waiting': lasting('`waiting.length >= longestQueue`', '`waiting.shift`'),
   },
+  'apps/identity/src/api/console/device-export.ts': {
+    'addDeviceExport.underWay': lasting('`maxUnderWay` of each account', '`underWay.delete`'),
+  },
+  'apps/identity/src/api/console/handlers/devices.ts': {
+    'deviceHandlers.labels': own('the store of labels: its method has the name of one of a set'),
+  },
+  'apps/identity/src/registry/nodes/device-facets.ts': {
+    'createDeviceFacets.known': lasting('`known.size >= memory.accounts`', '`known.delete`'),
+  },
   'apps/identity/src/api/console/places.ts': {
     'createPlaces.reading': lasting('`maxReading` of each account', '`reading.delete`'),
     'createPlaces.watched': lasting('one for each account that is shown in a browser', '`watched.delete`'),

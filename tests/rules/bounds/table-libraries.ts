@@ -311,8 +311,17 @@ export const programs: Bounds = {
   'apps/console/src/session/request.ts': {
     'all that wantsNonce.json() reads': own('a refusal of the own service'),
   },
-  'apps/console/src/views/audit.tsx': {
-    'all that download.blob() reads': own('what the person asked to download'),
+  'apps/console/src/views/devices/bulk.ts': {
+    'changeAll.done': passing('the devices that the person selected'),
+    'changeAll.failed': passing('the devices that the person selected'),
+  },
+  'apps/console/src/views/devices/selection.ts': {
+    none: own('no code adds to it'),
+    'findAll.found': passing('`maxSelected = 1000`'),
+  },
+  'apps/console/src/parts/download.ts': {
+    'all that download.blob() reads': own('what the person exports'),
+    'all that download.json() reads': own('a refusal of the own service'),
     'download.document.createElement()': own('one link for each click'),
   },
   'apps/console/src/state/use-places.ts': {

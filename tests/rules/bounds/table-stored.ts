@@ -67,6 +67,13 @@ export const stored: Bounds = {
       '`audit.ts: DELETE FROM audit`',
     ),
   },
+  'apps/identity/src/storage/device-tables.ts': {
+    'table device_labels': lasting('one row for each node', '`REFERENCES nodes (node_id) ON DELETE CASCADE`'),
+    'table device_facets': lasting(
+      'four rows for each node, `dpop.ts: maxStatedServices` services and `limits.ts: maxDeviceTags` tags',
+      '`DELETE FROM device_facets`',
+    ),
+  },
   'apps/discovery/src/schema.ts': {
     'table last_locations': lasting(
       '`registry.ts: maxNodes` of an account',

@@ -103,6 +103,10 @@ export const streams: Readonly<Record<string, Stream>> = {
     neverRead,
     'the audit log of an account',
   ]),
+  'apps/identity/src/api/console/device-export.ts': stream('exports of devices', 'Readable.from(contentOf(', [
+    neverRead,
+    'an export of devices',
+  ]),
   'apps/identity/src/api/console/discovery-stream.ts': stream(
     'all places of an account, and its events',
     'response.body.pipeTo(writable',

@@ -7,7 +7,7 @@ import { hush, isHushed } from '../state/hushed.ts'
 import { useHome } from '../state/viewer.ts'
 import { nudgesOf } from './nudges.ts'
 
-/** The most severe notice about the person's account that the person did not put away. One of the page itself goes before it. */
+/** The most severe notice about the person's account that the person did not put away. A notice of the page itself hides it. */
 export function Nudge() {
   const { personId, ...viewer } = useHome().viewer
   const [, setCount] = useState(0)

@@ -38,7 +38,7 @@ export const pages: readonly (readonly [group: string, entries: readonly Entry[]
 export function Sidebar({ current, onFind }: { current: string; onFind: () => void }) {
   const path = usePath()
   const side = useRef<HTMLElement>(null)
-  // On a narrow screen the sidebar covers the page: it goes when a page was chosen.
+  // On a narrow screen the sidebar covers the page: it closes when a page was chosen.
   useEffect(() => {
     if (side.current?.matches(':popover-open')) side.current.hidePopover()
   }, [path])

@@ -1,4 +1,4 @@
-/** What a button says while it works, by the first word of what it says otherwise. */
+/** Texts of buttons that wait, by the first word of their usual texts. */
 const words: Readonly<Record<string, string>> = {
   Add: 'Adding',
   Approve: 'Approving',

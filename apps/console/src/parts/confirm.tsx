@@ -5,7 +5,7 @@ import { Action } from './action.tsx'
 import { Dialog } from './dialog.tsx'
 import { Field, Form } from './form.tsx'
 
-/** Asks the person to sign in again before a sensitive action. */
+/** Requires a new sign-in before a sensitive action. */
 export function Confirm({ viewer, onEnd }: { viewer: Viewer; onEnd: (confirmed: boolean) => void }) {
   return (
     <Dialog title="Confirm it’s you" closing="Cancel" onClose={() => onEnd(false)}>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { Icon } from './icon.tsx'
 
-/** A window over the page; the browser keeps the keyboard inside, Escape closes it, and the focus goes back to the opener. */
+/** A window over the page; the browser keeps the keyboard inside, Escape closes it, and the focus returns to the opener. */
 export function Dialog(props: {
   title: string
   onClose: () => void

@@ -5,7 +5,7 @@ import { busyText } from './busy.ts'
 import { Dialog } from './dialog.tsx'
 import { Icon, type IconName } from './icon.tsx'
 
-/** A button for what cannot be undone: a dialog names the thing and what goes with it, and does it. */
+/** A button for what cannot be undone: a dialog names the thing and the consequences, and does it. */
 export function Guarded(props: {
   /** Verb and noun, in the dialog, too. */
   children: string

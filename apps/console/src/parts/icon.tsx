@@ -46,7 +46,7 @@ export type IconName =
   | 'wifi-off'
   | 'x'
 
-/** A picture beside a text that says the same. An icon alone stands in a control with a name of its own. */
+/** A picture beside a text with the same meaning. An icon without text is in a control with a name of its own. */
 export function Icon({ name, class: more = '' }: { name: IconName; class?: string }) {
   return (
     <svg class={`i ${more}`} aria-hidden="true">

@@ -4,7 +4,7 @@ import { Bones, Problem } from './view.tsx'
 
 type Loaded<Props> = { readonly default: FunctionComponent<Props> }
 
-/** A view whose code is loaded when it is first shown. */
+/** A view. Its code is loaded when it is first shown. */
 export function lazyView<Props extends object>(load: () => Promise<Loaded<Props>>): FunctionComponent<Props> {
   let known: Loaded<Props> | undefined
   return function LazyView(props) {

@@ -12,7 +12,7 @@ export interface Tab {
 /** A view: its title is that of the page, and is read out when the view opens. */
 export function View(props: {
   title: string
-  /** Under the title: one line that says what the page is, or the state of the thing. */
+  /** Under the title: one line: what the page is, or the state of the thing. */
   about?: ComponentChildren
   /** The page above: its address and title. */
   parent?: readonly [to: string, title: string]

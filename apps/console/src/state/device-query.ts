@@ -1,4 +1,4 @@
-/** What the list of devices shows, as the query of its address says it: a link to it shows the same. */
+/** What the list of devices shows, as in the query of its address: a link to it shows the same. */
 import type { ConsoleInput, Device } from '@selvedge/protocol/console'
 import { useQuery } from './route.ts'
 
@@ -21,7 +21,7 @@ export const deviceStates = ['online', 'away', 'blocked'] as const
 const sorts: readonly DeviceSort[] = ['added', 'name', 'seen', 'version']
 
 /** Characters of a search. */
-export const maxSearchLength = 64
+const maxSearchLength = 64
 
 /** The query, and what changes it; another search, state or order begins at the first page. */
 export function useDeviceQuery() {

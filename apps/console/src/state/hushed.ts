@@ -1,4 +1,4 @@
-/** Notices that a person put away, in this browser: none of them comes back within a month. */
+/** Notices that a person put away, in this browser: they stay away for a month. */
 const key = 'selvedge:hushed'
 const hushMs = 30 * 86_400_000
 

@@ -1,9 +1,9 @@
-/** Step-up: if an action needs it, asks the person to sign in again, then continues with the action. */
+/** Step-up: if an action needs it, the person signs in again, then the action continues. */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { reasonOf } from '../api.ts'
 
-/** Asks the person to sign in again. Resolves with whether the person did. */
+/** Requests a new sign-in. Resolves with whether the person did it. */
 export const StepUp = createContext<() => Promise<boolean>>(async () => false)
 
 /** Runs an action; if the sign-in is too old for it, after a new sign-in. */

@@ -134,6 +134,22 @@ describe.each(Object.entries(implementations))('%s', (name, createDatabase) => {
     expect(await store.run(sql`SELECT * FROM things`)).toEqual([{ name: 'a', count: 1, extra: null }])
     await expect(openSql(url, migrations)).rejects.toThrow('it is of version 2; this program knows 1')
   })
+
+  it('makes an added table once, which the version before leaves alone', async () => {
+    const table = 'CREATE TABLE extras (name TEXT PRIMARY KEY); INSERT INTO extras SELECT name FROM things'
+    const added = { table: 'extras', sqlite: table, postgres: table }
+    await store.run(sql`INSERT INTO things VALUES ('a', 1)`)
+    for (const known of [[...migrations, added], migrations, [...migrations, added]]) {
+      await store.close()
+      store = await openSql(url, known)
+      expect(await store.run(sql`SELECT * FROM extras`)).toEqual([{ name: 'a' }])
+    }
+    await store.close()
+    const broken = { table: 'others', sqlite: 'CREATE TABLE others (x TEXT); nonsense', postgres: 'nonsense' }
+    await expect(openSql(url, [...migrations, broken])).rejects.toThrow(/nonsense/)
+    store = await openSql(url, migrations)
+    await expect(store.run(sql`SELECT * FROM others`)).rejects.toThrow()
+  })
 })
 
 /** After a collection of garbage. */

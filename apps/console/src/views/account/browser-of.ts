@@ -1,4 +1,4 @@
-/** Names of browsers and systems in the order in which they are looked for: Edge says that it is Chrome, too, and Chrome Safari. */
+/** Names of browsers and systems in the order in which they are looked for: Edge also names Chrome, and Chrome Safari. */
 const browsers = [
   ['Edg/', 'Edge'],
   ['OPR/', 'Opera'],

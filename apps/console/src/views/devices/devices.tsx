@@ -128,7 +128,7 @@ const NoMatch = ({ search, onClear }: { search: string; onClear: () => void }) =
   <Empty
     icon="search"
     title={search === '' ? 'No device matches' : `No device matches “${search}”`}
-    text="Search looks at names, tags and node IDs."
+    text="Search finds names, tags and node IDs."
   >
     <button type="button" class="btn" onClick={onClear}>
       Show all devices

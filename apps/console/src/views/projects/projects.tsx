@@ -22,7 +22,7 @@ export default function ProjectsView() {
   return (
     <View
       title="Projects"
-      about="A project is a program that may use your devices. Its client ID says who asks."
+      about="A project is a program that may use your devices. Its client ID identifies it."
       actions={data && data.length > 0 && create}
       error={error}
     >

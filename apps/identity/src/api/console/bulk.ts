@@ -28,7 +28,7 @@ export function createBulk(): Bulk {
       throw new RpcError('busy', `many devices are being changed; wait ${wait} seconds`)
     }
     const result: { done: string[]; failed: BulkResult['failed'] } = { done: [], failed: [] }
-    // One after the other: a call waits for its own changes, and takes no more of the store than one caller.
+    // One after the other: a call uses no more of the store than one caller.
     for (const nodeId of new Set(nodeIds)) {
       try {
         await change(nodeId, viewer, context)

@@ -5,6 +5,7 @@ import { type Device, deviceFilter } from '@selvedge/protocol/console'
 import { escapeControls } from '@selvedge/protocol/redaction'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import { addressOf, createLimiter, takeOrRefuse } from '@selvedge/service-kit/http'
+import { safely } from '@selvedge/service-kit/safely'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { NodeFilter } from '../../registry/nodes/node-filter.ts'
 import type { Nodes } from '../../registry/nodes/nodes.ts'
@@ -88,7 +89,7 @@ export function addDeviceExport(app: FastifyInstance, parts: DeviceExportParts):
     const { search = '', state, tag, service, version } = asked.data
     const filter = { search, state, tag, service, version, onlineSince: onlineSince() }
     const content = Readable.from(contentOf(format, pagesOf(parts, accountId, filter)))
-    content.once('close', end)
+    content.once('close', safely('deviceExport.end', end))
     const entry = { accountId, actor: person.email, action: 'device.export', outcome: 'ok' } as const
     await audit
       .record({ ...entry, address: addressOf(request.raw, trustedProxies), detail: format.name })
@@ -121,10 +122,14 @@ async function* pagesOf(
   accountId: string,
   filter: NodeFilter,
 ): AsyncGenerator<readonly Device[]> {
+  // A discovery service that does not answer is asked once, and not for each page.
+  let isLocated = true
   for (let last: Parameters<Nodes['after']>[2]; ; ) {
     const some = await nodes.after(accountId, filter, last, pageSize)
     last = some.at(-1)?.node
     if (!last) return
-    yield (await show(accountId, some)).devices
+    const { devices, hasPlaces } = await show(accountId, some, isLocated)
+    isLocated = hasPlaces
+    yield devices
   }
 }

@@ -3,20 +3,23 @@ import type { ListedNode } from '../../registry/nodes/node-lists.ts'
 import type { DescribeDevice } from './describe-device.ts'
 import type { Places } from './places.ts'
 
-/** Devices of an account as people see them: with what they are called, and where they are. */
+/**
+ * Devices of an account as people see them: with what they are called, and where they are.
+ *
+ * @param isLocated whether the discovery service is asked for their locations. Default: true
+ */
 export type ShowDevices = (
   accountId: string,
   some: readonly ListedNode[],
+  isLocated?: boolean,
 ) => Promise<{ devices: Device[] /** Whether the discovery service answered. */; hasPlaces: boolean }>
 
 /** @param describe a device without its location */
 export const createShowDevices =
   (places: Pick<Places, 'find'>, describe: DescribeDevice): ShowDevices =>
-  async (accountId, some) => {
-    const fixes = await places.find(
-      accountId,
-      some.map(({ node }) => node.nodeId),
-    )
+  async (accountId, some, isLocated = true) => {
+    const nodeIds = some.map(({ node }) => node.nodeId)
+    const fixes = isLocated ? await places.find(accountId, nodeIds) : undefined
     const devices = some.map(({ node, label }) => {
       const { nodeId: _, ...fix } = fixes?.get(node.nodeId) ?? { nodeId: '' }
       const seen = 'fixedAt' in fix ? Math.max(node.lastSeenAt, Date.parse(fix.fixedAt)) : node.lastSeenAt

@@ -1,14 +1,15 @@
 /** What the devices of an account can be filtered by: tags, services and versions, the most frequent first. */
+import { type Shared, shareResult } from '@selvedge/service-kit/share'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import { type FacetKind, facetKinds } from './node-filter.ts'
 
-export interface Facet {
+interface Facet {
   readonly value: string
   /** Devices with it. */
   readonly count: number
 }
 
-export interface FacetList {
+interface FacetList {
   /** At most {@link maxValues}. */
   readonly values: readonly Facet[]
   /** Whether there are other values, or devices that were not counted. */
@@ -20,7 +21,7 @@ export type DeviceFacets = Readonly<Record<FacetKind, FacetList>>
 const maxValues = 100
 /** Entries that are counted, for each kind: what a statement reads at most. */
 const maxCounted = 500_000
-/** Milliseconds for which counts are shown again, and accounts whose counts are in memory. */
+/** Milliseconds for which counts are shown again, and maximum accounts with counts in memory. */
 const memory = { forMs: 15_000, accounts: 1000 }
 
 const listOf = (accountId: string, kind: FacetKind): Statement =>
@@ -34,7 +35,7 @@ export function createDeviceFacets(
   store: SqlStore,
   now = () => performance.now(),
 ): (accountId: string) => Promise<DeviceFacets> {
-  const known = new Map<string, { readonly until: number; readonly facets: Promise<DeviceFacets> }>()
+  const known = new Map<string, { readonly until: number; readonly facets: Shared<DeviceFacets> }>()
 
   async function read(accountId: string, kind: FacetKind): Promise<FacetList> {
     const rows = await store.run(listOf(accountId, kind))
@@ -52,13 +53,11 @@ export function createDeviceFacets(
 
   return (accountId) => {
     const held = known.get(accountId)
-    if (held && held.until > now()) return held.facets
+    if (held && held.until > now()) return held.facets()
     known.delete(accountId)
     if (known.size >= memory.accounts) known.delete(known.keys().next().value!)
-    const facets = readAll(accountId)
-    const entry = { until: now() + memory.forMs, facets }
-    known.set(accountId, entry)
-    facets.catch(() => known.get(accountId) === entry && known.delete(accountId))
-    return facets
+    const facets = shareResult(() => readAll(accountId), 'device facets')
+    known.set(accountId, { until: now() + memory.forMs, facets })
+    return facets()
   }
 }

@@ -11,7 +11,7 @@ export interface DeviceLabel {
 }
 
 /** Tags that a device gets and loses. */
-export interface TagChange {
+interface TagChange {
   readonly add: readonly string[]
   readonly remove: readonly string[]
 }
@@ -67,7 +67,7 @@ export function createDeviceLabels(store: SqlStore): DeviceLabels {
           SELECT MIN(value) FROM device_facets WHERE account_id = ${accountId} AND kind = 'tag'
           UNION ALL SELECT (SELECT MIN(value) FROM device_facets
             WHERE account_id = ${accountId} AND kind = 'tag' AND value > tag.value) FROM tag WHERE tag.value IS NOT NULL)
-        SELECT COUNT(value) AS count FROM (SELECT value FROM tag LIMIT ${maxAccountTags}) AS some`,
+        SELECT COUNT(value) AS count FROM (SELECT value FROM tag LIMIT ${maxAccountTags}) AS known`,
     )
     if (Number(row?.count) + added > maxAccountTags)
       throw new RpcError('limit_exceeded', `an account has at most ${maxAccountTags} different tags`)

@@ -1,4 +1,4 @@
-/** 100,000 devices of one account on every store: which indexes answer a list, and how long it takes here. */
+/** 100,000 devices of one account on every store: lists, and the time of each on this machine. */
 import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, type Statement, sql, stepsOf } from '@selvedge/service-kit/store'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -72,7 +72,7 @@ describeOnStores('%s', (makeDatabase, kind) => {
     ['last seen', { order: 'seen', isDescending: true }, 100_000],
     ['a search that finds all', { search: 'van' }, 100_000],
     ['a search that finds one', { search: 'van 100000' }, 1],
-    ['a search that finds none', { search: 'zzz' }, 0],
+    ['a search without a result', { search: 'zzz' }, 0],
     ['a tag', { tag: 'type:van' }, 8100],
     ['a service of all', { service: 'camera', order: 'seen' }, 100_000],
     ['a service of few', { service: 'unit-7' }, 223],

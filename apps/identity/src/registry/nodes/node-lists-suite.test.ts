@@ -1,10 +1,11 @@
 /** Pages of an account's nodes on every store. */
 import { openSql } from '@selvedge/service-kit/sql'
-import type { SqlStore } from '@selvedge/service-kit/store'
+import { type SqlStore, sql, stepsOf } from '@selvedge/service-kit/store'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeOnStores } from '../../../../../tests/harness/databases.ts'
 import { migrations } from '../../storage/schema.ts'
 import { createSeal } from '../../storage/secrets/seal.ts'
+import { createDeviceFacets } from './device-facets.ts'
 import { createDeviceLabels } from './device-labels.ts'
 import { createNodeLists, type NodeQuery } from './node-lists.ts'
 import { createNodeRows, saveStatement } from './node-rows.ts'
@@ -25,11 +26,22 @@ describeOnStores('%s', (makeDatabase) => {
   let store: SqlStore
   let lists: ReturnType<typeof createNodeLists>
   const rows = createNodeRows(createSeal([Buffer.alloc(32)]))
-  const add = async (nodeId: string, name: string, lastSeenAt: number, more: { version?: string } = {}) => {
+  const add = async (
+    nodeId: string,
+    name: string,
+    lastSeenAt: number,
+    more: { version?: string; services?: string[] } = {},
+  ) => {
     const hmac = { nodeKey: '', cloudKey: '', secret: '' }
+    const services = (more.services ?? []).map((each) => ({
+      id: each,
+      name: each,
+      image: '',
+      state: 'running',
+    }))
     const node = {
       ...{ nodeId, name, accountId: 'a', hmac, enrolledAt: lastSeenAt, lastSeenAt, blockedAt: null },
-      ...{ version: '1.0.0', services: [], removedAccount: '', accountEpoch: 0, accountAt: 0, ...more },
+      ...{ version: '1.0.0', removedAccount: '', accountEpoch: 0, accountAt: 0, ...more, services },
     }
     await store.run(
       saveStatement({ node, sealedSecret: '', accountBefore: '', maxNodes: undefined, now: lastSeenAt }),
@@ -65,9 +77,8 @@ describeOnStores('%s', (makeDatabase) => {
     ['version', ['van-2', 'kiosk_50%', 'pump', 'Van-1']],
   ] as const)('orders by %s, both ways', async (order, names) => {
     expect((await pageOf({ order })).names).toEqual(names)
-    // Equal ones stay in the order of their IDs.
-    const backwards = order === 'version' ? ['Van-1', 'van-2', 'kiosk_50%', 'pump'] : names.toReversed()
-    expect((await pageOf({ order, isDescending: true })).names).toEqual(backwards)
+    // Equal ones are in the order of their IDs.
+    expect((await pageOf({ order, isDescending: true })).names).toEqual(names.toReversed())
   })
 
   it('finds parts of names and the beginning of IDs, and no patterns', async () => {
@@ -103,6 +114,101 @@ describeOnStores('%s', (makeDatabase) => {
     await store.run({ sql: "UPDATE nodes SET account_id = 'a' WHERE node_id = 'aa01'", values: [] })
     await store.run({ sql: "DELETE FROM nodes WHERE node_id = 'ab02'", values: [] })
     expect(await labels.find('a', 'ab02')).toEqual({ name: '', tags: [] })
+  })
+
+  it('finds tags, services and versions, and follows what a device states', async () => {
+    const labels = createDeviceLabels(store)
+    await add('ac01', 'filtered', 5000, {
+      version: '2.0.0',
+      services: ['gateway', 'gateway', "x' OR 1=1", ''],
+    })
+    await labels.set('a', 'ac01', { name: '', tags: ['type:van', 'x'] })
+    const found = async (query: Partial<NodeQuery>) => (await pageOf(query)).names
+    expect(await found({ service: 'gateway', version: '2.0.0', tag: 'x', search: 'filt' })).toEqual([
+      'filtered',
+    ])
+    expect(await found({ service: "x' OR 1=1" })).toEqual(['filtered'])
+    expect(await found({ service: '' })).toEqual([])
+    expect(await found({ tag: 'type:van', order: 'name' })).toContain('filtered')
+    expect(await found({ tag: 'X' })).toEqual([])
+    await add('ac01', 'filtered', 5000, { version: '2.0.1', services: ['camera'] })
+    expect(await found({ service: 'gateway' })).toEqual([])
+    expect(await found({ service: 'camera', version: '2.0.1', tag: 'x' })).toEqual(['filtered'])
+    await labels.tag('a', 'ac01', { add: ['y', 'y'], remove: ['x', 'never'] })
+    expect(await labels.find('a', 'ac01')).toEqual({ name: '', tags: ['type:van', 'y'] })
+    expect(await found({ tag: 'x' })).toEqual([])
+    expect((await createDeviceFacets(store)('a')).service.values).toEqual([{ value: 'camera', count: 1 }])
+    // In another account it has its services, and no tag.
+    await store.run({ sql: "UPDATE nodes SET account_id = 'c' WHERE node_id = 'ac01'", values: [] })
+    const facets = await createDeviceFacets(store)('c')
+    expect(facets.service.values).toEqual([{ value: 'camera', count: 1 }])
+    expect(facets.tag.values).toEqual([])
+    expect(await found({ service: 'camera' })).toEqual([])
+    await store.run({ sql: "UPDATE nodes SET account_id = '' WHERE node_id = 'ac01'", values: [] })
+    const [row] = await store.run(sql`SELECT COUNT(*) AS count FROM device_facets WHERE node_id = 'ac01'`)
+    expect(Number(row!.count)).toBe(0)
+    await store.run({ sql: "DELETE FROM nodes WHERE node_id = 'ac01'", values: [] })
+  })
+
+  it.each(['\u0000', '\ud800', '\u202e', '"', '\\', '{', '🚐'])(
+    'stores a device with a service of the name %j',
+    async (name) => {
+      await add('ad01', 'odd', 5000, { services: [name, 'plain'] })
+      expect((await pageOf({ search: 'odd' })).names).toEqual(['odd'])
+      await store.run({ sql: "DELETE FROM nodes WHERE node_id = 'ad01'", values: [] })
+    },
+  )
+
+  it('does not lose a change of a label while the device states something else', async () => {
+    const labels = createDeviceLabels(store)
+    await add('ae01', 'busy', 6000)
+    await Promise.all(
+      Array.from({ length: 20 }, (_, at) =>
+        at % 2 === 0
+          ? add('ae01', `busy ${at}`, 6000, { services: [`s${at}`] })
+          : labels.set('a', 'ae01', { name: `label ${at}`, tags: [`t:${at}`] }),
+      ),
+    )
+    const rows = (table: string) =>
+      store.run({
+        sql: `SELECT kind, value FROM ${table} WHERE node_id = 'ae01' ORDER BY kind, value`,
+        values: [],
+      })
+    expect(await rows('device_facets')).toEqual(await rows('node_facets'))
+    await store.run({ sql: "DELETE FROM nodes WHERE node_id = 'ae01'", values: [] })
+  })
+
+  it('is made from a database of the version before, which continues to write beside it', async () => {
+    const url = await makeDatabase()
+    const before = await openSql(url, stepsOf(migrations))
+    const write = (nodeId: string, version: string) =>
+      before.run(
+        sql`INSERT INTO nodes (node_id, name, account_id, hmac_node_key, hmac_cloud_key, hmac_secret, enrolled_at, last_seen_at, version, services)
+          VALUES (${nodeId}, 'van', 'a', '', '', '', 0, 0, ${version}, '[{"id":"s","name":"gateway","image":"","state":""}]')
+          ON CONFLICT (node_id) DO UPDATE SET version = excluded.version`,
+      )
+    await write('af01', '1.0.0')
+    await write('af02', '1.0.0')
+    const after = await openSql(url, migrations)
+    const own = createNodeLists(after, rows)
+    const versions = async () => (await createDeviceFacets(after)('a')).version.values
+    const found = async (query: Partial<NodeQuery>) =>
+      (await own.page('a', { ...all, onlineSince: 0, ...query })).nodes.map(({ node }) => node.nodeId)
+    expect(await versions()).toEqual([{ value: '1.0.0', count: 2 }])
+    await createDeviceLabels(after).set('a', 'af01', { name: '', tags: ['kept'] })
+    await write('af01', '1.1.0')
+    await write('af03', '1.1.0')
+    expect(await found({ version: '1.1.0', service: 'gateway' })).toEqual(['af01', 'af03'])
+    expect(await found({ tag: 'kept' })).toEqual(['af01'])
+    await before.run(sql`DELETE FROM nodes WHERE node_id = 'af01'`)
+    expect(await found({ tag: 'kept' })).toEqual([])
+    // The version before starts on it again, and then this one.
+    await before.close()
+    await after.close()
+    await (await openSql(url, stepsOf(migrations))).close()
+    const again = await openSql(url, migrations)
+    expect((await createDeviceFacets(again)('a')).version.values).toHaveLength(2)
+    await again.close()
   })
 
   it('has pages, and nothing of another account', async () => {

@@ -3,7 +3,6 @@ import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import { type DeviceLabel, joinLabels, labelColumns, toLabel } from './device-labels.ts'
 import { fixed, inState, join, matching, type NodeFilter, type NodeState } from './node-filter.ts'
 import type { Node, NodeRows } from './node-rows.ts'
-import type { Nodes } from './nodes.ts'
 
 /** Where the sorted value of each order is, beside the node ID, which decides between equals. An index has each order. */
 const orders = {
@@ -13,7 +12,7 @@ const orders = {
   version: { from: 'version', value: 'facet.value' },
 } as const
 
-export type NodeOrder = keyof typeof orders
+type NodeOrder = keyof typeof orders
 
 /** One page of the nodes of an account that fit a filter. */
 export interface NodeQuery extends NodeFilter {
@@ -29,7 +28,7 @@ export interface ListedNode {
   readonly label: DeviceLabel
 }
 
-export interface NodePage {
+interface NodePage {
   readonly nodes: readonly ListedNode[]
   /** Nodes that fit the whole query. */
   readonly total: number
@@ -89,10 +88,23 @@ const following = (
     sql`ORDER BY nodes.enrolled_at, nodes.node_id LIMIT ${size}`,
   )
 
-export const createNodeLists = (
-  store: SqlStore,
-  { toNode }: NodeRows,
-): Pick<Nodes, 'list' | 'page' | 'after' | 'accountKeyEpoch'> => ({
+export interface NodeLists {
+  /** All of them, or those of an account. */
+  list(accountId?: string): Promise<Node[]>
+  /** Some of an account's nodes, and how many there are in each state. */
+  page(accountId: string, query: NodeQuery): Promise<NodePage>
+  /** The next ones that fit a filter, as they were added. @param last the last of those before; undefined: from the first */
+  after(
+    accountId: string,
+    filter: NodeFilter,
+    last: Pick<Node, 'enrolledAt' | 'nodeId'> | undefined,
+    size: number,
+  ): Promise<ListedNode[]>
+  /** Number of the change with which a node last left an account; 0: no node left it. */
+  accountKeyEpoch(accountId: string): Promise<number>
+}
+
+export const createNodeLists = (store: SqlStore, { toNode }: NodeRows): NodeLists => ({
   async list(accountId) {
     const all = await store.run(
       accountId === undefined

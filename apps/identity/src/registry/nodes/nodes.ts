@@ -5,8 +5,7 @@ import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import type { Seal } from '../../storage/secrets/seal.ts'
 import type { Revocations } from '../revocation/revocations.ts'
-import type { NodeFilter } from './node-filter.ts'
-import { createNodeLists, type ListedNode, type NodePage, type NodeQuery } from './node-lists.ts'
+import { createNodeLists, type NodeLists } from './node-lists.ts'
 import {
   changeAccountKey,
   changeAccountKeyIfLeft,
@@ -27,7 +26,7 @@ interface NodeChange {
   readonly records?: readonly Statement[]
 }
 
-export interface Nodes {
+export interface Nodes extends NodeLists {
   /** Maximum nodes of one account. */
   readonly maxNodes: number
   find(nodeId: string): Promise<Node | undefined>
@@ -38,23 +37,10 @@ export interface Nodes {
    * @returns the node as it is now; undefined if the account that it joins is full: nothing was written
    */
   save(node: Node, change: NodeChange): Promise<Node | undefined>
-  /** All of them, or those of an account. */
-  list(accountId?: string): Promise<Node[]>
-  /** Some of an account's nodes, and how many there are in each state. */
-  page(accountId: string, query: NodeQuery): Promise<NodePage>
-  /** The next ones that fit a filter, as they were added. @param last the last of those before; undefined: from the first */
-  after(
-    accountId: string,
-    filter: NodeFilter,
-    last: Pick<Node, 'enrolledAt' | 'nodeId'> | undefined,
-    size: number,
-  ): Promise<ListedNode[]>
   /** Blocks a node, and with that every token for it; or removes the block. @throws RpcError `not_found` */
   setBlocked(nodeId: string, blocked: boolean): Promise<Node>
   /** Removes the account from a node, and revokes every token for it. @throws RpcError `not_found` */
   removeAccount(nodeId: string): Promise<Node>
-  /** Number of the change with which a node last left an account; 0: no node left it. */
-  accountKeyEpoch(accountId: string): Promise<number>
   /** Called with each node of which this process learns something new. */
   onChange(listener: (node: Node) => void): void
 }

@@ -23,9 +23,8 @@ export interface DeviceParts {
 /** Devices of one page. */
 const pageSize = 100
 
-export function deviceHandlers(parts: DeviceParts) {
-  const { nodes, labels, facets, show, onlineSince, revocations, audit } = parts
-
+/** Changes of one device of the account, each with its entry in the audit log. */
+function createChanges({ nodes, revocations, audit }: DeviceParts) {
   async function own(nodeId: string, { membership }: Viewer): Promise<Node> {
     const node = await nodes.find(nodeId)
     if (node?.accountId !== membership.accountId)
@@ -33,20 +32,26 @@ export function deviceHandlers(parts: DeviceParts) {
     return node
   }
 
-  /** A change of one device of the account, with its entry in the audit log. */
-  const changeOne =
+  const change =
     (action: string, work: (nodeId: string) => Promise<unknown>): DeviceChange =>
     async (nodeId, viewer, context) => {
       await own(nodeId, viewer)
       await work(nodeId)
       await audit.record(auditOf(viewer, context, action, nodeId))
     }
-  const changes = {
-    block: changeOne('device.block', (nodeId) => nodes.setBlocked(nodeId, true)),
-    unblock: changeOne('device.unblock', (nodeId) => nodes.setBlocked(nodeId, false)),
-    revoke: changeOne('device.revoke', (nodeId) => revocations.revokeAll('node', nodeId)),
-    disassociate: changeOne('device.disassociate', (nodeId) => nodes.removeAccount(nodeId)),
+
+  return {
+    own,
+    block: change('device.block', (nodeId) => nodes.setBlocked(nodeId, true)),
+    unblock: change('device.unblock', (nodeId) => nodes.setBlocked(nodeId, false)),
+    revoke: change('device.revoke', (nodeId) => revocations.revokeAll('node', nodeId)),
+    disassociate: change('device.disassociate', (nodeId) => nodes.removeAccount(nodeId)),
   }
+}
+
+export function deviceHandlers(parts: DeviceParts) {
+  const { nodes, labels, facets, show, onlineSince, audit } = parts
+  const { own, ...changes } = createChanges(parts)
   const one =
     (change: DeviceChange) => async (asked: { nodeId: string }, viewer: Viewer, context: ConsoleContext) => {
       await change(asked.nodeId, viewer, context)
