@@ -130,7 +130,10 @@ describe('a sign-in of an hour ago', () => {
 })
 
 describe('an owner', () => {
-  const others: Record<string, unknown> = { role: 'member', before: null, ...(projectWith({}) as object) }
+  const others: Record<string, unknown> = {
+    ...{ role: 'member', before: null, label: '', tags: [] },
+    ...(projectWith({}) as object),
+  }
   const ids = ['clientId', 'jti', 'nodeId', 'personId', 'sessionId', 'sid', 'accountId', 'credentialId']
   const byId = all.flatMap(({ name, access, params }) => {
     const names = (params as readonly { name: string }[]).map((each) => each.name)
@@ -140,6 +143,17 @@ describe('an owner', () => {
     const params = Object.fromEntries(names.map((each) => [each, ofBob[each] ?? others[each]]))
     expect(await reasonOf(ada, name, params)).toBe('not_found')
   })
+})
+
+it('changes no device of another account in a list of devices', async () => {
+  const nodeIds = [ofBob.nodeId!]
+  const refused = { done: [], failed: [{ nodeId: ofBob.nodeId, reason: 'not_found' }] }
+  expect(await ada.api['devices.block']({ nodeIds })).toMatchObject(refused)
+  expect(await ada.api['devices.unblock']({ nodeIds })).toMatchObject(refused)
+  expect(await ada.api['devices.revoke']({ nodeIds })).toMatchObject(refused)
+  expect(await ada.api['devices.tag']({ nodeIds, add: ['x'], remove: [] })).toMatchObject(refused)
+  const { device } = await bob.api['device.get']({ nodeId: ofBob.nodeId! })
+  expect(device).toMatchObject({ blockedAt: null, tags: [] })
 })
 
 it('answers a caller with the right to call: what is refused above is refused because of the caller', async () => {

@@ -33,7 +33,13 @@ afterAll(async () => {
   await folder?.remove()
 })
 
-const paths = [identityPaths.consoleEvents, identityPaths.consolePlaces, identityPaths.consoleAudit]
+const paths = [
+  identityPaths.consoleEvents,
+  identityPaths.consolePlaces,
+  identityPaths.consoleAudit,
+  identityPaths.consoleDevicesCsv,
+  identityPaths.consoleDevicesJson,
+]
 const methods = Object.values(consoleMethods).flatMap(({ name, access }) =>
   access.caller === 'person' ? [name] : [],
 )

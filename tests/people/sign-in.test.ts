@@ -170,7 +170,11 @@ describe('a page of another site', () => {
   })
 
   it('can’t follow what happens, nor take the audit log', async () => {
-    for (const path of [identityPaths.consoleEvents, identityPaths.consoleAudit]) {
+    for (const path of [
+      identityPaths.consoleEvents,
+      identityPaths.consoleAudit,
+      identityPaths.consoleDevicesCsv,
+    ]) {
       const answer = await fetch(identity.url + path, {
         headers: { ...(await owner.signed('GET', path)), 'Sec-Fetch-Site': 'cross-site' },
       })
