@@ -10,7 +10,6 @@ const sequence = 'one sequence whose steps need what the steps before them found
 const fixture = 'a fixture: everything that one test subject can do, in one place'
 
 export const longFunctions: Readonly<Record<string, string>> = {
-  'apps/console/src/app.tsx App': page,
   'apps/console/src/parts/map.tsx WorldMap': page,
   'apps/discovery/src/discovery.ts startDiscovery': composition,
   'apps/discovery/src/endpoints/account.ts addAccountEndpoints': list,

@@ -312,8 +312,8 @@ export const programs: Bounds = {
     'all that wantsNonce.json() reads': own('a refusal of the own service'),
   },
   'apps/console/src/views/devices/bulk.ts': {
-    'changeAll.done': passing('the devices that the person selected'),
-    'changeAll.failed': passing('the devices that the person selected'),
+    'changeAll.done': passing('the devices that the person selected: `selection.ts: maxSelected = 1000`'),
+    'changeAll.failed': passing('the devices that the person selected: `selection.ts: maxSelected = 1000`'),
   },
   'apps/console/src/views/devices/selection.ts': {
     none: own('no code adds to it'),

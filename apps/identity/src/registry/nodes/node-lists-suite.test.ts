@@ -94,7 +94,7 @@ describeOnStores('%s', (makeDatabase) => {
     })
   })
 
-  it('finds labels, orders by them, and shows none of another account', async () => {
+  it('finds labels, orders by them, and hides those of another account', async () => {
     const labels = createDeviceLabels(store)
     await labels.set('a', 'aa01', { name: 'Zebra', tags: ['type:van', 'a_b'] })
     await labels.set('a', 'ab02', { name: '', tags: ['type:vans'] })
