@@ -162,19 +162,19 @@ describeOnStores('%s', (makeDatabase) => {
   it('does not lose a change of a label while the device states something else', async () => {
     const labels = createDeviceLabels(store)
     await add('ae01', 'busy', 6000)
-    await Promise.all(
-      Array.from({ length: 20 }, (_, at) =>
-        at % 2 === 0
-          ? add('ae01', `busy ${at}`, 6000, { services: [`s${at}`] })
-          : labels.set('a', 'ae01', { name: `label ${at}`, tags: [`t:${at}`] }),
-      ),
-    )
-    const rows = (table: string) =>
+    const rowsOf = (table: string) =>
       store.run({
         sql: `SELECT kind, value FROM ${table} WHERE node_id = 'ae01' ORDER BY kind, value`,
         values: [],
       })
-    expect(await rows('device_facets')).toEqual(await rows('node_facets'))
+    for (let round = 0; round < 60; round++) {
+      await Promise.all([
+        add('ae01', `busy ${round}`, 6000, { services: [`s${round}`] }),
+        labels.set('a', 'ae01', { name: `label ${round}`, tags: [`t:${round}`] }),
+        add('ae01', `busier ${round}`, 6000, { version: `2.${round}.0` }),
+      ])
+      expect(await rowsOf('device_facets')).toEqual(await rowsOf('node_facets'))
+    }
     await store.run({ sql: "DELETE FROM nodes WHERE node_id = 'ae01'", values: [] })
   })
 
