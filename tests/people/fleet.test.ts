@@ -115,6 +115,16 @@ describe('a list of devices', () => {
     },
   )
 
+  it('is searched so many times, and listed without a limit', async () => {
+    const answers: string[] = []
+    for (let count = 0; count < 60 && answers.at(-1) !== 'busy'; count++)
+      answers.push(await reasonOf(stranger.api['device.list']({ search: 'x' })))
+    expect(answers.length).toBeGreaterThan(20)
+    expect(answers.at(-1)).toBe('busy')
+    expect(Number(stranger.last().headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(await reasonOf(stranger.api['device.list']({}))).toBe('accepted')
+  })
+
   it('counts what its devices can be filtered by, and nothing of another account', async () => {
     const facets = await owner.api['device.facets']()
     expect(facets.tag).toEqual({ values: [{ value: 'type:van', count: 1 }], isCut: false })

@@ -6,12 +6,14 @@ const shownMs = 2000
 
 function useCopy(text: string) {
   const [state, setState] = useState('')
-  const copy = async () => {
+  const copy = async ({ currentTarget }: MouseEvent) => {
+    const shown = (currentTarget as Element).parentElement?.querySelector('pre') ?? (currentTarget as Element)
     try {
       await navigator.clipboard.writeText(text)
       setState('Copied')
     } catch {
-      setState('Select the text and press Ctrl C')
+      getSelection()?.selectAllChildren(shown)
+      setState('Press Ctrl C to copy')
     }
     setTimeout(() => setState(''), shownMs)
   }

@@ -38,8 +38,10 @@ const view = (service: string, services: string, tags: string): string => `
     UNION ALL SELECT account_id, 'version', version, node_id FROM nodes
     UNION ALL SELECT account_id, 'service', ${service}, node_id FROM nodes, ${services} WHERE ${service} <> '';`
 
+/** In the order of the primary key: pages of the table are written one after the other. */
 const fill = (which: string) => `INSERT INTO device_facets
-  SELECT account_id, kind, value, node_id FROM node_facets WHERE account_id <> '' AND ${which} ON CONFLICT DO NOTHING;`
+  SELECT account_id, kind, value, node_id FROM node_facets WHERE account_id <> '' AND ${which}
+  ORDER BY account_id, kind, value, node_id ON CONFLICT DO NOTHING;`
 
 const refresh = `DELETE FROM device_facets WHERE node_id = NEW.node_id; ${fill('node_id = NEW.node_id')}`
 
@@ -54,9 +56,9 @@ export const deviceFacets: AddedTable = {
   table: 'device_facets',
   sqlite: `
   CREATE TABLE device_facets (${columns}) WITHOUT ROWID;
-  ${indexes}
   ${view("json_extract(item.value, '$.name')", 'json_each(nodes.services) AS item', 'json_each(label.tags) AS item')}
   ${fill('1 = 1')}
+  ${indexes}
   CREATE TRIGGER nodes_facets_insert AFTER INSERT ON nodes BEGIN ${refresh} END;
   CREATE TRIGGER nodes_facets_update AFTER UPDATE OF name, account_id, version, services ON nodes
     WHEN ${changed} BEGIN ${refresh} END;
@@ -64,7 +66,6 @@ export const deviceFacets: AddedTable = {
   CREATE TRIGGER labels_facets_update AFTER UPDATE ON device_labels BEGIN ${refresh} END;`,
   postgres: `
   CREATE TABLE device_facets (${columns});
-  ${indexes}
   CREATE FUNCTION stated_service_names(services TEXT) RETURNS SETOF TEXT LANGUAGE plpgsql AS $$
     BEGIN
       RETURN QUERY SELECT service ->> 'name' FROM json_array_elements(services::json) AS service;
@@ -72,6 +73,7 @@ export const deviceFacets: AddedTable = {
     END $$;
   ${view('item.value', 'stated_service_names(nodes.services) AS item (value)', 'json_array_elements_text(label.tags::json) AS item (value)')}
   ${fill('1 = 1')}
+  ${indexes}
   CREATE FUNCTION refresh_device_facets() RETURNS TRIGGER LANGUAGE plpgsql AS $$
     BEGIN
       PERFORM 1 FROM nodes WHERE node_id = NEW.node_id FOR NO KEY UPDATE;

@@ -89,7 +89,7 @@ export const devicesMethods = {
       /** Whether the discovery service answered. If it did not, no device has a location. */
       hasPlaces: z.boolean(),
     }),
-    reasons: [],
+    reasons: ['busy'],
     access: any,
   }),
   'device.facets': method({

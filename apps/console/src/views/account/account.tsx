@@ -4,7 +4,7 @@ import { Guarded } from '../../parts/guarded.tsx'
 import { capital } from '../../parts/state.tsx'
 import { tell } from '../../parts/toast.tsx'
 import { Card, View } from '../../parts/view.tsx'
-import { useCall } from '../../state/use-call.ts'
+import { type Call, useCall } from '../../state/use-call.ts'
 import { useHome } from '../../state/viewer.ts'
 import { DeveloperTokens } from './developer-tokens.tsx'
 import { SignInMethods } from './sign-in-methods.tsx'
@@ -34,14 +34,15 @@ export default function AccountView() {
       <SignInMethods />
       <SignIns />
       <DeveloperTokens projects={projects.data} tokens={tokens} />
-      {viewer.role === 'owner' && <RevokeAll onRevoked={tokens.reload} />}
+      {viewer.role === 'owner' && <RevokeAll tokens={tokens} />}
     </View>
   )
 }
 
-function RevokeAll({ onRevoked }: { onRevoked: () => Promise<void> }) {
-  const text =
-    'Every developer token and every sign-in of a terminal. Devices stay connected; programs must sign in again.'
+function RevokeAll({ tokens }: { tokens: Call<Awaited<ReturnType<(typeof api)['token.list']>>> }) {
+  const signIns = useCall(() => api['sign_in.list']())
+  const valid = tokens.data?.filter(({ revokedAt }) => revokedAt === null).length ?? 0
+  const text = `${count(valid, 'developer token')} and ${count(signIns.data?.length ?? 0, 'terminal sign-in')}. Devices stay connected; programs must sign in again.`
   return (
     <Card title="Danger zone" kind="danger-zone" flush>
       <ul class="rows">
@@ -56,7 +57,7 @@ function RevokeAll({ onRevoked }: { onRevoked: () => Promise<void> }) {
             consequence={text}
             run={async () => {
               await api['account.revoke_all']()
-              await onRevoked()
+              await Promise.all([tokens.reload(), signIns.reload()])
               tell('All tokens are revoked')
             }}
           >
@@ -67,3 +68,6 @@ function RevokeAll({ onRevoked }: { onRevoked: () => Promise<void> }) {
     </Card>
   )
 }
+
+const count = (number: number, what: string): string =>
+  `${number.toLocaleString('en')} ${what}${number === 1 ? '' : 's'}`

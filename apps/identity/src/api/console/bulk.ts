@@ -3,7 +3,7 @@ import { RpcError } from '@selvedge/protocol'
 import type { BulkResult } from '@selvedge/protocol/console'
 import { createLimiter } from '@selvedge/service-kit/http'
 import { storageRefusal } from '@selvedge/service-kit/store'
-import type { ConsoleContext, Viewer } from './context.ts'
+import { type ConsoleContext, expectTurn, type Viewer } from './context.ts'
 
 /** Authorizes, does and records a change of one device. @throws RpcError */
 export type DeviceChange = (nodeId: string, viewer: Viewer, context: ConsoleContext) => Promise<void>
@@ -22,11 +22,7 @@ export function createBulk(): Bulk {
   const limiter = createLimiter(rate)
 
   return async (nodeIds, viewer, context, change) => {
-    const wait = limiter.take(viewer.membership.accountId)
-    if (wait > 0) {
-      context.retryAfter = wait
-      throw new RpcError('busy', `many devices are being changed; wait ${wait} seconds`)
-    }
+    expectTurn(limiter, viewer.membership.accountId, context, 'changes of devices')
     const result: { done: string[]; failed: BulkResult['failed'] } = { done: [], failed: [] }
     // One after the other: a call uses no more of the store than one caller.
     for (const nodeId of new Set(nodeIds)) {

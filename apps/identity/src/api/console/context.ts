@@ -2,6 +2,7 @@ import { type PersonAccess, RpcError } from '@selvedge/protocol'
 import type { ConsoleMethods } from '@selvedge/protocol/console'
 import type { HandlersOf } from '@selvedge/protocol/jsonrpc'
 import type { Clock } from '@selvedge/service-kit/clock'
+import type { Limiter } from '@selvedge/service-kit/http'
 import type { Session } from '../../registry/credentials/sessions.ts'
 import type { Membership, Person } from '../../registry/people/people.ts'
 import type { DeveloperSubject } from '../../registry/projects/developer-tokens.ts'
@@ -55,6 +56,14 @@ export function checkPerson(
   if (session === 'recent' && clock.now() - own.authTime > recentMs)
     throw new RpcError('step_up_required', 'your sign-in is older than ten minutes')
   return viewer
+}
+
+/** Uses one of a key's requests. @throws RpcError `busy`, with the time to wait in the context */
+export function expectTurn(limiter: Limiter, key: string, context: ConsoleContext, what: string): void {
+  const wait = limiter.take(key)
+  if (wait === 0) return
+  context.retryAfter = wait
+  throw new RpcError('busy', `too many ${what}; wait ${wait} seconds`)
 }
 
 /** An entry of the audit log by a person who is signed in. */

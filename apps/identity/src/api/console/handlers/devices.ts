@@ -1,11 +1,19 @@
 import { RpcError } from '@selvedge/protocol'
+import { createLimiter } from '@selvedge/service-kit/http'
 import type { DeviceFacets } from '../../../registry/nodes/device-facets.ts'
 import type { DeviceLabels } from '../../../registry/nodes/device-labels.ts'
 import type { Node, Nodes } from '../../../registry/nodes/nodes.ts'
 import type { Revocations } from '../../../registry/revocation/revocations.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
 import { createBulk, type DeviceChange } from '../bulk.ts'
-import { auditOf, type ConsoleContext, type ConsoleHandlers, done, type Viewer } from '../context.ts'
+import {
+  auditOf,
+  type ConsoleContext,
+  type ConsoleHandlers,
+  done,
+  expectTurn,
+  type Viewer,
+} from '../context.ts'
 import type { ShowDevices } from '../show-devices.ts'
 
 export interface DeviceParts {
@@ -22,6 +30,8 @@ export interface DeviceParts {
 
 /** Devices of one page. */
 const pageSize = 100
+/** Searches of one person: each reads the names of the whole account. */
+const searchRate = { burst: 30, perSecond: 2 }
 
 /** Changes of one device of the account, each with its entry in the audit log. */
 function createChanges({ nodes, revocations, audit }: DeviceParts) {
@@ -58,6 +68,7 @@ export function deviceHandlers(parts: DeviceParts) {
       return done
     }
   const bulk = createBulk()
+  const searches = createLimiter(searchRate)
   const all =
     (change: DeviceChange) => (asked: { nodeIds: string[] }, viewer: Viewer, context: ConsoleContext) =>
       bulk(asked.nodeIds, viewer, context, change)
@@ -66,8 +77,10 @@ export function deviceHandlers(parts: DeviceParts) {
     'device.list': async (
       { page = 0, search = '', sort = 'added', descending = false, ...filter },
       viewer,
+      context,
     ) => {
       const { accountId } = viewer.membership
+      if (search !== '') expectTurn(searches, viewer.person.personId, context, 'searches')
       const { state, tag, service, version } = filter
       const { nodes: some, ...counted } = await nodes.page(accountId, {
         ...{ search, state, tag, service, version, page, size: pageSize, onlineSince: onlineSince() },
