@@ -59,15 +59,15 @@ export const stored: Bounds = {
       '`limits.ts: takeEnrolment`, and `node-rows.ts: maxNodes` of each account',
       '`strangers.ts: DELETE FROM nodes`',
     ),
-    'table device_vitals': own(
-      'one row for each node, with at most `vitals.ts: maxVitalsCharacters` characters',
-    ),
     'table audit': lasting(
       '`audit.ts: perAccount` of each account and outcome',
       '`audit.ts: DELETE FROM audit`',
     ),
   },
   'apps/identity/src/storage/device-tables.ts': {
+    'table device_vitals': own(
+      'one row for each node, with at most `vitals.ts: maxVitalsCharacters` characters',
+    ),
     'table device_labels': lasting('one row for each node', '`REFERENCES nodes (node_id) ON DELETE CASCADE`'),
     'table device_facets': lasting(
       'four rows for each node, `dpop.ts: maxStatedServices` services and `limits.ts: maxDeviceTags` tags',

@@ -79,6 +79,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     removeOne: () => exclusively(stored.removeUnused),
   })
   const pulls = createPulls(parts.onPull)
+  const pull = createPuller(parts, pulls, guard)
   const read = createArchiveReader(blobs, guard, maxSize)
   /** For callers that have the turn already. */
   const guardInTurn = createDiskGuard(folder, parts.reserve, { bytes, removeOne: stored.removeUnused })
@@ -155,13 +156,7 @@ export async function openImages(parts: ImageParts): Promise<Images> {
         return deployed
       }
       if (isAbsolute(source)) return fromFile(owner, source, { given, file: source })
-      const own = ownBlobs(store.value, owner)
-      const mayReuse = (digest: string) => own.has(digest)
-      const { authFile } = parts
-      const packed = await pulls.follow(owner, source, guard, (counted) =>
-        pullImage(blobs, source, { ...counted, authFile, maxSize, mayReuse }),
-      )
-      return admit(owner, packed, { given })
+      return admit(owner, await pull(owner, source), { given })
     },
     async receive(owner, content, length = 0, naming = {}) {
       await guard.claim(length * copies)
@@ -177,6 +172,17 @@ export async function openImages(parts: ImageParts): Promise<Images> {
     remove: (owner, id) => exclusively(() => removeImage(store, stored, owner, id)),
   }
 }
+
+/** Reads images of registries. Layers that the owner has deployed before are not downloaded again. */
+const createPuller =
+  ({ blobs, store, authFile, maxSize }: ImageParts, pulls: Pulls, guard: DiskGuard) =>
+  (owner: Owner, source: string): Promise<Packed> => {
+    const own = ownBlobs(store.value, owner)
+    const mayReuse = (digest: string) => own.has(digest)
+    return pulls.follow(owner, source, guard, (counted) =>
+      pullImage(blobs, source, { ...counted, authFile, maxSize, mayReuse }),
+    )
+  }
 
 /** Reads archives, some at the same time. Frames to be skipped unpack to nothing: the packed bytes are counted as well. */
 function createArchiveReader(blobs: Blobs, { watch }: Pick<DiskGuard, 'watch'>, maxSize: number) {
