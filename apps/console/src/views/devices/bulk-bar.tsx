@@ -24,7 +24,7 @@ interface BulkProps {
 }
 
 /** What can be done with the selected devices. */
-export function BulkBar({ selection, query, total, onChanged }: BulkProps) {
+export default function BulkBar({ selection, query, total, onChanged }: BulkProps) {
   const { viewer } = useHome()
   const [failures, setFailures] = useState<Failures>()
   const { chosen } = selection

@@ -3,11 +3,11 @@ import { useEffect } from 'preact/hooks'
 import { Copy } from '../../parts/copy.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { LazyMap } from '../../parts/lazy-map.tsx'
+import { lazyView } from '../../parts/lazy-view.tsx'
 import { Link } from '../../parts/link.tsx'
 import { Bones, Card, Empty, Notice, View } from '../../parts/view.tsx'
 import { isFiltered, useDeviceQuery } from '../../state/device-query.ts'
 import { useDevices } from '../../state/use-devices.ts'
-import { BulkBar } from './bulk-bar.tsx'
 import { DeviceTable } from './device-table.tsx'
 import { ExportMenu } from './export-menu.tsx'
 import { Facets } from './facets.tsx'
@@ -99,10 +99,15 @@ function DeviceList(props: {
           />
         )}
       </section>
-      <BulkBar selection={selection} query={query} total={total} onChanged={onChanged} />
+      {selection.chosen.size > 0 && (
+        <BulkBar selection={selection} query={query} total={total} onChanged={onChanged} />
+      )}
     </>
   )
 }
+
+/** Loaded with the first selected device. */
+const BulkBar = lazyView(() => import('./bulk-bar.tsx'))
 
 const ConnectLink = () => (
   <Link to="/projects" class="btn primary">
