@@ -2,7 +2,7 @@ import type { Viewer } from '@selvedge/protocol/console'
 import { useCallback, useEffect, useState } from 'preact/hooks'
 import { api, explain, signedOut } from './api.ts'
 import { Frame } from './frame/frame.tsx'
-import { Confirm } from './parts/confirm.tsx'
+import { lazyView } from './parts/lazy-view.tsx'
 import { Lone } from './parts/lone.tsx'
 import { Problem } from './parts/view.tsx'
 import { LinkView, NotFoundView, routes, SignInView, TerminalView } from './routes.tsx'
@@ -10,6 +10,8 @@ import { tabs } from './session/tabs.ts'
 import { navigate, usePath } from './state/route.ts'
 import { StepUp } from './state/step-up.tsx'
 import { type Home, HomeContext } from './state/viewer.ts'
+
+const Confirm = lazyView(() => import('./parts/confirm.tsx'))
 
 interface Standing {
   readonly viewer: Viewer | null

@@ -1,5 +1,7 @@
-import { startAuthentication, startRegistration } from '@simplewebauthn/browser'
 import { api } from './api.ts'
+
+/** Loaded with the first use: most pages never need it. */
+const browser = () => import('@simplewebauthn/browser')
 
 /** Messages for errors of the browser or the authenticator. */
 function explainBrowser(cause: unknown): never {
@@ -13,13 +15,15 @@ function explainBrowser(cause: unknown): never {
 }
 
 export async function signInWithPasskey(): Promise<void> {
-  const { challenge, options } = await api['sign_in.passkey.begin']()
+  const [{ startAuthentication }, begun] = await Promise.all([browser(), api['sign_in.passkey.begin']()])
+  const { challenge, options } = begun
   const response = await startAuthentication({ optionsJSON: options as never }).catch(explainBrowser)
   await api['sign_in.passkey.finish']({ challenge, response: { ...response } })
 }
 
 export async function addPasskey(name: string): Promise<void> {
-  const { challenge, options } = await api['passkey.begin']()
+  const [{ startRegistration }, begun] = await Promise.all([browser(), api['passkey.begin']()])
+  const { challenge, options } = begun
   const response = await startRegistration({ optionsJSON: options as never }).catch(explainBrowser)
   await api['passkey.finish']({ challenge, response: { ...response }, name })
 }

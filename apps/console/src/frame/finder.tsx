@@ -49,7 +49,7 @@ function useHits(text: string): readonly Hit[] {
   return [...pageHits.filter(({ title }) => title.toLowerCase().includes(wanted)), ...devices]
 }
 
-export function Finder({ onClose }: { onClose: () => void }) {
+export default function Finder({ onClose }: { onClose: () => void }) {
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
   const field = useRef<HTMLInputElement>(null)

@@ -1,13 +1,15 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Icon } from '../parts/icon.tsx'
+import { lazyView } from '../parts/lazy-view.tsx'
 import { Link } from '../parts/link.tsx'
 import { Mark } from '../parts/mark.tsx'
 import { Toasts } from '../parts/toast.tsx'
 import { useHome } from '../state/viewer.ts'
-import { Finder } from './finder.tsx'
 import { Nudge } from './nudge.tsx'
 import { Sidebar } from './sidebar.tsx'
+
+const Finder = lazyView(() => import('./finder.tsx'))
 
 /** The frame of every page of a signed-in person. */
 export function Frame({ current, children }: { current: string; children: ComponentChildren }) {

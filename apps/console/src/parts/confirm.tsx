@@ -6,7 +6,7 @@ import { Dialog } from './dialog.tsx'
 import { Field, Form } from './form.tsx'
 
 /** Requires a new sign-in before a sensitive action. */
-export function Confirm({ viewer, onEnd }: { viewer: Viewer; onEnd: (confirmed: boolean) => void }) {
+export default function Confirm({ viewer, onEnd }: { viewer: Viewer; onEnd: (confirmed: boolean) => void }) {
   return (
     <Dialog title="Confirm it’s you" closing="Cancel" onClose={() => onEnd(false)}>
       <p>This needs a fresh sign-in. You won’t be asked again for 10 minutes.</p>

@@ -1,5 +1,6 @@
 import type { Device } from '@selvedge/protocol/console'
 import { CopyId } from '../../parts/copy.tsx'
+import { lazyView } from '../../parts/lazy-view.tsx'
 import { Link } from '../../parts/link.tsx'
 import { DeviceState } from '../../parts/state.tsx'
 import { Tags } from '../../parts/tags.tsx'
@@ -7,13 +8,13 @@ import { Time } from '../../parts/time.tsx'
 import { Bones, Card, View } from '../../parts/view.tsx'
 import { nameOf } from '../../state/presence.ts'
 import { useDevice } from '../../state/use-devices.ts'
-import { DangerZone } from './danger-zone.tsx'
-import { General } from './general.tsx'
 import { LastLocation } from './last-location.tsx'
 import { Services } from './services.tsx'
-import { StatedNotice, Stats, System } from './vitals.tsx'
+import { Stats, System } from './vitals.tsx'
 
 const parent = ['/devices', 'Devices'] as const
+const StatedNotice = lazyView(() => import('./stated-notice.tsx'))
+const Settings = lazyView(() => import('./settings.tsx'))
 
 export default function DeviceView({ nodeId, part }: { nodeId: string; part: string }) {
   const { device, vitals, error, isMissing, reload } = useDevice(nodeId)
@@ -39,13 +40,13 @@ export default function DeviceView({ nodeId, part }: { nodeId: string; part: str
       error={error}
     >
       {part === 'settings' ? (
-        <>
-          <General device={device} onChanged={reload} />
-          <DangerZone device={device} onChanged={reload} />
-        </>
+        <Settings device={device} onChanged={reload} />
       ) : (
         <>
-          {vitals && <StatedNotice device={device} vitals={vitals} />}
+          {vitals &&
+            (vitals.notices.length > 0 || device.services.some(({ state }) => state === 'failed')) && (
+              <StatedNotice device={device} vitals={vitals} />
+            )}
           {vitals && <Stats vitals={vitals} />}
           <div class="two">
             <div class="stack">
