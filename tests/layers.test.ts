@@ -62,7 +62,7 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   // Pages: nothing of Node, nothing of the services but their contract.
   'apps/console': [
     /^@selvedge\/(protocol|client)(\/|$)/,
-    /^(preact(\/hooks)?|@simplewebauthn\/browser|d3-geo|topojson-client|world-atlas\/.*)$/,
+    /^(preact(\/hooks)?|@simplewebauthn\/browser|maplibre-gl(\/.*)?|topojson-client|topojson-specification|geojson|virtual:outlines|world-atlas\/.*|vite)$/,
   ],
   'apps/cli': [
     /^node:/,

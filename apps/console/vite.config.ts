@@ -1,10 +1,12 @@
 import { defineConfig } from 'vite'
+import { outlines } from './build/outlines.ts'
 
 /** The pages are built into the folder of the program that serves them. */
 export default defineConfig({
   root: import.meta.dirname,
   base: '/',
   logLevel: 'warn',
+  plugins: [outlines()],
   resolve: { conditions: ['source', 'import', 'module', 'browser', 'default'] },
   build: {
     outDir: '../identity/dist/console',
@@ -13,5 +15,7 @@ export default defineConfig({
     // Nothing inline: the policy of the pages allows only files of their own origin.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // MapLibre is one file of 1.1 MB, which only pages with a map load.
+    chunkSizeWarningLimit: 1200,
   },
 })

@@ -53,10 +53,8 @@ describe('the console', needs('chromium'), () => {
         globalThis as unknown as { navigator: { clipboard: { readText(): Promise<string> } } }
       ).navigator.clipboard.readText(),
     )
-  const pinAt = () =>
-    page
-      .locator(`g.mark-at[data-node="${nodeId}"]`)
-      .evaluate((pin) => (pin as unknown as { style: { transform: string } }).style.transform)
+  /** The text of the map, for people who do not see it. */
+  const mapText = () => page.locator('.map canvas').getAttribute('aria-label')
   const settled = async (path: string, heading: string | RegExp) => {
     await page.goto(origin() + path)
     await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
@@ -120,7 +118,7 @@ describe('the console', needs('chromium'), () => {
 
     // On the page that was open all the time, without a reload.
     await devices.locator(`tr[data-node="${nodeId}"]`).waitFor()
-    await devices.locator(`g.mark-at[data-node="${nodeId}"]`).waitFor({ state: 'attached' })
+    await devices.locator(`.map .pin[data-node="${nodeId}"]`).waitFor()
     await devices.getByText('49.2500, -123.1150').waitFor()
     await devices.close()
   })
@@ -128,8 +126,8 @@ describe('the console', needs('chromium'), () => {
   it('a device that reports moves on the map without a reload', async () => {
     await settled('/devices', 'Devices')
     await page.getByText('Live', { exact: true }).waitFor()
-    await page.locator(`g.mark-at[data-node="${nodeId}"]`).waitFor({ state: 'attached' })
-    const before = await pinAt()
+    await page.locator(`.map .pin[data-node="${nodeId}"]`).waitFor()
+    expect(await mapText()).toBe('Map. weather-station-7 at 49.25, -123.11')
     await page.evaluate(() => Object.assign(globalThis, { untouched: true }))
     await runtimeOf(stack).updateGps({
       edgeAccessToken: token,
@@ -139,7 +137,8 @@ describe('the console', needs('chromium'), () => {
       bearing: '90',
     })
     await page.getByText('52.5000, 13.4000').waitFor()
-    await expect.poll(pinAt).not.toBe(before)
+    await expect.poll(mapText).toBe('Map. weather-station-7 at 52.50, 13.40')
+    await page.locator(`.map .pin[data-node="${nodeId}"]`).waitFor()
     expect(await page.evaluate(() => (globalThis as unknown as { untouched?: boolean }).untouched)).toBe(true)
   })
 
@@ -163,17 +162,17 @@ describe('the console', needs('chromium'), () => {
     await page.getByRole('link', { name: 'Devices' }).first().click()
     const shown = () =>
       page.evaluate(() => {
-        const crowds = [...document.querySelectorAll('g.crowd')].map((each) =>
+        const crowds = [...document.querySelectorAll('.crowd svg')].map((each) =>
           Number((each as SVGElement).dataset.count),
         )
-        const pins = document.querySelectorAll('.pin').length
+        const pins = document.querySelectorAll('.map .pin').length
         return { marks: crowds.length + pins, devices: crowds.reduce((sum, each) => sum + each, pins) }
       })
     await expect.poll(async () => (await shown()).devices).toBe(100_000)
     const world = await shown()
     expect(world.marks).toBeLessThan(900)
     await takePictures(page, 'fleet')
-    await page.locator('g.crowd .disc').nth(40).dispatchEvent('click')
+    await page.locator('button.crowd').nth(40).dispatchEvent('click')
     await expect.poll(async () => (await shown()).devices).toBeLessThan(100_000)
     const closer = await shown()
     expect(closer.marks).toBeLessThan(900)
@@ -220,8 +219,7 @@ describe('the console', needs('chromium'), () => {
         await page.emulateMedia({ colorScheme: dark ? 'dark' : 'light', reducedMotion: 'reduce' })
         await page.setViewportSize({ width, height: width === 3840 ? 2160 : 900 })
         await settled(path, heading)
-        if (name === 'devices' || name === 'device')
-          await page.locator('.pin').first().waitFor({ state: 'attached' })
+        if (name === 'devices' || name === 'device') await page.locator('.map .pin').first().waitFor()
         const wide = await page.evaluate(findOverflow)
         if (wide.length > 0) found.push(`${name} at ${width} px is too wide: ${wide.join(', ')}`)
         found.push(...(await findObstacles(page)).map((each) => `${name} at ${width} px: ${each}`))

@@ -81,6 +81,12 @@ export const identityOptions = {
     '',
     'URL of the console. Empty: the issuer, with the name localhost on the loopback interface, because passkeys need a host name.',
   ),
+  'console.mapStyle': option.pageUrl(
+    "Background of the console's map: URL of a MapLibre style, or of image tiles with {z}, {x} and {y}. The browsers of all people of the console get it and send requests to its host. Empty: packaged outlines of countries, and no other host.",
+  ),
+  'console.mapHosts': option.origins(
+    'Other origins that the style of console.mapStyle names, for tiles, sprites and fonts: https://tiles.example. Everything else that the style names is refused.',
+  ),
   'discovery.url': option.url(
     'http://127.0.0.1:8085',
     'Discovery service, for the locations of devices in the console.',

@@ -129,6 +129,7 @@ function addTenant(app: FastifyInstance, parts: Parts): void {
   const ownConsole = addConsole(app, {
     ...parts,
     discoveryUrl: config['discovery.url'],
+    map: { style: config['console.mapStyle'], hosts: config['console.mapHosts'] },
     lifetimes: {
       access: config['lifetime.access'],
       developer: config['lifetime.developer'],

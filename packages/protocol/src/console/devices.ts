@@ -127,6 +127,17 @@ export const devicesMethods = {
     reasons: ['not_found'],
     access: any,
   }),
+  'map.background': method({
+    name: 'map.background',
+    summary: 'What the operator set as background of the map.',
+    params: [],
+    result: z.object({
+      style: z.string().describe('URL of a MapLibre style, or of tiles with {z}, {x} and {y}; empty: none'),
+      hosts: z.array(z.string()).describe('Origins that it may load from'),
+    }),
+    reasons: [],
+    access: any,
+  }),
   'device.label': method({
     name: 'device.label',
     summary: 'Names a device and tags it, for the people of the account. The device does not learn of it.',

@@ -11,11 +11,52 @@ const table = {
   'identity.url': option.url('http://127.0.0.1:1', 'URL.'),
   hosts: option.list([], 'Hosts.'),
   on: option.boolean(false, 'On.'),
+  page: option.pageUrl('Page.'),
+  origins: option.origins('Origins.'),
 }
 const load = (sources: Partial<Parameters<typeof loadConfig>[1]>) =>
   loadConfig(table, { argv: [], env: {}, file: {}, ...sources })
 
+/** Each would widen a Content-Security-Policy by more than one host, or send a secret with a page. */
+const hostilePages = [
+  'http://maps.example/style.json',
+  'javascript:alert(1)',
+  'data:application/json,{}',
+  'blob:https://maps.example/1',
+  '//maps.example/style.json',
+  '/style.json',
+  'https://*.example/style.json',
+  'https://*',
+  'https://a.example;script-src.example/',
+  'https://a.example,b.example/',
+  "https://'unsafe-inline'/",
+  'https://a.example/ https://b.example',
+  'https://a.example/\nscript-src *',
+  'https://user:secret@a.example/style.json',
+  'https://user@a.example/style.json',
+  'https://a.example/style.json#part',
+  'https:\\\\a.example',
+  'https://[::1]/style.json',
+  'http://127.0.0.1.evil.example/style.json',
+  `https://a.example/${'a'.repeat(2048)}`,
+]
+
 describe('the configuration', () => {
+  it('accepts URLs and origins that pages may use', () => {
+    const page = 'https://maps.example:8443/tiles/{z}/{x}/{y}.png?key=1'
+    const origins = ['https://tiles.example', 'https://a.b-c.example:444', 'http://127.0.0.1:8080']
+    expect(load({ file: { page, origins } })).toMatchObject({ page, origins })
+    expect(
+      load({
+        argv: ['--page=http://localhost:1/style.json', '--origins=https://a.example, https://b.example'],
+      }),
+    ).toMatchObject({
+      page: 'http://localhost:1/style.json',
+      origins: ['https://a.example', 'https://b.example'],
+    })
+    expect(load({})).toMatchObject({ page: '', origins: [] })
+  })
+
   it('is the defaults, then the file, then the environment, then the command line', () => {
     expect(load({}).port).toBe(8083)
     expect(load({ file: { port: 1 } }).port).toBe(1)
@@ -48,6 +89,11 @@ describe('the configuration', () => {
     ],
     [{ argv: ['--identity.url=https://identity.example/path'] }, 'with nothing after the port'],
     [{ argv: ['--identity.url=http://127.0.0.1.evil.example'] }, 'expected an https URL'],
+    ...hostilePages.map((page) => [{ argv: [`--page=${page}`] }, 'expected an https URL'] as const),
+    ...[...hostilePages, 'https://a.example/', 'https://a.example/path', 'https://a.example?'].map(
+      (origin) => [{ file: { origins: [origin] } }, 'expected origins such as'] as const,
+    ),
+    [{ file: { origins: Array.from({ length: 17 }, (_, each) => `https://a${each}.example`) } }, 'origins'],
   ])('%j is refused, with where and why', (sources, message) => {
     expect(() => load(sources)).toThrow(message)
   })

@@ -114,6 +114,37 @@ export const option = {
     fromText: verbatim,
     ...extra,
   }),
+  /**
+   * An HTTP URL with a path, for a browser; plain HTTP only to this machine. Its host fits a Content-Security-Policy: no
+   * credentials, wildcards or characters that a policy reads. Empty: none.
+   */
+  pageUrl: (description: string): Option<string> => ({
+    fallback: '',
+    description,
+    schema: z
+      .string()
+      .refine(
+        (text) => text === '' || isPageUrl(text),
+        'expected an https URL, or an http one of this machine, without credentials, spaces or a fragment',
+      ),
+    fromText: verbatim,
+  }),
+  /** Origins that a Content-Security-Policy may name, as for {@link option.pageUrl}: at most 16. */
+  origins: (description: string): Option<readonly string[]> => ({
+    fallback: [],
+    description,
+    schema: z
+      .array(
+        z
+          .string()
+          .refine(
+            (text) => isPageUrl(text) && URL.parse(text)?.origin === text,
+            'expected origins such as https://tiles.example, without a path and without wildcards',
+          ),
+      )
+      .max(16),
+    fromText: toList,
+  }),
   /** Where programs of this machine connect: an absolute path, or `<loopback address>:<port>`. Empty: nowhere. */
   localAddress: (description: string): Option<string> => ({
     fallback: '',
@@ -130,8 +161,22 @@ export const option = {
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
+const isEncryptedOrLocal = ({ protocol, hostname }: URL): boolean =>
+  protocol === 'https:' || (protocol === 'http:' && loopback.test(hostname))
+
 function isSafeUrl(text: string): boolean {
   const url = URL.parse(text)
-  if (!url || url.origin !== text) return false
-  return url.protocol === 'https:' || (url.protocol === 'http:' && loopback.test(url.hostname))
+  return url !== null && url.origin === text && isEncryptedOrLocal(url)
+}
+
+/** URLs allow `*`, `;` and `,` in a host, and a policy reads them as its own signs. It has no form for IPv6 addresses. */
+const policyHost = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/
+const maxUrlLength = 2048
+
+function isPageUrl(text: string): boolean {
+  const url = URL.parse(text)
+  if (!url || text.length > maxUrlLength || !/^[!-~]+$/.test(text) || /[#\\]/.test(text)) return false
+  return (
+    url.username === '' && url.password === '' && policyHost.test(url.hostname) && isEncryptedOrLocal(url)
+  )
 }

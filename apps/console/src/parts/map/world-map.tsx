@@ -1,15 +1,13 @@
-/** The world in outline, from packaged data, and the devices on it. Loaded when a view needs it. */
+/** The world, and the devices on it. Loaded when a view needs it; the list of devices is its text. */
 import type { Device } from '@selvedge/protocol/console'
-import { type GeoPermissibleObjects, geoGraticule10 } from 'd3-geo'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { feature } from 'topojson-client'
-import countriesUrl from 'world-atlas/countries-110m.json?url'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import 'maplibre-gl/dist/maplibre-gl.css'
+import './world-map.css'
 import type { MapPlace } from '../../state/use-places.ts'
 import { Icon } from '../icon.tsx'
-import { type Cluster, clusterPoints, type Point } from './clusters.ts'
-import { Crowd, clusterPx, Pin, titleOf } from './marks.tsx'
-import { metresPerUnit, pathOf, pointOf, worldWidth } from './projection.ts'
-import { boxOf, canZoom, fit, holds, type MapSize, type MapView, wholeWorld, zoomed } from './view-box.ts'
+import { openBackground } from './background/background.ts'
+import { type FleetMap, openFleetMap } from './fleet-map.ts'
+import { titleOf } from './marks.tsx'
 
 export interface WorldMapProps {
   /** Where devices are; those that are known by name show it. */
@@ -21,125 +19,118 @@ export interface WorldMapProps {
   readonly isLive?: boolean
 }
 
-const graticule = pathOf(geoGraticule10()) ?? ''
-
-function useLand(): string {
-  const [land, setLand] = useState('')
-  useEffect(() => {
-    fetch(countriesUrl, { redirect: 'error' })
-      .then((response) => response.json())
-      .then((topology) =>
-        setLand(pathOf(feature(topology, topology.objects.countries) as GeoPermissibleObjects) ?? ''),
-      )
-      .catch(() => undefined)
-  }, [])
-  return land
-}
-
-/** The size of the figure in pixels, followed as it changes. */
-function useSize() {
-  const figure = useRef<HTMLElement>(null)
-  const [size, setSize] = useState<MapSize>({ width: worldWidth, height: worldWidth / 3 })
-  useEffect(() => {
-    const observer = new ResizeObserver(([entry]) => {
-      const { width = 1, height = 1 } = entry?.contentRect ?? {}
-      setSize({ width: Math.max(1, width), height: Math.max(1, height) })
-    })
-    if (figure.current) observer.observe(figure.current)
-    return () => observer.disconnect()
-  }, [])
-  return { figure, size }
-}
-
-/** The view that fits the fleet. It stays as devices move, until one of them leaves it. */
-function useFit(places: readonly MapPlace[], size: MapSize): MapView {
-  const fitted = useRef<MapView | undefined>(undefined)
-  const before = fitted.current
-  if (!before || !holds(boxOf(before, size), places))
-    fitted.current = places.length > 0 ? fit(places, size) : undefined
-  return fitted.current ?? wholeWorld
-}
+/** Why there is no map. */
+const failures = {
+  unsupported: 'This browser can’t draw the map: it needs WebGL 2. All locations are in the lists.',
+  lost: 'The browser stopped the map’s graphics. All locations are in the lists.',
+} as const
 
 export default function WorldMap({ places, devices, focus = false, isLive }: WorldMapProps) {
-  const land = useLand()
-  const { figure, size } = useSize()
-  const [chosen, setChosen] = useState<MapView>()
-  const fitting = useFit(places, size)
-  const view = chosen ?? fitting
-  const box = boxOf(view, size)
-  const unit = box.width / size.width
-  const clusters = useMemo(
-    () => clusterPoints(places, pointOf, box, clusterPx * unit),
-    [places, view, size.width, size.height],
-  )
-  const names = useMemo(() => new Map(devices.map((each) => [each.nodeId, each])), [devices])
+  const [failure, setFailure] = useState<keyof typeof failures>()
+  const [withBackground, setWithBackground] = useState(true)
+  const [notice, setNotice] = useState('')
   return (
-    <figure class={`map ${focus ? 'near' : ''}`} ref={figure}>
-      <svg
-        class="world"
-        viewBox={`${box.x} ${box.y} ${box.width} ${box.height}`}
-        role="img"
-        aria-label={describe(places, names, clusters.length)}
-      >
-        <path class="grid" d={graticule} vector-effect="non-scaling-stroke" />
-        <path class="land" d={land} vector-effect="non-scaling-stroke" />
-        <Marks
-          clusters={clusters}
-          names={names}
-          unit={unit}
-          onChoose={(to) => setChosen(zoomed(view, 4, to))}
+    <figure class={`map ${focus ? 'near' : ''}`}>
+      {failure ? (
+        <Failure text={failures[failure]} onAgain={() => setFailure(undefined)} />
+      ) : (
+        <LiveMap
+          key={String(withBackground)}
+          places={places}
+          devices={devices}
+          withBackground={withBackground}
+          onFailure={setFailure}
+          onNotice={setNotice}
+          onStall={() => setWithBackground(false)}
         />
-      </svg>
-      {isLive !== undefined && (
-        <div class="over" role="status">
+      )}
+      <div class="over" role="status">
+        {isLive !== undefined && (
           <span class={`badge ${isLive ? 'good' : 'warn'}`}>
             <Icon name={isLive ? 'radio' : 'wifi-off'} />
             {isLive ? 'Live' : 'Reconnecting…'}
           </span>
-        </div>
-      )}
-      <Controls view={view} onChange={setChosen} onFit={() => setChosen(fit(places, size))} />
-      <Scale metresPerPx={metresPerUnit(view.center) * unit} />
+        )}
+        {notice !== '' && (
+          <span class="badge warn">
+            <Icon name="triangle-alert" />
+            {notice}
+          </span>
+        )}
+      </div>
     </figure>
   )
 }
 
-function Marks(props: {
-  clusters: readonly Cluster<MapPlace>[]
-  names: ReadonlyMap<string, Device>
-  unit: number
-  onChoose: (to: Point) => void
-}) {
-  const { clusters, names, unit, onChoose } = props
+const Failure = ({ text, onAgain }: { text: string; onAgain: () => void }) => (
+  <div class="map-failure" role="alert">
+    <p>{text}</p>
+    <button type="button" class="btn" onClick={onAgain}>
+      Try again
+    </button>
+  </div>
+)
+
+interface LiveMapProps extends Pick<WorldMapProps, 'places' | 'devices'> {
+  readonly withBackground: boolean
+  readonly onFailure: (failure: keyof typeof failures) => void
+  readonly onNotice: (text: string) => void
+  /** The background stops the map. */
+  readonly onStall: () => void
+}
+
+function LiveMap({ places, devices, withBackground, onFailure, onNotice, onStall }: LiveMapProps) {
+  const holder = useRef<HTMLDivElement>(null)
+  const shown = useRef<FleetMap | undefined>(undefined)
+  const [can, setCan] = useState({ in: true, out: true })
+  const [attribution, setAttribution] = useState('')
+  useEffect(() => {
+    const element = holder.current!
+    try {
+      shown.current = openFleetMap(element, {
+        onMissing: () => onNotice('The outlines of countries could not be loaded'),
+        onLost: () => onFailure('lost'),
+        onZoom: setCan,
+      })
+    } catch {
+      return onFailure('unsupported')
+    }
+    const opened = shown.current
+    const closeBackground = withBackground
+      ? openBackground(opened, { onProblem: onNotice, onAttribution: setAttribution, onStall })
+      : undefined
+    return () => {
+      shown.current = undefined
+      closeBackground?.()
+      opened.close()
+    }
+  }, [])
+  useEffect(() => {
+    shown.current?.map.getCanvas().setAttribute('aria-label', describe(places, devices))
+    shown.current?.show(places, devices)
+  }, [places, devices])
   return (
     <>
-      {clusters.map((cluster) =>
-        cluster.count === 1 ? (
-          <Pin
-            key={cluster.first.nodeId}
-            place={cluster.first}
-            device={names.get(cluster.first.nodeId)}
-            unit={unit}
-          />
-        ) : (
-          <Crowd
-            key={`crowd ${cluster.first.nodeId}`}
-            cluster={cluster}
-            unit={unit}
-            onChoose={() => onChoose(cluster)}
-          />
-        ),
-      )}
+      <div class="world" ref={holder} />
+      <Controls
+        can={can}
+        onZoom={(steps) => shown.current?.camera.zoomBy(steps)}
+        onFit={() => shown.current?.camera.fit()}
+      />
+      {attribution !== '' && <small class="attribution">{attribution}</small>}
     </>
   )
 }
 
-function Controls(props: { view: MapView; onChange: (view: MapView) => void; onFit: () => void }) {
-  const { view, onChange, onFit } = props
-  const can = canZoom(view)
+function Controls(props: {
+  can: { in: boolean; out: boolean }
+  onZoom: (steps: number) => void
+  onFit: () => void
+}) {
+  const { can, onZoom, onFit } = props
   const controls = [
-    ['Zoom in', 'plus', can.in, () => onChange(zoomed(view, 2))],
-    ['Zoom out', 'minus', can.out, () => onChange(zoomed(view, 0.5))],
+    ['Zoom in', 'plus', can.in, () => onZoom(1)],
+    ['Zoom out', 'minus', can.out, () => onZoom(-1)],
     ['Fit all devices', 'scan', true, onFit],
   ] as const
   return (
@@ -161,29 +152,11 @@ function Controls(props: { view: MapView; onChange: (view: MapView) => void; onF
   )
 }
 
-/** Pixels that the bar of the scale may be wide. */
-const mostBarPx = 96
-
-/** A bar whose length is a round number of metres, and the number. */
-function Scale({ metresPerPx }: { metresPerPx: number }) {
-  if (!(metresPerPx > 0)) return null
-  const most = metresPerPx * mostBarPx
-  const power = 10 ** Math.floor(Math.log10(most))
-  const metres = ([5, 2, 1].find((each) => each * power <= most) ?? 1) * power
-  return (
-    <svg class="scale" width={mostBarPx + 2} height="26" aria-hidden="true">
-      <path d={`M1 18v6h${metres / metresPerPx}v-6`} />
-      <text x="5" y="14">
-        {metres >= 1000 ? `${(metres / 1000).toLocaleString('en')} km` : `${metres} m`}
-      </text>
-    </svg>
-  )
-}
-
 /** For people who do not see the map. The list of devices has the rest. */
-function describe(places: readonly MapPlace[], names: ReadonlyMap<string, Device>, marks: number): string {
+function describe(places: readonly MapPlace[], devices: readonly Device[]): string {
   if (places.length === 0) return 'Map. No device has a location.'
-  if (places.length > 20) return `Map of ${places.length} devices in ${marks} places`
+  if (places.length > 20) return `Map of ${places.length} devices`
+  const names = new Map(devices.map((each) => [each.nodeId, each]))
   const each = places.map(
     ({ nodeId, latitude, longitude }) =>
       `${titleOf(names.get(nodeId), nodeId)} at ${latitude.toFixed(2)}, ${longitude.toFixed(2)}`,

@@ -16,6 +16,7 @@ import { accountHandlers } from './handlers/account.ts'
 import { deviceRequestHandlers } from './handlers/device-requests.ts'
 import { deviceHandlers } from './handlers/devices.ts'
 import { linkHandlers } from './handlers/links.ts'
+import { type MapBackground, mapHandlers, originsOf } from './handlers/map.ts'
 import { personHandlers } from './handlers/person.ts'
 import { programSignInHandlers } from './handlers/program-sign-ins.ts'
 import { projectHandlers } from './handlers/projects.ts'
@@ -34,6 +35,8 @@ export interface ConsoleParts
   readonly issuer: () => string
   readonly consoleUrl: () => string
   readonly discoveryUrl: string
+  /** Background of the map, by the settings console.mapStyle and console.mapHosts. */
+  readonly map: MapBackground
   readonly trustedProxies: AddressSet
   /** Folder of the built pages. */
   readonly pages: string
@@ -82,10 +85,9 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
     ...programSignInHandlers(shared),
     ...deviceRequestHandlers(shared),
     ...deviceHandlers(shared),
+    ...mapHandlers(shared),
   }
-  const callers = createCallers({ ...parts, site })
-  addConsoleApi(app, { ...parts, callers, handlers, places, events })
-  addDeviceExport(app, { ...parts, callers, show, onlineSince })
-  addPages(app, parts.pages, site)
+  addConsoleApi(app, { ...parts, handlers, places, events, site })
+  addPages(app, parts.pages, site, originsOf(parts.map))
   return { close: places.stop }
 }

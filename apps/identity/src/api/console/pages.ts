@@ -11,33 +11,42 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.json': 'application/json',
   '.woff2': 'font/woff2',
 }
 
-/** Only files of this origin, and nothing inline: what is not listed is refused. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "form-action 'none'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-].join('; ')
+/**
+ * Only files of this origin, and nothing inline: what is not listed is refused. The one policy of Trusted Types is the map's, for
+ * the URL of its worker.
+ *
+ * @param hosts origins of the map's background, for requests alone: nothing of theirs is a script, a style, a font or a frame
+ */
+const policyOf = (hosts: readonly string[]) =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "worker-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    ['connect-src', "'self'", ...hosts].join(' '),
+    "form-action 'none'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    'trusted-types default',
+  ].join('; ')
 
-const headers = {
-  'Content-Security-Policy': policy,
+const headersWith = (hosts: readonly string[]) => ({
+  'Content-Security-Policy': policyOf(hosts),
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
-}
+})
 
 interface File {
   readonly type: string
@@ -68,7 +77,14 @@ const views = [
   '/reset',
 ]
 
-export function addPages(app: FastifyInstance, folder: string, site: () => URL): void {
+/** @param hosts other origins that the pages may send requests to */
+export function addPages(
+  app: FastifyInstance,
+  folder: string,
+  site: () => URL,
+  hosts: readonly string[],
+): void {
+  const headers = headersWith(hosts)
   const files = readFiles(folder)
   const page = files.get('/index.html')
   if (!page) return

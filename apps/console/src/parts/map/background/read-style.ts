@@ -1,0 +1,84 @@
+/** A style of a background, reduced to what may be shown: the rest of it has no effect. */
+import type { LayerSpecification, SourceSpecification } from 'maplibre-gl'
+import { BackgroundError } from './fetch-bounded.ts'
+
+export interface BackgroundStyle {
+  readonly sources: readonly (readonly [id: string, source: SourceSpecification])[]
+  readonly layers: readonly LayerSpecification[]
+  readonly sprites: readonly { readonly id: string; readonly url: string }[]
+  readonly glyphs: string | undefined
+}
+
+/** Of what a style may have. Large public styles have 200 layers, and nest their expressions 20 deep. */
+const limits = { sources: 32, layers: 1000, sprites: 8, depth: 64 }
+const sourceTypes: ReadonlySet<unknown> = new Set(['vector', 'raster', 'raster-dem', 'geojson'])
+/** Names of a style are its own: none is that of an outline or of the devices. */
+export const prefix = 'background/'
+
+type Json = Record<string, unknown>
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** @throws BackgroundError */
+export function readStyle(text: string): BackgroundStyle {
+  const style = parse(text)
+  const { version, sources, layers, sprite, glyphs } = style
+  if (version !== 8 || !isObject(sources) || !Array.isArray(layers))
+    throw new BackgroundError('the answer of console.mapStyle is not a MapLibre style')
+  if (Object.keys(sources).length > limits.sources || layers.length > limits.layers || isDeep(style))
+    throw new BackgroundError('the style of console.mapStyle is too large')
+  return {
+    sources: Object.entries(sources).flatMap(([id, source]) =>
+      isObject(source) && sourceTypes.has(source.type)
+        ? [[prefix + id, source as unknown as SourceSpecification] as const]
+        : [],
+    ),
+    layers: layers.filter(isObject).map(prefixed),
+    sprites: spritesOf(sprite).slice(0, limits.sprites),
+    glyphs: typeof glyphs === 'string' ? glyphs : undefined,
+  }
+}
+
+function parse(text: string): Json {
+  try {
+    const style: unknown = JSON.parse(text)
+    if (isObject(style)) return style
+  } catch {
+    // Below.
+  }
+  throw new BackgroundError('the answer of console.mapStyle is not JSON')
+}
+
+/** Without recursion: depth is what is looked for. */
+function isDeep(style: Json): boolean {
+  let level: unknown[] = [style]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > limits.depth) return true
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
+  }
+  return false
+}
+
+function prefixed(layer: Json): LayerSpecification {
+  const source = typeof layer.source === 'string' ? { source: prefix + layer.source } : {}
+  return { ...layer, ...source, id: `${prefix}${String(layer.id)}` } as unknown as LayerSpecification
+}
+
+function spritesOf(sprite: unknown): { id: string; url: string }[] {
+  if (typeof sprite === 'string') return [{ id: 'default', url: sprite }]
+  if (!Array.isArray(sprite)) return []
+  return sprite.flatMap((each) =>
+    isObject(each) && typeof each.id === 'string' && typeof each.url === 'string'
+      ? [{ id: each.id, url: each.url }]
+      : [],
+  )
+}
+
+/** Tiles that are images: the template is all that the setting has. */
+export const tileStyle = (template: string): BackgroundStyle => ({
+  sources: [[`${prefix}tiles`, { type: 'raster', tiles: [template], tileSize: 256, maxzoom: 19 }]],
+  layers: [{ id: `${prefix}tiles`, type: 'raster', source: `${prefix}tiles` }],
+  sprites: [],
+  glyphs: undefined,
+})

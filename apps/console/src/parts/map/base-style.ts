@@ -1,0 +1,59 @@
+/** The map without any other host: sea, and countries with their names. It stays, whatever is shown over it. */
+import type { GeoJSONSource, Map as MapLibre, StyleSpecification } from 'maplibre-gl'
+import type { Countries } from './outlines.ts'
+import type { Palette } from './palette.ts'
+
+export const namesLayerId = 'names'
+
+const empty = { type: 'FeatureCollection' as const, features: [] }
+
+export const baseStyle = (palette: Palette): StyleSpecification => ({
+  version: 8,
+  sources: {
+    land: { type: 'geojson', data: empty, maxzoom: 8 },
+    lines: { type: 'geojson', data: empty, maxzoom: 8 },
+    names: { type: 'geojson', data: empty, maxzoom: 8 },
+  },
+  layers: [
+    { id: 'sea', type: 'background', paint: { 'background-color': palette.sea } },
+    { id: 'land', type: 'fill', source: 'land', paint: { 'fill-color': palette.land } },
+    {
+      id: 'lines',
+      type: 'line',
+      source: 'lines',
+      layout: { 'line-join': 'round' },
+      paint: { 'line-color': palette.edge, 'line-width': 0.8 },
+    },
+    {
+      id: namesLayerId,
+      type: 'symbol',
+      source: 'names',
+      filter: ['>=', ['zoom'], ['get', 'minZoom']],
+      layout: {
+        'text-field': ['get', 'name'],
+        // Without a URL of glyphs, the map draws them itself with fonts of the page.
+        'text-font': ['Inter Selvedge', 'system-ui'],
+        'text-size': 11,
+        'text-max-width': 8,
+        'symbol-sort-key': ['get', 'minZoom'],
+      },
+      paint: { 'text-color': palette.soft, 'text-halo-color': palette.land, 'text-halo-width': 1 },
+    },
+  ],
+})
+
+export const sourceOf = (map: MapLibre, id: string) => map.getSource(id) as GeoJSONSource | undefined
+
+export function showCountries(map: MapLibre, countries: Countries): void {
+  void sourceOf(map, 'land')?.setData(countries.land)
+  void sourceOf(map, 'lines')?.setData(countries.lines)
+  void sourceOf(map, 'names')?.setData(countries.names)
+}
+
+export function paintBase(map: MapLibre, palette: Palette): void {
+  map.setPaintProperty('sea', 'background-color', palette.sea)
+  map.setPaintProperty('land', 'fill-color', palette.land)
+  map.setPaintProperty('lines', 'line-color', palette.edge)
+  map.setPaintProperty(namesLayerId, 'text-color', palette.soft)
+  map.setPaintProperty(namesLayerId, 'text-halo-color', palette.land)
+}

@@ -1,0 +1,94 @@
+/** The map of a fleet in an element of the page: the world, the marks, and what a person does with them. */
+import type { Device } from '@selvedge/protocol/console'
+import { Map as MapLibre, ScaleControl } from 'maplibre-gl'
+import type { MapPlace } from '../../state/use-places.ts'
+import { nowMs } from '../time.tsx'
+import { baseStyle, paintBase, showCountries } from './base-style.ts'
+import { type Camera, createCamera, maxZoom } from './camera.ts'
+import { fleetOf } from './fleet.ts'
+import { createMarkLayer } from './mark-layer.tsx'
+import { loadCountries } from './outlines.ts'
+import { followTheme, paletteOf } from './palette.ts'
+import { allowWorker } from './worker.ts'
+
+export interface FleetMap {
+  readonly map: MapLibre
+  readonly camera: Camera
+  show(places: readonly MapPlace[], devices: readonly Device[]): void
+  close(): void
+}
+
+export interface FleetMapEvents {
+  /** The outlines can't be loaded. */
+  readonly onMissing: () => void
+  /** The browser has taken the graphics away. */
+  readonly onLost: () => void
+  readonly onZoom: (can: { in: boolean; out: boolean }) => void
+}
+
+/** Milliseconds between two drawings of the marks while the map moves. */
+const drawIntervalMs = 80
+
+/** @throws if the browser has no WebGL 2 */
+export function openFleetMap(holder: HTMLElement, events: FleetMapEvents): FleetMap {
+  allowWorker()
+  const map = createMap(holder)
+  const camera = createCamera(map)
+  const marks = createMarkLayer(map, camera.approach)
+  let drawnAt = 0
+  let isClosed = false
+
+  map.on('move', () => {
+    if (performance.now() - drawnAt < drawIntervalMs) return
+    drawnAt = performance.now()
+    marks.update()
+  })
+  map.on('moveend', marks.update)
+  map.on('resize', marks.update)
+  map.on('zoom', () => events.onZoom({ in: map.getZoom() < maxZoom, out: map.getZoom() > map.getMinZoom() }))
+  map.on('webglcontextlost', events.onLost)
+
+  const isReady = new Promise<void>((resolve) => map.once('load', () => resolve()))
+  const unfollow = followTheme(() => void isReady.then(() => !isClosed && paintBase(map, paletteOf(holder))))
+  Promise.all([loadCountries(), isReady]).then(
+    ([countries]) => !isClosed && showCountries(map, countries),
+    () => !isClosed && events.onMissing(),
+  )
+
+  return {
+    map,
+    camera,
+    show(places, devices) {
+      const fleet = fleetOf(places, new Map(devices.map((each) => [each.nodeId, each.state])), nowMs())
+      camera.follow(fleet)
+      marks.show(fleet, new Map(devices.map((each) => [each.nodeId, each])))
+    },
+    close() {
+      isClosed = true
+      unfollow()
+      marks.close()
+      map.remove()
+    },
+  }
+}
+
+function createMap(holder: HTMLElement): MapLibre {
+  const map = new MapLibre({
+    container: holder,
+    style: baseStyle(paletteOf(holder)),
+    center: [0, 20],
+    zoom: 0,
+    maxZoom,
+    maxPitch: 0,
+    dragRotate: false,
+    pitchWithRotate: false,
+    touchPitch: false,
+    attributionControl: false,
+    // A wheel or a finger on the map moves the page; with Ctrl or two fingers, the map.
+    cooperativeGestures: true,
+  })
+  map.touchZoomRotate.disableRotation()
+  map.keyboard.disableRotation()
+  map.addControl(new ScaleControl({ maxWidth: 96 }), 'bottom-left')
+  return map
+}
