@@ -9,7 +9,7 @@ const gridSteps = 24
 /** Corners of a country that count for its middle. */
 const maxCorners = 200
 /** Width of a letter in px, about. */
-const letterPx = 6
+const letterPx = 4.5
 const worldPx = 512
 
 export function labelOf({ geometry, properties }: Feature<Geometry, { name: string }>): Label | undefined {

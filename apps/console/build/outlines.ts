@@ -29,7 +29,7 @@ export function outlinesOf({ objects, ...topology }: Atlas): string {
         },
       },
     },
-    labels: named.features.flatMap((country) => labelOf(country) ?? []),
+    labels: named.features.map(labelOf).filter((label) => label !== undefined),
   })
 }
 

@@ -1,5 +1,5 @@
 /** Which part of the world the map shows: all devices, until a person moves it. */
-import type { Map as MapLibre } from 'maplibre-gl'
+import { LngLat, type Map as MapLibre } from 'maplibre-gl'
 import { boundsOf, holds } from './bounds.ts'
 import type { Box } from './clusters.ts'
 import { type Fleet, latitudeOf, longitudeOf, mercatorY } from './fleet.ts'
@@ -16,8 +16,13 @@ export interface Camera {
   setMaxFitZoom(zoom: number): void
 }
 
+/** Pixels of the world, which is a square. */
+export const worldPxAt = (zoom: number): number => 512 * 2 ** zoom
+
 /** Zoom of 512 px tiles: a street. */
 export const maxZoom = 18
+/** All of the world on a small phone. */
+const minZoom = -2
 /** Outlines of 1:50m have nothing more to show. */
 const maxFitZoom = 5
 const paddingPx = 36
@@ -76,4 +81,17 @@ export function createCamera(map: MapLibre): Camera {
       if (isFollowing) fit(false)
     },
   }
+}
+
+/** Where a map may be: no further than the poles, and a world that does not fill it stays in its middle. */
+export function constrain(
+  { clientWidth, clientHeight }: HTMLElement,
+  center: LngLat,
+  zoom: number,
+): { center: LngLat; zoom: number } {
+  const most = Math.min(maxZoom, Math.max(minZoom, zoom))
+  const half = Math.min(0.5, clientHeight / 2 / worldPxAt(most))
+  const y = Math.min(1 - half, Math.max(half, mercatorY(center.lat)))
+  const longitude = worldPxAt(most) < clientWidth ? 0 : center.lng
+  return { center: new LngLat(longitude, latitudeOf(y)), zoom: most }
 }

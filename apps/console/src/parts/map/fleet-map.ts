@@ -4,7 +4,7 @@ import { Map as MapLibre, ScaleControl } from 'maplibre-gl'
 import type { MapPlace } from '../../state/use-places.ts'
 import { nowMs } from '../time.tsx'
 import { baseStyle, paintBase, showCountries } from './base-style.ts'
-import { type Camera, createCamera, maxZoom } from './camera.ts'
+import { type Camera, constrain, createCamera, maxZoom, worldPxAt } from './camera.ts'
 import { fleetOf } from './fleet.ts'
 import { createMarkLayer } from './mark-layer.tsx'
 import { loadCountries } from './outlines.ts'
@@ -84,9 +84,15 @@ function createMap(holder: HTMLElement): MapLibre {
     pitchWithRotate: false,
     touchPitch: false,
     attributionControl: false,
+    transformConstrain: (center, zoom) => constrain(holder, center, zoom),
     // A wheel or a finger on the map moves the page; with Ctrl or two fingers, the map.
     cooperativeGestures: true,
   })
+  // Copies of the world have no marks: they are shown only where one of them alone fills the map.
+  const showCopies = () => map.setRenderWorldCopies(worldPxAt(map.getZoom()) >= holder.clientWidth)
+  showCopies()
+  map.on('zoom', showCopies)
+  map.on('resize', showCopies)
   map.touchZoomRotate.disableRotation()
   map.keyboard.disableRotation()
   map.addControl(new ScaleControl({ maxWidth: 96 }), 'bottom-left')

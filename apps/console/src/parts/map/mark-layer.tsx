@@ -6,6 +6,7 @@
 import type { Device } from '@selvedge/protocol/console'
 import { type Map as MapLibre, Marker } from 'maplibre-gl'
 import { render } from 'preact'
+import { worldPxAt } from './camera.ts'
 import { type Box, type Cluster, clusterFleet } from './clusters.ts'
 import { type Fleet, latitudeOf, longitudeOf, mercatorY, states } from './fleet.ts'
 import { Crowd, Pin, titleOf } from './marks.tsx'
@@ -14,8 +15,6 @@ import { Crowd, Pin, titleOf } from './marks.tsx'
 const clusterRadiusPx = 44
 /** Pixels around the map in which a mark is still shown in part. */
 const edgePx = 20
-/** Pixels of the world at zoom 0. */
-const worldPx = 512
 
 interface Shown {
   readonly marker: Marker
@@ -124,12 +123,12 @@ export function createMarkLayer(map: MapLibre, approach: (part: Box) => void): M
 }
 
 /** The same for half a zoom step, so that clusters come apart a few times on the way and not all the time. */
-const radiusAt = (zoom: number): number => clusterRadiusPx / (worldPx * 2 ** (Math.floor(zoom * 2) / 2))
+const radiusAt = (zoom: number): number => clusterRadiusPx / worldPxAt(Math.floor(zoom * 2) / 2)
 
 /** What the map shows, and a little more. At most one copy of the world. */
 export function boxOf(map: MapLibre): Box {
   const view = map.getBounds()
-  const edge = edgePx / (worldPx * 2 ** map.getZoom())
+  const edge = edgePx / worldPxAt(map.getZoom())
   const [left, right] = [(view.getWest() + 180) / 360 - edge, (view.getEast() + 180) / 360 + edge]
   const middle = (left + right) / 2
   return {

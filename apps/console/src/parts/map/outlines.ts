@@ -1,7 +1,7 @@
 /** The countries of the map: their outlines and names, from a file of the pages. */
 
 import outlinesUrl from 'virtual:outlines'
-import type { Feature, FeatureCollection, MultiLineString, Position } from 'geojson'
+import type { Feature, FeatureCollection, Geometry, MultiLineString, Position } from 'geojson'
 import { feature, mesh } from 'topojson-client'
 import type { GeometryCollection, Topology } from 'topojson-specification'
 
@@ -33,13 +33,19 @@ export function loadCountries(): Promise<Countries> {
 export function countriesOf({ topology, labels }: Outlines): Countries {
   const { countries } = topology.objects
   return {
-    land: feature(topology, countries),
+    land: {
+      type: 'FeatureCollection',
+      features: feature(topology, countries).features.map((each) => ({
+        ...each,
+        geometry: flat(each.geometry),
+      })),
+    },
     lines: {
       type: 'Feature',
       properties: {},
       geometry: {
         type: 'MultiLineString',
-        coordinates: mesh(topology, countries).coordinates.flatMap(withoutCuts),
+        coordinates: mesh(topology, countries).coordinates.filter(isAwayFromPole).map(unrolled),
       },
     },
     names: {
@@ -53,23 +59,34 @@ export function countriesOf({ topology, labels }: Outlines): Countries {
   }
 }
 
-/** Whether a point is where the flat map was cut, along the date line and around the South Pole: no coast. */
-const isCut = ([longitude = 0, latitude = 0]: Position): boolean =>
-  Math.abs(longitude) > 179.99 || latitude < -89.9
+/** A country as a flat map needs it: the topology is that of a globe, and has no edge at the date line or the poles. */
+function flat(geometry: Geometry): Geometry {
+  const ringsOf = (rings: readonly Position[][]) => rings.filter(isAwayFromPole).map(closedAtPole)
+  if (geometry.type === 'Polygon') return { type: 'Polygon', coordinates: ringsOf(geometry.coordinates) }
+  if (geometry.type === 'MultiPolygon')
+    return { type: 'MultiPolygon', coordinates: geometry.coordinates.map(ringsOf) }
+  return geometry
+}
 
-/** The parts of a line that are coasts or borders. */
-export function withoutCuts(line: readonly Position[]): Position[][] {
-  const parts: Position[][] = []
-  let part: Position[] = []
-  const end = () => {
-    if (part.length > 1) parts.push(part)
-    part = []
-  }
-  for (const point of line) {
-    const last = part.at(-1)
-    if (last && isCut(last) && isCut(point)) end()
-    part.push(point)
-  }
-  end()
-  return parts
+/** Antarctica goes on to the pole, where its coast on a globe is a ring of a few metres. */
+const isAwayFromPole = (line: readonly Position[]): boolean =>
+  line.some(([, latitude = 0]) => latitude > -89.9)
+
+/** A line that goes on beyond 180 degrees where it crosses the date line. */
+export function unrolled(line: readonly Position[]): Position[] {
+  let turns = 0
+  let before = line[0]?.[0] ?? 0
+  return line.map(([longitude = 0, latitude = 0]) => {
+    if (longitude - before > 180) turns--
+    else if (before - longitude > 180) turns++
+    before = longitude
+    return [longitude + turns * 360, latitude]
+  })
+}
+
+/** A ring around the South Pole, that of Antarctica, gets a lower edge: on a flat map it would not be closed. */
+function closedAtPole(ring: readonly Position[]): Position[] {
+  const line = unrolled(ring)
+  const [[start = 0] = [], [end = 0] = []] = [line[0], line.at(-1)]
+  return Math.abs(end - start) < 180 ? line : [...line, [end, -90], [start, -90], line[0]!]
 }
