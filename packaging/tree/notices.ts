@@ -21,6 +21,16 @@ SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`
 /** Its npm package has no licence file. */
 const denoLicence = `MIT License\n\nCopyright 2018-2026 the Deno authors\n\n${mit}`
 
+/** What the pages of the console contain that is no npm package: the texts are in its folder. */
+const consoleLicences = { Inter: 'inter.txt', Lucide: 'lucide.txt', 'Natural Earth': 'natural-earth.txt' }
+
+const licencesOfConsole = ({ programs }: Product): string[] =>
+  programs.includes('identity')
+    ? Object.entries(consoleLicences).map(([name, file]) =>
+        section(name, readFileSync(join(root, 'apps/console/licences', file), 'utf8')),
+      )
+    : []
+
 /** The pages of the console are a part of the identity service. */
 const workspacesOf = ({ programs }: Product): string[] =>
   programs.flatMap((each) => [`apps/${each}`, ...(each === 'identity' ? ['apps/console'] : [])])
@@ -43,7 +53,7 @@ export function noticesOf(product: Product, architecture: Architecture): string 
       ? section('Deno', denoLicence)
       : section('Node.js', licenceIn(findEngine('node', architecture).folder) ?? ''),
   )
-  return `${product.name} contains the following software of others.\n\n${[...new Set(libraries), ...engines].join('\n')}`
+  return `${product.name} contains the following software of others.\n\n${[...new Set(libraries), ...licencesOfConsole(product), ...engines].join('\n')}`
 }
 
 /** The bundler of functions, which only the npm package of the command line installs. */

@@ -10,7 +10,7 @@ const sequence = 'one sequence whose steps need what the steps before them found
 const fixture = 'a fixture: everything that one test subject can do, in one place'
 
 export const longFunctions: Readonly<Record<string, string>> = {
-  'apps/console/src/parts/map.tsx WorldMap': page,
+  'apps/console/src/app.tsx App': page,
   'apps/discovery/src/discovery.ts startDiscovery': composition,
   'apps/discovery/src/endpoints/account.ts addAccountEndpoints': list,
   'apps/discovery/src/registry/registry.ts createRegistry': oneState,

@@ -305,9 +305,6 @@ export const programs: Bounds = {
     'lines that createTerminal.ask reads': own('what its user types'),
   },
   'apps/cli/src/program.ts': { 'buildProgram.byPath': own('the commands of the CLI') },
-  'apps/console/src/parts/map.tsx': {
-    'all that WorldMap.json() reads': own('a file of the console'),
-  },
   'apps/console/src/session/request.ts': {
     'all that wantsNonce.json() reads': own('a refusal of the own service'),
   },

@@ -41,7 +41,10 @@ export default function WorldMap({ places, devices, focus = false, isLive }: Wor
           withBackground={withBackground}
           onFailure={setFailure}
           onNotice={setNotice}
-          onStall={() => setWithBackground(false)}
+          onStall={() => {
+            setNotice('Map background: turned off, because it stopped the map')
+            setWithBackground(false)
+          }}
         />
       )}
       <div class="over" role="status">

@@ -5,6 +5,12 @@ const styleOf = (style: object) =>
   readStyle(JSON.stringify({ version: 8, sources: {}, layers: [], ...style }))
 const deep = (depth: number) => `${'['.repeat(depth)}1${']'.repeat(depth)}`
 
+const layerWith = (filter: unknown) =>
+  JSON.stringify({ version: 8, sources: {}, layers: [{ id: 'a', type: 'background', filter }] })
+/** Takes two to the power of `times` steps. */
+const doubled = (times: number): unknown =>
+  times === 0 ? 1 : ['let', 'a', doubled(times - 1), ['+', ['var', 'a'], ['var', 'a']]]
+
 describe('the style of a background', () => {
   it('has names of its own, so that it replaces nothing of the map', () => {
     const { sources, layers } = styleOf({
@@ -48,6 +54,13 @@ describe('the style of a background', () => {
     })
   })
 
+  it('may have the expressions of large public styles', () => {
+    expect(
+      readStyle(layerWith(['match', ['get', 'class'], ...new Array(4000).fill('road'), 1])).layers,
+    ).toHaveLength(1)
+    expect(readStyle(layerWith(doubled(10))).layers).toHaveLength(1)
+  })
+
   it('may call its parts what it likes', () => {
     const { sources } = readStyle('{"version":8,"layers":[],"sources":{"__proto__":{"type":"raster"}}}')
     expect(sources.map(([id]) => id)).toEqual(['background/__proto__'])
@@ -67,6 +80,9 @@ describe('the style of a background', () => {
       JSON.stringify({ version: 8, sources: {}, layers: new Array(1001).fill({}) }),
       'too large',
     ],
+    ['a layer of endless work: a long list', layerWith(new Array(5000).fill(1)), 'too large'],
+    ['a layer of endless work: a long text', layerWith(['in', 'a', 'b'.repeat(501)]), 'too large'],
+    ['a layer of endless work: variables in variables', layerWith(doubled(11)), 'too large'],
     [
       'of too many sources',
       JSON.stringify({

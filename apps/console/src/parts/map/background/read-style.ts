@@ -11,6 +11,11 @@ export interface BackgroundStyle {
 
 /** Of what a style may have. Large public styles have 200 layers, and nest their expressions 20 deep. */
 const limits = { sources: 32, layers: 1000, sprites: 8, depth: 64 }
+/**
+ * Of one layer. The page computes its expressions for every picture: lists and texts are searched once for each operator beside
+ * them, and a variable in a variable doubles the work each time.
+ */
+const layerLimits = { values: 5000, textLength: 500, variables: 20 }
 const sourceTypes: ReadonlySet<unknown> = new Set(['vector', 'raster', 'raster-dem', 'geojson'])
 /** Names of a style are its own: none is that of an outline or of the devices. */
 export const prefix = 'background/'
@@ -26,7 +31,12 @@ export function readStyle(text: string): BackgroundStyle {
   const { version, sources, layers, sprite, glyphs } = style
   if (version !== 8 || !isObject(sources) || !Array.isArray(layers))
     throw new BackgroundError('the answer of console.mapStyle is not a MapLibre style')
-  if (Object.keys(sources).length > limits.sources || layers.length > limits.layers || isDeep(style))
+  if (
+    Object.keys(sources).length > limits.sources ||
+    layers.length > limits.layers ||
+    isDeep(style) ||
+    layers.some(isCostly)
+  )
     throw new BackgroundError('the style of console.mapStyle is too large')
   return {
     sources: Object.entries(sources).flatMap(([id, source]) =>
@@ -56,6 +66,25 @@ function isDeep(style: Json): boolean {
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > limits.depth) return true
     level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
+  }
+  return false
+}
+
+/** The values of a JSON value that is not deep. */
+function* valuesIn(value: unknown): Generator<unknown> {
+  yield value
+  if (typeof value === 'object' && value !== null)
+    for (const each of Object.values(value)) yield* valuesIn(each)
+}
+
+function isCostly(layer: unknown): boolean {
+  let values = 0
+  let variables = 0
+  for (const value of valuesIn(layer)) {
+    values++
+    if (value === 'var') variables++
+    if (typeof value === 'string' && value.length > layerLimits.textLength) return true
+    if (values > layerLimits.values || variables > layerLimits.variables) return true
   }
   return false
 }
