@@ -11,6 +11,7 @@ const fixture = 'a fixture: everything that one test subject can do, in one plac
 
 export const longFunctions: Readonly<Record<string, string>> = {
   'apps/console/src/app.tsx App': page,
+  'apps/console/src/parts/map/mark-layer.tsx createMarkLayer': oneState,
   'apps/discovery/src/discovery.ts startDiscovery': composition,
   'apps/discovery/src/endpoints/account.ts addAccountEndpoints': list,
   'apps/discovery/src/registry/registry.ts createRegistry': oneState,

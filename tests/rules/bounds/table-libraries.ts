@@ -305,6 +305,17 @@ export const programs: Bounds = {
     'lines that createTerminal.ask reads': own('what its user types'),
   },
   'apps/cli/src/program.ts': { 'buildProgram.byPath': own('the commands of the CLI') },
+  'apps/console/src/parts/map/outlines.ts': {
+    'all that loadCountries.json() reads': own('a file of the console'),
+  },
+  'apps/console/src/parts/map/background/fetch-bounded.ts': {
+    'readBounded.parts': passing('at most 4 MB: `size > most`'),
+  },
+  'apps/console/src/parts/map/clusters.ts': { 'absorb.cluster.counts': own('three numbers') },
+  'apps/console/src/parts/map/mark-layer.tsx': {
+    'createMarkLayer.shown': lasting('the marks that fit into the map', '`shown.delete`'),
+    'createMarkLayer.devices': lasting('the devices of one page of the list', '`devices = newDevices`'),
+  },
   'apps/console/src/session/request.ts': {
     'all that wantsNonce.json() reads': own('a refusal of the own service'),
   },

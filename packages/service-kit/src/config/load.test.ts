@@ -74,7 +74,7 @@ describe('the configuration', () => {
     })
   })
 
-  it.each([
+  it.each<[Parameters<typeof load>[0], string]>([
     [{ file: { prot: 1 } }, 'configuration file: unknown option "prot"; known are port'],
     [{ file: { gps: { ordre: 'a' } } }, 'configuration file: unknown option "gps.ordre"'],
     [{ file: { port: '1' } }, 'configuration file: option "port" is "1"'],
@@ -89,9 +89,13 @@ describe('the configuration', () => {
     ],
     [{ argv: ['--identity.url=https://identity.example/path'] }, 'with nothing after the port'],
     [{ argv: ['--identity.url=http://127.0.0.1.evil.example'] }, 'expected an https URL'],
-    ...hostilePages.map((page) => [{ argv: [`--page=${page}`] }, 'expected an https URL'] as const),
+    ...hostilePages.map(
+      (page) =>
+        [{ argv: [`--page=${page}`] }, 'expected an https URL'] as [Parameters<typeof load>[0], string],
+    ),
     ...[...hostilePages, 'https://a.example/', 'https://a.example/path', 'https://a.example?'].map(
-      (origin) => [{ file: { origins: [origin] } }, 'expected origins such as'] as const,
+      (origin) =>
+        [{ file: { origins: [origin] } }, 'expected origins such as'] as [Parameters<typeof load>[0], string],
     ),
     [{ file: { origins: Array.from({ length: 17 }, (_, each) => `https://a${each}.example`) } }, 'origins'],
   ])('%j is refused, with where and why', (sources, message) => {

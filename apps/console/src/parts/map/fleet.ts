@@ -18,7 +18,7 @@ export interface Fleet {
 }
 
 /** Degrees that Web Mercator can show. */
-export const maxLatitude = 85.05
+const maxLatitude = 85.05
 
 /** @param known states of the devices that the page knows more of than their last report */
 export function fleetOf(

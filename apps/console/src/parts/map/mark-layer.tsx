@@ -126,7 +126,7 @@ export function createMarkLayer(map: MapLibre, approach: (part: Box) => void): M
 const radiusAt = (zoom: number): number => clusterRadiusPx / worldPxAt(Math.floor(zoom * 2) / 2)
 
 /** What the map shows, and a little more. At most one copy of the world. */
-export function boxOf(map: MapLibre): Box {
+function boxOf(map: MapLibre): Box {
   const view = map.getBounds()
   const edge = edgePx / worldPxAt(map.getZoom())
   const [left, right] = [(view.getWest() + 180) / 360 - edge, (view.getEast() + 180) / 360 + edge]

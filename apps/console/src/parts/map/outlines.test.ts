@@ -1,3 +1,4 @@
+/// <reference path="../../assets.d.ts" />
 import { describe, expect, it, vi } from 'vitest'
 import { outlinesOf } from '../../../build/outlines.ts'
 

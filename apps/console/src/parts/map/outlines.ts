@@ -16,18 +16,10 @@ export interface Countries {
   readonly names: FeatureCollection
 }
 
-let loading: Promise<Countries> | undefined
-
-/** Loads the file once for all maps of the page; after a failure, the next map tries again. */
-export function loadCountries(): Promise<Countries> {
-  loading ??= fetch(outlinesUrl, { redirect: 'error' })
-    .then((response) => response.json())
-    .then(countriesOf)
-    .catch((cause) => {
-      loading = undefined
-      throw cause
-    })
-  return loading
+/** The browser stores the file, whose name has a hash of its content. */
+export async function loadCountries(): Promise<Countries> {
+  const response = await fetch(outlinesUrl, { redirect: 'error' })
+  return countriesOf(await response.json())
 }
 
 export function countriesOf({ topology, labels }: Outlines): Countries {

@@ -25,9 +25,6 @@ const maxFitZoom = 13
 const watch = { intervalMs: 5000, timeoutMs: 20_000 }
 const maxAttribution = 200
 
-/** Origins of the setting: the same for all maps of the page. */
-let origins: readonly string[] = []
-
 /** @returns how to stop what it follows */
 export function openBackground(fleetMap: FleetMap, events: BackgroundEvents): () => void {
   const { map } = fleetMap
@@ -37,9 +34,8 @@ export function openBackground(fleetMap: FleetMap, events: BackgroundEvents): ()
   async function open(): Promise<void> {
     const { style: url, hosts } = await api['map.background']()
     if (url === '' || isClosed) return
-    origins = hosts
-    addProtocol(protocol, load)
-    const style = url.includes('{z}') ? tileStyle(url) : await loadStyle(new URL(url))
+    addProtocol(protocol, (request, { signal }) => load(request, signal, hosts))
+    const style = url.includes('{z}') ? tileStyle(url) : await loadStyle(new URL(url), hosts)
     if (isClosed) return
     map.setTransformRequest((asked, type) => requestOf(asked, type, url))
     timer = setInterval(() => void watchWorker(map, events.onStall), watch.intervalMs)
@@ -58,7 +54,7 @@ export function openBackground(fleetMap: FleetMap, events: BackgroundEvents): ()
 const explain = (cause: unknown): string =>
   cause instanceof BackgroundError ? `Map background: ${cause.message}` : 'The map background has an error'
 
-async function loadStyle(url: URL): Promise<BackgroundStyle> {
+async function loadStyle(url: URL, origins: readonly string[]): Promise<BackgroundStyle> {
   const bytes = await fetchBounded(url, 'style', origins)
   return readStyle(new TextDecoder().decode(bytes))
 }
@@ -71,7 +67,7 @@ function requestOf(asked: string, type: string | undefined, style: string): Requ
   return { url: `${protocol}://${resources[type ?? ''] ?? 'other'}/${url?.href ?? ''}` }
 }
 
-async function load({ url, type }: RequestParameters, { signal }: AbortController) {
+async function load({ url, type }: RequestParameters, signal: AbortSignal, origins: readonly string[]) {
   const [, kind = '', address = ''] = /^[a-z]+:\/\/([a-z]+)\/(.*)$/s.exec(url) ?? []
   const target = URL.parse(address)
   if (!target || !/^https?:$/.test(target.protocol))

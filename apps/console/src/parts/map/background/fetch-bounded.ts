@@ -63,10 +63,7 @@ export async function fetchBounded(
 }
 
 /** @returns undefined if there is more; the rest is not read */
-export async function readBounded(
-  response: Response,
-  most: number,
-): Promise<Uint8Array<ArrayBuffer> | undefined> {
+async function readBounded(response: Response, most: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const parts: Uint8Array[] = []
   let size = 0
   if (response.body) {
