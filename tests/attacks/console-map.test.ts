@@ -1,5 +1,5 @@
 /**
- * The servers that `console.mapStyle` names, turned hostile: whatever they send, nothing of it runs, nobody else is asked for anything,
+ * The servers that `console.mapStyle` names, turned hostile: whatever they send, nothing of it runs, no other server gets a request,
  * and the outlines and devices of the map stay.
  */
 import { once } from 'node:events'
@@ -67,7 +67,7 @@ const endless =
     response.on('drain', write)
     write()
   }
-/** A PNG of one colour: 1 × 1 px, unless its header says something else. */
+/** A PNG of one colour: 1 × 1 px, unless its header has another size. */
 const png = (side = 1) => {
   const image = Buffer.from(
     'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -105,7 +105,7 @@ describe('the background of the map', needs('chromium'), () => {
   let tab: Page
   let foreign: Foreign
   let tiles: Foreign
-  /** A server that nobody may ask for anything. */
+  /** A server that must get no request. */
   let elsewhere: Foreign
 
   beforeAll(async () => {
@@ -225,7 +225,7 @@ describe('the background of the map', needs('chromium'), () => {
       'is not in console.mapHosts',
     ],
     [
-      'layers that are none',
+      'layers that are not layers',
       () => [
         json(
           styleOf({

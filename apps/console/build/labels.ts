@@ -1,4 +1,4 @@
-/** Where the name of a country stands, and from which zoom on. */
+/** Where the name of a country is shown, and from which zoom on. */
 import type { Feature, Geometry, Position } from 'geojson'
 
 /** Name, longitude, latitude, and the zoom from which it has room, of 512 px tiles. */

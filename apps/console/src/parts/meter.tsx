@@ -1,4 +1,4 @@
-/** Share above which a meter asks for attention. */
+/** Share above which a meter is highlighted. */
 const high = 0.8
 
 /** @param share from 0 to 1; more is shown as full */

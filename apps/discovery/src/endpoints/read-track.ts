@@ -18,7 +18,7 @@ export const trackQuery = z.strictObject({
   before: z.coerce.number().int().min(0).optional(),
 })
 
-/** Whose track is requested: `isOwn` if the node itself requests it, which sees it whatever it shares. */
+/** The track that is requested: `isOwn` if the node itself requests it, which sees it whatever it shares. */
 interface Asked {
   readonly accountId: string
   readonly nodeId: string

@@ -122,7 +122,7 @@ export const devicesMethods = {
       points: z
         .array(z.tuple([z.number(), z.number(), z.number()]))
         .describe('Longitude, latitude, Unix milliseconds; oldest first, the last 2000'),
-      until: isoTime.nullable().describe('When the track expires; null if none is stored'),
+      until: isoTime.nullable().describe('When the track expires; null if it is not stored'),
     }),
     reasons: ['not_found'],
     access: any,
@@ -132,7 +132,9 @@ export const devicesMethods = {
     summary: 'What the operator set as background of the map.',
     params: [],
     result: z.object({
-      style: z.string().describe('URL of a MapLibre style, or of tiles with {z}, {x} and {y}; empty: none'),
+      style: z
+        .string()
+        .describe('URL of a MapLibre style, or of tiles with {z}, {x} and {y}; empty without one'),
       hosts: z.array(z.string()).describe('Origins that it may load from'),
     }),
     reasons: [],

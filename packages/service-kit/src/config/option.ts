@@ -116,7 +116,7 @@ export const option = {
   }),
   /**
    * An HTTP URL with a path, for a browser; plain HTTP only to this machine. Its host fits a Content-Security-Policy: no
-   * credentials, wildcards or characters that a policy reads. Empty: none.
+   * credentials, wildcards or characters that a policy reads. Empty: not set.
    */
   pageUrl: (description: string): Option<string> => ({
     fallback: '',

@@ -21,7 +21,7 @@ const sides = (...longitudes: readonly number[]) => {
 }
 
 describe('the part of the world with all devices', () => {
-  it('is none without devices', () => {
+  it('does not exist without devices', () => {
     expect(boundsAt()).toBeUndefined()
   })
 
@@ -30,11 +30,11 @@ describe('the part of the world with all devices', () => {
     expect(sides(-180)).toEqual([-180, -180])
   })
 
-  it('goes from the westernmost to the easternmost one', () => {
+  it('reaches from the westernmost to the easternmost one', () => {
     expect(sides(-123.1, 13.4, 2.3)).toEqual([-123.1, 13.4])
   })
 
-  it('goes across the date line if that is shorter', () => {
+  it('reaches across the date line if that is shorter', () => {
     expect(sides(178, -175, 179.5)).toEqual([178, 185])
     expect(sides(170, -170)).toEqual([170, 190])
   })

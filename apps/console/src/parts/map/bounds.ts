@@ -5,7 +5,7 @@ import type { Fleet } from './fleet.ts'
 /** Parts of a turn around the world, to find where there is no device. */
 const sectors = 360
 
-/** The smallest part of the world with all devices, across the date line if that is shorter. Undefined: there is none. */
+/** The smallest part of the world with all devices, across the date line if that is shorter. Undefined without devices. */
 export function boundsOf(fleet: Fleet): Box | undefined {
   if (fleet.xs.length === 0) return undefined
   const start = afterWidestGap(fleet)

@@ -21,7 +21,7 @@ export interface FleetMap {
 export interface FleetMapEvents {
   /** The outlines can't be loaded. */
   readonly onMissing: () => void
-  /** The browser has taken the graphics away. */
+  /** The browser withdrew the graphics context. */
   readonly onLost: () => void
   readonly onZoom: (can: { in: boolean; out: boolean }) => void
 }

@@ -1,4 +1,4 @@
-/** What stands on the map: a device as a link to its page, or several of them as a button with their number. */
+/** A mark on the map: a device as a link to its page, or several of them as a button with their number. */
 import type { Device } from '@selvedge/protocol/console'
 import { nameOf } from '../../state/presence.ts'
 import { Link } from '../link.tsx'

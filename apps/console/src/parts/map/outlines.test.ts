@@ -21,7 +21,7 @@ describe('the outlines of countries', () => {
     expect(latitude).toBeLessThan(71)
   })
 
-  it('have no line across the world, where a country goes across the date line', () => {
+  it('have no line across the world, where a country crosses the date line', () => {
     const rings = land.features.flatMap(({ geometry }) =>
       geometry.type === 'MultiPolygon'
         ? geometry.coordinates.flat()

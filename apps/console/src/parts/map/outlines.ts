@@ -16,7 +16,7 @@ export interface Countries {
   readonly names: FeatureCollection
 }
 
-/** The browser stores the file, whose name has a hash of its content. */
+/** The browser stores the file: its name has a hash of its content. */
 export async function loadCountries(): Promise<Countries> {
   const response = await fetch(outlinesUrl, { redirect: 'error' })
   return countriesOf(await response.json())
@@ -60,11 +60,11 @@ function flat(geometry: Geometry): Geometry {
   return geometry
 }
 
-/** Antarctica goes on to the pole, where its coast on a globe is a ring of a few metres. */
+/** Antarctica continues to the pole, where its coast on a globe is a ring of a few metres. */
 const isAwayFromPole = (line: readonly Position[]): boolean =>
   line.some(([, latitude = 0]) => latitude > -89.9)
 
-/** A line that goes on beyond 180 degrees where it crosses the date line. */
+/** A line that continues beyond 180 degrees where it crosses the date line. */
 export function unrolled(line: readonly Position[]): Position[] {
   let turns = 0
   let before = line[0]?.[0] ?? 0

@@ -3,7 +3,7 @@ import { type State, states } from './fleet.ts'
 
 export interface Arc {
   readonly state: State
-  /** Part of the circle at which it begins, and which it takes: 0 to 1. */
+  /** Part of the circle at which it begins, and its share: 0 to 1. */
   readonly start: number
   readonly length: number
 }

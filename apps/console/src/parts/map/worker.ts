@@ -1,5 +1,5 @@
 /**
- * The worker of the map, a file of the pages. The policy of the pages asks for Trusted Types, so a script needs a policy that
+ * The worker of the map, a file of the pages. The policy of the pages requires Trusted Types, so a script needs a policy that
  * names it: the default policy allows this one URL, and nothing else of any kind.
  */
 import { setWorkerUrl } from 'maplibre-gl'

@@ -41,7 +41,7 @@ export function Services({ services, stated }: ServicesProps) {
   )
 }
 
-/** How often a service was restarted, and why it ended last. */
+/** How often a service was restarted, and why it last exited. */
 function Ends({ of }: { of: Vitals['services'][number] | undefined }) {
   if (!of) return null
   const { restarts, lastEnd } = of

@@ -2,7 +2,7 @@
 import { type DeviceVitals, readVitals } from '@selvedge/protocol/tokens'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 
-export interface StatedVitals {
+interface StatedVitals {
   readonly vitals: DeviceVitals
   /** Unix milliseconds. */
   readonly statedAt: number

@@ -11,7 +11,7 @@ import type { Limits } from '../grants/limits.ts'
 import { agreeHmac } from './agree-hmac.ts'
 
 /** What a node states. `vitals`: null withdraws them; undefined leaves them as they are. */
-export interface Stated extends NodeStatement {
+interface Stated extends NodeStatement {
   readonly vitals?: DeviceVitals | null | undefined
 }
 

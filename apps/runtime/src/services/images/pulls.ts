@@ -8,7 +8,7 @@ type Pull = TopicData<'pulls'>[number]
 export interface Pulls {
   /** Those of an owner. */
   of(owner: Owner): Pull[]
-  /** Does a pull, whose bytes are claimed and watched with what the work gets. @throws RpcError `busy` beyond the limits */
+  /** Does a pull. Its bytes are claimed and watched with what the work gets. @throws RpcError `busy` beyond the limits */
   follow<T>(
     owner: Owner,
     source: string,

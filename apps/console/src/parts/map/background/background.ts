@@ -10,9 +10,9 @@ import { BackgroundError, fetchBounded, type Resource } from './fetch-bounded.ts
 import { type BackgroundStyle, prefix, readStyle, tileStyle } from './read-style.ts'
 
 export interface BackgroundEvents {
-  /** A message for a person; empty: none. */
+  /** A message for a person; empty without one. */
   readonly onProblem: (text: string) => void
-  /** Whose data it is, as plain text. */
+  /** The owner of the data, as plain text. */
   readonly onAttribution: (text: string) => void
   /** The worker of the map does not answer any more. */
   readonly onStall: () => void
@@ -61,7 +61,7 @@ async function loadStyle(url: URL, origins: readonly string[]): Promise<Backgrou
 
 const resources: Readonly<Record<string, Resource>> = { Tile: 'tile', Image: 'image', SpriteImage: 'image' }
 
-/** Every request of the library gets an address that leads to {@link load}: none goes past the limits. */
+/** Every request of the library gets an address that leads to {@link load}: no request avoids the limits. */
 function requestOf(asked: string, type: string | undefined, style: string): RequestParameters {
   const url = URL.parse(asked, style.replace(/[{}]/g, ''))
   return { url: `${protocol}://${resources[type ?? ''] ?? 'other'}/${url?.href ?? ''}` }

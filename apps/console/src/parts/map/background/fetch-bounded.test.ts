@@ -53,7 +53,7 @@ describe('a request to the server of a background', () => {
     expect(asked.at(-1)!.headers).not.toHaveProperty('referer')
   })
 
-  it('finds no tile where the server has none', async () => {
+  it('finds no tile that the server does not have', async () => {
     expect(await load('/missing')).toBeUndefined()
     expect(await load('/empty')).toBeUndefined()
     await expect(load('/missing', 'other')).rejects.toThrow('answers with status 404')
@@ -73,11 +73,11 @@ describe('a request to the server of a background', () => {
     expect(failure.message).not.toContain('<')
   })
 
-  it('refuses an image that is none', async () => {
+  it('refuses what is not an image', async () => {
     await expect(load('/page', 'image')).rejects.toThrow('something else than small images')
   })
 
-  it('goes to no other origin', async () => {
+  it('sends nothing to another origin', async () => {
     const before = asked.length
     for (const other of [
       'http://127.0.0.1:1',

@@ -7,7 +7,7 @@ const deep = (depth: number) => `${'['.repeat(depth)}1${']'.repeat(depth)}`
 
 const layerWith = (filter: unknown) =>
   JSON.stringify({ version: 8, sources: {}, layers: [{ id: 'a', type: 'background', filter }] })
-/** Takes two to the power of `times` steps. */
+/** Needs two to the power of `times` steps. */
 const doubled = (times: number): unknown =>
   times === 0 ? 1 : ['let', 'a', doubled(times - 1), ['+', ['var', 'a'], ['var', 'a']]]
 

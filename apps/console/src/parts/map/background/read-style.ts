@@ -17,7 +17,7 @@ const limits = { sources: 32, layers: 1000, sprites: 8, depth: 64 }
  */
 const layerLimits = { values: 5000, textLength: 500, variables: 20 }
 const sourceTypes: ReadonlySet<unknown> = new Set(['vector', 'raster', 'raster-dem', 'geojson'])
-/** Names of a style are its own: none is that of an outline or of the devices. */
+/** Names of a style are its own: they differ from those of an outline or of the devices. */
 export const prefix = 'background/'
 
 type Json = Record<string, unknown>

@@ -7,7 +7,7 @@ export interface MapBackground {
   readonly hosts: readonly string[]
 }
 
-/** Origins that the pages send requests to for the background of the map; without one there are none. */
+/** Origins that the pages send requests to for the background of the map; empty without one. */
 export const originsOf = ({ style, hosts }: MapBackground): string[] =>
   style === '' ? [] : [...new Set([new URL(style).origin, ...hosts])]
 
