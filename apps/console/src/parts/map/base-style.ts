@@ -1,7 +1,9 @@
 /** The map without any other host: sea, and countries with their names. It stays, whatever is shown over it. */
 import type { GeoJSONSource, Map as MapLibre, StyleSpecification } from 'maplibre-gl'
+import { unrolled } from './date-line.ts'
 import type { Countries } from './outlines.ts'
 import type { Palette } from './palette.ts'
+import type { Trail } from './trail.ts'
 
 export const namesLayerId = 'names'
 
@@ -13,6 +15,7 @@ export const baseStyle = (palette: Palette): StyleSpecification => ({
     land: { type: 'geojson', data: empty, maxzoom: 8 },
     lines: { type: 'geojson', data: empty, maxzoom: 8 },
     names: { type: 'geojson', data: empty, maxzoom: 8 },
+    trail: { type: 'geojson', data: empty },
   },
   layers: [
     { id: 'sea', type: 'background', paint: { 'background-color': palette.sea } },
@@ -23,6 +26,13 @@ export const baseStyle = (palette: Palette): StyleSpecification => ({
       source: 'lines',
       layout: { 'line-join': 'round' },
       paint: { 'line-color': palette.edge, 'line-width': 0.8 },
+    },
+    {
+      id: 'trail',
+      type: 'line',
+      source: 'trail',
+      layout: { 'line-join': 'round', 'line-cap': 'round' },
+      paint: { 'line-color': palette.accent, 'line-width': 2 },
     },
     {
       id: namesLayerId,
@@ -50,10 +60,17 @@ export function showCountries(map: MapLibre, countries: Countries): void {
   void sourceOf(map, 'names')?.setData(countries.names)
 }
 
+/** The way of a device, oldest point first. */
+export function showTrail(map: MapLibre, trail: Trail): void {
+  const coordinates = unrolled(trail.map((point) => [...point]))
+  void sourceOf(map, 'trail')?.setData({ type: 'LineString', coordinates })
+}
+
 export function paintBase(map: MapLibre, palette: Palette): void {
   map.setPaintProperty('sea', 'background-color', palette.sea)
   map.setPaintProperty('land', 'fill-color', palette.land)
   map.setPaintProperty('lines', 'line-color', palette.edge)
+  map.setPaintProperty('trail', 'line-color', palette.accent)
   map.setPaintProperty(namesLayerId, 'text-color', palette.soft)
   map.setPaintProperty(namesLayerId, 'text-halo-color', palette.land)
 }

@@ -3,18 +3,20 @@ import type { Device } from '@selvedge/protocol/console'
 import { Map as MapLibre, ScaleControl } from 'maplibre-gl'
 import type { MapPlace } from '../../state/use-places.ts'
 import { nowMs } from '../time.tsx'
-import { baseStyle, paintBase, showCountries } from './base-style.ts'
+import { baseStyle, paintBase, showCountries, showTrail } from './base-style.ts'
 import { type Camera, constrain, createCamera, maxZoom, worldPxAt } from './camera.ts'
 import { fleetOf } from './fleet.ts'
 import { createMarkLayer } from './mark-layer.tsx'
 import { loadCountries } from './outlines.ts'
 import { followTheme, paletteOf } from './palette.ts'
+import type { Trail } from './trail.ts'
 import { allowWorker } from './worker.ts'
 
 export interface FleetMap {
   readonly map: MapLibre
   readonly camera: Camera
-  show(places: readonly MapPlace[], devices: readonly Device[]): void
+  /** @param trail of the only device */
+  show(places: readonly MapPlace[], devices: readonly Device[], trail: Trail): void
   close(): void
 }
 
@@ -28,6 +30,8 @@ export interface FleetMapEvents {
 
 /** Milliseconds between two drawings of the marks while the map moves. */
 const drawIntervalMs = 80
+/** How close the map comes to a trail: its points are exact, also where the outlines have nothing more to show. */
+const trailZoom = 14
 
 /** @throws if the browser has no WebGL 2 */
 export function openFleetMap(holder: HTMLElement, events: FleetMapEvents): FleetMap {
@@ -58,9 +62,12 @@ export function openFleetMap(holder: HTMLElement, events: FleetMapEvents): Fleet
   return {
     map,
     camera,
-    show(places, devices) {
-      const fleet = fleetOf(places, new Map(devices.map((each) => [each.nodeId, each.state])), nowMs())
-      camera.follow(fleet)
+    show(places, devices, trail) {
+      const known = new Map(devices.map((each) => [each.nodeId, each.state]))
+      const fleet = fleetOf(places, known, nowMs())
+      if (trail.length > 0) camera.setMaxFitZoom(trailZoom)
+      camera.follow(trail.length > 0 ? fleetOf([...places, ...placesOf(trail)], known, nowMs()) : fleet)
+      void isReady.then(() => !isClosed && showTrail(map, trail))
       marks.show(fleet, new Map(devices.map((each) => [each.nodeId, each])))
     },
     close() {
@@ -71,6 +78,9 @@ export function openFleetMap(holder: HTMLElement, events: FleetMapEvents): Fleet
     },
   }
 }
+
+const placesOf = (trail: Trail): MapPlace[] =>
+  trail.map(([longitude, latitude]) => ({ nodeId: '', longitude, latitude, heardAt: 0 }))
 
 function createMap(holder: HTMLElement): MapLibre {
   const map = new MapLibre({

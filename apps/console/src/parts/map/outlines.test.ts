@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { outlinesOf } from '../../../build/outlines.ts'
 
 vi.mock('virtual:outlines', () => ({ default: '/outlines.json' }))
-const { countriesOf, unrolled } = await import('./outlines.ts')
+const { countriesOf } = await import('./outlines.ts')
 const { default: atlas } = await import('world-atlas/countries-50m.json')
 
 describe('the outlines of countries', () => {
@@ -34,31 +34,6 @@ describe('the outlines of countries', () => {
       }),
     )
     expect(jumps.filter(([, latitude = 0]) => latitude > -80)).toEqual([])
-  })
-
-  it('go on beyond 180 degrees', () => {
-    expect(
-      unrolled([
-        [179, 1],
-        [-179, 2],
-        [-178, 3],
-      ]),
-    ).toEqual([
-      [179, 1],
-      [181, 2],
-      [182, 3],
-    ])
-    expect(
-      unrolled([
-        [-179, 1],
-        [179, 2],
-        [-179, 3],
-      ]),
-    ).toEqual([
-      [-179, 1],
-      [-181, 2],
-      [-179, 3],
-    ])
   })
 
   it('are as small as they can be: what the map does not draw is left out', () => {

@@ -4,6 +4,7 @@ import outlinesUrl from 'virtual:outlines'
 import type { Feature, FeatureCollection, Geometry, MultiLineString, Position } from 'geojson'
 import { feature, mesh } from 'topojson-client'
 import type { GeometryCollection, Topology } from 'topojson-specification'
+import { unrolled } from './date-line.ts'
 
 export interface Outlines {
   readonly topology: Topology<{ countries: GeometryCollection }>
@@ -63,18 +64,6 @@ function flat(geometry: Geometry): Geometry {
 /** Antarctica continues to the pole, where its coast on a globe is a ring of a few metres. */
 const isAwayFromPole = (line: readonly Position[]): boolean =>
   line.some(([, latitude = 0]) => latitude > -89.9)
-
-/** A line that continues beyond 180 degrees where it crosses the date line. */
-export function unrolled(line: readonly Position[]): Position[] {
-  let turns = 0
-  let before = line[0]?.[0] ?? 0
-  return line.map(([longitude = 0, latitude = 0]) => {
-    if (longitude - before > 180) turns--
-    else if (before - longitude > 180) turns++
-    before = longitude
-    return [longitude + turns * 360, latitude]
-  })
-}
 
 /** A ring around the South Pole, that of Antarctica, gets a lower edge: on a flat map it would not be closed. */
 function closedAtPole(ring: readonly Position[]): Position[] {

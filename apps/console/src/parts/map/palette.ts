@@ -1,6 +1,6 @@
 /** The colours of the map, from the tokens of the pages: a canvas does not follow them by itself. */
 
-const roles = ['land', 'sea', 'edge', 'soft'] as const
+const roles = ['land', 'sea', 'edge', 'soft', 'accent'] as const
 
 export type Palette = Readonly<Record<(typeof roles)[number], string>>
 

@@ -8,6 +8,7 @@ import { Icon } from '../icon.tsx'
 import { openBackground } from './background/background.ts'
 import { type FleetMap, openFleetMap } from './fleet-map.ts'
 import { titleOf } from './marks.tsx'
+import type { Trail } from './trail.ts'
 
 export interface WorldMapProps {
   /** Where devices are; those that are known by name show it. */
@@ -15,6 +16,8 @@ export interface WorldMapProps {
   readonly devices: readonly Device[]
   /** A single device, with its surroundings. */
   readonly focus?: boolean
+  /** Where that device was. */
+  readonly trail?: Trail
   /** Whether news come as they happen; left out: it is not said. */
   readonly isLive?: boolean
 }
@@ -25,7 +28,9 @@ const failures = {
   lost: 'The browser stopped the map’s graphics. All locations are in the lists.',
 } as const
 
-export default function WorldMap({ places, devices, focus = false, isLive }: WorldMapProps) {
+const noTrail: Trail = []
+
+export default function WorldMap({ places, devices, focus = false, trail = noTrail, isLive }: WorldMapProps) {
   const [failure, setFailure] = useState<keyof typeof failures>()
   const [withBackground, setWithBackground] = useState(true)
   const [notice, setNotice] = useState('')
@@ -38,6 +43,7 @@ export default function WorldMap({ places, devices, focus = false, isLive }: Wor
           key={String(withBackground)}
           places={places}
           devices={devices}
+          trail={trail}
           withBackground={withBackground}
           onFailure={setFailure}
           onNotice={setNotice}
@@ -75,6 +81,7 @@ const Failure = ({ text, onAgain }: { text: string; onAgain: () => void }) => (
 )
 
 interface LiveMapProps extends Pick<WorldMapProps, 'places' | 'devices'> {
+  readonly trail: Trail
   readonly withBackground: boolean
   readonly onFailure: (failure: keyof typeof failures) => void
   readonly onNotice: (text: string) => void
@@ -82,7 +89,7 @@ interface LiveMapProps extends Pick<WorldMapProps, 'places' | 'devices'> {
   readonly onStall: () => void
 }
 
-function LiveMap({ places, devices, withBackground, onFailure, onNotice, onStall }: LiveMapProps) {
+function LiveMap({ places, devices, trail, withBackground, onFailure, onNotice, onStall }: LiveMapProps) {
   const holder = useRef<HTMLDivElement>(null)
   const shown = useRef<FleetMap | undefined>(undefined)
   const [can, setCan] = useState({ in: true, out: true })
@@ -110,8 +117,8 @@ function LiveMap({ places, devices, withBackground, onFailure, onNotice, onStall
   }, [])
   useEffect(() => {
     shown.current?.map.getCanvas().setAttribute('aria-label', describe(places, devices))
-    shown.current?.show(places, devices)
-  }, [places, devices])
+    shown.current?.show(places, devices, trail)
+  }, [places, devices, trail])
   return (
     <>
       <div class="world" ref={holder} />
