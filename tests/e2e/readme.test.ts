@@ -125,7 +125,8 @@ it('every command does what the README says, from top to bottom', {
   timeout: 180_000,
 }, async () => {
   const lines = linesOf(/^(sh|bash)$/)
-  for (const command of ['login', 'getEdgeIdToken', 'dev hello', 'simulate']) expect(lines).toContain(command)
+  for (const command of ['selvedge up', 'getEdgeIdToken', 'dev hello', 'simulate'])
+    expect(lines).toContain(command)
   const person = await openOwnerLink()
   const terminal = spawn('bash', ['-c', prelude + lines], {
     cwd: clone,

@@ -109,3 +109,35 @@ export function findOverflow(): string[] {
     )
     .map(({ tagName, className }) => `${tagName}.${String(className)}`)
 }
+
+/** How much the parts of a page have moved since it began to load, by themselves (Layout Instability API); runs in the page. */
+export function layoutShift(): Promise<number> {
+  type Shift = { value: number; hadRecentInput: boolean }
+  type Observer = { observe(options: object): void; takeRecords(): Shift[] }
+  const { PerformanceObserver } = globalThis as unknown as {
+    PerformanceObserver: new (onEntries: (list: { getEntries(): Shift[] }) => void) => Observer
+  }
+  return new Promise((resolve) => {
+    const sum = (all: Shift[]) =>
+      all.filter((each) => !each.hadRecentInput).reduce((total, { value }) => total + value, 0)
+    let total = 0
+    const observer = new PerformanceObserver((list) => {
+      total += sum(list.getEntries())
+    })
+    observer.observe({ type: 'layout-shift', buffered: true })
+    setTimeout(() => resolve(total + sum(observer.takeRecords())), 50)
+  })
+}
+
+/** Paths of the files of the own origin that the page has loaded; runs in the page. */
+export function loadedFiles(): string[] {
+  const page = globalThis as unknown as {
+    performance: { getEntriesByType(type: string): { name: string }[] }
+    location: { origin: string }
+  }
+  return page.performance
+    .getEntriesByType('resource')
+    .map(({ name }) => name)
+    .filter((name) => name.startsWith(`${page.location.origin}/assets/`))
+    .map((name) => name.slice(page.location.origin.length))
+}

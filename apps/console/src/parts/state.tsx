@@ -1,4 +1,5 @@
 import { type Device, describeState } from '@selvedge/protocol/console'
+import { capital } from './capital.ts'
 import { Icon } from './icon.tsx'
 
 type Kind = 'good' | 'warn' | 'bad' | ''
@@ -34,5 +35,3 @@ export function ServiceState({ state }: { state: string }) {
     </State>
   )
 }
-
-export const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

@@ -1,15 +1,13 @@
 import type { ConsoleProject } from '@selvedge/protocol/console'
 import { useState } from 'preact/hooks'
 import { api } from '../api.ts'
-import { associateWith, keepToken } from '../views/projects/flow.ts'
 import { Action } from './action.tsx'
-import { Copy } from './copy.tsx'
-import { Dialog } from './dialog.tsx'
-import { Form, Select } from './form.tsx'
-import { exactTime } from './time.tsx'
-import { Notice } from './view.tsx'
+import { lazyView } from './lazy-view.tsx'
 
-interface Made {
+const ChooseProject = lazyView(() => import('./choose-project.tsx'))
+const MadeToken = lazyView(() => import('./made-token.tsx'))
+
+export interface Made {
   readonly idToken: string
   readonly expiresAt: string
   readonly clientId: string
@@ -43,16 +41,7 @@ export function TokenMaker({ projects, onMade }: TokenMakerProps) {
         Create developer token
       </Action>
       {isChoosing && (
-        <Dialog title="Create developer token" closing="Cancel" onClose={() => setChoosing(false)}>
-          <p class="soft">Lets a program act for you on your devices until it expires.</p>
-          <Form submit="Create token" send={(values) => create(String(values.get('clientId')))}>
-            <Select
-              label="Project"
-              name="clientId"
-              options={projects.map(({ clientId, name }) => [clientId, name] as const)}
-            />
-          </Form>
-        </Dialog>
+        <ChooseProject projects={projects} onChosen={create} onClose={() => setChoosing(false)} />
       )}
       {made && (
         <MadeToken
@@ -66,15 +55,3 @@ export function TokenMaker({ projects, onMade }: TokenMakerProps) {
     </>
   )
 }
-
-const MadeToken = ({ made, onClose }: { made: Made; onClose: () => void }) => (
-  <Dialog title="Your developer token" closing="Done" onClose={onClose}>
-    <Notice kind="warn" icon="triangle-alert" title="Copy it now." text="You won’t see it again." />
-    <Copy label="Developer token" text={made.idToken} />
-    <p class="soft">Valid until {exactTime(made.expiresAt)}</p>
-    <h3>Save it to a file only you can read</h3>
-    <Copy label="Command that saves the token" text={keepToken(made.idToken)} />
-    <h3>Then connect a device with it</h3>
-    <Copy label="Command that uses the token" text={associateWith(made.clientId)} />
-  </Dialog>
-)

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
 import { api } from '../api.ts'
 import { Action } from '../parts/action.tsx'
+import { capital } from '../parts/capital.ts'
 import { Copy } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Form, Select } from '../parts/form.tsx'
 import { Guarded } from '../parts/guarded.tsx'
 import { Icon } from '../parts/icon.tsx'
-import { capital } from '../parts/state.tsx'
 import { exactTime, Time } from '../parts/time.tsx'
 import { Bones, Card, Scroll, View } from '../parts/view.tsx'
 import { useCall } from '../state/use-call.ts'
@@ -17,6 +17,8 @@ export default function PeopleView() {
   const { data, error, reload } = useCall(() => api['member.list']())
   const isOwner = viewer.role === 'owner'
   const invitations = useCall(async () => (isOwner ? api['invitation.list']() : []))
+  // The parts of the page come together: none moves the others.
+  const isReady = data !== undefined && invitations.data !== undefined
   return (
     <View
       title="People"
@@ -24,18 +26,20 @@ export default function PeopleView() {
       actions={isOwner && <Invite onInvited={invitations.reload} />}
       error={error}
     >
-      {!data && !error && <Bones />}
-      <Card title="Members" flush>
-        <ul class="rows">
-          {data?.map((member) => (
-            <MemberRow key={member.personId} member={member} canManage={isOwner} onChanged={reload} />
-          ))}
-        </ul>
-      </Card>
+      {!isReady && !error && <Bones />}
+      {isReady && (
+        <Card title="Members" flush>
+          <ul class="rows">
+            {data?.map((member) => (
+              <MemberRow key={member.personId} member={member} canManage={isOwner} onChanged={reload} />
+            ))}
+          </ul>
+        </Card>
+      )}
       {invitations.data && invitations.data.length > 0 && (
         <Invitations invitations={invitations.data} onRevoked={invitations.reload} />
       )}
-      <Roles />
+      {isReady && <Roles />}
       {!isOwner && <p class="faint">Only owners can invite.</p>}
     </View>
   )

@@ -1,22 +1,34 @@
 import { api } from '../../api.ts'
+import { capital } from '../../parts/capital.ts'
 import { CopyId } from '../../parts/copy.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
-import { capital } from '../../parts/state.tsx'
 import { tell } from '../../parts/toast.tsx'
-import { Card, View } from '../../parts/view.tsx'
+import { Bones, Card, View } from '../../parts/view.tsx'
 import { type Call, useCall } from '../../state/use-call.ts'
 import { useHome } from '../../state/viewer.ts'
 import { DeveloperTokens } from './developer-tokens.tsx'
 import { SignInMethods } from './sign-in-methods.tsx'
-import { SignIns } from './sign-ins.tsx'
+import { SignIns, type Terminals } from './sign-ins.tsx'
 
 export default function AccountView() {
   const { viewer } = useHome()
   const projects = useCall(() => api['project.list']())
   const tokens = useCall(() => api['token.list']())
+  const passkeys = useCall(() => api['passkey.list']())
+  const sessions = useCall(() => api['session.list']())
+  const terminals = useCall(() => api['sign_in.list']())
+  const all = [projects, tokens, passkeys, sessions, terminals]
+  const error = all.find((each) => each.error)?.error
+  // The parts of the page come together, so that no part moves the others.
+  if (all.some(({ data }) => data === undefined))
+    return (
+      <View title="Your account" error={error}>
+        {!error && <Bones />}
+      </View>
+    )
   const own = viewer.accounts.find((each) => each.accountId === viewer.accountId)
   return (
-    <View title="Your account" error={projects.error ?? tokens.error}>
+    <View title="Your account" error={error}>
       <Card title="Profile">
         <dl class="kv">
           <dt>Email</dt>
@@ -31,16 +43,20 @@ export default function AccountView() {
           </dd>
         </dl>
       </Card>
-      <SignInMethods />
-      <SignIns />
+      <SignInMethods passkeys={passkeys} />
+      <SignIns sessions={sessions} terminals={terminals} />
       <DeveloperTokens projects={projects.data} tokens={tokens} />
-      {viewer.role === 'owner' && <RevokeAll tokens={tokens} />}
+      {viewer.role === 'owner' && <RevokeAll tokens={tokens} signIns={terminals} />}
     </View>
   )
 }
 
-function RevokeAll({ tokens }: { tokens: Call<Awaited<ReturnType<(typeof api)['token.list']>>> }) {
-  const signIns = useCall(() => api['sign_in.list']())
+interface RevokeAllProps {
+  readonly tokens: Call<Awaited<ReturnType<(typeof api)['token.list']>>>
+  readonly signIns: Call<Terminals>
+}
+
+function RevokeAll({ tokens, signIns }: RevokeAllProps) {
   const valid = tokens.data?.filter(({ revokedAt }) => revokedAt === null).length ?? 0
   const text = `${count(valid, 'developer token')} and ${count(signIns.data?.length ?? 0, 'terminal sign-in')}. Devices stay connected; programs must sign in again.`
   return (

@@ -7,16 +7,17 @@ import { Dialog } from '../../parts/dialog.tsx'
 import { Field, Form } from '../../parts/form.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
 import { Icon } from '../../parts/icon.tsx'
+import { lazyView } from '../../parts/lazy-view.tsx'
 import { Time } from '../../parts/time.tsx'
 import { tell } from '../../parts/toast.tsx'
 import { Card } from '../../parts/view.tsx'
-import { addPasskey, deviceName } from '../../passkeys.ts'
-import { useCall } from '../../state/use-call.ts'
+import type { Call } from '../../state/use-call.ts'
 import { useHome } from '../../state/viewer.ts'
 
-export function SignInMethods() {
+const NewPasskey = lazyView(() => import('./new-passkey.tsx'))
+
+export function SignInMethods({ passkeys: { data, reload } }: { passkeys: Call<Passkey[]> }) {
   const { refresh } = useHome()
-  const { data, reload } = useCall(() => api['passkey.list']())
   const reloadAll = async () => {
     await reload()
     await refresh()
@@ -42,24 +43,7 @@ function AddPasskey({ onAdded }: { onAdded: () => Promise<void> }) {
         <Icon name="plus" />
         Add passkey
       </button>
-      {isOpen && (
-        <Dialog title="Add passkey" closing="Cancel" onClose={() => setOpen(false)}>
-          <p class="soft">
-            You sign in with your fingerprint, face or device PIN. Nothing to remember, nothing to phish.
-          </p>
-          <Form
-            submit="Create passkey"
-            send={async (values) => {
-              await addPasskey(String(values.get('name')))
-              await onAdded()
-              setOpen(false)
-              tell('The passkey was added')
-            }}
-          >
-            <Field label="Passkey name" name="name" value={deviceName()} required maxLength={60} />
-          </Form>
-        </Dialog>
-      )}
+      {isOpen && <NewPasskey onAdded={onAdded} onClose={() => setOpen(false)} />}
     </>
   )
 }

@@ -3,16 +3,14 @@ import { Guarded } from '../../parts/guarded.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { Time } from '../../parts/time.tsx'
 import { Card } from '../../parts/view.tsx'
-import { useCall } from '../../state/use-call.ts'
+import type { Call } from '../../state/use-call.ts'
 import { browserOf } from './browser-of.ts'
 
 type Sessions = Awaited<ReturnType<(typeof api)['session.list']>>
-type Terminals = Awaited<ReturnType<(typeof api)['sign_in.list']>>
+export type Terminals = Awaited<ReturnType<(typeof api)['sign_in.list']>>
 
 /** Browsers and terminals that are signed in, each with a button that signs it out. */
-export function SignIns() {
-  const sessions = useCall(() => api['session.list']())
-  const terminals = useCall(() => api['sign_in.list']())
+export function SignIns({ sessions, terminals }: { sessions: Call<Sessions>; terminals: Call<Terminals> }) {
   return (
     <Card title="Where you’re signed in" flush>
       <ul class="rows">

@@ -1,5 +1,5 @@
 import { type Device, describeEndReason, describeNoticeReason, type Vitals } from '@selvedge/protocol/console'
-import { capital } from '../../parts/state.tsx'
+import { capital } from '../../parts/capital.ts'
 import { Notice } from '../../parts/view.tsx'
 
 interface NoticeProps {

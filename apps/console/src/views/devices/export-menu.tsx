@@ -1,5 +1,4 @@
 import { Refusal, useAction } from '../../parts/action.tsx'
-import { download } from '../../parts/download.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Menu } from '../../parts/menu.tsx'
 import { type DeviceQuery, selectionOf } from '../../state/device-query.ts'
@@ -11,9 +10,10 @@ export function ExportMenu({ query }: { query: DeviceQuery }) {
   const { busy, error, act } = useAction()
   const save = (format: (typeof formats)[number]) => {
     const selection = new URLSearchParams(selectionOf(query))
-    return act(() =>
-      download(`/console/devices.${format}?${selection}`, `selvedge-devices.${format}`, 'the devices'),
-    )
+    return act(async () => {
+      const { download } = await import('../../parts/download.ts')
+      await download(`/console/devices.${format}?${selection}`, `selvedge-devices.${format}`, 'the devices')
+    })
   }
   return (
     <span class="action">
