@@ -28,7 +28,7 @@ const nodeAt = (url: string): Promise<string | undefined> =>
       () => undefined,
     )
 
-/** URL of the console. Passkeys work at a name, and not at an address. */
+/** URL of the console, with a name and not an address: passkeys need one. */
 export async function consoleUrlOf({ findService }: Context): Promise<string> {
   const url = new URL((await findService('identity')).url)
   if (url.hostname === '127.0.0.1') url.hostname = 'localhost'

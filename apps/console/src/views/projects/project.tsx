@@ -1,15 +1,13 @@
-import type { ConsoleProject } from '@selvedge/protocol/console'
 import { api } from '../../api.ts'
 import { CopyId } from '../../parts/copy.tsx'
 import { lazyView } from '../../parts/lazy-view.tsx'
 import { Link } from '../../parts/link.tsx'
-import { duration, Time } from '../../parts/time.tsx'
 import { TokenMaker } from '../../parts/token-maker.tsx'
-import { Bones, Card, Notice, View } from '../../parts/view.tsx'
+import { Bones, Notice, View } from '../../parts/view.tsx'
 import { useCall } from '../../state/use-call.ts'
-import { Connect } from './connect.tsx'
 
 const parent = ['/projects', 'Projects'] as const
+const Overview = lazyView(() => import('./project-overview.tsx'))
 const Settings = lazyView(() => import('./project-settings.tsx'))
 
 export default function ProjectView({ clientId, part }: { clientId: string; part: string }) {
@@ -44,14 +42,7 @@ export default function ProjectView({ clientId, part }: { clientId: string; part
       {!project.active && (
         <Notice kind="warn" icon="ban" title="Turned off" text="Its programs get no tokens." />
       )}
-      {part === 'settings' ? (
-        <Settings project={project} onSaved={reload} />
-      ) : (
-        <div class="two">
-          <Connect project={project} />
-          <Details project={project} />
-        </div>
-      )}
+      {part === 'settings' ? <Settings project={project} onSaved={reload} /> : <Overview project={project} />}
     </View>
   )
 }
@@ -65,30 +56,3 @@ const Missing = () => (
     </div>
   </View>
 )
-
-function Details({ project }: { project: ConsoleProject }) {
-  const { accessLifetime, developerLifetime, dpop, createdAt, scopes } = project
-  return (
-    <Card title="Details">
-      <dl class="kv">
-        <dt>Access token</dt>
-        <dd>{duration(accessLifetime)}</dd>
-        <dt>Developer token</dt>
-        <dd>{duration(developerLifetime)}</dd>
-        <dt>Bound to a key</dt>
-        <dd>{{ off: 'Never', optional: 'Optional', required: 'Always' }[dpop]}</dd>
-        <dt>Created</dt>
-        <dd>
-          <Time of={createdAt} />
-        </dd>
-      </dl>
-      <div class="line tight">
-        {scopes.map((scope) => (
-          <span key={scope} class="tag">
-            {scope}
-          </span>
-        ))}
-      </div>
-    </Card>
-  )
-}
