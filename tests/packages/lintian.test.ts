@@ -13,6 +13,8 @@ import { temporaryFolder } from '../harness/processes.ts'
 const accepted: Readonly<Record<string, string>> = {
   'package-supports-alternative-init-but-no-init.d-script': 'The packages are for systemd.',
   'package-contains-documentation-outside-usr-share-doc': 'index.html is a page of the console.',
+  'font-in-non-font-package': 'The font is a web font of the console, which browsers load from the service.',
+  'font-outside-font-dir': 'The font is a web font of the console, which browsers load from the service.',
   'systemd-service-file-missing-documentation-key':
     'The discovery service has no command, so no manual page.',
 }

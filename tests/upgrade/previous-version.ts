@@ -27,11 +27,20 @@ export function buildPreviousVersion(): string {
   execFileSync('tar', ['x', '-C', draft], { input: archive })
   linkDependencies(draft)
   symlinkSync(join(root, 'apps/cli/node_modules'), join(draft, 'apps/cli/node_modules'))
-  execFileSync(process.execPath, ['scripts/bundle.mjs'], { cwd: draft, stdio: 'ignore' })
+  execFileSync(process.execPath, ['--input-type=module', '--eval', bundlePrograms], {
+    cwd: draft,
+    stdio: 'ignore',
+  })
   mkdirSync(dirname(folder), { recursive: true })
   renameSync(draft, folder)
   return folder
 }
+
+/** Without the console: no promise is about the pages of an older version, and their libraries are not installed. */
+const bundlePrograms = `
+  import { bundleProgram, programs } from './scripts/bundle-program.mjs'
+  for (const app of Object.keys(programs)) await bundleProgram(app, 'apps/' + app + '/dist')
+`
 
 /** The same libraries, and its own packages: a link to the whole folder would lead it to the packages of this version. */
 function linkDependencies(folder: string): void {

@@ -59,6 +59,8 @@ export async function drive(parts: DriveParts): Promise<{ updates: Figures; quer
   let due = 0
   let dueQueries = 0
   let under = 0
+  /** Devices whose first report was stored: discovery answers a question about what is near only to those. */
+  const located: number[] = []
 
   function done(counters: readonly Counter[], since: number, problem: string | undefined): void {
     under--
@@ -74,32 +76,33 @@ export async function drive(parts: DriveParts): Promise<{ updates: Figures; quer
   const problemOf = ({ status, body }: { status: number; body: string }) =>
     status === 200 ? undefined : `HTTP ${status} ${body.slice(0, 80)}`
 
-  function request(
+  async function request(
     method: string,
     path: string,
     device: number,
     body: string,
     since: number,
     counters: readonly Counter[],
-  ) {
+  ): Promise<boolean> {
     for (const counter of counters) counter.sent++
     under++
     const head = `${method} ${path} HTTP/1.1\r\nAuthorization: ${sessions[device]!(method, path, body)}\r\n`
-    wire.send(head, body).then(
-      (answer) => done(counters, since, problemOf(answer)),
-      (cause: Error) => done(counters, since, cause.message),
-    )
+    const problem = await wire.send(head, body).then(problemOf, (cause: Error) => cause.message)
+    done(counters, since, problem)
+    return problem === undefined
   }
 
-  function report(number: number, since: number): void {
+  async function report(number: number, since: number): Promise<void> {
     const device = number % fleet.size
-    const fix = { ...fleet.move(device, number < fleet.size ? 0 : interval), fixedAt: clock.now() }
-    request('POST', discoveryPaths.fixes, device, JSON.stringify([fix]), since, [updates, recent])
+    const isFirst = number < fleet.size
+    const fix = { ...fleet.move(device, isFirst ? 0 : interval), fixedAt: clock.now() }
+    const body = JSON.stringify([fix])
+    const isStored = await request('POST', discoveryPaths.fixes, device, body, since, [updates, recent])
+    if (isFirst && isStored) located.push(device)
   }
   function ask(since: number): void {
-    // Only devices that have reported know where they are.
-    const device = Math.floor(parts.random.next() * Math.min(due, fleet.size))
-    request('GET', `${discoveryPaths.nodes}?cluster=proximity&limit=20`, device, '', since, [asks])
+    const device = located[Math.floor(parts.random.next() * located.length)]!
+    void request('GET', `${discoveryPaths.nodes}?cluster=proximity&limit=20`, device, '', since, [asks])
   }
 
   await new Promise<void>((resolve) => {
@@ -108,8 +111,8 @@ export async function drive(parts: DriveParts): Promise<{ updates: Figures; quer
       const now = performance.now()
       const elapsed = (now - begunAt) / 1000
       const until = Math.min(elapsed, seconds)
-      for (; due < until * rate; due++) report(due, begunAt + (due / rate) * 1000)
-      for (; dueQueries < until * queries && due > 0; dueQueries++)
+      for (; due < until * rate; due++) void report(due, begunAt + (due / rate) * 1000)
+      for (; dueQueries < until * queries && located.length > 0; dueQueries++)
         ask(begunAt + (dueQueries / queries) * 1000)
       if (now - tickedAt >= tick) {
         const totals = { updates: updates.figures(until), queries: asks.figures(until) }
