@@ -50,7 +50,7 @@ type InputProps = {
   autocapitalize?: 'characters'
 }
 
-export function Field({ label, hint, value, ...input }: InputProps) {
+export function Field({ label, hint, value, maxLength, ...input }: InputProps) {
   const id = useId()
   return (
     <div class="field">
@@ -60,6 +60,8 @@ export function Field({ label, hint, value, ...input }: InputProps) {
         class="input"
         {...(input as object)}
         defaultValue={value}
+        // As an attribute: Preact clears the property by '', which is 0, where a field without a limit takes the place of this one.
+        maxlength={maxLength}
         id={id}
         {...(hint && { 'aria-describedby': `${id}-hint` })}
       />

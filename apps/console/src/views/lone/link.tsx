@@ -93,6 +93,7 @@ function FirstCredential({ onDone }: { onDone: () => Promise<void> }) {
     >
       {usesPassword ? (
         <Form
+          key="password"
           submit="Create password"
           send={async (values) => {
             await api['password.set']({ password: String(values.get('password')) })
@@ -110,6 +111,7 @@ function FirstCredential({ onDone }: { onDone: () => Promise<void> }) {
         </Form>
       ) : (
         <Form
+          key="passkey"
           submit="Create passkey"
           send={async (values) => {
             await addPasskey(String(values.get('name')))

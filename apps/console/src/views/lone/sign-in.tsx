@@ -56,8 +56,8 @@ function SecretForm({ isRecovery, onDone }: { isRecovery: boolean; onDone: () =>
       kind={isRecovery ? 'primary' : ''}
       send={async (values) => {
         const email = String(values.get('email'))
-        const secret = String(values.get('secret')).trim()
-        if (isRecovery) await api['sign_in.recovery']({ email, code: secret })
+        const secret = String(values.get('secret'))
+        if (isRecovery) await api['sign_in.recovery']({ email, code: secret.trim() })
         else await api['sign_in.password']({ email, password: secret })
         await onDone()
       }}
