@@ -11,9 +11,11 @@ describe('the first owner at a browser', needs('chromium'), () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let identity: Program
   let person: PersonAtBrowser
+  const start = (port = {}) =>
+    startProgram('identity', { SELVEDGE_STATE: folder.path, ...freePorts, ...port })
   beforeAll(async () => {
     folder = await temporaryFolder()
-    identity = await startProgram('identity', { SELVEDGE_STATE: folder.path, ...freePorts })
+    identity = await start()
     person = await openBrowser()
   }, 60_000)
   afterAll(async () => {
@@ -22,10 +24,18 @@ describe('the first owner at a browser', needs('chromium'), () => {
     await folder?.remove()
   })
 
-  it('changes from passkey to password, types one, and signs in with it', async () => {
+  it('opens a second link after the first was left, changes from passkey to password, and signs in with it', async () => {
     const { page } = person
     await page.goto(identity.ready.setup!)
     await page.getByLabel('Your email').fill('ada@example.com')
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByLabel('Passkey name').waitFor()
+    // Closed too early; the next start prints another link.
+    const port = new URL(identity.url).port
+    await identity.stop()
+    identity = await start({ SELVEDGE_IDENTITY_LISTEN_PORT: port })
+    await page.goto('about:blank')
+    await page.goto(identity.ready.setup!)
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByLabel('Passkey name').fill('my laptop')
     await page.getByRole('button', { name: 'Use a password instead' }).click()
