@@ -33,7 +33,7 @@ describe('the first owner at a browser', needs('chromium'), () => {
     // Closed too early; the next start prints another link.
     const port = new URL(identity.url).port
     await identity.stop()
-    identity = await start({ SELVEDGE_IDENTITY_LISTEN_PORT: port })
+    identity = await start({ SELVEDGE_IDENTITY_PORT: port })
     await page.goto('about:blank')
     await page.goto(identity.ready.setup!)
     await page.getByRole('button', { name: 'Continue' }).click()
