@@ -338,7 +338,7 @@ describe('a reader that never reads', () => {
   }
 
   it('holds bounded memory while a log floods, and later learns how many events it lost', {
-    timeout: 120_000,
+    timeout: 600_000,
     ...opens('apps/runtime/src/api/rest/events-routes.ts'),
   }, async () => {
     await services.call(`${basePath}/flood`)
@@ -349,7 +349,7 @@ describe('a reader that never reads', () => {
     await expect.poll(() => reader.of('logs').length, { timeout: 30_000 }).toBeGreaterThan(20)
     const flow = async (lines: number) => {
       const begun = await linesOf()
-      await expect.poll(linesOf, { timeout: 60_000, interval: 200 }).toBeGreaterThan(begun + lines)
+      await expect.poll(linesOf, { timeout: 240_000, interval: 200 }).toBeGreaterThan(begun + lines)
     }
     // The heap has the size then that so many lines need anyhow.
     await flow(10_000)

@@ -146,9 +146,18 @@ describe('the page of a fleet', needs('chromium'), () => {
       const body = request.postData() ?? ''
       if (body.includes('device.list') && body.includes('van-0')) asked.push(body)
     })
-    await page.getByLabel('Find a device').pressSequentially('van-0123', { delay: 10 })
+    // Without a pause, and with the last key at the very moment at which the search begins.
+    await page.getByLabel('Find a device').evaluate((element) => {
+      const field = element as unknown as { value: string; dispatchEvent(event: Event): void }
+      const type = (text: string) => {
+        field.value = text
+        field.dispatchEvent(new Event('input', { bubbles: true }))
+      }
+      addEventListener('selvedge:moved', () => type('van-0123'), { once: true })
+      for (let length = 1; length < 8; length++) type('van-0123'.slice(0, length))
+    })
     await says('No device matches “van-0123”')
-    expect(asked.length).toBeLessThan(4)
+    expect(asked).toHaveLength(2)
     await page.getByRole('button', { name: 'Show all devices' }).click()
     await says('230 devices')
     expect(await page.getByLabel('Find a device').inputValue()).toBe('')

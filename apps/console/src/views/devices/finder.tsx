@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { Icon } from '../../parts/icon.tsx'
 import type { DeviceFilterName, DeviceQuery } from '../../state/device-query.ts'
 import { Chips, FilterButton } from './filters.tsx'
@@ -9,10 +9,18 @@ const debounceMs = 250
 /** Text of a field that is handed on when the person pauses; what others set is shown. */
 function useLater(text: string, onText: (text: string) => void) {
   const [typed, setTyped] = useState(text)
-  useEffect(() => setTyped(text), [text])
+  const handedOn = useRef(text)
+  // What comes back of what was handed on is older than the field.
+  useEffect(() => {
+    if (text !== handedOn.current) setTyped(text)
+    handedOn.current = text
+  }, [text])
   useEffect(() => {
     if (typed === text) return
-    const timer = setTimeout(() => onText(typed), debounceMs)
+    const timer = setTimeout(() => {
+      handedOn.current = typed
+      onText(typed)
+    }, debounceMs)
     return () => clearTimeout(timer)
   }, [typed])
   return [typed, setTyped] as const
