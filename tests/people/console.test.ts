@@ -126,6 +126,8 @@ describe('the console', needs('chromium'), () => {
     await devices.goto(`${origin()}/devices`)
     await devices.getByText('No devices yet').waitFor()
 
+    expect(await textOf('Command that connects the device')).toBe('npx selvedge up')
+    expect(await textOf('Command that signs in for the project')).toContain(projectPath.split('/')[2])
     await page.getByRole('button', { name: 'curl' }).click()
     await page.getByLabel('Runtime address').fill(stack.runtime.url)
     const { stdout } = await shell(await textOf('Commands of the whole flow'))

@@ -88,10 +88,15 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
     })
   }, 60_000)
 
-  it('then associates the device, with no token pasted', async () => {
-    type('clear; selvedge account associate')
-    const [, accountId] = await seen(/associated with account (\S+)/)
-    expect((await runtimeOf(stack).getMe()).accountId).toBe(accountId)
+  it('then makes the device theirs with the command of the console, with no token pasted', async () => {
+    const { page } = person
+    await page.goto(new URL('/devices', stack.identity.ready.setup!).href)
+    const command = page.getByRole('region', { name: 'Command that connects a device' })
+    // The shell has a function of this name for the checkout's program.
+    type(`clear; ${(await command.textContent())!.replace(/^npx /, '')}`)
+    const [, url] = await seen(/belongs to your account: (\S+)/)
+    await page.goto(url!)
+    await page.getByRole('heading', { name: (await runtimeOf(stack).getMe()).name, level: 1 }).waitFor()
     const status = JSON.parse((await runCli(['status', '--json'], cliEnvOf(stack))).out)
     expect(status.login).toMatchObject({ clientId: 'selvedge-cli' })
     expect(status.runtime.revocations.ageSeconds).toBeGreaterThanOrEqual(0)

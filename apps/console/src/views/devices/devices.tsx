@@ -119,11 +119,7 @@ const ConnectLink = () => (
 const NoDevices = () => (
   <Card>
     <Empty icon="cpu" title="No devices yet" text="Run this on a device. It shows up here by itself.">
-      <Copy
-        isCommand
-        label="Commands that connect a device"
-        text={'npx selvedge login\nnpx selvedge account associate'}
-      />
+      <Copy isCommand label="Command that connects a device" text="npx selvedge up" />
       <Link to="/projects">Other ways to connect</Link>
     </Empty>
   </Card>

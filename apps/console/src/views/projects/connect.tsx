@@ -1,4 +1,5 @@
 import type { ConsoleProject } from '@selvedge/protocol/console'
+import type { ComponentChildren } from 'preact'
 import { useId, useState } from 'preact/hooks'
 import { Copy } from '../../parts/copy.tsx'
 import { Card } from '../../parts/view.tsx'
@@ -31,39 +32,57 @@ export function Connect({ project }: { project: ConsoleProject }) {
 }
 
 function WithCli({ project: { clientId } }: { project: ConsoleProject }) {
-  const steps = [
-    [
-      'Sign in and connect',
-      `npx selvedge login --client-id ${clientId}\nnpx selvedge account associate`,
-      'Commands that connect the device',
-    ],
-    [
-      'Report a location',
-      'npx selvedge gps update --longitude -123.115 --latitude 49.25 --speed 0 --bearing 0',
-      'Command that reports a location',
-    ],
-    [
-      'Deploy a first service',
-      'npx selvedge init function hello\nnpx selvedge dev hello',
-      'Commands that deploy a service',
-    ],
-  ] as const
   return (
     <ol class="steps">
-      {steps.map(([title, text, label], index) => (
-        <li key={title}>
-          <span class="n" aria-hidden="true">
-            {index + 1}
-          </span>
-          <div class="in">
-            <h3>{title}</h3>
-            <Copy isCommand label={label} text={text} />
-          </div>
-        </li>
-      ))}
+      <Step number={1} title="Sign in and connect" about="Shows a code; approve it here in the console.">
+        <Copy isCommand label="Command that connects the device" text="npx selvedge up" />
+      </Step>
+      <Step number={2} title="Report a location">
+        <Copy
+          isCommand
+          label="Command that reports a location"
+          text="npx selvedge gps update --longitude -123.115 --latitude 49.25 --speed 0 --bearing 0"
+        />
+      </Step>
+      <Step number={3} title="Deploy a first service">
+        <Copy
+          isCommand
+          label="Commands that deploy a service"
+          text={'npx selvedge init function hello\nnpx selvedge dev hello'}
+        />
+        <p>
+          This service belongs to the command line. For a service that this project’s programs can manage,
+          sign in for the project first:
+        </p>
+        <Copy
+          isCommand
+          label="Command that signs in for the project"
+          text={`npx selvedge login --client-id ${clientId}`}
+        />
+      </Step>
     </ol>
   )
 }
+
+interface StepProps {
+  number: number
+  title: string
+  about?: string
+  children: ComponentChildren
+}
+
+const Step = ({ number, title, about, children }: StepProps) => (
+  <li>
+    <span class="n" aria-hidden="true">
+      {number}
+    </span>
+    <div class="in">
+      <h3>{title}</h3>
+      {about && <p>{about}</p>}
+      {children}
+    </div>
+  </li>
+)
 
 function WithCurl({ project }: { project: ConsoleProject }) {
   const { identityUrl } = useHome()
