@@ -316,6 +316,7 @@ export const programs: Bounds = {
     'createMarkLayer.shown': lasting('the marks that fit into the map', '`shown.delete`'),
     'createMarkLayer.devices': lasting('the devices of one page of the list', '`devices = newDevices`'),
   },
+  'apps/console/src/parts/map/world-map.tsx': { noTrail: own('always empty') },
   'apps/console/src/session/request.ts': {
     'all that wantsNonce.json() reads': own('a refusal of the own service'),
   },
@@ -336,6 +337,7 @@ export const programs: Bounds = {
     'all that usePlaces.json() reads': passing('the devices of the account: `AccountPlace[]`'),
     'usePlaces.known.current': lasting('the devices of the account', '`known.current = new Map(`'),
   },
+  'apps/simulator/src/drive.ts': { 'drive.located': own('the virtual devices that its user wants') },
   'apps/simulator/src/installation.ts': { 'files of startOwn': own('one folder for each run') },
   'apps/simulator/src/simulate.ts': { 'enrolAll.sessions': own('the virtual devices that its user wants') },
   'apps/simulator/src/wire.ts': {

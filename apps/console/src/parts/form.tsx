@@ -60,7 +60,7 @@ export function Field({ label, hint, value, maxLength, ...input }: InputProps) {
         class="input"
         {...(input as object)}
         defaultValue={value}
-        // As an attribute: Preact clears the property by '', which is 0, where a field without a limit takes the place of this one.
+        // As an attribute: Preact clears the property by '', which is 0, when a field without a limit replaces this one.
         maxlength={maxLength}
         id={id}
         {...(hint && { 'aria-describedby': `${id}-hint` })}

@@ -17,7 +17,7 @@ export default function PeopleView() {
   const { data, error, reload } = useCall(() => api['member.list']())
   const isOwner = viewer.role === 'owner'
   const invitations = useCall(async () => (isOwner ? api['invitation.list']() : []))
-  // The parts of the page come together: none moves the others.
+  // The parts of the page come together, so that they do not move each other.
   const isReady = data !== undefined && invitations.data !== undefined
   return (
     <View

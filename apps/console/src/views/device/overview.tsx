@@ -9,7 +9,7 @@ import { Stats, System } from './vitals.tsx'
 
 const StatedNotice = lazyView(() => import('./stated-notice.tsx'))
 
-/** @param vitals null where the device states none */
+/** @param vitals null where the device does not state them */
 export default function Overview({ device, vitals }: { device: Device; vitals: Vitals | null }) {
   return (
     <>

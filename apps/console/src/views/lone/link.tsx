@@ -47,7 +47,7 @@ export default function LinkView({ viewer, onDone }: LinkProps) {
       <Form
         submit="Continue"
         send={async (values) => {
-          // A link that signs somebody in begins no second session of a person: the first one would keep its time.
+          // A link refreshes no session of its own person, so this one ends.
           if (viewer && viewer.email === data.email) await api['session.end']()
           await api['link.use']({ link, email: known ?? String(values.get('email')) })
           // The link is used up, so remove it from the address bar.

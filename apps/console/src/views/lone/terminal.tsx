@@ -83,7 +83,9 @@ function Approval({ request, onDecided }: { request: Request; onDecided: (approv
           {scopes.map(({ name, meaning }) => (
             <li key={name} class="line tight row">
               <Icon name="check" class="good-text" />
-              {permissionOf(name, meaning)} <small class="mono">{name}</small>
+              <span>
+                {permissionOf(name, meaning)} <small class="mono faint">{name}</small>
+              </span>
             </li>
           ))}
         </ul>
