@@ -59,7 +59,7 @@ export async function drive(parts: DriveParts): Promise<{ updates: Figures; quer
   let due = 0
   let dueQueries = 0
   let under = 0
-  /** Devices with a stored location. Discovery tells only these what is near them. */
+  /** Devices with a stored location. Only these can ask what is near them. */
   const located: number[] = []
 
   function done(counters: readonly Counter[], since: number, problem: string | undefined): void {
