@@ -147,7 +147,12 @@ function asUsageError(
 
 function usageOf({ path, args = [], options = [] }: CommandDeclaration): string {
   const needed = options.filter(({ required }) => required).map(({ flags }) => flags)
-  const words = [...path, ...args.map(({ name }) => name), ...needed, '[options]']
+  const words = [
+    ...path,
+    ...args.map(({ name, choices }) => (choices ? `<${choices.join('|')}>` : name)),
+    ...needed,
+    '[options]',
+  ]
   return `Usage: selvedge ${words.join(' ')}. Run "selvedge ${path.join(' ')} --help".`
 }
 
