@@ -17,5 +17,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     // MapLibre is one file of 1.1 MB, which only pages with a map load.
     chunkSizeWarningLimit: 1200,
+    // Its advice about slow plugins comes on slow machines, to people who start the stack.
+    rolldownOptions: { checks: { bundlerTimings: false } },
   },
 })
