@@ -16,9 +16,9 @@ export interface PersonAtBrowser {
 }
 
 export async function openBrowser(
-  options: { width?: number; height?: number; dark?: boolean } = {},
+  options: { width?: number; height?: number; dark?: boolean; flags?: readonly string[] } = {},
 ): Promise<PersonAtBrowser> {
-  const browser: Browser = await launchBrowser()
+  const browser: Browser = await launchBrowser(...(options.flags ?? []))
   const context = await browser.newContext({
     viewport: { width: options.width ?? 1280, height: options.height ?? 900 },
     colorScheme: options.dark ? 'dark' : 'light',
