@@ -5,6 +5,7 @@
  * without it fails on optional packages of other platforms.
  */
 import { createHash } from 'node:crypto'
+import { consoleParts } from './console-parts.ts'
 import { nameIn, neededBy, readLockfile, withDependencies } from './lockfile.ts'
 import type { Release } from './release.ts'
 
@@ -35,7 +36,10 @@ export function writeSbom({ version, epochSeconds, maintainer }: Release): strin
     ref: refOf(path),
     dependsOn: [...new Set(neededBy(packages, path).map(refOf))].toSorted(),
   }))
-  const content = { components: unique(components, 'bom-ref'), dependencies: unique(dependencies, 'ref') }
+  const content = {
+    components: [...unique(components, 'bom-ref'), ...consoleParts.map(componentOf)],
+    dependencies: unique(dependencies, 'ref'),
+  }
   const about = { type: 'application', 'bom-ref': `selvedge-release@${version}`, name: 'selvedge', version }
   const document = {
     bomFormat: 'CycloneDX',
@@ -51,6 +55,13 @@ export function writeSbom({ version, epochSeconds, maintainer }: Release): strin
   }
   return `${JSON.stringify(document, undefined, 2)}\n`
 }
+
+const componentOf = ({ name, type, license }: (typeof consoleParts)[number]) => ({
+  type,
+  'bom-ref': name,
+  name,
+  licenses: [license === undefined ? { license: { name: 'Public domain' } } : licenseOf(license)],
+})
 
 /** An SPDX identifier, or an expression of several. */
 const licenseOf = (license: string): object =>

@@ -1,9 +1,10 @@
 /** The licences of what a product contains: most of them require that their text is included. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { consoleParts } from '../console-parts.ts'
 import { type Lockfile, nameIn, readLockfile, withDependencies } from '../lockfile.ts'
 import type { Architecture, Product } from '../products.ts'
-import { root } from '../release.ts'
+import { readJson, root } from '../release.ts'
 import { findEngine } from './engines.ts'
 
 const mit = `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation
@@ -21,13 +22,10 @@ SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`
 /** Its npm package has no licence file. */
 const denoLicence = `MIT License\n\nCopyright 2018-2026 the Deno authors\n\n${mit}`
 
-/** What the pages of the console contain that is no npm package: the texts are in its folder. */
-const consoleLicences = { Inter: 'inter.txt', Lucide: 'lucide.txt', 'Natural Earth': 'natural-earth.txt' }
-
 const licencesOfConsole = ({ programs }: Product): string[] =>
   programs.includes('identity')
-    ? Object.entries(consoleLicences).map(([name, file]) =>
-        section(name, readFileSync(join(root, 'apps/console/licences', file), 'utf8')),
+    ? consoleParts.map(({ name, text }) =>
+        section(name, readFileSync(join(root, 'apps/console/licences', text), 'utf8')),
       )
     : []
 
@@ -42,16 +40,12 @@ export function noticesOf(product: Product, architecture: Architecture): string 
     /(^|\/)node_modules\//.test(path),
   )
   const libraries = paths.map((path) => {
-    const { version, license } = packages[path]!
-    return section(
-      `${nameIn(packages, path)} ${version}`,
-      licenceIn(join(root, path)) ?? `${license} (see https://spdx.org/licenses)`,
-    )
+    return section(`${nameIn(packages, path)} ${packages[path]!.version}`, licenceOf(join(root, path)))
   })
   const engines = product.engines.map((engine) =>
     engine === 'deno'
       ? section('Deno', denoLicence)
-      : section('Node.js', licenceIn(findEngine('node', architecture).folder) ?? ''),
+      : section('Node.js', licenceOf(findEngine('node', architecture).folder)),
   )
   return `${product.name} contains the following software of others.\n\n${[...new Set(libraries), ...licencesOfConsole(product), ...engines].join('\n')}`
 }
@@ -65,10 +59,27 @@ const withoutOptional = (packages: Lockfile, path: string): Lockfile => ({
 const section = (title: string, text: string): string =>
   `${'='.repeat(100)}\n${title}\n${'='.repeat(100)}\n\n${text.trim()}\n`
 
-function licenceIn(folder: string): string | undefined {
-  if (!existsSync(folder)) return undefined
-  const name = readdirSync(folder)
-    .toSorted()
-    .find((each) => /^(licen[cs]e|copying)(\.|$)/i.test(each))
-  return name === undefined ? undefined : readFileSync(join(folder, name), 'utf8')
+/** The files of a package with its licences, and with the notices that they require (Apache License 2.0, 4d). */
+const isLicence = (name: string): boolean => /^(?:licen[cs]e|copying|notice)(?:[.-]|$)/i.test(name)
+
+/**
+ * The text of the licence of a package: its files, otherwise the part of its README, otherwise the text of the MIT licence.
+ *
+ * @throws Error if there is no text
+ */
+export function licenceOf(folder: string): string {
+  const names = readdirSync(folder).toSorted()
+  const files = names.filter(isLicence)
+  const readme = names.find((each) => /^readme(?:\.|$)/i.test(each))
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8')
+  if (files.length > 0) return files.map(read).join('\n')
+  const part = readme === undefined ? '' : licencePart(read(readme))
+  if (part.includes('Permission')) return part
+  const { license, author } = readJson<{ license?: string; author?: string }>(join(folder, 'package.json'))
+  if (license !== 'MIT' || typeof author !== 'string') throw new Error(`${folder} has no text of its licence`)
+  return `MIT License\n\nCopyright ${author}\n\n${mit}`
 }
+
+/** The part of a README under the heading of the licence. */
+const licencePart = (readme: string): string =>
+  /^#+ licen[cs]e\b[^\n]*\n(.*?)(?=^#|$(?!.))/ims.exec(readme)?.[1] ?? ''

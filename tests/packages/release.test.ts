@@ -85,6 +85,11 @@ describe('a release', () => {
       'fastify',
       'pg',
       'preact',
+      'maplibre-gl',
+      'world-atlas',
+      'Inter',
+      'Lucide',
+      'Natural Earth',
       `node-linux-${process.arch}`,
     ])
       expect(listed).toContain(name)
