@@ -1,9 +1,12 @@
 /** Makes the vitals of a device fit: they travel in a header. */
 import type { DeviceVitals } from '@selvedge/protocol/tokens'
 
-/** Text without control characters, cut to a length. */
+/** Text without control characters, cut to a length and not within a character. */
 export const plain = (text: string, maxCharacters: number): string =>
-  text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '').slice(0, maxCharacters)
+  text
+    .replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
+    .slice(0, maxCharacters)
+    .replace(/\p{Cs}$/u, '')
 
 /** Lists that are shortened from their ends if the vitals are too long, in this order. */
 const lists = ['services', 'addresses', 'notices'] as const

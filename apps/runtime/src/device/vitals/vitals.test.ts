@@ -103,6 +103,8 @@ it.each([
   ["ID=x\nPRETTY_NAME='Alpine Linux v3.20'\n", 'Alpine Linux v3.20'],
   ['PRETTY_NAME=Arch', 'Arch'],
   [`PRETTY_NAME="${'x'.repeat(200)}\u001b[2J"`, 'x'.repeat(80)],
+  [`PRETTY_NAME="${'x'.repeat(79)}🐧"`, 'x'.repeat(79)],
+  [`PRETTY_NAME="${'x'.repeat(78)}🐧y"`, `${'x'.repeat(78)}🐧`],
   ['NAME=none', ''],
 ])('reads the name of the system: %j', (content, name) => {
   const folder = mkdtempSync(join(tmpdir(), 'vitals-'))
