@@ -1,6 +1,7 @@
 /** Pages of an account's nodes on every store. */
 import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, sql, stepsOf } from '@selvedge/service-kit/store'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeOnStores } from '../../../../../tests/harness/databases.ts'
 import { migrations } from '../../storage/schema.ts'
@@ -22,8 +23,9 @@ const all = {
   page: 0,
 } as const
 
-describeOnStores('%s', (makeDatabase) => {
+describeOnStores('%s', (makeDatabase, storeName) => {
   let store: SqlStore
+  let url: string
   let lists: ReturnType<typeof createNodeLists>
   const rows = createNodeRows(createSeal([Buffer.alloc(32)]))
   const add = async (
@@ -48,7 +50,8 @@ describeOnStores('%s', (makeDatabase) => {
     )
   }
   beforeAll(async () => {
-    store = await openSql(await makeDatabase(), migrations)
+    url = await makeDatabase()
+    store = await openSql(url, migrations)
     lists = createNodeLists(store, rows)
     await add('aa01', 'van-2', 1000)
     await add('ab02', 'Van-1', 3000, { version: '1.1.0' })
@@ -159,24 +162,61 @@ describeOnStores('%s', (makeDatabase) => {
     },
   )
 
+  /** Rows of a device's facets, as they are stored and as they have to be. */
+  const facetsOf = async (nodeId: string) => {
+    const [stored, right] = ['device_facets', 'node_facets'].map((table) =>
+      store.run({
+        sql: `SELECT kind, value FROM ${table} WHERE node_id = '${nodeId}' ORDER BY kind, value`,
+        values: [],
+      }),
+    )
+    return { stored: await stored, right: await right }
+  }
+
   it('does not lose a change of a label while the device states something else', async () => {
     const labels = createDeviceLabels(store)
     await add('ae01', 'busy', 6000)
-    const rowsOf = (table: string) =>
-      store.run({
-        sql: `SELECT kind, value FROM ${table} WHERE node_id = 'ae01' ORDER BY kind, value`,
-        values: [],
-      })
     for (let round = 0; round < 60; round++) {
       await Promise.all([
         add('ae01', `busy ${round}`, 6000, { services: [`s${round}`] }),
         labels.set('a', 'ae01', { name: `label ${round}`, tags: [`t:${round}`] }),
         add('ae01', `busier ${round}`, 6000, { version: `2.${round}.0` }),
       ])
-      expect(await rowsOf('device_facets')).toEqual(await rowsOf('node_facets'))
+      const { stored, right } = await facetsOf('ae01')
+      expect(stored).toEqual(right)
     }
     await store.run({ sql: "DELETE FROM nodes WHERE node_id = 'ae01'", values: [] })
   })
+
+  const renamed = "UPDATE nodes SET name = 'van-9', version = '9.0.0' WHERE node_id = 'ae02'"
+  const tagged = `UPDATE device_labels SET tags = '["new"]' WHERE node_id = 'ae02'`
+
+  // SQLite has one writer at a time.
+  if (storeName === 'postgres')
+    it.each([
+      ['the label', renamed, tagged],
+      ['the device', tagged, renamed],
+    ])(
+      'waits with a change of %s for a transaction that changes the same device',
+      async (_, first, second) => {
+        await add('ae02', 'van-8', 6000)
+        await createDeviceLabels(store).set('a', 'ae02', { name: 'old', tags: ['old'] })
+        const other = new pg.Client(url)
+        await other.connect()
+        await other.query('BEGIN')
+        await other.query(first)
+        const changed = store.run({ sql: second, values: [] })
+        await expect.poll(() => store.run(sql`SELECT 1 FROM pg_locks WHERE NOT granted`)).toHaveLength(1)
+        await other.query('COMMIT')
+        await other.end()
+        await changed
+        const { stored, right } = await facetsOf('ae02')
+        expect(stored).toEqual(right)
+        expect(stored).toContainEqual({ kind: 'tag', value: 'new' })
+        expect(stored).toContainEqual({ kind: 'version', value: '9.0.0' })
+        await store.run({ sql: "DELETE FROM nodes WHERE node_id = 'ae02'", values: [] })
+      },
+    )
 
   it('is made from a database of the version before, which continues to write beside it', async () => {
     const url = await makeDatabase()
