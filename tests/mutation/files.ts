@@ -56,6 +56,17 @@ export const groups: readonly Group[] = [
     sources: [`${services}/gateway/{${gateway}}.ts`],
     tests: [`${services}/gateway/{${gateway}}.test.ts`],
   },
+  { name: 'vitals', sources: [`${device}/vitals/*.ts`], tests: [`${device}/vitals/*.test.ts`] },
+  {
+    name: 'end-reasons',
+    sources: ['packages/protocol/src/mcm/end-reasons.ts'],
+    tests: ['packages/protocol/src/mcm/end-reasons.test.ts'],
+  },
+  {
+    name: 'device-csv',
+    sources: [`${identity}/api/console/device-csv.ts`],
+    tests: [`${identity}/api/console/device-csv.test.ts`],
+  },
   {
     name: 'identity-tokens',
     sources: [`${identity}/tokens/{checks,grants}/*.ts`],

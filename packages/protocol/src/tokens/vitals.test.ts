@@ -30,6 +30,33 @@ it('of a newer runtime are read without what this version does not know', () => 
   expect(readVitals({ ...vitals, services: [{ ...vitals.services[0], cpu: 1 }] })).toEqual(vitals)
 })
 
+it.each(['trusted', 'held', 'unknown'] as const)('have a clock that is %s', (clock) => {
+  expect(readVitals({ ...vitals, clock })).toEqual({ ...vitals, clock })
+})
+
+it('may be as long as the limit', () => {
+  const roomCharacters = maxVitalsCharacters - JSON.stringify({ ...vitals, padding: '' }).length
+  expect(readVitals({ ...vitals, padding: 'a'.repeat(roomCharacters) })).toEqual(vitals)
+  expect(readVitals({ ...vitals, padding: 'a'.repeat(roomCharacters + 1) })).toBeUndefined()
+})
+
+it('may have as many items and as long texts as the limits', () => {
+  const most = {
+    ...vitals,
+    system: 's'.repeat(80),
+    arch: 'a'.repeat(16),
+    addresses: Array(8).fill('a'.repeat(80)),
+    engines: Array(4).fill({ kind: 'k'.repeat(16), version: 'v'.repeat(32), isolation: ['i'.repeat(32)] }),
+    notices: Array(8).fill(vitals.notices[0]),
+    services: Array(20).fill({ id: 'i', restarts: 1 }),
+  }
+  expect(readVitals(most)).toEqual(most)
+  for (const list of ['addresses', 'engines', 'notices', 'services'] as const)
+    expect(readVitals({ ...most, [list]: [...most[list], most[list][0]] }), list).toBeUndefined()
+  expect(readVitals({ ...most, services: [{ id: 'i'.repeat(128), restarts: 0 }] })).toBeDefined()
+  expect(readVitals({ ...most, services: [{ id: 'i'.repeat(129), restarts: 0 }] })).toBeUndefined()
+})
+
 describe('of a hostile device count as not stated:', () => {
   const memory = { usedBytes: 1, totalBytes: 1 }
   it.each<[string, unknown]>([

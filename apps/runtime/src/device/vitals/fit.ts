@@ -6,7 +6,7 @@ export const plain = (text: string, maxCharacters: number): string =>
   text
     .replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
     .slice(0, maxCharacters)
-    .replace(/\p{Cs}$/u, '')
+    .replace(/\p{Cs}/u, '')
 
 /** Lists that are shortened from their ends if the vitals are too long, in this order. */
 const lists = ['services', 'addresses', 'notices'] as const

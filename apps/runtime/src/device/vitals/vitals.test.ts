@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { maxVitalsCharacters, readVitals } from '@selvedge/protocol/tokens'
 import { createFakeClock } from '@selvedge/service-kit/testing'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { systemName } from './system.ts'
+import { fitVitals } from './fit.ts'
 import { createVitals, type VitalsParts } from './vitals.ts'
 
 const clock = { ...createFakeClock(Date.parse('2026-11-01T00:00:00Z')), state: () => 'held' as const }
@@ -62,10 +60,39 @@ it('contain the engines from the second statement on', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const found = { kind: 'oci', version: 'Podman\u0007 4.3.1', isolation: ['namespaces'] } as const
-  const vitals = create({ presence: { engines: async () => [found] } })
+  const other = { kind: 'function', isolation: Array(9).fill('sandbox') } as const
+  const vitals = create({ presence: { engines: async () => [found, other] } })
   expect(await vitals.state(room)).not.toHaveProperty('engines')
   await vi.advanceTimersByTimeAsync(10_000)
-  expect((await vitals.state(room))!.engines).toEqual([{ ...found, version: 'Podman 4.3.1' }])
+  expect((await vitals.state(room))!.engines).toEqual([
+    { ...found, version: 'Podman 4.3.1' },
+    { kind: 'function', isolation: Array(8).fill('sandbox') },
+  ])
+})
+
+it('query no engine after the end', async () => {
+  const engines = vi.fn(async () => [])
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const vitals = create({ presence: { engines } })
+  await vitals.state(room)
+  vitals.close()
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(engines).not.toHaveBeenCalled()
+})
+
+it('have as many services as the identity service reads', async () => {
+  const service = { id: 'c', restarts: 1 }
+  const stated = await create({ presence: { unsteady: () => Array(30).fill(service) } }).state(room)
+  expect(stated!.services).toHaveLength(20)
+  expect(readVitals(stated)).toEqual(stated)
+})
+
+it('use all the room that there is', async () => {
+  const parts = { ...(await create().state(room))!, services: [{ id: 'c', restarts: 1 }] }
+  const bytes = Buffer.byteLength(JSON.stringify(parts))
+  expect(fitVitals(parts, bytes)).toEqual(parts)
+  expect(fitVitals(parts, bytes - 1)).toEqual({ ...parts, services: [] })
 })
 
 it('fit, whatever the device has', async () => {
@@ -96,19 +123,4 @@ it('are not stated, and hold up nothing, if they cannot be read', async () => {
   expect(await vitals.state(room)).toBeUndefined()
   const other = create({ folder: '/nowhere/at/all' })
   expect((await other.state(room))!.disk).toBeNull()
-})
-
-it.each([
-  ['PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"', 'Debian GNU/Linux 12 (bookworm)'],
-  ["ID=x\nPRETTY_NAME='Alpine Linux v3.20'\n", 'Alpine Linux v3.20'],
-  ['PRETTY_NAME=Arch', 'Arch'],
-  [`PRETTY_NAME="${'x'.repeat(200)}\u001b[2J"`, 'x'.repeat(80)],
-  [`PRETTY_NAME="${'x'.repeat(79)}🐧"`, 'x'.repeat(79)],
-  [`PRETTY_NAME="${'x'.repeat(78)}🐧y"`, `${'x'.repeat(78)}🐧`],
-  ['NAME=none', ''],
-])('reads the name of the system: %j', (content, name) => {
-  const folder = mkdtempSync(join(tmpdir(), 'vitals-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  writeFileSync(join(folder, 'os-release'), content)
-  expect(systemName(join(folder, 'os-release'))).toBe(name)
 })

@@ -1,0 +1,66 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { systemName, systemVitals } from './system.ts'
+
+const device = vi.hoisted(() => ({ freeBytes: 25, isDiskReadable: true, osRelease: 'PRETTY_NAME=Debian' }))
+
+vi.mock('node:os', async (original) => ({
+  ...(await original<typeof import('node:os')>()),
+  ...{ arch: () => 'arm64', availableParallelism: () => 4, uptime: () => 59.6 },
+  ...{ loadavg: () => [1.238, 9, 9], totalmem: () => 100, freemem: () => device.freeBytes },
+}))
+vi.mock('node:fs/promises', async (original) => ({
+  ...(await original<typeof import('node:fs/promises')>()),
+  statfs: async (folder: string) => {
+    if (!device.isDiskReadable || folder !== '/state') throw new Error('EIO')
+    return { blocks: 100, bfree: 40, bavail: 30, bsize: 4096 }
+  },
+}))
+vi.mock('node:fs', async (original) => {
+  const fs = await original<typeof import('node:fs')>()
+  const readFileSync = (path: string, encoding: 'utf8') =>
+    path === '/etc/os-release' ? device.osRelease : fs.readFileSync(path, encoding)
+  return { ...fs, readFileSync }
+})
+
+it('states the device as its operating system reports it', async () => {
+  expect(await systemVitals('/state')).toEqual({
+    system: 'Debian',
+    arch: 'arm64',
+    uptimeSeconds: 60,
+    cores: 4,
+    load: 1.24,
+    memory: { usedBytes: 75, totalBytes: 100 },
+    disk: { usedBytes: 60 * 4096, totalBytes: 90 * 4096 },
+  })
+})
+
+it('states no name, no disk and no negative number', async () => {
+  Object.assign(device, { osRelease: '', isDiskReadable: false, freeBytes: 200 })
+  const stated = await systemVitals('/state')
+  expect(stated).not.toHaveProperty('system')
+  expect(stated).toMatchObject({ disk: null, memory: { usedBytes: 0, totalBytes: 100 } })
+})
+
+it('has no name of a system without a file', () => {
+  expect(systemName('/nowhere/os-release')).toBe('')
+})
+
+it.each([
+  ['PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"', 'Debian GNU/Linux 12 (bookworm)'],
+  ["ID=x\nPRETTY_NAME='Alpine Linux v3.20'\n", 'Alpine Linux v3.20'],
+  ['PRETTY_NAME=Arch', 'Arch'],
+  [`PRETTY_NAME="${'x'.repeat(200)}\u001b[2J"`, 'x'.repeat(80)],
+  [`PRETTY_NAME="${'x'.repeat(79)}🐧"`, 'x'.repeat(79)],
+  [`PRETTY_NAME="${'x'.repeat(78)}🐧y"`, `${'x'.repeat(78)}🐧`],
+  ['PRETTY_NAME="Void " # rolling', '"Void " # rolling'],
+  ['PRETTY_NAME=" padded "', 'padded'],
+  ['OLD_PRETTY_NAME=x\nNAME=none', ''],
+])('reads the name of the system: %j', (content, name) => {
+  const folder = mkdtempSync(join(tmpdir(), 'system-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'os-release'), content)
+  expect(systemName(join(folder, 'os-release'))).toBe(name)
+})
