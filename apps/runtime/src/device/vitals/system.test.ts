@@ -1,31 +1,33 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import fs, { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import os, { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { systemName, systemVitals } from './system.ts'
 
-const device = vi.hoisted(() => ({ freeBytes: 25, isDiskReadable: true, osRelease: 'PRETTY_NAME=Debian' }))
-
-vi.mock('node:os', async (original) => ({
-  ...(await original<typeof import('node:os')>()),
-  ...{ arch: () => 'arm64', availableParallelism: () => 4, uptime: () => 59.6 },
-  ...{ loadavg: () => [1.238, 9, 9], totalmem: () => 100, freemem: () => device.freeBytes },
-}))
-vi.mock('node:fs/promises', async (original) => ({
-  ...(await original<typeof import('node:fs/promises')>()),
-  statfs: async (folder: string) => {
-    if (!device.isDiskReadable || folder !== '/state') throw new Error('EIO')
-    return { blocks: 100, bfree: 40, bavail: 30, bsize: 4096 }
-  },
-}))
-vi.mock('node:fs', async (original) => {
-  const fs = await original<typeof import('node:fs')>()
-  const readFileSync = (path: string, encoding: 'utf8') =>
-    path === '/etc/os-release' ? device.osRelease : fs.readFileSync(path, encoding)
-  return { ...fs, readFileSync }
-})
+/** Another device, until the test ends. */
+function pretend({ freeBytes = 25, isDiskReadable = true, osRelease = 'PRETTY_NAME=Debian' }): void {
+  vi.spyOn(os, 'arch').mockReturnValue('arm64')
+  vi.spyOn(os, 'availableParallelism').mockReturnValue(4)
+  vi.spyOn(os, 'uptime').mockReturnValue(59.6)
+  vi.spyOn(os, 'loadavg').mockReturnValue([1.238, 9, 9])
+  vi.spyOn(os, 'totalmem').mockReturnValue(100)
+  vi.spyOn(os, 'freemem').mockReturnValue(freeBytes)
+  vi.spyOn(fs, 'readFileSync').mockImplementation((path) => (path === '/etc/os-release' ? osRelease : ''))
+  const disk = { blocks: 100, bfree: 40, bavail: 30, bsize: 4096 } as fs.StatsFs
+  vi.spyOn(fs.promises, 'statfs').mockImplementation(async (folder) => {
+    if (!isDiskReadable || folder !== '/state') throw new Error('EIO')
+    return disk as never
+  })
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    vi.restoreAllMocks()
+    syncBuiltinESMExports()
+  })
+}
 
 it('states the device as its operating system reports it', async () => {
+  pretend({})
   expect(await systemVitals('/state')).toEqual({
     system: 'Debian',
     arch: 'arm64',
@@ -38,7 +40,7 @@ it('states the device as its operating system reports it', async () => {
 })
 
 it('states no name, no disk and no negative number', async () => {
-  Object.assign(device, { osRelease: '', isDiskReadable: false, freeBytes: 200 })
+  pretend({ osRelease: '', isDiskReadable: false, freeBytes: 200 })
   const stated = await systemVitals('/state')
   expect(stated).not.toHaveProperty('system')
   expect(stated).toMatchObject({ disk: null, memory: { usedBytes: 0, totalBytes: 100 } })
