@@ -63,7 +63,7 @@ function useFleet(flags: readonly string[]) {
 describe('the map in a browser without WebGL', needs('chromium'), () => {
   const { page, failure, again, checkList } = useFleet(['--disable-gpu', '--disable-3d-apis'])
 
-  it('says so, and the list of devices works', async () => {
+  it('shows a message, and the list of devices works', async () => {
     await failure()
       .getByText('This browser can’t draw the map: it needs WebGL 2. All locations are in the lists.')
       .waitFor()
@@ -94,7 +94,7 @@ describe('the map', needs('chromium'), () => {
   const views = () => page().evaluate(() => (globalThis as unknown as { views: string[] }).views)
   const openMap = () => expect.poll(() => marks().count()).toBe(3)
 
-  it('says that the graphics were lost, leaves the list as it is, and continues', async () => {
+  it('reports lost graphics, leaves the list as it is, and continues', async () => {
     for (let round = 0; round < 2; round++) {
       await openMap()
       await world().evaluate((canvas: HTMLCanvasElement) =>
