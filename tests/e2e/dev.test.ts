@@ -147,12 +147,17 @@ describe('dev with a function in TypeScript', () => {
   it('waits for a runtime that restarts, deploys what was saved meanwhile, and follows its log again', async () => {
     write({ 'index.ts': answering('one') })
     const dev = startDev()
-    await expectAnswer('one')
+    await expect.poll(dev.errors).toContain('deployed ')
     await services.stopRuntime()
-    await expect.poll(dev.errors).toContain('the log cannot be read, trying again')
-    write({ 'index.ts': "export default { fetch() { console.log('a line'); return new Response('two') } }" })
-    await expect.poll(dev.errors).toContain('not deployed: ')
-    await services.restart()
+    try {
+      await expect.poll(dev.errors).toContain('the log cannot be read, trying again')
+      write({
+        'index.ts': "export default { fetch() { console.log('a line'); return new Response('two') } }",
+      })
+      await expect.poll(dev.errors).toContain('not deployed: ')
+    } finally {
+      await services.restart()
+    }
     await expectAnswer('two')
     await expect.poll(dev.out).toContain('a line')
   })
