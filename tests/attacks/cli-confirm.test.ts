@@ -42,7 +42,10 @@ describe('a host that a runtime names', needs('tmux'), () => {
     ]
     tmux('new-session', '-d', '-s', 'main', '-x', '150', '-y', '50', '-c', folder.path, ...shell)
     const options = `--url ${runtime.url} --developer-token-file developer --client-id x`
-    type(`exchange() { clear; ${process.execPath} ${cliPath} token access ${options}; echo "exit $?"; }`)
+    // The number of the run is on the screen: what an earlier one left there does not count.
+    type(
+      `exchange() { clear; echo "run $1"; ${process.execPath} ${cliPath} token access ${options}; echo "exit $?"; }`,
+    )
   })
   afterAll(async () => {
     tmux('kill-server')
@@ -53,20 +56,20 @@ describe('a host that a runtime names', needs('tmux'), () => {
 
   it('is shown; a no sends nothing, a yes is asked for once', { timeout: 60_000 }, async () => {
     const { host } = new URL(identity.url)
-    type('exchange')
-    await seen(new RegExp(`identity service is ${host}[\\s\\S]*\\[y/N\\]`))
+    type('exchange 1')
+    await seen(new RegExp(`run 1\\n[\\s\\S]*identity service is ${host}[\\s\\S]*\\[y/N\\]`))
     type('n')
     await seen(/error: [\s\S]*hint: [\s\S]*--identity-url[\s\S]*exit 2/)
     expect(identity.received).toEqual([])
 
-    type('exchange')
-    await seen(/\[y\/N\]/)
+    type('exchange 2')
+    await seen(/run 2\n[\s\S]*\[y\/N\]/)
     type('y')
     await seen(/a\.b\.c\nexit 0/)
     expect(identity.received.join('\n')).toContain('secret-developer-token')
 
-    type('exchange')
-    await seen(/^a\.b\.c\nexit 0/m)
+    type('exchange 3')
+    await seen(/run 3\n[\s\S]*a\.b\.c\nexit 0/)
     expect(screen()).not.toContain('[y/N]')
   })
 })
