@@ -342,7 +342,14 @@ describe('a reader that never reads', () => {
     ...opens('apps/runtime/src/api/rest/events-routes.ts'),
   }, async () => {
     await services.call(`${basePath}/flood`)
-    const linesOf = async () => Number((await services.call(basePath)).text)
+    const linesOf = async () => {
+      for (;;) {
+        const { status, text } = await services.call(basePath)
+        if (status === 200) return Number(text)
+        // Beside the flood a busy machine may not answer in time.
+        expect([502, 503, 504]).toContain(status)
+      }
+    }
     const memory = () => memoryOf(services.stack.runtime.process)
     // One that reads: what any stream costs is no growth.
     const reader = await read(topics('logs'))

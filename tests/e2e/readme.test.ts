@@ -148,7 +148,7 @@ it('every command does what the README says, from top to bottom', {
   await person.close()
   expect(code, `${stdout}\n${stderr}`).toBe(0)
 
-  expect(stdout).toContain('signed in at http://127.0.0.1:8084')
+  expect(stdout).toMatch(/^\S+ belongs to your account: http:\/\/localhost:8084\/devices\/[0-9a-f]{56}$/m)
   const [, account] = /associated with account (\S+)/.exec(stdout)!
   expect(stdout).toContain(`"result":{"accountId":"${account}"}`)
   expect(stdout).toMatch(new RegExp(`"accountId":"${account}","name":"[^"]*","version":"[^"]*"`))

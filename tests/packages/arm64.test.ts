@@ -89,7 +89,8 @@ describe('for arm64', needs('qemu-aarch64-static'), () => {
     // The emulated runtime needs its time.
     const runtime = createRuntimeClient({ url, timeoutMs: 60_000 })
     const { nodeId } = await runtime.getMe()
-    expect((await runtime.getEdgeIdToken()).id_token).toMatch(/^eyJ/)
+    const edgeToken = () => runtime.getEdgeIdToken().then(({ id_token: token }) => token, String)
+    await expect.poll(edgeToken, { timeout: 120_000 }).toMatch(/^eyJ/)
     const { accountId } = JSON.parse(
       await selvedge('admin', 'account', 'create', '--email', 'you@example.com', '--if-none', '--json'),
     )

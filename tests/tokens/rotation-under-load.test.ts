@@ -10,6 +10,8 @@ import { type Stack, startStack } from '../harness/processes.ts'
 const seconds = 6
 const perSecond = 500
 const rotations = 3
+/** A machine that is slower than that has no longer queue than this. */
+const maxUnderWay = 100
 
 let stack: Stack
 let developer: Developer
@@ -67,7 +69,7 @@ it(`no verification fails while keys are rotated under ${perSecond} tokens a sec
     }
   }
 
-  const running: Promise<void>[] = []
+  const running = new Set<Promise<void>>()
   const begun = performance.now()
   const rotating = (async () => {
     for (let at = 0; at < rotations; at++) {
@@ -79,7 +81,9 @@ it(`no verification fails while keys are rotated under ${perSecond} tokens a sec
   for (let at = 0; at < seconds * perSecond; at++) {
     const wait = begun + (at * 1000) / perSecond - performance.now()
     if (wait > 1) await pause(wait)
-    running.push(make(at))
+    while (running.size >= maxUnderWay) await Promise.race(running)
+    const one = make(at).finally(() => running.delete(one))
+    running.add(one)
   }
   await Promise.all([rotating, ...running])
   const took = (performance.now() - begun) / 1000
@@ -89,4 +93,4 @@ it(`no verification fails while keys are rotated under ${perSecond} tokens a sec
   )
   expect([...new Set(counts.failures)]).toEqual([])
   expect(kids.size).toBe(rotations + 1)
-}, 60_000)
+}, 240_000)

@@ -68,9 +68,14 @@ export function sendVector(
     socket.on('data', (chunk) => chunks.push(chunk))
     socket.on('error', (cause) => (chunks.length > 0 ? undefined : reject(cause)))
     socket.on('close', () => resolve(parseAnswer(Buffer.concat(chunks).toString())))
-    socket.write(head)
-    if (vector.pause === undefined) socket.write(vector.chunked ? chunk(body, vector.chunked) : body)
-    else void drip(socket, body, vector.pause)
+    if (vector.pause !== undefined) {
+      socket.write(head)
+      void drip(socket, body, vector.pause)
+      return
+    }
+    // In one write: after the first of two the server may have answered and closed.
+    const sent = vector.chunked ? chunk(body, vector.chunked) : body
+    socket.write(Buffer.concat([Buffer.from(head), Buffer.from(sent)]))
   })
 }
 
