@@ -120,7 +120,7 @@ describe('what a person sees', () => {
     [['container', 'deploy', '--name', 'x', '--image', 'hello', '--env', 'novalue'], 2, /not KEY=value/],
     [['container', 'wait', 'nobody'], 1, /there is no container/],
     [['container', 'logs', 'nobody'], 1, /there is no container "nobody" of client/],
-    [['image', 'deploy', '/nowhere.tar'], 1, /there is no file/],
+    [['image', 'deploy', '/nowhere.tar'], 2, /there is no file/],
     [['image', 'pack', '/tmp/no-such-folder'], 2, /neither index\.ts nor index\.js nor index\.wasm/],
     [['init', 'rust', '/tmp/x'], 2, /function, oci, wasm, worker/],
   ])('%j: says what was wrong and what to do', async (args, code, message) => {

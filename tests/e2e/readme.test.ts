@@ -96,8 +96,7 @@ async function openOwnerLink(): Promise<Person> {
   return {
     async approve(url, userCode) {
       await page.goto(url)
-      await page.getByLabel('Code from your terminal').fill(userCode)
-      await page.getByRole('button', { name: 'Continue' }).click()
+      await page.getByText(userCode).waitFor()
       await page.getByRole('button', { name: 'Approve' }).click()
       await page.getByRole('heading', { name: 'Approved' }).waitFor()
     },

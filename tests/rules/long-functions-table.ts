@@ -4,13 +4,11 @@
 const oneState = 'closures over one state that nothing else may reach'
 /** Each handler or route is short; the function is the list of them. */
 const list = 'a list of short handlers or routes, in which nothing is decided'
-const page = 'the markup of one page, from top to bottom'
 const composition = 'a composition root: it creates parts in order and decides nothing'
 const sequence = 'one sequence whose steps need what the steps before them found'
 const fixture = 'a fixture: everything that one test subject can do, in one place'
 
 export const longFunctions: Readonly<Record<string, string>> = {
-  'apps/console/src/app.tsx App': page,
   'apps/console/src/parts/map/mark-layer.tsx createMarkLayer': oneState,
   'apps/discovery/src/discovery.ts startDiscovery': composition,
   'apps/discovery/src/endpoints/account.ts addAccountEndpoints': list,

@@ -65,6 +65,7 @@ export interface Registry extends Credentials, Authority {
   readonly expiringTokens: ReturnType<typeof createExpiringTokens>
   readonly nodes: Nodes
   readonly labels: DeviceLabels
+  readonly vitals: DeviceVitalsStore
   /** What the devices of an account can be filtered by. */
   readonly facets: (accountId: string) => Promise<DeviceFacets>
   readonly codes: EnrolmentCodes
@@ -105,6 +106,7 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     expiringTokens: createExpiringTokens(store, clock),
     nodes: createNodes({ ...shared, maxNodes: config['limits.nodes'] }),
     labels: createDeviceLabels(store),
+    vitals: createDeviceVitals(store),
     facets: createDeviceFacets(store),
     codes: createEnrolmentCodes(store, clock),
     signIns: createSignIns({ ...shared, secret, lifetimeSeconds: config['lifetime.refresh'], graceSeconds }),

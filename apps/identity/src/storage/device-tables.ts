@@ -9,6 +9,14 @@ const labels = `CREATE TABLE device_labels (
 /** What the people of an account call a device. Another account that gets the device does not see it. */
 export const deviceLabels: AddedTable = { table: 'device_labels', sqlite: labels, postgres: labels }
 
+const vitals = `CREATE TABLE device_vitals (
+  node_id TEXT PRIMARY KEY REFERENCES nodes (node_id) ON DELETE CASCADE,
+  account_id TEXT NOT NULL, vitals TEXT NOT NULL, stated_at BIGINT NOT NULL
+)`
+
+/** What a device states about itself. Another account that gets the device does not see it. */
+export const deviceVitals: AddedTable = { table: 'device_vitals', sqlite: vitals, postgres: vitals }
+
 /** Orders of a list, and how many devices are in each state: without reading the rows of an account. */
 const indexes = `
   CREATE INDEX device_facets_node ON device_facets (node_id);

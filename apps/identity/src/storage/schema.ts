@@ -1,6 +1,6 @@
 /** The tables of the identity service. Times are Unix milliseconds; an empty text means that there is no value. */
 import type { Migrations } from '@selvedge/service-kit/store'
-import { deviceFacets, deviceLabels } from './device-tables.ts'
+import { deviceFacets, deviceLabels, deviceVitals } from './device-tables.ts'
 
 export const migrations: Migrations = [
   `
@@ -176,6 +176,7 @@ export const migrations: Migrations = [
   `CREATE TABLE revocation_lists (issuer TEXT PRIMARY KEY, list TEXT NOT NULL);`,
   deviceLabels,
   deviceFacets,
+  deviceVitals,
 ]
 
 /**

@@ -1,7 +1,7 @@
 /** The devices of an account. */
 import * as z from 'zod'
 import { method, param } from '../methods/method.ts'
-import { nodeIdPattern } from '../methods/values.ts'
+import { isoTime, nodeIdPattern } from '../methods/values.ts'
 import { maxBulkDevices, maxDeviceTags } from './limits.ts'
 import { any, done, owner } from './params.ts'
 import * as records from './records.ts'

@@ -137,6 +137,10 @@ export const device = z.object({
 })
 export type Device = z.infer<typeof device>
 
+/** What a device states about itself, and when this service heard it. */
+export const vitals = deviceVitals.extend({ statedAt: isoTime })
+export type Vitals = z.infer<typeof vitals>
+
 const facetList = z.object({
   /** The most frequent first. */
   values: z.array(z.object({ value: z.string(), count: z.number().int() })),

@@ -63,6 +63,7 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
   const shared = {
     ...parts,
     show,
+    places,
     onlineSince,
     enter: createEnter(parts),
     identityUrl: parts.issuer,
@@ -87,7 +88,9 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
     ...deviceHandlers(shared),
     ...mapHandlers(shared),
   }
-  addConsoleApi(app, { ...parts, handlers, places, events, site })
+  const callers = createCallers({ ...parts, site })
+  addConsoleApi(app, { ...parts, callers, handlers, places, events })
+  addDeviceExport(app, { ...parts, callers, show, onlineSince })
   addPages(app, parts.pages, site, originsOf(parts.map))
   return { close: places.stop }
 }

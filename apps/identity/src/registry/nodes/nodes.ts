@@ -5,6 +5,7 @@ import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import type { Seal } from '../../storage/secrets/seal.ts'
 import type { Revocations } from '../revocation/revocations.ts'
+import { forgetVitals } from './device-vitals.ts'
 import { createNodeLists, type NodeLists } from './node-lists.ts'
 import {
   changeAccountKey,

@@ -1,7 +1,9 @@
 import { RpcError } from '@selvedge/protocol'
+import { isoTime } from '@selvedge/service-kit/clock'
 import { createLimiter } from '@selvedge/service-kit/http'
 import type { DeviceFacets } from '../../../registry/nodes/device-facets.ts'
 import type { DeviceLabels } from '../../../registry/nodes/device-labels.ts'
+import type { DeviceVitalsStore } from '../../../registry/nodes/device-vitals.ts'
 import type { Node, Nodes } from '../../../registry/nodes/nodes.ts'
 import type { Revocations } from '../../../registry/revocation/revocations.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
@@ -14,10 +16,12 @@ import {
   expectTurn,
   type Viewer,
 } from '../context.ts'
+import type { Places } from '../places.ts'
 import type { ShowDevices } from '../show-devices.ts'
 
 export interface DeviceParts {
   readonly show: ShowDevices
+  readonly places: Pick<Places, 'track'>
   /** Unix milliseconds: devices that were seen then or later are online. */
   readonly onlineSince: () => number
   readonly nodes: Nodes
@@ -59,6 +63,30 @@ function createChanges({ nodes, revocations, audit }: DeviceParts) {
   }
 }
 
+/** One device: what is known of it, and where it was. */
+const createViews = (
+  { labels, vitals, places, show }: DeviceParts,
+  own: (nodeId: string, viewer: Viewer) => Promise<Node>,
+) =>
+  ({
+    'device.get': async ({ nodeId }, viewer) => {
+      const node = await own(nodeId, viewer)
+      const label = await labels.find(node.accountId, nodeId)
+      const stated = await vitals.find(node.accountId, nodeId)
+      const { devices, hasPlaces } = await show(node.accountId, [{ node, label }])
+      return {
+        device: devices[0]!,
+        hasPlaces,
+        vitals: stated ? { ...stated.vitals, statedAt: isoTime(stated.statedAt) } : null,
+      }
+    },
+    'device.track': async ({ nodeId }, viewer) => {
+      const { accountId } = await own(nodeId, viewer)
+      const track = await places.track(accountId, nodeId)
+      return { points: track?.data ?? [], until: track?.until ?? null }
+    },
+  }) satisfies ConsoleHandlers
+
 export function deviceHandlers(parts: DeviceParts) {
   const { nodes, labels, facets, show, onlineSince, audit } = parts
   const { own, ...changes } = createChanges(parts)
@@ -89,12 +117,7 @@ export function deviceHandlers(parts: DeviceParts) {
       return { ...(await show(accountId, some)), ...counted, pageSize }
     },
     'device.facets': (_, viewer) => facets(viewer.membership.accountId),
-    'device.get': async ({ nodeId }, viewer) => {
-      const node = await own(nodeId, viewer)
-      const label = await labels.find(node.accountId, nodeId)
-      const { devices, hasPlaces } = await show(node.accountId, [{ node, label }])
-      return { device: devices[0]!, hasPlaces }
-    },
+    ...createViews(parts, own),
     async 'device.label'({ nodeId, label, tags }, viewer, context) {
       const { accountId } = await own(nodeId, viewer)
       await labels.set(accountId, nodeId, { name: label, tags: [...new Set(tags)] })
