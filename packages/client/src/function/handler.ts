@@ -106,6 +106,7 @@ export interface HandlerResponse {
   setHeader(name: string, value: string | number | readonly string[]): true
   getHeader(name: string): string | undefined
   removeHeader(name: string): void
+  /** As in Node, with or without a text for the status, which HTTP no longer uses. */
   writeHead(status: number, ...rest: readonly unknown[]): HandlerResponse
   write(chunk: string | Uint8Array<ArrayBuffer>): true
   end(chunk?: string | Uint8Array<ArrayBuffer> | null): void

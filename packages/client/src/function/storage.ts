@@ -14,14 +14,17 @@ export interface FunctionInfo {
 /** Visits an item; `false` ends the loop. */
 export type VisitItem = (key: string, value: string) => unknown
 
-/** Items are strings. An answer is sent after everything that it wrote is on the disk. A key has at most 16 KiB, a tag 256 bytes. */
+/**
+ * Items are strings, each with at most one tag. An answer is sent after everything that it wrote is on the disk. A key has at most
+ * 16 KiB, a tag 256 bytes.
+ */
 export interface FunctionStorage {
   getItem(key: string): string | null
-  /** Does not change the tag of an item. @throws Error if the storage is full or the key is too long */
+  /** Does not change the tag of an item. @throws Error if the storage is full or the key is not allowed; nothing is changed then */
   setItem(key: string, value: string): void
   /** @throws Error as `setItem`, also if the tag is too long */
   setItemWithTag(key: string, value: string, tag: string): void
-  /** Sets the tag of an item; "" removes it. @returns false if there is no such item */
+  /** Sets the tag of an item; "" removes it. @returns false if there is no such item @throws Error as `setItemWithTag` */
   updateTag(key: string, tag: string): boolean
   removeItem(key: string): void
   /** Removes all items with a tag. @returns how many */

@@ -1,3 +1,4 @@
+import type { IdentityToken } from '@selvedge/client/function'
 import type { FromFunction, Question, StorageChange, ToFunction } from '../control.ts'
 import { createFrameReader, encodeFrame, subarray } from '../frames.ts'
 import { chunkBytes } from '../storage-change.ts'
@@ -15,7 +16,7 @@ export interface Channel {
   send(message: FromFunction): void
   /** Stores a change. Resolves once it is on the disk. */
   write(change: StorageChange): Promise<unknown>
-  identify(audience: string): Promise<unknown>
+  identify(audience: string): Promise<IdentityToken>
 }
 
 /** The line to the runtime. It ends with the runtime, and this program with it. */
@@ -91,6 +92,7 @@ export function openChannel(connection: DenoConnection, onOrder: (order: Order) 
         put(encodeFrame('bytes', subarray(value, at, at + chunkBytes)))
       return ask({ ...named, ask: id })
     },
-    identify: (audience) => ask({ identify: audience, ask: ++last }),
+    // The runtime, which started this program, answers with one.
+    identify: (audience) => ask({ identify: audience, ask: ++last }) as Promise<IdentityToken>,
   }
 }

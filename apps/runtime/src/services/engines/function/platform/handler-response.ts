@@ -1,27 +1,12 @@
 /** The `response` of a handler, in the words of this API family and of Node. */
+import type { HandlerResponse } from '@selvedge/client/function'
 import { decodeBase64 } from './binary-text.ts'
 import type { Files } from './storage.ts'
 
-type HeaderValue = string | number | readonly string[]
 type Chunk = string | Uint8Array<ArrayBuffer>
 
 /** Statuses without a body (Fetch standard, "null body status"). */
 const bodiless = new Set([101, 103, 204, 205, 304])
-
-export interface HandlerResponse {
-  statusCode: number
-  readonly headersSent: boolean
-  readonly finished: boolean
-  setHeader(name: string, value: HeaderValue): true
-  getHeader(name: string): string | undefined
-  removeHeader(name: string): void
-  /** As in Node, with or without a text for the status, which HTTP no longer uses. */
-  writeHead(status: number, ...rest: readonly unknown[]): HandlerResponse
-  write(chunk: Chunk): true
-  end(chunk?: Chunk | null): void
-  /** Answers with a file of the storage: one of `saveFile` or of a form. */
-  writeMimeFile(path: string, mimeType?: string): void
-}
 
 /** @param resolve gets the answer, once @param reject gets what makes an answer impossible: a wrong status, for example */
 export function createHandlerResponse(

@@ -1,4 +1,10 @@
 /** The handler convention of this API family: `mimikModule.exports = (context, request, response) => …`. */
+import type {
+  FunctionStorage,
+  HandlerContext,
+  HandlerRequest,
+  IdentityToken,
+} from '@selvedge/client/function'
 import { eventsHeader, type ServiceInfo } from '../control.ts'
 import { decodeBase64 } from './binary-text.ts'
 import { createEdge } from './edge.ts'
@@ -7,17 +13,17 @@ import { type FormCallbacks, handleForm } from './form.ts'
 import { createHandlerResponse } from './handler-response.ts'
 import { createHttpRequest } from './http-request.ts'
 import { decode } from './own.ts'
-import type { HeldStorage, Storage } from './storage.ts'
+import type { HeldStorage } from './storage.ts'
 
 export interface Surroundings {
   readonly env: Readonly<Record<string, string>>
   readonly info: ServiceInfo
-  readonly storage: Storage
+  readonly storage: FunctionStorage
   readonly files: HeldStorage['files']
   readonly fetch: typeof globalThis.fetch
   /** For requests to the runtime itself, by path. */
   readonly runtimeFetch: typeof globalThis.fetch
-  readonly identityToken: (audience: string) => Promise<unknown>
+  readonly identityToken: (audience: string) => Promise<IdentityToken>
   /** Path of the runtime that opens sealed lists of nodes. */
   readonly openNodesPath: string
 }
@@ -44,7 +50,7 @@ export function hostHandler(handler: Handler, around: Surroundings) {
     return new Promise((resolve, reject) => {
       const response = createHandlerResponse(files, resolve, reject)
       // Each request has its own: services add members for the caller to them.
-      const context = { ...shared, edge: { ...edge } }
+      const context: HandlerContext = { ...shared, edge: { ...edge } }
       Promise.resolve()
         .then(() => handler(context, asked, response))
         .catch(reject)
@@ -52,7 +58,7 @@ export function hostHandler(handler: Handler, around: Surroundings) {
   }
 }
 
-async function readRequest(request: Request, files: HeldStorage['files']) {
+async function readRequest(request: Request, files: HeldStorage['files']): Promise<HandlerRequest> {
   const { pathname, search } = new URL(request.url)
   const headers = Object.fromEntries(request.headers)
   const body = request.body === null ? new Uint8Array() : new Uint8Array(await request.arrayBuffer())

@@ -1,31 +1,7 @@
+import type { FunctionStorage, VisitItem } from '@selvedge/client/function'
 import type { StorageChange, StorageItem } from '../control.ts'
 import { cutChanges, type Grown, maxKeyBytes, maxTagBytes, sizeOf } from '../storage-change.ts'
 import { decode, encode, OwnMap } from './own.ts'
-
-/** Gets an item; a `false` ends the loop. */
-type Visit = (key: string, value: string) => unknown
-
-/**
- * `context.storage`: reads are from memory, and no answer leaves before what it wrote is on the disk. An item has at most one tag,
- * which stays when its value changes.
- */
-export interface Storage {
-  getItem(key: string): string | null
-  /** @throws Error when the quota would be passed, or the key is too long or that of a file; nothing is changed then */
-  setItem(key: string, value: string): void
-  /** @throws Error as `setItem`, also when the tag is too long */
-  setItemWithTag(key: string, value: string, tag: string): void
-  /** Sets the tag of an item, or removes it (""). @returns false without such an item @throws Error as `setItemWithTag` */
-  updateTag(key: string, tag: string): boolean
-  removeItem(key: string): void
-  /** Removes all items with a tag. @returns how many */
-  deleteItemsByTag(tag: string): number
-  /** The same, as newer services call it. */
-  removeItemsByTag(tag: string): number
-  /** Visits the items as they are at the beginning. */
-  eachItem(visit: Visit): void
-  eachItemByTag(tag: string, visit: Visit): void
-}
 
 /** Files of `saveFile`, forms and `writeMimeFile`: stored like items, in a separate space of names. */
 export interface Files {
@@ -38,7 +14,8 @@ export interface Files {
 }
 
 export interface HeldStorage {
-  readonly storage: Storage
+  /** `context.storage`: reads are from memory, and no answer leaves before what it wrote is on the disk. */
+  readonly storage: FunctionStorage
   readonly files: Files
   /** Receives the stored items, and the changes of other instances of the service. */
   apply(change: StorageChange): void
@@ -175,7 +152,7 @@ function accessTo(
     return all
   }
 
-  function visitAll(tag: string | undefined, visit: Visit): void {
+  function visitAll(tag: string | undefined, visit: VisitItem): void {
     const all = listed(tag)
     for (let at = 0; at < all.length; at++) if (visit(all[at]![0], all[at]![1]) === false) return
   }
@@ -190,7 +167,7 @@ function accessTo(
   const read = (key: string): string | null => items.get(key)?.value ?? null
   const write = (key: string, value: string) =>
     change(checkedSize(key), { value: wellFormed(value), tag: items.get(key)?.tag ?? '' })
-  const storage: Storage = {
+  const storage: FunctionStorage = {
     getItem: (key) => read(itemKey(key)),
     setItem: (key, value) => write(itemKey(key), value),
     setItemWithTag: (key, value, tag) =>

@@ -1,5 +1,5 @@
 import { File } from '@bjorn3/browser_wasi_shim'
-import type { Storage } from './storage.ts'
+import type { FunctionStorage } from '@selvedge/client/function'
 
 const decoder = new TextDecoder()
 const encoder = new TextEncoder()
@@ -10,7 +10,7 @@ const encoder = new TextEncoder()
  * @param files of the folder, by name
  * @returns writes back what was changed since, and nothing else
  */
-export function openFiles(storage: Storage, files: Map<string, File>): () => void {
+export function openFiles(storage: FunctionStorage, files: Map<string, File>): () => void {
   const before = new Map<string, string>()
   storage.eachItem((key, value) => {
     files.set(key, new File(encoder.encode(value)))
