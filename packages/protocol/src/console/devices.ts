@@ -103,7 +103,7 @@ export const devicesMethods = {
   }),
   'device.get': method({
     name: 'device.get',
-    summary: 'One device of the account, where it is, and what it states about itself.',
+    summary: 'One device of the account, its location, and what it states about itself.',
     params: [nodeId],
     result: z.object({
       device: records.device,

@@ -34,8 +34,8 @@ export interface SqlStore {
 }
 
 /**
- * A table that the version before does not know and leaves alone, with its indexes and triggers. It is made where it is missing and
- * does not count as a step: the version before still opens the database, and its replicas continue beside newer ones.
+ * A table with its indexes and triggers that the version before does not know. It is created if it is missing, and does not count as
+ * a migration: the version before still opens the database, and its replicas continue beside newer ones.
  */
 export interface AddedTable {
   readonly table: string

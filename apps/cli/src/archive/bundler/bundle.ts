@@ -132,7 +132,7 @@ async function generate(build: RolldownBuild, own: string, entry: string): Promi
       exports: 'auto',
       codeSplitting: false,
       sourcemap: 'hidden',
-      // The map has names and places; the source stays where it is.
+      // The map contains names and positions, not the source code.
       sourcemapExcludeSources: true,
       sourcemapPathTransform: (path, map) => relative(own, resolve(dirname(map), path)),
     })
