@@ -14,6 +14,7 @@ const maxSourceBytes = 4 * 1024 * 1024
 
 export interface Show {
   deployed(deployed: Deployed): void
+  /** Shows each failure once until another one, or a deployment, comes between. */
   failed(cause: unknown): void
   logLine(line: LogLine): void
   /** The log cannot be followed. */
@@ -24,6 +25,7 @@ export function createShow(terminal: Pick<Terminal, 'out' | 'note'>, folder: str
   /** The files of the author by the path that stack traces have. */
   let sources: ReadonlyMap<string, string> = new Map()
   let isInStack = false
+  let lastFailure: string | undefined
   const frameIn = (text: string): string => {
     const [, path = '', line, column] =
       /(?:^|[\s(])([^\s():]{1,500}):(\d{1,7}):(\d{1,7})\)?$/.exec(text) ?? []
@@ -33,6 +35,7 @@ export function createShow(terminal: Pick<Terminal, 'out' | 'note'>, folder: str
   }
   return {
     deployed({ id, kind, url, modules, buildMs, deployMs }) {
+      lastFailure = undefined
       const own = realpathSync(folder)
       const usual = ['index.js', 'index.mjs'].map((each) => [each, join(own, each)] as const)
       sources = new Map(modules.length > 0 ? modules.map((each) => [relative(own, each), each]) : usual)
@@ -41,6 +44,9 @@ export function createShow(terminal: Pick<Terminal, 'out' | 'note'>, folder: str
     },
     failed(cause) {
       const { message, hint } = describeFailure(cause)
+      // Tried again, or saved in several pieces: nothing that is new.
+      if (message === lastFailure) return
+      lastFailure = message
       terminal.note(`not deployed: ${indented(message)}`, 'red')
       const frame = frameIn(message.replace(/ \([a-z_]+\)$/, ''))
       if (frame !== '') terminal.note(indented(`  ${frame}`))

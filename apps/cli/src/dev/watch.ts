@@ -76,7 +76,8 @@ export function watchFolder(folder: string, { onSave, onProblem }: Handlers): Wa
       void watcher.close()
       watcher = start(watcher.options.usePolling)
     }
-    if (isOther || files.haveChanged()) onSave()
+    // The check may come while a file is written: its save ends as that of events does.
+    if (isOther || files.haveChanged()) saves.note()
   }, pollIntervalMs)
 
   return {
