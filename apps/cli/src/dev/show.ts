@@ -44,11 +44,12 @@ export function createShow(terminal: Pick<Terminal, 'out' | 'note'>, folder: str
     },
     failed(cause) {
       const { message, hint } = describeFailure(cause)
-      // Tried again, or saved in several pieces: nothing that is new.
-      if (message === lastFailure) return
-      lastFailure = message
-      terminal.note(`not deployed: ${indented(message)}`, 'red')
       const frame = frameIn(message.replace(/ \([a-z_]+\)$/, ''))
+      const shown = JSON.stringify([message, frame, hint])
+      // Tried again, or saved in several pieces: nothing that is new.
+      if (shown === lastFailure) return
+      lastFailure = shown
+      terminal.note(`not deployed: ${indented(message)}`, 'red')
       if (frame !== '') terminal.note(indented(`  ${frame}`))
       if (hint !== undefined) terminal.note(`  ${indented(hint)}`)
     },
