@@ -6,6 +6,10 @@ import { expiredTokenRetentionMs } from './projects/developer-tokens.ts'
 import { expiredRequestRetentionMs } from './sign-ins/device-requests.ts'
 import { expiredSignInRetentionMs } from './sign-ins/sign-ins.ts'
 
+/** The removal of a person finds sign-ins, and their leases, by what they came from. @param id column */
+const hasSignIns = (id: string): string =>
+  `EXISTS (SELECT 1 FROM sign_ins AS later WHERE later.origin = ${id})`
+
 const tables: readonly ExpiredRows[] = [
   { table: 'one_time', key: 'hash', column: 'expires_at' },
   { table: 'buckets', key: 'key', column: 'full_at' },
@@ -15,8 +19,20 @@ const tables: readonly ExpiredRows[] = [
   { table: 'sessions', key: 'session_id', column: 'expires_at' },
   { table: 'sessions', key: 'session_id', column: 'last_seen_at', keepMs: sessionTimes.idleMs },
   { table: 'enrolment_codes', key: 'hash', column: 'expires_at' },
-  { table: 'developer_tokens', key: 'jti', column: 'expires_at', keepMs: expiredTokenRetentionMs },
-  { table: 'sign_ins', key: 'sid', column: 'expires_at', keepMs: expiredSignInRetentionMs },
+  {
+    table: 'developer_tokens',
+    key: 'jti',
+    column: 'expires_at',
+    keepMs: expiredTokenRetentionMs,
+    unless: hasSignIns('developer_tokens.jti'),
+  },
+  {
+    table: 'sign_ins',
+    key: 'sid',
+    column: 'expires_at',
+    keepMs: expiredSignInRetentionMs,
+    unless: hasSignIns('sign_ins.sid'),
+  },
 ]
 
 export const removeExpiredRows = (store: SqlStore): readonly SweepTask[] =>

@@ -28,12 +28,14 @@ import { createLinks, type Links } from './people/links.ts'
 import { createPeople, type People } from './people/people.ts'
 import { createDeveloperTokens, type DeveloperTokens } from './projects/developer-tokens.ts'
 import { createExpiringTokens } from './projects/expiring-tokens.ts'
+import { followLeases, offlineExpiry } from './projects/offline.ts'
 import { createProjects, type Projects } from './projects/projects.ts'
 import { revocationExpiry } from './revocation/expiry.ts'
 import { createFolding } from './revocation/folding.ts'
 import { openRevocationList, type RevocationList } from './revocation/list.ts'
 import { openRevocations, type Revocations } from './revocation/revocations.ts'
 import { createDeviceRequests, type DeviceRequests } from './sign-ins/device-requests.ts'
+import { createLeaseSources, type LeaseSources } from './sign-ins/lease-sources.ts'
 import { createSignIns, type SignIns } from './sign-ins/sign-ins.ts'
 import type { Urls } from './urls.ts'
 
@@ -71,6 +73,7 @@ export interface Registry extends Credentials, Authority {
   readonly codes: EnrolmentCodes
   readonly signIns: SignIns
   readonly deviceRequests: DeviceRequests
+  readonly leaseSources: LeaseSources
   /** What removes rows that expired. */
   readonly tasks: readonly SweepTask[]
   /** Begins to rotate the signing keys when they are due. */
@@ -110,9 +113,11 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     facets: createDeviceFacets(store),
     codes: createEnrolmentCodes(store, clock),
     signIns: createSignIns({ ...shared, secret, lifetimeSeconds: config['lifetime.refresh'], graceSeconds }),
+    leaseSources: createLeaseSources(store),
     deviceRequests: createDeviceRequests(store, clock, graceSeconds, changes.epoch),
     tasks: [
       ...removeExpiredRows(store),
+      offlineExpiry(store),
       removeStrangers(store, config['nodes.forgetAfter'] * 1000),
       ...authority.tasks,
     ],
@@ -132,6 +137,7 @@ async function openAuthority(config: IdentityConfig, storage: Storage, urls: Url
     ...storage,
     maxLifeSeconds: maxLifetime.anySeconds,
     publishedSeconds: maxLifetime.verifiedByOthersSeconds,
+    leasesSeconds: await followLeases(store, clock, changes),
     rotateAfter: config['keys.rotateAfter'],
   })
   const bounds = { perAccount: config['revocations.perAccount'], inAll: config['revocations.inAll'] }

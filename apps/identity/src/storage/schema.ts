@@ -1,6 +1,7 @@
 /** The tables of the identity service. Times are Unix milliseconds; an empty text means that there is no value. */
 import type { Migrations } from '@selvedge/service-kit/store'
 import { deviceFacets, deviceLabels, deviceVitals } from './device-tables.ts'
+import { projectOffline } from './lease-tables.ts'
 
 export const migrations: Migrations = [
   `
@@ -177,6 +178,7 @@ export const migrations: Migrations = [
   deviceLabels,
   deviceFacets,
   deviceVitals,
+  projectOffline,
 ]
 
 /**
@@ -190,6 +192,7 @@ export const tables = [
   'changes',
   'accounts',
   'projects',
+  'project_offline',
   'developer_tokens',
   'nodes',
   'device_labels',

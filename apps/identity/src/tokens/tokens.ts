@@ -12,6 +12,7 @@ import {
 } from '@selvedge/service-kit/tokens'
 import type { IdentityConfig } from '../config.ts'
 import { createDeviceAudit } from '../registry/nodes/device-audit.ts'
+import { createLeaseAudit } from '../registry/nodes/lease-audit.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Storage } from '../storage/storage.ts'
 import { createEnrolment, type Enrolment } from './enrolment/enrolment.ts'
@@ -19,6 +20,7 @@ import { createEdgeMint, type EdgeMint } from './enrolment/mint-edge.ts'
 import { createExchange } from './grants/exchange.ts'
 import type { Grant } from './grants/grant.ts'
 import { createGrants } from './grants/index.ts'
+import { createIssueLease } from './grants/lease.ts'
 import { createLimits, type Limits } from './grants/limits.ts'
 import { createMint } from './grants/mint.ts'
 import { openTrust, type Trust } from './trust/trust.ts'
@@ -58,9 +60,11 @@ export async function openTokens(
   const limits = createOwnLimits(config, storage)
   const parts = { ...storage, ...registry, limits, trust, issuer, epoch: changes.epoch }
   const mint = createMint({ ...parts, lifetimeSeconds: config['lifetime.access'] })
+  const issueLease = createIssueLease(parts)
   const exchange = createExchange({
     ...parts,
     mint,
+    issueLease,
     developerVerifier: cachedVerifier,
     edgeVerifier: trust.verifierOf(config.trustedEdgeIssuers),
   })
@@ -71,12 +75,13 @@ export async function openTokens(
       createDpopVerifier(await storage.openSecret('dpop_nonce_secret'), clock),
       storage.useProof,
     ),
-    grants: createGrants(exchange, { ...parts, mint }),
+    grants: createGrants(exchange, { ...parts, mint, issueLease }),
     enrolment: createEnrolment({
       ...parts,
       tenantVerifier: trust.verifierOf(config.trustedTenants),
       enrolment: config.enrolment,
       deviceAudit: createDeviceAudit(storage.audit, registry.people),
+      leaseAudit: createLeaseAudit(storage.audit, registry.people),
     }),
     edgeMint: createEdgeMint({ ...parts, audiences, lifetimeSeconds: config['lifetime.edge'] }),
     audiences,

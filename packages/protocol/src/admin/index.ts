@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { type InputOf, method, param } from '../methods/method.ts'
 import { isoTime, nodeId } from '../methods/values.ts'
+import { leaseDays, leaseScopes } from '../tokens/leases.ts'
 import { scopeNames } from '../tokens/scopes.ts'
 
 const email = param(
@@ -34,6 +35,7 @@ const project = z.object({
   resources: z.array(z.string()),
   active: z.boolean(),
   createdAt: isoTime,
+  offline: z.object({ maxDays: z.number().int(), scopes: z.array(z.string()) }),
 })
 const developerToken = z.object({
   jti: z.string(),
@@ -151,6 +153,29 @@ export const adminMethods = {
     params: [],
     result: z.array(project),
     reasons: [],
+    access: { caller: 'operator' },
+  }),
+  'project.offline': method({
+    name: 'project.offline',
+    summary:
+      'Sets for how long clients of a project may work at a device that cannot reach the identity service. Less than before revokes the leases that were issued.',
+    params: [
+      clientId,
+      param(
+        'maxDays',
+        z.number().int().min(0).max(leaseDays.max),
+        `a number of days from 0 to ${leaseDays.max}`,
+        'Maximum life of a lease; 0: the project has no leases.',
+      ),
+      param(
+        'scopes',
+        z.array(z.enum(leaseScopes)).max(leaseScopes.length),
+        `a list of ${leaseScopes.join(', ')}`,
+        'Scopes of leases; none: the project has no leases.',
+      ),
+    ],
+    result: project,
+    reasons: ['not_found'],
     access: { caller: 'operator' },
   }),
   'project.disable': method({

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { method, param } from '../methods/method.ts'
 import { isoTime } from '../methods/values.ts'
+import { leaseDays, leaseScopes } from '../tokens/leases.ts'
 import { scopeNames } from '../tokens/scopes.ts'
 import { any, clientId, done, id, recent, recentOwner, text } from './params.ts'
 import * as records from './records.ts'
@@ -32,6 +33,12 @@ const projectSettings = [
     records.dpopPolicy,
     'off, optional or required',
     'Whether tokens are bound to a key (RFC 9449).',
+  ),
+  param(
+    'offline',
+    records.projectLeases.optional(),
+    `maxDays from 0 to ${leaseDays.max} and a list of ${leaseScopes.join(', ')}`,
+    'For how many days a client may work at a device without the identity service, and with which scopes; maxDays 0: not at all. Absent: as it is, and for a new project not at all.',
   ),
 ] as const
 

@@ -1,6 +1,7 @@
 /** What the console shows. */
 import * as z from 'zod'
 import { isoTime } from '../methods/values.ts'
+import { leaseDays, leaseScopes } from '../tokens/leases.ts'
 import { scopeNames } from '../tokens/scopes.ts'
 import { deviceVitals } from '../tokens/vitals.ts'
 
@@ -57,6 +58,12 @@ export const invitation = z.object({
 
 export const dpopPolicy = z.enum(['off', 'optional', 'required'])
 
+/** The leases of a project. `maxDays` 0, or no scopes: it has none. */
+export const projectLeases = z.object({
+  maxDays: z.number().int().min(0).max(leaseDays.max),
+  scopes: z.array(z.enum(leaseScopes)).max(leaseScopes.length),
+})
+
 export const project = z.object({
   clientId: z.string(),
   name: z.string(),
@@ -68,6 +75,7 @@ export const project = z.object({
   accessLifetime: z.number().int(),
   developerLifetime: z.number().int(),
   dpop: dpopPolicy,
+  offline: projectLeases,
 })
 export type ConsoleProject = z.infer<typeof project>
 

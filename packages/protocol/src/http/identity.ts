@@ -73,6 +73,19 @@ export const tokenResponse = z.object({
     .describe('The ID token of the developer, if the scope "openid" was granted'),
   issued_token_type: z.string().optional(),
   refresh_token: z.string().optional().describe('If the scope "offline_access" was granted'),
+  lease: z
+    .string()
+    .optional()
+    .describe(
+      'For a node, a key-bound token and a project with leases: a JWT of the type lease+jwt, which the runtime of the node exchanges while it cannot reach the identity service',
+    ),
+  lease_expires_in: z.number().int().optional().describe('Seconds'),
+  lease_scope: z
+    .string()
+    .optional()
+    .describe(
+      'In place of a lease: the project allows one with these scopes, and the request had no DPoP proof. Repeat it with one',
+    ),
 })
 
 export type TokenResponse = z.infer<typeof tokenResponse>

@@ -43,6 +43,28 @@ export const getMe = method({
         issuedAt: isoTime.nullable().describe('When the oldest of the stored lists was signed'),
       })
       .describe('Age of the lists of revoked tokens in seconds; null if there is none yet'),
+    offline: z
+      .object({
+        tokenEndpoint: z
+          .string()
+          .describe('Where a lease is exchanged for a local token; a proof for it names this URL'),
+        leases: z
+          .array(
+            z.object({
+              clientId: z.string().describe('Project of the client'),
+              signIn: z.string().describe('ID of the sign-in or the token that the lease came from'),
+              firstAt: isoTime.describe('First local token since the identity service was reachable'),
+              lastAt: isoTime.describe('Last local token'),
+              tokens: z.number().int().describe('Local tokens since then'),
+              leaseExpiresAt: isoTime,
+            }),
+          )
+          .optional()
+          .describe(
+            'Who worked on a lease since the identity service was last reachable; absent over TLS and for services',
+          ),
+      })
+      .describe('Work without the identity service'),
     notices: z.array(notice).describe('Conditions that need the attention of a person'),
     supports: z.array(z.string()).describe('Methods that this runtime has'),
   }),

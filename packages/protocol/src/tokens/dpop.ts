@@ -1,6 +1,7 @@
 /** DPoP proofs (RFC 9449 § 4.2) and the statement that a node makes of itself inside one. */
 import * as z from 'zod'
 import { publicJwk } from './jwk.ts'
+import type { LeaseUse } from './leases.ts'
 import type { DeviceVitals } from './vitals.ts'
 
 export const dpopType = 'dpop+jwt'
@@ -55,4 +56,6 @@ export interface DpopClaims {
   readonly node?: NodeStatement
   /** Beside `node`, which has a closed list of members: an older service ignores it. null: the device does not state any. */
   readonly vitals?: DeviceVitals | null
+  /** Leases that were used since the last report. */
+  readonly leases?: readonly LeaseUse[]
 }

@@ -6,6 +6,7 @@ import {
   type DpopClaims,
   DpopError,
   dpopType,
+  type LeaseUse,
   type NodeStatement,
   nodeStatement,
   openProof,
@@ -29,6 +30,7 @@ export interface ProofInput {
   readonly accessToken?: string
   readonly node?: NodeStatement
   readonly vitals?: DeviceVitals | null | undefined
+  readonly leases?: readonly LeaseUse[] | undefined
   /** Body of the request, where the proof is to cover it. */
   readonly body?: string
 }
@@ -45,6 +47,7 @@ export function createProof({
   accessToken,
   node,
   vitals,
+  leases,
   body,
 }: ProofInput): string {
   const claims: DpopClaims = {
@@ -56,6 +59,7 @@ export function createProof({
     ...(accessToken !== undefined && { ath: hashOf(accessToken) }),
     ...(node && { node }),
     ...(vitals !== undefined && { vitals }),
+    ...(leases !== undefined && { leases }),
     ...(body !== undefined && { bh: hashOf(body) }),
   }
   return signJws({ typ: dpopType, jwk: { kty: jwk.kty, crv: jwk.crv, x: jwk.x, y: jwk.y } }, claims, key)
@@ -74,6 +78,8 @@ export interface VerifiedProof {
   readonly node: NodeStatement | undefined
   /** Claim `vitals`, not checked: of its own form only the receiver knows. */
   readonly vitals: unknown
+  /** Claim `leases`, not checked. */
+  readonly leases: unknown
 }
 
 export interface DpopVerifier {
@@ -131,7 +137,7 @@ export function createDpopVerifier(
         throw new DpopError('invalid_dpop_proof', 'the signature of the proof is not of its key')
       const ath = accessToken === undefined ? undefined : hashOf(accessToken)
       const { jti } = checkProofClaims(jws.payload, { htm, htu, ath, now: seconds(clock) })
-      const { nonce: given, node, vitals, bh } = jws.payload
+      const { nonce: given, node, vitals, leases, bh } = jws.payload
       if (typeof given !== 'string' || !isFresh(given)) {
         throw new DpopError('use_dpop_nonce', 'repeat the request with the nonce of the DPoP-Nonce header')
       }
@@ -140,7 +146,7 @@ export function createDpopVerifier(
       const statement = readStatement(node)
       used.use(jkt, jti, monotonic(), owner)
       const use = { id: hashOf(`${jkt} ${jti}`), endsAt: seconds(clock) + nonceSeconds }
-      return { jwk, jkt, node: statement, vitals, use }
+      return { jwk, jkt, node: statement, vitals, leases, use }
     },
   }
 }

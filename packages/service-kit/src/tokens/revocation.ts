@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 
-/** `edge`: the edge ID tokens of a node, but not its access tokens. */
-export type RevocationKind = 'id' | 'account' | 'node' | 'client' | 'edge'
+/** `edge`: the edge ID tokens of a node, but not its access tokens. `lease`: the leases of a client, but not its access tokens. */
+export type RevocationKind = 'id' | 'account' | 'node' | 'client' | 'edge' | 'lease'
 
 /** As much of a token's claims as decides. */
 export interface RevocableClaims {
@@ -17,6 +17,8 @@ export interface RevocableClaims {
   readonly account_id?: string
   readonly node_id?: string
   readonly client_id?: string
+  /** Set for a lease. */
+  readonly isLease?: true
 }
 
 /** What a subject's tokens must not be older than. */
@@ -57,6 +59,8 @@ export function findRevocation(
   }
   if (ends('account', account_id)) return 'its account revoked all tokens of that time'
   if (ends('node', node_id)) return 'its node was blocked or removed after it was issued'
+  if (claims.isLease && ends('lease', client_id))
+    return 'its project ended or shortened its leases after it was issued'
   if (ends('client', client_id)) return 'its project was turned off or removed after it was issued'
   return undefined
 }

@@ -11,6 +11,7 @@ import type { Account, Accounts } from '../../registry/people/accounts.ts'
 import type { Links } from '../../registry/people/links.ts'
 import type { People } from '../../registry/people/people.ts'
 import type { DeveloperTokens } from '../../registry/projects/developer-tokens.ts'
+import { describeOffline } from '../../registry/projects/offline.ts'
 import type { Projects } from '../../registry/projects/projects.ts'
 import type { Revocations } from '../../registry/revocation/revocations.ts'
 import type { Audit } from '../../storage/audit/audit.ts'
@@ -143,6 +144,11 @@ const projectHandlers = ({ accounts, projects, note }: NotedParts) =>
       return { clientId }
     },
     'project.list': () => projects.list(),
+    'project.offline': async ({ clientId, maxDays, scopes }) => {
+      const project = await projects.update(clientId, { offline: { maxDays, scopes } })
+      await note(project.accountId, 'project.offline', clientId, describeOffline(project.offline))
+      return project
+    },
     'project.disable': async ({ clientId }) => {
       const { accountId } = await projects.update(clientId, { active: false })
       await note(accountId, 'project.disable', clientId)

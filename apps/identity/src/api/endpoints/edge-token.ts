@@ -1,5 +1,5 @@
 import { type EdgeTokenResponse, identityPaths, OAuthError } from '@selvedge/protocol'
-import { readVitals } from '@selvedge/protocol/tokens'
+import { readLeaseUses, readVitals } from '@selvedge/protocol/tokens'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import { addressOf } from '@selvedge/service-kit/http'
 import { requireProof } from '@selvedge/service-kit/http-app'
@@ -32,7 +32,7 @@ export function addEdgeTokenEndpoint(app: FastifyInstance, parts: EdgeTokenParts
     const proof = await requireProof({ dpop, url: issuer() }, request, reply)
     const { node: statement, jwk, jkt } = proof
     if (!statement) throw new OAuthError('invalid_dpop_proof', 'the proof has no claim "node"')
-    const stated = { ...statement, vitals: readVitals(proof.vitals) }
+    const stated = { ...statement, vitals: readVitals(proof.vitals), leases: readLeaseUses(proof.leases) }
     const audience = edgeMint.audienceOf(stated)
     const nodeId = nodeIdOf(jwk)
     const epoch = parts.epoch()

@@ -35,7 +35,8 @@ export function addIntrospectEndpoint(routes: FastifyInstance, parts: Introspect
     refuseSecret(request.headers.authorization)
     const form = parseForm(request.body as string)
     const token = await readIssuedToken(required(form, 'token'), parts.verifier, signIns, parts.issuer())
-    if (!token) return inactive
+    // A lease is a token for one runtime alone: whoever asks about it here must not accept it.
+    if (!token || token.kind === 'lease') return inactive
     const client = clientOf(token)
     if (client !== undefined && form.get('client_id') !== client) return inactive
     if (token.kind === 'refresh') return describeRefresh(token.signIn, form.get('token')!)

@@ -5,6 +5,7 @@ import {
   edgeAudience,
   edgeIdProfile,
   type JsonObject,
+  leaseProfile,
   parseJws,
   personProfile,
   TokenError,
@@ -16,7 +17,7 @@ import type { SignIn, SignIns } from '../../registry/sign-ins/sign-ins.ts'
 /** A token that this service issued, of any kind. Its expiry and its revocation are not checked yet. */
 export type IssuedToken =
   | {
-      readonly kind: 'access' | 'developer' | 'edge'
+      readonly kind: 'access' | 'developer' | 'edge' | 'lease'
       readonly claims: BaseClaims & RevocableClaims & { readonly exp: number }
     }
   | { readonly kind: 'refresh'; readonly signIn: SignIn }
@@ -54,7 +55,7 @@ export async function readIssuedToken(
   }
 }
 
-type Kind = 'access' | 'developer' | 'edge'
+type Kind = 'access' | 'developer' | 'edge' | 'lease'
 
 function profileOf(
   { typ }: JsonObject,
@@ -64,6 +65,7 @@ function profileOf(
   const audiences = [aud].flat().filter((each) => typeof each === 'string')
   const [first = ''] = audiences
   if (typ === edgeIdProfile.typ) return ['edge', edgeIdProfile, first]
+  if (typ === leaseProfile.typ) return ['lease', leaseProfile, first]
   if (typ === developerIdProfile.typ) return ['developer', developerIdProfile, first]
   if (typ !== accessProfile.typ) return undefined
   return audiences.includes(edgeAudience)

@@ -63,7 +63,7 @@ export function addRevokeEndpoint(routes: FastifyInstance, parts: RevokeParts): 
       return !revocations.isRevoked(token.signIn.sid) && (await signIns.revoke(token.signIn.sid))
     const { jti, exp, iat, sid, sub, node_id, account_id: accountId = '' } = token.claims
     if (token.kind === 'edge') return revocations.revokeEdge(node_id!, iat, { endsAt: exp, accountId: sub })
-    if (token.kind === 'access')
+    if (token.kind === 'access' || token.kind === 'lease')
       return revocations.revokeId(jti, {
         endsAt: exp,
         accountId,

@@ -45,12 +45,15 @@ export interface SigningKeysOptions {
   readonly maxLifeSeconds: number
   /** Maximum lifetime in seconds of tokens that others verify: for so long a retired key is published. */
   readonly publishedSeconds: number
+  /** Seconds for which leases may live, if that is longer; absent: there are none. */
+  readonly leasesSeconds?: () => number
   /** Seconds for which a key signs; 0: until it is rotated by hand. */
   readonly rotateAfter: number
 }
 
 export async function openSigningKeys(options: SigningKeysOptions): Promise<SigningKeys> {
   const { store, clock, changes, seal, maxLifeSeconds, publishedSeconds, rotateAfter } = options
+  const { leasesSeconds = () => 0 } = options
   // Replicas that start together each offer keys, and the first ones stay.
   await store.transaction([insert('active'), insert('next')])
   await sealPlainKeys()
@@ -111,7 +114,7 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
   }
 
   function publish(): string {
-    const oldest = clock.steady() - publishedSeconds * 1000
+    const oldest = clock.steady() - Math.max(publishedSeconds, leasesSeconds()) * 1000
     const shown = [...keys.all().values()].filter(
       ({ state, since }) => state !== 'retired' || since >= oldest,
     )

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { cliClientId, RpcError } from '@selvedge/protocol'
 import { scopeNames } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
-import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
+import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import { writeInTurn } from '../../storage/write-in-turn.ts'
 import type { Revocations } from '../revocation/revocations.ts'
+import { allowsLess, endOffline, noLeases, type Offline, toOffline, writeOffline } from './offline.ts'
 
 /** Whether tokens are bound to a key of the caller (RFC 9449): never, where the request has a proof, or always. */
 export type DpopPolicy = 'off' | 'optional' | 'required'
@@ -24,11 +25,12 @@ export interface Project {
   readonly accessLifetime: number
   readonly developerLifetime: number
   readonly dpop: DpopPolicy
+  readonly offline: Offline
 }
 
 type Changeable = Pick<
   Project,
-  'name' | 'scopes' | 'resources' | 'active' | 'accessLifetime' | 'developerLifetime' | 'dpop'
+  'name' | 'scopes' | 'resources' | 'active' | 'accessLifetime' | 'developerLifetime' | 'dpop' | 'offline'
 >
 
 export interface Projects {
@@ -56,6 +58,7 @@ const cliProject: Project = {
   accessLifetime: 0,
   developerLifetime: 0,
   dpop: 'optional',
+  offline: noLeases,
 }
 
 export interface ProjectsParts {
@@ -72,14 +75,35 @@ export function createProjects(parts: ProjectsParts): Projects {
   const cache = changes.cache<Project>({ topic: 'project', limit: 10_000, read })
 
   async function read(clientId: string): Promise<Project | undefined> {
-    const rows = await store.run(sql`SELECT * FROM projects WHERE client_id = ${clientId}`)
+    const rows = await store.run(select(sql`projects.client_id = ${clientId}`))
     return rows[0] && toProject(rows[0])
   }
 
   const find = async (clientId: string) => (clientId === cliClientId ? cliProject : cache.find(clientId))
 
+  async function update(clientId: string, change: Partial<Changeable>): Promise<Project> {
+    const before = clientId === cliClientId ? undefined : await find(clientId)
+    if (!before) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
+    const now = { ...before, ...change }
+    const { name, scopes, resources, active, accessLifetime, developerLifetime, dpop } = now
+    const statements = [
+      sql`UPDATE projects SET name = ${name}, scopes = ${scopes.join(' ')}, resources = ${JSON.stringify(resources)},
+        active = ${active ? 1 : 0}, access_lifetime = ${accessLifetime}, developer_lifetime = ${developerLifetime},
+        dpop = ${dpop} WHERE client_id = ${clientId}`,
+      ...(change.offline ? [writeOffline(clientId, change.offline, clock.now())] : []),
+      select(sql`projects.client_id = ${clientId}`),
+    ]
+    const noted = [['project', clientId] as const]
+    // What the project allows no more must not go on with the leases that are out there.
+    const rows = allowsLess(leasesOf(before), leasesOf(now))
+      ? await revocations.revokeAll('lease', clientId, { statements, noted })
+      : await changes.commit(statements, noted)
+    return toProject(rows[statements.length - 1]![0]!)
+  }
+
   return {
     find,
+    update,
     async create({
       name,
       accountId,
@@ -88,13 +112,16 @@ export function createProjects(parts: ProjectsParts): Projects {
       accessLifetime = 0,
       developerLifetime = 0,
       dpop = 'optional',
+      offline = noLeases,
     }) {
+      const clientId = randomUUID()
       const [rows] = await writeInTurn(store, `projects of ${accountId}`, [
-        sql`INSERT INTO projects SELECT CAST(${randomUUID()} AS TEXT), CAST(${name} AS TEXT), CAST(${accountId} AS TEXT),
+        sql`INSERT INTO projects SELECT CAST(${clientId} AS TEXT), CAST(${name} AS TEXT), CAST(${accountId} AS TEXT),
             CAST(${scopes.join(' ')} AS TEXT), CAST(${JSON.stringify(resources)} AS TEXT), 1, CAST(${clock.now()} AS BIGINT),
             CAST(${accessLifetime} AS BIGINT), CAST(${developerLifetime} AS BIGINT), CAST(${dpop} AS TEXT)
           WHERE (SELECT COUNT(*) FROM projects WHERE account_id = ${accountId}) < ${maxProjects} RETURNING *`,
       ])
+      if (rows![0] && offline.maxDays > 0) return update(clientId, { offline })
       if (rows![0]) return toProject(rows![0])
       throw new RpcError('limit_exceeded', `the account has ${maxProjects} projects already`, {
         hint: 'Delete projects that are not needed any more, or ask the operator to raise limits.projects.',
@@ -103,38 +130,33 @@ export function createProjects(parts: ProjectsParts): Projects {
     async list(accountId) {
       const rows = await store.run(
         accountId === undefined
-          ? sql`SELECT * FROM projects ORDER BY created_at`
-          : sql`SELECT * FROM projects WHERE account_id = ${accountId} ORDER BY created_at`,
+          ? select(sql`1 = 1 ORDER BY created_at`)
+          : select(sql`account_id = ${accountId} ORDER BY created_at`),
       )
       return rows.map(toProject)
-    },
-    async update(clientId, change) {
-      const before = clientId === cliClientId ? undefined : await find(clientId)
-      if (!before) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
-      const { name, scopes, resources, active, accessLifetime, developerLifetime, dpop } = {
-        ...before,
-        ...change,
-      }
-      const [rows] = await changes.commit(
-        [
-          sql`UPDATE projects SET name = ${name}, scopes = ${scopes.join(' ')}, resources = ${JSON.stringify(resources)},
-            active = ${active ? 1 : 0}, access_lifetime = ${accessLifetime}, developer_lifetime = ${developerLifetime},
-            dpop = ${dpop} WHERE client_id = ${clientId} RETURNING *`,
-        ],
-        [['project', clientId]],
-      )
-      return toProject(rows![0]!)
     },
     async remove(clientId) {
       const statements = [
         sql`DELETE FROM sign_ins WHERE client_id = ${clientId}`,
         sql`DELETE FROM developer_tokens WHERE client_id = ${clientId}`,
         sql`DELETE FROM projects WHERE client_id = ${clientId}`,
+        endOffline(clientId, clock.now()),
       ]
       await revocations.revokeAll('client', clientId, { statements, noted: [['project', clientId]] })
     },
   }
 }
+
+/** The rows of projects with their leases. @param where condition, and the order */
+const select = (where: Statement): Statement => ({
+  sql: `SELECT projects.*, project_offline.max_days, project_offline.scopes AS offline_scopes
+    FROM projects LEFT JOIN project_offline ON project_offline.client_id = projects.client_id WHERE ${where.sql}`,
+  values: where.values,
+})
+
+/** The leases that a project gives: none without keys to bind them to, and none while it is turned off. */
+export const leasesOf = ({ active, dpop, offline }: Pick<Project, 'active' | 'dpop' | 'offline'>): Offline =>
+  active && dpop !== 'off' ? offline : noLeases
 
 const toProject = (row: Row): Project => ({
   clientId: row.client_id as string,
@@ -147,4 +169,5 @@ const toProject = (row: Row): Project => ({
   accessLifetime: row.access_lifetime as number,
   developerLifetime: row.developer_lifetime as number,
   dpop: row.dpop as DpopPolicy,
+  offline: toOffline(row),
 })

@@ -58,7 +58,7 @@ export function createFolding({ store, clock, changes, log, bounds }: FoldingPar
       ...nextStep(now),
       sql`UPDATE revocations SET is_listed = 0, seq = (SELECT value FROM counters WHERE name = 'revocations')
         WHERE account_id = ${accountId} AND kind = 'id' AND is_listed = 1`,
-      writeRow({ ...row, notBefore, expiresAt: until, listedUntil: until }),
+      writeRow({ ...row, notBefore, expiresAt: until, listedUntil: until, leasesAt: now }),
     ]
     await changes.commit(statements, [['revocation', `folded:${accountId}`]])
     log.warn('an account revoked so many tokens that the list for runtimes now names the account', {

@@ -81,6 +81,7 @@ export const endings: Readonly<Record<SubjectKind, (subject: string, now: number
     node: (id, now) => [
       sql`UPDATE sign_ins SET revoked_at = COALESCE(revoked_at, ${now}) WHERE node_id = ${id}`,
     ],
+    lease: () => [],
     client: (id, now) => [
       sql`UPDATE developer_tokens SET revoked_at = COALESCE(revoked_at, ${now}) WHERE client_id = ${id}`,
       sql`UPDATE sign_ins SET revoked_at = COALESCE(revoked_at, ${now}) WHERE client_id = ${id}`,
@@ -154,6 +155,7 @@ export async function openRevocations(
       expiresAt: (notBefore + maxLifeSeconds) * 1000,
       accountId: '',
       listedUntil: (notBefore + maxAccessSeconds) * 1000,
+      leasesAt: clock.now(),
     }
     const made = [...endings[kind](subject, clock.now()), ...revocationStatements(row, clock.now())]
     return changes.commit(

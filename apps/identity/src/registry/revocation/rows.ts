@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { type Statement, sql } from '@selvedge/service-kit/store'
 import type { RevocationKind } from '@selvedge/service-kit/tokens'
+import { allLeasesUntil, larger } from '../../storage/lease-tables.ts'
 
 /**
  * `folded`: access tokens of an account that revoked so many one by one that the list names the account in their place; this
@@ -23,6 +24,8 @@ export interface RevocationRow {
   readonly accountId: string
   /** Unix milliseconds until which runtimes need to know; 0: no runtime checks these tokens. */
   readonly listedUntil: number
+  /** Unix milliseconds of now, if it is about leases, too: then it is listed until the last of them expires. */
+  readonly leasesAt?: number
 }
 
 /** Longest life of an access token, and what clocks may differ by, in seconds: for so long a runtime may meet an old one. */
@@ -46,16 +49,25 @@ export function writeRow({
   expiresAt,
   accountId,
   listedUntil,
+  leasesAt,
 }: RevocationRow): Statement {
   const isListed = listedUntil > 0 ? 1 : 0
-  return sql`INSERT INTO revocations (kind, subject, not_before, expires_at, account_id, seq, is_listed, listed_until, epoch)
+  const row = sql`INSERT INTO revocations (kind, subject, not_before, expires_at, account_id, seq, is_listed, listed_until, epoch)
     SELECT CAST(${kind} AS TEXT), CAST(${subject} AS TEXT), CAST(${notBefore} AS BIGINT), CAST(${expiresAt} AS BIGINT),
       CAST(${accountId} AS TEXT), CASE WHEN CAST(${isListed} AS INTEGER) = 1 THEN value ELSE 0 END,
-      CAST(${isListed} AS INTEGER), CAST(${listedUntil} AS BIGINT), (SELECT value FROM counters WHERE name = 'changes')
+      CAST(${isListed} AS INTEGER), listedUntil, (SELECT value FROM counters WHERE name = 'changes')
     FROM counters WHERE name = 'revocations'
     ON CONFLICT (kind, subject) DO UPDATE SET not_before = excluded.not_before, expires_at = excluded.expires_at,
       account_id = excluded.account_id, seq = excluded.seq, is_listed = excluded.is_listed,
       listed_until = excluded.listed_until, epoch = excluded.epoch`
+  const until = String(Math.floor(listedUntil))
+  return {
+    ...row,
+    sql: row.sql.replace(
+      'listedUntil',
+      `CAST(${leasesAt === undefined ? until : larger(until, allLeasesUntil(leasesAt))} AS BIGINT)`,
+    ),
+  }
 }
 
 /** All statements of a new revocation. @param now Unix milliseconds */

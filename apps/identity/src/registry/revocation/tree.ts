@@ -1,4 +1,5 @@
 import type { Statement } from '@selvedge/service-kit/store'
+import { larger, leasesOfUntil } from '../../storage/lease-tables.ts'
 import { maxAccessSeconds, nextStep } from './rows.ts'
 
 /**
@@ -16,7 +17,8 @@ export function treeStatements(roots: Statement, now: number): Statement[] {
     values: [...roots.values, ...values],
   })
   const mark = 'SET revoked_at = COALESCE(revoked_at, CAST(? AS BIGINT))'
-  const until = now + (maxAccessSeconds + 60) * 1000
+  // Runtimes have to know it as long as they may meet an access token or a lease from it.
+  const until = larger(String(now + (maxAccessSeconds + 60) * 1000), leasesOfUntil('tree.id', now))
   return [
     of(`UPDATE developer_tokens ${mark} WHERE jti IN (SELECT id FROM tree)`, now),
     of(`UPDATE sign_ins ${mark} WHERE sid IN (SELECT id FROM tree)`, now),
@@ -27,13 +29,12 @@ export function treeStatements(roots: Statement, now: number): Statement[] {
           CAST(? AS BIGINT) + COALESCE((SELECT expires_at FROM developer_tokens WHERE jti = tree.id), CAST(? AS BIGINT)),
           COALESCE((SELECT account_id FROM developer_tokens WHERE jti = tree.id),
             (SELECT account_id FROM sign_ins WHERE sid = tree.id), ''),
-          (SELECT value FROM counters WHERE name = 'revocations'), 1, CAST(? AS BIGINT), counters.value
+          (SELECT value FROM counters WHERE name = 'revocations'), 1, CAST(${until} AS BIGINT), counters.value
         FROM tree, counters WHERE counters.name = 'changes'
         ON CONFLICT (kind, subject) DO NOTHING RETURNING account_id`,
       Math.floor(now / 1000),
       (maxAccessSeconds + 60) * 1000,
       now,
-      until,
     ),
   ]
 }

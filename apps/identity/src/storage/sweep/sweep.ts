@@ -66,11 +66,13 @@ export interface ExpiredRows {
   readonly column: string
   /** Milliseconds for which a row stays after that time. */
   readonly keepMs?: number
+  /** Condition for rows that stay, because other rows depend on them. */
+  readonly unless?: string
 }
 
-export function removeExpired(store: SqlStore, { table, key, column, keepMs = 0 }: ExpiredRows): SweepTask {
+export function removeExpired(store: SqlStore, { table, key, column, keepMs = 0, unless }: ExpiredRows): SweepTask {
   const text = `DELETE FROM ${table} WHERE ${key} IN
-    (SELECT ${key} FROM ${table} WHERE ${column} <= ? LIMIT ${batch}) RETURNING 1 AS one`
+    (SELECT ${key} FROM ${table} WHERE ${column} <= ?${unless === undefined ? '' : ` AND NOT ${unless}`} LIMIT ${batch}) RETURNING 1 AS one`
   return {
     name: `${table}.${column}`,
     run: (until) => inBatches(store, () => ({ sql: text, values: [until - keepMs] })),

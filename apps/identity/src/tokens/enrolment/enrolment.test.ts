@@ -38,6 +38,7 @@ function create(enrolment: 'open' | 'code' = 'open') {
     },
     codes: { redeem: async (code) => code === 'RIGHT' },
     limits: { takeEnrolment: async (address) => void taken.push(address) },
+    leaseAudit: async () => [],
     deviceAudit: async () => [],
     tenantVerifier: {} as never,
     trust: {} as never,

@@ -1,10 +1,11 @@
 /** Nodes enter the registry and stay up to date: each request states the name, the account, the version and the services of a node. */
 import { OAuthError } from '@selvedge/protocol'
-import type { DeviceVitals, NodeStatement } from '@selvedge/protocol/tokens'
+import type { DeviceVitals, LeaseUse, NodeStatement } from '@selvedge/protocol/tokens'
 import type { Statement } from '@selvedge/service-kit/store'
 import type { DeviceAudit } from '../../registry/nodes/device-audit.ts'
 import { writeVitals } from '../../registry/nodes/device-vitals.ts'
 import type { EnrolmentCodes } from '../../registry/nodes/enrolment-codes.ts'
+import type { LeaseAudit } from '../../registry/nodes/lease-audit.ts'
 import type { Node, Nodes } from '../../registry/nodes/nodes.ts'
 import { type AccountStatementParts, checkAccountStatement } from '../checks/account-statement.ts'
 import type { Limits } from '../grants/limits.ts'
@@ -13,6 +14,8 @@ import { agreeHmac } from './agree-hmac.ts'
 /** What a node states. `vitals`: null withdraws them; undefined leaves them as they are. */
 interface Stated extends NodeStatement {
   readonly vitals?: DeviceVitals | null | undefined
+  /** Leases that were used since its last report. */
+  readonly leases?: readonly LeaseUse[] | undefined
 }
 
 export interface Enrolment {
@@ -32,6 +35,7 @@ export interface EnrolmentParts extends AccountStatementParts {
   /** Whether any node may enrol, or only nodes with a code. */
   readonly enrolment: 'open' | 'code'
   readonly deviceAudit: DeviceAudit
+  readonly leaseAudit: LeaseAudit
 }
 
 /** Milliseconds by which "last seen" may be behind: not every token is worth a write. */
@@ -52,14 +56,17 @@ export function createEnrolment(parts: EnrolmentParts): Enrolment {
     const nodeKey = JSON.stringify(stated.hmac_key)
     const isSame = known !== undefined && known.hmac.nodeKey === nodeKey && isSameStatement(known, next)
     const isRecent = known !== undefined && Math.abs(now - known.lastSeenAt) < lastSeenStepMs
-    if (isSame && isRecent && stated.vitals !== null) return known
+    const isQuiet = stated.vitals !== null && stated.leases === undefined
+    if (isSame && isRecent && isQuiet) return known
     const hmac = known?.hmac.nodeKey === nodeKey ? known.hmac : await agreeHmac(nodeId, stated, nodeKey)
     const node = { ...next, hmac }
     const audit = isSame ? [] : await deviceAudit({ before: known, after: node, token, address })
+    const uses = stated.leases ?? []
+    const reported = await parts.leaseAudit({ nodeId, accounts: [known?.accountId, accountId], uses, address })
     // The answer contains what is in the registry, not what was stated: the owner may have changed it meanwhile.
     const saved = await nodes.save(node, {
       isNews: !isSame,
-      records: [...audit, ...vitalsOf(nodeId, stated, now)],
+      records: [...audit, ...reported, ...vitalsOf(nodeId, stated, now)],
       ...(stated.account && { accountBefore: known?.accountId ?? '' }),
     })
     return saved ?? refuseFull(nodes.maxNodes)

@@ -59,6 +59,7 @@ beforeEach(() => {
     accessLifetime: 0,
     developerLifetime: 0,
     dpop: 'optional',
+    offline: { maxDays: 0, scopes: [] },
   }
   node = { blockedAt: null }
   revoked = []
@@ -73,6 +74,7 @@ const exchange = createExchange({
   issuer: () => issuer,
   projects: { find: async () => project } as never,
   nodes: { find: async () => node } as never,
+  issueLease: async () => ({}),
   developerTokens: { noteUse: (jti: string) => used.push(jti) } as never,
   revocations: {
     reasonFor: ({ jti }: { jti: string }, clientId: string) =>

@@ -15,6 +15,7 @@ import { checkScopeAllowed } from '../checks/scope-allowed.ts'
 import { checkScopeApproved } from '../checks/scope-approved.ts'
 import type { Trust } from '../trust/trust.ts'
 import type { Exchange } from './grant.ts'
+import type { IssueLease } from './lease.ts'
 import type { Limits } from './limits.ts'
 import type { Mint } from './mint.ts'
 
@@ -27,6 +28,7 @@ export interface ExchangeParts {
   readonly signIns: SignIns
   readonly limits: Limits
   readonly mint: Mint
+  readonly issueLease: IssueLease
   /** Believes this tenant's own keys only. */
   readonly developerVerifier: TokenVerifier
   /** Believes the clouds that this tenant trusts. */
@@ -77,6 +79,7 @@ export function createExchange(parts: ExchangeParts): Exchange {
       }))
     return {
       ...parts.mint(grounds),
+      ...(await parts.issueLease(grounds)),
       // The caller's own token, not a new one: a leaked answer exposes no additional credential.
       ...(hasScope(granted, 'openid') && { id_token: developerToken }),
       ...(refreshToken && { refresh_token: refreshToken }),

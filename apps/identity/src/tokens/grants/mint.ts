@@ -14,7 +14,7 @@ export interface MintParts {
 }
 
 /** The content of an access token, after all checks. */
-interface Grounds {
+export interface Grounds {
   readonly project: Project
   readonly accountId: string
   readonly authTime: number

@@ -27,6 +27,7 @@ const projectOf = (clientId: string): Project => ({
   accessLifetime: 0,
   developerLifetime: 0,
   dpop: 'optional',
+    offline: { maxDays: 0, scopes: [] },
 })
 
 const end = { endsAt: 4e9, accountId: 'a' }
@@ -85,6 +86,7 @@ async function answerOf(token: string, form: Record<string, string> = {}, jkt?: 
     developerTokens: {} as never,
     audit,
     limits: notingLimits(counted, () => refuses) as never,
+    issueLease: async () => ({}),
     mint: ({ scope }) => ({ access_token: 't', token_type: 'Bearer', expires_in: 1, scope }),
   })
   const fields = new Map(Object.entries({ client_id: 'c', refresh_token: token, ...form }))

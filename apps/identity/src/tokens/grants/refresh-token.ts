@@ -11,8 +11,9 @@ import { checkNotRevoked } from '../checks/not-revoked.ts'
 import { checkScopeApproved } from '../checks/scope-approved.ts'
 import { required } from './form.ts'
 import type { Grant } from './grant.ts'
+import type { IssueLease } from './lease.ts'
 import type { Limits } from './limits.ts'
-import type { Mint } from './mint.ts'
+import type { Grounds, Mint } from './mint.ts'
 
 export interface RefreshParts {
   readonly projects: Projects
@@ -22,6 +23,7 @@ export interface RefreshParts {
   readonly audit: Audit
   readonly limits: Limits
   readonly mint: Mint
+  readonly issueLease: IssueLease
 }
 
 const refusals = {
@@ -87,8 +89,10 @@ export function refreshToken(parts: RefreshParts): Grant {
         }
         throw new OAuthError('invalid_grant', refusals[rotation.outcome])
       }
+      const given = { project, signIn, scope, jkt, epoch: caller.epoch }
       return {
-        ...tokensOf(parts, { project, signIn, scope, jkt, epoch: caller.epoch }),
+        ...tokensOf(parts, given),
+        ...(await parts.issueLease(groundsOf(given))),
         refresh_token: rotation.refreshToken,
       }
     },
@@ -109,29 +113,31 @@ export function revocableOf(signIn: SignIn): RevocableClaims {
   }
 }
 
+interface Given {
+  readonly project: Project
+  readonly signIn: SignIn
+  readonly scope: string
+  readonly jkt: string | undefined
+  readonly epoch: number
+}
+
+/** What the tokens of a sign-in contain. */
+function groundsOf({ project, signIn, scope, jkt, epoch }: Given): Grounds {
+  const { sid, accountId, nodeId, audience, authTime } = signIn
+  return {
+    ...{ project, accountId, authTime, scope, audience, sid, epoch, jkt },
+    nodeId: nodeId === '' ? undefined : nodeId,
+  }
+}
+
 /** The tokens that a sign-in gives, at its beginning and at each refresh. */
 export function tokensOf(
   { developerTokens, mint }: Pick<RefreshParts, 'developerTokens' | 'mint'>,
-  {
-    project,
-    signIn,
-    scope,
-    jkt,
-    epoch,
-  }: { project: Project; signIn: SignIn; scope: string; jkt: string | undefined; epoch: number },
+  given: Given,
 ) {
-  const { sid, clientId, accountId, personId, email, nodeId, audience, authTime } = signIn
-  const access = mint({
-    project,
-    accountId,
-    authTime,
-    scope,
-    audience,
-    sid,
-    epoch,
-    nodeId: nodeId === '' ? undefined : nodeId,
-    jkt,
-  })
+  const { signIn, scope, epoch } = given
+  const { sid, clientId, accountId, personId, email, nodeId, authTime } = signIn
+  const access = mint(groundsOf(given))
   if (nodeId !== '' || !hasScope(scope, 'openid')) return access
   const lifetimeSeconds = access.expires_in
   const subject = { accountId, personId, email, authTime }

@@ -1,6 +1,7 @@
 import { RpcError } from '@selvedge/protocol'
 import type { Nodes } from '../../../registry/nodes/nodes.ts'
 import type { DeveloperTokens } from '../../../registry/projects/developer-tokens.ts'
+import { describeOffline } from '../../../registry/projects/offline.ts'
 import type { Project, Projects } from '../../../registry/projects/projects.ts'
 import type { SignIns } from '../../../registry/sign-ins/sign-ins.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
@@ -65,17 +66,20 @@ export function projectHandlers({
 
   return {
     'project.list': async (_, viewer) => (await projects.list(accountOf(viewer))).map(describe),
-    'project.create': async (settings, viewer, context) => {
-      const project = await projects.create({ ...settings, accountId: accountOf(viewer) })
+    'project.create': async ({ offline, ...settings }, viewer, context) => {
+      const leases = offline && { offline }
+      const project = await projects.create({ ...settings, ...leases, accountId: accountOf(viewer) })
       await audit.record(
         auditOf(viewer, context, 'project.create', project.clientId, { detail: project.name }),
       )
       return describe(project)
     },
-    'project.update': async ({ clientId, ...settings }, viewer, context) => {
+    'project.update': async ({ clientId, offline, ...settings }, viewer, context) => {
       await ownProject(projects, clientId, viewer)
-      const project = await projects.update(clientId, settings)
-      await audit.record(auditOf(viewer, context, 'project.update', clientId, { detail: project.name }))
+      const leases = offline && { offline }
+      const project = await projects.update(clientId, { ...settings, ...leases })
+      const detail = `${project.name}; ${describeOffline(project.offline)}`
+      await audit.record(auditOf(viewer, context, 'project.update', clientId, { detail }))
       return describe(project)
     },
     'project.dependents': async ({ clientId }, viewer) =>
