@@ -53,7 +53,7 @@ const parsers = [
   'packages/service-kit/src/tokens/key-cache.ts',
   'packages/service-kit/src/http/certificate.ts',
   'apps/identity/src/api/console/discovery-stream.ts',
-  'apps/identity/src/tokens/grants/form.ts',
+  'packages/service-kit/src/oauth/form.ts',
   'apps/identity/src/api/console/cookie.ts',
 ]
 

@@ -69,8 +69,8 @@ export const groups: readonly Group[] = [
   },
   {
     name: 'identity-tokens',
-    sources: [`${identity}/tokens/{checks,grants}/*.ts`],
-    tests: [`${identity}/tokens/{checks,grants}/*.test.ts`],
+    sources: [`${identity}/tokens/{checks,grants}/*.ts`, `${kit}/oauth/*.ts`],
+    tests: [`${identity}/tokens/{checks,grants}/*.test.ts`, `${kit}/oauth/*.test.ts`],
   },
   {
     name: 'identity-sessions',

@@ -91,6 +91,11 @@ export const runtimeOptions = {
     [1, 3600],
     'Poll interval for the list of revoked tokens. A revoked token may be accepted for this long.',
   ),
+  'offline.maxListAgeDays': option.count(
+    7,
+    [1, 90],
+    'Days for which the list of revoked tokens counts after the identity service confirmed it. Once it is older, leases are refused. A removed member can work at this device with a lease for this long at most after its network is cut.',
+  ),
   'discovery.url': option.url('http://127.0.0.1:8085', 'Discovery service that receives the locations.', {
     env: 'SELVEDGE_DISCOVERY_URL',
   }),

@@ -1,5 +1,6 @@
 /** The edge daemon: the composition root, where the four groups meet. */
 import { eventsPath, healthPaths, mcmPaths, openRpcPath, rpcPath } from '@selvedge/protocol'
+import { localTokenPath } from '@selvedge/protocol/tokens'
 import type { DaemonParts, Service } from '@selvedge/service-kit/lifecycle'
 import { inBackground } from '@selvedge/service-kit/safely'
 import { openApi } from './api/api.ts'
@@ -25,6 +26,7 @@ export const httpRoutes = [
   mcmPaths.mims,
   `${mcmPaths.mims}/*`,
   '/mds/v1/nodes',
+  localTokenPath,
   healthPaths.health,
   healthPaths.ready,
 ]

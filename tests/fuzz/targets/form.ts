@@ -1,11 +1,11 @@
 import { OAuthError } from '@selvedge/protocol'
-import { parseForm } from '../../../apps/identity/src/tokens/grants/form.ts'
+import { parseForm } from '@selvedge/service-kit/oauth'
 import { expectThat, outcomeOf, type Target } from '../engine/target.ts'
 
 /** Forms of the token endpoint: this parser reads them like every other parser. */
 export const form: Target = {
   name: 'form',
-  covers: ['apps/identity/src/tokens/grants/form.ts'],
+  covers: ['packages/service-kit/src/oauth/form.ts'],
   seeds: () =>
     [
       'grant_type=refresh_token&refresh_token=abc&client_id=c1',

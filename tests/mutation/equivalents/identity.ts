@@ -8,7 +8,7 @@ const decodesNothing = 'it saves decoding a text without escapes, which stays as
 
 export const identity: readonly Equivalent[] = [
   ...of(
-    'apps/identity/src/tokens/grants/form.ts',
+    'packages/service-kit/src/oauth/form.ts',
     [
       "if (!text.includes('%') && !text.includes('+')) return text",
       "!text.includes('%') && !text.includes('+') → false",

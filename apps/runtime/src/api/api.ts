@@ -25,6 +25,7 @@ import { nodesRoutes, type WithoutToken } from './rest/nodes-routes.ts'
 import { createRest, type RestParts } from './rest/rest.ts'
 import { createServiceApi } from './service-api.ts'
 import { createStatusPage } from './status-page/status-page.ts'
+import { createTokenEndpoint } from './token-endpoint.ts'
 
 /**
  * Listens: from here on, callers are answered.
@@ -75,6 +76,7 @@ export async function openApi(parts: ApiParts): Promise<{ close(): Promise<void>
   )
   const pageNonce = randomBytes(32).toString('base64url')
   const statusPage = createStatusPage(pageNonce)
+  const tokenEndpoint = createTokenEndpoint({ ...device, nonce: callers.nonce })
   const listening = await openListeners(config, {
     pageNonce,
     dispatcher: dispatcherFor(),
@@ -84,7 +86,8 @@ export async function openApi(parts: ApiParts): Promise<{ close(): Promise<void>
     openRpc: (url) => documentFor(url).text,
     others: {
       request: (request, response) => {
-        if (statusPage(request, response) || rest(request, response)) return
+        if (statusPage(request, response) || tokenEndpoint(request, response)) return
+        if (rest(request, response)) return
         services.listener.request(request, response)
       },
       upgrade: services.listener.upgrade,

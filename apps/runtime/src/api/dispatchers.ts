@@ -1,6 +1,7 @@
 /** The dispatchers of the local API: which callers reach which methods, and with which checks. */
 import { expectFromServices, type Methods } from '@selvedge/protocol'
 import { createDispatcher, type Dispatcher, type DispatcherOptions } from '@selvedge/protocol/jsonrpc'
+import { localTokenPath } from '@selvedge/protocol/tokens'
 import { type CallContext, type LoadShedder, requestIdOf, shedCalls } from '@selvedge/service-kit/http'
 import { errorIdOf } from '@selvedge/service-kit/log'
 import { measureCalls } from '@selvedge/service-kit/metrics'
@@ -45,6 +46,7 @@ export function openDispatchers(
     notices: device.notices.list,
     supports: Object.keys(methods),
     revocations: callers.revocations.status,
+    tokenEndpoint: () => presence.url() + localTokenPath,
   })
   const document = () => documentFor(presence.url()).value
   const subscriptions = createSubscriptions(hub, callers)

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { createIdentityClient, type IdentityClient } from '@selvedge/client'
 import { createNodeFetch } from '@selvedge/client/node'
 import { identityCheckSeconds } from '@selvedge/protocol'
+import { localTokenPath } from '@selvedge/protocol/tokens'
 import type { Alarms } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
@@ -19,6 +20,9 @@ import { createEdgeTokens, type EdgeTokens } from './cloud/edge-tokens.ts'
 import { createLink, type Link } from './cloud/link.ts'
 import { createRetry, type Retry } from './cloud/retry.ts'
 import { createHmac, type Hmac } from './hmac/hmac.ts'
+import { openLeaseRecord } from './leases/lease-record.ts'
+import { createLeases, type Leases } from './leases/leases.ts'
+import { createLocalTokens } from './leases/local-tokens.ts'
 import type { Measures } from './measures.ts'
 import { type NodeKey, openNodeKey } from './node/node-key.ts'
 import { createNotices, type Notices } from './node/notices.ts'
@@ -57,6 +61,7 @@ export interface Device extends Self {
   readonly account: Account
   readonly hmac: Hmac
   readonly callers: Callers
+  readonly leases: Leases
   /** @param follow called when the account of the device changed, and that is on the disk */
   onAccountChange(follow: () => void | Promise<void>): void
   /** Begins to talk to the identity service. */
@@ -84,21 +89,28 @@ export async function openDevice(
   measures: Measures,
 ): Promise<Device> {
   const folder = join(config.state, 'runtime')
-  const [lists, self] = await Promise.all([openLists(folder), openSelf(folder, config, log, measures)])
+  const [lists, self, record] = await Promise.all([
+    openLists(folder),
+    openSelf(folder, config, log, measures),
+    openLeaseRecord(folder, log),
+  ])
   showCrashes(self, alarms)
 
   const fetch = tracedFetch('identity', createNodeFetch())
   const clientFor = (url: string, timeoutMs: number) => createIdentityClient({ url, fetch, timeoutMs })
   const presence = createPresence(config['listen.addresses'])
   const vitals = createVitals({ ...self, presence, isEnabled: config['telemetry.enabled'] })
-  const { tenants, tokens, identity } = connectIdentity(config, { ...self, presence, vitals }, (url) =>
-    clientFor(url, identityTimeoutMs),
+  const { tenants, tokens, identity, reportLeases } = connectIdentity(
+    config,
+    { ...self, presence, vitals },
+    (url) => clientFor(url, identityTimeoutMs),
   )
   const contact = createContact(self, tenants, tokens)
   const renew = () => {
     tokens.forget()
     contact.wake()
   }
+  const local = createLocalTokens(self.nodeId, self.clock)
   const callers = openCallers({
     ...self,
     tenants,
@@ -107,7 +119,17 @@ export async function openDevice(
     overTls: config['listen.tlsCert'] !== '',
     clientFor: (issuer) => clientFor(issuer, listTimeoutMs),
     onOwnNode: renew,
+    ownTokens: local,
   })
+  const leases = createLeases({
+    ...{ ...self, ...callers, record, local },
+    issuers: tenants.issuers.map(({ issuer }) => issuer),
+    maxListAgeDays: config['offline.maxListAgeDays'],
+    url: () => presence.url() + localTokenPath,
+    // If it fails, the next confirmed list starts it again.
+    onUnreported: () => void tokens.report().catch(() => undefined),
+  })
+  reportLeases(leases)
   vitals.followRevocations(callers.revocations.status)
   const followers: (() => void | Promise<void>)[] = []
   const account = openAccount(self, tokens, () => {
@@ -133,6 +155,7 @@ export async function openDevice(
     account,
     hmac: createHmac({ ...self, ...identity, tokens }),
     callers,
+    leases,
     onAccountChange: (follow) => void followers.push(follow),
     start() {
       setTimeout(wake, contactAfterMs)
@@ -145,7 +168,7 @@ export async function openDevice(
       vitals.close()
       await Promise.all([contact.stop(), callers.revocations.stop()])
     },
-    close: () => self.state.close(),
+    close: async () => void (await Promise.all([self.state.close(), record.close()])),
   }
 }
 
@@ -182,6 +205,7 @@ function connectIdentity(
   const issuers = config['identity.tenants'].length > 0 ? config['identity.tenants'] : [url]
   const getJson = (from: string) => clientFor(new URL(from).origin).getJson(new URL(from).pathname)
   const tenants = openTenants({ ...self, issuers, cloud: url, getJson })
+  let leases: Leases | undefined
   const tokens = createEdgeTokens({
     ...self,
     ...identity,
@@ -189,8 +213,12 @@ function connectIdentity(
     enrolmentCode: config['identity.enrolmentCode'],
     services: self.presence.stated,
     vitals: self.vitals.state,
+    leases: () => leases,
   })
-  return { tenants, tokens, identity }
+  const reportLeases = (of: Leases) => {
+    leases = of
+  }
+  return { tenants, tokens, identity, reportLeases }
 }
 
 /** Enrols, reports the account and fetches keys, until all of it is done. */

@@ -18,11 +18,7 @@ export const localTokenPath = '/token'
 export const leaseDays = { min: 1, max: 400 } as const
 
 /** Scopes that a project may name for leases: none that changes whose device it is, and none that needs the cloud. */
-export const leaseScopes = [
-  'openid',
-  'edge:mcm',
-  'edge:clusters',
-] as const satisfies readonly Scope[]
+export const leaseScopes = ['openid', 'edge:mcm', 'edge:clusters'] as const satisfies readonly Scope[]
 export type LeaseScope = (typeof leaseScopes)[number]
 
 /** The runtime of a node, as the issuer and the audience of local tokens and as the audience of leases. */

@@ -53,7 +53,7 @@ export interface FeedParts {
   readonly onFetched?: (isConfirmed: boolean, signedAt: readonly number[]) => void
 }
 
-export interface RevocationFeed extends Pick<LiveLists, 'reasonFor' | 'signedAt'> {
+export interface RevocationFeed extends Pick<LiveLists, 'reasonFor' | 'signedAt' | 'get'> {
   /** Milliseconds since an issuer last confirmed its list; Infinity: not since the start. */
   ageOf(issuer: string): number
   /** Fetches all lists now, unless that is under way. Gives whether all of them were confirmed. */
@@ -136,6 +136,7 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
   return {
     reasonFor: live.reasonFor,
     signedAt: live.signedAt,
+    get: live.get,
     ageOf: (issuer) => performance.now() - (confirmedAt.get(issuer) ?? Number.NEGATIVE_INFINITY),
     fetchNow: fetchAll,
     start: () => schedule.start(parts.firstFetchMs),

@@ -7,4 +7,4 @@ export {
   type RevocationFeed,
 } from './feed.ts'
 export { type FollowedLists, openFollowedLists, type Revocable } from './followed-lists.ts'
-export { type LiveList, type StoredLists, storedLists } from './lists.ts'
+export { type LiveList, restartedAt, type StoredLists, storedLists } from './lists.ts'

@@ -41,6 +41,10 @@ const maxDifferenceSeconds = 600
 /** Seconds by which the clocks of two replicas of an issuer may differ. */
 const skewSeconds = 60
 
+/** Unix second at which a list was found to go back, as after a restored backup; undefined: it never did. */
+export const restartedAt = ({ restartedUntil }: StoredList): number | undefined =>
+  restartedUntil === 0 ? undefined : restartedUntil - times.maxLifeSeconds
+
 export interface Now {
   /** Unix seconds. */
   readonly now: number

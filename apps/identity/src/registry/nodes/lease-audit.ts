@@ -28,7 +28,15 @@ export function createLeaseAudit(audit: Audit, people: Pick<People, 'makerOf'>):
       const actor = (await people.makerOf(sid)) ?? `project ${client}`
       const times = `from ${isoTime(first_at * 1000)} to ${isoTime(last_at * 1000)}`
       const detail = `without the identity service, the device issued ${count} local tokens of project ${client} that came from ${sid}, ${times}`
-      const entry = { accountId, actor, action: 'lease.use', subject: nodeId, address, outcome: 'ok', detail } as const
+      const entry = {
+        accountId,
+        actor,
+        action: 'lease.use',
+        subject: nodeId,
+        address,
+        outcome: 'ok',
+        detail,
+      } as const
       rows.push(audit.statement(entry, sql`1 = 1`))
     }
     return rows

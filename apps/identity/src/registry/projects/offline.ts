@@ -19,7 +19,9 @@ export const hasLeases = ({ maxDays, scopes }: Offline): boolean => maxDays > 0 
 
 /** For the audit log. */
 export const describeOffline = (offline: Offline): string =>
-  hasLeases(offline) ? `leases of at most ${offline.maxDays} days for ${offline.scopes.join(' ')}` : 'no leases'
+  hasLeases(offline)
+    ? `leases of at most ${offline.maxDays} days for ${offline.scopes.join(' ')}`
+    : 'no leases'
 
 /** Of a row with the columns of `project_offline`; null in them: the project never had leases. */
 export const toOffline = ({ max_days, offline_scopes }: Row): Offline => ({

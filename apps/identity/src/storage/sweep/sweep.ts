@@ -70,7 +70,10 @@ export interface ExpiredRows {
   readonly unless?: string
 }
 
-export function removeExpired(store: SqlStore, { table, key, column, keepMs = 0, unless }: ExpiredRows): SweepTask {
+export function removeExpired(
+  store: SqlStore,
+  { table, key, column, keepMs = 0, unless }: ExpiredRows,
+): SweepTask {
   const text = `DELETE FROM ${table} WHERE ${key} IN
     (SELECT ${key} FROM ${table} WHERE ${column} <= ?${unless === undefined ? '' : ` AND NOT ${unless}`} LIMIT ${batch}) RETURNING 1 AS one`
   return {

@@ -45,7 +45,7 @@ const project: Project = {
   accessLifetime: 0,
   developerLifetime: 0,
   dpop: 'optional',
-    offline: { maxDays: 0, scopes: [] },
+  offline: { maxDays: 0, scopes: [] },
 }
 const clock = createFakeClock()
 const { issuer, privateKey, verifier } = createTestIssuer(clock)

@@ -62,7 +62,12 @@ export function createEnrolment(parts: EnrolmentParts): Enrolment {
     const node = { ...next, hmac }
     const audit = isSame ? [] : await deviceAudit({ before: known, after: node, token, address })
     const uses = stated.leases ?? []
-    const reported = await parts.leaseAudit({ nodeId, accounts: [known?.accountId, accountId], uses, address })
+    const reported = await parts.leaseAudit({
+      nodeId,
+      accounts: [known?.accountId, accountId],
+      uses,
+      address,
+    })
     // The answer contains what is in the registry, not what was stated: the owner may have changed it meanwhile.
     const saved = await nodes.save(node, {
       isNews: !isSame,

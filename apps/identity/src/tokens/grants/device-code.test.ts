@@ -53,7 +53,7 @@ async function answerOf(jkt?: string) {
     audit: {} as never,
     limits: notingLimits(counted, () => refuses) as never,
     issueLease: async () => ({}),
-  mint: ({ scope }) => ({ access_token: 't', token_type: 'Bearer', expires_in: 1, scope }),
+    mint: ({ scope }) => ({ access_token: 't', token_type: 'Bearer', expires_in: 1, scope }),
   })
   const form = new Map(Object.entries({ client_id: 'c', device_code: 'x' }))
   return grant.answer(form, { address: '192.0.2.9', epoch: 9, prove: async () => jkt })

@@ -27,7 +27,7 @@ const projectOf = (clientId: string): Project => ({
   accessLifetime: 0,
   developerLifetime: 0,
   dpop: 'optional',
-    offline: { maxDays: 0, scopes: [] },
+  offline: { maxDays: 0, scopes: [] },
 })
 
 const end = { endsAt: 4e9, accountId: 'a' }

@@ -5,6 +5,7 @@ import { type EdgeTokenResponse, identityPaths } from '@selvedge/protocol'
 import type { DeviceVitals, NodeStatement } from '@selvedge/protocol/tokens'
 import type { Log } from '@selvedge/service-kit/log'
 import { createProof, type Issuer, verifySignedTime } from '@selvedge/service-kit/tokens'
+import type { Leases } from '../leases/leases.ts'
 import type { NodeKey } from '../node/node-key.ts'
 import type { StateStore } from '../state.ts'
 import type { DeviceClock } from '../time/device-clock.ts'
@@ -29,6 +30,8 @@ export interface EdgeTokenRequestParts {
   readonly log: Log
   /** What the device states beside its registration, in so many bytes as JSON. Never rejects. */
   readonly vitals: (roomBytes: number) => Promise<DeviceVitals | null | undefined>
+  /** Who worked on a lease. Undefined: not known yet. */
+  readonly leases?: () => Pick<Leases, 'unreported' | 'reported'> | undefined
 }
 
 /** @throws OAuthFailure, ConnectionFailure */
@@ -56,12 +59,20 @@ export function createEdgeTokenRequest(parts: EdgeTokenRequestParts): RequestEdg
     const htu = url + identityPaths.edgeToken
     const timeNonce = randomUUID()
     const node = { ...statement, time_nonce: timeNonce }
-    const vitals = await parts.vitals(proofRoomBytes - Buffer.byteLength(htu + JSON.stringify(node)))
+    const leases = parts.leases?.()
+    const uses = leases?.unreported()
+    const stated = htu + JSON.stringify(node) + (uses ? JSON.stringify(uses) : '')
+    const vitals = await parts.vitals(proofRoomBytes - Buffer.byteLength(stated))
     const prove = (nonce: string | undefined) =>
-      createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, node, vitals })
+      createProof({ key: privateKey, jwk, htm: 'POST', htu, clock, nonce, node, vitals, leases: uses })
     const sentAt = clock.monotonic()
     const answer = await client.edgeToken(prove, { signal: AbortSignal.timeout(requestTimeoutMs) })
     link.succeeded()
+    if (uses)
+      // Otherwise it is reported once more.
+      await leases
+        ?.reported(uses)
+        .catch((cause) => log.warn('the record of leases could not be changed', { cause }))
     if (answer.time_token !== undefined)
       await learnTime(answer.time_token, timeNonce, { sentAt, answeredAt: clock.monotonic() })
     return answer

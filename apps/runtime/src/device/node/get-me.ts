@@ -19,6 +19,9 @@ export interface GetMeParts {
   readonly notices: () => readonly Notice[]
   readonly supports: readonly string[]
   readonly revocations: () => object
+  readonly leases: { shown(): readonly object[] }
+  /** URL of the token endpoint of this runtime. */
+  readonly tokenEndpoint: () => string
 }
 
 interface Results {
@@ -37,6 +40,8 @@ export function createGetMe({
   notices,
   supports,
   revocations,
+  leases,
+  tokenEndpoint,
 }: GetMeParts) {
   let address = ''
   let askedAt = Number.NEGATIVE_INFINITY
@@ -57,6 +62,7 @@ export function createGetMe({
         time: string
         links: readonly object[]
         notices: object
+        leases: object
         results: Results
       }
     | undefined
@@ -74,7 +80,8 @@ export function createGetMe({
       last.links[0] === links[0] &&
       last.links[1] === links[1] &&
       last.links[2] === links[2] &&
-      last.notices === notices()
+      last.notices === notices() &&
+      last.leases === leases.shown()
     if (last && isSame) return overTls ? last.results.remote : last.results.local
     const shared = {
       nodeId,
@@ -88,17 +95,19 @@ export function createGetMe({
       supports,
     }
     const network = { identity: links[0], discovery: links[1] }
+    const offline = { tokenEndpoint: tokenEndpoint() }
     const results: Results = {
       local: Object.freeze({
         ...shared,
+        offline: { ...offline, leases: leases.shown() },
         network: {
           identity: { url: identity.url, ...links[0] },
           discovery: { url: discovery.url, ...links[1] },
         },
       }),
-      remote: Object.freeze({ ...shared, network }),
+      remote: Object.freeze({ ...shared, offline, network }),
     }
-    last = { now, state: state.value, time, links, notices: notices(), results }
+    last = { now, state: state.value, time, links, notices: notices(), leases: leases.shown(), results }
     return overTls ? results.remote : results.local
   }
 }

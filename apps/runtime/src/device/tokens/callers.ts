@@ -1,8 +1,14 @@
 /** Who may call: the issuers that the device trusts, the tokens that they revoked, and the check of each token and its proof. */
 import { randomBytes } from 'node:crypto'
 import type { IdentityClient } from '@selvedge/client'
+import { type AccessClaims, accessProfile } from '@selvedge/protocol/tokens'
 import { inBackground } from '@selvedge/service-kit/safely'
-import { createDpopVerifier, createTokenVerifier } from '@selvedge/service-kit/tokens'
+import {
+  createDpopVerifier,
+  createTokenVerifier,
+  type DpopVerifier,
+  type TokenVerifier,
+} from '@selvedge/service-kit/tokens'
 import type { Notices } from '../node/notices.ts'
 import type { StateStore } from '../state.ts'
 import type { DeviceClock } from '../time/device-clock.ts'
@@ -12,6 +18,14 @@ import { createCheckProof } from './proof.ts'
 import { createRevocations, type Revocations, type RevocationsParts } from './revocations.ts'
 import type { Tenants } from './tenants.ts'
 
+/** Tokens that this process issues itself. */
+export interface OwnTokens {
+  /** Whether a token claims to be one of them. */
+  isOwn(token: string): boolean
+  /** The same object for the same token. @throws TokenError */
+  verify(token: string): AccessClaims
+}
+
 /** What checks the callers of methods, of REST routes and of services. */
 export interface Callers {
   readonly authorize: Authorize
@@ -20,6 +34,10 @@ export interface Callers {
   /** The next DPoP nonce. */
   readonly nonce: () => string
   readonly revocations: Revocations
+  /** Verifies proofs, each of which counts once. */
+  readonly dpop: DpopVerifier
+  /** Trusts the issuers of this device. */
+  readonly verifier: TokenVerifier
 }
 
 export interface CallersParts {
@@ -35,6 +53,8 @@ export interface CallersParts {
   readonly clientFor: (issuer: string) => IdentityClient
   /** Called when a list revokes something of this node itself. */
   readonly onOwnNode: () => void
+  /** Tokens that this process issues itself, accepted like access tokens; absent: none. */
+  readonly ownTokens?: OwnTokens
 }
 
 /** Maximum verified access tokens in the cache. */
@@ -60,6 +80,15 @@ export function openCallers(parts: CallersParts): Callers {
   // A nonce is valid for this process only: after a restart the first proof gets a new nonce.
   const dpop = createDpopVerifier(randomBytes(32), clock)
   const checkProof = createCheckProof(dpop, parts.overTls ? 'https' : 'http')
-  const checks = createAuthorize({ nodeId, clock, state, verifier, revocations, checkProof })
-  return { ...checks, lasting, nonce: dpop.nonce, revocations }
+  const accepted = parts.ownTokens ? withOwnTokens(verifier, parts.ownTokens) : verifier
+  const checks = createAuthorize({ nodeId, clock, state, verifier: accepted, revocations, checkProof })
+  return { ...checks, lasting, nonce: dpop.nonce, dpop, verifier, revocations }
 }
+
+const withOwnTokens = (verifier: TokenVerifier, own: OwnTokens): TokenVerifier => ({
+  ...verifier,
+  verify: (token, profile, audience) =>
+    (profile as object) === accessProfile && own.isOwn(token)
+      ? (own.verify(token) as never)
+      : verifier.verify(token, profile, audience),
+})

@@ -8,6 +8,7 @@ import {
   createRevocationFeed,
   type FeedTrouble,
   type LiveList,
+  restartedAt,
   type StoredLists,
   storedLists,
 } from '@selvedge/service-kit/revocations'
@@ -22,11 +23,26 @@ interface RevocationsStatus {
   readonly issuedAt: string | null
 }
 
+/** What is known of the list of one issuer. */
+interface ListKnowledge {
+  /** Unix second at which the list was signed; undefined without a list. */
+  readonly issuedAt: number | undefined
+  /** Milliseconds since it was found to be the newest; Infinity: not since the start. */
+  readonly confirmedMsAgo: number
+  /** Unix second at which the issuer turned out to be restored from a backup; undefined: it never did. */
+  readonly restartedAt: number | undefined
+}
+
 export interface Revocations {
   /** Why a token is revoked; undefined if it is not. */
   reasonFor(claims: AccessClaims): string | undefined
   /** The same object until something changes. */
   status(): RevocationsStatus
+  knowledgeOf(issuer: string): ListKnowledge
+  /** Fetches all lists now. Resolves with whether all of them were confirmed. */
+  fetchNow(): Promise<boolean>
+  /** @param listener called each time that all lists were confirmed */
+  onConfirmed(listener: () => void): void
   start(): void
   stop(): Promise<void>
 }
@@ -67,6 +83,7 @@ export function createRevocations(parts: RevocationsParts): Revocations {
   const ownEnding = (list: LiveList | undefined) => JSON.stringify(list?.endings.get(ownEntry))
   /** Issuers that have a reason for a notice. */
   const troubled = new Map<RevocationNotice, Set<string>>()
+  let confirmed = (): void => undefined
   let status: RevocationsStatus = { checkedAt: null, issuedAt: null }
 
   function describe(checkedAt: string | null, signedAt: readonly number[]): void {
@@ -98,14 +115,28 @@ export function createRevocations(parts: RevocationsParts): Revocations {
     onAccepted(before, now) {
       if (ownEnding(before) !== ownEnding(now)) parts.onOwnNode()
     },
-    onFetched: (isConfirmed, signedAt) =>
-      describe(isConfirmed ? isoTime(clock.now()) : status.checkedAt, signedAt),
+    onFetched(isConfirmed, signedAt) {
+      describe(isConfirmed ? isoTime(clock.now()) : status.checkedAt, signedAt)
+      if (isConfirmed) confirmed()
+    },
   })
   describe(null, feed.signedAt())
 
   return {
     reasonFor: (claims) => feed.reasonFor(claims),
     status: () => status,
+    knowledgeOf(issuer) {
+      const list = feed.get(issuer)?.list
+      return {
+        issuedAt: list?.iat,
+        confirmedMsAgo: feed.ageOf(issuer),
+        restartedAt: list && restartedAt(list),
+      }
+    },
+    fetchNow: feed.fetchNow,
+    onConfirmed(listener) {
+      confirmed = listener
+    },
     start: feed.start,
     async stop() {
       await feed.stop()

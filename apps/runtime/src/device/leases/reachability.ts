@@ -1,0 +1,39 @@
+/** Whether the issuer of a lease answers now. It is asked for its list of revoked tokens, which is what a lease depends on. */
+import { shareRun } from '@selvedge/service-kit/share'
+import type { Revocations } from '../tokens/revocations.ts'
+
+export interface Reachability {
+  /** @returns whether the issuer confirms its list now. Takes at most three seconds. Never rejects */
+  isReachable(issuer: string): Promise<boolean>
+}
+
+/** Milliseconds: for which an answer has to come, counts after it came, and is not asked for again after it did not come. */
+const times = { timeoutMs: 3000, validMs: 1000, pauseMs: 10_000 }
+
+export function createReachability(
+  revocations: Pick<Revocations, 'fetchNow' | 'knowledgeOf'>,
+  monotonic: () => number,
+): Reachability {
+  let triedAt = Number.NEGATIVE_INFINITY
+  const isConfirmedWithin = (issuer: string, ms: number) =>
+    revocations.knowledgeOf(issuer).confirmedMsAgo <= ms
+
+  const attempt = shareRun(async () => {
+    triedAt = monotonic()
+    let timer: NodeJS.Timeout | undefined
+    // A list that arrives later decides from then on.
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, times.timeoutMs)
+    })
+    await Promise.race([revocations.fetchNow().catch(() => undefined), late])
+    clearTimeout(timer)
+  }, 'reachability of the identity service')
+
+  return {
+    async isReachable(issuer) {
+      if (isConfirmedWithin(issuer, times.validMs)) return true
+      if (attempt.present() || monotonic() - triedAt >= times.pauseMs) await attempt()
+      return isConfirmedWithin(issuer, monotonic() - triedAt)
+    },
+  }
+}
