@@ -14,8 +14,8 @@ import {
   type TrackOptions,
   track,
 } from '@selvedge/protocol'
-import { type Prove, read } from './identity.ts'
-import { sendWithProof, successOf } from './oauth.ts'
+import type { Prove } from './identity.ts'
+import { read, sendWithProof, successOf } from './oauth.ts'
 import { type CallOptions, type Connection, send } from './send.ts'
 
 /** Signs one request of a session: the value of its Authorization header. */

@@ -11,8 +11,8 @@ import {
   type VerifyHmacResponse,
   verifyHmacResponse,
 } from '@selvedge/protocol'
-import { ConnectionFailure } from './errors.ts'
-import { sendWithProof, successOf } from './oauth.ts'
+import { read, sendWithProof, successOf } from './oauth.ts'
+import type { ProofKey } from './proof-key.ts'
 import { type CallOptions, type Connection, send } from './send.ts'
 
 export interface Exchange {
@@ -24,6 +24,8 @@ export interface Exchange {
   readonly resource?: string
   /** The grant type: that of this API family, or that of RFC 8693. Both return equal tokens. Default `id_token_signin`. */
   readonly grant?: 'id_token_signin' | 'token-exchange'
+  /** Binds the token to this key, and requests a lease if the project has leases. */
+  readonly key?: ProofKey
 }
 
 /** Signs a DPoP proof for one request. */
@@ -43,7 +45,7 @@ export interface IdentityClient {
   ): Promise<VerifyHmacResponse>
   /** Gets new tokens for a sign-in. Each call returns a new refresh token. @throws OAuthFailure | ConnectionFailure */
   refresh(
-    input: { clientId: string; refreshToken: string; scope?: string },
+    input: { clientId: string; refreshToken: string; scope?: string; key?: ProofKey },
     options?: CallOptions,
   ): Promise<TokenResponse>
   /** Starts a sign-in that a person approves in a browser (RFC 8628 § 3.1). @throws OAuthFailure | ConnectionFailure */
@@ -98,12 +100,28 @@ export function createIdentityClient(connection: Connection): IdentityClient {
     return successOf(url, await send(connection, { method: 'POST', path, headers, body }, options))
   }
 
-  const requestToken = async (form: Record<string, string>, options?: CallOptions) =>
-    read(url, tokenResponse, await post(identityPaths.token, form, options))
+  async function requestToken(
+    form: Record<string, string>,
+    options?: CallOptions,
+    key?: ProofKey,
+  ): Promise<TokenResponse> {
+    if (!key) return read(url, tokenResponse, await post(identityPaths.token, form, options))
+    const body = new URLSearchParams(form).toString()
+    const prove = (nonce: string | undefined) =>
+      key.prove({ method: 'POST', url: url + identityPaths.token, nonce })
+    const reply = await sendWithProof(nonces, prove, (proof) => {
+      const headers = async () => ({
+        'Content-Type': 'application/x-www-form-urlencoded',
+        DPoP: await proof(),
+      })
+      return send(connection, { method: 'POST', path: identityPaths.token, headers, body }, options)
+    })
+    return read(url, tokenResponse, successOf(url, reply))
+  }
 
   return {
-    exchange: (input, options) => requestToken(exchangeForm(input), options),
-    refresh: ({ clientId, refreshToken, scope }, options) =>
+    exchange: (input, options) => requestToken(exchangeForm(input), options, input.key),
+    refresh: ({ clientId, refreshToken, scope, key }, options) =>
       requestToken(
         {
           grant_type: grantTypes.refreshToken,
@@ -112,6 +130,7 @@ export function createIdentityClient(connection: Connection): IdentityClient {
           ...(scope !== undefined && { scope }),
         },
         options,
+        key,
       ),
     redeemDevice: ({ clientId, deviceCode }, options) =>
       requestToken(
@@ -187,15 +206,4 @@ function exchangeForm({
     actor_token: edgeIdToken,
     actor_token_type: tokenTypes.idToken,
   }
-}
-
-/** @throws ConnectionFailure `bad_answer` */
-export function read<T>(
-  url: string,
-  schema: { safeParse(value: unknown): { success: true; data: T } | { success: false } },
-  value: unknown,
-): T {
-  const result = schema.safeParse(value)
-  if (result.success) return result.data
-  throw new ConnectionFailure('bad_answer', `${url} sent a response with an unexpected shape`)
 }

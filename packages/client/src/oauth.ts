@@ -20,10 +20,10 @@ export function successOf(url: string, { status, json }: Reply): unknown {
  * @param request gets what makes a proof, for each time that the request is sent: a service that could not store the change has
  *   accepted the proof already
  */
-export async function sendWithProof(
+export async function sendWithProof<Proof extends string | Promise<string>>(
   nonces: { current: string | undefined },
-  prove: (nonce: string | undefined) => string,
-  request: (proof: () => string) => Promise<Reply>,
+  prove: (nonce: string | undefined) => Proof,
+  request: (proof: () => Proof) => Promise<Reply>,
 ): Promise<Reply> {
   const attempt = async () => {
     const reply = await request(() => prove(nonces.current))
@@ -33,4 +33,15 @@ export async function sendWithProof(
   const reply = await attempt()
   const { error } = (reply.json ?? {}) as { error?: string }
   return error === 'use_dpop_nonce' ? attempt() : reply
+}
+
+/** @throws ConnectionFailure `bad_answer` */
+export function read<T>(
+  url: string,
+  schema: { safeParse(value: unknown): { success: true; data: T } | { success: false } },
+  value: unknown,
+): T {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  throw new ConnectionFailure('bad_answer', `${url} sent a response with an unexpected shape`)
 }

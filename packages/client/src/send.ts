@@ -48,7 +48,7 @@ interface Request {
   readonly method: string
   readonly path: string
   /** A function creates them again for each attempt: a proof is accepted once. */
-  readonly headers?: Record<string, string> | (() => Record<string, string>)
+  readonly headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>)
   readonly body?: string
 }
 
@@ -91,7 +91,7 @@ async function sendOnce(
   try {
     const response = await fetch(url + path, {
       method,
-      headers: typeof headers === 'function' ? headers() : headers,
+      headers: typeof headers === 'function' ? await headers() : headers,
       ...(body !== undefined && { body }),
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
       redirect: 'error',

@@ -13,7 +13,12 @@ import {
 } from './admin/accounts.ts'
 import { adminKeysList, adminKeysRotate } from './admin/keys.ts'
 import { adminEnrolmentCreate, adminNodeBlock, adminNodeList, adminNodeUnblock } from './admin/nodes.ts'
-import { adminProjectCreate, adminProjectDisable, adminProjectList } from './admin/projects.ts'
+import {
+  adminProjectCreate,
+  adminProjectDisable,
+  adminProjectList,
+  adminProjectOffline,
+} from './admin/projects.ts'
 import { adminStoreCopy } from './admin/store.ts'
 import { adminStoreBackup, adminStoreNoteBackup, adminStoreRestore } from './admin/store-backup.ts'
 import { adminTokenDeveloper, adminTokenList, adminTokenRevoke } from './admin/tokens.ts'
@@ -121,6 +126,7 @@ export const commands: readonly CommandDeclaration[] = [
   adminLinkRevoke,
   adminProjectCreate,
   adminProjectList,
+  adminProjectOffline,
   adminProjectDisable,
   adminTokenDeveloper,
   adminTokenList,

@@ -17,6 +17,7 @@ export const logout = command({
         () => false,
       )
     signIns.remove(identityUrl)
+    context.leases.removeAll({ identityUrl, clientId })
     return { identityUrl, revoked }
   },
   human: ({ identityUrl, revoked }) =>

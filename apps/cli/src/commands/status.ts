@@ -24,6 +24,18 @@ const describeList = ({
   return issuedAt === null ? 'no list so far' : `list of ${issuedAt}, not checked since the start`
 }
 
+type Lease = {
+  clientId: string
+  signIn: string
+  firstAt: string
+  lastAt: string
+  tokens: number
+  leaseExpiresAt: string
+}
+
+const describeLease = ({ clientId, signIn, firstAt, lastAt, tokens, leaseExpiresAt }: Lease): string =>
+  `project ${clientId} works without the identity service since ${firstAt}: ${tokens} local tokens for ${signIn}, the last at ${lastAt}; lease until ${leaseExpiresAt}`
+
 type Login = { readonly email: string | null; readonly accountId: string | null } | null
 
 function describeAccount(accountId: string, login: Login): string {
@@ -40,7 +52,8 @@ export const status = command({
     'Show which programs run, which services the runtime can reach and since when, and what needs attention.',
   run: async (context) => {
     const { runtime, signIns, selection } = context
-    const { nodeId, accountId, name, version, time, network, revocations, notices } = await runtime.getMe()
+    const { nodeId, accountId, name, version, time, network, revocations, offline, notices } =
+      await runtime.getMe()
     const [identity, discovery] = await Promise.all([
       checkService(context, 'identity'),
       checkService(context, 'discovery'),
@@ -52,6 +65,8 @@ export const status = command({
     return {
       runtime: {
         ...{ nodeId, accountId, name, version, time, network, notices },
+        // Absent in an earlier runtime.
+        leases: (offline as typeof offline | undefined)?.leases ?? [],
         revocations: { ...revocations, ageSeconds: age },
       },
       services: { identity, discovery },
@@ -74,6 +89,7 @@ export const status = command({
       `discovery  from the runtime: ${describe(runtime.network.discovery)}; from here: ${describeCheck(services.discovery)}`,
       `revoked    ${describeList(runtime.revocations)}`,
       `login      ${login ? `${login.email ?? 'a person'} at ${login.identityUrl}, as ${login.clientId}` : 'none; "selvedge login" signs in'}`,
+      ...runtime.leases.map((lease) => `lease      ${describeLease(lease)}`),
       ...runtime.notices.map((notice) => `notice     ${describeNotice(notice)}`),
     ].join('\n'),
 })

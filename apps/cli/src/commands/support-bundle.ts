@@ -48,8 +48,8 @@ export const supportBundle = command({
       const sections = await collectSections(context)
       const withLogs = options.withLogs === true
       const logs = withLogs ? await readLogs(context, options) : undefined
-      const signIns = join(configFolder(context.env), 'sign-ins')
-      const secrets = readKnownSecrets(context.state.path, signIns, context.env)
+      const folders = ['sign-ins', 'leases'].map((name) => join(configFolder(context.env), name))
+      const secrets = readKnownSecrets(context.state.path, folders, context.env)
       const neutral = createNeutral(homedir(), [...secrets, ...(logs?.secrets ?? [])])
       const all = {
         ...sections,

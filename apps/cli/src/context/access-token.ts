@@ -1,8 +1,11 @@
+import type { TokenResponse } from '@selvedge/protocol'
 import type { Input, OptionDeclaration } from '../command.ts'
 import { signInNeeded, UsageError } from '../failure.ts'
 import { developerTokenOf } from '../login/developer-token.ts'
+import type { Login } from '../login/sign-ins.ts'
 import type { Context, Identity } from './context.ts'
 import { readInputFile } from './input-file.ts'
+import { localTokenFor, renewLease } from './lease.ts'
 import type { Selection } from './selection.ts'
 
 /** Options of every command that needs an access token. Secrets come from files: every user can read arguments. */
@@ -32,15 +35,45 @@ export async function accessTokenOf(context: Context, options: Options, scope: s
   if (typeof tokenFile === 'string') return readTokenFile(tokenFile)
   const { SELVEDGE_ACCESS_TOKEN: fromEnv } = context.selection().env
   if (fromEnv && options.developerTokenFile === undefined) return fromEnv
-  return (await exchange(context, options, scope)).access_token
+  const source = await sourceOf(context, options)
+  try {
+    return (await exchangeWith(context, source, scope)).access_token
+  } catch (cause) {
+    return localTokenFor(context, source.clientId, cause)
+  }
 }
 
 export async function exchange(context: Context, options: Options, scope: string) {
+  return exchangeWith(context, await sourceOf(context, options), scope)
+}
+
+/** What an access token is requested with. */
+interface Source {
+  readonly identity: Identity
+  readonly clientId: string
+  readonly developerToken: () => Promise<string> | string
+}
+
+async function sourceOf(context: Context, options: Options): Promise<Source> {
   const read = readDeveloper(options)
   const identity = await identityFor(context, read !== undefined)
-  const { clientId, developerIdToken } = read ?? (await signedIn(context, identity))
+  if (read) return { identity, clientId: read.clientId, developerToken: () => read.developerIdToken }
+  const login = loginAt(context, identity)
+  return { identity, clientId: login.clientId, developerToken: () => developerTokenOf(context, login) }
+}
+
+async function exchangeWith(
+  context: Context,
+  { identity, clientId, developerToken }: Source,
+  scope: string,
+): Promise<TokenResponse> {
+  const developerIdToken = await developerToken()
   const { id_token: edgeIdToken } = await context.runtime.getEdgeIdToken()
-  return identity.client.exchange({ clientId, developerIdToken, edgeIdToken, scope })
+  const request = { clientId, developerIdToken, edgeIdToken }
+  const answer = await identity.client.exchange({ ...request, scope })
+  const { lease_scope: leaseScope } = answer
+  if (leaseScope !== undefined) await renewLease(context, { ...request, scope: leaseScope })
+  return answer
 }
 
 /** The developer ID token of a file, for its project; undefined if the options name no file. */
@@ -69,14 +102,14 @@ async function identityFor({ identity, signIns, selection }: Context, hasToken: 
 }
 
 /** The sign-in at the identity service in use: its tokens go to no other one. */
-async function signedIn(context: Context, { url }: Identity) {
+function loginAt(context: Context, { url }: Identity): Login {
   const login = context.signIns.read(url)
   if (!login)
     throw tokenNeeded(
       context.selection(),
       `, and you are not signed in at ${url}, only at ${context.signIns.list().urls.join(', ')}`,
     )
-  return { clientId: login.clientId, developerIdToken: await developerTokenOf(context, login) }
+  return login
 }
 
 /** @param path of a file with a token; `-` for standard input @throws UsageError */

@@ -13,8 +13,10 @@ import {
 import { createNodeFetch, type StreamConnection } from '@selvedge/client/node'
 import { version } from '@selvedge/protocol'
 import { type AdminMethods, adminMethods } from '@selvedge/protocol/admin'
+import { createLeases, type StoredLeases } from '../login/leases.ts'
 import { createSignIns, type SignIns } from '../login/sign-ins.ts'
 import type { Terminal } from '../output/terminal.ts'
+import { type BoundToken, createBoundToken } from './bound-token.ts'
 import { configFolder } from './config-folder.ts'
 import { confirming, createConfirm, type Unconfirmed } from './confirm.ts'
 import { type Contexts, createContexts } from './contexts.ts'
@@ -60,6 +62,9 @@ export interface Context {
   readonly identityAt: (url: string) => IdentityClient
   readonly findService: FindService
   readonly signIns: SignIns
+  readonly leases: StoredLeases
+  /** The local token of the command, if it works on a lease. */
+  readonly bound: BoundToken
   readonly admin: RpcClient<AdminMethods>
   /** Unix seconds. */
   readonly now: () => number
@@ -98,7 +103,10 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
     const address = findRuntime(selection().flags, selection().env, state())
     return apiKeyFile === undefined ? address : { ...address, apiKey: readKeyFile(apiKeyFile) }
   })
-  const runtimeConnection = connectionTo(findRuntimeOnce, fetchOf, () => selection().env.SELVEDGE_API_KEY)
+  const bound = createBoundToken()
+  const runtimeConnection = bound.connect(
+    connectionTo(findRuntimeOnce, fetchOf, () => selection().env.SELVEDGE_API_KEY),
+  )
   const runtime = createRuntimeClient(runtimeConnection)
   const findService: FindService = async (name) =>
     createFindService(selection().flags, selection().env, { client: runtime, address: findRuntimeOnce })(name)
@@ -121,7 +129,12 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
     async streams(edgeAccessToken) {
       const { url, socketPath, unconfirmed } = findRuntimeOnce()
       if (unconfirmed) await confirm(unconfirmed)
-      return { url, edgeAccessToken, ...(socketPath !== undefined && { socketPath }) }
+      const prove = bound.prove()
+      return {
+        ...{ url, edgeAccessToken },
+        ...(socketPath !== undefined && { socketPath }),
+        ...(prove && { prove }),
+      }
     },
     async identity() {
       const { url, unconfirmed } = await findService('identity')
@@ -130,6 +143,8 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
     identityAt: (url) => identityAt(url),
     findService,
     signIns: createSignIns(folder),
+    leases: createLeases(folder),
+    bound,
     admin: createRpcClient(
       adminMethods,
       connectionTo(

@@ -2,7 +2,7 @@
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { ConnectionFailure } from '@selvedge/client'
-import type { StreamConnection } from '@selvedge/client/node'
+import { authorizationOf, type StreamConnection } from '@selvedge/client/node'
 import { UsageError } from '../failure.ts'
 
 /** Milliseconds without a byte after which a request ends. */
@@ -48,17 +48,18 @@ export function readServicePath(basePath: string, path: string): string {
 }
 
 /** @throws ConnectionFailure | UsageError */
-export function requestService(
-  { url, socketPath, edgeAccessToken }: StreamConnection,
+export async function requestService(
+  connection: StreamConnection,
   { method, path, headers, body }: ServiceRequest,
 ): Promise<ServiceAnswer> {
+  const { url, socketPath } = connection
   const start = url.startsWith('https:') ? httpsRequest : httpRequest
   const options = {
     method,
     headers: {
       ...headers,
       ...(body !== undefined && { 'Content-Length': String(Buffer.byteLength(body)) }),
-      Authorization: `Bearer ${edgeAccessToken}`,
+      ...(await authorizationOf(connection, method, url + path)),
     },
     agent: false,
     ...(socketPath !== undefined && { socketPath }),

@@ -6,9 +6,9 @@ import type { Env } from '../context/runtime-address.ts'
 
 const maxFileBytes = 64 * 1024
 
-/** @param state the state folder; @param sign-ins folder with the sign-ins of this user */
-export function readKnownSecrets(state: string, signInFolder: string, env: Env): string[] {
-  const signIns = namesIn(signInFolder).map((name) => join(signInFolder, name))
+/** @param state the state folder; @param folders with the sign-ins and the leases of this user */
+export function readKnownSecrets(state: string, folders: readonly string[], env: Env): string[] {
+  const signIns = folders.flatMap((folder) => namesIn(folder).map((name) => join(folder, name)))
   const files = [
     join(state, 'api-key'),
     join(state, 'identity', 'secret-keys'),

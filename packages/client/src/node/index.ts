@@ -2,4 +2,4 @@
 export { watchEvents } from './events.ts'
 export { createNodeFetch } from './node-fetch.ts'
 export { findSocket, installedFolders, isOwn, type SocketFinding } from './own-socket.ts'
-export { followLogs, type StreamConnection, uploadImage } from './streams.ts'
+export { authorizationOf, followLogs, type StreamConnection, uploadImage } from './streams.ts'

@@ -18,6 +18,18 @@ export interface StreamConnection {
   readonly socketPath?: string
   /** Edge access token with the scope `edge:mcm`. */
   readonly edgeAccessToken: string
+  /** Signs a proof for one request, if the token is bound to a key: `EdgeAccess.headers` has it. @param url whole URL */
+  readonly prove?: (method: string, url: string) => Promise<string>
+}
+
+/** The headers with the token of a connection. */
+export async function authorizationOf(
+  { edgeAccessToken, prove }: StreamConnection,
+  method: string,
+  url: string,
+): Promise<Record<string, string>> {
+  if (!prove) return { Authorization: `Bearer ${edgeAccessToken}` }
+  return { Authorization: `DPoP ${edgeAccessToken}`, DPoP: await prove(method, url) }
 }
 
 /**
@@ -124,20 +136,22 @@ interface Sent {
   readonly timeoutMs?: number
 }
 
-export function send(
-  { url, socketPath, edgeAccessToken }: StreamConnection,
+export async function send(
+  connection: StreamConnection,
   method: string,
   path: string,
   headers: Record<string, string>,
   { file, signal, timeoutMs }: Sent,
 ): Promise<IncomingMessage> {
+  const { url, socketPath } = connection
+  const authorization = await authorizationOf(connection, method, url + path)
   return new Promise((resolve, reject) => {
     const start = url.startsWith('https:') ? https().request : httpRequest
     const asked = start(
       url + path,
       {
         method,
-        headers: { ...headers, Authorization: `Bearer ${edgeAccessToken}` },
+        headers: { ...headers, ...authorization },
         agent: false,
         ...(socketPath !== undefined && { socketPath }),
         ...(signal && { signal }),

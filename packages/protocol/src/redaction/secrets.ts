@@ -5,7 +5,7 @@
 
 /** Names of fields, parameters and headers with secret values. */
 const secretName =
-  /token|secret|password|passphrase|credential|assertion|authorization|cookie|proof|dpop|signature|ticket|session|key$|(?:device|user|enrolment|hmac|recovery)_?code|^code$|link/i
+  /token|secret|password|passphrase|credential|assertion|authorization|cookie|proof|dpop|signature|ticket|session|key$|(?:device|user|enrolment|hmac|recovery)_?code|^code$|^lease$|link/i
 
 /** Fields that are named like a secret but are not secret. */
 const plainName = /_type$|^expires_in$/i

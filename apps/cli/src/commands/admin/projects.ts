@@ -1,4 +1,11 @@
-import { isScope, scopeNames, usualScopes } from '@selvedge/protocol/tokens'
+import {
+  isScope,
+  type LeaseScope,
+  leaseDays,
+  leaseScopes,
+  scopeNames,
+  usualScopes,
+} from '@selvedge/protocol/tokens'
 import { command, type Input } from '../../command.ts'
 import { UsageError } from '../../failure.ts'
 
@@ -39,6 +46,39 @@ export const adminProjectList = command({
   summary: 'List the projects.',
   run: async ({ admin }) => admin['project.list'](),
 })
+
+export const adminProjectOffline = command({
+  path: ['admin', 'project', 'offline'],
+  summary:
+    'Set for how long clients of a project may work at a device that cannot reach the identity service. Less than before revokes their leases.',
+  args: [{ name: '<client-id>', description: 'client ID of the project' }],
+  options: [
+    {
+      flags: '--max-days <days>',
+      description: `maximum life of a lease, from ${leaseDays.min} to ${leaseDays.max} days; 0: no leases`,
+      required: true,
+    },
+    {
+      flags: '--scopes <list>',
+      description: `scopes of leases: ${leaseScopes.join(', ')}; edge:mcm lets a lease change containers`,
+    },
+  ],
+  run: async ({ admin }, { args: [clientId = ''], options }) => {
+    const maxDays = Number(options.maxDays)
+    const scopes = listOf(options.scopes) ?? []
+    const unknown = scopes.find((each) => !isLeaseScope(each))
+    if (unknown !== undefined)
+      throw new UsageError(
+        `no lease may have the scope "${unknown}"`,
+        `Scopes are ${leaseScopes.join(', ')}.`,
+      )
+    if (maxDays > 0 && scopes.length === 0)
+      throw new UsageError('a project with leases needs --scopes', `Scopes are ${leaseScopes.join(', ')}.`)
+    return admin['project.offline']({ clientId, maxDays, scopes: scopes.filter(isLeaseScope) })
+  },
+})
+
+const isLeaseScope = (text: string): text is LeaseScope => leaseScopes.some((scope) => scope === text)
 
 export const adminProjectDisable = command({
   path: ['admin', 'project', 'disable'],

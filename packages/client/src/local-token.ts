@@ -1,0 +1,72 @@
+/** Local tokens: what a runtime issues for a lease while it cannot reach its identity service. */
+import { type TokenResponse, tokenResponse } from '@selvedge/protocol'
+import { jwtBearerGrant, localTokenPath } from '@selvedge/protocol/tokens'
+import { read, sendWithProof, successOf } from './oauth.ts'
+import type { ProofKey } from './proof-key.ts'
+import { type CallOptions, type Connection, send } from './send.ts'
+
+export interface LeaseExchange {
+  readonly lease: string
+  /** The key that the lease is bound to. */
+  readonly key: ProofKey
+  /** The `offline.tokenEndpoint` of `getMe`: the proof names it, whatever way the request takes. */
+  readonly tokenEndpoint: string
+}
+
+/**
+ * Exchanges a lease at the runtime of its node (RFC 7523).
+ *
+ * @throws OAuthFailure while the runtime reaches its identity service, and if it refuses the lease; ConnectionFailure
+ *
+ * @example
+ * ```ts
+ * import { createProofKey, createRuntimeClient, exchangeLease } from '@selvedge/client'
+ *
+ * const runtime = { url: 'http://127.0.0.1:8083' }
+ * const { offline } = await createRuntimeClient(runtime).getMe()
+ * const key = await createProofKey(JSON.parse(process.env.PROOF_KEY!))
+ * const lease = process.env.LEASE!
+ * const { access_token } = await exchangeLease(runtime, { lease, key, tokenEndpoint: offline.tokenEndpoint })
+ * console.log(access_token.length)
+ * ```
+ */
+export async function exchangeLease(
+  connection: Connection,
+  { lease, key, tokenEndpoint }: LeaseExchange,
+  options?: CallOptions,
+): Promise<TokenResponse> {
+  const body = new URLSearchParams({ grant_type: jwtBearerGrant, assertion: lease }).toString()
+  const prove = (nonce: string | undefined) => key.prove({ method: 'POST', url: tokenEndpoint, nonce })
+  const reply = await sendWithProof({ current: undefined }, prove, (proof) =>
+    send(
+      connection,
+      {
+        method: 'POST',
+        path: localTokenPath,
+        headers: async () => ({
+          'Content-Type': 'application/x-www-form-urlencoded',
+          DPoP: await proof(),
+        }),
+        body,
+      },
+      options,
+    ),
+  )
+  return read(connection.url, tokenResponse, successOf(connection.url, reply))
+}
+
+/** Seconds for which a nonce of a runtime is used; it accepts one for two minutes. */
+const nonceSeconds = 60
+
+/** Gives nonces of a runtime: each answer of its token endpoint has one, also to a request without a form. */
+export function createNonceSource(connection: Connection): () => Promise<string | undefined> {
+  let nonce: string | undefined
+  let gotAt = Number.NEGATIVE_INFINITY
+  return async () => {
+    if (performance.now() - gotAt < nonceSeconds * 1000) return nonce
+    const reply = await send(connection, { method: 'POST', path: localTokenPath })
+    nonce = reply.header('dpop-nonce') ?? undefined
+    gotAt = performance.now()
+    return nonce
+  }
+}
