@@ -123,7 +123,6 @@ export async function openDevice(
   })
   const leases = createLeases({
     ...{ ...self, ...callers, record, local },
-    issuers: tenants.issuers.map(({ issuer }) => issuer),
     maxListAgeDays: config['offline.maxListAgeDays'],
     url: () => presence.url() + localTokenPath,
     // If it fails, the next confirmed list starts it again.

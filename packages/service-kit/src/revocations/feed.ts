@@ -49,6 +49,8 @@ export interface FeedParts {
   readonly onTrouble: (trouble: FeedTrouble, issuer: string, isSo: boolean, details: object) => void
   /** Called after a list of an issuer was accepted. */
   readonly onAccepted: (before: LiveList | undefined, now: LiveList) => void
+  /** Called each time that the list of an issuer was found to be the newest. */
+  readonly onConfirmed?: (issuer: string) => void
   /** Called after the lists of all issuers were requested. @param signedAt when each list that is held was signed, in Unix seconds */
   readonly onFetched?: (isConfirmed: boolean, signedAt: readonly number[]) => void
 }
@@ -89,6 +91,7 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
       const { restartedUntil = 0, seq } = live.get(issuer)?.list ?? {}
       onTrouble('restarted', issuer, restartedUntil > seconds(clock), { seq })
       confirmedAt.set(issuer, performance.now())
+      parts.onConfirmed?.(issuer)
       return true
     } catch (cause) {
       return failures.isOnlyAway(issuer, cause) ? false : refuse(issuer, { cause })

@@ -12,13 +12,14 @@ import {
   nodeUrn,
   tokenOAuthError,
 } from '@selvedge/protocol/tokens'
-import { isoTime, seconds } from '@selvedge/service-kit/clock'
+import { isoTime } from '@selvedge/service-kit/clock'
 import { createLimiter, takeOrRefuse } from '@selvedge/service-kit/http'
 import { required } from '@selvedge/service-kit/oauth'
 import type { DpopVerifier, TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { DeviceClock } from '../time/device-clock.ts'
 import type { ExpectStillValid } from '../tokens/authorize.ts'
 import type { Revocations } from '../tokens/revocations.ts'
+import type { Confirmations } from './confirmations.ts'
 import { type LeaseStore, maxUses, withUse } from './lease-record.ts'
 import { accessOf, type LocalTokens } from './local-tokens.ts'
 import type { Reachability } from './reachability.ts'
@@ -34,6 +35,7 @@ export interface ExchangeLeaseParts {
   readonly dpop: DpopVerifier
   readonly local: LocalTokens
   readonly reachability: Reachability
+  readonly confirmations: Pick<Confirmations, 'confirmedAt'>
   /** Days for which the list of revoked tokens counts after it was confirmed. */
   readonly maxListAgeDays: number
   /** URL of the token endpoint: proofs name it, whatever way a request came. */
@@ -58,7 +60,7 @@ const refuse = (why: string, cause?: unknown): OAuthError =>
   new OAuthError('invalid_grant', why, cause === undefined ? {} : { cause })
 
 export function createExchangeLease(parts: ExchangeLeaseParts): ExchangeLease {
-  const { nodeId, clock, dpop, local, reachability, expectStillValid } = parts
+  const { nodeId, dpop, local, reachability, expectStillValid } = parts
   const limiter = createLimiter(rate)
   const expectKnownTime = createTimeCheck(parts)
   const recordUse = createRecordUse(parts)
@@ -113,7 +115,7 @@ export function createExchangeLease(parts: ExchangeLeaseParts): ExchangeLease {
     return {
       access_token: token,
       token_type: 'DPoP',
-      expires_in: Math.min(expiresIn, lease.exp - seconds(clock)),
+      expires_in: expiresIn,
       scope,
     }
   }
@@ -129,13 +131,16 @@ function scopeFor(lease: LeaseClaims, asked: string | undefined): string {
 }
 
 /** Refuses a lease while the clock is behind what is known, or what is known of revocations is too old. */
-function createTimeCheck({ clock, record, revocations, maxListAgeDays }: ExchangeLeaseParts) {
-  return ({ iss, iat }: LeaseClaims): void => {
+function createTimeCheck(parts: ExchangeLeaseParts) {
+  const { clock, record, revocations, confirmations, maxListAgeDays } = parts
+  return ({ iss, iat, exp }: LeaseClaims): void => {
     const now = clock.now()
-    const { issuedAt, confirmedMsAgo, restartedAt } = revocations.knowledgeOf(iss)
+    if (exp * 1000 <= now) throw refuse(`the lease expired at ${isoTime(exp * 1000)}`)
+    const { issuedAt, restartedAt } = revocations.knowledgeOf(iss)
     if (issuedAt === undefined)
       throw refuse('this runtime has no list of revoked tokens of the issuer of the lease')
-    const earliest = Math.max(record.value.latest, issuedAt * 1000)
+    const confirmedAt = Math.max(confirmations.confirmedAt(iss), issuedAt * 1000)
+    const earliest = Math.max(record.value.latest, confirmedAt)
     if (clock.state() === 'unknown' || now + toleranceMs < earliest)
       throw refuse(
         `the clock of this device shows ${isoTime(now)}, a time that has passed: it must be set first`,
@@ -143,8 +148,6 @@ function createTimeCheck({ clock, record, revocations, maxListAgeDays }: Exchang
     // Revocations that were lost with the data of the identity service cannot be known.
     if (restartedAt !== undefined && iat <= restartedAt)
       throw refuse('the identity service was restored from a backup after the lease was issued')
-    const stored = record.value.confirmedAt[iss] ?? 0
-    const confirmedAt = Math.min(now, Math.max(stored, issuedAt * 1000, now - confirmedMsAgo))
     if (now - confirmedAt > maxListAgeDays * dayMs)
       throw refuse(
         `the list of revoked tokens was last confirmed at ${isoTime(confirmedAt)}, more than ${maxListAgeDays} days ago (offline.maxListAgeDays)`,

@@ -7,19 +7,18 @@ export interface Reachability {
   isReachable(issuer: string): Promise<boolean>
 }
 
-/** Milliseconds: for which an answer has to come, counts after it came, and is not asked for again after it did not come. */
-const times = { timeoutMs: 3000, validMs: 1000, pauseMs: 10_000 }
+/** Milliseconds: until an answer has to come, and for which it is not asked for again after it did not come. */
+const times = { timeoutMs: 3000, pauseMs: 10_000 }
 
 export function createReachability(
   revocations: Pick<Revocations, 'fetchNow' | 'knowledgeOf'>,
   monotonic: () => number,
 ): Reachability {
-  let triedAt = Number.NEGATIVE_INFINITY
-  const isConfirmedWithin = (issuer: string, ms: number) =>
-    revocations.knowledgeOf(issuer).confirmedMsAgo <= ms
+  let begunAt = Number.NEGATIVE_INFINITY
+  let pausedUntil = Number.NEGATIVE_INFINITY
 
   const attempt = shareRun(async () => {
-    triedAt = monotonic()
+    begunAt = monotonic()
     let timer: NodeJS.Timeout | undefined
     // A list that arrives later decides from then on.
     const late = new Promise<void>((resolve) => {
@@ -31,9 +30,10 @@ export function createReachability(
 
   return {
     async isReachable(issuer) {
-      if (isConfirmedWithin(issuer, times.validMs)) return true
-      if (attempt.present() || monotonic() - triedAt >= times.pauseMs) await attempt()
-      return isConfirmedWithin(issuer, monotonic() - triedAt)
+      if (attempt.present() || monotonic() >= pausedUntil) await attempt()
+      const isConfirmed = revocations.knowledgeOf(issuer).confirmedMsAgo <= monotonic() - begunAt
+      if (!isConfirmed) pausedUntil = begunAt + times.pauseMs
+      return isConfirmed
     },
   }
 }

@@ -41,8 +41,8 @@ export interface Revocations {
   knowledgeOf(issuer: string): ListKnowledge
   /** Fetches all lists now. Resolves with whether all of them were confirmed. */
   fetchNow(): Promise<boolean>
-  /** @param listener called each time that all lists were confirmed */
-  onConfirmed(listener: () => void): void
+  /** @param listener called each time that the list of an issuer was found to be the newest */
+  onConfirmed(listener: (issuer: string) => void): void
   start(): void
   stop(): Promise<void>
 }
@@ -83,7 +83,7 @@ export function createRevocations(parts: RevocationsParts): Revocations {
   const ownEnding = (list: LiveList | undefined) => JSON.stringify(list?.endings.get(ownEntry))
   /** Issuers that have a reason for a notice. */
   const troubled = new Map<RevocationNotice, Set<string>>()
-  let confirmed = (): void => undefined
+  let confirmed = (_issuer: string): void => undefined
   let status: RevocationsStatus = { checkedAt: null, issuedAt: null }
 
   function describe(checkedAt: string | null, signedAt: readonly number[]): void {
@@ -112,13 +112,12 @@ export function createRevocations(parts: RevocationsParts): Revocations {
     intervalSeconds,
     firstFetchMs: firstPollMs,
     onTrouble,
+    onConfirmed: (issuer) => confirmed(issuer),
     onAccepted(before, now) {
       if (ownEnding(before) !== ownEnding(now)) parts.onOwnNode()
     },
-    onFetched(isConfirmed, signedAt) {
-      describe(isConfirmed ? isoTime(clock.now()) : status.checkedAt, signedAt)
-      if (isConfirmed) confirmed()
-    },
+    onFetched: (isConfirmed, signedAt) =>
+      describe(isConfirmed ? isoTime(clock.now()) : status.checkedAt, signedAt),
   })
   describe(null, feed.signedAt())
 
