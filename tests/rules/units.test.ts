@@ -16,6 +16,7 @@ const given = new Map([
   ['packages/service-kit/src/http/server.ts requestTimeout', 'an option of node:http: milliseconds'],
   ['packages/service-kit/src/http/server.ts keepAliveTimeout', 'an option of node:http: milliseconds'],
   ['packages/service-kit/src/websocket/rpc-sockets.ts closeTimeout', 'an option of ws: milliseconds'],
+  ['packages/protocol/src/tokens/leases.ts maxLifetime', 'exported by an npm package: seconds'],
   ['packages/protocol/src/tokens/profiles.ts maxLifetime', 'exported by an npm package: seconds'],
   ['packages/protocol/src/tokens/time-token.ts maxLifetime', 'exported by an npm package: seconds'],
 ])

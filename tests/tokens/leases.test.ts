@@ -135,7 +135,7 @@ describe('the identity service', () => {
     const made = await person.api['project.create'](projectWith({ offline: settings }))
     expect(made.offline).toEqual(settings)
     const { clientId } = made
-    const changed = await person.api['project.update']({ clientId, ...projectWith({}) } as never)
+    const changed = await person.api['project.update']({ clientId, ...(projectWith({}) as object) } as never)
     expect(changed.offline).toEqual(settings)
     const [last] = await person.api['audit.list']({ before: null })
     expect(last!.detail).toContain('leases of at most 14 days for openid')
@@ -382,9 +382,7 @@ describe('without the network', () => {
       await again.stop()
     }
     await expect
-      .poll(async () => JSON.parse((await send(await proven(), leaseForm())).text).error_description, {
-        timeout: 20_000,
-      })
+      .poll(async () => JSON.parse((await send(await proven(), leaseForm())).text).error_description)
       .toContain('revoked')
   })
 })

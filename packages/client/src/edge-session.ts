@@ -28,6 +28,8 @@ export interface EdgeSessionOptions {
   readonly stored?: StoredEdgeSession
   /** Called before new credentials are used: a refresh token works once. If it rejects, `access` does, too. */
   readonly onChange?: (stored: StoredEdgeSession) => void | Promise<void>
+  /** Unix milliseconds. */
+  readonly now?: () => number
 }
 
 /** A valid token, and what sends it. */
@@ -78,7 +80,7 @@ const times = { marginMs: 30_000, retryMs: 60_000 }
  * ```
  */
 export function createEdgeSession(options: EdgeSessionOptions): EdgeSession {
-  const { key, runtime: connection, onChange } = options
+  const { key, runtime: connection, onChange, now = Date.now } = options
   const runtime = createRuntimeClient(connection)
   const nonce = createNonceSource(connection)
   const fromIdentity = createIdentitySource(options, runtime)
@@ -105,7 +107,7 @@ export function createEdgeSession(options: EdgeSessionOptions): EdgeSession {
     current = {
       accessToken,
       isLocal,
-      expiresAt: Date.now() + expires_in * 1000,
+      expiresAt: now() + expires_in * 1000,
       runtime: createRuntimeClient({ ...connection, fetch: proving(connection.fetch, prove) }),
       headers: async (method, url) => ({
         Authorization: `DPoP ${accessToken}`,
@@ -141,7 +143,7 @@ export function createEdgeSession(options: EdgeSessionOptions): EdgeSession {
 
   return {
     async access() {
-      if (!current || current.expiresAt - Date.now() < times.marginMs) return share(renew)
+      if (!current || current.expiresAt - now() < times.marginMs) return share(renew)
       // The local token serves meanwhile.
       if (current.isLocal && performance.now() - triedAt >= times.retryMs)
         share(refresh).catch(() => undefined)
@@ -170,7 +172,11 @@ function createIdentitySource(options: EdgeSessionOptions, node: RuntimeClient) 
 const proving =
   (fetch: Fetch = globalThis.fetch, prove: (method: string, url: string) => Promise<string>): Fetch =>
   async (url, init) =>
-    fetch(url, { ...init, headers: { ...init.headers, DPoP: await prove(init.method, url) } })
+    fetch(url, {
+      ...init,
+      redirect: 'error',
+      headers: { ...init.headers, DPoP: await prove(init.method, url) },
+    })
 
 /** Whether a failure means that the identity service could not be reached, and not that it refused. */
 export function isAway(cause: unknown): boolean {

@@ -94,30 +94,7 @@ export function createIdentityClient(connection: Connection): IdentityClient {
   const nonces: { current: string | undefined } = { current: undefined }
   const { url } = connection
 
-  async function post(path: string, form: Record<string, string>, options?: CallOptions): Promise<unknown> {
-    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
-    const body = new URLSearchParams(form).toString()
-    return successOf(url, await send(connection, { method: 'POST', path, headers, body }, options))
-  }
-
-  async function requestToken(
-    form: Record<string, string>,
-    options?: CallOptions,
-    key?: ProofKey,
-  ): Promise<TokenResponse> {
-    if (!key) return read(url, tokenResponse, await post(identityPaths.token, form, options))
-    const body = new URLSearchParams(form).toString()
-    const prove = (nonce: string | undefined) =>
-      key.prove({ method: 'POST', url: url + identityPaths.token, nonce })
-    const reply = await sendWithProof(nonces, prove, (proof) => {
-      const headers = async () => ({
-        'Content-Type': 'application/x-www-form-urlencoded',
-        DPoP: await proof(),
-      })
-      return send(connection, { method: 'POST', path: identityPaths.token, headers, body }, options)
-    })
-    return read(url, tokenResponse, successOf(url, reply))
-  }
+  const { post, requestToken } = createFormRequests(connection, nonces)
 
   return {
     exchange: (input, options) => requestToken(exchangeForm(input), options, input.key),
@@ -179,6 +156,38 @@ export function createIdentityClient(connection: Connection): IdentityClient {
       return successOf(url, await send(connection, { method: 'GET', path }, options))
     },
   }
+}
+
+/** Requests with forms. @param nonces remembers the newest nonce of the service */
+function createFormRequests(connection: Connection, nonces: { current: string | undefined }) {
+  const { url } = connection
+
+  async function post(path: string, form: Record<string, string>, options?: CallOptions): Promise<unknown> {
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const body = new URLSearchParams(form).toString()
+    return successOf(url, await send(connection, { method: 'POST', path, headers, body }, options))
+  }
+
+  async function requestToken(
+    form: Record<string, string>,
+    options?: CallOptions,
+    key?: ProofKey,
+  ): Promise<TokenResponse> {
+    if (!key) return read(url, tokenResponse, await post(identityPaths.token, form, options))
+    const body = new URLSearchParams(form).toString()
+    const prove = (nonce: string | undefined) =>
+      key.prove({ method: 'POST', url: url + identityPaths.token, nonce })
+    const reply = await sendWithProof(nonces, prove, (proof) => {
+      const headers = async () => ({
+        'Content-Type': 'application/x-www-form-urlencoded',
+        DPoP: await proof(),
+      })
+      return send(connection, { method: 'POST', path: identityPaths.token, headers, body }, options)
+    })
+    return read(url, tokenResponse, successOf(url, reply))
+  }
+
+  return { post, requestToken }
 }
 
 function exchangeForm({

@@ -32,6 +32,7 @@ const encode = (value: object): string => encodeBase64url(utf8.encode(JSON.strin
  * Creates a key, or opens a stored one.
  *
  * @param stored the result of `export`
+ * @param now Unix milliseconds
  * @throws Error if it is no private key on P-256
  *
  * @example
@@ -42,7 +43,7 @@ const encode = (value: object): string => encodeBase64url(utf8.encode(JSON.strin
  * console.log(await key.prove({ method: 'POST', url: 'http://localhost:8084/token' }))
  * ```
  */
-export async function createProofKey(stored?: PrivateJwk): Promise<ProofKey> {
+export async function createProofKey(stored?: PrivateJwk, now: () => number = Date.now): Promise<ProofKey> {
   const privateKey = stored
     ? await crypto.subtle.importKey('jwk', { ...stored }, algorithm, true, ['sign'])
     : (await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])).privateKey
@@ -57,7 +58,7 @@ export async function createProofKey(stored?: PrivateJwk): Promise<ProofKey> {
         jti: crypto.randomUUID(),
         htm: method,
         htu: origin + pathname,
-        iat: Math.floor(Date.now() / 1000),
+        iat: Math.floor(now() / 1000),
         ...(nonce !== undefined && { nonce }),
         ...(accessToken !== undefined && { ath: await digest(accessToken) }),
       }

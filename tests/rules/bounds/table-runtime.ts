@@ -300,6 +300,15 @@ export const runtime: Bounds = {
       '`watched.pop`, when the answer ends',
     ),
   },
+  'apps/runtime/src/device/leases/confirmations.ts': {
+    'createConfirmations.confirmed': own('the issuers of the configuration'),
+  },
+  'apps/runtime/src/device/leases/lease-record.ts': {
+    'document leases': lasting(
+      '`maxUses` sign-ins, and the issuers of the configuration',
+      '`withoutReported`',
+    ),
+  },
   'apps/runtime/src/device/tokens/tenants.ts': {
     'openTenants.unstored': own('the issuers of the configuration'),
     'openTenants.refused': own('the issuers of the configuration'),

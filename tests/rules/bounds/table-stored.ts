@@ -74,6 +74,12 @@ export const stored: Bounds = {
       '`DELETE FROM device_facets`',
     ),
   },
+  'apps/identity/src/storage/lease-tables.ts': {
+    'table project_offline': lasting(
+      'one row for each project, and for each removed one until its leases expired',
+      '`offline.ts: DELETE FROM project_offline`',
+    ),
+  },
   'apps/discovery/src/schema.ts': {
     'table last_locations': lasting(
       '`registry.ts: maxNodes` of an account',

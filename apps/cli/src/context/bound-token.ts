@@ -2,7 +2,7 @@
 import { createNonceSource, type Fetch, type ProofKey, type RpcConnection } from '@selvedge/client'
 
 /** Signs a proof for one request with the local token. @param url whole URL */
-export type Prove = (method: string, url: string) => Promise<string>
+type Prove = (method: string, url: string) => Promise<string>
 
 export interface BoundToken {
   /** From now on, requests to the runtime carry proofs for this token. @param scheme of the proofs, whatever way they take */

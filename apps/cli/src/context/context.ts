@@ -127,14 +127,9 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
     runtimeConnection,
     isLocal: () => findRuntimeOnce().socketPath !== undefined,
     async streams(edgeAccessToken) {
-      const { url, socketPath, unconfirmed } = findRuntimeOnce()
-      if (unconfirmed) await confirm(unconfirmed)
-      const prove = bound.prove()
-      return {
-        ...{ url, edgeAccessToken },
-        ...(socketPath !== undefined && { socketPath }),
-        ...(prove && { prove }),
-      }
+      const address = findRuntimeOnce()
+      if (address.unconfirmed) await confirm(address.unconfirmed)
+      return streamsTo(address, edgeAccessToken, bound)
     },
     async identity() {
       const { url, unconfirmed } = await findService('identity')
@@ -142,9 +137,7 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
     },
     identityAt: (url) => identityAt(url),
     findService,
-    signIns: createSignIns(folder),
-    leases: createLeases(folder),
-    bound,
+    ...{ signIns: createSignIns(folder), leases: createLeases(folder), bound },
     admin: createRpcClient(
       adminMethods,
       connectionTo(
@@ -154,6 +147,19 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
     ),
     now: () => Math.floor(Date.now() / 1000),
     answers: (url) => answers(overTcp, url),
+  }
+}
+
+function streamsTo(
+  { url, socketPath }: Address,
+  edgeAccessToken: string,
+  bound: BoundToken,
+): StreamConnection {
+  const prove = bound.prove()
+  return {
+    ...{ url, edgeAccessToken },
+    ...(socketPath !== undefined && { socketPath }),
+    ...(prove && { prove }),
   }
 }
 

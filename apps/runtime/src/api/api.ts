@@ -75,8 +75,8 @@ export async function openApi(parts: ApiParts): Promise<{ close(): Promise<void>
     }),
   )
   const pageNonce = randomBytes(32).toString('base64url')
-  const statusPage = createStatusPage(pageNonce)
   const tokenEndpoint = createTokenEndpoint({ ...device, nonce: callers.nonce })
+  const own = [createStatusPage(pageNonce), tokenEndpoint, rest]
   const listening = await openListeners(config, {
     pageNonce,
     dispatcher: dispatcherFor(),
@@ -86,9 +86,7 @@ export async function openApi(parts: ApiParts): Promise<{ close(): Promise<void>
     openRpc: (url) => documentFor(url).text,
     others: {
       request: (request, response) => {
-        if (statusPage(request, response) || tokenEndpoint(request, response)) return
-        if (rest(request, response)) return
-        services.listener.request(request, response)
+        if (!own.some((each) => each(request, response))) services.listener.request(request, response)
       },
       upgrade: services.listener.upgrade,
     },

@@ -20,9 +20,9 @@ import { createEdgeTokens, type EdgeTokens } from './cloud/edge-tokens.ts'
 import { createLink, type Link } from './cloud/link.ts'
 import { createRetry, type Retry } from './cloud/retry.ts'
 import { createHmac, type Hmac } from './hmac/hmac.ts'
-import { openLeaseRecord } from './leases/lease-record.ts'
+import { type LeaseStore, openLeaseRecord } from './leases/lease-record.ts'
 import { createLeases, type Leases } from './leases/leases.ts'
-import { createLocalTokens } from './leases/local-tokens.ts'
+import { createLocalTokens, type LocalTokens } from './leases/local-tokens.ts'
 import type { Measures } from './measures.ts'
 import { type NodeKey, openNodeKey } from './node/node-key.ts'
 import { createNotices, type Notices } from './node/notices.ts'
@@ -121,13 +121,7 @@ export async function openDevice(
     onOwnNode: renew,
     ownTokens: local,
   })
-  const leases = createLeases({
-    ...{ ...self, ...callers, record, local },
-    maxListAgeDays: config['offline.maxListAgeDays'],
-    url: () => presence.url() + localTokenPath,
-    // If it fails, the next confirmed list starts it again.
-    onUnreported: () => void tokens.report().catch(() => undefined),
-  })
+  const leases = openLeases(config, self, { ...callers, record, local, presence, tokens })
   reportLeases(leases)
   vitals.followRevocations(callers.revocations.status)
   const followers: (() => void | Promise<void>)[] = []
@@ -181,6 +175,27 @@ async function openSelf(folder: string, config: RuntimeConfig, log: Log, measure
   const clock = createDeviceClock(state.value.timeFloor)
   const notices = createNotices(clock, log, () => signals.send('notices'))
   return { folder, key, nodeId, name: deviceName(config), state, clock, notices, signals, log, measures }
+}
+
+function openLeases(
+  config: RuntimeConfig,
+  self: Self,
+  parts: Callers & {
+    readonly record: LeaseStore
+    readonly local: LocalTokens
+    readonly presence: Presence
+    readonly tokens: EdgeTokens
+  },
+): Leases {
+  const { presence, tokens } = parts
+  return createLeases({
+    ...self,
+    ...parts,
+    maxListAgeDays: config['offline.maxListAgeDays'],
+    url: () => presence.url() + localTokenPath,
+    // If it fails, the next confirmed list starts it again.
+    onUnreported: () => void tokens.report().catch(() => undefined),
+  })
 }
 
 function showCrashes({ notices, clock }: Self, alarms: Alarms): void {

@@ -137,9 +137,7 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
   const schedule = createSchedule(fetchAll, parts.intervalSeconds)
 
   return {
-    reasonFor: live.reasonFor,
-    signedAt: live.signedAt,
-    get: live.get,
+    ...{ reasonFor: live.reasonFor, signedAt: live.signedAt, get: live.get },
     ageOf: (issuer) => performance.now() - (confirmedAt.get(issuer) ?? Number.NEGATIVE_INFINITY),
     fetchNow: fetchAll,
     start: () => schedule.start(parts.firstFetchMs),

@@ -35,7 +35,7 @@ export function addIntrospectEndpoint(routes: FastifyInstance, parts: Introspect
     refuseSecret(request.headers.authorization)
     const form = parseForm(request.body as string)
     const token = await readIssuedToken(required(form, 'token'), parts.verifier, signIns, parts.issuer())
-    // A lease is a token for one runtime alone: whoever asks about it here must not accept it.
+    // A lease is for one runtime: no other service may accept it.
     if (!token || token.kind === 'lease') return inactive
     const client = clientOf(token)
     if (client !== undefined && form.get('client_id') !== client) return inactive

@@ -85,11 +85,8 @@ export function createProjects(parts: ProjectsParts): Projects {
     const before = clientId === cliClientId ? undefined : await find(clientId)
     if (!before) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
     const now = { ...before, ...change }
-    const { name, scopes, resources, active, accessLifetime, developerLifetime, dpop } = now
     const statements = [
-      sql`UPDATE projects SET name = ${name}, scopes = ${scopes.join(' ')}, resources = ${JSON.stringify(resources)},
-        active = ${active ? 1 : 0}, access_lifetime = ${accessLifetime}, developer_lifetime = ${developerLifetime},
-        dpop = ${dpop} WHERE client_id = ${clientId}`,
+      updateRow(now),
       ...(change.offline ? [writeOffline(clientId, change.offline, clock.now())] : []),
       select(sql`projects.client_id = ${clientId}`),
     ]
@@ -145,6 +142,13 @@ export function createProjects(parts: ProjectsParts): Projects {
       await revocations.revokeAll('client', clientId, { statements, noted: [['project', clientId]] })
     },
   }
+}
+
+function updateRow(project: Project): Statement {
+  const { clientId, name, scopes, resources, active, accessLifetime, developerLifetime, dpop } = project
+  return sql`UPDATE projects SET name = ${name}, scopes = ${scopes.join(' ')}, resources = ${JSON.stringify(resources)},
+    active = ${active ? 1 : 0}, access_lifetime = ${accessLifetime}, developer_lifetime = ${developerLifetime},
+    dpop = ${dpop} WHERE client_id = ${clientId}`
 }
 
 /** The rows of projects with their leases. @param where condition, and the order */

@@ -31,7 +31,7 @@ const leaseRecord = z.strictObject({
   /** One for each sign-in and client. */
   uses: z.array(recordedUse),
 })
-export type LeaseRecord = z.infer<typeof leaseRecord>
+type LeaseRecord = z.infer<typeof leaseRecord>
 export type LeaseStore = DocumentStore<LeaseRecord>
 
 export async function openLeaseRecord(folder: string, log: Log): Promise<LeaseStore> {

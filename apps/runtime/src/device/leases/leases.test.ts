@@ -285,7 +285,7 @@ describe('a lease is refused', () => {
     ['that claims to live longer than 400 days', { exp: Math.floor(start / 1000) + 401 * 86_400 }, /at most/],
     ['from the future', { iat: Math.floor(start / 1000) + 2 * 86_400 }, /begins/],
     ['of another account', { account_id: 'other' }, /account other/],
-    ['whose client is not its authorized party', { azp: 'other' }, /azp/],
+    ['with another authorized party than its client', { azp: 'other' }, /azp/],
     ['with an epoch that is no number', { epoch: '9' }, /epoch/],
   ])('%s', async (_, claims, text) => {
     const found = await outcome({ lease: leaseWith(claims) })
@@ -310,7 +310,7 @@ describe('a lease is refused', () => {
     ['by another key', () => prove({}, stranger), 'invalid_grant'],
     ['without a nonce', () => prove({ nonce: undefined }), 'use_dpop_nonce'],
     [
-      'with a nonce of someone else',
+      'with a forged nonce',
       () => prove({ nonce: `${seconds(clock).toString(36)}.${'A'.repeat(22)}` }),
       'use_dpop_nonce',
     ],

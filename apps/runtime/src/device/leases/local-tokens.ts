@@ -12,7 +12,7 @@ import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import { createJwsSigner, createTokenVerifier } from '@selvedge/service-kit/tokens'
 
 /** Seconds. With the leeway of a minute for clocks, a local token is accepted for ten minutes. */
-export const localTokenSeconds = 540
+const localTokenSeconds = 540
 
 /** Claims of a lease in the form of those of an access token, for the checks and the handlers of the runtime. */
 export type LeasedAccess = AccessClaims & { readonly isLease: true }

@@ -55,33 +55,17 @@ export function createGetMe({
     return address
   }
 
-  let last:
-    | {
-        now: number
-        state: object
-        time: string
-        links: readonly object[]
-        notices: object
-        leases: object
-        results: Results
-      }
-    | undefined
+  /** What the last answer was made of, and the answer. */
+  let last: { readonly of: readonly unknown[]; readonly results: Results } | undefined
 
   /** Other machines come over TLS: where a device gets its tokens from is nothing for them. */
   return ({ overTls }: { readonly overTls?: boolean }): object => {
     const now = clock.now()
     const time = clock.state()
     const links = [identity.link.status(), discovery.link.status(), revocations()] as const
+    const of = [now, state.value, time, ...links, notices(), leases.shown()]
     // As long as all that it is made of is the same, so is the answer, down to its text.
-    const isSame =
-      last?.now === now &&
-      last.state === state.value &&
-      last.time === time &&
-      last.links[0] === links[0] &&
-      last.links[1] === links[1] &&
-      last.links[2] === links[2] &&
-      last.notices === notices() &&
-      last.leases === leases.shown()
+    const isSame = last?.of.every((each, at) => each === of[at])
     if (last && isSame) return overTls ? last.results.remote : last.results.local
     const shared = {
       nodeId,
@@ -107,7 +91,7 @@ export function createGetMe({
       }),
       remote: Object.freeze({ ...shared, offline, network }),
     }
-    last = { now, state: state.value, time, links, notices: notices(), leases: leases.shown(), results }
+    last = { of, results }
     return overTls ? results.remote : results.local
   }
 }

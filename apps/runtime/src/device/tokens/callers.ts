@@ -19,7 +19,7 @@ import { createRevocations, type Revocations, type RevocationsParts } from './re
 import type { Tenants } from './tenants.ts'
 
 /** Tokens that this process issues itself. */
-export interface OwnTokens {
+interface OwnTokens {
   /** Whether a token claims to be one of them. */
   isOwn(token: string): boolean
   /** The same object for the same token. @throws TokenError */
