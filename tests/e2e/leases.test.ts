@@ -1,4 +1,4 @@
-/** Work at a device whose network is gone: leases, from the setting of the project to the audit log, with real programs. */
+/** Work at a device without a network: leases, from the setting of the project to the audit log, with real programs. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createEdgeSession, createProofKey, type EdgeSession, type StoredEdgeSession } from '@selvedge/client'

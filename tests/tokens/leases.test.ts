@@ -69,7 +69,7 @@ describe('the identity service', () => {
     expect((await exchange({ scope: 'edge:account:associate' })).body).not.toHaveProperty('lease')
   })
 
-  it('gives no lease without a proof, and says that the project has leases', async () => {
+  it('gives no lease without a proof, and states that the project has leases', async () => {
     const edge = (await runtimeOf(services.stack).getEdgeIdToken()).id_token
     const { clientId, idToken } = developer
     const form = {
@@ -83,7 +83,7 @@ describe('the identity service', () => {
     expect(body).not.toHaveProperty('lease')
   })
 
-  it('gives no lease for a project that has none, whatever its tokens are bound to', async () => {
+  it('gives no lease for a project without leases, whatever its tokens are bound to', async () => {
     const other = { ...developer, ...(await createProject(services.stack.state, developer.email)) }
     const { body } = await exchange({}, other)
     expect(body.token_type).toBe('DPoP')
@@ -271,7 +271,7 @@ describe('the token endpoint of a runtime', () => {
     })
   })
 
-  it('leaves services whose path begins alike alone, and names itself in getMe', async () => {
+  it('leaves services with a path that begins alike alone, and names itself in getMe', async () => {
     const { offline } = await services.runtime().getMe()
     expect(offline).toEqual({ tokenEndpoint: endpoint(), leases: [] })
     expect((await fetch(`${services.url()}/tokens`)).status).toBe(404)

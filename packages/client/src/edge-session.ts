@@ -1,4 +1,4 @@
-/** Access of one client to one node, which goes on while the node cannot reach its identity service. */
+/** Access of one client to one node, which continues while the node cannot reach its identity service. */
 import type { TokenResponse } from '@selvedge/protocol'
 import { ConnectionFailure, OAuthFailure, RpcFailure } from './errors.ts'
 import { createIdentityClient } from './identity.ts'

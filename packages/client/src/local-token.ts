@@ -9,7 +9,7 @@ export interface LeaseExchange {
   readonly lease: string
   /** The key that the lease is bound to. */
   readonly key: ProofKey
-  /** The `offline.tokenEndpoint` of `getMe`: the proof names it, whatever way the request takes. */
+  /** The `offline.tokenEndpoint` of `getMe`: the proof names it, however the request is sent. */
   readonly tokenEndpoint: string
 }
 

@@ -15,7 +15,7 @@ export interface LeaseRequest {
   readonly scope: string
 }
 
-/** Requests a lease if the stored one is old. The command does not fail if there is none. */
+/** Requests a lease if the stored one is old. The command does not fail without a lease. */
 export async function renewLease(context: Context, request: LeaseRequest): Promise<void> {
   const { leases, now } = context
   try {

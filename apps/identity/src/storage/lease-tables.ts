@@ -6,7 +6,7 @@ const offline = `CREATE TABLE project_offline (
 )`
 
 /**
- * Projects with leases. `max_days` 0: the project has none any more. `leases_until`: Unix milliseconds at which the last lease of
+ * Projects with leases. `max_days` 0: the project has no leases any more. `leases_until`: Unix milliseconds at which the last lease of
  * earlier settings expires. A row outlives its project until then.
  */
 export const projectOffline: AddedTable = { table: 'project_offline', sqlite: offline, postgres: offline }

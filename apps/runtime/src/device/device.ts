@@ -30,7 +30,7 @@ import { createPresence, type Presence } from './presence.ts'
 import { createSignals, type Signals, signalling } from './signals.ts'
 import { type StateStore, stateFormat } from './state.ts'
 import { createDeviceClock, type DeviceClock } from './time/device-clock.ts'
-import { type Callers, openCallers } from './tokens/callers.ts'
+import { type Callers, type CallersParts, openCallers } from './tokens/callers.ts'
 import { openLists } from './tokens/revocations.ts'
 import { openTenants, type Tenants } from './tokens/tenants.ts'
 import { createVitals, type Vitals } from './vitals/vitals.ts'
@@ -106,20 +106,11 @@ export async function openDevice(
     (url) => clientFor(url, identityTimeoutMs),
   )
   const contact = createContact(self, tenants, tokens)
-  const renew = () => {
-    tokens.forget()
-    contact.wake()
-  }
+  const renew = () => renewTokens(tokens, contact)
   const local = createLocalTokens(self.nodeId, self.clock)
-  const callers = openCallers({
-    ...self,
-    tenants,
-    lists,
-    intervalSeconds: config['revocations.interval'],
-    overTls: config['listen.tlsCert'] !== '',
+  const callers = openOwnCallers(config, self, {
+    ...{ tenants, lists, ownTokens: local, onOwnNode: renew },
     clientFor: (issuer) => clientFor(issuer, listTimeoutMs),
-    onOwnNode: renew,
-    ownTokens: local,
   })
   const leases = openLeases(config, self, { ...callers, record, local, presence, tokens })
   reportLeases(leases)
@@ -175,6 +166,23 @@ async function openSelf(folder: string, config: RuntimeConfig, log: Log, measure
   const clock = createDeviceClock(state.value.timeFloor)
   const notices = createNotices(clock, log, () => signals.send('notices'))
   return { folder, key, nodeId, name: deviceName(config), state, clock, notices, signals, log, measures }
+}
+
+const openOwnCallers = (
+  config: RuntimeConfig,
+  self: Self,
+  parts: Omit<CallersParts, 'intervalSeconds' | 'overTls' | keyof Self>,
+): Callers =>
+  openCallers({
+    ...self,
+    ...parts,
+    intervalSeconds: config['revocations.interval'],
+    overTls: config['listen.tlsCert'] !== '',
+  })
+
+function renewTokens(tokens: EdgeTokens, contact: Retry): void {
+  tokens.forget()
+  contact.wake()
 }
 
 function openLeases(

@@ -171,7 +171,7 @@ export const adminMethods = {
         'scopes',
         z.array(z.enum(leaseScopes)).max(leaseScopes.length),
         `a list of ${leaseScopes.join(', ')}`,
-        'Scopes of leases; none: the project has no leases.',
+        'Scopes of leases; an empty list: the project has no leases.',
       ),
     ],
     result: project,

@@ -58,7 +58,7 @@ export const invitation = z.object({
 
 export const dpopPolicy = z.enum(['off', 'optional', 'required'])
 
-/** The leases of a project. `maxDays` 0, or no scopes: it has none. */
+/** The leases of a project. `maxDays` 0, or no scopes: it has no leases. */
 export const projectLeases = z.object({
   maxDays: z.number().int().min(0).max(leaseDays.max),
   scopes: z.array(z.enum(leaseScopes)).max(leaseScopes.length),

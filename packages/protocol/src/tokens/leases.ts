@@ -17,7 +17,7 @@ export const localTokenPath = '/token'
 /** Days for which a project may let a lease live. */
 export const leaseDays = { min: 1, max: 400 } as const
 
-/** Scopes that a project may name for leases: none that changes whose device it is, and none that needs the cloud. */
+/** Scopes that a project may name for leases. No lease changes the account of a device, and no lease needs the cloud. */
 export const leaseScopes = ['openid', 'edge:mcm', 'edge:clusters'] as const satisfies readonly Scope[]
 export type LeaseScope = (typeof leaseScopes)[number]
 
@@ -78,7 +78,7 @@ export const localProfile: TokenProfile<LocalClaims> = {
   check: boundProblem,
 }
 
-/** Most leases whose use a device reports at once, and most characters of them as JSON: they travel in the header of a request. */
+/** Maximum uses of leases that a device reports at once, and their characters as JSON: they travel in the header of a request. */
 export const leaseUseLimits = { count: 8, characters: 2400 } as const
 
 /** How one lease was used while the identity service was not reachable, as the device states it. Times are Unix seconds. */

@@ -59,8 +59,7 @@ export function findRevocation(
   }
   if (ends('account', account_id)) return 'its account revoked all tokens of that time'
   if (ends('node', node_id)) return 'its node was blocked or removed after it was issued'
-  if (claims.isLease && ends('lease', client_id))
-    return 'its project ended or shortened its leases after it was issued'
+  if (claims.isLease && ends('lease', client_id)) return 'its project revoked its leases after it was issued'
   if (ends('client', client_id)) return 'its project was turned off or removed after it was issued'
   return undefined
 }

@@ -45,7 +45,7 @@ export interface SigningKeysOptions {
   readonly maxLifeSeconds: number
   /** Maximum lifetime in seconds of tokens that others verify: for so long a retired key is published. */
   readonly publishedSeconds: number
-  /** Seconds for which leases may live, if that is longer; absent: there are none. */
+  /** Seconds for which leases may live, if that is longer; absent: 0. */
   readonly leasesSeconds?: () => number
   /** Seconds for which a key signs; 0: until it is rotated by hand. */
   readonly rotateAfter: number

@@ -69,7 +69,7 @@ function describeLeases(openStore: () => Promise<SqlStore>): void {
       VALUES (${sid}, ${clientId}, 'a', '', '', 'n', ${origin}, '', '""', '', 0, 0, ${clock.now() + lifeMs}, 0, '', 0, '')`)
   const revoke = (jti: string) => revocations.revokeTree(sql`SELECT CAST(${jti} AS TEXT) AS id`)
 
-  it('a project has none, then what was set, in every way that it is read', async () => {
+  it('a project has no leases, then what was set, in every way that it is read', async () => {
     expect((await projects.find(clientId))!.offline).toEqual(noLeases)
     expect((await set(month)).offline).toEqual(month)
     expect((await projects.find(clientId))!.offline).toEqual(month)
@@ -124,7 +124,7 @@ function describeLeases(openStore: () => Promise<SqlStore>): void {
   it.each<[what: string, change: () => Promise<unknown>, isRevoked: boolean]>([
     ['fewer days', () => set({ ...month, maxDays: 29 }), true],
     ['fewer scopes', () => set({ ...month, scopes: ['openid'] }), true],
-    ['none', () => set(noLeases), true],
+    ['no leases', () => set(noLeases), true],
     ['turned off', () => projects.update(clientId, { active: false }), true],
     ['no keys any more', () => projects.update(clientId, { dpop: 'off' }), true],
     ['more days', () => set({ ...month, maxDays: 31 }), false],

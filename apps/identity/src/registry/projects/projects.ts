@@ -158,7 +158,7 @@ const select = (where: Statement): Statement => ({
   values: where.values,
 })
 
-/** The leases that a project gives: none without keys to bind them to, and none while it is turned off. */
+/** The leases that a project gives: not without keys to bind them to, and not while it is turned off. */
 export const leasesOf = ({ active, dpop, offline }: Pick<Project, 'active' | 'dpop' | 'offline'>): Offline =>
   active && dpop !== 'off' ? offline : noLeases
 

@@ -73,7 +73,7 @@ export function createExchangeLease(parts: ExchangeLeaseParts): ExchangeLease {
     }
   }
 
-  /** The lease is verified before: a proof that anyone can make takes no memory. */
+  /** The lease is verified before: a proof without a lease needs no memory. */
   function checkProof(proof: string, lease: LeaseClaims): void {
     const owner = `${lease.iss} ${lease.account_id}`
     try {
@@ -127,7 +127,7 @@ function scopeFor(lease: LeaseClaims, asked: string | undefined): string {
   if (asked === undefined) return allowed.join(' ')
   const wanted = [...new Set(asked.split(' '))]
   if (wanted.every((each) => allowed.some((scope) => scope === each))) return wanted.join(' ')
-  throw new OAuthError('invalid_scope', `the lease has the scopes ${allowed.join(' ') || 'none'}`)
+  throw new OAuthError('invalid_scope', `the lease has the scopes ${allowed.join(' ') || '(empty)'}`)
 }
 
 /** Refuses a lease while the clock is behind what is known, or what is known of revocations is too old. */

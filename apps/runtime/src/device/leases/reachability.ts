@@ -3,7 +3,7 @@ import { shareRun } from '@selvedge/service-kit/share'
 import type { Revocations } from '../tokens/revocations.ts'
 
 export interface Reachability {
-  /** @returns whether the issuer confirms its list now. Takes at most three seconds. Never rejects */
+  /** @returns whether the issuer confirms its list now. Resolves within three seconds. Never rejects */
   isReachable(issuer: string): Promise<boolean>
 }
 

@@ -53,7 +53,7 @@ export interface CallersParts {
   readonly clientFor: (issuer: string) => IdentityClient
   /** Called when a list revokes something of this node itself. */
   readonly onOwnNode: () => void
-  /** Tokens that this process issues itself, accepted like access tokens; absent: none. */
+  /** Tokens that this process issues itself, accepted like access tokens. */
   readonly ownTokens?: OwnTokens
 }
 
