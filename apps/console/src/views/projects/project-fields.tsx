@@ -1,5 +1,5 @@
 import type { ConsoleInput, ConsoleProject } from '@selvedge/protocol/console'
-import type { Scope } from '@selvedge/protocol/tokens'
+import type { LeaseScope, Scope } from '@selvedge/protocol/tokens'
 import { Field, Select } from '../../parts/form.tsx'
 import { permissions } from '../../parts/permissions.ts'
 
@@ -72,7 +72,48 @@ function Advanced({ project }: { project: ConsoleProject | undefined }) {
         value={project?.dpop ?? 'optional'}
         options={policies}
       />
+      <OfflineFields project={project} />
     </div>
+  )
+}
+
+/** Scopes of leases, and what each lets a client do without the identity service. */
+const offlineScopes: readonly (readonly [LeaseScope, string])[] = [
+  ['openid', 'Use services and read data'],
+  ['edge:clusters', 'See nodes nearby'],
+  ['edge:mcm', 'Change images and containers'],
+]
+
+function OfflineFields({ project }: { project: ConsoleProject | undefined }) {
+  return (
+    <>
+      <Field
+        label="Work offline (days)"
+        name="offlineDays"
+        type="number"
+        min={0}
+        max={400}
+        value={project?.offline.maxDays ?? 0}
+        required
+        hint="For how long programs can work at a device that cannot reach this service. 0: not at all. Less than before ends the leases that were issued."
+      />
+      <fieldset>
+        <legend>Work offline with</legend>
+        {offlineScopes.map(([scope, meaning]) => (
+          <label key={scope} class="check">
+            <input
+              type="checkbox"
+              name="offlineScope"
+              value={scope}
+              defaultChecked={project?.offline.scopes.includes(scope) ?? false}
+            />
+            <span>
+              {meaning} <code class="faint">{scope}</code>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+    </>
   )
 }
 
@@ -83,4 +124,8 @@ export const readProject = (values: FormData): Settings => ({
   accessLifetime: Number(values.get('accessMinutes')) * 60,
   developerLifetime: Number(values.get('developerDays')) * 86_400,
   dpop: String(values.get('dpop')) as Settings['dpop'],
+  offline: {
+    maxDays: Number(values.get('offlineDays')),
+    scopes: values.getAll('offlineScope').map(String) as LeaseScope[],
+  },
 })

@@ -13,7 +13,7 @@ export default function ProjectOverview({ project }: { project: ConsoleProject }
 }
 
 function Details({ project }: { project: ConsoleProject }) {
-  const { accessLifetime, developerLifetime, dpop, createdAt, scopes } = project
+  const { accessLifetime, developerLifetime, dpop, offline, createdAt, scopes } = project
   return (
     <Card title="Details">
       <dl class="kv">
@@ -23,6 +23,8 @@ function Details({ project }: { project: ConsoleProject }) {
         <dd>{duration(developerLifetime)}</dd>
         <dt>Bound to a key</dt>
         <dd>{{ off: 'Never', optional: 'Optional', required: 'Always' }[dpop]}</dd>
+        <dt>Work offline</dt>
+        <dd>{offline.maxDays === 0 ? 'No' : `${offline.maxDays} days: ${offline.scopes.join(', ')}`}</dd>
         <dt>Created</dt>
         <dd>
           <Time of={createdAt} />
