@@ -140,8 +140,8 @@ it('when the network is back, tokens are refreshed, and the audit log has who wo
   const { nodeId } = await services.runtime().getMe()
   expect(records.find(({ action }) => action === 'lease.use')).toMatchObject({
     subject: nodeId,
-    actor: developer.email,
-    detail: expect.stringMatching(/issued \d+ local tokens/),
+    actor: 'the device',
+    detail: expect.stringContaining(`local tokens for ${developer.email}`),
   })
   session.forget()
   expect((await session.access()).isLocal).toBe(false)

@@ -81,7 +81,7 @@ export async function openTokens(
       tenantVerifier: trust.verifierOf(config.trustedTenants),
       enrolment: config.enrolment,
       deviceAudit: createDeviceAudit(storage.audit, registry.people),
-      leaseAudit: createLeaseAudit(storage.audit, registry.people),
+      leaseAudit: createLeaseAudit(storage.store, storage.audit),
     }),
     edgeMint: createEdgeMint({ ...parts, audiences, lifetimeSeconds: config['lifetime.edge'] }),
     audiences,

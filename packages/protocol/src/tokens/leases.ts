@@ -48,10 +48,19 @@ export interface LocalClaims extends BaseClaims {
   }
 }
 
+/** IDs of tokens, sign-ins, clients and accounts as devices store and report them: printable, without spaces. */
+const idPattern = /^[\x21-\x7e]{1,64}$/
+
+/** What is wrong with claims that have to be such IDs. */
+function idProblem(payload: JsonObject, names: readonly string[]): string | undefined {
+  const name = names.find((each) => typeof payload[each] !== 'string' || !idPattern.test(payload[each]))
+  return name === undefined ? undefined : `claim "${name}" is not an ID of at most 64 printable characters`
+}
+
 function boundProblem(payload: JsonObject): string | undefined {
-  for (const name of ['sub', 'client_id', 'account_id']) {
-    if (!nonEmpty(payload[name])) return `claim "${name}" is not a non-empty string`
-  }
+  if (!nonEmpty(payload.sub)) return 'claim "sub" is not a non-empty string'
+  const problem = idProblem(payload, ['client_id', 'account_id'])
+  if (problem !== undefined) return problem
   if (typeof payload.node_id !== 'string' || !nodeIdPattern.test(payload.node_id))
     return 'claim "node_id" is not a node ID'
   if (!nonEmpty(Object(payload.cnf).jkt)) return 'claim "cnf.jkt" is not a thumbprint'
@@ -63,7 +72,8 @@ export const leaseProfile: TokenProfile<LeaseClaims> = {
   typ: 'lease+jwt',
   maxLifetime: leaseDays.max * 86_400,
   check(payload) {
-    if (!nonEmpty(payload.sid)) return 'claim "sid" is not a non-empty string'
+    const problem = idProblem(payload, ['jti', 'sid'])
+    if (problem !== undefined) return problem
     if (typeof payload.auth_time !== 'number') return 'claim "auth_time" is not a number'
     if (payload.epoch !== undefined && !Number.isSafeInteger(payload.epoch))
       return 'claim "epoch" is not a whole number'
@@ -81,12 +91,14 @@ export const localProfile: TokenProfile<LocalClaims> = {
 /** Maximum uses of leases that a device reports at once, and their characters as JSON: they travel in the header of a request. */
 export const leaseUseLimits = { count: 8, characters: 2400 } as const
 
+const id = z.string().regex(idPattern)
+
 /** How one lease was used while the identity service was not reachable, as the device states it. Times are Unix seconds. */
 const leaseUse = z.object({
-  jti: z.string().min(1).max(64),
-  sid: z.string().min(1).max(64),
-  client_id: z.string().min(1).max(64),
-  account_id: z.string().min(1).max(64),
+  jti: id,
+  sid: id,
+  client_id: id,
+  account_id: id,
   /** Local tokens that were issued for it. */
   count: z.number().int().min(1).max(1_000_000_000),
   first_at: z.number().int().min(0).max(253_402_300_799),
