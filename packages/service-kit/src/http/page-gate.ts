@@ -64,7 +64,8 @@ const withoutPage = (headers: GuardedHeaders): GuardedHeaders => ({
 function allowPage(response: ServerResponse, origin: string): void {
   response.setHeader('Access-Control-Allow-Origin', origin)
   response.setHeader('Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
-  response.setHeader('Access-Control-Allow-Headers', 'Content-Type, Authorization')
+  response.setHeader('Access-Control-Allow-Headers', 'Content-Type, Authorization, DPoP')
+  response.setHeader('Access-Control-Expose-Headers', 'DPoP-Nonce')
   response.setHeader('Access-Control-Max-Age', '600')
   response.setHeader('Vary', 'Origin')
 }

@@ -52,6 +52,8 @@ let folder: string
 let state: { accountId: string; revokedUntil: Record<string, number> }
 let isOnline: boolean
 let timeState: 'trusted' | 'held' | 'unknown'
+/** Whether the issuer answers that nothing changed. */
+let isUnchanged: boolean
 let list: { seq: number; revoked: string[]; not_before: object; epochs: object; restarted?: true }
 let callers: Callers
 let leases: Leases
@@ -107,6 +109,7 @@ async function open(node = nodeId): Promise<void> {
 }
 function fetchList() {
   if (!isOnline) throw new ConnectionFailure('not_running', 'the network is gone')
+  if (isUnchanged) return 'unchanged' as const
   const iat = seconds(clock)
   const claims = {
     iss: issuer,
@@ -137,6 +140,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'leases-'))
   state = { accountId: 'account', revokedUntil: {} }
   isOnline = true
+  isUnchanged = false
   timeState = 'trusted'
   unreported = 0
   list = { seq: 1, revoked: [], not_before: {}, epochs: {} }
@@ -445,6 +449,20 @@ describe('what is known of revocations', () => {
     expect(await outcome()).toMatch(/^invalid_grant: the list of revoked tokens was last confirmed/)
   })
 
+  it('counts from the last answer that nothing changed, however old the list is', async () => {
+    clock.advance(30 * day)
+    isOnline = true
+    isUnchanged = true
+    await callers.revocations.fetchNow()
+    await record.settled()
+    isOnline = false
+    clock.advance(6 * day)
+    const lease = leaseWith({ exp: seconds(clock) + 60, iat: seconds(clock) - 60 })
+    expect(await outcome({ lease })).toBe('accepted')
+    await restart()
+    expect(await outcome({ lease })).toBe('accepted')
+  })
+
   it('counts for seven days over a restart as well', async () => {
     await restart()
     clock.advance(6 * day)
@@ -523,6 +541,13 @@ describe('the account of the device', () => {
     expect(await outcome()).toMatch(/^invalid_grant: .*not associated/)
     state = { ...state, accountId: 'other' }
     expect(await outcome()).toMatch(/^invalid_grant: .*account/)
+  })
+
+  it('that was removed ends a local token that was issued later for a lease of before', async () => {
+    clock.advance(10_000)
+    const { access_token } = await exchange()
+    state = { accountId: 'account', revokedUntil: { account: seconds(clock) - 5 } }
+    expect(await use(access_token)).toBe('token_revoked')
   })
 
   it('that was removed and associated again accepts no lease and no local token of before', async () => {
