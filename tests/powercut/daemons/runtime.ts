@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createIdentityClient, createRuntimeClient, type RuntimeClient } from '@selvedge/client'
 import { type DocumentStore, openDocument, openStateFolder } from '@selvedge/service-kit/store'
+import { createMemoryLog } from '@selvedge/service-kit/testing'
+import { openLeaseRecord } from '../../../apps/runtime/src/device/leases/lease-record.ts'
 import { openNodeKey } from '../../../apps/runtime/src/device/node/node-key.ts'
 import { type RuntimeState, stateFormat } from '../../../apps/runtime/src/device/state.ts'
 import { openLists } from '../../../apps/runtime/src/device/tokens/revocations.ts'
@@ -57,6 +59,12 @@ async function readLists(folder: string): Promise<PartView> {
   return { facts: store.value, whole: JSON.stringify(store.value), alarms: detailsOf(store) }
 }
 
+async function readLeases(folder: string): Promise<PartView> {
+  const store = await openLeaseRecord(folderOf(folder), createMemoryLog())
+  await store.close()
+  return { facts: store.value, whole: JSON.stringify(store.value), alarms: detailsOf(store) }
+}
+
 async function readDeployed(folder: string): Promise<PartView> {
   const path = join(folderOf(folder), 'deployments')
   const store = await openDocument(path, deploymentsFormat)
@@ -92,6 +100,7 @@ async function readStored(folder: string): Promise<PartView> {
 const parts: readonly Part[] = [
   { name: 'state', owns: ownsFile('state.', 'node-key.json'), read: readDocuments },
   { name: 'lists', owns: ownsFile('revocations.'), read: readLists },
+  { name: 'leases', owns: ownsFile('leases.'), read: readLeases },
   { name: 'deployments', owns: ownsFile('deployments.'), read: readDeployed },
   { name: 'images', owns: ownsFile('images/'), read: readImages },
   { name: 'storage', owns: ownsFile('storage.db'), read: readStored },

@@ -67,7 +67,7 @@ export const offlineExpiry = (store: SqlStore): SweepTask => ({
 /**
  * Follows for how long the leases of all projects may live.
  *
- * @returns gives seconds from now; 0 without leases
+ * @returns gives seconds from now; 0 without leases. It throws OAuthError `temporarily_unavailable` while that may be outdated
  */
 export async function followLeases(
   store: SqlStore,
@@ -75,12 +75,12 @@ export async function followLeases(
   changes: Pick<Changes, 'copy'>,
 ): Promise<() => number> {
   const longest = await changes.copy<number>({
-    topic: 'project',
+    topic: 'lease',
     async readAll() {
       const now = clock.now()
       const [row] = await store.run({ sql: `SELECT ${allLeasesUntil(now)} AS until`, values: [] })
       return new Map([['seconds', Math.max(0, Math.ceil((Number(row!.until) - now) / 1000))]])
     },
   })
-  return () => longest.held().get('seconds') ?? 0
+  return () => longest.get('seconds') ?? 0
 }

@@ -90,7 +90,7 @@ export function createProjects(parts: ProjectsParts): Projects {
       ...(change.offline ? [writeOffline(clientId, change.offline, clock.now())] : []),
       select(sql`projects.client_id = ${clientId}`),
     ]
-    const noted = [['project', clientId] as const]
+    const noted = [['project', clientId] as const, ...(change.offline ? [['lease', clientId] as const] : [])]
     // What the project allows no more must not go on with the leases that are out there.
     const rows = allowsLess(leasesOf(before), leasesOf(now))
       ? await revocations.revokeAll('lease', clientId, { statements, noted })
@@ -139,7 +139,13 @@ export function createProjects(parts: ProjectsParts): Projects {
         sql`DELETE FROM projects WHERE client_id = ${clientId}`,
         endOffline(clientId, clock.now()),
       ]
-      await revocations.revokeAll('client', clientId, { statements, noted: [['project', clientId]] })
+      await revocations.revokeAll('client', clientId, {
+        statements,
+        noted: [
+          ['project', clientId],
+          ['lease', clientId],
+        ],
+      })
     },
   }
 }

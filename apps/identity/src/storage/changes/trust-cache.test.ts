@@ -10,6 +10,7 @@ import { noFolding } from '../../../../../tests/harness/grants.ts'
 import { openSigningKeys } from '../../registry/keys/signing-keys.ts'
 import { createNodes } from '../../registry/nodes/nodes.ts'
 import { createAccounts } from '../../registry/people/accounts.ts'
+import { followLeases } from '../../registry/projects/offline.ts'
 import { createProjects } from '../../registry/projects/projects.ts'
 import { openRevocations } from '../../registry/revocation/revocations.ts'
 import { migrations } from '../schema.ts'
@@ -72,7 +73,9 @@ async function startProcess({ isShared = false, sealKeys = [9] } = {}) {
   })
   const nodes = createNodes({ store: own, clock, changes, seal, revocations, maxNodes: 10 })
   const projects = createProjects({ store: own, clock, changes, revocations, maxProjects: 10 })
+  const leasesSeconds = await followLeases(own, clock, changes)
   return {
+    leasesSeconds,
     changes,
     revocations,
     keys,
@@ -109,6 +112,7 @@ const decisions: Record<(typeof topics)[number], (of: Process) => unknown> = {
   revocation: ({ revocations }) => revocations.reasonFor(claims('x')),
   project: ({ projects }) => projects.find('p'),
   node: ({ nodes }) => nodes.find(nodeId),
+  lease: ({ leasesSeconds }) => leasesSeconds(),
 }
 
 it.each(topics)(

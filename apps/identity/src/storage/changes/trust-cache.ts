@@ -5,7 +5,7 @@
 import { RecentMap } from '@selvedge/service-kit/tokens'
 
 /** What is in memory; each topic has one {@link Follower}, which is a `TrustCache`. */
-export const topics = ['keys', 'revocation', 'project', 'node'] as const
+export const topics = ['keys', 'revocation', 'project', 'node', 'lease'] as const
 /** What can be changed. `person`: sessions or memberships of a person, which no replica has in memory. */
 export type Topic = (typeof topics)[number] | 'person'
 
