@@ -11,6 +11,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'packages/service-kit/src/store/sqlite.ts reopening': 'a failure stands for a second, on purpose',
   'packages/client/src/backend/issuer-keys.ts running':
     'the library has no service-kit; dropped when it settles',
+  'packages/client/src/edge-session.ts running': 'the library has no service-kit; dropped when it settles',
   'apps/discovery/src/stores/embedded/durable-copy.ts writing': 'dropped when it settles, and planned again',
   'apps/runtime/src/device/cloud/edge-tokens.ts running': 'one for each audience; dropped when it settles',
   'apps/runtime/src/device/cloud/retry.ts running': 'never rejects: a failure is reported and tried again',

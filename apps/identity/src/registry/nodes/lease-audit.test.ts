@@ -79,7 +79,7 @@ describe('the claim of a device', () => {
     ['no tokens', [use({ count: 0 })]],
     ['half a token', [use({ count: 0.5 })]],
     ['a number beyond all', [use({ count: 1e300 })]],
-    ['a time that is none', [use({ last_at: -1 })]],
+    ['a time before 1970', [use({ last_at: -1 })]],
     ['a time beyond the calendar', [use({ first_at: 1e15 })]],
   ])('is ignored with %s', (_, claim) => expect(readLeaseUses(claim)).toBeUndefined())
 })

@@ -133,12 +133,7 @@ export function createProjects(parts: ProjectsParts): Projects {
       return rows.map(toProject)
     },
     async remove(clientId) {
-      const statements = [
-        sql`DELETE FROM sign_ins WHERE client_id = ${clientId}`,
-        sql`DELETE FROM developer_tokens WHERE client_id = ${clientId}`,
-        sql`DELETE FROM projects WHERE client_id = ${clientId}`,
-        endOffline(clientId, clock.now()),
-      ]
+      const statements = removeRows(clientId, clock.now())
       await revocations.revokeAll('client', clientId, {
         statements,
         noted: [
@@ -149,6 +144,14 @@ export function createProjects(parts: ProjectsParts): Projects {
     },
   }
 }
+
+/** @param now Unix milliseconds */
+const removeRows = (clientId: string, now: number): Statement[] => [
+  sql`DELETE FROM sign_ins WHERE client_id = ${clientId}`,
+  sql`DELETE FROM developer_tokens WHERE client_id = ${clientId}`,
+  sql`DELETE FROM projects WHERE client_id = ${clientId}`,
+  endOffline(clientId, now),
+]
 
 function updateRow(project: Project): Statement {
   const { clientId, name, scopes, resources, active, accessLifetime, developerLifetime, dpop } = project
