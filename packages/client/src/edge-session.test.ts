@@ -19,7 +19,8 @@ interface Peer {
   close(): Promise<void>
 }
 
-const me = (url: string) => ({ offline: { tokenEndpoint: `${url}/token` } })
+let endpoint: string | undefined
+const me = (url: string) => ({ offline: { tokenEndpoint: endpoint ?? `${url}/token` } })
 
 async function start(port = 0): Promise<Peer> {
   const peer: Peer = {
@@ -87,6 +88,7 @@ beforeEach(async () => {
   identity.token = () => answer({ lease: 'lease-1', refresh_token: 'refresh-1' })
   runtime.token = () => local()
   stored = []
+  endpoint = undefined
   now = 1_000_000
 })
 afterEach(async () => {
@@ -222,6 +224,21 @@ describe('while the identity service is gone', () => {
     await identity.close()
     runtime.token = () => ({ status: 400, body: { error: 'invalid_grant', error_description: 'too old' } })
     await expect(open({ stored }).access()).rejects.toMatchObject({ message: 'too old' })
+  })
+
+  it.each([
+    'https://identity.example/token',
+    'http://127.0.0.1.evil.example/token',
+    'http://127.0.0.1:1@evil.example/token',
+    'http://127.0.0.1:1/jsonrpc/v1',
+    'http://127.0.0.1:1/token?x',
+    'file:///token',
+    '',
+  ])('signs no proof for %s, whatever the runtime names', async (named) => {
+    await identity.close()
+    endpoint = named
+    await expect(open({ stored }).access()).rejects.toMatchObject({ reason: 'bad_answer' })
+    expect(exchanges(runtime)).toEqual([])
   })
 
   it('refreshes once the service is back', async () => {

@@ -1,6 +1,7 @@
 /** Local tokens: what a runtime issues for a lease while it cannot reach its identity service. */
 import { type TokenResponse, tokenResponse } from '@selvedge/protocol'
 import { jwtBearerGrant, localTokenPath } from '@selvedge/protocol/tokens'
+import { ConnectionFailure } from './errors.ts'
 import { read, sendWithProof, successOf } from './oauth.ts'
 import type { ProofKey } from './proof-key.ts'
 import { type CallOptions, type Connection, send } from './send.ts'
@@ -35,6 +36,7 @@ export async function exchangeLease(
   { lease, key, tokenEndpoint }: LeaseExchange,
   options?: CallOptions,
 ): Promise<TokenResponse> {
+  expectLoopback(tokenEndpoint)
   const body = new URLSearchParams({ grant_type: jwtBearerGrant, assertion: lease }).toString()
   const prove = (nonce: string | undefined) => key.prove({ method: 'POST', url: tokenEndpoint, nonce })
   const reply = await sendWithProof({ current: undefined }, prove, (proof) =>
@@ -53,6 +55,16 @@ export async function exchangeLease(
     ),
   )
   return read(connection.url, tokenResponse, successOf(connection.url, reply))
+}
+
+/** A runtime names the URL that a proof is for: no proof for another service may come of it. @throws ConnectionFailure `bad_answer` */
+function expectLoopback(tokenEndpoint: string): void {
+  if (/^https?:\/\/(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?\/token$/.test(tokenEndpoint)) return
+  const shown = JSON.stringify(String(tokenEndpoint).slice(0, 200))
+  throw new ConnectionFailure(
+    'bad_answer',
+    `the runtime names ${shown} as its token endpoint, which is not its own`,
+  )
 }
 
 /** Seconds for which a nonce of a runtime is used; it accepts one for two minutes. */
