@@ -5,8 +5,9 @@ import { Frame } from './frame/frame.tsx'
 import { lazyView } from './parts/lazy-view.tsx'
 import { Lone } from './parts/lone.tsx'
 import { Problem } from './parts/view.tsx'
-import { LinkView, NotFoundView, routes, SignInView, TerminalView } from './routes.tsx'
+import { appViews, LinkView, NotFoundView, routes, SignInView, TerminalView } from './routes.tsx'
 import { tabs } from './session/tabs.ts'
+import { signInFirst, takeNext } from './state/next.ts'
 import { navigate, usePath } from './state/route.ts'
 import { StepUp } from './state/step-up.tsx'
 import { type Home, HomeContext } from './state/viewer.ts'
@@ -49,17 +50,9 @@ function useStanding() {
 /** Sends people without a session to the sign-in, and afterwards to where they wanted to go. */
 function useSignIn(standing: Standing | undefined, first: string): void {
   useEffect(() => {
-    if (!standing || linkViews.includes(first)) return
-    if (!standing.viewer && first !== 'sign-in') {
-      sessionStorage.setItem('next', location.pathname + location.search)
-      navigate('/sign-in', true)
-    }
-    if (standing.viewer && first === 'sign-in') {
-      const next = sessionStorage.getItem('next') ?? '/'
-      sessionStorage.removeItem('next')
-      // Same origin: only pages of the console write this value.
-      navigate(/^\/(?!\/)/.test(next) ? next : '/', true)
-    }
+    if (!standing || linkViews.includes(first) || Object.hasOwn(appViews, first)) return
+    if (!standing.viewer && first !== 'sign-in') signInFirst()
+    if (standing.viewer && first === 'sign-in') navigate(takeNext(), true)
   }, [standing, first])
 }
 
@@ -126,6 +119,14 @@ function Shown(props: {
         <LinkView viewer={home?.viewer} onDone={onDone} />
       </Lone>
     )
+  if (Object.hasOwn(appViews, first)) {
+    const AppView = appViews[first]!
+    return (
+      <Lone>
+        <AppView viewer={home?.viewer} onDone={onDone} />
+      </Lone>
+    )
+  }
   if (!home || first === 'sign-in')
     return (
       <Lone busy={home !== undefined}>{!home && <SignInView needsOwner={needsOwner} onDone={onDone} />}</Lone>

@@ -1,4 +1,5 @@
 /** Views by the first word of the path. The code of each is loaded when it is first shown. */
+import type { Viewer } from '@selvedge/protocol/console'
 import type { FunctionComponent } from 'preact'
 import { lazyView } from './parts/lazy-view.tsx'
 
@@ -30,4 +31,11 @@ export const routes: Readonly<Record<string, FunctionComponent<RouteProps>>> = {
 export const SignInView = lazyView(() => import('./views/lone/sign-in.tsx'))
 export const LinkView = lazyView(() => import('./views/lone/link.tsx'))
 export const TerminalView = lazyView(() => import('./views/lone/terminal.tsx'))
+/** Views that apps send a browser to, whether a person is signed in or not. */
+export const appViews: Readonly<
+  Record<string, FunctionComponent<{ viewer: Viewer | undefined; onDone: () => Promise<void> }>>
+> = {
+  authorize: lazyView(() => import('./views/lone/authorize.tsx')),
+  logout: lazyView(() => import('./views/lone/logout.tsx')),
+}
 export const NotFoundView = lazyView(() => import('./views/not-found.tsx'))

@@ -17,7 +17,7 @@ import {
   adminProjectCreate,
   adminProjectDisable,
   adminProjectList,
-  adminProjectOffline,
+  adminProjectUpdate,
 } from './admin/projects.ts'
 import { adminStoreCopy } from './admin/store.ts'
 import { adminStoreBackup, adminStoreNoteBackup, adminStoreRestore } from './admin/store-backup.ts'
@@ -126,7 +126,7 @@ export const commands: readonly CommandDeclaration[] = [
   adminLinkRevoke,
   adminProjectCreate,
   adminProjectList,
-  adminProjectOffline,
+  adminProjectUpdate,
   adminProjectDisable,
   adminTokenDeveloper,
   adminTokenList,

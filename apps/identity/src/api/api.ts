@@ -21,10 +21,12 @@ import type { Tokens } from '../tokens/tokens.ts'
 import { createAdminHandlers } from './admin/handlers.ts'
 import { openAdmin } from './admin/listen.ts'
 import { addConsole } from './console/console.ts'
+import { addCors } from './endpoints/cors.ts'
 import { addDeviceAuthorizationEndpoint } from './endpoints/device-authorization.ts'
 import { addEdgeTokenEndpoint } from './endpoints/edge-token.ts'
 import { addIntrospectEndpoint } from './endpoints/introspect.ts'
 import { addMetadataEndpoints } from './endpoints/metadata.ts'
+import { addPushedAuthorizationEndpoint } from './endpoints/pushed-authorization.ts'
 import { addRevocationsEndpoint } from './endpoints/revocations.ts'
 import { addRevokeEndpoint } from './endpoints/revoke.ts'
 import { createTokenEndpoint } from './endpoints/token.ts'
@@ -112,6 +114,7 @@ function addCommon(app: FastifyInstance, parts: Parts, roles: { cloud: boolean; 
     limits.takeAddress(addressOf(raw, trustedProxies))
     await changes.ensureFresh()
   })
+  if (roles.tenant) addCors(app, parts)
   addMetadataEndpoints(app, { ...parts, roles })
   addRevocationsEndpoint(app, parts.revocationList)
   addHealth(app, identityPaths, parts.checkHealth, parts.readiness)
@@ -122,6 +125,7 @@ function addTenant(app: FastifyInstance, parts: Parts): void {
   const { config } = parts
   addFormRoutes(app, (routes) => {
     addDeviceAuthorizationEndpoint(routes, parts)
+    addPushedAuthorizationEndpoint(routes, parts)
     addRevokeEndpoint(routes, parts)
     addIntrospectEndpoint(routes, parts)
   })

@@ -3,6 +3,7 @@ import type { SqlStore } from '@selvedge/service-kit/store'
 import { type ExpiredRows, removeExpired, type SweepTask } from '../storage/sweep/sweep.ts'
 import { sessionTimes } from './credentials/sessions.ts'
 import { expiredTokenRetentionMs } from './projects/developer-tokens.ts'
+import { usedCodeRetentionMs } from './sign-ins/authorization-codes.ts'
 import { expiredRequestRetentionMs } from './sign-ins/device-requests.ts'
 import { expiredSignInRetentionMs } from './sign-ins/sign-ins.ts'
 
@@ -16,6 +17,8 @@ const tables: readonly ExpiredRows[] = [
   { table: 'used_proofs', key: 'id', column: 'expires_at' },
   { table: 'links', key: 'link_id', column: 'expires_at' },
   { table: 'device_requests', key: 'device_hash', column: 'expires_at', keepMs: expiredRequestRetentionMs },
+  { table: 'pushed_requests', key: 'request_hash', column: 'expires_at' },
+  { table: 'authorization_codes', key: 'code_hash', column: 'expires_at', keepMs: usedCodeRetentionMs },
   { table: 'sessions', key: 'session_id', column: 'expires_at' },
   { table: 'sessions', key: 'session_id', column: 'last_seen_at', keepMs: sessionTimes.idleMs },
   { table: 'enrolment_codes', key: 'hash', column: 'expires_at' },

@@ -28,14 +28,16 @@ import { createLinks, type Links } from './people/links.ts'
 import { createPeople, type People } from './people/people.ts'
 import { createDeveloperTokens, type DeveloperTokens } from './projects/developer-tokens.ts'
 import { createExpiringTokens } from './projects/expiring-tokens.ts'
-import { followLeases, offlineExpiry } from './projects/offline.ts'
+import { createKnownOrigins, type IsKnownOrigin } from './projects/project-apps.ts'
 import { createProjects, type Projects } from './projects/projects.ts'
 import { revocationExpiry } from './revocation/expiry.ts'
 import { createFolding } from './revocation/folding.ts'
 import { openRevocationList, type RevocationList } from './revocation/list.ts'
 import { openRevocations, type Revocations } from './revocation/revocations.ts'
+import { type AppConsents, createAppConsents } from './sign-ins/app-consents.ts'
+import { type AuthorizationCodes, createAuthorizationCodes } from './sign-ins/authorization-codes.ts'
 import { createDeviceRequests, type DeviceRequests } from './sign-ins/device-requests.ts'
-import { createLeaseSources, type LeaseSources } from './sign-ins/lease-sources.ts'
+import { createPushedRequests, type PushedRequests } from './sign-ins/pushed-requests.ts'
 import { createSignIns, type SignIns } from './sign-ins/sign-ins.ts'
 import type { Urls } from './urls.ts'
 
@@ -73,7 +75,10 @@ export interface Registry extends Credentials, Authority {
   readonly codes: EnrolmentCodes
   readonly signIns: SignIns
   readonly deviceRequests: DeviceRequests
-  readonly leaseSources: LeaseSources
+  readonly isKnownOrigin: IsKnownOrigin
+  readonly pushedRequests: PushedRequests
+  readonly authorizationCodes: AuthorizationCodes
+  readonly appConsents: AppConsents
   /** What removes rows that expired. */
   readonly tasks: readonly SweepTask[]
   /** Begins to rotate the signing keys when they are due. */
@@ -115,6 +120,10 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     signIns: createSignIns({ ...shared, secret, lifetimeSeconds: config['lifetime.refresh'], graceSeconds }),
     leaseSources: createLeaseSources(store),
     deviceRequests: createDeviceRequests(store, clock, graceSeconds, changes.epoch),
+    isKnownOrigin: createKnownOrigins(store, changes),
+    pushedRequests: createPushedRequests(store, clock),
+    authorizationCodes: createAuthorizationCodes(store, clock, changes.epoch, revocations),
+    appConsents: createAppConsents(store),
     tasks: [
       ...removeExpiredRows(store),
       offlineExpiry(store),

@@ -6,12 +6,15 @@ import type { DatabaseSync } from 'node:sqlite'
 import { StoreError } from '@selvedge/service-kit/store'
 import type { Seal } from './secrets/seal.ts'
 
-/** Tables of rows that are used once, or that a person can end: links, codes, sessions of browsers, sign-ins of terminals that wait. */
+/** Tables of rows that are used once, or that a person can end: links, codes, sessions of browsers, sign-ins of terminals and apps that wait. */
 const endingTables = [
   'one_time',
   'links',
   'enrolment_codes',
   'device_requests',
+  'pushed_requests',
+  'authorization_codes',
+  'app_consents',
   'sessions',
   'replicas',
 ] as const

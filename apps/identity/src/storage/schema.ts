@@ -1,5 +1,6 @@
 /** The tables of the identity service. Times are Unix milliseconds; an empty text means that there is no value. */
 import type { Migrations } from '@selvedge/service-kit/store'
+import { appTables } from './app-tables.ts'
 import { deviceFacets, deviceLabels, deviceVitals } from './device-tables.ts'
 import { projectOffline } from './lease-tables.ts'
 
@@ -178,7 +179,7 @@ export const migrations: Migrations = [
   deviceLabels,
   deviceFacets,
   deviceVitals,
-  projectOffline,
+  ...appTables,
 ]
 
 /**
@@ -192,7 +193,8 @@ export const tables = [
   'changes',
   'accounts',
   'projects',
-  'project_offline',
+  'project_apps',
+  'project_origins',
   'developer_tokens',
   'nodes',
   'device_labels',
@@ -204,6 +206,7 @@ export const tables = [
   'passkeys',
   'recovery_codes',
   'sessions',
+  'app_consents',
   'one_time',
   'links',
   'buckets',
@@ -214,6 +217,9 @@ export const tables = [
   'revocations',
   'revocation_lists',
   'sign_ins',
+  'app_sign_ins',
   'device_requests',
+  'pushed_requests',
+  'authorization_codes',
   'audit',
 ] as const

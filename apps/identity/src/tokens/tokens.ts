@@ -15,8 +15,11 @@ import { createDeviceAudit } from '../registry/nodes/device-audit.ts'
 import { createLeaseAudit } from '../registry/nodes/lease-audit.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Storage } from '../storage/storage.ts'
+import { type Authorizations, createAuthorizations } from './authorize/authorizations.ts'
+import { createTickets } from './authorize/tickets.ts'
 import { createEnrolment, type Enrolment } from './enrolment/enrolment.ts'
 import { createEdgeMint, type EdgeMint } from './enrolment/mint-edge.ts'
+import { createAppIdTokens } from './grants/app-id-token.ts'
 import { createExchange } from './grants/exchange.ts'
 import type { Grant } from './grants/grant.ts'
 import { createGrants } from './grants/index.ts'
@@ -32,6 +35,8 @@ export interface Tokens {
   readonly dpop: SharedDpopVerifier
   readonly grants: readonly Grant[]
   readonly enrolment: Enrolment
+  /** Apps that people sign in to. */
+  readonly authorizations: Authorizations
   readonly edgeMint: EdgeMint
   /** Issuers of the tenants that edge ID tokens are for. */
   readonly audiences: () => readonly string[]
@@ -60,14 +65,10 @@ export async function openTokens(
   const limits = createOwnLimits(config, storage)
   const parts = { ...storage, ...registry, limits, trust, issuer, epoch: changes.epoch }
   const mint = createMint({ ...parts, lifetimeSeconds: config['lifetime.access'] })
-  const issueLease = createIssueLease(parts)
-  const exchange = createExchange({
-    ...parts,
-    mint,
-    issueLease,
-    developerVerifier: cachedVerifier,
-    edgeVerifier: trust.verifierOf(config.trustedEdgeIssuers),
-  })
+  const verifier = trust.verifierOf([])
+  const edgeVerifier = trust.verifierOf(config.trustedEdgeIssuers)
+  const exchange = createExchange({ ...parts, mint, developerVerifier: cachedVerifier, edgeVerifier })
+  const tickets = createTickets(await storage.openSecret('authorization_secret'), clock)
   return {
     trust,
     limits,
@@ -75,7 +76,8 @@ export async function openTokens(
       createDpopVerifier(await storage.openSecret('dpop_nonce_secret'), clock),
       storage.useProof,
     ),
-    grants: createGrants(exchange, { ...parts, mint, issueLease }),
+    grants: createGrants(exchange, { ...parts, mint, issueAppId: createAppIdTokens(parts) }),
+    authorizations: createAuthorizations({ ...parts, verifier, edgeVerifier, tickets }),
     enrolment: createEnrolment({
       ...parts,
       tenantVerifier: trust.verifierOf(config.trustedTenants),
@@ -85,7 +87,7 @@ export async function openTokens(
     }),
     edgeMint: createEdgeMint({ ...parts, audiences, lifetimeSeconds: config['lifetime.edge'] }),
     audiences,
-    verifier: trust.verifierOf([]),
+    verifier,
     cachedVerifier,
     start: trust.start,
     close: trust.stop,

@@ -1,5 +1,6 @@
 /** The operator's API of the identity service, served on its Unix socket only. Declared like the local API. */
 import * as z from 'zod'
+import { appAudiences, appLimits, appTypes } from '../http/identity.ts'
 import { type InputOf, method, param } from '../methods/method.ts'
 import { isoTime, nodeId } from '../methods/values.ts'
 import { leaseDays, leaseScopes } from '../tokens/leases.ts'
@@ -35,8 +36,36 @@ const project = z.object({
   resources: z.array(z.string()),
   active: z.boolean(),
   createdAt: isoTime,
-  offline: z.object({ maxDays: z.number().int(), scopes: z.array(z.string()) }),
+  appType: z.enum(appTypes),
+  appUsers: z.enum(appAudiences),
+  redirectUris: z.array(z.string()),
+  postLogoutRedirectUris: z.array(z.string()),
+  origins: z.array(z.string()),
 })
+const addresses = z
+  .array(z.string().min(1).max(appLimits.characters))
+  .max(appLimits.addresses)
+  .nullable()
+  .optional()
+const orNull = `a list of at most ${appLimits.addresses}, or null`
+/** How people sign in to the app of a project; null: as it was. */
+const appSettings = [
+  param(
+    'appType',
+    z.enum(appTypes).nullable().optional(),
+    `one of ${appTypes.join(', ')}, or null`,
+    'Kind of app.',
+  ),
+  param(
+    'appUsers',
+    z.enum(appAudiences).nullable().optional(),
+    `one of ${appAudiences.join(', ')}, or null`,
+    'Whose people may sign in to the app.',
+  ),
+  param('redirectUris', addresses, orNull, 'Redirect URIs of the app.'),
+  param('postLogoutRedirectUris', addresses, orNull, 'Where the browser may go after a logout.'),
+  param('origins', addresses, orNull, 'Origins of pages that may call the token endpoint.'),
+] as const
 const developerToken = z.object({
   jti: z.string(),
   accountId: z.string(),
@@ -142,9 +171,18 @@ export const adminMethods = {
         'a list of URIs or null',
         'Resources for which clients may request tokens (RFC 8707).',
       ),
+      ...appSettings,
     ],
     result: z.object({ clientId: z.string() }),
-    reasons: ['not_found', 'conflict', 'limit_exceeded'],
+    reasons: ['not_found', 'conflict', 'limit_exceeded', 'invalid_params'],
+    access: { caller: 'operator' },
+  }),
+  'project.update': method({
+    name: 'project.update',
+    summary: 'Changes how people sign in to the app of a project.',
+    params: [clientId, ...appSettings],
+    result: project,
+    reasons: ['not_found', 'invalid_params'],
     access: { caller: 'operator' },
   }),
   'project.list': method({

@@ -4,6 +4,7 @@
  */
 import type { InputOf } from '../methods/method.ts'
 import { accountMethods } from './account.ts'
+import { authorizationMethods } from './authorizations.ts'
 import { devicesMethods } from './devices.ts'
 import { personMethods } from './person.ts'
 import { projectsMethods } from './projects.ts'
@@ -20,6 +21,7 @@ export const consoleMethods = {
   ...personMethods,
   ...accountMethods,
   ...projectsMethods,
+  ...authorizationMethods,
   ...devicesMethods,
 } as const
 

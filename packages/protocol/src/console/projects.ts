@@ -1,11 +1,44 @@
 /** Projects, developer ID tokens, and sign-ins of terminals. */
 import * as z from 'zod'
+import { appAudiences, appLimits, appTypes } from '../http/identity.ts'
 import { method, param } from '../methods/method.ts'
 import { isoTime } from '../methods/values.ts'
 import { leaseDays, leaseScopes } from '../tokens/leases.ts'
 import { scopeNames } from '../tokens/scopes.ts'
 import { any, clientId, done, id, recent, recentOwner, text } from './params.ts'
 import * as records from './records.ts'
+
+const addresses = z.array(z.string().min(1).max(appLimits.characters)).max(appLimits.addresses)
+const listOf = (what: string) => `a list of at most ${appLimits.addresses} ${what}`
+
+/** How people sign in to the app of a project; absent: as it was, or a web app without addresses. */
+const appSettings = [
+  param('appType', z.enum(appTypes).optional(), `one of ${appTypes.join(', ')}`, 'What kind of app it is.'),
+  param(
+    'appUsers',
+    z.enum(appAudiences).optional(),
+    `one of ${appAudiences.join(', ')}`,
+    'Whose people may sign in: those of the account of the project, or anyone of this installation.',
+  ),
+  param(
+    'redirectUris',
+    addresses.optional(),
+    listOf('URIs'),
+    'Redirect URIs of the app, each exactly as the app sends it.',
+  ),
+  param(
+    'postLogoutRedirectUris',
+    addresses.optional(),
+    listOf('URIs'),
+    'Where the browser may go after a logout.',
+  ),
+  param(
+    'origins',
+    addresses.optional(),
+    listOf('origins'),
+    'Origins of pages that may call the token endpoint.',
+  ),
+] as const
 
 const projectSettings = [
   param('name', z.string().trim().min(1).max(100), 'a name of 1 to 100 characters', 'Name of the project.'),
@@ -34,12 +67,7 @@ const projectSettings = [
     'off, optional or required',
     'Whether tokens are bound to a key (RFC 9449).',
   ),
-  param(
-    'offline',
-    records.projectLeases.optional(),
-    `maxDays from 0 to ${leaseDays.max} and a list of ${leaseScopes.join(', ')}`,
-    'For how many days a client may work at a device without the identity service, and with which scopes; maxDays 0: not at all. Absent: as it is, and for a new project not at all.',
-  ),
+  ...appSettings,
 ] as const
 
 export const projectsMethods = {
@@ -56,7 +84,7 @@ export const projectsMethods = {
     summary: 'Creates a project.',
     params: projectSettings,
     result: records.project,
-    reasons: ['limit_exceeded'],
+    reasons: ['limit_exceeded', 'invalid_params'],
     access: any,
   }),
   'project.update': method({
@@ -64,7 +92,7 @@ export const projectsMethods = {
     summary: 'Changes a project.',
     params: [clientId, ...projectSettings],
     result: records.project,
-    reasons: ['not_found'],
+    reasons: ['not_found', 'invalid_params'],
     access: any,
   }),
   'project.dependents': method({

@@ -1,5 +1,6 @@
 /** What the console shows. */
 import * as z from 'zod'
+import { appAudiences, appTypes } from '../http/identity.ts'
 import { isoTime } from '../methods/values.ts'
 import { leaseDays, leaseScopes } from '../tokens/leases.ts'
 import { scopeNames } from '../tokens/scopes.ts'
@@ -75,7 +76,13 @@ export const project = z.object({
   accessLifetime: z.number().int(),
   developerLifetime: z.number().int(),
   dpop: dpopPolicy,
-  offline: projectLeases,
+  appType: z.enum(appTypes),
+  /** Whose people may sign in to the app. */
+  appUsers: z.enum(appAudiences),
+  redirectUris: z.array(z.string()),
+  postLogoutRedirectUris: z.array(z.string()),
+  /** Origins of pages that may call the endpoints of tokens (CORS). */
+  origins: z.array(z.string()),
 })
 export type ConsoleProject = z.infer<typeof project>
 
@@ -192,3 +199,44 @@ export const deviceRequest = z.object({
   /** Whether the request came from the same address as the person who decides on it. */
   isFromHere: z.boolean(),
 })
+
+/** What an app asks a person for. */
+const consent = z.object({
+  appName: z.string(),
+  /** Account of the project. */
+  appAccount: z.string(),
+  /** Whether the app is one of the account that signs in. */
+  isOwn: z.boolean(),
+  /** Account that the app will act for. */
+  accountName: z.string(),
+  /** Where the browser goes afterwards: host of a page, or scheme of a program. */
+  returnsTo: z.string(),
+  scopes: z.array(z.object({ name: z.string(), meaning: z.string() })),
+  /** The device that the tokens are for; null without one. */
+  device: z.object({ nodeId: z.string(), name: z.string(), isNew: z.boolean() }).nullable(),
+  /** Why the person cannot approve; null if the person can. */
+  obstacle: z.string().nullable(),
+})
+export type Consent = z.infer<typeof consent>
+
+/** What happens next with the request of an app. */
+export const authorizationStep = z.discriminatedUnion('step', [
+  /** The browser goes to the app. */
+  z.object({ step: z.literal('return'), to: z.string(), appName: z.string() }),
+  z.object({ step: z.literal('sign_in'), ticket: z.string(), loginHint: z.string() }),
+  z.object({ step: z.literal('consent'), ticket: z.string(), consent }),
+  /** The request cannot be answered to the app: client or redirect URI are wrong. */
+  z.object({ step: z.literal('refused'), reason: z.string() }),
+])
+export type AuthorizationStep = z.infer<typeof authorizationStep>
+
+/** A request of an app to sign a person out (OpenID Connect RP-Initiated Logout 1.0). */
+export const logoutRequest = z.object({
+  /** "" without an ID token of the app. */
+  appName: z.string(),
+  /** Where the browser goes afterwards; null: nowhere. */
+  returnTo: z.string().nullable(),
+  /** Why the request is refused; null if it is not. */
+  obstacle: z.string().nullable(),
+})
+export type LogoutRequest = z.infer<typeof logoutRequest>

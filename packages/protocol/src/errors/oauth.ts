@@ -1,4 +1,7 @@
-/** Errors of the identity service: RFC 6749 § 5.2, RFC 8628 § 3.5, RFC 8693 § 2.2.2, RFC 8707 § 2, RFC 9449 §§ 5 and 8. */
+/**
+ * Errors of the identity service: RFC 6749 §§ 4.1.2.1 and 5.2, RFC 8628 § 3.5, RFC 8693 § 2.2.2, RFC 8707 § 2, RFC 9449 §§ 5 and 8,
+ * OpenID Connect Core 1.0 § 3.1.2.6.
+ */
 export const oauthErrors = {
   invalid_request: {
     status: 400,
@@ -15,7 +18,8 @@ export const oauthErrors = {
   invalid_target: { status: 400, meaning: 'The resource or audience is not listed in the project.' },
   access_denied: {
     status: 403,
-    meaning: 'The node is blocked, or enrolment needs a code and the request has none.',
+    meaning:
+      'The node is blocked, enrolment needs a code and the request has none, or the person refused the request of an app.',
   },
   use_dpop_nonce: { status: 400, meaning: 'Repeat the request with the nonce from the DPoP-Nonce header.' },
   invalid_dpop_proof: {
@@ -36,6 +40,28 @@ export const oauthErrors = {
     meaning: 'The client polls too fast. Add 5 seconds to the interval.',
   },
   expired_token: { status: 400, meaning: 'The device code has expired. Start the sign-in again.' },
+  unsupported_response_type: { status: 400, meaning: 'The response_type of an authorization is not "code".' },
+  login_required: {
+    status: 400,
+    meaning: 'The request has prompt=none, and the person has to sign in first.',
+  },
+  consent_required: {
+    status: 400,
+    meaning: 'The request has prompt=none, and the person has to approve the app first.',
+  },
+  request_not_supported: {
+    status: 400,
+    meaning: 'The parameter "request" is not supported; push the request to /par.',
+  },
+  request_uri_not_supported: {
+    status: 400,
+    meaning: 'The "request_uri" is not one that /par has returned.',
+  },
+  invalid_request_uri: {
+    status: 400,
+    meaning: 'The "request_uri" has expired, was used, or belongs to another client.',
+  },
+  registration_not_supported: { status: 400, meaning: 'The parameter "registration" is not supported.' },
   unsupported_token_type: { status: 400, meaning: 'The service cannot revoke tokens of this type.' },
   temporarily_unavailable: {
     status: 429,

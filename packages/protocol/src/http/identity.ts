@@ -8,6 +8,12 @@ export const identityPaths = {
   oauthMetadata: '/.well-known/oauth-authorization-server',
   jwks: '/jwks',
   token: '/token',
+  /** RFC 6749 § 3.1: a page on which a person lets an app act. */
+  authorize: '/authorize',
+  /** RFC 9126. */
+  pushedAuthorization: '/par',
+  /** OpenID Connect RP-Initiated Logout 1.0: a page on which a person signs out of an app. */
+  endSession: '/logout',
   /** A node requests its edge ID token. The same request registers the node, agrees on the HMAC secret and reports the account. */
   edgeToken: '/edge/token',
   /** A node checks the HMAC code of another node. */
@@ -47,7 +53,25 @@ export const grantTypes = {
   tokenExchange: 'urn:ietf:params:oauth:grant-type:token-exchange',
   refreshToken: 'refresh_token',
   deviceCode: 'urn:ietf:params:oauth:grant-type:device_code',
+  authorizationCode: 'authorization_code',
 } as const
+
+/** What the `request_uri` of a pushed request begins with (RFC 9126 § 2.2). */
+export const requestUriPrefix = 'urn:ietf:params:oauth:request_uri:'
+
+/** Values of the parameter `prompt` (OpenID Connect Core 1.0 § 3.1.2.1). */
+export const promptValues = ['none', 'login', 'consent', 'select_account'] as const
+
+/** Of a project whose users sign in: a server, an installed program, or a page without a server. */
+export const appTypes = ['web', 'native', 'browser'] as const
+export type AppType = (typeof appTypes)[number]
+
+/** Whose people may sign in to an app: those of the project's account, or every person of the installation. */
+export const appAudiences = ['account', 'anyone'] as const
+export type AppAudience = (typeof appAudiences)[number]
+
+/** Limits of a project: addresses of each kind, and characters of one. */
+export const appLimits = { addresses: 20, characters: 1000 } as const
 
 /** Client ID of this project's own command line, known to every identity service. */
 export const cliClientId = 'selvedge-cli'
@@ -70,7 +94,9 @@ export const tokenResponse = z.object({
   id_token: z
     .string()
     .optional()
-    .describe('The ID token of the developer, if the scope "openid" was granted'),
+    .describe(
+      'The ID token, if the scope "openid" was granted: of the developer, or of the person who signed in to an app',
+    ),
   issued_token_type: z.string().optional(),
   refresh_token: z.string().optional().describe('If the scope "offline_access" was granted'),
   lease: z
@@ -130,6 +156,14 @@ export const deviceAuthorizationResponse = z.object({
 })
 
 export type DeviceAuthorizationResponse = z.infer<typeof deviceAuthorizationResponse>
+
+/** RFC 9126 § 2.2. */
+export const pushedAuthorizationResponse = z.object({
+  request_uri: z.string().describe('For the parameter "request_uri" of the authorization endpoint, once'),
+  expires_in: z.number().int().describe('Seconds'),
+})
+
+export type PushedAuthorizationResponse = z.infer<typeof pushedAuthorizationResponse>
 
 export const oauthErrorResponse = z.object({ error: z.string(), error_description: z.string().optional() })
 

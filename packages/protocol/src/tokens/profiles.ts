@@ -33,6 +33,21 @@ export interface DeveloperIdClaims extends BaseClaims {
   readonly scope?: string
 }
 
+/**
+ * ID token of a person who signed in to an app (OpenID Connect Core 1.0 § 2). It is for the app alone: no endpoint accepts it in
+ * place of a developer ID token.
+ */
+export interface AppIdClaims extends BaseClaims {
+  readonly account_id: string
+  readonly email: string
+  readonly auth_time: number
+  /** The sign-in; a logout names it, and what it led to ends with it. */
+  readonly sid: string
+  readonly nonce?: string
+  /** § 3.1.3.6. */
+  readonly at_hash: string
+}
+
 /** Edge ID token: proves the identity of a node, issued by the cloud. `sub` is the associated account, or "". */
 export interface EdgeIdClaims extends BaseClaims {
   /** The node; absent in tokens of older services. */
@@ -92,6 +107,20 @@ export const developerIdProfile: TokenProfile<DeveloperIdClaims> = {
     if (payload.scope !== undefined && typeof payload.scope !== 'string')
       return 'claim "scope" is not a string'
     return undefined
+  },
+}
+
+export const appIdProfile: TokenProfile<AppIdClaims> = {
+  label: 'app ID token',
+  typ: 'app-id+jwt',
+  maxLifetime: 86_400,
+  check(payload) {
+    for (const name of ['sub', 'account_id', 'sid']) {
+      if (!nonEmpty(payload[name])) return `claim "${name}" is not a non-empty string`
+    }
+    if (payload.nonce !== undefined && !nonEmpty(payload.nonce))
+      return 'claim "nonce" is not a non-empty string'
+    return typeof payload.auth_time === 'number' ? undefined : 'claim "auth_time" is not a number'
   },
 }
 

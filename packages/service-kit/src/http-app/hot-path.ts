@@ -25,6 +25,10 @@ export interface HotRequest {
   readonly dpop: string | undefined
   /** Address that the request came from. */
   readonly address: string
+  /** Origin of the page that sent the request, as the browser says; undefined: no page did. */
+  readonly origin: string | undefined
+  /** More headers for the answer, good or bad: the endpoint adds them. */
+  readonly headers: Record<string, string>
 }
 
 /** One endpoint that answers JSON, served below the router because everything waits for it. */
@@ -51,13 +55,13 @@ export function withHotPath(
   const { maxBody, log, refuseBusy } = limits
   const concurrency = createConcurrencyLimit()
   let underWay = 0
-  const fail = (response: ServerResponse, cause: unknown, proof?: string) => {
+  const fail = (response: ServerResponse, cause: unknown, proof?: string, more?: Record<string, string>) => {
     const { status, body, headers } = describeError(cause, path, log, response.req)
     const wantsNonce = nonce && (proof !== undefined || body.error === 'use_dpop_nonce')
-    send(response, status, body, { ...headers, ...(wantsNonce && { 'DPoP-Nonce': nonce() }) })
+    send(response, status, body, { ...more, ...headers, ...(wantsNonce && { 'DPoP-Nonce': nonce() }) })
   }
   const serve = (request: IncomingMessage, response: ServerResponse) => {
-    const { 'content-type': type = '', authorization } = request.headers
+    const { 'content-type': type = '', authorization, origin } = request.headers
     const dpop = request.headers.dpop as string | undefined
     const expected = bodies[takes]
     if (!isUtf8Type(type, expected)) {
@@ -75,12 +79,14 @@ export function withHotPath(
       const address = addressOf(request, trustedProxies)
       const begunAt = performance.now()
       underWay++
+      const headers = {}
       try {
-        const read: HotRequest = { body: body.toString(), authorization, dpop, address }
+        const read: HotRequest = { body: body.toString(), authorization, dpop, address, origin, headers }
         const result = await inRequest(response, () => answer(read))
-        send(response, 200, result, dpop === undefined || !nonce ? undefined : { 'DPoP-Nonce': nonce() })
+        const next = dpop === undefined || !nonce ? undefined : { 'DPoP-Nonce': nonce() }
+        send(response, 200, result, { ...headers, ...next })
       } catch (cause) {
-        fail(response, cause, dpop)
+        fail(response, cause, dpop, headers)
       } finally {
         underWay--
         concurrency.ended(performance.now() - begunAt)

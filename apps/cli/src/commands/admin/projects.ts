@@ -1,16 +1,44 @@
-import {
-  isScope,
-  type LeaseScope,
-  leaseDays,
-  leaseScopes,
-  scopeNames,
-  usualScopes,
-} from '@selvedge/protocol/tokens'
+import { appAudiences, appTypes } from '@selvedge/protocol'
+import { isScope, scopeNames, usualScopes } from '@selvedge/protocol/tokens'
 import { command, type Input } from '../../command.ts'
 import { UsageError } from '../../failure.ts'
 
 const listOf = (text: Input['options'][string]): string[] | null =>
   typeof text === 'string' ? text.split(/[\s,]+/).filter(Boolean) : null
+
+/** How people sign in to the app of a project. */
+const appOptions = [
+  { flags: '--type <type>', description: `kind of app: ${appTypes.join(', ')}` },
+  {
+    flags: '--users <people>',
+    description: 'who may sign in to the app: account (people of the account of the project) or anyone',
+  },
+  { flags: '--redirect-uris <list>', description: 'redirect URIs of the app, exactly as it sends them' },
+  { flags: '--post-logout-redirect-uris <list>', description: 'where the browser may go after a logout' },
+  { flags: '--origins <list>', description: 'origins of pages that may call the token endpoint (CORS)' },
+]
+
+/** One of some words, or null if the option is absent. @throws UsageError */
+function wordOf<const Word extends string>(
+  options: Input['options'],
+  name: string,
+  words: readonly Word[],
+): Word | null {
+  const given = options[name]
+  if (given === undefined) return null
+  const found = words.find((each) => each === given)
+  if (found === undefined)
+    throw new UsageError(`--${name} has another value than it may have`, `Values are ${words.join(', ')}.`)
+  return found
+}
+
+const appOf = (options: Input['options']) => ({
+  appType: wordOf(options, 'type', appTypes),
+  appUsers: wordOf(options, 'users', appAudiences),
+  redirectUris: listOf(options.redirectUris),
+  postLogoutRedirectUris: listOf(options.postLogoutRedirectUris),
+  origins: listOf(options.origins),
+})
 
 export const adminProjectCreate = command({
   path: ['admin', 'project', 'create'],
@@ -26,6 +54,7 @@ export const adminProjectCreate = command({
       flags: '--resources <list>',
       description: 'additional resources for which clients may request tokens (RFC 8707)',
     },
+    ...appOptions,
   ],
   run: async ({ admin }, { options }) => {
     const scopes = listOf(options.scopes)
@@ -37,8 +66,18 @@ export const adminProjectCreate = command({
       email: typeof options.email === 'string' ? options.email : null,
       scopes: scopes?.filter(isScope) ?? null,
       resources: listOf(options.resources),
+      ...appOf(options),
     })
   },
+})
+
+export const adminProjectUpdate = command({
+  path: ['admin', 'project', 'update'],
+  summary: 'Change how people sign in to the app of a project. What is not given stays; "" empties a list.',
+  args: [{ name: '<client-id>', description: 'client ID of the project' }],
+  options: appOptions,
+  run: async ({ admin }, { args: [clientId = ''], options }) =>
+    admin['project.update']({ clientId, ...appOf(options) }),
 })
 
 export const adminProjectList = command({

@@ -5,6 +5,7 @@ import { Copy } from '../../parts/copy.tsx'
 import { Field, Form } from '../../parts/form.tsx'
 import { View } from '../../parts/view.tsx'
 import { signInWithPasskey } from '../../passkeys.ts'
+import { namedEmail } from '../../state/next.ts'
 
 interface SignInProps {
   readonly needsOwner: boolean
@@ -62,7 +63,7 @@ function SecretForm({ isRecovery, onDone }: { isRecovery: boolean; onDone: () =>
         await onDone()
       }}
     >
-      <Field label="Email" name="email" type="email" autocomplete="username" required />
+      <Field label="Email" name="email" type="email" autocomplete="username" value={namedEmail()} required />
       {isRecovery ? (
         <Field
           label="Recovery code"

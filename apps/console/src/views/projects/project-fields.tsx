@@ -30,10 +30,63 @@ export function ProjectFields({ project }: { project?: ConsoleProject }) {
         ))}
       </fieldset>
       <details>
+        <summary>Sign-in for users of an app</summary>
+        <AppFields project={project} />
+      </details>
+      <details>
         <summary>Advanced</summary>
         <Advanced project={project} />
       </details>
     </>
+  )
+}
+
+const appKinds = [
+  ['web', 'Web app with a server'],
+  ['browser', 'Page without a server'],
+  ['native', 'Installed on a phone or computer'],
+] as const
+const audiences = [
+  ['account', 'People of this account'],
+  ['anyone', 'Everyone on this installation'],
+] as const
+
+/** How people sign in to the app of the project. */
+function AppFields({ project }: { project: ConsoleProject | undefined }) {
+  const lines = (values: readonly string[] | undefined) => values?.join(' ') ?? ''
+  return (
+    <div class="stack close">
+      <div class="columns">
+        <Select label="Kind of app" name="appType" value={project?.appType ?? 'web'} options={appKinds} />
+        <Select
+          label="Who may sign in"
+          name="appUsers"
+          value={project?.appUsers ?? 'account'}
+          options={audiences}
+        />
+      </div>
+      <Field
+        label="Redirect URIs"
+        name="redirectUris"
+        value={lines(project?.redirectUris)}
+        spellcheck={false}
+        hint="Exactly as the app sends them, separated by spaces. Installed apps may use any port of 127.0.0.1 and [::1]."
+      />
+      <Field
+        label="After sign-out"
+        name="postLogoutRedirectUris"
+        value={lines(project?.postLogoutRedirectUris)}
+        spellcheck={false}
+        hint="Where the browser may go after a sign-out, separated by spaces."
+      />
+      <Field
+        label="Origins"
+        name="origins"
+        value={lines(project?.origins)}
+        spellcheck={false}
+        hint="Pages that request tokens themselves, such as https://app.example."
+      />
+    </div>
   )
 }
 
@@ -77,50 +130,18 @@ function Advanced({ project }: { project: ConsoleProject | undefined }) {
   )
 }
 
-/** Scopes of leases, and what each lets a client do without the identity service. */
-const offlineScopes: readonly (readonly [LeaseScope, string])[] = [
-  ['openid', 'Use services and read data'],
-  ['edge:clusters', 'See nodes nearby'],
-  ['edge:mcm', 'Change images and containers'],
-]
-
-function OfflineFields({ project }: { project: ConsoleProject | undefined }) {
-  return (
-    <>
-      <Field
-        label="Work offline (days)"
-        name="offlineDays"
-        type="number"
-        min={0}
-        max={400}
-        value={project?.offline.maxDays ?? 0}
-        required
-        hint="For how long programs can work at a device that cannot reach this service. 0: not at all. Less than before ends the leases that were issued."
-      />
-      <fieldset>
-        <legend>Work offline with</legend>
-        {offlineScopes.map(([scope, meaning]) => (
-          <label key={scope} class="check">
-            <input
-              type="checkbox"
-              name="offlineScope"
-              value={scope}
-              defaultChecked={project?.offline.scopes.includes(scope) ?? false}
-            />
-            <span>
-              {meaning} <code class="faint">{scope}</code>
-            </span>
-          </label>
-        ))}
-      </fieldset>
-    </>
-  )
-}
+const listOf = (values: FormData, name: string): string[] =>
+  String(values.get(name)).split(/\s+/).filter(Boolean)
 
 export const readProject = (values: FormData): Settings => ({
   name: String(values.get('name')),
   scopes: values.getAll('scope').map(String) as Scope[],
-  resources: String(values.get('resources')).split(/\s+/).filter(Boolean),
+  resources: listOf(values, 'resources'),
+  appType: String(values.get('appType')) as Settings['appType'],
+  appUsers: String(values.get('appUsers')) as Settings['appUsers'],
+  redirectUris: listOf(values, 'redirectUris'),
+  postLogoutRedirectUris: listOf(values, 'postLogoutRedirectUris'),
+  origins: listOf(values, 'origins'),
   accessLifetime: Number(values.get('accessMinutes')) * 60,
   developerLifetime: Number(values.get('developerDays')) * 86_400,
   dpop: String(values.get('dpop')) as Settings['dpop'],

@@ -134,14 +134,31 @@ async function accountOf(accounts: Accounts, email: string | null): Promise<Acco
   throw new RpcError('conflict', detail, { hint: 'Name the account with --email.' })
 }
 
+/** Parameters without those that are null or absent, which stay as they are. */
+const given = <T extends object>(params: T) =>
+  Object.fromEntries(Object.entries(params).filter(([, value]) => value != null)) as {
+    [Name in keyof T]?: NonNullable<T[Name]>
+  }
+
 const projectHandlers = ({ accounts, projects, note }: NotedParts) =>
   ({
-    'project.create': async ({ name, email, scopes, resources }) => {
+    'project.create': async ({ name, email, scopes, resources, ...app }) => {
       const { accountId } = await accountOf(accounts, email)
-      const project = { name, accountId, scopes: scopes ?? usualScopes, resources: resources ?? [] }
+      const project = {
+        name,
+        accountId,
+        scopes: scopes ?? usualScopes,
+        resources: resources ?? [],
+        ...given(app),
+      }
       const { clientId } = await projects.create(project)
       await note(accountId, 'project.create', clientId, name)
       return { clientId }
+    },
+    'project.update': async ({ clientId, ...app }) => {
+      const project = await projects.update(clientId, given(app))
+      await note(project.accountId, 'project.update', clientId, project.name)
+      return project
     },
     'project.list': () => projects.list(),
     'project.offline': async ({ clientId, maxDays, scopes }) => {

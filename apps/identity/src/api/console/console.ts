@@ -6,16 +6,20 @@ import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from '../../registry/registry.ts'
 import type { Storage } from '../../storage/storage.ts'
+import type { Tokens } from '../../tokens/tokens.ts'
 import { addConsoleApi } from './api.ts'
+import { addAppPages } from './app-pages.ts'
 import { createCallers } from './callers.ts'
 import { createDescribeDevice } from './describe-device.ts'
 import { addDeviceExport } from './device-export.ts'
 import { createEnter } from './enter.ts'
 import { createEvents } from './events.ts'
 import { accountHandlers } from './handlers/account.ts'
+import { authorizationHandlers } from './handlers/authorizations.ts'
 import { deviceRequestHandlers } from './handlers/device-requests.ts'
 import { deviceHandlers } from './handlers/devices.ts'
 import { linkHandlers } from './handlers/links.ts'
+import { logoutHandlers } from './handlers/logout.ts'
 import { type MapBackground, mapHandlers, originsOf } from './handlers/map.ts'
 import { personHandlers } from './handlers/person.ts'
 import { programSignInHandlers } from './handlers/program-sign-ins.ts'
@@ -28,7 +32,8 @@ import { createShowDevices } from './show-devices.ts'
 
 export interface ConsoleParts
   extends Omit<Registry, 'start' | 'close'>,
-    Pick<Storage, 'clock' | 'log' | 'changes' | 'audit' | 'limiterOf'> {
+    Pick<Storage, 'clock' | 'log' | 'changes' | 'audit' | 'limiterOf'>,
+    Pick<Tokens, 'authorizations' | 'verifier'> {
   readonly dpop: SharedDpopVerifier
   /** Default lifetimes of tokens, in seconds. */
   readonly lifetimes: { readonly access: number; readonly developer: number; readonly edge: number }
@@ -85,12 +90,15 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
     ...tokenHandlers(shared),
     ...programSignInHandlers(shared),
     ...deviceRequestHandlers(shared),
+    ...authorizationHandlers(shared),
+    ...logoutHandlers(shared),
     ...deviceHandlers(shared),
     ...mapHandlers(shared),
   }
   const callers = createCallers({ ...parts, site })
   addConsoleApi(app, { ...parts, callers, handlers, places, events })
   addDeviceExport(app, { ...parts, callers, show, onlineSince })
-  addPages(app, parts.pages, site, originsOf(parts.map))
+  const showPage = addPages(app, parts.pages, site, originsOf(parts.map))
+  if (showPage) addAppPages(app, { ...parts, site, show: showPage })
   return { close: places.stop }
 }

@@ -77,17 +77,23 @@ const views = [
   '/reset',
 ]
 
-/** @param hosts other origins that the pages may send requests to */
+/** Shows the page of the console, with the status that the answer has. */
+export type ShowPage = (request: FastifyRequest, reply: FastifyReply) => unknown
+
+/**
+ * @param hosts other origins that the pages may send requests to
+ * @returns shows the page at other paths; undefined if the pages were not built
+ */
 export function addPages(
   app: FastifyInstance,
   folder: string,
   site: () => URL,
   hosts: readonly string[],
-): void {
+): ShowPage | undefined {
   const headers = headersWith(hosts)
   const files = readFiles(folder)
   const page = files.get('/index.html')
-  if (!page) return
+  if (!page) return undefined
 
   for (const [path, file] of files) {
     if (path === '/index.html') continue
@@ -112,6 +118,7 @@ export function addPages(
     if (!request.headers.accept?.includes('text/html')) return reply.callNotFound()
     return show(request, reply.code(404))
   })
+  return show
 }
 
 async function send(file: File, asked: Record<string, unknown>, reply: FastifyReply) {

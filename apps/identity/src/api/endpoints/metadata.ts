@@ -1,4 +1,4 @@
-import { grantTypes, identityPaths } from '@selvedge/protocol'
+import { grantTypes, identityPaths, promptValues } from '@selvedge/protocol'
 import { scopeNames } from '@selvedge/protocol/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { SigningKeys } from '../../registry/keys/signing-keys.ts'
@@ -11,9 +11,15 @@ export function addMetadataEndpoints(
   app: FastifyInstance,
   {
     issuer,
+    consoleUrl,
     keys,
     roles,
-  }: { issuer: () => string; keys: SigningKeys; roles: { cloud: boolean; tenant: boolean } },
+  }: {
+    issuer: () => string
+    consoleUrl: () => string
+    keys: SigningKeys
+    roles: { cloud: boolean; tenant: boolean }
+  },
 ): void {
   const document = () => ({
     issuer: issuer(),
@@ -30,13 +36,31 @@ export function addMetadataEndpoints(
       userinfo_endpoint: issuer() + identityPaths.userinfo,
       revocations_uri: issuer() + identityPaths.revocations,
       scopes_supported: scopeNames,
+      ...forApps(),
     }),
     ...(!roles.tenant && { token_endpoint: issuer() + identityPaths.edgeToken }),
     ...(roles.cloud && { edge_token_endpoint: issuer() + identityPaths.edgeToken }),
-    response_types_supported: [],
+    ...(!roles.tenant && { response_types_supported: [] }),
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['ES256'],
     dpop_signing_alg_values_supported: ['ES256'],
+  })
+  /** People sign in on the pages of the console, which may have another host name. */
+  const forApps = () => ({
+    authorization_endpoint: consoleUrl() + identityPaths.authorize,
+    end_session_endpoint: consoleUrl() + identityPaths.endSession,
+    pushed_authorization_request_endpoint: issuer() + identityPaths.pushedAuthorization,
+    require_pushed_authorization_requests: false,
+    authorization_response_iss_parameter_supported: true,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    code_challenge_methods_supported: ['S256'],
+    prompt_values_supported: promptValues,
+    claim_types_supported: ['normal'],
+    claims_supported: ['iss', 'sub', 'aud', 'iat', 'exp', 'auth_time', 'nonce', 'sid', 'account_id', 'email'],
+    claims_parameter_supported: false,
+    request_parameter_supported: false,
+    request_uri_parameter_supported: false,
   })
   for (const path of [identityPaths.openidConfiguration, identityPaths.oauthMetadata]) {
     app.get(path, async (_, reply) => {

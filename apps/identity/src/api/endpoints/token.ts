@@ -4,13 +4,16 @@ import type { AddressSet } from '@selvedge/service-kit/address-set'
 import type { HotPath } from '@selvedge/service-kit/http-app'
 import { proofAsOAuth } from '@selvedge/service-kit/http-app'
 import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
+import type { Projects } from '../../registry/projects/projects.ts'
 import type { Changes } from '../../storage/changes/changes.ts'
 import { parseForm, required } from '../../tokens/grants/form.ts'
 import type { Caller, Grant } from '../../tokens/grants/grant.ts'
 import type { Limits } from '../../tokens/grants/limits.ts'
+import { corsOfClient } from './cors.ts'
 
 export interface TokenEndpointParts {
   readonly grants: readonly Grant[]
+  readonly projects: Projects
   readonly limits: Limits
   readonly dpop: SharedDpopVerifier
   readonly issuer: () => string
@@ -21,6 +24,7 @@ export interface TokenEndpointParts {
 /** `POST /token` (RFC 6749 § 3.2). */
 export function createTokenEndpoint({
   grants,
+  projects,
   limits,
   dpop,
   issuer,
@@ -33,11 +37,13 @@ export function createTokenEndpoint({
     nonce: dpop.nonce,
     trustedProxies,
     takes: 'form',
-    async answer({ body, authorization, dpop: proof, address }) {
+    async answer({ body, authorization, dpop: proof, address, origin, headers }) {
       limits.takeAddress(address)
       await changes.ensureFresh()
-      refuseSecret(authorization)
       const form = parseForm(body)
+      if (origin !== undefined)
+        Object.assign(headers, await corsOfClient(projects, origin, form.get('client_id')))
+      refuseSecret(authorization)
       const grant = byType.get(required(form, 'grant_type'))
       if (!grant) {
         const known = [...byType.keys()].join(', ')

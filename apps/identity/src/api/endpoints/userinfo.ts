@@ -4,6 +4,7 @@ import { requireBinding, requireShown } from '@selvedge/service-kit/http-app'
 import type { SharedDpopVerifier, TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Accounts } from '../../registry/people/accounts.ts'
+import type { People } from '../../registry/people/people.ts'
 import type { SignIns } from '../../registry/sign-ins/sign-ins.ts'
 import { readIssuedToken } from './issued-token.ts'
 import { reasonAgainst, type TokenStateParts } from './token-state.ts'
@@ -13,6 +14,7 @@ export interface UserInfoParts extends TokenStateParts {
   readonly verifier: TokenVerifier
   readonly signIns: SignIns
   readonly accounts: Accounts
+  readonly people: Pick<People, 'byId'>
   readonly dpop: SharedDpopVerifier
 }
 
@@ -23,7 +25,7 @@ function describeRefused(text: string): string {
   return `this is ${found}; ${identityPaths.userinfo} needs an access token`
 }
 
-/** `GET` and `POST /userinfo` (OpenID Connect Core 1.0 § 5.3): the account of an access token. Needs the scope "openid". */
+/** `GET` and `POST /userinfo` (OpenID Connect Core 1.0 § 5.3): the account of an access token, and the person if an app has it. Needs the scope "openid". */
 export function addUserInfoEndpoint(app: FastifyInstance, parts: UserInfoParts): void {
   async function answer(request: FastifyRequest, reply: FastifyReply): Promise<object> {
     reply.header('WWW-Authenticate', 'Bearer')
@@ -40,7 +42,9 @@ export function addUserInfoEndpoint(app: FastifyInstance, parts: UserInfoParts):
       throw new OAuthError('invalid_token', 'the access token does not have the scope "openid"')
     reply.removeHeader('WWW-Authenticate')
     const { accountId, email } = await parts.accounts.byId(claims.account_id!)
-    return { sub: claims.sub, account_id: accountId, email }
+    // A token of an app names the person who signed in; others name the account.
+    const person = await parts.people.byId(claims.sub)
+    return { sub: claims.sub, account_id: accountId, email: person?.email ?? email }
   }
   app.route({ method: ['GET', 'POST'], url: identityPaths.userinfo, handler: answer })
 }

@@ -97,7 +97,8 @@ export function createPeople(
       const [row] = await store.run(
         sql`SELECT people.email FROM developer_tokens JOIN people ON people.person_id = developer_tokens.person_id
             WHERE developer_tokens.jti = ${sid}
-          UNION SELECT email FROM sign_ins WHERE sid = ${sid} UNION SELECT email FROM device_requests WHERE sid = ${sid}`,
+          UNION SELECT email FROM sign_ins WHERE sid = ${sid} UNION SELECT email FROM device_requests WHERE sid = ${sid}
+          UNION SELECT email FROM authorization_codes WHERE sid = ${sid}`,
       )
       return row?.email as string | undefined
     },

@@ -3,16 +3,16 @@ import { cliClientId, RpcError } from '@selvedge/protocol'
 import { scopeNames } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
-import type { Changes } from '../../storage/changes/changes.ts'
+import type { Changes, Topic } from '../../storage/changes/changes.ts'
 import { writeInTurn } from '../../storage/write-in-turn.ts'
 import type { Revocations } from '../revocation/revocations.ts'
-import { allowsLess, endOffline, noLeases, type Offline, toOffline, writeOffline } from './offline.ts'
+import { appStatements, checkApp, noApp, type ProjectApp, toApp } from './project-apps.ts'
 
 /** Whether tokens are bound to a key of the caller (RFC 9449): never, where the request has a proof, or always. */
 export type DpopPolicy = 'off' | 'optional' | 'required'
 
 /** A project of the console: an OAuth client without a secret. */
-export interface Project {
+export interface Project extends ProjectApp {
   readonly clientId: string
   readonly name: string
   readonly accountId: string
@@ -30,18 +30,26 @@ export interface Project {
 
 type Changeable = Pick<
   Project,
-  'name' | 'scopes' | 'resources' | 'active' | 'accessLifetime' | 'developerLifetime' | 'dpop' | 'offline'
+  | 'name'
+  | 'scopes'
+  | 'resources'
+  | 'active'
+  | 'accessLifetime'
+  | 'developerLifetime'
+  | 'dpop'
+  | keyof ProjectApp
 >
 
+/** Members that are absent or undefined stay as they are. */
+type Change = { readonly [Name in keyof Changeable]?: Changeable[Name] | undefined }
+
 export interface Projects {
-  /** @throws RpcError `limit_exceeded` */
-  create(
-    project: Pick<Project, 'name' | 'accountId' | 'scopes' | 'resources'> & Partial<Changeable>,
-  ): Promise<Project>
+  /** @throws RpcError `limit_exceeded`, or `invalid_params` for an address that an app may not have */
+  create(project: Pick<Project, 'name' | 'accountId' | 'scopes' | 'resources'> & Change): Promise<Project>
   find(clientId: string): Promise<Project | undefined>
   list(accountId?: string): Promise<Project[]>
-  /** @throws RpcError `not_found` */
-  update(clientId: string, change: Partial<Changeable>): Promise<Project>
+  /** @throws RpcError `not_found`, or `invalid_params` for an address that an app may not have */
+  update(clientId: string, change: Change): Promise<Project>
   /** Removes a project with its developer ID tokens and sign-ins, and revokes every token that it was issued. */
   remove(clientId: string): Promise<void>
 }
@@ -58,7 +66,7 @@ const cliProject: Project = {
   accessLifetime: 0,
   developerLifetime: 0,
   dpop: 'optional',
-  offline: noLeases,
+  ...noApp,
 }
 
 export interface ProjectsParts {
@@ -75,7 +83,7 @@ export function createProjects(parts: ProjectsParts): Projects {
   const cache = changes.cache<Project>({ topic: 'project', limit: 10_000, read })
 
   async function read(clientId: string): Promise<Project | undefined> {
-    const rows = await store.run(select(sql`projects.client_id = ${clientId}`))
+    const rows = await store.run(projectsWhere('projects.client_id = ?', clientId))
     return rows[0] && toProject(rows[0])
   }
 
@@ -109,67 +117,100 @@ export function createProjects(parts: ProjectsParts): Projects {
       accessLifetime = 0,
       developerLifetime = 0,
       dpop = 'optional',
-      offline = noLeases,
+      ...change
     }) {
       const clientId = randomUUID()
+      const app = withChange(noApp, change)
+      checkApp(app)
       const [rows] = await writeInTurn(store, `projects of ${accountId}`, [
         sql`INSERT INTO projects SELECT CAST(${clientId} AS TEXT), CAST(${name} AS TEXT), CAST(${accountId} AS TEXT),
             CAST(${scopes.join(' ')} AS TEXT), CAST(${JSON.stringify(resources)} AS TEXT), 1, CAST(${clock.now()} AS BIGINT),
             CAST(${accessLifetime} AS BIGINT), CAST(${developerLifetime} AS BIGINT), CAST(${dpop} AS TEXT)
           WHERE (SELECT COUNT(*) FROM projects WHERE account_id = ${accountId}) < ${maxProjects} RETURNING *`,
+        ...(app === noApp ? [] : appStatements(clientId, app)),
       ])
-      if (rows![0] && offline.maxDays > 0) return update(clientId, { offline })
-      if (rows![0]) return toProject(rows![0])
+      if (rows![0]) {
+        // A page may have asked before its project had the origin.
+        if (app.origins.length > 0) await changes.commit([], notesOf(clientId, app.origins))
+        return { ...toProject(rows![0]), ...app }
+      }
       throw new RpcError('limit_exceeded', `the account has ${maxProjects} projects already`, {
         hint: 'Delete projects that are not needed any more, or ask the operator to raise limits.projects.',
       })
     },
     async list(accountId) {
       const rows = await store.run(
-        accountId === undefined
-          ? select(sql`1 = 1 ORDER BY created_at`)
-          : select(sql`account_id = ${accountId} ORDER BY created_at`),
+        accountId === undefined ? projectsWhere('1 = 1') : projectsWhere('account_id = ?', accountId),
       )
       return rows.map(toProject)
     },
-    async remove(clientId) {
-      const statements = removeRows(clientId, clock.now())
-      await revocations.revokeAll('client', clientId, {
-        statements,
-        noted: [
-          ['project', clientId],
-          ['lease', clientId],
+    async update(clientId, change) {
+      const before = clientId === cliClientId ? undefined : await find(clientId)
+      if (!before) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
+      const after = withChange(before, change)
+      const { name, scopes, resources, active, accessLifetime, developerLifetime, dpop } = after
+      checkApp(after)
+      const [rows] = await changes.commit(
+        [
+          sql`UPDATE projects SET name = ${name}, scopes = ${scopes.join(' ')}, resources = ${JSON.stringify(resources)},
+            active = ${active ? 1 : 0}, access_lifetime = ${accessLifetime}, developer_lifetime = ${developerLifetime},
+            dpop = ${dpop} WHERE client_id = ${clientId} RETURNING *`,
+          ...appStatements(clientId, after),
         ],
-      })
+        notesOf(clientId, [...before.origins, ...after.origins]),
+      )
+      return { ...toProject(rows![0]!), ...appOf(after) }
+    },
+    async remove(clientId) {
+      const origins = (await find(clientId))?.origins ?? []
+      const statements = [
+        sql`DELETE FROM pushed_requests WHERE client_id = ${clientId}`,
+        sql`DELETE FROM authorization_codes WHERE client_id = ${clientId}`,
+        sql`DELETE FROM app_consents WHERE client_id = ${clientId}`,
+        sql`DELETE FROM sign_ins WHERE client_id = ${clientId}`,
+        sql`DELETE FROM developer_tokens WHERE client_id = ${clientId}`,
+        sql`DELETE FROM projects WHERE client_id = ${clientId}`,
+      ]
+      await revocations.revokeAll('client', clientId, { statements, noted: notesOf(clientId, origins) })
     },
   }
 }
 
-/** @param now Unix milliseconds */
-const removeRows = (clientId: string, now: number): Statement[] => [
-  sql`DELETE FROM sign_ins WHERE client_id = ${clientId}`,
-  sql`DELETE FROM developer_tokens WHERE client_id = ${clientId}`,
-  sql`DELETE FROM projects WHERE client_id = ${clientId}`,
-  endOffline(clientId, now),
-]
-
-function updateRow(project: Project): Statement {
-  const { clientId, name, scopes, resources, active, accessLifetime, developerLifetime, dpop } = project
-  return sql`UPDATE projects SET name = ${name}, scopes = ${scopes.join(' ')}, resources = ${JSON.stringify(resources)},
-    active = ${active ? 1 : 0}, access_lifetime = ${accessLifetime}, developer_lifetime = ${developerLifetime},
-    dpop = ${dpop} WHERE client_id = ${clientId}`
-}
-
-/** The rows of projects with their leases. @param where condition, and the order */
-const select = (where: Statement): Statement => ({
-  sql: `SELECT projects.*, project_offline.max_days, project_offline.scopes AS offline_scopes
-    FROM projects LEFT JOIN project_offline ON project_offline.client_id = projects.client_id WHERE ${where.sql}`,
-  values: where.values,
+/** @param condition with one `?` for each value */
+const projectsWhere = (condition: string, ...values: string[]): Statement => ({
+  sql: `SELECT projects.*, app_type, app_users, redirect_uris, post_logout_redirect_uris, origins FROM projects
+    LEFT JOIN project_apps ON project_apps.client_id = projects.client_id WHERE ${condition} ORDER BY created_at`,
+  values,
 })
 
-/** The leases that a project gives: not without keys to bind them to, and not while it is turned off. */
-export const leasesOf = ({ active, dpop, offline }: Pick<Project, 'active' | 'dpop' | 'offline'>): Offline =>
-  active && dpop !== 'off' ? offline : noLeases
+/** What replicas have in memory of a project. */
+const notesOf = (clientId: string, origins: readonly string[]): (readonly [Topic, string])[] => [
+  ['project', clientId],
+  ...[...new Set(origins)].map((origin) => ['origin', origin] as const),
+]
+
+/** Members that a change has and that are not undefined replace those from before. */
+function withChange<T extends object>(
+  before: T,
+  change: { readonly [Name in keyof T]?: T[Name] | undefined },
+): T {
+  const given = Object.entries(change).filter(([, value]) => value !== undefined)
+  return given.length === 0 ? before : { ...before, ...Object.fromEntries(given) }
+}
+
+const appOf = ({
+  appType,
+  appUsers,
+  redirectUris,
+  postLogoutRedirectUris,
+  origins,
+}: ProjectApp): ProjectApp => ({
+  appType,
+  appUsers,
+  redirectUris,
+  postLogoutRedirectUris,
+  origins,
+})
 
 const toProject = (row: Row): Project => ({
   clientId: row.client_id as string,
@@ -182,5 +223,5 @@ const toProject = (row: Row): Project => ({
   accessLifetime: row.access_lifetime as number,
   developerLifetime: row.developer_lifetime as number,
   dpop: row.dpop as DpopPolicy,
-  offline: toOffline(row),
+  ...toApp(row),
 })

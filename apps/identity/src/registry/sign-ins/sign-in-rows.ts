@@ -24,6 +24,8 @@ export interface SignIn {
   readonly lastUsedAt: number
   /** Where it began: address and program, for the person to know it again. */
   readonly described: string
+  /** Whether it is of an app that the person signed in to: its ID tokens are for the app alone. */
+  readonly isOfApp?: boolean
 }
 
 export type NewSignIn = Omit<SignIn, 'createdAt' | 'expiresAt' | 'lastUsedAt'>
@@ -50,9 +52,11 @@ export function insertSignIn(signIn: NewSignIn, now: number, lifetimeSeconds: nu
     authTime,
     epoch,
     described,
+    isOfApp = false,
   } = signIn
+  const storedScope = isOfApp ? withoutOpenid(scope) : scope
   return sql`INSERT INTO sign_ins SELECT CAST(${sid} AS TEXT), CAST(${clientId} AS TEXT), CAST(${accountId} AS TEXT),
-            CAST(${personId} AS TEXT), CAST(${email} AS TEXT), CAST(${nodeId} AS TEXT), CAST(${origin} AS TEXT), CAST(${scope} AS TEXT),
+            CAST(${personId} AS TEXT), CAST(${email} AS TEXT), CAST(${nodeId} AS TEXT), CAST(${origin} AS TEXT), CAST(${storedScope} AS TEXT),
             CAST(${JSON.stringify(audience)} AS TEXT), CAST(${jkt} AS TEXT), CAST(${authTime} AS BIGINT), CAST(${now} AS BIGINT),
             CAST(${now + lifetimeSeconds * 1000} AS BIGINT), NULL, 0, '', CAST(${now} AS BIGINT), CAST(${described} AS TEXT),
             CAST(${epoch ?? null} AS BIGINT)
@@ -63,6 +67,24 @@ export function insertSignIn(signIn: NewSignIn, now: number, lifetimeSeconds: nu
           ON CONFLICT (sid) DO NOTHING RETURNING sid`
 }
 
+const withoutOpenid = (scope: string): string =>
+  scope
+    .split(' ')
+    .filter((each) => each !== 'openid')
+    .join(' ')
+
+/** The second statement of a sign-in of an app, in the same transaction. */
+export const insertAppSignIn = ({ sid, scope }: NewSignIn): Statement =>
+  sql`INSERT INTO app_sign_ins SELECT sid, CAST(${scope} AS TEXT) FROM sign_ins WHERE sid = ${sid} ON CONFLICT (sid) DO NOTHING`
+
+/** @param condition with one `?` for each value */
+export const signInsWhere = (condition: string, ...values: (string | number)[]): Statement => ({
+  sql: `SELECT sign_ins.*, app_sign_ins.scope AS app_scope FROM sign_ins
+    LEFT JOIN app_sign_ins ON app_sign_ins.sid = sign_ins.sid WHERE ${condition} ORDER BY created_at DESC`,
+  values,
+})
+
+/** @param row of {@link signInsWhere} */
 export const toSignIn = (row: Row): SignIn => ({
   sid: row.sid as string,
   clientId: row.client_id as string,
@@ -71,7 +93,7 @@ export const toSignIn = (row: Row): SignIn => ({
   email: row.email as string,
   nodeId: row.node_id as string,
   origin: row.origin as string,
-  scope: row.scope as string,
+  scope: (row.app_scope ?? row.scope) as string,
   audience: JSON.parse(row.audience as string),
   jkt: row.jkt as string,
   authTime: row.auth_time as number,
@@ -80,4 +102,5 @@ export const toSignIn = (row: Row): SignIn => ({
   expiresAt: row.expires_at as number,
   lastUsedAt: row.last_used_at as number,
   described: row.described as string,
+  isOfApp: typeof row.app_scope === 'string',
 })

@@ -10,7 +10,14 @@ import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
 import type { Revocations } from '../revocation/revocations.ts'
 import { createRefreshTokens } from './refresh-tokens.ts'
 import { judgeToken, rotateStatement } from './rotations.ts'
-import { insertSignIn, type NewSignIn, type SignIn, toSignIn } from './sign-in-rows.ts'
+import {
+  insertAppSignIn,
+  insertSignIn,
+  type NewSignIn,
+  type SignIn,
+  signInsWhere,
+  toSignIn,
+} from './sign-in-rows.ts'
 
 export type { SignIn }
 
@@ -67,7 +74,7 @@ export function createSignIns({
   const tokens = createRefreshTokens(secret)
 
   async function rowOf(sid: string): Promise<Row | undefined> {
-    return (await store.run(sql`SELECT * FROM sign_ins WHERE sid = ${sid}`))[0]
+    return (await store.run(signInsWhere('sign_ins.sid = ?', sid)))[0]
   }
 
   async function revoke(sid: string): Promise<boolean> {
@@ -95,8 +102,11 @@ export function createSignIns({
     revoke,
     async begin(signIn) {
       const { sid } = signIn
-      const [row] = await store.run(insertSignIn(signIn, clock.now(), lifetimeSeconds))
-      if (!row && !(await rowOf(sid)))
+      const [rows] = await store.transaction([
+        insertSignIn(signIn, clock.now(), lifetimeSeconds),
+        ...(signIn.isOfApp ? [insertAppSignIn(signIn)] : []),
+      ])
+      if (rows!.length === 0 && !(await rowOf(sid)))
         throw new OAuthError(
           'invalid_grant',
           'what the sign-in rests on was revoked meanwhile; sign in again',
@@ -124,8 +134,7 @@ export function createSignIns({
     },
     async list(accountId) {
       const rows = await store.run(
-        sql`SELECT * FROM sign_ins WHERE account_id = ${accountId} AND revoked_at IS NULL AND expires_at > ${clock.now()}
-          ORDER BY created_at DESC`,
+        signInsWhere('account_id = ? AND revoked_at IS NULL AND expires_at > ?', accountId, clock.now()),
       )
       return rows.map(toSignIn)
     },

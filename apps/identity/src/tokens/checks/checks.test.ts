@@ -13,6 +13,7 @@ import { signJws } from '@selvedge/service-kit/tokens'
 import { describe, expect, it } from 'vitest'
 import { createTestIssuer } from '../../../../../tests/harness/grants.ts'
 import type { Node, Nodes } from '../../registry/nodes/nodes.ts'
+import { noApp } from '../../registry/projects/project-apps.ts'
 import type { Project, Projects } from '../../registry/projects/projects.ts'
 import type { Revocations } from '../../registry/revocation/revocations.ts'
 import { checkClientActive } from './client-active.ts'
@@ -45,7 +46,7 @@ const project: Project = {
   accessLifetime: 0,
   developerLifetime: 0,
   dpop: 'optional',
-  offline: { maxDays: 0, scopes: [] },
+  ...noApp,
 }
 const clock = createFakeClock()
 const { issuer, privateKey, verifier } = createTestIssuer(clock)

@@ -49,6 +49,7 @@ async function answerOf(jkt?: string) {
     revocations: {
       reasonFor: (claims: RevocableClaims) => (isRevoked(claims) ? 'revoked' : undefined),
     } as never,
+    issueAppId: () => 'app ID token',
     developerTokens: {} as never,
     audit: {} as never,
     limits: notingLimits(counted, () => refuses) as never,

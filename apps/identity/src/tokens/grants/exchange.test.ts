@@ -11,6 +11,7 @@ import { createFakeClock } from '@selvedge/service-kit/testing'
 import { signJws } from '@selvedge/service-kit/tokens'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createTestIssuer, outcomeOfAnswer } from '../../../../../tests/harness/grants.ts'
+import { noApp } from '../../registry/projects/project-apps.ts'
 import type { Project } from '../../registry/projects/projects.ts'
 import { createExchange } from './exchange.ts'
 
@@ -59,7 +60,7 @@ beforeEach(() => {
     accessLifetime: 0,
     developerLifetime: 0,
     dpop: 'optional',
-    offline: { maxDays: 0, scopes: [] },
+    ...noApp,
   }
   node = { blockedAt: null }
   revoked = []

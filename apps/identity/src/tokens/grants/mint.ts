@@ -17,6 +17,8 @@ export interface MintParts {
 export interface Grounds {
   readonly project: Project
   readonly accountId: string
+  /** The person that the token names; absent: it names the account. */
+  readonly personId?: string
   readonly authTime: number
   readonly scope: string
   readonly audience: string | string[]
@@ -36,12 +38,23 @@ export type Mint = (grounds: Grounds) => TokenResponse
 
 /** The one place where access tokens are made. */
 export function createMint({ clock, keys, issuer, lifetimeSeconds }: MintParts): Mint {
-  return ({ project, accountId, authTime, scope, audience, sid, epoch, nodeId, jkt }) => {
+  return ({
+    project,
+    accountId,
+    personId = accountId,
+    authTime,
+    scope,
+    audience,
+    sid,
+    epoch,
+    nodeId,
+    jkt,
+  }) => {
     const now = seconds(clock)
     const lifeSeconds = project.accessLifetime || lifetimeSeconds
     const claims: PersonClaims & Partial<Writable<AccessClaims>> = {
       iss: issuer(),
-      sub: accountId,
+      sub: personId,
       aud: audience,
       client_id: project.clientId,
       azp: project.clientId,

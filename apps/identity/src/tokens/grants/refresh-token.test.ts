@@ -1,4 +1,5 @@
 /** The checks of a refresh token, the effects of a refusal, and its entry in the audit log. */
+
 import { generateKeyPairSync } from 'node:crypto'
 import { OAuthError } from '@selvedge/protocol'
 import { TokenError } from '@selvedge/protocol/tokens'
@@ -7,6 +8,7 @@ import { createFakeClock, createMemoryLog, openMemoryStore } from '@selvedge/ser
 import { signJws } from '@selvedge/service-kit/tokens'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { noFolding, notingLimits } from '../../../../../tests/harness/grants.ts'
+import { noApp } from '../../registry/projects/project-apps.ts'
 import type { Project } from '../../registry/projects/projects.ts'
 import { openRevocations, type Revocations } from '../../registry/revocation/revocations.ts'
 import { createSignIns, type SignIns } from '../../registry/sign-ins/sign-ins.ts'
@@ -27,7 +29,7 @@ const projectOf = (clientId: string): Project => ({
   accessLifetime: 0,
   developerLifetime: 0,
   dpop: 'optional',
-  offline: { maxDays: 0, scopes: [] },
+  ...noApp,
 })
 
 const end = { endsAt: 4e9, accountId: 'a' }
@@ -83,6 +85,7 @@ async function answerOf(token: string, form: Record<string, string> = {}, jkt?: 
     projects: { find: async (clientId: string) => ({ ...project, clientId }) } as never,
     signIns,
     revocations,
+    issueAppId: () => 'app ID token',
     developerTokens: {} as never,
     audit,
     limits: notingLimits(counted, () => refuses) as never,

@@ -9,6 +9,7 @@ import type { Audit } from '../../storage/audit/audit.ts'
 import { checkClientActive } from '../checks/client-active.ts'
 import { checkNotRevoked } from '../checks/not-revoked.ts'
 import { checkScopeApproved } from '../checks/scope-approved.ts'
+import type { IssueAppId } from './app-id-token.ts'
 import { required } from './form.ts'
 import type { Grant } from './grant.ts'
 import type { IssueLease } from './lease.ts'
@@ -23,7 +24,7 @@ export interface RefreshParts {
   readonly audit: Audit
   readonly limits: Limits
   readonly mint: Mint
-  readonly issueLease: IssueLease
+  readonly issueAppId: IssueAppId
 }
 
 const refusals = {
@@ -132,14 +133,44 @@ function groundsOf({ project, signIn, scope, jkt, epoch }: Given): Grounds {
 
 /** The tokens that a sign-in gives, at its beginning and at each refresh. */
 export function tokensOf(
-  { developerTokens, mint }: Pick<RefreshParts, 'developerTokens' | 'mint'>,
-  given: Given,
+  { developerTokens, mint, issueAppId }: Pick<RefreshParts, 'developerTokens' | 'mint' | 'issueAppId'>,
+  {
+    project,
+    signIn,
+    scope,
+    jkt,
+    epoch,
+    nonce,
+  }: {
+    readonly project: Project
+    readonly signIn: SignIn
+    readonly scope: string
+    readonly jkt: string | undefined
+    readonly epoch: number
+    /** Of the authorization request of an app; "" or absent: it had none, or this is a refresh. */
+    readonly nonce?: string
+  },
 ) {
-  const { signIn, scope, epoch } = given
-  const { sid, clientId, accountId, personId, email, nodeId, authTime } = signIn
-  const access = mint(groundsOf(given))
-  if (nodeId !== '' || !hasScope(scope, 'openid')) return access
+  const { sid, clientId, accountId, personId, email, nodeId, audience, authTime, isOfApp } = signIn
+  const access = mint({
+    project,
+    accountId,
+    ...(isOfApp && { personId }),
+    authTime,
+    scope,
+    audience,
+    sid,
+    epoch,
+    nodeId: nodeId === '' ? undefined : nodeId,
+    jkt,
+  })
   const lifetimeSeconds = access.expires_in
+  if (!hasScope(scope, 'openid')) return access
+  if (isOfApp) {
+    const grounds = { signIn, accessToken: access.access_token, lifetimeSeconds, epoch }
+    return { ...access, id_token: issueAppId({ ...grounds, ...(nonce && { nonce }) }) }
+  }
+  if (nodeId !== '') return access
   const subject = { accountId, personId, email, authTime }
   return {
     ...access,

@@ -43,6 +43,7 @@ describe('the tokens of a sign-in', () => {
     const issued: unknown[][] = []
     const answer = tokensOf(
       {
+        issueAppId: () => 'app ID token',
         developerTokens: { issueFor: (...of: unknown[]) => issued.push(of) && 'id-token' } as never,
         mint(grounds) {
           minted.push(grounds)

@@ -1,0 +1,141 @@
+import type { AuthorizationStep, Consent, Viewer } from '@selvedge/protocol/console'
+import { useEffect, useState } from 'preact/hooks'
+import { api, explain } from '../../api.ts'
+import { Action } from '../../parts/action.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { permissionOf } from '../../parts/permissions.ts'
+import { Bones, Notice, View } from '../../parts/view.tsx'
+import { signInFirst } from '../../state/next.ts'
+
+/** The ticket of a request, for as long as this tab has it open: a sign-in in between leaves the page. */
+const tickets = {
+  of: (query: string): string | null => sessionStorage.getItem(`ticket ${query}`),
+  set: (query: string, ticket: string) => sessionStorage.setItem(`ticket ${query}`, ticket),
+  forget: (query: string) => sessionStorage.removeItem(`ticket ${query}`),
+}
+
+/** An app wants a person to sign in to it: shows which app, for what, and sends the browser back with the decision. */
+export default function AuthorizeView(props: { viewer: Viewer | undefined; onDone: () => Promise<void> }) {
+  const { viewer, onDone } = props
+  const [query] = useState(() => location.search.slice(1))
+  const [step, setStep] = useState<AuthorizationStep>()
+  const [error, setError] = useState<string>()
+
+  const take = (next: AuthorizationStep) => {
+    setStep(next)
+    if (next.step === 'sign_in' || next.step === 'consent') tickets.set(query, next.ticket)
+    else tickets.forget(query)
+    if (next.step === 'sign_in') signInFirst(next.loginHint)
+    if (next.step === 'return') location.replace(next.to)
+  }
+  useEffect(() => {
+    api['authorization.begin']({ query, ticket: tickets.of(query) }).then(take, (cause) =>
+      setError(explain(cause)),
+    )
+  }, [query, viewer?.personId])
+
+  if (error) return <Refused reason={error} />
+  if (step?.step === 'refused') return <Refused reason={step.reason} />
+  if (step?.step === 'return') return <Returning to={step.to} appName={step.appName} />
+  if (step?.step !== 'consent' || !viewer) return <Bones />
+  const { ticket, consent } = step
+  const decide = (approve: boolean) => async () =>
+    take(await api['authorization.decide']({ query, ticket, approve }))
+  const leave = async () => {
+    await api['session.end']()
+    await onDone()
+  }
+  return <Asking consent={consent} viewer={viewer} decide={decide} leave={leave} />
+}
+
+const Refused = ({ reason }: { reason: string }) => (
+  <View title="The app’s request can’t be answered" about="Nothing was sent to the app.">
+    <Notice
+      kind="bad"
+      icon="triangle-alert"
+      title="What is wrong"
+      text={`${reason}.`.replace(/\.\.$/, '.')}
+    />
+    <p class="soft">Go back to the app and try again. If it happens again, tell the people who make it.</p>
+  </View>
+)
+
+const Returning = ({ to, appName }: { to: string; appName: string }) => (
+  <View title={appName === '' ? 'Going back to the app' : `Going back to ${appName}`}>
+    <p class="soft">If nothing happens, continue by hand. Then you can close this page.</p>
+    <a class="btn" href={to}>
+      Continue
+    </a>
+  </View>
+)
+
+/** Shows who asks and what it allows, so that the person can decide. */
+function Asking(props: {
+  consent: Consent
+  viewer: Viewer
+  decide: (approve: boolean) => () => Promise<void>
+  leave: () => Promise<void>
+}) {
+  const { consent, viewer, decide, leave } = props
+  const { appName, scopes, obstacle } = consent
+  return (
+    <View title={`Sign in to ${appName}?`} about={`You are ${viewer.email}.`}>
+      {obstacle !== null && <Notice kind="warn" icon="ban" title="You can’t approve this" text={obstacle} />}
+      <Facts consent={consent} />
+      <div class="stack close">
+        <h2>{appName} will be able to</h2>
+        <ul>
+          {scopes.map(({ name, meaning }) => (
+            <li key={name} class="line tight row">
+              <Icon name="check" class="good-text" />
+              {permissionOf(name, meaning)} <small class="mono">{name}</small>
+            </li>
+          ))}
+        </ul>
+      </div>
+      {obstacle === null && (
+        <Action kind="primary" run={decide(true)}>
+          Approve
+        </Action>
+      )}
+      <Action kind="danger" run={decide(false)}>
+        Deny
+      </Action>
+      <Action kind="quiet" run={leave}>
+        Use another account
+      </Action>
+      <p class="faint">Approve only if you opened {appName} yourself a moment ago.</p>
+    </View>
+  )
+}
+
+function Facts({ consent }: { consent: Consent }) {
+  const { appAccount, isOwn, accountName, returnsTo, device } = consent
+  return (
+    <dl class="kv">
+      <dt>App of</dt>
+      <dd>
+        {appAccount}
+        <span class={`badge ${isOwn ? 'good' : 'warn'}`}>{isOwn ? 'Your account' : 'Another account'}</span>
+      </dd>
+      {accountName !== '' && (
+        <>
+          <dt>Acts for</dt>
+          <dd>{accountName}</dd>
+        </>
+      )}
+      {device && (
+        <>
+          <dt>Device</dt>
+          <dd>
+            {device.name}
+            {device.isNew && <span class="badge warn">Not in your account yet</span>}
+            <small class="mono">{device.nodeId.slice(0, 12)}…</small>
+          </dd>
+        </>
+      )}
+      <dt>Returns to</dt>
+      <dd class="mono">{returnsTo}</dd>
+    </dl>
+  )
+}

@@ -1,0 +1,121 @@
+import { OAuthError, RpcError } from '@selvedge/protocol'
+import type { AuthorizationStep, Consent } from '@selvedge/protocol/console'
+import { type Scope, scopes } from '@selvedge/protocol/tokens'
+import type { Accounts } from '../../../registry/people/accounts.ts'
+import type { Audit } from '../../../storage/audit/audit.ts'
+import type { Authorizations, Begun, Visitor } from '../../../tokens/authorize/authorizations.ts'
+import { answerUrl, RefusedRequest } from '../../../tokens/authorize/refused-request.ts'
+import type { AuthorizationRequest } from '../../../tokens/authorize/request.ts'
+import { auditOf, type ConsoleContext, type ConsoleHandlers, type Viewer } from '../context.ts'
+
+export interface AuthorizationParts {
+  readonly authorizations: Authorizations
+  readonly accounts: Pick<Accounts, 'byId'>
+  readonly audit: Audit
+  readonly issuer: () => string
+}
+
+/** Requests of apps that people sign in to. */
+export function authorizationHandlers({ authorizations, accounts, audit, issuer }: AuthorizationParts) {
+  const returnWith = async (
+    { project }: AuthorizationRequest,
+    to: Promise<string>,
+  ): Promise<AuthorizationStep> => ({
+    step: 'return',
+    to: await to,
+    appName: project.name,
+  })
+
+  /** A refusal goes to the app if its address is known, else to the person. */
+  async function answered(work: () => Promise<AuthorizationStep>): Promise<AuthorizationStep> {
+    try {
+      return await work()
+    } catch (cause) {
+      if (!(cause instanceof RefusedRequest)) throw cause
+      const { error, returnTo, message } = cause
+      return returnTo
+        ? { step: 'return', to: answerUrl(returnTo, issuer(), { error }), appName: '' }
+        : { step: 'refused', reason: message }
+    }
+  }
+
+  async function consentOf({ request, obstacle, accountId }: Begun, viewer: Viewer): Promise<Consent> {
+    const { project, redirectUri, scope, node } = request
+    return {
+      appName: project.name,
+      appAccount: project.accountId === '' ? '' : (await accounts.byId(project.accountId)).email,
+      isOwn: viewer.memberships.some((each) => each.accountId === project.accountId),
+      accountName: viewer.memberships.find((each) => each.accountId === accountId)?.name ?? '',
+      returnsTo: placeOf(redirectUri),
+      scopes: scope.split(' ').map((name) => ({ name, meaning: scopes[name as Scope] ?? '' })),
+      device: node ? { nodeId: node.node_id, name: node.node_name, isNew: node.sub === '' } : null,
+      obstacle: obstacle ?? null,
+    }
+  }
+
+  async function record(begun: Begun, viewer: Viewer, context: ConsoleContext, outcome: 'ok' | 'refused') {
+    const { project, node } = begun.request
+    const detail = node ? `${project.name} for ${node.node_name}` : project.name
+    const entry = auditOf(viewer, context, 'authorization.decide', project.clientId, { detail, outcome })
+    await audit.record({ ...entry, accountId: begun.accountId || entry.accountId })
+  }
+
+  return {
+    'authorization.begin': ({ query, ticket }, _caller, context) =>
+      answered(async () => {
+        const { viewer } = context
+        const visitor = viewer && visitorOf(viewer, context)
+        const begun = await authorizations.begin(query, visitor, ticket ?? undefined)
+        const { request, step } = begun
+        if (step === 'sign_in') return { step, ticket: begun.ticket, loginHint: request.loginHint }
+        if (step === 'consent')
+          return { step, ticket: begun.ticket, consent: await consentOf(begun, viewer!) }
+        if (step !== 'grant')
+          return returnWith(
+            request,
+            authorizations.refuse(request, new OAuthError(step, silentRefusals[step])),
+          )
+        await record(begun, viewer!, context, 'ok')
+        return returnWith(request, authorizations.approve(begun, visitor!))
+      }),
+    'authorization.decide': ({ query, ticket, approve }, viewer, context) =>
+      answered(async () => {
+        const visitor = visitorOf(viewer, context)
+        const begun = await authorizations.begin(query, visitor, ticket)
+        const { request, obstacle } = begun
+        if (begun.ticket !== ticket)
+          return { step: 'refused', reason: 'the page was open for too long; start again in the app' }
+        if (!approve) {
+          await record(begun, viewer, context, 'refused')
+          const error = new OAuthError('access_denied', 'the person refused')
+          return returnWith(request, authorizations.refuse(request, error))
+        }
+        if (obstacle !== undefined) throw new RpcError('forbidden', obstacle)
+        if (authorizations.needsSignIn(begun, visitor))
+          throw new RpcError('step_up_required', 'the app needs a new sign-in')
+        await record(begun, viewer, context, 'ok')
+        return returnWith(request, authorizations.approve(begun, visitor))
+      }),
+  } satisfies ConsoleHandlers
+}
+
+/** What an app gets that asked for an answer without a person (prompt=none). */
+const silentRefusals = {
+  login_required: 'no person is signed in, or the person has to sign in again',
+  consent_required: 'the person has to approve the app first',
+  access_denied: 'the person who is signed in cannot approve the request',
+} as const
+
+const visitorOf = ({ person, session, membership }: Viewer, context: ConsoleContext): Visitor => ({
+  person: { personId: person.personId, email: person.email },
+  sessionId: session.sessionId,
+  authTime: session.authTime,
+  accountId: membership.accountId,
+  described: `${context.userAgent || 'a browser'} from ${context.address}`,
+})
+
+/** Where a browser goes, for a person: the host of a page, or the scheme of a program. */
+function placeOf(redirectUri: string): string {
+  const { protocol, host } = new URL(redirectUri)
+  return protocol === 'https:' || protocol === 'http:' ? host : protocol.slice(0, -1)
+}

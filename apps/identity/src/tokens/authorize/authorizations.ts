@@ -1,0 +1,177 @@
+/** The authorization endpoint without its pages: reads requests, decides what happens next, and issues codes. */
+import { OAuthError } from '@selvedge/protocol'
+import type { Clock } from '@selvedge/service-kit/clock'
+import type { People, Person } from '../../registry/people/people.ts'
+import type { AppConsents } from '../../registry/sign-ins/app-consents.ts'
+import type { AuthorizationCodes } from '../../registry/sign-ins/authorization-codes.ts'
+import type { PushedRequests } from '../../registry/sign-ins/pushed-requests.ts'
+import { isFresh, type NextStep, nextStep, type Standing } from './next-step.ts'
+import { answerUrl, RefusedRequest } from './refused-request.ts'
+import {
+  type AuthorizationRequest,
+  createReadRequest,
+  type ReadRequest,
+  type ReadRequestParts,
+} from './request.ts'
+import type { Tickets } from './tickets.ts'
+
+/** The browser that came with a request, and the person who is signed in to the console in it. */
+export interface Visitor {
+  readonly person: Pick<Person, 'personId' | 'email'>
+  readonly sessionId: string
+  /** Unix milliseconds of the sign-in to the console. */
+  readonly authTime: number
+  /** Account that the console shows. */
+  readonly accountId: string
+  /** Address and program of the browser. */
+  readonly described: string
+}
+
+/** A request, and what happens next with it. */
+export interface Begun {
+  readonly request: AuthorizationRequest
+  readonly step: NextStep
+  /** Why the person cannot approve; undefined if the person can. */
+  readonly obstacle: string | undefined
+  /** Account that the app would act for; "" without a person. */
+  readonly accountId: string
+  /** Names the request and when the browser first came with it. */
+  readonly ticket: string
+}
+
+export interface Authorizations {
+  /** @throws RefusedRequest */
+  read: ReadRequest
+  /**
+   * @param ticket of an earlier call with the same query; undefined at first
+   * @throws RefusedRequest
+   */
+  begin(query: string, visitor: Visitor | undefined, ticket: string | undefined): Promise<Begun>
+  /** Whether the person has to sign in again before an approval. */
+  needsSignIn(begun: Begun, visitor: Visitor): boolean
+  /** Issues a code, once for a pushed request. @returns the URL of the answer @throws RefusedRequest */
+  approve(begun: Begun, visitor: Visitor): Promise<string>
+  /** @returns the URL of an answer with an error. A pushed request is used up */
+  refuse(request: AuthorizationRequest, error: OAuthError): Promise<string>
+}
+
+export interface AuthorizationsParts extends ReadRequestParts {
+  readonly clock: Clock
+  readonly people: Pick<People, 'memberships'>
+  readonly pushedRequests: PushedRequests
+  readonly authorizationCodes: AuthorizationCodes
+  readonly appConsents: AppConsents
+  readonly tickets: Tickets
+}
+
+/** Milliseconds: for what acts on a device, a person has signed in this recently, as for the approval of a terminal. */
+const recentMs = 600_000
+
+export function createAuthorizations(parts: AuthorizationsParts): Authorizations {
+  const { clock, people, tickets, issuer, appConsents: consents } = parts
+  const read = createReadRequest(parts)
+
+  /** The account that an app acts for: that of its project, or the one that the person has chosen in the console. */
+  async function accountFor(
+    { project }: AuthorizationRequest,
+    visitor: Visitor,
+  ): Promise<string | undefined> {
+    const wanted = project.appUsers === 'account' ? project.accountId : visitor.accountId
+    const memberships = await people.memberships(visitor.person.personId)
+    return memberships.find(({ accountId }) => accountId === wanted)?.accountId
+  }
+
+  function obstacleOf(request: AuthorizationRequest, visitor: Visitor, accountId: string | undefined) {
+    const { expectedPersonId, node } = request
+    if (accountId === undefined)
+      return 'The app is for people of its own account, and you are not one of them.'
+    if (expectedPersonId !== undefined && expectedPersonId !== visitor.person.personId)
+      return 'The app expects another person. Sign out, and sign in as that person.'
+    if (node && node.sub !== '' && node.sub !== accountId) return 'The device belongs to another account.'
+    return undefined
+  }
+
+  const subjectOf = ({ request, accountId }: Pick<Begun, 'request' | 'accountId'>, visitor: Visitor) => ({
+    sessionId: visitor.sessionId,
+    clientId: request.project.clientId,
+    accountId,
+    nodeId: request.node?.node_id ?? '',
+  })
+
+  async function standingOf(request: AuthorizationRequest, visitor: Visitor) {
+    const accountId = await accountFor(request, visitor)
+    const obstacle = obstacleOf(request, visitor, accountId)
+    const standing: Standing = {
+      personId: visitor.person.personId,
+      authTime: visitor.authTime,
+      obstacle,
+      isRemembered:
+        accountId !== undefined &&
+        (await consents.covers(subjectOf({ request, accountId }, visitor), request.scope)),
+    }
+    return { standing, accountId: accountId ?? '' }
+  }
+
+  async function expectUnused({ requestUri, project: { clientId } }: AuthorizationRequest): Promise<void> {
+    if (requestUri === undefined || (await parts.pushedRequests.use(requestUri, clientId))) return
+    const error = new OAuthError('invalid_request_uri', 'the request was used before; start again in the app')
+    throw new RefusedRequest(error)
+  }
+
+  return {
+    read,
+    async begin(query, visitor, given) {
+      const request = await read(query)
+      const known = given === undefined ? undefined : tickets.read(query, given)
+      const ticket = known === undefined ? tickets.make(query) : given!
+      const times = { now: clock.now(), seenAt: known ?? clock.now() }
+      if (!visitor)
+        return {
+          request,
+          step: nextStep(request, undefined, times),
+          obstacle: undefined,
+          accountId: '',
+          ticket,
+        }
+      const { standing, accountId } = await standingOf(request, visitor)
+      const step = nextStep(request, standing, times)
+      return { request, step, obstacle: standing.obstacle, accountId, ticket }
+    },
+    needsSignIn({ request, ticket }, { authTime }) {
+      const now = clock.now()
+      const seenAt = Number(ticket.split('.')[0])
+      if (!isFresh(request, { authTime }, { now, seenAt })) return true
+      return request.node !== undefined && now - authTime > recentMs
+    },
+    async approve(begun, visitor) {
+      const { request, accountId } = begun
+      const { project, redirectUri, challenge, jkt, scope, audience, nonce, node } = request
+      await expectUnused(request)
+      try {
+        const code = await parts.authorizationCodes.create({
+          clientId: project.clientId,
+          redirectUri,
+          challenge,
+          jkt,
+          scope,
+          audience,
+          nonce,
+          nodeId: node?.node_id ?? '',
+          accountId,
+          ...visitor.person,
+          authTime: Math.floor(visitor.authTime / 1000),
+          described: visitor.described,
+        })
+        await consents.remember(subjectOf(begun, visitor), scope)
+        return answerUrl(request, issuer(), { code })
+      } catch (cause) {
+        if (cause instanceof OAuthError) throw new RefusedRequest(cause, request)
+        throw cause
+      }
+    },
+    async refuse(request, error) {
+      await expectUnused(request)
+      return answerUrl(request, issuer(), { error })
+    },
+  }
+}

@@ -1,0 +1,42 @@
+import type { OAuthError } from '@selvedge/protocol'
+
+/** Where the answer to an authorization request goes: only after client and redirect URI were found to belong together. */
+export interface ReturnAddress {
+  readonly redirectUri: string
+  /** As the request had it; undefined: it had none. */
+  readonly state: string | undefined
+}
+
+/** An authorization request that is refused. Without `returnTo` the person sees the reason, and the app gets no answer. */
+export class RefusedRequest extends Error {
+  override readonly name = 'RefusedRequest'
+  readonly error: OAuthError
+  readonly returnTo: ReturnAddress | undefined
+  constructor(error: OAuthError, returnTo?: ReturnAddress) {
+    super(error.message, { cause: error })
+    this.error = error
+    this.returnTo = returnTo
+  }
+}
+
+/**
+ * The URL of an answer (RFC 6749 § 4.1.2). `iss` says which service answers (RFC 9207), so that an app that uses several takes no
+ * code to the wrong one.
+ */
+export function answerUrl(
+  { redirectUri, state }: ReturnAddress,
+  issuer: string,
+  answer: { readonly code: string } | { readonly error: OAuthError },
+): string {
+  const members = new URLSearchParams(
+    'code' in answer
+      ? { code: answer.code }
+      : { error: answer.error.code, error_description: plain(answer.error.message) },
+  )
+  if (state !== undefined) members.set('state', state)
+  members.set('iss', issuer)
+  return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${members}`
+}
+
+/** RFC 6749 § 4.1.2.1 allows printable ASCII without `"` and `\`. */
+const plain = (text: string): string => text.replaceAll('"', "'").replaceAll(/\\|[^\x20-\x7e]/g, '?')

@@ -1,0 +1,36 @@
+/**
+ * When a browser first came with an authorization request, as a sealed text that the page keeps: so a sign-in can be required that
+ * is younger than the request, and nothing is stored for strangers.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { Clock } from '@selvedge/service-kit/clock'
+
+export interface Tickets {
+  /** A ticket for a request that comes now. */
+  make(query: string): string
+  /** When the request first came, in Unix milliseconds; undefined if the ticket is not for it, or too old. */
+  read(query: string, ticket: string): number | undefined
+}
+
+/** Milliseconds for which a person may think about a request. */
+const lifeMs = 3_600_000
+
+/** @param secret the same for all replicas */
+export function createTickets(secret: Buffer, clock: Clock): Tickets {
+  const seal = (query: string, seenAt: number): string => {
+    const tag = createHmac('sha256', secret).update(`authorize ${seenAt} ${query}`).digest('base64url')
+    return `${seenAt}.${tag}`
+  }
+  return {
+    make: (query) => seal(query, clock.now()),
+    read(query, ticket) {
+      const [, text] = /^(\d{1,15})\.[\w-]{43}$/.exec(ticket) ?? []
+      if (text === undefined) return undefined
+      const seenAt = Number(text)
+      const expected = Buffer.from(seal(query, seenAt))
+      const given = Buffer.from(ticket)
+      if (expected.length !== given.length || !timingSafeEqual(expected, given)) return undefined
+      return clock.now() - seenAt <= lifeMs ? seenAt : undefined
+    },
+  }
+}
