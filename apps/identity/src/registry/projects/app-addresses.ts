@@ -9,8 +9,8 @@ const plainText = /^[!#-;=?-[\]_a-z~]+$/
 /** A private-use scheme is a domain name in reverse, so it has a dot (RFC 8252 § 7.1); "javascript" and the like have none. */
 const privateScheme = /^[a-z][a-z\d-]*(?:\.[a-z\d-]+)+:\/(?!\/\/)/
 const loopbackHosts = ['127.0.0.1', '[::1]', 'localhost']
-/** An IP address of the loopback interface, and the rest after its port (RFC 8252 § 7.3). */
-const loopbackPort = /^(http:\/\/(?:127\.0\.0\.1|\[::1\])):([1-9]\d{0,4})(?=\/)/
+/** An IP address of the loopback interface, and its port if there is one (RFC 8252 § 7.3). */
+const loopbackPort = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::([1-9]\d{0,4}))?(?=\/)/
 /** Names of the members of an answer: a registered query must not contain them. */
 const answerNames = ['code', 'state', 'iss', 'error', 'error_description']
 
@@ -41,7 +41,7 @@ function schemeProblem(uri: string, url: URL, appType: AppType): string | undefi
 
 /** @returns why a text is not the origin of a page, in words; undefined if it is one */
 export function originProblem(origin: string): string | undefined {
-  const url = URL.parse(origin)
+  const url = origin.includes('*') ? null : URL.parse(origin)
   if (!url || url.origin !== origin)
     return 'it is not an origin as browsers send it, such as https://app.example'
   if (url.protocol === 'https:') return undefined
@@ -57,12 +57,12 @@ export function isRegistered(uri: string, registered: readonly string[], appType
   if (registered.includes(uri)) return true
   if (appType !== 'native') return false
   const anyPort = withoutPort(uri)
-  return anyPort !== undefined && registered.some((each) => (withoutPort(each) ?? each) === anyPort)
+  return anyPort !== undefined && registered.some((each) => withoutPort(each) === anyPort)
 }
 
 /** A URI of the loopback interface without its port; undefined if it is another one, or has no valid port. */
 function withoutPort(uri: string): string | undefined {
-  const [start, origin, port] = loopbackPort.exec(uri) ?? []
+  const [start, origin, port = '80'] = loopbackPort.exec(uri) ?? []
   return start === undefined || Number(port) > 65_535 ? undefined : origin + uri.slice(start.length)
 }
 
