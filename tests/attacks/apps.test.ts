@@ -239,6 +239,15 @@ describe('the page', () => {
     })
   })
 
+  it('shows the names of an app and a device without characters that reorder or hide text', async () => {
+    const app = await createApp({ name: 'Van\u202E tracker\u200B\n of your account' })
+    const step = await person.api['authorization.begin']({
+      query: requestOf(app, createPkce()),
+      ticket: null,
+    })
+    expect(step).toMatchObject({ consent: { appName: 'Van tracker  of your account' } })
+  })
+
   it('asks each time where another program can claim the redirect URI', async () => {
     const query = () => requestOf(apps.native, createPkce())
     await decide(person, query())

@@ -58,10 +58,11 @@ function canMount(): boolean {
 /** How needs are looked up that are more than one program on `PATH`. */
 const lookUps: Partial<Record<Need, () => boolean>> = {
   'aardvark-dns': () => isInstalled('aardvark-dns') || isExecutable('/usr/lib/podman/aardvark-dns'),
+  authlib: () => spawnSync('/usr/bin/python3', ['-c', 'import authlib, requests']).status === 0,
   chromium: () => isInstalled(process.env.SELVEDGE_CHROMIUM ?? 'chromium'),
   mounts: canMount,
   'client libraries': () =>
-    existsSync(join(import.meta.dirname, '../clients/libraries/node_modules/vscode-ws-jsonrpc')),
+    existsSync(join(import.meta.dirname, '../clients/libraries/node_modules/oidc-client-ts')),
   networks: canMakeNetworks,
   'package tools': () => existsSync(join(import.meta.dirname, '../packages/tools/node_modules/verdaccio')),
   'image tools': () => existsSync(join(import.meta.dirname, '../services/image-tools/node_modules/webpack')),

@@ -2,6 +2,7 @@ import type { AuthorizationStep, Consent, Viewer } from '@selvedge/protocol/cons
 import { useEffect, useState } from 'preact/hooks'
 import { api, explain } from '../../api.ts'
 import { Action } from '../../parts/action.tsx'
+import { capital } from '../../parts/capital.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { permissionOf } from '../../parts/permissions.ts'
 import { Bones, Notice, View } from '../../parts/view.tsx'
@@ -54,7 +55,7 @@ const Refused = ({ reason }: { reason: string }) => (
       kind="bad"
       icon="triangle-alert"
       title="What is wrong"
-      text={`${reason}.`.replace(/\.\.$/, '.')}
+      text={`${capital(reason)}.`.replace(/\.\.$/, '.')}
     />
     <p class="soft">Go back to the app and try again. If it happens again, tell the people who make it.</p>
   </View>
@@ -130,8 +131,9 @@ function Facts({ consent }: { consent: Consent }) {
           <dd>
             {device.name}
             {device.isNew && <span class="badge warn">Not in your account yet</span>}
-            <small class="mono">{device.nodeId.slice(0, 12)}…</small>
           </dd>
+          <dt>Device ID</dt>
+          <dd class="mono">{device.nodeId.slice(0, 16)}…</dd>
         </>
       )}
       <dt>Returns to</dt>

@@ -1,5 +1,6 @@
 import { OAuthError, RpcError } from '@selvedge/protocol'
 import type { AuthorizationStep, Consent } from '@selvedge/protocol/console'
+import { onOneLine } from '@selvedge/protocol/redaction'
 import { type Scope, scopes } from '@selvedge/protocol/tokens'
 import type { Accounts } from '../../../registry/people/accounts.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
@@ -42,13 +43,14 @@ export function authorizationHandlers({ authorizations, accounts, audit, issuer 
   async function consentOf({ request, obstacle, accountId }: Begun, viewer: Viewer): Promise<Consent> {
     const { project, redirectUri, scope, node } = request
     return {
-      appName: project.name,
+      // Names of strangers: nothing in them may reorder or hide what stands beside them.
+      appName: onOneLine(project.name),
       appAccount: project.accountId === '' ? '' : (await accounts.byId(project.accountId)).email,
       isOwn: viewer.memberships.some((each) => each.accountId === project.accountId),
       accountName: viewer.memberships.find((each) => each.accountId === accountId)?.name ?? '',
       returnsTo: placeOf(redirectUri),
       scopes: scope.split(' ').map((name) => ({ name, meaning: scopes[name as Scope] ?? '' })),
-      device: node ? { nodeId: node.node_id, name: node.node_name, isNew: node.sub === '' } : null,
+      device: node ? { nodeId: node.node_id, name: onOneLine(node.node_name), isNew: node.sub === '' } : null,
       obstacle: obstacle ?? null,
     }
   }
