@@ -111,7 +111,13 @@ const features: Readonly<Record<string, Readonly<Record<string, readonly string[
     'sign-ins': [],
     credentials: [],
   },
-  'apps/identity/src/tokens': { trust: [], checks: [], grants: ['checks'], enrolment: ['checks'] },
+  'apps/identity/src/tokens': {
+    trust: [],
+    checks: [],
+    grants: ['checks'],
+    authorize: ['checks', 'grants'],
+    enrolment: ['checks'],
+  },
   'apps/identity/src/api': { endpoints: [], console: [], admin: [] },
   'apps/discovery/src': {
     index: [],

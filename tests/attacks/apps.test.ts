@@ -1,4 +1,4 @@
-/** Attacks on the sign-in of people to apps: on the authorization endpoint, its codes, the tokens that come of them, and CORS. */
+/** Attacks on the sign-in of people to apps: on the authorization endpoint, its codes, the tokens that are issued for them, and CORS. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -27,7 +27,7 @@ interface Case {
   readonly app?: 'native' | 'disabled' | 'without'
   readonly change?: Readonly<Record<string, string | null>>
   readonly append?: string
-  /** `shown`: the page asks the person; `page`: the person sees the reason and no app gets an answer; else the error for the app. */
+  /** `shown`: the page is shown; `page`: the person sees the reason and no app gets an answer; else the error for the app. */
   readonly expect: string
 }
 
@@ -201,7 +201,7 @@ describe('the page', () => {
     }
   })
 
-  it('accepts no ticket of another request, of another time or of nobody', async () => {
+  it('accepts no ticket of another request, of another time or made up', async () => {
     const query = requestOf(apps.web, createPkce(), { prompt: 'consent' })
     const other = requestOf(apps.web, createPkce(), { prompt: 'consent' })
     const { ticket } = (await person.api['authorization.begin']({ query: other, ticket: null })) as {
@@ -248,7 +248,7 @@ describe('the page', () => {
     expect(step).toMatchObject({ consent: { appName: 'Van tracker  of your account' } })
   })
 
-  it('asks each time where another program can claim the redirect URI', async () => {
+  it('needs an approval each time where another program can claim the redirect URI', async () => {
     const query = () => requestOf(apps.native, createPkce())
     await decide(person, query())
     expect((await person.api['authorization.begin']({ query: query(), ticket: null })).step).toBe('consent')
@@ -302,7 +302,7 @@ describe('a code', () => {
     expect((await redeem(url, apps.web, own)).status).toBe(200)
   })
 
-  it('that comes a second time revokes what came of it', async () => {
+  it('that comes a second time revokes the tokens that were issued for it', async () => {
     const own = await codeFor(apps.web)
     const { body } = await redeem(url, apps.web, own)
     // A copy of the code alone does no harm.
@@ -458,7 +458,7 @@ describe('a pushed request', () => {
     expect(steps.filter(({ step }) => step === 'refused')).toHaveLength(9)
   })
 
-  it('holds to its own parameters, whatever the query says beside request_uri', async () => {
+  it('holds to its own parameters, whatever the query has beside request_uri', async () => {
     const { body } = await push(apps.web)
     const query = new URLSearchParams({
       client_id: apps.web.clientId,
@@ -486,7 +486,7 @@ describe('a pushed request', () => {
     expect(secret.body.error).toBe('invalid_client')
   })
 
-  it('of one address may wait a hundred times, and the next one is told to wait', async () => {
+  it('of one address may wait a hundred times, and the next one has to wait', async () => {
     const count = new DatabaseSync(join(stack.state, 'identity', 'identity.db'), { readOnly: true })
     const { waiting } = count.prepare('SELECT COUNT(*) AS waiting FROM pushed_requests').get() as {
       waiting: number
@@ -548,7 +548,7 @@ describe('CORS', () => {
     expect(allowedBy(await post(`${url}/token`, form, { Origin: from }))).toEqual([null, null])
   })
 
-  it('of a real request goes by the project alone: the origin of another project reads nothing', async () => {
+  it('of a real request depends on its own project alone: the origin of another project reads nothing', async () => {
     const { body } = await signInToApp(url, apps.web, person)
     const form = { client_id: apps.web.clientId, token: 'x' }
     const token = { grant_type: 'refresh_token', client_id: apps.web.clientId, refresh_token: 'x' }

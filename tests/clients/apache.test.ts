@@ -22,8 +22,8 @@ ErrorLog "${folder}/error.log"
 Mutex file:${folder}/run
 ServerName 127.0.0.1
 Listen ${new URL(origin).host}
-User nobody
-Group nogroup
+User daemon
+Group daemon
 LoadModule mpm_event_module ${modules}/mod_mpm_event.so
 LoadModule authn_core_module ${modules}/mod_authn_core.so
 LoadModule authz_core_module ${modules}/mod_authz_core.so
@@ -47,7 +47,7 @@ OIDCRemoteUserClaim email
 </Location>
 `
 
-/** One request as a browser sends it: `fetch` of Node.js says of itself that it is a script. */
+/** One request as a browser sends it: `fetch` of Node.js adds the headers of a script. */
 async function visit(url: string, cookie = '') {
   const request = get(url, { headers: { Accept: 'text/html', Cookie: cookie }, agent: false })
   const [response] = (await once(request, 'response')) as [IncomingMessage]
@@ -85,8 +85,8 @@ describe('Apache with mod_auth_openidc', needs('apache2', 'root'), () => {
     writeFileSync(file, configurationOf(folder.path, origin, url, clientId))
     execFileSync('apache2', ['-t', '-f', file], { stdio: 'pipe' })
     apache = spawn('apache2', ['-f', file, '-DFOREGROUND'], { stdio: 'ignore' })
-    const asks = async () => expect((await visit(origin)).status).toBe(302)
-    await vi.waitFor(asks, { timeout: 30_000, interval: 100 })
+    const isReady = async () => expect((await visit(origin)).status).toBe(302)
+    await vi.waitFor(isReady, { timeout: 30_000, interval: 100 })
   }, 60_000)
   afterAll(async () => {
     if (apache?.exitCode === null) {
@@ -97,7 +97,7 @@ describe('Apache with mod_auth_openidc', needs('apache2', 'root'), () => {
     await folder?.remove()
   })
 
-  it('sends the browser to the sign-in, takes the answer and shows the page with the claims', async () => {
+  it('sends the browser to the sign-in, accepts the answer and shows the page with the claims', async () => {
     const first = await visit(`${origin}/index.html`)
     const request = new URL(first.location)
     expect(request.searchParams.get('code_challenge_method')).toBe('S256')

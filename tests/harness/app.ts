@@ -49,7 +49,7 @@ export const authorize = (identityUrl: string, query: string, headers: Record<st
     headers: { Accept: 'text/html', ...headers },
   })
 
-/** The person decides on the page. @returns the URL that the browser goes to @throws if the page shows a refusal */
+/** The person decides on the page. @returns the URL of the answer @throws if the page shows a refusal */
 export async function decide(person: ConsoleSession, query: string, approve = true): Promise<URL> {
   const begun = await person.api['authorization.begin']({ query, ticket: null })
   const step =

@@ -132,7 +132,7 @@ describe('sign-in to an app', needs('chromium', 'client libraries'), () => {
   }
   const button = (name: string) => page.getByRole('button', { name, exact: true })
 
-  it('shows who asks, for what and for whom, and returns to the app with tokens that the library accepts', async () => {
+  it('shows the app, its scopes and the account, and returns to the app with tokens that the library accepts', async () => {
     const result = await resultOf('/', async () => {
       await page.getByRole('heading', { name: 'Sign in to Van tracker?' }).waitFor()
       const shown = (await page.locator('main').textContent())!
@@ -159,7 +159,7 @@ describe('sign-in to an app', needs('chromium', 'client libraries'), () => {
     expect(await resultOf('/info')).toMatchObject({ sub: result.sub, email: 'ada@example.com' })
   })
 
-  it('needs no person with prompt=none only after an approval, and not for an app on this device', async () => {
+  it('refuses an answer without a person to an app on this device', async () => {
     // The redirect URI is of the loopback interface, where any program can listen.
     expect(await resultOf('/silent')).toMatchObject({
       error: expect.stringMatching(/state|consent_required/),
@@ -167,12 +167,12 @@ describe('sign-in to an app', needs('chromium', 'client libraries'), () => {
     expect(page.url()).toContain('error=consent_required')
   })
 
-  it('tells the app that the person denied', async () => {
+  it('sends access_denied to the app when the person denies', async () => {
     await resultOf('/', () => button('Deny').click())
     expect(page.url()).toContain('error=access_denied')
   })
 
-  it('names the device, says that it is not in the account yet, and fits a narrow page', async () => {
+  it('names the device, warns that it is not in the account yet, and fits a narrow page', async () => {
     const { id_token: edge } = await runtimeOf(stack).getEdgeIdToken()
     const app = { clientId, redirectUri: `${origin}/signed-in` }
     const query = requestOf(app, createPkce(), {

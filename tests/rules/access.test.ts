@@ -47,6 +47,9 @@ const console = {
     'sign_in.recovery',
     'link.look',
     'link.use',
+    'authorization.begin',
+    'logout.look',
+    'logout.finish',
   ],
   'a person': [
     'session.list',
@@ -64,6 +67,7 @@ const console = {
     'sign_in.list',
     'sign_in.revoke',
     'device_request.find',
+    'authorization.decide',
     'device.list',
     'device.get',
     'device.track',

@@ -153,7 +153,7 @@ describe('prompt, max_age and hints', () => {
     expect(await errorOf(stranger, { prompt: 'none' })).toBe('login_required')
   })
 
-  it('asks each person once in a session, and again with prompt=consent', async () => {
+  it('needs one approval in a session, and another with prompt=consent', async () => {
     const own = await createApp()
     const query = () => requestOf(own, createPkce())
     const silent = async () => {
@@ -178,7 +178,7 @@ describe('prompt, max_age and hints', () => {
       ).toBe('consent')
   })
 
-  it('asks again for more than was approved', async () => {
+  it('needs another approval for more scopes', async () => {
     const own = await createApp()
     await decide(person, requestOf(own, createPkce(), { scope: 'openid' }))
     const step = await person.api['authorization.begin']({
@@ -253,7 +253,7 @@ describe('a sign-in for one device', () => {
 })
 
 describe('a pushed request', () => {
-  it('is taken in place of the parameters, once', async () => {
+  it('replaces the parameters, once', async () => {
     const pkce = createPkce()
     const pushed = await post(`${url}/par`, Object.fromEntries(new URLSearchParams(requestOf(app, pkce))))
     expect(pushed.status).toBe(201)
@@ -317,7 +317,7 @@ describe('a logout', () => {
   it.each([
     ['a URI that is not registered', async () => ({ post_logout_redirect_uri: 'https://evil.example/' })],
     ['a registered URI without its app', async () => ({ post_logout_redirect_uri: afterLogout })],
-    ['a token that is none', async () => ({ id_token_hint: 'x.y.z' })],
+    ['a malformed token', async () => ({ id_token_hint: 'x.y.z' })],
     [
       'the ID token of another app',
       async () => ({
@@ -329,7 +329,7 @@ describe('a logout', () => {
       'an access token',
       async () => ({ id_token_hint: (await signInToApp(url, app, person)).body.access_token! }),
     ],
-  ])('with %s ends nothing and goes nowhere', async (_, paramsOf) => {
+  ])('with %s ends nothing and redirects no browser', async (_, paramsOf) => {
     const query = new URLSearchParams(await paramsOf()).toString()
     expect(await person.api['logout.finish']({ query, everywhere: true })).toEqual({
       appName: '',

@@ -1,4 +1,4 @@
-"""Signs a person in with Authlib, in two steps: `begin` prints the URL for the browser, `finish` takes where the browser went."""
+"""Signs a person in with Authlib, in two steps: `begin` prints the URL for the browser, `finish` reads the URL of the answer."""
 
 import json
 import os

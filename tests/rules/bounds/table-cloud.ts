@@ -51,6 +51,15 @@ export const identity: Bounds = {
     'createPlaces.reading': lasting('`maxReading` of each account', '`reading.delete`'),
     'createPlaces.watched': lasting('one for each account that is shown in a browser', '`watched.delete`'),
   },
+  'apps/identity/src/api/endpoints/token.ts': {
+    'createTokenEndpoint.answer.headers': passing('three headers: `corsOfClient`'),
+  },
+  'apps/identity/src/api/endpoints/pushed-authorization.ts': {
+    'addPushedAuthorizationEndpoint.parts.pushedRequests': lasting(
+      '`pushed-requests.ts: requestLimits`',
+      '`expired-rows.ts: pushed_requests`',
+    ),
+  },
   'apps/identity/src/tokens/trust/trust.ts': {
     'openTrust.issuers': own('one for each issuer of the configuration'),
   },

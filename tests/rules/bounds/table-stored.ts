@@ -74,10 +74,30 @@ export const stored: Bounds = {
       '`DELETE FROM device_facets`',
     ),
   },
-  'apps/identity/src/storage/lease-tables.ts': {
-    'table project_offline': lasting(
-      'one row for each project, and for each removed one until its leases expired',
-      '`offline.ts: DELETE FROM project_offline`',
+  'apps/identity/src/storage/app-tables.ts': {
+    'table project_apps': lasting(
+      'one row for each project, with `identity.ts: appLimits` addresses',
+      '`REFERENCES projects (client_id) ON DELETE CASCADE`',
+    ),
+    'table project_origins': lasting(
+      '`identity.ts: appLimits` rows for each project',
+      '`project-apps.ts: DELETE FROM project_origins`',
+    ),
+    'table pushed_requests': lasting(
+      '`pushed-requests.ts: requestLimits`',
+      '`expired-rows.ts: pushed_requests`',
+    ),
+    'table authorization_codes': lasting(
+      '`authorization-codes.ts: maxCodes` of a person a minute',
+      '`expired-rows.ts: authorization_codes`',
+    ),
+    'table app_consents': lasting(
+      'one row for each session, app, account and device that a person approved',
+      '`REFERENCES sessions (session_id) ON DELETE CASCADE`',
+    ),
+    'table app_sign_ins': lasting(
+      'one row for each sign-in',
+      '`REFERENCES sign_ins (sid) ON DELETE CASCADE`',
     ),
   },
   'apps/discovery/src/schema.ts': {

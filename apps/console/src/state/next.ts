@@ -1,4 +1,4 @@
-/** Where a person goes after the sign-in. */
+/** The page that a person sees after the sign-in. */
 import { navigate } from './route.ts'
 
 /** Shows the sign-in, and afterwards this page again. @param email filled in, if an app has named one */

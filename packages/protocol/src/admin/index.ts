@@ -60,7 +60,7 @@ const appSettings = [
     'appUsers',
     z.enum(appAudiences).nullable().optional(),
     `one of ${appAudiences.join(', ')}, or null`,
-    'Whose people may sign in to the app.',
+    'Who may sign in to the app.',
   ),
   param('redirectUris', addresses, orNull, 'Redirect URIs of the app.'),
   param('postLogoutRedirectUris', addresses, orNull, 'Where the browser may go after a logout.'),

@@ -1,4 +1,4 @@
-/** Apps that a person signs in to: what an app asks for, the person's decision, and signing out of it. */
+/** Apps that a person signs in to: the request of an app, the person's decision, and signing out of it. */
 import * as z from 'zod'
 import { method, param } from '../methods/method.ts'
 import { any, text } from './params.ts'
@@ -15,7 +15,7 @@ const anyone = { caller: 'anyone' } as const
 export const authorizationMethods = {
   'authorization.begin': method({
     name: 'authorization.begin',
-    summary: 'What an app asks for, or where the browser goes at once.',
+    summary: 'The request of an app, or the address to which the browser is redirected at once.',
     params: [
       query,
       param(
@@ -31,7 +31,7 @@ export const authorizationMethods = {
   }),
   'authorization.decide': method({
     name: 'authorization.decide',
-    summary: 'Approves or refuses what an app asks for.',
+    summary: 'Approves or refuses the request of an app.',
     params: [
       query,
       text('ticket', 100, 'Ticket of "authorization.begin".'),

@@ -18,7 +18,7 @@ const appSettings = [
     'appUsers',
     z.enum(appAudiences).optional(),
     `one of ${appAudiences.join(', ')}`,
-    'Whose people may sign in: those of the account of the project, or anyone of this installation.',
+    'Who may sign in: people of the account of the project, or anyone of this installation.',
   ),
   param(
     'redirectUris',

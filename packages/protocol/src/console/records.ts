@@ -77,7 +77,7 @@ export const project = z.object({
   developerLifetime: z.number().int(),
   dpop: dpopPolicy,
   appType: z.enum(appTypes),
-  /** Whose people may sign in to the app. */
+  /** The people who may sign in to the app. */
   appUsers: z.enum(appAudiences),
   redirectUris: z.array(z.string()),
   postLogoutRedirectUris: z.array(z.string()),
@@ -200,7 +200,7 @@ export const deviceRequest = z.object({
   isFromHere: z.boolean(),
 })
 
-/** What an app asks a person for. */
+/** The request of an app, for the person who decides. */
 const consent = z.object({
   appName: z.string(),
   /** Account of the project. */
@@ -209,7 +209,7 @@ const consent = z.object({
   isOwn: z.boolean(),
   /** Account that the app will act for. */
   accountName: z.string(),
-  /** Where the browser goes afterwards: host of a page, or scheme of a program. */
+  /** Destination of the browser: host of a page, or scheme of a program. */
   returnsTo: z.string(),
   scopes: z.array(z.object({ name: z.string(), meaning: z.string() })),
   /** The device that the tokens are for; null without one. */
@@ -221,7 +221,7 @@ export type Consent = z.infer<typeof consent>
 
 /** What happens next with the request of an app. */
 export const authorizationStep = z.discriminatedUnion('step', [
-  /** The browser goes to the app. */
+  /** The browser is redirected to the app. */
   z.object({ step: z.literal('return'), to: z.string(), appName: z.string() }),
   z.object({ step: z.literal('sign_in'), ticket: z.string(), loginHint: z.string() }),
   z.object({ step: z.literal('consent'), ticket: z.string(), consent }),
@@ -234,7 +234,7 @@ export type AuthorizationStep = z.infer<typeof authorizationStep>
 export const logoutRequest = z.object({
   /** "" without an ID token of the app. */
   appName: z.string(),
-  /** Where the browser goes afterwards; null: nowhere. */
+  /** Destination of the browser; null: the page of the console stays. */
   returnTo: z.string().nullable(),
   /** Why the request is refused; null if it is not. */
   obstacle: z.string().nullable(),

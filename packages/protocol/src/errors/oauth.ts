@@ -19,7 +19,7 @@ export const oauthErrors = {
   access_denied: {
     status: 403,
     meaning:
-      'The node is blocked, enrolment needs a code and the request has none, or the person refused the request of an app.',
+      'The node is blocked, the code that enrolment needs is missing, or the person refused the request of an app.',
   },
   use_dpop_nonce: { status: 400, meaning: 'Repeat the request with the nonce from the DPoP-Nonce header.' },
   invalid_dpop_proof: {
@@ -43,11 +43,11 @@ export const oauthErrors = {
   unsupported_response_type: { status: 400, meaning: 'The response_type of an authorization is not "code".' },
   login_required: {
     status: 400,
-    meaning: 'The request has prompt=none, and the person has to sign in first.',
+    meaning: 'The request allows no question to the person ("prompt"), who has to sign in first.',
   },
   consent_required: {
     status: 400,
-    meaning: 'The request has prompt=none, and the person has to approve the app first.',
+    meaning: 'The request allows no question to the person ("prompt"), who has to approve the app first.',
   },
   request_not_supported: {
     status: 400,

@@ -62,11 +62,11 @@ export const requestUriPrefix = 'urn:ietf:params:oauth:request_uri:'
 /** Values of the parameter `prompt` (OpenID Connect Core 1.0 § 3.1.2.1). */
 export const promptValues = ['none', 'login', 'consent', 'select_account'] as const
 
-/** Of a project whose users sign in: a server, an installed program, or a page without a server. */
+/** Kinds of app that people sign in to: with a server, an installed program, or a page without a server. */
 export const appTypes = ['web', 'native', 'browser'] as const
 export type AppType = (typeof appTypes)[number]
 
-/** Whose people may sign in to an app: those of the project's account, or every person of the installation. */
+/** Who may sign in to an app: people of the project's account, or every person of the installation. */
 export const appAudiences = ['account', 'anyone'] as const
 export type AppAudience = (typeof appAudiences)[number]
 

@@ -25,7 +25,7 @@ export interface HotRequest {
   readonly dpop: string | undefined
   /** Address that the request came from. */
   readonly address: string
-  /** Origin of the page that sent the request, as the browser says; undefined: no page did. */
+  /** The header `Origin`; undefined: no page sent the request. */
   readonly origin: string | undefined
   /** More headers for the answer, good or bad: the endpoint adds them. */
   readonly headers: Record<string, string>

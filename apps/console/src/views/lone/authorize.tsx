@@ -8,12 +8,12 @@ import { permissionOf } from '../../parts/permissions.ts'
 import { Bones, Notice, View } from '../../parts/view.tsx'
 import { signInFirst } from '../../state/next.ts'
 
-/** The ticket of a request, for as long as this tab has it open: a sign-in in between leaves the page. */
-const tickets = {
-  of: (query: string): string | null => sessionStorage.getItem(`ticket ${query}`),
-  set: (query: string, ticket: string) => sessionStorage.setItem(`ticket ${query}`, ticket),
-  forget: (query: string) => sessionStorage.removeItem(`ticket ${query}`),
+/** The ticket of the newest request of this tab: a sign-in in between leaves the page. */
+function readTicket(query: string): string | null {
+  const [ticket, of] = (sessionStorage.getItem('ticket') ?? '').split(' ')
+  return of === query ? ticket! : null
 }
+const keepTicket = (query: string, ticket: string) => sessionStorage.setItem('ticket', `${ticket} ${query}`)
 
 /** An app wants a person to sign in to it: shows which app, for what, and sends the browser back with the decision. */
 export default function AuthorizeView(props: { viewer: Viewer | undefined; onDone: () => Promise<void> }) {
@@ -24,13 +24,13 @@ export default function AuthorizeView(props: { viewer: Viewer | undefined; onDon
 
   const take = (next: AuthorizationStep) => {
     setStep(next)
-    if (next.step === 'sign_in' || next.step === 'consent') tickets.set(query, next.ticket)
-    else tickets.forget(query)
+    if (next.step === 'sign_in' || next.step === 'consent') keepTicket(query, next.ticket)
+    else sessionStorage.removeItem('ticket')
     if (next.step === 'sign_in') signInFirst(next.loginHint)
     if (next.step === 'return') location.replace(next.to)
   }
   useEffect(() => {
-    api['authorization.begin']({ query, ticket: tickets.of(query) }).then(take, (cause) =>
+    api['authorization.begin']({ query, ticket: readTicket(query) }).then(take, (cause) =>
       setError(explain(cause)),
     )
   }, [query, viewer?.personId])
@@ -70,7 +70,7 @@ const Returning = ({ to, appName }: { to: string; appName: string }) => (
   </View>
 )
 
-/** Shows who asks and what it allows, so that the person can decide. */
+/** Shows the app and what the approval allows, so that the person can decide. */
 function Asking(props: {
   consent: Consent
   viewer: Viewer

@@ -21,7 +21,7 @@ const allowed = (origin: string): Headers => ({
   'Access-Control-Expose-Headers': 'DPoP-Nonce, WWW-Authenticate',
   Vary: 'Origin',
 })
-const none: Headers = { Vary: 'Origin' }
+const refused: Headers = { Vary: 'Origin' }
 
 /** Seconds for which a browser may keep the answer to a preflight request. */
 const preflightSeconds = 600
@@ -34,7 +34,7 @@ export async function corsOfClient(
 ): Promise<Headers> {
   if (origin === undefined) return {}
   const project = clientId === undefined ? undefined : await projects.find(clientId)
-  return project?.active && project.origins.includes(origin) ? allowed(origin) : none
+  return project?.active && project.origins.includes(origin) ? allowed(origin) : refused
 }
 
 /** The client of a form, if it is well-formed. */
@@ -76,7 +76,7 @@ export function addCors(app: FastifyInstance, { projects, isKnownOrigin }: CorsP
     if (client === undefined || request.method === 'OPTIONS') return
     const { origin } = request.headers
     // A cache must not give the answer to one origin to another one.
-    if (client === 'public') reply.headers(none)
+    if (client === 'public') reply.headers(refused)
     if (origin === undefined) return
     if (client !== 'public') reply.headers(await corsOfClient(projects, origin, client(request)))
     else if (await isKnownOrigin(origin)) reply.headers(allowed(origin))
@@ -84,7 +84,7 @@ export function addCors(app: FastifyInstance, { projects, isKnownOrigin }: CorsP
   for (const path of [...Object.keys(clients), identityPaths.token]) {
     // A preflight request names no client, so the origin of any project is allowed to ask.
     app.options(path, async ({ headers: { origin } }, reply) => {
-      reply.code(204).headers(none)
+      reply.code(204).headers(refused)
       if (origin !== undefined && (await isKnownOrigin(origin)))
         reply.headers({
           ...allowed(origin),

@@ -6,7 +6,7 @@ import type { AppType } from '@selvedge/protocol'
 
 /** Printable ASCII without what URL parsers of browsers and servers read in different ways. */
 const plainText = /^[!#-;=?-[\]_a-z~]+$/
-/** A private-use scheme is a domain name in reverse, so it has a dot (RFC 8252 § 7.1); "javascript" and the like have none. */
+/** A private-use scheme is a domain name in reverse, so it has a dot (RFC 8252 § 7.1); "javascript" and "data" have no dot. */
 const privateScheme = /^[a-z][a-z\d-]*(?:\.[a-z\d-]+)+:\/(?!\/\/)/
 const loopbackHosts = ['127.0.0.1', '[::1]', 'localhost']
 /** An IP address of the loopback interface, and its port if there is one (RFC 8252 § 7.3). */

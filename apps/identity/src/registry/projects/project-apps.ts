@@ -7,7 +7,7 @@ import { originProblem, redirectUriProblem } from './app-addresses.ts'
 /** The part of a project that is about its app. A project without redirect URIs has no app that people sign in to. */
 export interface ProjectApp {
   readonly appType: AppType
-  /** Whose people may sign in. */
+  /** Who may sign in. */
   readonly appUsers: AppAudience
   readonly redirectUris: readonly string[]
   readonly postLogoutRedirectUris: readonly string[]
@@ -58,7 +58,7 @@ export function appStatements(clientId: string, app: ProjectApp): Statement[] {
   ]
 }
 
-/** @param row of `projects` joined with `project_apps`, which may have none */
+/** @param row of `projects` joined with `project_apps`, with columns that are null without an app */
 export const toApp = (row: Row): ProjectApp =>
   row.app_type === null || row.app_type === undefined
     ? noApp
@@ -77,7 +77,7 @@ export type IsKnownOrigin = (origin: string) => Promise<boolean>
 const maxOrigins = 10_000
 
 /**
- * It decides about preflight requests and public documents. A request for tokens goes by the list of its own project, so it does
+ * It decides about preflight requests and public documents. A request for tokens uses the list of its own project, so it does
  * no harm if an origin is known here a moment longer.
  */
 export function createKnownOrigins(store: SqlStore, changes: Pick<Changes, 'cache'>): IsKnownOrigin {

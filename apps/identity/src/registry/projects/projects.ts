@@ -43,9 +43,11 @@ type Changeable = Pick<
 /** Members that are absent or undefined stay as they are. */
 type Change = { readonly [Name in keyof Changeable]?: Changeable[Name] | undefined }
 
+type NewProject = Pick<Project, 'name' | 'accountId' | 'scopes' | 'resources'> & Change
+
 export interface Projects {
   /** @throws RpcError `limit_exceeded`, or `invalid_params` for an address that an app may not have */
-  create(project: Pick<Project, 'name' | 'accountId' | 'scopes' | 'resources'> & Change): Promise<Project>
+  create(project: NewProject): Promise<Project>
   find(clientId: string): Promise<Project | undefined>
   list(accountId?: string): Promise<Project[]>
   /** @throws RpcError `not_found`, or `invalid_params` for an address that an app may not have */
@@ -108,29 +110,17 @@ export function createProjects(parts: ProjectsParts): Projects {
 
   return {
     find,
-    update,
-    async create({
-      name,
-      accountId,
-      scopes,
-      resources,
-      accessLifetime = 0,
-      developerLifetime = 0,
-      dpop = 'optional',
-      ...change
-    }) {
+    async create(project) {
+      const { accountId } = project
       const clientId = randomUUID()
-      const app = withChange(noApp, change)
+      const app = withChange(noApp, appOf(project))
       checkApp(app)
       const [rows] = await writeInTurn(store, `projects of ${accountId}`, [
-        sql`INSERT INTO projects SELECT CAST(${clientId} AS TEXT), CAST(${name} AS TEXT), CAST(${accountId} AS TEXT),
-            CAST(${scopes.join(' ')} AS TEXT), CAST(${JSON.stringify(resources)} AS TEXT), 1, CAST(${clock.now()} AS BIGINT),
-            CAST(${accessLifetime} AS BIGINT), CAST(${developerLifetime} AS BIGINT), CAST(${dpop} AS TEXT)
-          WHERE (SELECT COUNT(*) FROM projects WHERE account_id = ${accountId}) < ${maxProjects} RETURNING *`,
+        insertProject(clientId, project, clock.now(), maxProjects),
         ...(app === noApp ? [] : appStatements(clientId, app)),
       ])
       if (rows![0]) {
-        // A page may have asked before its project had the origin.
+        // A page may have sent a request before its project had the origin.
         if (app.origins.length > 0) await changes.commit([], notesOf(clientId, app.origins))
         return { ...toProject(rows![0]), ...app }
       }
@@ -183,6 +173,27 @@ const projectsWhere = (condition: string, ...values: string[]): Statement => ({
   values,
 })
 
+/** @returns a statement that returns one row if the account has fewer projects than the maximum */
+function insertProject(
+  clientId: string,
+  {
+    name,
+    accountId,
+    scopes,
+    resources,
+    accessLifetime = 0,
+    developerLifetime = 0,
+    dpop = 'optional',
+  }: NewProject,
+  now: number,
+  maxProjects: number,
+): Statement {
+  return sql`INSERT INTO projects SELECT CAST(${clientId} AS TEXT), CAST(${name} AS TEXT), CAST(${accountId} AS TEXT),
+      CAST(${scopes.join(' ')} AS TEXT), CAST(${JSON.stringify(resources)} AS TEXT), 1, CAST(${now} AS BIGINT),
+      CAST(${accessLifetime} AS BIGINT), CAST(${developerLifetime} AS BIGINT), CAST(${dpop} AS TEXT)
+    WHERE (SELECT COUNT(*) FROM projects WHERE account_id = ${accountId}) < ${maxProjects} RETURNING *`
+}
+
 /** What replicas have in memory of a project. */
 const notesOf = (clientId: string, origins: readonly string[]): (readonly [Topic, string])[] => [
   ['project', clientId],
@@ -198,18 +209,14 @@ function withChange<T extends object>(
   return given.length === 0 ? before : { ...before, ...Object.fromEntries(given) }
 }
 
-const appOf = ({
-  appType,
-  appUsers,
-  redirectUris,
-  postLogoutRedirectUris,
-  origins,
-}: ProjectApp): ProjectApp => ({
-  appType,
-  appUsers,
-  redirectUris,
-  postLogoutRedirectUris,
-  origins,
+type MaybeApp = { readonly [Name in keyof ProjectApp]?: ProjectApp[Name] | undefined }
+
+const appOf = <App extends MaybeApp>(project: App): { readonly [Name in keyof ProjectApp]: App[Name] } => ({
+  appType: project.appType,
+  appUsers: project.appUsers,
+  redirectUris: project.redirectUris,
+  postLogoutRedirectUris: project.postLogoutRedirectUris,
+  origins: project.origins,
 })
 
 const toProject = (row: Row): Project => ({

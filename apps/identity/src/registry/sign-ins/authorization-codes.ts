@@ -8,8 +8,8 @@ import type { DeveloperSubject } from '../projects/developer-tokens.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import { newSid } from './sign-ins.ts'
 
-/** What a code stands for. Texts are "" where there is no value. */
-export interface Authorized extends DeveloperSubject {
+/** What a person approved. Texts are "" where there is no value. */
+interface Authorized extends DeveloperSubject {
   readonly clientId: string
   /** As the request had it. */
   readonly redirectUri: string
@@ -39,16 +39,16 @@ export interface AuthorizationCodes {
    * @throws OAuthError `access_denied` if the person is not a member of the account, `temporarily_unavailable` if too many wait
    */
   create(authorized: Authorized): Promise<string>
-  /** What a code stands for, used or not; undefined if it is unknown or has expired unused. */
+  /** The content of a code, used or not; undefined if it is unknown or has expired unused. */
   find(code: string): Promise<IssuedCode | undefined>
   /** Uses a code up, if its person is still a member of the account. @returns true for exactly one caller */
   use(code: string): Promise<boolean>
-  /** A code came a second time: another program may have a copy. Revokes what came of it (RFC 6749 § 4.1.2). */
-  revoke(code: IssuedCode): Promise<void>
+  /** A code came a second time: another program may have a copy. Revokes the tokens that were issued for it (RFC 6749 § 4.1.2). */
+  revoke(code: Pick<IssuedCode, 'sid'>): Promise<void>
 }
 
 /** Seconds until an app must have redeemed a code. */
-export const codeLifeSeconds = 60
+const codeLifeSeconds = 60
 /** Milliseconds for which a code stays after its end: its reuse revokes access tokens, which live for a day at most. */
 export const usedCodeRetentionMs = 25 * 3_600_000
 /** Codes of one person that have not expired. */

@@ -1,11 +1,9 @@
 /** The authorization endpoint without its pages: reads requests, decides what happens next, and issues codes. */
 import { OAuthError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
-import type { People, Person } from '../../registry/people/people.ts'
-import type { AppConsents } from '../../registry/sign-ins/app-consents.ts'
 import type { AuthorizationCodes } from '../../registry/sign-ins/authorization-codes.ts'
 import type { PushedRequests } from '../../registry/sign-ins/pushed-requests.ts'
-import { isFresh, type NextStep, nextStep, type Standing } from './next-step.ts'
+import { isFresh, type NextStep, nextStep } from './next-step.ts'
 import { answerUrl, RefusedRequest } from './refused-request.ts'
 import {
   type AuthorizationRequest,
@@ -14,18 +12,7 @@ import {
   type ReadRequestParts,
 } from './request.ts'
 import type { Tickets } from './tickets.ts'
-
-/** The browser that came with a request, and the person who is signed in to the console in it. */
-export interface Visitor {
-  readonly person: Pick<Person, 'personId' | 'email'>
-  readonly sessionId: string
-  /** Unix milliseconds of the sign-in to the console. */
-  readonly authTime: number
-  /** Account that the console shows. */
-  readonly accountId: string
-  /** Address and program of the browser. */
-  readonly described: string
-}
+import { consentSubject, createReadStanding, type StandingParts, type Visitor } from './visitor.ts'
 
 /** A request, and what happens next with it. */
 export interface Begun {
@@ -55,12 +42,10 @@ export interface Authorizations {
   refuse(request: AuthorizationRequest, error: OAuthError): Promise<string>
 }
 
-export interface AuthorizationsParts extends ReadRequestParts {
+export interface AuthorizationsParts extends ReadRequestParts, StandingParts {
   readonly clock: Clock
-  readonly people: Pick<People, 'memberships'>
   readonly pushedRequests: PushedRequests
   readonly authorizationCodes: AuthorizationCodes
-  readonly appConsents: AppConsents
   readonly tickets: Tickets
 }
 
@@ -68,49 +53,9 @@ export interface AuthorizationsParts extends ReadRequestParts {
 const recentMs = 600_000
 
 export function createAuthorizations(parts: AuthorizationsParts): Authorizations {
-  const { clock, people, tickets, issuer, appConsents: consents } = parts
+  const { clock, tickets, issuer, appConsents: consents } = parts
   const read = createReadRequest(parts)
-
-  /** The account that an app acts for: that of its project, or the one that the person has chosen in the console. */
-  async function accountFor(
-    { project }: AuthorizationRequest,
-    visitor: Visitor,
-  ): Promise<string | undefined> {
-    const wanted = project.appUsers === 'account' ? project.accountId : visitor.accountId
-    const memberships = await people.memberships(visitor.person.personId)
-    return memberships.find(({ accountId }) => accountId === wanted)?.accountId
-  }
-
-  function obstacleOf(request: AuthorizationRequest, visitor: Visitor, accountId: string | undefined) {
-    const { expectedPersonId, node } = request
-    if (accountId === undefined)
-      return 'The app is for people of its own account, and you are not one of them.'
-    if (expectedPersonId !== undefined && expectedPersonId !== visitor.person.personId)
-      return 'The app expects another person. Sign out, and sign in as that person.'
-    if (node && node.sub !== '' && node.sub !== accountId) return 'The device belongs to another account.'
-    return undefined
-  }
-
-  const subjectOf = ({ request, accountId }: Pick<Begun, 'request' | 'accountId'>, visitor: Visitor) => ({
-    sessionId: visitor.sessionId,
-    clientId: request.project.clientId,
-    accountId,
-    nodeId: request.node?.node_id ?? '',
-  })
-
-  async function standingOf(request: AuthorizationRequest, visitor: Visitor) {
-    const accountId = await accountFor(request, visitor)
-    const obstacle = obstacleOf(request, visitor, accountId)
-    const standing: Standing = {
-      personId: visitor.person.personId,
-      authTime: visitor.authTime,
-      obstacle,
-      isRemembered:
-        accountId !== undefined &&
-        (await consents.covers(subjectOf({ request, accountId }, visitor), request.scope)),
-    }
-    return { standing, accountId: accountId ?? '' }
-  }
+  const readStanding = createReadStanding(parts)
 
   async function expectUnused({ requestUri, project: { clientId } }: AuthorizationRequest): Promise<void> {
     if (requestUri === undefined || (await parts.pushedRequests.use(requestUri, clientId))) return
@@ -133,7 +78,7 @@ export function createAuthorizations(parts: AuthorizationsParts): Authorizations
           accountId: '',
           ticket,
         }
-      const { standing, accountId } = await standingOf(request, visitor)
+      const { standing, accountId } = await readStanding(request, visitor)
       const step = nextStep(request, standing, times)
       return { request, step, obstacle: standing.obstacle, accountId, ticket }
     },
@@ -162,7 +107,7 @@ export function createAuthorizations(parts: AuthorizationsParts): Authorizations
           authTime: Math.floor(visitor.authTime / 1000),
           described: visitor.described,
         })
-        await consents.remember(subjectOf(begun, visitor), scope)
+        await consents.remember(consentSubject(request, visitor, accountId), scope)
         return answerUrl(request, issuer(), { code })
       } catch (cause) {
         if (cause instanceof OAuthError) throw new RefusedRequest(cause, request)

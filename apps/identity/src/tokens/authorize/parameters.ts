@@ -2,7 +2,7 @@
 import { OAuthError, type OAuthErrorCode, promptValues } from '@selvedge/protocol'
 import { quote } from '../checks/quote.ts'
 
-export type Prompt = (typeof promptValues)[number]
+type Prompt = (typeof promptValues)[number]
 
 /** Parameters that need no look at anything else. */
 export interface Parameters {
@@ -38,7 +38,7 @@ function bounded(form: Form, name: keyof typeof longest): string {
   return value
 }
 
-/** The `state`, which goes back unchanged. @throws OAuthError `invalid_request` */
+/** The `state`, which is returned unchanged. @throws OAuthError `invalid_request` */
 export function readState(form: Form): string | undefined {
   if (!form.has('state')) return undefined
   const state = bounded(form, 'state')

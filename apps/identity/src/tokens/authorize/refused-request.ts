@@ -1,9 +1,9 @@
 import type { OAuthError } from '@selvedge/protocol'
 
-/** Where the answer to an authorization request goes: only after client and redirect URI were found to belong together. */
+/** The address of the answer to an authorization request: known only after the redirect URI was found to be one of the client. */
 export interface ReturnAddress {
   readonly redirectUri: string
-  /** As the request had it; undefined: it had none. */
+  /** As the request had it; undefined: without one. */
   readonly state: string | undefined
 }
 
@@ -20,7 +20,7 @@ export class RefusedRequest extends Error {
 }
 
 /**
- * The URL of an answer (RFC 6749 § 4.1.2). `iss` says which service answers (RFC 9207), so that an app that uses several takes no
+ * The URL of an answer (RFC 6749 § 4.1.2). `iss` names the service that answers (RFC 9207), so that an app that uses several sends no
  * code to the wrong one.
  */
 export function answerUrl(

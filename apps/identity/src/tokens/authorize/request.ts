@@ -1,6 +1,6 @@
 /**
  * Reads an authorization request (RFC 6749 § 4.1.1, OpenID Connect Core 1.0 § 3.1.2.1), as a query or as a pushed request. It is
- * read anew at each step, so nothing of a stranger's request is stored.
+ * read again at each step, so nothing of a stranger's request is stored.
  */
 import { OAuthError, requestUriPrefix } from '@selvedge/protocol'
 import { appIdProfile, type EdgeIdClaims, edgeAudience, tokenOAuthError } from '@selvedge/protocol/tokens'
@@ -21,7 +21,7 @@ import type { Trust } from '../trust/trust.ts'
 import { type Parameters, readParameters, readState } from './parameters.ts'
 import { RefusedRequest, type ReturnAddress } from './refused-request.ts'
 
-/** A request whose parameters were all checked. Who may approve it is decided later. */
+/** A request whose parameters were all checked. The person is not checked yet. */
 export interface AuthorizationRequest extends Parameters, ReturnAddress {
   readonly project: Project
   readonly scope: string
@@ -101,7 +101,7 @@ export function createReadRequest(parts: ReadRequestParts): ReadRequest {
     const node = await nodeOf(form.get('edge_id_token'))
     return {
       ...parameters,
-      // The project takes no proofs, so its codes cannot be bound either.
+      // The project accepts no proofs, so its codes cannot be bound either.
       jkt: project.dpop === 'off' ? '' : parameters.jkt,
       scope: checkNodeGiven(scope, node),
       audience: audienceOf(project, node, form.get('resource'), parts.issuer()),

@@ -5,7 +5,7 @@ import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import type { SigningKeys } from '../../registry/keys/signing-keys.ts'
 import type { SignIn } from '../../registry/sign-ins/sign-ins.ts'
 
-export interface AppIdGrounds {
+interface AppIdGrounds {
   readonly signIn: Pick<SignIn, 'sid' | 'clientId' | 'accountId' | 'personId' | 'email' | 'authTime'>
   /** The access token that is issued with it. */
   readonly accessToken: string

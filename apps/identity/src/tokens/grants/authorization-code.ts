@@ -20,7 +20,7 @@ const verifierShape = /^[\w.~-]{43,128}$/
 export function authorizationCode(parts: AuthorizationCodeParts): Grant {
   const { authorizationCodes: codes, audit } = parts
 
-  /** What came of the code ends: it was redeemed before, and whoever shows it now has the verifier, too. */
+  /** Revokes the tokens of a code that was redeemed before: this caller has the verifier, too. */
   async function refuseReuse(code: IssuedCode, caller: Caller): Promise<never> {
     await codes.revoke(code)
     await audit.record({
@@ -79,7 +79,7 @@ interface Redemption {
 }
 
 /**
- * Whoever shows the code is the app that asked for it. A copy of the code alone uses nothing up and revokes nothing.
+ * Checks that the caller is the app of the request. A copy of the code alone uses nothing up and revokes nothing.
  *
  * @throws OAuthError `invalid_grant`, `invalid_target`
  */

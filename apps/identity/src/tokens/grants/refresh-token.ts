@@ -147,7 +147,7 @@ export function tokensOf(
     readonly scope: string
     readonly jkt: string | undefined
     readonly epoch: number
-    /** Of the authorization request of an app; "" or absent: it had none, or this is a refresh. */
+    /** Of the authorization request of an app; "" or absent without one, and at a refresh. */
     readonly nonce?: string
   },
 ) {

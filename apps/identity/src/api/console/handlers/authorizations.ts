@@ -4,9 +4,10 @@ import { onOneLine } from '@selvedge/protocol/redaction'
 import { type Scope, scopes } from '@selvedge/protocol/tokens'
 import type { Accounts } from '../../../registry/people/accounts.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
-import type { Authorizations, Begun, Visitor } from '../../../tokens/authorize/authorizations.ts'
+import type { Authorizations, Begun } from '../../../tokens/authorize/authorizations.ts'
 import { answerUrl, RefusedRequest } from '../../../tokens/authorize/refused-request.ts'
 import type { AuthorizationRequest } from '../../../tokens/authorize/request.ts'
+import type { Visitor } from '../../../tokens/authorize/visitor.ts'
 import { auditOf, type ConsoleContext, type ConsoleHandlers, type Viewer } from '../context.ts'
 
 export interface AuthorizationParts {
@@ -27,7 +28,7 @@ export function authorizationHandlers({ authorizations, accounts, audit, issuer 
     appName: project.name,
   })
 
-  /** A refusal goes to the app if its address is known, else to the person. */
+  /** A refusal is sent to the app if its address is known; if not, the person sees it. */
   async function answered(work: () => Promise<AuthorizationStep>): Promise<AuthorizationStep> {
     try {
       return await work()
@@ -37,21 +38,6 @@ export function authorizationHandlers({ authorizations, accounts, audit, issuer 
       return returnTo
         ? { step: 'return', to: answerUrl(returnTo, issuer(), { error }), appName: '' }
         : { step: 'refused', reason: message }
-    }
-  }
-
-  async function consentOf({ request, obstacle, accountId }: Begun, viewer: Viewer): Promise<Consent> {
-    const { project, redirectUri, scope, node } = request
-    return {
-      // Names of strangers: nothing in them may reorder or hide what stands beside them.
-      appName: onOneLine(project.name),
-      appAccount: project.accountId === '' ? '' : (await accounts.byId(project.accountId)).email,
-      isOwn: viewer.memberships.some((each) => each.accountId === project.accountId),
-      accountName: viewer.memberships.find((each) => each.accountId === accountId)?.name ?? '',
-      returnsTo: placeOf(redirectUri),
-      scopes: scope.split(' ').map((name) => ({ name, meaning: scopes[name as Scope] ?? '' })),
-      device: node ? { nodeId: node.node_id, name: onOneLine(node.node_name), isNew: node.sub === '' } : null,
-      obstacle: obstacle ?? null,
     }
   }
 
@@ -71,7 +57,7 @@ export function authorizationHandlers({ authorizations, accounts, audit, issuer 
         const { request, step } = begun
         if (step === 'sign_in') return { step, ticket: begun.ticket, loginHint: request.loginHint }
         if (step === 'consent')
-          return { step, ticket: begun.ticket, consent: await consentOf(begun, viewer!) }
+          return { step, ticket: begun.ticket, consent: await describeConsent(begun, viewer!, accounts) }
         if (step !== 'grant')
           return returnWith(
             request,
@@ -101,7 +87,27 @@ export function authorizationHandlers({ authorizations, accounts, audit, issuer 
   } satisfies ConsoleHandlers
 }
 
-/** What an app gets that asked for an answer without a person (prompt=none). */
+/** The request of an app, for the person who decides. */
+async function describeConsent(
+  { request, obstacle, accountId }: Begun,
+  viewer: Viewer,
+  accounts: AuthorizationParts['accounts'],
+): Promise<Consent> {
+  const { project, redirectUri, scope, node } = request
+  return {
+    // Names of strangers: they may neither reorder nor hide the text beside them.
+    appName: onOneLine(project.name),
+    appAccount: project.accountId === '' ? '' : (await accounts.byId(project.accountId)).email,
+    isOwn: viewer.memberships.some((each) => each.accountId === project.accountId),
+    accountName: viewer.memberships.find((each) => each.accountId === accountId)?.name ?? '',
+    returnsTo: placeOf(redirectUri),
+    scopes: scope.split(' ').map((name) => ({ name, meaning: scopes[name as Scope] ?? '' })),
+    device: node ? { nodeId: node.node_id, name: onOneLine(node.node_name), isNew: node.sub === '' } : null,
+    obstacle: obstacle ?? null,
+  }
+}
+
+/** Answers to an app that wants one without a person. */
 const silentRefusals = {
   login_required: 'no person is signed in, or the person has to sign in again',
   consent_required: 'the person has to approve the app first',
@@ -116,7 +122,7 @@ const visitorOf = ({ person, session, membership }: Viewer, context: ConsoleCont
   described: `${context.userAgent || 'a browser'} from ${context.address}`,
 })
 
-/** Where a browser goes, for a person: the host of a page, or the scheme of a program. */
+/** The destination of a browser, for a person: the host of a page, or the scheme of a program. */
 function placeOf(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri)
   return protocol === 'https:' || protocol === 'http:' ? host : protocol.slice(0, -1)

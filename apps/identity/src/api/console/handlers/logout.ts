@@ -1,13 +1,13 @@
 import { OAuthError } from '@selvedge/protocol'
 import type { LogoutRequest } from '@selvedge/protocol/console'
 import { type AppIdClaims, appIdProfile, parseJws, TokenError } from '@selvedge/protocol/tokens'
-import { sql } from '@selvedge/service-kit/store'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { Sessions } from '../../../registry/credentials/sessions.ts'
 import { isRegistered } from '../../../registry/projects/app-addresses.ts'
 import type { Project, Projects } from '../../../registry/projects/projects.ts'
 import type { Revocations } from '../../../registry/revocation/revocations.ts'
 import type { AppConsents } from '../../../registry/sign-ins/app-consents.ts'
+import type { AuthorizationCodes } from '../../../registry/sign-ins/authorization-codes.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
 import { parseForm } from '../../../tokens/grants/form.ts'
 import type { ConsoleContext, ConsoleHandlers } from '../context.ts'
@@ -15,7 +15,8 @@ import type { ConsoleContext, ConsoleHandlers } from '../context.ts'
 export interface LogoutParts {
   readonly projects: Projects
   readonly sessions: Sessions
-  readonly revocations: Revocations
+  readonly revocations: Pick<Revocations, 'isRevoked'>
+  readonly authorizationCodes: Pick<AuthorizationCodes, 'revoke'>
   readonly appConsents: AppConsents
   readonly audit: Audit
   /** Trusts this service only. */
@@ -53,7 +54,7 @@ export function logoutHandlers(parts: LogoutParts) {
     }
   }
 
-  /** A request that is wrong sends nobody anywhere: the person sees why. */
+  /** A wrong request redirects no browser: the person sees the reason. */
   async function readOrRefuse(query: string): Promise<Logout> {
     try {
       return await read(query)
@@ -71,7 +72,7 @@ export function logoutHandlers(parts: LogoutParts) {
     const clientId = aud as string
     await appConsents.forget(sub, clientId)
     if (revocations.isRevoked(sid)) return
-    await revocations.revokeTree(sql`SELECT CAST(${sid} AS TEXT) AS id`)
+    await parts.authorizationCodes.revoke({ sid })
     const entry = { accountId, actor: email, action: 'app.logout', subject: sid, address, detail: clientId }
     await audit.record({ ...entry, outcome: 'ok' })
   }

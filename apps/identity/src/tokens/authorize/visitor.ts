@@ -1,0 +1,66 @@
+/** The person at the browser that came with an authorization request, and what the person may do with it. */
+import type { People, Person } from '../../registry/people/people.ts'
+import type { AppConsents } from '../../registry/sign-ins/app-consents.ts'
+import type { Standing } from './next-step.ts'
+import type { AuthorizationRequest } from './request.ts'
+
+/** The browser that came with a request, and the person who is signed in to the console in it. */
+export interface Visitor {
+  readonly person: Pick<Person, 'personId' | 'email'>
+  readonly sessionId: string
+  /** Unix milliseconds of the sign-in to the console. */
+  readonly authTime: number
+  /** Account that the console shows. */
+  readonly accountId: string
+  /** Address and program of the browser. */
+  readonly described: string
+}
+
+export interface StandingParts {
+  readonly people: Pick<People, 'memberships'>
+  readonly appConsents: AppConsents
+}
+
+/** @returns also the account that the app would act for; "" without one */
+export type ReadStanding = (
+  request: AuthorizationRequest,
+  visitor: Visitor,
+) => Promise<{ readonly standing: Standing; readonly accountId: string }>
+
+export function createReadStanding({ people, appConsents }: StandingParts): ReadStanding {
+  /** The account that an app acts for: that of its project, or the one that the person has chosen in the console. */
+  async function accountFor({ project }: AuthorizationRequest, visitor: Visitor): Promise<string> {
+    const wanted = project.appUsers === 'account' ? project.accountId : visitor.accountId
+    const memberships = await people.memberships(visitor.person.personId)
+    return memberships.find(({ accountId }) => accountId === wanted)?.accountId ?? ''
+  }
+
+  return async (request, visitor) => {
+    const accountId = await accountFor(request, visitor)
+    const isRemembered =
+      accountId !== '' &&
+      (await appConsents.covers(consentSubject(request, visitor, accountId), request.scope))
+    const { authTime, person } = visitor
+    const obstacle = obstacleTo(request, visitor, accountId)
+    return { accountId, standing: { personId: person.personId, authTime, obstacle, isRemembered } }
+  }
+}
+
+/** Why a person cannot approve a request, for the person; undefined if the person can. */
+function obstacleTo(
+  { expectedPersonId, node }: AuthorizationRequest,
+  { person }: Visitor,
+  accountId: string,
+): string | undefined {
+  if (accountId === '') return 'The app is for people of its own account, and you are not one of them.'
+  if (expectedPersonId !== undefined && expectedPersonId !== person.personId)
+    return 'The app expects another person. Sign out, and sign in as that person.'
+  if (node && node.sub !== '' && node.sub !== accountId) return 'The device belongs to another account.'
+  return undefined
+}
+
+export const consentSubject = (
+  { project, node }: AuthorizationRequest,
+  { sessionId }: Visitor,
+  accountId: string,
+) => ({ sessionId, clientId: project.clientId, accountId, nodeId: node?.node_id ?? '' })
