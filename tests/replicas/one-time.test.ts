@@ -5,7 +5,8 @@ import { publicJwk } from '@selvedge/protocol/tokens'
 import { systemClock } from '@selvedge/service-kit/clock'
 import { createProof } from '@selvedge/service-kit/tokens'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ConsoleSession, enterByLink, openConsole } from '../harness/console.ts'
+import { createPkce, decide, redeem, requestOf } from '../harness/app.ts'
+import { type ConsoleSession, enterByLink, openConsole, projectWith } from '../harness/console.ts'
 import { adminOf } from '../harness/flow.ts'
 import { needs } from '../harness/installed.ts'
 import { post } from '../harness/oauth.ts'
@@ -77,6 +78,45 @@ describe('on two replicas', needs('postgres'), () => {
     const answers = await Promise.all(Array.from({ length: 10 }, (_, at) => post(`${urlOf(at)}/token`, form)))
     const tokens = new Set(answers.flatMap(({ body }) => (body.refresh_token ? [body.refresh_token] : [])))
     expect(tokens.size).toBe(1)
+  })
+
+  it.each(rounds)('a code of an app is redeemed once, and not at all in the end, round %i', async () => {
+    const redirectUri = 'https://app.example/signed-in'
+    const project = projectWith({ redirectUris: [redirectUri] })
+    const app = { clientId: (await owner.api['project.create'](project)).clientId, redirectUri }
+    const pkce = createPkce()
+    const code = (await decide(owner, requestOf(app, pkce))).searchParams.get('code')!
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, at) => redeem(urlOf(at), app, { code, ...pkce })),
+    )
+    const got = answers.filter(({ status }) => status === 200)
+    expect(got.length).toBeLessThanOrEqual(1)
+    // The nine others revoked what the first one got.
+    for (const { body } of got)
+      for (const at of [0, 1])
+        await expect
+          .poll(async () => {
+            const form = { token: body.access_token!, client_id: app.clientId }
+            return (await post(`${urlOf(at)}/introspect`, form)).body.active
+          })
+          .toBe(false)
+  })
+
+  it.each(rounds)('a pushed request leads to one code, round %i', async () => {
+    const redirectUri = 'https://app.example/signed-in'
+    const project = projectWith({ redirectUris: [redirectUri] })
+    const app = { clientId: (await owner.api['project.create'](project)).clientId, redirectUri }
+    const form = Object.fromEntries(new URLSearchParams(requestOf(app, createPkce(), { prompt: 'consent' })))
+    const pushed = await post(`${urlOf(0)}/par`, form)
+    const query = `client_id=${app.clientId}&request_uri=${pushed.body.request_uri}`
+    const begun = await owner.api['authorization.begin']({ query, ticket: null })
+    if (begun.step !== 'consent') throw new Error(begun.step)
+    const { ticket } = begun
+    const approve = async () => {
+      const { step } = await owner.api['authorization.decide']({ query, ticket, approve: true })
+      if (step !== 'return') throw new Error(step)
+    }
+    expect(await winners(approve)).toBe(1)
   })
 
   /** A node that was never seen. */
