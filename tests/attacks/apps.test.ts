@@ -345,6 +345,13 @@ describe('a code', () => {
     expect((await redeem(url, apps.web, own, {}, key)).body.token_type).toBe('DPoP')
   })
 
+  it('of a project that requires proofs is refused without one', async () => {
+    const strict = await createApp({ dpop: 'required' })
+    const own = await codeFor(strict)
+    expect(await errorOf(redeem(url, strict, own))).toBe('invalid_dpop_proof')
+    expect((await redeem(url, strict, own, {}, createProofKey())).body.token_type).toBe('DPoP')
+  })
+
   it('is worth nothing after its person left the account, its project was deleted, or all tokens were revoked', async () => {
     const { link } = await person.api['member.invite']({ role: 'member' })
     const mia = await enterByLink(url, link, 'mia@example.com')

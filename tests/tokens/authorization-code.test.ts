@@ -229,6 +229,131 @@ describe('prompt, max_age and hints', () => {
   })
 })
 
+describe('a request in its unusual forms', () => {
+  const answerTo = async (more: Record<string, string | undefined>) => {
+    const pkce = createPkce()
+    const answer = await decide(person, requestOf(app, pkce, more))
+    const { body } = await redeem(url, app, { code: answer.searchParams.get('code')!, ...pkce })
+    return { answer, body, claims: jose.decodeJwt(body.id_token!) }
+  }
+
+  it('as a form is the same request', async () => {
+    const query = requestOf(app, createPkce())
+    const target = `${url.replace('127.0.0.1', 'localhost')}/authorize`
+    const posted = await fetch(target, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body: query,
+      redirect: 'manual',
+    })
+    expect([posted.status, posted.headers.get('location')]).toEqual([303, `${target}?${query}`])
+  })
+
+  it('at the host name of the issuer continues at that of the console', async () => {
+    const query = requestOf(app, createPkce())
+    const moved = await fetch(`${url}/authorize?${query}`, { redirect: 'manual' })
+    const target = `${url.replace('127.0.0.1', 'localhost')}/authorize?${query}`
+    expect([moved.status, moved.headers.get('location')]).toEqual([307, target])
+  })
+
+  it('without a nonce has none in the ID token', async () => {
+    expect((await answerTo({ nonce: undefined })).claims.nonce).toBeUndefined()
+  })
+
+  it('without a state has none in the answer', async () => {
+    expect((await answerTo({ state: undefined })).answer.searchParams.has('state')).toBe(false)
+  })
+
+  it('gets a long state and a long nonce back unchanged', async () => {
+    const [state, nonce] = ['s&=%+ ~'.repeat(300), 'n'.repeat(64)]
+    const { answer, claims } = await answerTo({ state, nonce })
+    expect([answer.searchParams.get('state'), claims.nonce]).toEqual([state, nonce])
+  })
+
+  it('may have its scopes in any order', async () => {
+    expect((await answerTo({ scope: 'offline_access openid' })).body.scope).toBe('offline_access openid')
+  })
+
+  it('may have parameters that this service ignores', async () => {
+    const ignored = {
+      display: 'popup',
+      ui_locales: 'se',
+      claims_locales: 'se',
+      acr_values: '1 2',
+      claims: '{"id_token":{"auth_time":{"essential":true}}}',
+      unknown: 'x',
+      empty: '',
+    }
+    expect((await answerTo(ignored)).claims.auth_time).toEqual(expect.any(Number))
+  })
+
+  it('UserInfo answers GET and POST alike', async () => {
+    const { body } = await answerTo({})
+    const headers = { Authorization: `Bearer ${body.access_token}` }
+    const answers = await Promise.all(
+      ['GET', 'POST'].map(async (method) => (await fetch(`${url}/userinfo`, { method, headers })).json()),
+    )
+    expect(answers[0]).toEqual(answers[1])
+    expect(answers[0]).toMatchObject({ email: 'ada@example.com' })
+  })
+
+  it('pushed with another method than POST is refused', async () => {
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      const { status, headers } = await fetch(`${url}/par`, { method })
+      expect([status, headers.get('allow')]).toEqual([405, 'POST'])
+    }
+  })
+})
+
+describe('times', () => {
+  it('of a code are 60 seconds', async () => {
+    const pkce = createPkce()
+    const codeOf = async () => (await decide(person, requestOf(app, pkce))).searchParams.get('code')!
+    const [early, late] = [await codeOf(), await codeOf()]
+    await clock.advance(50_000)
+    expect((await redeem(url, app, { code: early, ...pkce })).status).toBe(200)
+    await clock.advance(11_000)
+    expect((await redeem(url, app, { code: late, ...pkce })).body.error).toBe('invalid_grant')
+  })
+
+  it('of a pushed request are five minutes', async () => {
+    const form = Object.fromEntries(new URLSearchParams(requestOf(app, createPkce())))
+    const pushed = await post(`${url}/par`, form)
+    const query = `client_id=${app.clientId}&request_uri=${pushed.body.request_uri}`
+    expect((await authorize(url, query)).status).toBe(200)
+    await clock.advance(301_000)
+    expect((await authorize(url, query)).status).toBe(400)
+  })
+})
+
+it('the metadata name everything that an app needs', async () => {
+  for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
+    const site = url.replace('127.0.0.1', 'localhost')
+    expect(await (await fetch(url + path)).json()).toMatchObject({
+      issuer: url,
+      authorization_endpoint: `${site}/authorize`,
+      end_session_endpoint: `${site}/logout`,
+      token_endpoint: `${url}/token`,
+      userinfo_endpoint: `${url}/userinfo`,
+      jwks_uri: `${url}/jwks`,
+      pushed_authorization_request_endpoint: `${url}/par`,
+      response_types_supported: ['code'],
+      response_modes_supported: ['query'],
+      grant_types_supported: expect.arrayContaining(['authorization_code', 'refresh_token']),
+      code_challenge_methods_supported: ['S256'],
+      authorization_response_iss_parameter_supported: true,
+      prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
+      scopes_supported: expect.arrayContaining(['openid', 'offline_access']),
+      claims_supported: expect.arrayContaining(['sub', 'iss', 'auth_time', 'email']),
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['ES256'],
+      token_endpoint_auth_methods_supported: ['none'],
+      request_parameter_supported: false,
+      request_uri_parameter_supported: false,
+    })
+  }
+})
+
 describe('a sign-in for one device', () => {
   it('binds code, tokens and refreshed tokens to the node', async () => {
     const { id_token: edge } = await runtimeOf(stack).getEdgeIdToken()

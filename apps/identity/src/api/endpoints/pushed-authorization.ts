@@ -56,6 +56,16 @@ export function addPushedAuthorizationEndpoint(
     },
   )
 
+  // § 2.3.
+  routes.route({
+    method: ['GET', 'PUT', 'PATCH', 'DELETE'],
+    url: identityPaths.pushedAuthorization,
+    handler: async (_, reply) => {
+      reply.header('Allow', 'POST')
+      throw new OAuthError('invalid_request', 'requests are pushed with POST', { status: 405 })
+    },
+  })
+
   /** Nothing is stored of a request that the authorization endpoint would refuse (§ 2.1). */
   async function expectValid(pushed: string): Promise<void> {
     try {
