@@ -18,7 +18,7 @@ import {
 } from '../harness/app.ts'
 import { type ConsoleSession, enterByLink, openConsole, projectWith } from '../harness/console.ts'
 import { adminOf, createDeveloper, type Developer, runtimeOf } from '../harness/flow.ts'
-import { createProofKey, post, postProven } from '../harness/oauth.ts'
+import { createProofKey, type OAuthAnswer, post, postProven } from '../harness/oauth.ts'
 import { freePorts, type Stack, startProgram, startStack, temporaryFolder } from '../harness/processes.ts'
 import { type Forgery, forge, readIssuerKeys } from './forge.ts'
 
@@ -268,6 +268,9 @@ describe('the page', () => {
     expect(await person.api['authorization.decide']({ query, ticket, approve: true })).toMatchObject({
       step: 'return',
     })
+    // Each time: what was approved for a device is not remembered.
+    const again = requestOf(apps.web, createPkce(), { scope: 'openid edge:mcm', edge_id_token: edge })
+    expect((await person.api['authorization.begin']({ query: again, ticket: null })).step).toBe('consent')
   })
 })
 
@@ -278,7 +281,7 @@ describe('a code', () => {
     const answer = await decide(person, requestOf(app, pkce, { prompt: 'consent', ...more }))
     return { code: answer.searchParams.get('code')!, ...pkce }
   }
-  const errorOf = async (answer: Promise<{ body: { error?: string } }>) => (await answer).body.error
+  const errorOf = async (answer: Promise<OAuthAnswer>) => (await answer).body.error
 
   it('is refused for another app, another redirect URI and every wrong verifier, and is not used up by that', async () => {
     const own = await codeFor(apps.web)

@@ -5,7 +5,7 @@ import { Frame } from './frame/frame.tsx'
 import { lazyView } from './parts/lazy-view.tsx'
 import { Lone } from './parts/lone.tsx'
 import { Problem } from './parts/view.tsx'
-import { appViews, LinkView, NotFoundView, routes, SignInView, TerminalView } from './routes.tsx'
+import { NotFoundView, openViews, routes, SignInView, TerminalView } from './routes.tsx'
 import { tabs } from './session/tabs.ts'
 import { signInFirst, takeNext } from './state/next.ts'
 import { navigate, usePath } from './state/route.ts'
@@ -19,8 +19,6 @@ interface Standing {
   readonly needsOwner: boolean
   readonly identityUrl: string
 }
-
-const linkViews = ['setup', 'join', 'reset']
 
 /** Who is signed in, followed over all tabs of the browser. */
 function useStanding() {
@@ -50,7 +48,7 @@ function useStanding() {
 /** Sends people without a session to the sign-in, and afterwards to where they wanted to go. */
 function useSignIn(standing: Standing | undefined, first: string): void {
   useEffect(() => {
-    if (!standing || linkViews.includes(first) || Object.hasOwn(appViews, first)) return
+    if (!standing || Object.hasOwn(openViews, first)) return
     if (!standing.viewer && first !== 'sign-in') signInFirst()
     if (standing.viewer && first === 'sign-in') navigate(takeNext(), true)
   }, [standing, first])
@@ -113,20 +111,13 @@ function Shown(props: {
     address: { first, id, part },
     onDone,
   } = props
-  if (linkViews.includes(first))
+  const OpenView = Object.hasOwn(openViews, first) && openViews[first]
+  if (OpenView)
     return (
       <Lone>
-        <LinkView viewer={home?.viewer} onDone={onDone} />
+        <OpenView viewer={home?.viewer} onDone={onDone} />
       </Lone>
     )
-  if (Object.hasOwn(appViews, first)) {
-    const AppView = appViews[first]!
-    return (
-      <Lone>
-        <AppView viewer={home?.viewer} onDone={onDone} />
-      </Lone>
-    )
-  }
   if (!home || first === 'sign-in')
     return (
       <Lone busy={home !== undefined}>{!home && <SignInView needsOwner={needsOwner} onDone={onDone} />}</Lone>

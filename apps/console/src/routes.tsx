@@ -27,15 +27,21 @@ export const routes: Readonly<Record<string, FunctionComponent<RouteProps>>> = {
   audit: () => <AuditView />,
 }
 
-/** Views with nothing beside them: the sign-in, links, and the approval of a terminal. */
-export const SignInView = lazyView(() => import('./views/lone/sign-in.tsx'))
-export const LinkView = lazyView(() => import('./views/lone/link.tsx'))
-export const TerminalView = lazyView(() => import('./views/lone/terminal.tsx'))
-/** Views that apps send a browser to, whether a person is signed in or not. */
-export const appViews: Readonly<
+const LinkView = lazyView(() => import('./views/lone/link.tsx'))
+const AppView = lazyView(() => import('./views/lone/app.tsx'))
+
+/** Views with nothing beside them, whether a person is signed in or not: links, and what apps send a browser to. */
+export const openViews: Readonly<
   Record<string, FunctionComponent<{ viewer: Viewer | undefined; onDone: () => Promise<void> }>>
 > = {
-  authorize: lazyView(() => import('./views/lone/authorize.tsx')),
-  logout: lazyView(() => import('./views/lone/logout.tsx')),
+  setup: LinkView,
+  join: LinkView,
+  reset: LinkView,
+  authorize: AppView,
+  logout: AppView,
 }
+
+/** Views with nothing beside them: the sign-in, and the approval of a terminal. */
+export const SignInView = lazyView(() => import('./views/lone/sign-in.tsx'))
+export const TerminalView = lazyView(() => import('./views/lone/terminal.tsx'))
 export const NotFoundView = lazyView(() => import('./views/not-found.tsx'))

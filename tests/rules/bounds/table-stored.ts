@@ -92,7 +92,7 @@ export const stored: Bounds = {
       '`expired-rows.ts: authorization_codes`',
     ),
     'table app_consents': lasting(
-      'one row for each session, app, account and device that a person approved',
+      'one row for each session, app and account that a person approved',
       '`REFERENCES sessions (session_id) ON DELETE CASCADE`',
     ),
     'table app_sign_ins': lasting(

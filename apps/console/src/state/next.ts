@@ -1,10 +1,9 @@
 /** The page that a person sees after the sign-in. */
 import { navigate } from './route.ts'
 
-/** Shows the sign-in, and afterwards this page again. @param email filled in, if an app has named one */
-export function signInFirst(email = ''): void {
+/** Shows the sign-in, and afterwards this page again. */
+export function signInFirst(): void {
   sessionStorage.setItem('next', location.pathname + location.search)
-  sessionStorage.setItem('email', email)
   navigate('/sign-in', true)
 }
 
@@ -12,10 +11,6 @@ export function signInFirst(email = ''): void {
 export function takeNext(): string {
   const next = sessionStorage.getItem('next') ?? '/'
   sessionStorage.removeItem('next')
-  sessionStorage.removeItem('email')
   // Same origin: only pages of the console write this value.
   return /^\/(?!\/)/.test(next) ? next : '/'
 }
-
-/** The e-mail address that an app has named for the sign-in; "" without one. */
-export const namedEmail = (): string => sessionStorage.getItem('email') ?? ''

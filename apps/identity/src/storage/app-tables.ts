@@ -50,8 +50,7 @@ const appConsents = same(
   'app_consents',
   `CREATE TABLE app_consents (
     session_id TEXT NOT NULL REFERENCES sessions (session_id) ON DELETE CASCADE, client_id TEXT NOT NULL,
-    account_id TEXT NOT NULL, node_id TEXT NOT NULL, scope TEXT NOT NULL,
-    PRIMARY KEY (session_id, client_id, account_id, node_id)
+    account_id TEXT NOT NULL, scope TEXT NOT NULL, PRIMARY KEY (session_id, client_id, account_id)
   )`,
 )
 

@@ -16,7 +16,7 @@ function readTicket(query: string): string | null {
 const keepTicket = (query: string, ticket: string) => sessionStorage.setItem('ticket', `${ticket} ${query}`)
 
 /** An app wants a person to sign in to it: shows which app, for what, and sends the browser back with the decision. */
-export default function AuthorizeView(props: { viewer: Viewer | undefined; onDone: () => Promise<void> }) {
+export function Authorize(props: { viewer: Viewer | undefined; onDone: () => Promise<void> }) {
   const { viewer, onDone } = props
   const [query] = useState(() => location.search.slice(1))
   const [step, setStep] = useState<AuthorizationStep>()
@@ -26,7 +26,11 @@ export default function AuthorizeView(props: { viewer: Viewer | undefined; onDon
     setStep(next)
     if (next.step === 'sign_in' || next.step === 'consent') keepTicket(query, next.ticket)
     else sessionStorage.removeItem('ticket')
-    if (next.step === 'sign_in') signInFirst(next.loginHint)
+    if (next.step === 'sign_in') {
+      // The sign-in page shows it.
+      sessionStorage.setItem('email', next.loginHint)
+      signInFirst()
+    }
     if (next.step === 'return') location.replace(next.to)
   }
   useEffect(() => {

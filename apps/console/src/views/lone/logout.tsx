@@ -7,7 +7,7 @@ import { Bones, View } from '../../parts/view.tsx'
 import { useCall } from '../../state/use-call.ts'
 
 /** An app wants a person signed out: the person confirms it. */
-export default function LogoutView(props: { viewer: Viewer | undefined; onDone: () => Promise<void> }) {
+export function Logout(props: { viewer: Viewer | undefined; onDone: () => Promise<void> }) {
   const { viewer, onDone } = props
   const [query] = useState(() => location.search.slice(1))
   const [finished, setFinished] = useState<LogoutRequest>()

@@ -5,7 +5,6 @@ import { Copy } from '../../parts/copy.tsx'
 import { Field, Form } from '../../parts/form.tsx'
 import { View } from '../../parts/view.tsx'
 import { signInWithPasskey } from '../../passkeys.ts'
-import { namedEmail } from '../../state/next.ts'
 
 interface SignInProps {
   readonly needsOwner: boolean
@@ -63,7 +62,14 @@ function SecretForm({ isRecovery, onDone }: { isRecovery: boolean; onDone: () =>
         await onDone()
       }}
     >
-      <Field label="Email" name="email" type="email" autocomplete="username" value={namedEmail()} required />
+      <Field
+        label="Email"
+        name="email"
+        type="email"
+        autocomplete="username"
+        value={sessionStorage.getItem('email') ?? ''}
+        required
+      />
       {isRecovery ? (
         <Field
           label="Recovery code"

@@ -70,21 +70,21 @@ function AppFields({ project }: { project: ConsoleProject | undefined }) {
         name="redirectUris"
         value={lines(project?.redirectUris)}
         spellcheck={false}
-        hint="Exactly as the app sends them, separated by spaces. Installed apps may use any port of 127.0.0.1 and [::1]."
+        hint="Exactly as the app sends them, separated by spaces."
       />
       <Field
         label="After sign-out"
         name="postLogoutRedirectUris"
         value={lines(project?.postLogoutRedirectUris)}
         spellcheck={false}
-        hint="Where the browser may go after a sign-out, separated by spaces."
+        hint="URIs that the browser may return to."
       />
       <Field
         label="Origins"
         name="origins"
         value={lines(project?.origins)}
         spellcheck={false}
-        hint="Pages that request tokens themselves, such as https://app.example."
+        hint="Pages that request tokens, such as https://app.example."
       />
     </div>
   )

@@ -1,13 +1,15 @@
-/** What a person approved for an app before: for the session of the browser, so that it ends with the sign-in to the console. */
+/**
+ * What a person approved for an app before: for the session of the browser, so that it ends with the sign-in to the console. What
+ * is for a device is approved each time.
+ */
 import { hasScope } from '@selvedge/protocol/tokens'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 
-/** For which app, account and device a person approved something. `nodeId` is "" without a device. */
+/** For which app and account a person approved something. */
 interface ConsentSubject {
   readonly sessionId: string
   readonly clientId: string
   readonly accountId: string
-  readonly nodeId: string
 }
 
 export interface AppConsents {
@@ -19,18 +21,18 @@ export interface AppConsents {
 }
 
 export const createAppConsents = (store: SqlStore): AppConsents => ({
-  async covers({ sessionId, clientId, accountId, nodeId }, scope) {
+  async covers({ sessionId, clientId, accountId }, scope) {
     const [row] = await store.run(
       sql`SELECT scope FROM app_consents WHERE session_id = ${sessionId} AND client_id = ${clientId}
-        AND account_id = ${accountId} AND node_id = ${nodeId}`,
+        AND account_id = ${accountId}`,
     )
     return row !== undefined && scope.split(' ').every((each) => hasScope(row.scope as string, each))
   },
-  async remember({ sessionId, clientId, accountId, nodeId }, scope) {
+  async remember({ sessionId, clientId, accountId }, scope) {
     await store.run(
-      sql`INSERT INTO app_consents SELECT session_id, CAST(${clientId} AS TEXT), CAST(${accountId} AS TEXT), CAST(${nodeId} AS TEXT),
-          CAST(${scope} AS TEXT) FROM sessions WHERE session_id = ${sessionId}
-        ON CONFLICT (session_id, client_id, account_id, node_id) DO UPDATE SET scope = excluded.scope`,
+      sql`INSERT INTO app_consents SELECT session_id, CAST(${clientId} AS TEXT), CAST(${accountId} AS TEXT), CAST(${scope} AS TEXT)
+          FROM sessions WHERE session_id = ${sessionId}
+        ON CONFLICT (session_id, client_id, account_id) DO UPDATE SET scope = excluded.scope`,
     )
   },
   async forget(personId, clientId) {

@@ -107,7 +107,7 @@ export function createAuthorizations(parts: AuthorizationsParts): Authorizations
           authTime: Math.floor(visitor.authTime / 1000),
           described: visitor.described,
         })
-        await consents.remember(consentSubject(request, visitor, accountId), scope)
+        if (!node) await consents.remember(consentSubject(request, visitor, accountId), scope)
         return answerUrl(request, issuer(), { code })
       } catch (cause) {
         if (cause instanceof OAuthError) throw new RefusedRequest(cause, request)

@@ -39,6 +39,7 @@ export function createReadStanding({ people, appConsents }: StandingParts): Read
     const accountId = await accountFor(request, visitor)
     const isRemembered =
       accountId !== '' &&
+      !request.node &&
       (await appConsents.covers(consentSubject(request, visitor, accountId), request.scope))
     const { authTime, person } = visitor
     const obstacle = obstacleTo(request, visitor, accountId)
@@ -60,7 +61,7 @@ function obstacleTo(
 }
 
 export const consentSubject = (
-  { project, node }: AuthorizationRequest,
+  { project: { clientId } }: AuthorizationRequest,
   { sessionId }: Visitor,
   accountId: string,
-) => ({ sessionId, clientId: project.clientId, accountId, nodeId: node?.node_id ?? '' })
+) => ({ sessionId, clientId, accountId })

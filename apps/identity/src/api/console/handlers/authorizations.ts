@@ -25,7 +25,7 @@ export function authorizationHandlers({ authorizations, accounts, audit, issuer 
   ): Promise<AuthorizationStep> => ({
     step: 'return',
     to: await to,
-    appName: project.name,
+    appName: onOneLine(project.name),
   })
 
   /** A refusal is sent to the app if its address is known; if not, the person sees it. */

@@ -1,5 +1,6 @@
 import { OAuthError } from '@selvedge/protocol'
 import type { LogoutRequest } from '@selvedge/protocol/console'
+import { onOneLine } from '@selvedge/protocol/redaction'
 import { type AppIdClaims, appIdProfile, parseJws, TokenError } from '@selvedge/protocol/tokens'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { Sessions } from '../../../registry/credentials/sessions.ts'
@@ -47,7 +48,7 @@ export function logoutHandlers(parts: LogoutParts) {
       throw new OAuthError('invalid_request', 'the ID token is of another app')
     const project = clientId === undefined ? undefined : await projects.find(clientId)
     return {
-      appName: project?.name ?? '',
+      appName: onOneLine(project?.name ?? ''),
       returnTo: returnToOf(project, form.get('post_logout_redirect_uri'), form.get('state')),
       obstacle: null,
       claims,
