@@ -29,6 +29,8 @@ const parsers = [
   'packages/service-kit/src/store/slot.ts',
   'packages/geo/src/receivers/nmea.ts',
   'packages/geo/src/receivers/gpsd.ts',
+  'apps/identity/src/registry/projects/app-addresses.ts',
+  'apps/identity/src/tokens/authorize/parameters.ts',
   'apps/runtime/src/services/gateway/path.ts',
   'apps/runtime/src/services/gateway/headers.ts',
   'apps/runtime/src/services/gateway/response-reader.ts',

@@ -45,6 +45,9 @@ async function createApp(more: object = {}): Promise<App> {
   return { clientId, redirectUri }
 }
 
+/** What happens with a new request of an app in this session. */
+const stepOf = async (of: App) =>
+  (await person.api['authorization.begin']({ query: requestOf(of, createPkce()), ticket: null })).step
 const meOf = async () => (await person.api['session.get']()).viewer!
 const userInfo = async (token: string) => {
   const response = await fetch(`${url}/userinfo`, { headers: { Authorization: `Bearer ${token}` } })
@@ -108,6 +111,7 @@ describe('a sign-in to an app', () => {
     await person.api['sign_in.revoke']({ sid: sid as string })
     expect((await refresh(refreshed.body.refresh_token!)).body.error).toBe('invalid_grant')
     expect(await isActive(refreshed.body.access_token!)).toBe(false)
+    expect(await stepOf(app)).toBe('consent')
   })
 
   it('without offline_access and openid has neither a refresh token nor an ID token', async () => {
@@ -407,11 +411,13 @@ describe('a logout', () => {
     }).toString()
     expect(await person.api['logout.look']({ query })).toMatchObject({ obstacle: null, appName: 'A project' })
     expect(await isActive(body.access_token!)).toBe(true)
+    expect(await stepOf(app)).toBe('return')
     expect(await person.api['logout.finish']({ query, everywhere: false })).toMatchObject({
       returnTo: `${afterLogout}?state=s+1`,
     })
     expect(await isActive(body.access_token!)).toBe(false)
     expect((await refresh(body.refresh_token!)).body.error).toBe('invalid_grant')
+    expect(await stepOf(app)).toBe('consent')
     expect((await person.api['session.get']()).viewer).not.toBeNull()
     await person.api['logout.finish']({ query: '', everywhere: true })
     expect((await person.api['session.get']()).viewer).toBeNull()

@@ -1,6 +1,7 @@
 /** Every parser of foreign bytes. A new parser gets a row here. */
 import type { Target } from '../engine/target.ts'
 import { announcement } from './announcement.ts'
+import { authorizationRequest } from './authorization-request.ts'
 import { callers } from './callers.ts'
 import { certificate } from './certificate.ts'
 import { clientMessages } from './client-messages.ts'
@@ -46,6 +47,7 @@ export const targets: readonly Target[] = [
   settings,
   fixes,
   form,
+  authorizationRequest,
   jws,
   claims,
   dpop,

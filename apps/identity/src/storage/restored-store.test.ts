@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { stepsOf } from '@selvedge/service-kit/store'
 import { expect, it } from 'vitest'
+import { appTables } from './app-tables.ts'
 import { continueNumbers, endSingleUse } from './restored-store.ts'
 import { migrations } from './schema.ts'
 
@@ -38,7 +39,11 @@ it('removes codes and links that may have been used after the backup', () => {
   restored.exec(`INSERT INTO enrolment_codes VALUES ('hash', 1, '');
     INSERT INTO links VALUES ('id', 'hash', 'invitation', '', 'member', '', '', 1, 1, '');
     INSERT INTO one_time VALUES ('hash', 'totp', '{}', 1)`)
+  // Of an earlier version: it has no table of pushed requests.
   endSingleUse(restored)
-  for (const table of ['enrolment_codes', 'links', 'one_time'])
+  for (const { sqlite } of appTables) restored.exec(sqlite)
+  restored.exec(`INSERT INTO pushed_requests VALUES ('hash', 'c', 'form', '', 1)`)
+  endSingleUse(restored)
+  for (const table of ['enrolment_codes', 'links', 'one_time', 'pushed_requests'])
     expect(restored.prepare(`SELECT COUNT(*) AS rows FROM ${table}`).get()).toEqual({ rows: 0 })
 })

@@ -46,7 +46,10 @@ function readCounter(database: DatabaseSync | undefined, name: string): number {
 }
 
 export function endSingleUse(restored: DatabaseSync): void {
-  for (const table of endingTables) restored.exec(`DELETE FROM ${table}`)
+  // The backup of an earlier version does not have all of them.
+  const rows = restored.prepare(`SELECT name FROM sqlite_master WHERE type = 'table'`).all()
+  const existing = new Set(rows.map(({ name }) => name))
+  for (const table of endingTables) if (existing.has(table)) restored.exec(`DELETE FROM ${table}`)
 }
 
 /** @param purposeOf what the key with an ID was encrypted for; @throws StoreError when the keys do not open the secrets */

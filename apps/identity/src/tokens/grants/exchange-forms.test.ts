@@ -28,12 +28,13 @@ const answer = async (type: string, form: Record<string, string | undefined>) =>
 
 const read = { clientId: 'c', developerToken: 'd', edgeToken: 'e', scope: 'openid', resource: undefined }
 
-it('the token endpoint has four grants, and each names what a refused token is', () => {
+it('the token endpoint has five grants, and each names what a refused token is', () => {
   expect(grants.map(({ grantType, tokenError }) => [grantType, tokenError])).toEqual([
     ['id_token_signin', 'invalid_grant'],
     ['urn:ietf:params:oauth:grant-type:token-exchange', 'invalid_request'],
     ['refresh_token', 'invalid_grant'],
     ['urn:ietf:params:oauth:grant-type:device_code', 'invalid_grant'],
+    ['authorization_code', 'invalid_grant'],
   ])
 })
 
