@@ -268,7 +268,7 @@ describe('the page', () => {
     expect(await person.api['authorization.decide']({ query, ticket, approve: true })).toMatchObject({
       step: 'return',
     })
-    // Each time: what was approved for a device is not remembered.
+    // Each time: an approval for a device is not stored.
     const again = requestOf(apps.web, createPkce(), { scope: 'openid edge:mcm', edge_id_token: edge })
     expect((await person.api['authorization.begin']({ query: again, ticket: null })).step).toBe('consent')
   })

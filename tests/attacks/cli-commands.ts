@@ -36,7 +36,7 @@ const samples: Readonly<Record<string, readonly string[]>> = {
   'admin link revoke': ['x'],
   'admin account revoke': ['--email', 'a@b.example'],
   'admin project create': ['--name', 'x'],
-  'admin project offline': ['x', '--max-days', '30', '--scopes', 'openid'],
+  'admin project update': ['x', '--origins', 'https://app.example'],
   'admin project disable': ['x'],
   'admin token developer': ['--email', 'a@b.example', '--client-id', 'x'],
   'admin token revoke': ['x'],

@@ -132,6 +132,23 @@ describe('sign-in to an app', needs('chromium', 'client libraries'), () => {
   }
   const button = (name: string) => page.getByRole('button', { name, exact: true })
 
+  it('is set up on the page of the project', async () => {
+    const site = new URL(stack.identity.ready.setup!).origin
+    await page.goto(`${site}/projects/${clientId}/settings`)
+    await page.getByText('Sign-in for users of an app').click()
+    expect(await page.getByLabel('Redirect URIs').inputValue()).toBe(`${origin}/signed-in`)
+    expect(await page.getByLabel('Kind of app').inputValue()).toBe('browser')
+    await takePictures(page, 'project-app')
+    await page.getByLabel('Origins').fill(`${origin} https://vans.example/`)
+    await button('Save changes').click()
+    await page.getByText('it is not an origin as browsers send it').waitFor()
+    await page.getByLabel('Origins').fill(`${origin} https://vans.example`)
+    await button('Save changes').click()
+    await page.getByText('Saved.').waitFor()
+    const [project] = await adminOf(stack.state)['project.list']()
+    expect(project).toMatchObject({ origins: [origin, 'https://vans.example'], appType: 'browser' })
+  })
+
   it('shows the app, its scopes and the account, and returns to the app with tokens that the library accepts', async () => {
     const result = await resultOf('/', async () => {
       await page.getByRole('heading', { name: 'Sign in to Van tracker?' }).waitFor()

@@ -3,8 +3,9 @@ import { hash } from 'node:crypto'
 import * as jose from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type App, authorize, createPkce, decide, redeem, requestOf, signInToApp } from '../harness/app.ts'
+import { cliEnvOf, runCli } from '../harness/cli.ts'
 import { type ConsoleSession, enterByLink, openConsole, projectWith } from '../harness/console.ts'
-import { runtimeOf } from '../harness/flow.ts'
+import { adminOf, runtimeOf } from '../harness/flow.ts'
 import { createProofKey, post, postProven } from '../harness/oauth.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
 import { createProgramClock, type ProgramClock } from '../harness/program-clock.ts'
@@ -140,6 +141,66 @@ describe('a sign-in to an app', () => {
   })
 })
 
+describe('the app of a project', () => {
+  const settings = { redirectUris: [redirectUri], postLogoutRedirectUris: [afterLogout], origins: [origin] }
+  const listed = async (clientId: string) =>
+    (await adminOf(stack.state)['project.list']()).find((each) => each.clientId === clientId)!
+
+  it('is set by the operator, option by option', async () => {
+    const run = (...args: string[]) => runCli(['admin', 'project', ...args, '--json'], cliEnvOf(stack))
+    const created = await run('create', '--name', 'vans', '--type', 'browser', '--redirect-uris', redirectUri)
+    const { clientId } = JSON.parse(created.out)
+    expect(await listed(clientId)).toMatchObject({
+      appType: 'browser',
+      redirectUris: [redirectUri],
+      origins: [],
+    })
+    await run('update', clientId, '--origins', origin, '--users', 'anyone')
+    await run('update', clientId, '--post-logout-redirect-uris', afterLogout, '--redirect-uris', '')
+    expect(await listed(clientId)).toMatchObject({
+      appType: 'browser',
+      appUsers: 'anyone',
+      redirectUris: [],
+      postLogoutRedirectUris: [afterLogout],
+      origins: [origin],
+    })
+    expect((await run('update', clientId, '--type', 'desktop')).code).toBe(2)
+    const refused = await run('update', clientId, '--redirect-uris', 'https://app.example/#x')
+    expect([refused.code, refused.errors]).toEqual([2, expect.stringContaining('fragment')])
+  })
+
+  it('keeps what a change does not name, and other settings of the project', async () => {
+    const { clientId } = await createApp(settings)
+    await person.api['project.update'](projectWith({ clientId, name: 'renamed' }))
+    expect(await listed(clientId)).toMatchObject({ name: 'renamed', ...settings })
+    await adminOf(stack.state)['project.update']({ clientId, appType: 'native' })
+    expect(await listed(clientId)).toMatchObject({ name: 'renamed', appType: 'native', ...settings })
+  })
+
+  it.each([
+    [
+      'more than 20 redirect URIs',
+      { redirectUris: Array.from({ length: 21 }, (_, at) => `${origin}/${at}`) },
+    ],
+    ['more than 20 origins', { origins: Array.from({ length: 21 }, (_, at) => `https://a${at}.example`) }],
+    ['a redirect URI of 1,001 characters', { redirectUris: [`${origin}/${'a'.repeat(1000)}`] }],
+    ['a redirect URI with a second spelling', { redirectUris: ['https://APP.example/'] }],
+    ['a wildcard as a place after the logout', { postLogoutRedirectUris: ['https://app.example/*'] }],
+    ['a private-use scheme of a web app', { redirectUris: ['com.example.app:/cb'] }],
+    ['an origin with a path', { origins: ['https://app.example/'] }],
+    ['the origin of a sandboxed frame', { origins: ['null'] }],
+    ['a type that does not exist', { appType: 'spa' }],
+  ])('cannot have %s', async (_, wrong) => {
+    await expect(createApp({ ...settings, ...wrong })).rejects.toMatchObject({ reason: 'invalid_params' })
+  })
+
+  it('that becomes a web app may not keep the addresses of an installed one', async () => {
+    const { clientId } = await createApp({ appType: 'native', redirectUris: ['com.example.app:/cb'] })
+    const change = person.api['project.update'](projectWith({ clientId, appType: 'web' }))
+    await expect(change).rejects.toMatchObject({ reason: 'invalid_params' })
+  })
+})
+
 describe('prompt, max_age and hints', () => {
   const begin = (session: ConsoleSession, more: Record<string, string | undefined>) =>
     session.api['authorization.begin']({ query: requestOf(app, createPkce(), more), ticket: null })
@@ -260,11 +321,11 @@ describe('a request in its unusual forms', () => {
     expect([moved.status, moved.headers.get('location')]).toEqual([307, target])
   })
 
-  it('without a nonce has none in the ID token', async () => {
+  it('without a nonce gets an ID token without one', async () => {
     expect((await answerTo({ nonce: undefined })).claims.nonce).toBeUndefined()
   })
 
-  it('without a state has none in the answer', async () => {
+  it('without a state gets an answer without one', async () => {
     expect((await answerTo({ state: undefined })).answer.searchParams.has('state')).toBe(false)
   })
 
