@@ -109,6 +109,7 @@ export const identityOptions = {
   'limits.nodes': option.count(10_000, [1, 1_000_000_000], 'Maximum nodes of one account.'),
   'limits.members': option.count(1000, [1, 1_000_000], 'Maximum people of one account.'),
   'limits.projects': option.count(1000, [1, 1_000_000], 'Maximum projects of one account.'),
+  'limits.issuers': option.count(20, [1, 100], 'Maximum trusted issuers of one project. Each rule counts.'),
   'limits.developerTokens': option.count(
     10_000,
     [1, 1_000_000],

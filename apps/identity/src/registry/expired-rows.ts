@@ -22,20 +22,9 @@ const tables: readonly ExpiredRows[] = [
   { table: 'sessions', key: 'session_id', column: 'expires_at' },
   { table: 'sessions', key: 'session_id', column: 'last_seen_at', keepMs: sessionTimes.idleMs },
   { table: 'enrolment_codes', key: 'hash', column: 'expires_at' },
-  {
-    table: 'developer_tokens',
-    key: 'jti',
-    column: 'expires_at',
-    keepMs: expiredTokenRetentionMs,
-    unless: hasSignIns('developer_tokens.jti'),
-  },
-  {
-    table: 'sign_ins',
-    key: 'sid',
-    column: 'expires_at',
-    keepMs: expiredSignInRetentionMs,
-    unless: hasSignIns('sign_ins.sid'),
-  },
+  { table: 'developer_tokens', key: 'jti', column: 'expires_at', keepMs: expiredTokenRetentionMs },
+  { table: 'project_issuers', key: 'issuer_id', column: 'removed_at' },
+  { table: 'sign_ins', key: 'sid', column: 'expires_at', keepMs: expiredSignInRetentionMs },
 ]
 
 export const removeExpiredRows = (store: SqlStore): readonly SweepTask[] =>

@@ -28,7 +28,8 @@ import { createLinks, type Links } from './people/links.ts'
 import { createPeople, type People } from './people/people.ts'
 import { createDeveloperTokens, type DeveloperTokens } from './projects/developer-tokens.ts'
 import { createExpiringTokens } from './projects/expiring-tokens.ts'
-import { createKnownOrigins, type IsKnownOrigin } from './projects/project-apps.ts'
+import { createFederatedSubjects, type FederatedSubjects } from './projects/federated-subjects.ts'
+import { createTrustedIssuers, type TrustedIssuers } from './projects/issuers.ts'
 import { createProjects, type Projects } from './projects/projects.ts'
 import { revocationExpiry } from './revocation/expiry.ts'
 import { createFolding } from './revocation/folding.ts'
@@ -64,6 +65,9 @@ export interface Registry extends Credentials, Authority {
   readonly people: People
   readonly links: Links
   readonly projects: Projects
+  /** Issuers whose ID tokens a project accepts, and who came in with them. */
+  readonly trustedIssuers: TrustedIssuers
+  readonly federatedSubjects: FederatedSubjects
   readonly developerTokens: DeveloperTokens
   /** Developer ID tokens of a person that expire soon. */
   readonly expiringTokens: ReturnType<typeof createExpiringTokens>
@@ -100,6 +104,7 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
   const secret = await storage.openSecret('refresh_secret')
   const graceSeconds = config['refresh.grace']
   const rotate = shareRun(keys.rotateIfDue)
+  const federatedSubjects = createFederatedSubjects(storage)
   let timer: NodeJS.Timeout | undefined
 
   return {
@@ -110,6 +115,8 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     people: createPeople(store, changes, revocations),
     links,
     projects: createProjects({ ...shared, maxProjects: config['limits.projects'] }),
+    trustedIssuers: createTrustedIssuers({ ...shared, maxIssuers: config['limits.issuers'] }),
+    federatedSubjects,
     developerTokens: createDeveloperTokens({ ...shared, maxTokens: config['limits.developerTokens'] }),
     expiringTokens: createExpiringTokens(store, clock),
     nodes: createNodes({ ...shared, maxNodes: config['limits.nodes'] }),
@@ -126,7 +133,7 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     appConsents: createAppConsents(store),
     tasks: [
       ...removeExpiredRows(store),
-      offlineExpiry(store),
+      federatedSubjects.task,
       removeStrangers(store, config['nodes.forgetAfter'] * 1000),
       ...authority.tasks,
     ],

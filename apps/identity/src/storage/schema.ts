@@ -2,7 +2,7 @@
 import type { Migrations } from '@selvedge/service-kit/store'
 import { appTables } from './app-tables.ts'
 import { deviceFacets, deviceLabels, deviceVitals } from './device-tables.ts'
-import { projectOffline } from './lease-tables.ts'
+import { federatedSubjects, projectIssuers } from './federation-tables.ts'
 
 export const migrations: Migrations = [
   `
@@ -179,7 +179,8 @@ export const migrations: Migrations = [
   deviceLabels,
   deviceFacets,
   deviceVitals,
-  ...appTables,
+  projectIssuers,
+  federatedSubjects,
 ]
 
 /**
@@ -193,8 +194,8 @@ export const tables = [
   'changes',
   'accounts',
   'projects',
-  'project_apps',
-  'project_origins',
+  'project_issuers',
+  'federated_subjects',
   'developer_tokens',
   'nodes',
   'device_labels',

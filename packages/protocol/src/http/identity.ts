@@ -174,15 +174,18 @@ export const metadata = z.looseObject({
   jwks_uri: z.string(),
 })
 
+/** As much of the metadata of any issuer as its keys need: CI systems have no token endpoint. */
+const keyMetadata = metadata.pick({ issuer: true, jwks_uri: true })
+
 /**
  * The URL of an issuer's key set, from its metadata.
  *
- * @param json document at `identityPaths.oauthMetadata`
+ * @param json document at `identityPaths.oauthMetadata` or `identityPaths.openidConfiguration`
  * @throws Error if the document names another issuer (RFC 8414 § 3.3), or the URL is not of HTTP, carries credentials, or is not
  *   encrypted although the issuer is
  */
 export function readKeySetUrl(json: unknown, issuer: string): string {
-  const { issuer: named, jwks_uri: text } = metadata.parse(json)
+  const { issuer: named, jwks_uri: text } = keyMetadata.parse(json)
   if (named !== issuer) throw new Error(`${issuer} calls itself ${named}`)
   const url = URL.canParse(text) ? new URL(text) : undefined
   const schemes = issuer.startsWith('https:') ? ['https:'] : ['https:', 'http:']

@@ -24,7 +24,7 @@ export interface OpenedToken {
  */
 export function openToken(
   token: string,
-  profile: Pick<TokenProfile<BaseClaims>, 'label' | 'typ' | 'maxLength'>,
+  profile: Pick<TokenProfile<BaseClaims>, 'label' | 'typ' | 'maxLength' | 'algorithms' | 'isForeign'>,
   known?: KnownHeaders,
 ): OpenedToken {
   try {

@@ -78,6 +78,11 @@ export interface AccessClaims extends BaseClaims {
 /** An access token of a person with no node: good for the identity service itself. */
 export type PersonClaims = Omit<AccessClaims, 'node_id' | 'act'>
 
+/** Signature algorithms (RFC 7518 § 3.1, RFC 8037 § 3.1). Our own tokens have ES256; a trusted issuer may have another one. */
+export const signatureAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
+
+export type SignatureAlgorithm = (typeof signatureAlgorithms)[number]
+
 /** What a kind of token must look like. `check` says what is wrong with the claims that only this kind has. */
 export interface TokenProfile<Claims extends BaseClaims> {
   readonly label: string
@@ -88,6 +93,13 @@ export interface TokenProfile<Claims extends BaseClaims> {
   readonly maxLength?: number
   /** Set if a number in the claims decides which of two is newer: the reader compares `iat` and `exp` with its clock by itself. */
   readonly readerJudgesTimes?: true
+  /** Algorithms that its issuers may use; absent: ES256. */
+  readonly algorithms?: readonly SignatureAlgorithm[]
+  /**
+   * Set if another identity provider issues it: it may have no type and no `jti`, and the reader compares its audience with the
+   * rules of a project.
+   */
+  readonly isForeign?: true
   readonly check: (payload: JsonObject) => string | undefined
   /** Never set: carries the type of the claims. */
   readonly claims?: Claims

@@ -8,6 +8,7 @@ export {
   type VerifiedProof,
 } from './dpop.ts'
 export { importPublicKey, nodeIdOf, signEs256, thumbprint, verifyEs256 } from './es256.ts'
+export { type ForeignKeySet, readForeignKeySet } from './foreign-keys.ts'
 export { agreeHmacSecret, createHmacCode, type HmacVerdict, hmacIssuer, verifyHmacCode } from './hmac-code.ts'
 export { readKeySet } from './key-cache.ts'
 export { RecentMap } from './recent-map.ts'

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import { identityPaths, readKeySetUrl } from '@selvedge/protocol'
+import type { SignatureAlgorithm } from '@selvedge/protocol/tokens'
 import type { Clock } from '../clock/clock.ts'
 import type { Log } from '../log/index.ts'
 import { inBackground } from '../safely/safely.ts'
@@ -11,9 +12,30 @@ import type { Issuer } from './verifier.ts'
  * How often keys are fetched: a stranger's tokens, each with another key id, must not make us knock at the issuer's door all
  * the time; two rotations in a row must not lock callers out.
  */
-const fetches = { atOnce: 3, everyMs: 10_000 }
+const ownFetches: FetchRate = { atOnce: 3, everyMs: 10_000 }
 /** Milliseconds after which keys that are used are fetched again, so that one that was removed is not accepted any longer. */
 const maxAgeMs = 600_000
+
+/** A number of fetches at once, and one more each time that so many milliseconds have passed. */
+export interface FetchRate {
+  readonly atOnce: number
+  readonly everyMs: number
+}
+
+/** The keys of an issuer as they are used: by `kid`, for one algorithm. */
+export type KeySet = (kid: string, algorithm: SignatureAlgorithm) => KeyObject | undefined
+
+/** How an issuer that is not ours is asked for its keys. */
+export interface ForeignKeys {
+  /** URL of its metadata. */
+  readonly metadataUrl: string
+  /** Reads a published key set. @throws Error if it is no key set */
+  readonly read: (json: unknown) => KeySet
+  /** Milliseconds after a fetch until its keys are not used any more, if no other fetch succeeds. */
+  readonly validMs: number
+  /** How often keys are fetched again for a `kid` that is not among those that were fetched. */
+  readonly unknownKid: FetchRate
+}
 
 export interface RemoteIssuerOptions {
   /** URL of the issuer, as its tokens name it. */
@@ -27,6 +49,8 @@ export interface RemoteIssuerOptions {
   readonly onChange?: (keySet: unknown) => void | Promise<void>
   /** Called after each attempt. @param cause why it brought no keys; undefined: it did */
   readonly onOutcome?: (cause: unknown) => void
+  /** Absent: an identity service of this project. */
+  readonly foreign?: ForeignKeys
 }
 
 /** Milliseconds between two log lines about the keys of one issuer. */
@@ -47,8 +71,28 @@ export function logOutcome(issuer: string, log: Log, monotonic = () => performan
 }
 
 export interface RemoteIssuer extends Issuer {
-  /** Fetches the keys, unless that was done too often of late. Gives whether the last attempt brought keys. */
+  /** Fetches the keys, unless that was done too often of late. Resolves with whether the last attempt brought keys. */
   refresh(): Promise<boolean>
+  /** Unix milliseconds of the last fetch that brought keys; undefined: none did since the start. */
+  fetchedAt(): number | undefined
+}
+
+/** @returns whether one more fetch may begin, which counts it */
+function createFetchLimit(clock: Clock, { atOnce, everyMs }: FetchRate): () => boolean {
+  let allowed = { count: atOnce, at: clock.now() }
+  return () => {
+    const now = clock.now()
+    const earned = Math.abs(now - allowed.at) / everyMs
+    allowed = { count: Math.min(atOnce, allowed.count + earned), at: now }
+    if (allowed.count < 1) return false
+    allowed.count--
+    return true
+  }
+}
+
+const readOwnKeys = (json: unknown): KeySet => {
+  const keys = readKeySet(json)
+  return (kid) => keys.get(kid)
 }
 
 /** A remote issuer: its keys are fetched from its JWKS and stored. */
@@ -59,19 +103,25 @@ export function createRemoteIssuer({
   stored,
   onChange,
   onOutcome,
+  foreign,
 }: RemoteIssuerOptions): RemoteIssuer {
-  let keys: Map<string, KeyObject> = stored === undefined ? new Map() : readKeySet(stored)
+  const read = foreign?.read ?? readOwnKeys
+  const metadataUrl = foreign?.metadataUrl ?? issuer + identityPaths.oauthMetadata
+  let keys: KeySet | undefined = stored === undefined ? undefined : read(stored)
   /** The key set that `onChange` got last, or that was stored. */
   let text: string | undefined = JSON.stringify(stored)
   let lastWasGood = false
   let triedAt = Number.NEGATIVE_INFINITY
-  let allowed = { count: fetches.atOnce, at: clock.now() }
+  let fetchedAt: number | undefined
+  const mayFetch = createFetchLimit(clock, ownFetches)
+  const mayFetchAgain = foreign && createFetchLimit(clock, foreign.unknownKid)
 
   async function fetchKeys(): Promise<boolean> {
     triedAt = clock.now()
     try {
-      const keySet = await getJson(readKeySetUrl(await getJson(issuer + identityPaths.oauthMetadata), issuer))
-      keys = readKeySet(keySet)
+      const keySet = await getJson(readKeySetUrl(await getJson(metadataUrl), issuer))
+      keys = read(keySet)
+      fetchedAt = clock.now()
       tellChange(keySet)
       lastWasGood = true
       onOutcome?.(undefined)
@@ -92,25 +142,28 @@ export function createRemoteIssuer({
     })
   }
 
+  const isOutdated = () =>
+    foreign !== undefined && fetchedAt !== undefined && Math.abs(clock.now() - fetchedAt) > foreign.validMs
+  const isDue = () => Math.abs(clock.now() - triedAt) > maxAgeMs
+
   function refresh(): Promise<boolean> {
     const running = run.present()
     if (running) return running
-    const now = clock.now()
-    const earned = Math.abs(now - allowed.at) / fetches.everyMs
-    allowed = { count: Math.min(fetches.atOnce, allowed.count + earned), at: now }
-    if (allowed.count < 1) return Promise.resolve(lastWasGood)
-    allowed.count--
-    return run()
+    // Keys that were fetched lately lack a `kid` that any caller may have made up.
+    const isForced = keys !== undefined && !isDue()
+    const may = isForced && mayFetchAgain ? mayFetchAgain() : mayFetch()
+    return may ? run() : Promise.resolve(lastWasGood)
   }
 
   return {
     issuer,
     /** Never waits: the key counts that is known now. */
-    findKey(kid) {
-      const key = keys.get(kid)
-      if (key && Math.abs(clock.now() - triedAt) > maxAgeMs) inBackground('remoteIssuer.refresh', refresh())
+    findKey(kid, algorithm = 'ES256') {
+      const key = isOutdated() ? undefined : keys?.(kid, algorithm)
+      if (key && isDue()) inBackground('remoteIssuer.refresh', refresh())
       return key
     },
     refresh,
+    fetchedAt: () => fetchedAt,
   }
 }

@@ -5,17 +5,19 @@ import {
   type JsonObject,
   leeway,
   openToken,
+  type SignatureAlgorithm,
   TokenError,
   type TokenProfile,
 } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '../clock/clock.ts'
-import { verifyEs256 } from './es256.ts'
 import { RecentMap } from './recent-map.ts'
+import { verifySignature } from './signatures.ts'
 
 /** An issuer that is trusted, and its keys. */
 export interface Issuer {
   readonly issuer: string
-  findKey(kid: string): KeyObject | undefined
+  /** @param algorithm of the signature; absent: ES256. A key that is published for another one is not returned */
+  findKey(kid: string, algorithm?: SignatureAlgorithm): KeyObject | undefined
   /** Fetches the keys of a remote issuer again. Resolves with false if there cannot be newer ones. */
   refresh?(): Promise<boolean>
 }
@@ -36,6 +38,7 @@ export interface TokenVerifier {
 interface Verified<C extends BaseClaims = BaseClaims> {
   readonly claims: C
   readonly kid: string
+  readonly algorithm: SignatureAlgorithm
   readonly key: KeyObject
 }
 
@@ -50,22 +53,30 @@ interface Remembered extends Verified {
  * own); revocation uses the `jti`, which both spellings share. It counts while its issuer has the key that verified it: when a
  * key is removed, so is what it signed.
  *
- * @param issuers of this kind of token, and no other: an issuer is never believed beyond its role
+ * @param options.issuers of this kind of token, and no other: an issuer is never believed beyond its role
+ * @param options.findIssuer the same for many issuers, by their URL
  */
-export function createTokenVerifier(options: {
-  readonly issuers: () => readonly Issuer[]
-  readonly clock: Clock
-  /** Maximum verified tokens in the cache; 0 if each token is used once. */
-  readonly remembered: number
-}): TokenVerifier {
+export function createTokenVerifier(
+  options: (
+    | { readonly issuers: () => readonly Issuer[] }
+    | { readonly findIssuer: (iss: string) => Issuer | undefined }
+  ) & {
+    readonly clock: Clock
+    /** Maximum verified tokens in the cache; 0 if each token is used once. */
+    readonly remembered: number
+  },
+): TokenVerifier {
   const { clock } = options
   const verified = new RecentMap<string, Remembered>(options.remembered)
   const headers = new RecentMap<string, JsonObject>(100)
 
-  const issuerOf = (iss: string) => options.issuers().find((each) => each.issuer === iss)
+  const issuerOf =
+    'findIssuer' in options
+      ? options.findIssuer
+      : (iss: string) => options.issuers().find((each) => each.issuer === iss)
 
-  const isValid = ({ claims, kid, key }: Verified): boolean =>
-    claims.exp + leeway > seconds(clock) && issuerOf(claims.iss)?.findKey(kid) === key
+  const isValid = ({ claims, kid, algorithm, key }: Verified): boolean =>
+    claims.exp + leeway > seconds(clock) && issuerOf(claims.iss)?.findKey(kid, algorithm) === key
 
   function check<C extends BaseClaims>(
     token: string,
@@ -83,17 +94,19 @@ export function createTokenVerifier(options: {
         `the ${label} is of the issuer ${shown}, which is not trusted here`,
       )
     }
+    // It is one of the profile: that was checked.
+    const algorithm = jws.header.alg as SignatureAlgorithm
     const finish = (key: KeyObject | undefined): Verified<C> => {
       if (!key) throw new TokenError('token_untrusted', `the key of the ${label} is not one of its issuer`)
-      if (!verifyEs256(key, jws.signingInput, jws.signature)) {
+      if (!verifySignature(algorithm, key, jws.signingInput, jws.signature)) {
         throw new TokenError('token_untrusted', `the signature of the ${label} is not that of its issuer`)
       }
       const claims = checkClaims(jws.payload, profile, audience, seconds(clock), acceptEnded)
-      return { claims, kid, key }
+      return { claims, kid, algorithm, key }
     }
-    const key = issuer.findKey(kid)
+    const key = issuer.findKey(kid, algorithm)
     if (key || !issuer.refresh) return finish(key)
-    return issuer.refresh().then(() => finish(issuer.findKey(kid)))
+    return issuer.refresh().then(() => finish(issuer.findKey(kid, algorithm)))
   }
 
   return {

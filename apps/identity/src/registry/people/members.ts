@@ -53,7 +53,7 @@ export function createMemberChanges(
         from('SELECT jti AS id FROM developer_tokens'),
         from('SELECT sid AS id FROM sign_ins'),
         from('SELECT sid AS id FROM device_requests'),
-        from('SELECT sid AS id FROM authorization_codes'),
+        from(`SELECT subject_id || '.' || CAST(generation AS TEXT) AS id FROM federated_subjects`),
       ]
       const statements = [
         lockAccount(accountId),

@@ -39,7 +39,7 @@ export interface People extends MemberChanges {
   /** Accounts of a person, the oldest membership first. */
   memberships(personId: string): Promise<Membership[]>
   members(accountId: string): Promise<Member[]>
-  /** E-mail address of the person who created a developer ID token or began a sign-in; undefined if unknown. @param sid of its tokens */
+  /** E-mail address of the person who created a developer ID token or began a sign-in, or the `sub` of a workload; undefined if unknown. @param sid of its tokens */
   makerOf(sid: string): Promise<string | undefined>
 }
 
@@ -98,7 +98,8 @@ export function createPeople(
         sql`SELECT people.email FROM developer_tokens JOIN people ON people.person_id = developer_tokens.person_id
             WHERE developer_tokens.jti = ${sid}
           UNION SELECT email FROM sign_ins WHERE sid = ${sid} UNION SELECT email FROM device_requests WHERE sid = ${sid}
-          UNION SELECT email FROM authorization_codes WHERE sid = ${sid}`,
+          UNION SELECT COALESCE(people.email, subject) FROM federated_subjects
+            LEFT JOIN people ON people.person_id = federated_subjects.person_id WHERE subject_id = ${sid.split('.')[0]!}`,
       )
       return row?.email as string | undefined
     },

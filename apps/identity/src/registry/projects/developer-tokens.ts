@@ -3,12 +3,11 @@ import { RpcError } from '@selvedge/protocol'
 import { type DeveloperIdClaims, developerIdProfile } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime, seconds } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
-import { safely } from '@selvedge/service-kit/safely'
 import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
-import { RecentMap } from '@selvedge/service-kit/tokens'
 import { writeInTurn } from '../../storage/write-in-turn.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 import type { Revocations } from '../revocation/revocations.ts'
+import { createUseNotes } from '../use-notes.ts'
 
 interface DeveloperToken {
   readonly jti: string
@@ -65,9 +64,6 @@ export interface DeveloperTokens {
 /** Milliseconds for which a token that expired is still shown. */
 export const expiredTokenRetentionMs = 30 * 86_400_000
 
-/** Milliseconds: between two writes of what was used, and by which "last used" of one token may be behind. */
-const useTimes = { writeMs: 2000, stepMs: 60_000 }
-
 export interface DeveloperTokensOptions {
   readonly store: SqlStore
   readonly clock: Clock
@@ -82,19 +78,12 @@ export interface DeveloperTokensOptions {
 }
 
 export function createDeveloperTokens(options: DeveloperTokensOptions): DeveloperTokens {
-  const { store, clock, log, keys, issuer, revocations, maxTokens } = options
-  const noted = new RecentMap<string, number>(100_000)
-  const unwritten = new Map<string, number>()
-
-  function writeUses(): void {
-    const statements = [...unwritten].map(
-      ([jti, at]) => sql`UPDATE developer_tokens SET last_used_at = ${at} WHERE jti = ${jti}`,
-    )
-    unwritten.clear()
-    store
-      .transaction(statements)
-      .catch((cause) => log.warn('the use of developer ID tokens could not be noted', { cause }))
-  }
+  const { store, clock, keys, issuer, revocations, maxTokens } = options
+  const noteUse = createUseNotes(
+    options,
+    'developer ID tokens',
+    (jti, at) => sql`UPDATE developer_tokens SET last_used_at = ${at} WHERE jti = ${jti}`,
+  )
 
   function claimsFor(
     { accountId, email, authTime }: DeveloperSubject,
@@ -167,14 +156,7 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
         sid,
         scope,
       }),
-    noteUse(jti) {
-      const now = clock.now()
-      if (Math.abs(now - (noted.get(jti) ?? 0)) < useTimes.stepMs) return
-      noted.set(jti, now)
-      unwritten.set(jti, now)
-      if (unwritten.size === 1)
-        setTimeout(safely('developerTokens.writeUses', writeUses), useTimes.writeMs).unref()
-    },
+    noteUse,
     async revoke(jti) {
       if (!(await find(jti)))
         throw new RpcError('not_found', `there is no developer ID token with the jti ${jti}`)

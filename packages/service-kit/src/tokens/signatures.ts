@@ -1,0 +1,33 @@
+/** Signatures of the algorithms that an issuer may have. The key has to be of the kind that the algorithm needs. */
+import { constants, type KeyObject, verify } from 'node:crypto'
+import type { SignatureAlgorithm } from '@selvedge/protocol/tokens'
+import { verifyEs256 } from './es256.ts'
+
+/** Types of keys as Node names them. */
+const keyTypes: Readonly<Record<SignatureAlgorithm, string>> = {
+  RS256: 'rsa',
+  PS256: 'rsa',
+  ES256: 'ec',
+  EdDSA: 'ed25519',
+}
+
+/**
+ * Whether `signature` is one of `text` by `key` (RFC 7518 §§ 3.3 to 3.5, RFC 8037 § 3.1).
+ *
+ * @returns false for a key of another kind, too
+ */
+export function verifySignature(
+  algorithm: SignatureAlgorithm,
+  key: KeyObject,
+  text: string,
+  signature: Uint8Array,
+): boolean {
+  if (key.asymmetricKeyType !== keyTypes[algorithm]) return false
+  if (algorithm === 'ES256') return verifyEs256(key, text, signature)
+  if (algorithm === 'EdDSA') return verify(null, Buffer.from(text), key, signature)
+  const padding =
+    algorithm === 'PS256'
+      ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
+      : { padding: constants.RSA_PKCS1_PADDING }
+  return verify('sha256', Buffer.from(text), { key, ...padding }, signature)
+}
