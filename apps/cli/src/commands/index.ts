@@ -11,6 +11,15 @@ import {
   adminLinkList,
   adminLinkRevoke,
 } from './admin/accounts.ts'
+import {
+  adminIssuerAdd,
+  adminIssuerLink,
+  adminIssuerList,
+  adminIssuerRemove,
+  adminIssuerRevoke,
+  adminIssuerTest,
+  adminIssuerUnlink,
+} from './admin/issuers.ts'
 import { adminKeysList, adminKeysRotate } from './admin/keys.ts'
 import { adminEnrolmentCreate, adminNodeBlock, adminNodeList, adminNodeUnblock } from './admin/nodes.ts'
 import {
@@ -128,6 +137,13 @@ export const commands: readonly CommandDeclaration[] = [
   adminProjectList,
   adminProjectUpdate,
   adminProjectDisable,
+  adminIssuerAdd,
+  adminIssuerList,
+  adminIssuerTest,
+  adminIssuerRevoke,
+  adminIssuerRemove,
+  adminIssuerLink,
+  adminIssuerUnlink,
   adminTokenDeveloper,
   adminTokenList,
   adminTokenRevoke,
@@ -159,6 +175,7 @@ export const groups: Readonly<Record<string, string>> = {
   admin: "The operator's commands, over the socket of the identity service.",
   'admin account': 'Accounts.',
   'admin project': 'Projects and their client IDs.',
+  'admin issuer': 'OpenID Connect issuers that projects trust.',
   'admin token': 'Developer ID tokens.',
   'admin node': 'Enrolled nodes.',
   'admin enrolment': 'Enrolment codes.',

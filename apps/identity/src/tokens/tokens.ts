@@ -19,7 +19,8 @@ import { type Authorizations, createAuthorizations } from './authorize/authoriza
 import { createTickets } from './authorize/tickets.ts'
 import { createEnrolment, type Enrolment } from './enrolment/enrolment.ts'
 import { createEdgeMint, type EdgeMint } from './enrolment/mint-edge.ts'
-import { createAppIdTokens } from './grants/app-id-token.ts'
+import { createFederation, type Federation } from './federation/federation.ts'
+import { createIssuerKeys, type IssuerKeys } from './federation/issuer-keys.ts'
 import { createExchange } from './grants/exchange.ts'
 import type { Grant } from './grants/grant.ts'
 import { createGrants } from './grants/index.ts'
@@ -34,6 +35,9 @@ export interface Tokens {
   /** Verifies proofs; each is accepted once, by all replicas together. */
   readonly dpop: SharedDpopVerifier
   readonly grants: readonly Grant[]
+  /** ID tokens of issuers that projects trust. */
+  readonly federation: Federation
+  readonly issuerKeys: IssuerKeys
   readonly enrolment: Enrolment
   /** Apps that people sign in to. */
   readonly authorizations: Authorizations
@@ -63,7 +67,9 @@ export async function openTokens(
   const cachedVerifier = trust.verifierOf([], maxCachedTokens)
   const audiences = () => (config.edgeAudiences.length === 0 ? [issuer()] : config.edgeAudiences)
   const limits = createOwnLimits(config, storage)
-  const parts = { ...storage, ...registry, limits, trust, issuer, epoch: changes.epoch }
+  const issuerKeys = createIssuerKeys(storage)
+  const federation = createFederation({ ...registry, issuerKeys })
+  const parts = { ...storage, ...registry, limits, trust, federation, issuer, epoch: changes.epoch }
   const mint = createMint({ ...parts, lifetimeSeconds: config['lifetime.access'] })
   const verifier = trust.verifierOf([])
   const edgeVerifier = trust.verifierOf(config.trustedEdgeIssuers)
@@ -71,6 +77,8 @@ export async function openTokens(
   const tickets = createTickets(await storage.openSecret('authorization_secret'), clock)
   return {
     trust,
+    federation,
+    issuerKeys,
     limits,
     dpop: shareDpopVerifier(
       createDpopVerifier(await storage.openSecret('dpop_nonce_secret'), clock),

@@ -60,6 +60,9 @@ export function createGuardedGet({
       const [response] = (await once(request.end(), 'response', { signal })) as [IncomingMessage]
       return parseJson(await readText(response, text), maxDepth)
     } catch (cause) {
+      // A name server of this network must not be asked what it knows by way of the message.
+      if (cause instanceof AddressRefusedError)
+        throw new AddressRefusedError(`${host} resolves to no address that may be connected to`)
       if (signal.aborted) throw new Error(`${text} did not answer within ${timeoutMs / 1000} s`, { cause })
       throw cause
     } finally {

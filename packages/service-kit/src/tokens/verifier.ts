@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import {
   type BaseClaims,
   checkClaims,
+  describeValue,
   type JsonObject,
   leeway,
   openToken,
@@ -97,7 +98,9 @@ export function createTokenVerifier(
     // It is one of the profile: that was checked.
     const algorithm = jws.header.alg as SignatureAlgorithm
     const finish = (key: KeyObject | undefined): Verified<C> => {
-      if (!key) throw new TokenError('token_untrusted', `the key of the ${label} is not one of its issuer`)
+      const named = profile.isForeign ? `${describeValue(kid)} ` : ''
+      if (!key)
+        throw new TokenError('token_untrusted', `the key ${named}of the ${label} is not one of its issuer`)
       if (!verifySignature(algorithm, key, jws.signingInput, jws.signature)) {
         throw new TokenError('token_untrusted', `the signature of the ${label} is not that of its issuer`)
       }

@@ -15,8 +15,9 @@ import { describeOffline } from '../../registry/projects/offline.ts'
 import type { Projects } from '../../registry/projects/projects.ts'
 import type { Revocations } from '../../registry/revocation/revocations.ts'
 import type { Audit } from '../../storage/audit/audit.ts'
+import { type AdminIssuerParts, issuerHandlers } from './issuers.ts'
 
-export interface AdminParts {
+export interface AdminParts extends AdminIssuerParts {
   readonly accounts: Accounts
   readonly projects: Projects
   readonly developerTokens: DeveloperTokens
@@ -61,14 +62,17 @@ export function createAdminHandlers(parts: AdminParts): HandlersOf<AdminMethods,
     ...linkHandlers(noted),
     ...projectHandlers(noted),
     ...developerTokenHandlers(noted),
+    ...issuerHandlers(noted),
     ...nodeHandlers(noted),
     ...keyHandlers(noted),
   }
 }
 
+/** Records an action of the operator in the audit log of the account that it changes. */
+export type Note = (accountId: string, action: string, subject: string, detail?: string) => Promise<void>
+
 interface NotedParts extends AdminParts {
-  /** Records an action of the operator in the audit log of the account that it changes. */
-  readonly note: (accountId: string, action: string, subject: string, detail?: string) => Promise<void>
+  readonly note: Note
 }
 
 type AdminHandlers = Partial<HandlersOf<AdminMethods, AdminCallers, CallContext>>

@@ -1,7 +1,12 @@
 /** The issuers that a project trusts: each row is one rule, by which ID tokens of one issuer are let in. */
 import { randomUUID } from 'node:crypto'
 import { RpcError } from '@selvedge/protocol'
-import type { SignatureAlgorithm, TrustCondition } from '@selvedge/protocol/tokens'
+import {
+  conditionProblem,
+  issuerUrlProblem,
+  type SignatureAlgorithm,
+  type TrustCondition,
+} from '@selvedge/protocol/tokens'
 import { type Clock, isoTime, seconds } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
@@ -41,7 +46,10 @@ export interface ProjectIssuers {
 export interface TrustedIssuers {
   /** Those of a project, the oldest first; from memory if they were used of late. */
   of(clientId: string): ProjectIssuers | Promise<ProjectIssuers>
-  /** @throws RpcError `limit_exceeded`, or `already_exists` for the same rule */
+  /**
+   * @throws RpcError `invalid_params` if the URL or a condition cannot be of a rule, `limit_exceeded`, or `already_exists` for the same
+   *   rule
+   */
   add(rule: NewTrustedIssuer): Promise<TrustedIssuer>
   /** All rules, or those of a project. */
   list(clientId?: string): Promise<readonly TrustedIssuer[]>
@@ -61,6 +69,8 @@ export interface TrustedIssuersParts {
   readonly clock: Clock
   readonly changes: Pick<Changes, 'cache' | 'commit'>
   readonly revocations: Pick<Revocations, 'revokeTree'>
+  /** URL of this service: it needs no rule for its own tokens. */
+  readonly issuer: () => string
   /** Maximum rules of one project. */
   readonly maxIssuers: number
 }
@@ -86,6 +96,8 @@ export function createTrustedIssuers(parts: TrustedIssuersParts): TrustedIssuers
     list,
     of: (clientId) => cache.get(clientId) ?? (cache.find(clientId) as Promise<ProjectIssuers>),
     async add(rule) {
+      const problem = problemWith(rule, parts.issuer())
+      if (problem !== undefined) throw new RpcError('invalid_params', problem)
       const same = (await list(rule.clientId)).some((each) => contentOf(each) === contentOf(rule))
       if (same) throw new RpcError('already_exists', 'the project has this rule already')
       const [rows] = await changes.commit(
@@ -108,6 +120,21 @@ export function createTrustedIssuers(parts: TrustedIssuersParts): TrustedIssuers
       await revocations.revokeTree(endedSids(ids, subject, now), { statements, noted })
     },
   }
+}
+
+/** Why a rule cannot be as it is stated; undefined if it can. */
+function problemWith(rule: NewTrustedIssuer, ownIssuer: string): string | undefined {
+  const { issuer, conditions, scopes, as, allowsPrivate } = rule
+  const ofUrl = issuerUrlProblem(issuer)
+  if (ofUrl !== undefined) return `the issuer ${JSON.stringify(issuer)} cannot be trusted: ${ofUrl}`
+  if (issuer.startsWith('http:') && !allowsPrivate)
+    return `the issuer ${JSON.stringify(issuer)} does not begin with https://`
+  if (issuer === ownIssuer) return 'the issuer is this service itself, whose own tokens need no rule'
+  const ofCondition = conditions.map(conditionProblem).find((each) => each !== undefined)
+  if (ofCondition !== undefined) return ofCondition
+  if (as === 'workload' && scopes.includes('offline_access'))
+    return 'a workload gets no refresh token (offline_access): its issuer gives it a new ID token'
+  return undefined
 }
 
 const endRule = (issuerId: string, notBefore: number, removedAt: number | null): Statement =>

@@ -98,6 +98,9 @@ const exchange = createExchange({
     minted.push({ ...grounds })
     return { access_token: 't', token_type: 'Bearer', expires_in: 1, scope: grounds.scope }
   },
+  trustedIssuers: { of: () => ({ rules: [] }) },
+  federatedSubjects: { noteUse: () => undefined },
+  federation: { letIn: () => expect.unreachable() },
   developerVerifier: verifier,
   edgeVerifier: verifier,
   trust: {

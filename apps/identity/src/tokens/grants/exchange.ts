@@ -1,36 +1,29 @@
 import { hasScope } from '@selvedge/protocol/tokens'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { Nodes } from '../../registry/nodes/nodes.ts'
-import type { DeveloperTokens } from '../../registry/projects/developer-tokens.ts'
 import type { Projects } from '../../registry/projects/projects.ts'
 import type { Revocations } from '../../registry/revocation/revocations.ts'
 import { newSid, type SignIns } from '../../registry/sign-ins/sign-ins.ts'
 import { checkClientActive } from '../checks/client-active.ts'
-import { checkDeveloperToken } from '../checks/developer-token.ts'
 import { checkEdgeToken } from '../checks/edge-token.ts'
 import { checkNodeAllowed } from '../checks/node-allowed.ts'
-import { checkEdgeNotRevoked, checkForeignNotRevoked, checkNotRevoked } from '../checks/not-revoked.ts'
+import { checkEdgeNotRevoked, checkForeignNotRevoked } from '../checks/not-revoked.ts'
 import { checkResourceAllowed } from '../checks/resource-allowed.ts'
 import { checkScopeAllowed } from '../checks/scope-allowed.ts'
-import { checkScopeApproved } from '../checks/scope-approved.ts'
 import type { Trust } from '../trust/trust.ts'
+import { createAdmit, type EntrantParts } from './entrant.ts'
 import type { Exchange } from './grant.ts'
 import type { IssueLease } from './lease.ts'
 import type { Limits } from './limits.ts'
 import type { Mint } from './mint.ts'
 
-export interface ExchangeParts {
-  readonly issuer: () => string
+export interface ExchangeParts extends EntrantParts {
   readonly projects: Projects
   readonly nodes: Nodes
-  readonly developerTokens: DeveloperTokens
   readonly revocations: Revocations
   readonly signIns: SignIns
   readonly limits: Limits
   readonly mint: Mint
-  readonly issueLease: IssueLease
-  /** Believes this tenant's own keys only. */
-  readonly developerVerifier: TokenVerifier
   /** Believes the clouds that this tenant trusts. */
   readonly edgeVerifier: TokenVerifier
   readonly trust: Pick<Trust, 'foreignReasonAgainst'>
@@ -38,36 +31,45 @@ export interface ExchangeParts {
 
 /** Issues access tokens for a node: every check in its order, then the minting. Both exchange grants use it. */
 export function createExchange(parts: ExchangeParts): Exchange {
-  const { projects, nodes, developerTokens, developerVerifier, edgeVerifier, revocations, signIns } = parts
+  const { projects, nodes, edgeVerifier, revocations, signIns } = parts
+  const admit = createAdmit(parts)
   return async ({ clientId, developerToken, edgeToken, scope, resource }, caller) => {
     const project = await checkClientActive(projects, clientId)
     const granted = checkScopeAllowed(project, scope)
     const audience = checkResourceAllowed(project, resource)
     const jkt = await caller.prove(project.dpop)
-    const developer = await checkDeveloperToken(developerVerifier, developerToken, clientId)
-    checkNotRevoked(revocations, developer, 'developer ID token', clientId)
-    checkScopeApproved(developer, granted)
+    const entrant = await admit(project, developerToken, granted)
     const edge = await checkEdgeToken(edgeVerifier, edgeToken, parts.issuer())
     checkEdgeNotRevoked(revocations, edge)
     await checkForeignNotRevoked(parts.trust, edge, 'edge ID token')
     await checkNodeAllowed(nodes, edge, parts.issuer())
-    parts.limits.takeFor(clientId, developer.account_id)
-    const { account_id: accountId, auth_time: authTime } = developer
-    const origin = developer.sid ?? developer.jti
+    const { accountId, personId, email, authTime, subject, origin } = entrant
+    parts.limits.takeFor(clientId, accountId)
     const lasts = hasScope(granted, 'offline_access')
     const sid = lasts ? newSid() : origin
-    developerTokens.noteUse(developer.jti)
+    entrant.noteUse()
     const { epoch } = caller
     const nodeId = edge.node_id
-    const grounds = { project, accountId, authTime, scope: granted, audience, sid, epoch, nodeId, jkt }
+    const grounds = {
+      project,
+      accountId,
+      subject,
+      authTime,
+      scope: granted,
+      audience,
+      sid,
+      epoch,
+      nodeId,
+      jkt,
+    }
     const refreshToken =
       lasts &&
       (await signIns.begin({
         sid,
         clientId,
         accountId,
-        personId: '',
-        email: developer.email,
+        personId,
+        email,
         nodeId,
         origin,
         scope: granted,

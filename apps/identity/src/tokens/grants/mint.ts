@@ -17,8 +17,8 @@ export interface MintParts {
 export interface Grounds {
   readonly project: Project
   readonly accountId: string
-  /** The person that the token names; absent: it names the account. */
-  readonly personId?: string
+  /** What acts for the account; absent: the account. */
+  readonly subject?: string | undefined
   readonly authTime: number
   readonly scope: string
   readonly audience: string | string[]
@@ -41,7 +41,7 @@ export function createMint({ clock, keys, issuer, lifetimeSeconds }: MintParts):
   return ({
     project,
     accountId,
-    personId = accountId,
+    subject = accountId,
     authTime,
     scope,
     audience,
@@ -54,7 +54,7 @@ export function createMint({ clock, keys, issuer, lifetimeSeconds }: MintParts):
     const lifeSeconds = project.accessLifetime || lifetimeSeconds
     const claims: PersonClaims & Partial<Writable<AccessClaims>> = {
       iss: issuer(),
-      sub: personId,
+      sub: subject,
       aud: audience,
       client_id: project.clientId,
       azp: project.clientId,

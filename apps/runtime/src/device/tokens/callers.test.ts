@@ -40,7 +40,7 @@ const open = async (more: Partial<CallersParts> = {}): Promise<Callers> =>
     clock: { ...clock, state: () => (isTimeTrusted ? 'trusted' : 'unknown') } as never,
     notices,
     tenants: {
-      issuers: [{ issuer, findKey: () => key, refresh: async () => false }],
+      issuers: [{ issuer, findKey: () => key, refresh: async () => false, fetchedAt: () => undefined }],
       cloud: undefined as never,
       onChange: (listener) => {
         keysChanged = listener
