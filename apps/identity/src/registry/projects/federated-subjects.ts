@@ -59,10 +59,14 @@ export interface FederatedSubjects {
 const maxSubjects = 10_000
 /** Subjects of a list for people. */
 const maxListed = 1000
-/** Milliseconds: a workload that was not seen for so long is forgotten; what it was issued may still be valid for less than so long. */
-const times = { forgetMs: 7 * 86_400_000, liveMs: 2 * 86_400_000 }
+/**
+ * Milliseconds: a workload that was not seen for so long is forgotten; what was issued to one that was not seen for so long has
+ * expired, whatever its kind; and a use is written before the answer if the last one that was written is older than this.
+ */
+const times = { forgetMs: 7 * 86_400_000, liveMs: 2 * 86_400_000, writtenMs: 43_200_000 }
 
-const endedSidOf = `subject_id || '.' || CAST(generation - 1 AS TEXT)`
+/** Named by its table: sign-ins have generations as well. */
+const endedSidOf = `subject_id || '.' || CAST(federated_subjects.generation - 1 AS TEXT)`
 
 /** Begins the next generation of the subjects of a rule, or of one of them. @param notBefore Unix second */
 export const endSubjects = (issuerId: string, subject: string | undefined, notBefore: number): Statement =>
@@ -86,24 +90,31 @@ export function endedSids(issuerIds: readonly string[], subject: string | undefi
   }
 }
 
+interface Remembered {
+  readonly of: ProjectIssuers
+  readonly found: FederatedSubject
+  /** Unix milliseconds of the use that was written before it was remembered. */
+  readonly writtenAt: number
+}
+
 export function createFederatedSubjects(parts: {
   readonly store: SqlStore
   readonly clock: Clock
   readonly log: Log
 }): FederatedSubjects {
   const { store, clock } = parts
-  const recent = new RecentMap<string, { readonly of: ProjectIssuers; readonly found: FederatedSubject }>(
-    20_000,
-  )
+  const recent = new RecentMap<string, Remembered>(20_000)
   const noteUse = createUseNotes(
     parts,
     'federated subjects',
     (id, at) => sql`UPDATE federated_subjects SET last_used_at = ${at} WHERE subject_id = ${id}`,
   )
 
-  async function find(issuerId: string, subject: string): Promise<Row | undefined> {
+  /** Writes that a subject is here: what it is issued can be revoked from then on. */
+  async function touch(issuerId: string, subject: string): Promise<Row | undefined> {
     const rows = await store.run(
-      sql`SELECT * FROM federated_subjects WHERE issuer_id = ${issuerId} AND subject = ${subject}`,
+      sql`UPDATE federated_subjects SET last_used_at = ${clock.now()}
+        WHERE issuer_id = ${issuerId} AND subject = ${subject} RETURNING *`,
     )
     return rows[0]
   }
@@ -112,17 +123,18 @@ export function createFederatedSubjects(parts: {
     noteUse,
     async workload(of, { issuerId }, accountId, subject) {
       const key = `${issuerId} ${subject}`
+      const now = clock.now()
       const known = recent.get(key)
-      if (known?.of === of) return known.found
-      const made = insertSubject({ issuerId, accountId, subject, personId: '' }, clock.now())
+      if (known?.of === of && Math.abs(now - known.writtenAt) < times.writtenMs) return known.found
+      const made = insertSubject({ issuerId, accountId, subject, personId: '' }, now)
       const row =
-        (await find(issuerId, subject)) ?? (await store.run(made))[0] ?? (await find(issuerId, subject))
+        (await touch(issuerId, subject)) ?? (await store.run(made))[0] ?? (await touch(issuerId, subject))
       if (!row) {
         const why = `the rule has ${maxSubjects} workloads; one that does not come for a week is forgotten`
         throw new OAuthError('temporarily_unavailable', why, { retryAfter: 3600 })
       }
       const found = toSubject(row)
-      recent.set(key, { of, found })
+      recent.set(key, { of, found, writtenAt: now })
       return found
     },
     async person({ issuerId }, subject) {
@@ -132,7 +144,10 @@ export function createFederatedSubjects(parts: {
           JOIN people ON people.person_id = federated_subjects.person_id
           WHERE issuer_id = ${issuerId} AND subject = ${subject}`,
       )
-      return rows[0] && toSubject(rows[0])
+      const [row] = rows
+      if (row && Math.abs(clock.now() - (row.last_used_at as number)) > times.writtenMs)
+        await touch(issuerId, subject)
+      return row && toSubject(row)
     },
     async link({ issuerId }, accountId, subject, personId) {
       const [inserted] = await store.run(
@@ -145,7 +160,10 @@ export function createFederatedSubjects(parts: {
               WHERE issuer_id = ${issuerId} AND subject = ${subject} AND person_id IN ('', ${personId}) RETURNING *`,
           )
       if (taken) return
-      if (await find(issuerId, subject))
+      const [found] = await store.run(
+        sql`SELECT 1 AS found FROM federated_subjects WHERE issuer_id = ${issuerId} AND subject = ${subject}`,
+      )
+      if (found)
         throw new RpcError('already_exists', 'the subject is linked to another person', {
           hint: 'Unlink it first.',
         })
