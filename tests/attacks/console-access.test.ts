@@ -41,6 +41,15 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(() => stack?.stop())
 
+const issuerRule = {
+  issuer: 'https://issuer.example',
+  audiences: ['a'],
+  conditions: [{ claim: 'sub', value: 's' }],
+  scopes: ['openid' as const],
+  as: 'person' as const,
+  algorithms: ['RS256' as const],
+}
+
 async function belongings(): Promise<Record<string, string>> {
   const project = await createProject(stack.state, 'bob@example.com', {
     scopes: ['openid', 'offline_access', 'edge:account:associate'],
@@ -63,6 +72,7 @@ async function belongings(): Promise<Record<string, string>> {
     VALUES ('credential-of-bob', ?, '', 0, '', 'key', 0, 0)`,
     personId,
   )
+  const { issuerId } = await bob.api['issuer.add']({ clientId: project.clientId, ...issuerRule })
   const [signIn] = await bob.api['sign_in.list']()
   const { nodeId } = await runtimeOf(stack).getMe()
   const { clientId, jti } = project
@@ -73,6 +83,7 @@ async function belongings(): Promise<Record<string, string>> {
     nodeId,
     clientId,
     jti,
+    issuerId,
     credentialId: 'credential-of-bob',
   }
 }
@@ -133,6 +144,7 @@ describe('an owner', () => {
   const others: Record<string, unknown> = {
     ...{ role: 'member', before: null, label: '', tags: [] },
     ...(projectWith({}) as object),
+    ...{ ...issuerRule, subject: 's', token: 't' },
   }
   const ids = ['clientId', 'jti', 'nodeId', 'personId', 'sessionId', 'sid', 'accountId', 'credentialId']
   const byId = all.flatMap(({ name, access, params }) => {

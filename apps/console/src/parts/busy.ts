@@ -8,13 +8,16 @@ const words: Readonly<Record<string, string>> = {
   Delete: 'Deleting',
   Deny: 'Denying',
   Export: 'Exporting',
+  Link: 'Linking',
   Load: 'Loading',
   Remove: 'Removing',
   Revoke: 'Revoking',
   Save: 'Saving',
   Select: 'Selecting',
   Sign: 'Signing in',
+  Test: 'Testing',
   Unblock: 'Unblocking',
+  Unlink: 'Unlinking',
   Withdraw: 'Withdrawing',
 }
 

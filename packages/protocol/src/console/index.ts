@@ -6,6 +6,7 @@ import type { InputOf } from '../methods/method.ts'
 import { accountMethods } from './account.ts'
 import { authorizationMethods } from './authorizations.ts'
 import { devicesMethods } from './devices.ts'
+import { issuersMethods } from './issuers.ts'
 import { personMethods } from './person.ts'
 import { projectsMethods } from './projects.ts'
 
@@ -13,6 +14,7 @@ export { describeEndReason } from '../mcm/end-reasons.ts'
 export { describeState } from '../mcm/states.ts'
 export { describeNoticeReason } from '../methods/notice-reasons.ts'
 export { identityCheckSeconds, isOnline, onlineWindowMs } from '../presence.ts'
+export type { ShownTrustedIssuer } from '../tokens/trust-params.ts'
 export { type DeviceFilter, deviceFilter } from './devices.ts'
 export * from './limits.ts'
 export * from './records.ts'
@@ -21,7 +23,7 @@ export const consoleMethods = {
   ...personMethods,
   ...accountMethods,
   ...projectsMethods,
-  ...authorizationMethods,
+  ...issuersMethods,
   ...devicesMethods,
 } as const
 

@@ -78,7 +78,7 @@ export const adminIssuerAdd = command({
     },
     { flags: '--as <kind>', description: 'workload, or person', required: true },
     { flags: '--audience <text...>', description: 'audience of the tokens; default: the client ID' },
-    { flags: '--scopes <list>', description: 'scopes that such a token may get; default: edge:mcm' },
+    { flags: '--scopes <list>', description: 'scopes that such a token may get; default: openid edge:mcm' },
     { flags: '--algorithms <list>', description: `${signatureAlgorithms.join(', ')}; default: RS256` },
     {
       flags: '--allow-private',
@@ -94,7 +94,7 @@ export const adminIssuerAdd = command({
       )
     const clientId = String(options.project)
     const audiences = listOf(options.audience)
-    const scopes = readWords<Scope>(options.scopes ?? 'edge:mcm', '--scopes', scopeNames, isScope)
+    const scopes = readWords<Scope>(options.scopes ?? 'openid edge:mcm', '--scopes', scopeNames, isScope)
     const algorithms = readWords(
       options.algorithms ?? 'RS256',
       '--algorithms',

@@ -8,6 +8,7 @@ import { useCall } from '../../state/use-call.ts'
 
 const parent = ['/projects', 'Projects'] as const
 const Overview = lazyView(() => import('./project-overview.tsx'))
+const Issuers = lazyView(() => import('./project-issuers.tsx'))
 const Settings = lazyView(() => import('./project-settings.tsx'))
 
 export default function ProjectView({ clientId, part }: { clientId: string; part: string }) {
@@ -34,6 +35,7 @@ export default function ProjectView({ clientId, part }: { clientId: string; part
       actions={project.active && <TokenMaker projects={[project]} />}
       tabs={[
         { to: path, title: 'Connect a device' },
+        { to: `${path}/issuers`, title: 'Trusted issuers' },
         { to: `${path}/settings`, title: 'Settings' },
       ]}
       tab={part === '' ? path : `${path}/${part}`}
@@ -42,7 +44,9 @@ export default function ProjectView({ clientId, part }: { clientId: string; part
       {!project.active && (
         <Notice kind="warn" icon="ban" title="Turned off" text="Its programs get no tokens." />
       )}
-      {part === 'settings' ? <Settings project={project} onSaved={reload} /> : <Overview project={project} />}
+      {part === 'issuers' && <Issuers project={project} />}
+      {part === 'settings' && <Settings project={project} onSaved={reload} />}
+      {part !== 'issuers' && part !== 'settings' && <Overview project={project} />}
     </View>
   )
 }

@@ -18,6 +18,7 @@ import { accountHandlers } from './handlers/account.ts'
 import { authorizationHandlers } from './handlers/authorizations.ts'
 import { deviceRequestHandlers } from './handlers/device-requests.ts'
 import { deviceHandlers } from './handlers/devices.ts'
+import { issuerHandlers } from './handlers/issuers.ts'
 import { linkHandlers } from './handlers/links.ts'
 import { logoutHandlers } from './handlers/logout.ts'
 import { type MapBackground, mapHandlers, originsOf } from './handlers/map.ts'
@@ -33,7 +34,7 @@ import { createShowDevices } from './show-devices.ts'
 export interface ConsoleParts
   extends Omit<Registry, 'start' | 'close'>,
     Pick<Storage, 'clock' | 'log' | 'changes' | 'audit' | 'limiterOf'>,
-    Pick<Tokens, 'authorizations' | 'verifier'> {
+    Pick<Tokens, 'federation' | 'issuerKeys'> {
   readonly dpop: SharedDpopVerifier
   /** Default lifetimes of tokens, in seconds. */
   readonly lifetimes: { readonly access: number; readonly developer: number; readonly edge: number }
@@ -87,6 +88,7 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
     ...personHandlers(shared),
     ...accountHandlers(shared),
     ...projectHandlers(shared),
+    ...issuerHandlers(shared),
     ...tokenHandlers(shared),
     ...programSignInHandlers(shared),
     ...deviceRequestHandlers(shared),
