@@ -72,7 +72,12 @@ export function AddIssuer({ project, onClose, onAdded }: AddIssuerProps) {
           <legend>Permissions</legend>
           {project.scopes.map((scope) => (
             <label key={scope} class="check">
-              <input type="checkbox" name="scope" value={scope} defaultChecked={scope === 'openid' || scope === 'edge:mcm'} />
+              <input
+                type="checkbox"
+                name="scope"
+                value={scope}
+                defaultChecked={scope === 'openid' || scope === 'edge:mcm'}
+              />
               <span>
                 {permissions[scope as Scope]} <code class="faint">{scope}</code>
               </span>
