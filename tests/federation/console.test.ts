@@ -25,7 +25,7 @@ describe('trusted issuers in the console', needs('chromium'), () => {
     await stack?.stop()
   })
 
-  it('are taught while there are none, then listed, tested, and removed', async () => {
+  it('are explained before the first one, then listed, tested, and removed', async () => {
     const { page } = person
     await becomeOwner(page, stack.identity.ready.setup!)
     await page.getByRole('link', { name: 'Projects', exact: true }).click()
@@ -50,7 +50,7 @@ describe('trusted issuers in the console', needs('chromium'), () => {
     await page.getByText('https://token.actions.githubusercontent.com', { exact: true }).waitFor()
     await page.getByText('repository=octo-org/octo-repo', { exact: true }).waitFor()
     await page.getByText('also accepts "repo:octo-org-evil/…"').first().waitFor()
-    await page.getByText('Nobody came in yet.').waitFor()
+    await page.getByText('Not used yet.').waitFor()
     expect(await findObstacles(page)).toEqual([])
     for (const width of [320, 1280]) {
       await page.setViewportSize({ width, height: 900 })

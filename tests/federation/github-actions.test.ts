@@ -56,7 +56,7 @@ it('deploys a service with three commands from an empty project, and no secret i
   const stored = join(services.stack.state, 'config')
   expect(existsSync(stored) ? readdirSync(stored, { recursive: true }) : []).toEqual([])
   const { text } = await run('admin', 'issuer', 'list')
-  expect(text).toContain(`came in  ${githubClaims.sub}`)
+  expect(text).toContain(`subject  ${githubClaims.sub}`)
 })
 
 it('does not deploy for a fork, and the operator sees why', async () => {

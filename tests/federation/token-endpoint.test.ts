@@ -68,7 +68,7 @@ beforeEach(async () => {
 })
 
 describe('a token of a trusted issuer', () => {
-  it('gets an access token of the account that says which workload has it', async () => {
+  it('gets an access token of the account with the workload as its subject', async () => {
     await trust()
     const { access_token } = await exchange(issuer.issue(claims))
     expect(parseJws(access_token).payload).toMatchObject({
@@ -142,7 +142,7 @@ describe('between two projects', () => {
     expect(await refusalOf(exchange(own))).toContain('no rule')
   })
 
-  it('a developer ID token of the one is not of the other, whatever issuers they trust', async () => {
+  it('a developer ID token of the one is not of the other, although they trust issuers', async () => {
     const other = await createProject(stack.state, developer.email)
     await trust({ clientId: other.clientId })
     expect(await refusalOf(exchange(developer.idToken, 'edge:mcm', other.clientId))).toContain(
@@ -183,8 +183,8 @@ const introspect = async (token: string, clientId = developer.clientId) => {
   return ((await response.json()) as { active: boolean }).active
 }
 
-describe('what came of an issuer', () => {
-  it('is revoked with a subject, and what came of another one is not', async () => {
+describe('what was issued for tokens of an issuer', () => {
+  it('is revoked with a subject, and not with another subject', async () => {
     const { issuerId } = await trust()
     const [one, other] = [uniqueSubject(), uniqueSubject()]
     const first = (await exchange(issuer.issue(one))).access_token
@@ -195,7 +195,7 @@ describe('what came of an issuer', () => {
     expect(await refusalOf(exchange(issuer.issue(other)))).toBe('accepted')
   })
 
-  it('is revoked with the issuer, whose tokens from before are not let in again', async () => {
+  it('is revoked with the issuer; ID tokens from before are refused from then on', async () => {
     await trust()
     const { access_token } = await exchange(issuer.issue(claims))
     await admin()['issuer.revoke']({ issuer: issuer.url, clientId: null, subject: null })
@@ -203,13 +203,13 @@ describe('what came of an issuer', () => {
     expect(await refusalOf(exchange(issuer.issue(claims)))).toContain('from before its issuer was revoked')
   })
 
-  it('comes in again with a token from after the revocation', async () => {
+  it('is possible again with a token from after the revocation', async () => {
     const { issuerId } = await trust()
     const own = uniqueSubject()
     const before = (await exchange(issuer.issue(own))).access_token
     await admin()['issuer.revoke']({ issuer: issuerId, clientId: null, subject: own.sub })
     const database = new DatabaseSync(join(stack.state, 'identity', 'identity.db'))
-    // The revocation as it looks two minutes later.
+    // As if the revocation were two minutes older.
     database.exec(
       'PRAGMA busy_timeout = 5000; UPDATE federated_subjects SET not_before = not_before - 120 WHERE not_before > 0',
     )
@@ -311,7 +311,7 @@ describe('a rule', () => {
 })
 
 describe('the list', () => {
-  it('shows the state of the keys and who came in, and why keys are not here', async () => {
+  it('shows the state of the keys, the subjects of accepted tokens, and why keys are missing', async () => {
     await trust()
     await exchange(issuer.issue(claims))
     await trust({ issuer: 'https://127.0.0.1:1', allowsPrivate: false })
@@ -337,7 +337,7 @@ describe('the list', () => {
 })
 
 describe('a test', () => {
-  it('says which check fails, with the value', async () => {
+  it('reports which check fails, with the value', async () => {
     const { issuerId } = await trust()
     const test = (token: string) => admin()['issuer.test']({ issuer: issuer.url, clientId: null, token })
     expect(await test(issuer.issue(claims))).toMatchObject({
@@ -356,7 +356,7 @@ describe('a test', () => {
         'the algorithm of the ID token is "HS256", not RS256',
       ],
       [issuer.issue(claims, { header: { kid: 'x' } }), 'the key "x" of the ID token'],
-      [issuer.issue({ ...claims, exp: 1e9, iat: 1e9 - 60 }), 'ended 2001-09-09T01:46:40.000Z'],
+      [issuer.issue({ ...claims, exp: 1e9, iat: 1e9 - 60 }), '2001-09-09T01:46:40.000Z; it is '],
       ['x', 'not a JWT'],
     ] as const
     for (const [token, problem] of problems)

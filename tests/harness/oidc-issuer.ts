@@ -1,4 +1,4 @@
-/** An OpenID Connect issuer on the loopback interface, with a key of each algorithm, whose answers a test can change. */
+/** An OpenID Connect issuer on the loopback interface, with a key of each algorithm. A test can change its answers. */
 import {
   constants,
   sign as cryptoSign,
@@ -19,7 +19,7 @@ interface Pair {
 
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
-/** Made once: an RSA key takes a tenth of a second. */
+/** Made once: an RSA key costs a tenth of a second. */
 export const issuerKeys: Readonly<Record<SignatureAlgorithm, Pair>> = {
   RS256: rsa,
   PS256: rsa,
@@ -63,13 +63,13 @@ export function signToken(
 }
 
 /** Answers a request of one of the two documents in place of the issuer. */
-export type Answer = (response: ServerResponse) => void
+type Answer = (response: ServerResponse) => void
 
 export interface OidcIssuer {
   readonly url: string
   /** Paths that were asked for, in order. */
   readonly asked: string[]
-  /** What the issuer says, and what it says instead; absent: what is right. */
+  /** Answers in place of the right ones. */
   readonly answers: { metadata?: Answer | undefined; jwks?: Answer | undefined }
   /** Members of its metadata that are not the right ones. */
   metadata: object
@@ -79,7 +79,7 @@ export interface OidcIssuer {
   stop(): Promise<void>
 }
 
-export const sendJsonText = (response: ServerResponse, value: unknown, headers: object = {}) =>
+const sendJsonText = (response: ServerResponse, value: unknown, headers: object = {}) =>
   response
     .writeHead(200, { 'content-type': 'application/json', ...headers })
     .end(typeof value === 'string' ? value : JSON.stringify(value))

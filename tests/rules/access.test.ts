@@ -62,6 +62,7 @@ const console = {
     'project.create',
     'project.update',
     'project.dependents',
+    'issuer.list',
     'token.list',
     'token.revoke',
     'sign_in.list',
@@ -102,6 +103,12 @@ const console = {
     'member.remove',
     'account.revoke_all',
     'project.delete',
+    'issuer.add',
+    'issuer.remove',
+    'issuer.revoke',
+    'issuer.test',
+    'issuer.link',
+    'issuer.unlink',
   ],
 }
 

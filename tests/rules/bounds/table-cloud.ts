@@ -67,12 +67,21 @@ export const identity: Bounds = {
     'openSigningKeys.signers': own('one for each kind of token'),
     'openSigningKeys.opened': own('the signing keys, replaced as a whole; the operator makes them'),
   },
-  'apps/identity/src/registry/projects/developer-tokens.ts': {
-    'createDeveloperTokens.noted': lasting('`RecentMap<string, number>(100_000)`', 'newer ones'),
-    'createDeveloperTokens.unwritten': lasting(
-      'tokens that were used in the last `useTimes.write` milliseconds, each of them verified',
+  'apps/identity/src/registry/use-notes.ts': {
+    'createUseNotes.noted': lasting('`RecentMap<string, number>(100_000)`', 'newer ones'),
+    'createUseNotes.unwritten': lasting(
+      'tokens that were used in the last `useTimes.writeMs`, each of them verified',
       '`unwritten.clear`',
     ),
+  },
+  'apps/identity/src/registry/projects/federated-subjects.ts': {
+    'createWorkloads.recent': lasting('`RecentMap<string, Remembered>(20_000)`', 'newer ones'),
+  },
+  'apps/identity/src/tokens/federation/verify-by-rules.ts': {
+    'createRulesVerifier.profiles': own('one for each set of the four algorithms'),
+  },
+  'apps/identity/src/tokens/federation/issuer-keys.ts': {
+    'createIssuerKeys.createKind.held': lasting('`RecentMap<string, Held>(limits.issuers)`', 'newer ones'),
   },
   'apps/identity/src/registry/nodes/nodes.ts': {
     'createNodes.listeners': own('one for each part that follows the nodes'),

@@ -23,6 +23,9 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/http/in-turn.ts': {
     'inTurn.line': lasting('`line.length < maxWaiting`', '`shift`, at the end of each answer'),
   },
+  'packages/service-kit/src/http/get-guarded-json.ts': {
+    'readText.parts': passing('`sizeBytes > guardedLimits.maxBytes`'),
+  },
   'packages/service-kit/src/http/get-json.ts': {
     'readJson.parts': passing('`size > maxBytes`'),
   },
@@ -149,6 +152,9 @@ export const serviceKit: Bounds = {
   },
   'packages/service-kit/src/store/write-once.ts': {
     'files of writeOnce': own('one file, for a key or a secret'),
+  },
+  'packages/service-kit/src/tokens/foreign-keys.ts': {
+    'readForeignKeySet.keys': passing('`list.length > foreignKeyLimits.keys`'),
   },
   'packages/service-kit/src/tokens/key-cache.ts': {
     'createKeyCache.known': lasting(

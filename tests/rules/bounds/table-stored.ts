@@ -64,6 +64,16 @@ export const stored: Bounds = {
       '`audit.ts: DELETE FROM audit`',
     ),
   },
+  'apps/identity/src/storage/federation-tables.ts': {
+    'table project_issuers': lasting(
+      '`issuers.ts: maxIssuers` of each project',
+      "`expired-rows.ts: table: 'project_issuers'`",
+    ),
+    'table federated_subjects': lasting(
+      '`subject-statements.ts: maxSubjects` of each rule',
+      '`subject-statements.ts: DELETE FROM federated_subjects`',
+    ),
+  },
   'apps/identity/src/storage/device-tables.ts': {
     'table device_vitals': own(
       'one row for each node, with at most `vitals.ts: maxVitalsCharacters` characters',

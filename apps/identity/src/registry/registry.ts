@@ -65,7 +65,7 @@ export interface Registry extends Credentials, Authority {
   readonly people: People
   readonly links: Links
   readonly projects: Projects
-  /** Issuers whose ID tokens a project accepts, and who came in with them. */
+  /** Issuers that projects trust, and the subjects of their accepted tokens. */
   readonly trustedIssuers: TrustedIssuers
   readonly federatedSubjects: FederatedSubjects
   readonly developerTokens: DeveloperTokens

@@ -17,7 +17,7 @@ const which = param(
   'the ID of a rule, or the URL of an issuer',
   'ID of a rule, or URL of an issuer for all its rules.',
 )
-const ended = z.object({ issuerIds: z.array(z.string()) })
+const changed = z.object({ issuerIds: z.array(z.string()) })
 
 export const issuersMethods = {
   'issuer.add': method({
@@ -40,7 +40,8 @@ export const issuersMethods = {
   }),
   'issuer.list': method({
     name: 'issuer.list',
-    summary: 'The issuers that projects trust, with the state of their keys and who came in.',
+    summary:
+      'The issuers that projects trust, with the state of their keys and the subjects of accepted tokens.',
     params: [ofProject],
     result: z.array(trustedIssuer),
     reasons: [],
@@ -50,7 +51,7 @@ export const issuersMethods = {
     name: 'issuer.remove',
     summary: 'Removes rules, and revokes everything that was issued by them.',
     params: [which, ofProject],
-    result: ended,
+    result: changed,
     reasons: ['not_found'],
     access,
   }),
@@ -62,13 +63,13 @@ export const issuersMethods = {
       ofProject,
       param('subject', subject.schema.nullable(), `${subject.expected}, or null`, 'The "sub"; null: all.'),
     ],
-    result: ended,
+    result: changed,
     reasons: ['not_found'],
     access,
   }),
   'issuer.test': method({
     name: 'issuer.test',
-    summary: 'Runs every check on an ID token and says which one fails. Nothing is issued.',
+    summary: 'Runs every check on an ID token and reports which one fails. Nothing is issued.',
     params: [
       which,
       ofProject,
@@ -92,7 +93,7 @@ export const issuersMethods = {
         'E-mail address with which the person signs in here.',
       ),
     ],
-    result: ended,
+    result: changed,
     reasons: ['not_found', 'already_exists', 'conflict', 'limit_exceeded'],
     access,
   }),
@@ -100,7 +101,7 @@ export const issuersMethods = {
     name: 'issuer.unlink',
     summary: 'Ends the link of a subject to a person, and revokes everything that was issued for it.',
     params: [which, ofProject, subject],
-    result: ended,
+    result: changed,
     reasons: ['not_found'],
     access,
   }),

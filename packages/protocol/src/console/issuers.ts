@@ -9,7 +9,8 @@ const issuerId = id('issuerId', 'Rule.')
 export const issuersMethods = {
   'issuer.list': method({
     name: 'issuer.list',
-    summary: 'The issuers that a project trusts, with the state of their keys and who came in.',
+    summary:
+      'The issuers that a project trusts, with the state of their keys and the subjects of accepted tokens.',
     params: [clientId],
     result: z.array(trustedIssuer),
     reasons: ['not_found'],
@@ -46,7 +47,7 @@ export const issuersMethods = {
   }),
   'issuer.test': method({
     name: 'issuer.test',
-    summary: 'Runs every check of a rule on an ID token and says which one fails. Nothing is issued.',
+    summary: 'Runs every check of a rule on an ID token and reports which one fails. Nothing is issued.',
     params: [
       clientId,
       issuerId,

@@ -7,11 +7,11 @@ export interface FederatedClaims extends BaseClaims {
   readonly [claim: string]: unknown
 }
 
-/** Longest `sub` in characters. OpenID Connect Core § 2 says 255; names of branches in those of CI systems are longer. */
+/** Longest `sub` in characters. OpenID Connect Core § 2 allows 255; CI systems put longer names of branches into it. */
 export const maxSubjectLength = 512
 
 /** Seconds for which an ID token may be valid in all. Providers issue them for minutes to a day. */
-export const maxFederatedLifetime = 86_400
+export const maxFederatedLifetimeSeconds = 86_400
 
 /** The profile of the ID tokens that are signed with one of some algorithms. */
 export const federatedIdProfile = (
@@ -19,7 +19,7 @@ export const federatedIdProfile = (
 ): TokenProfile<FederatedClaims> => ({
   label: 'ID token',
   typ: 'JWT',
-  maxLifetime: maxFederatedLifetime,
+  maxLifetime: maxFederatedLifetimeSeconds,
   algorithms,
   isForeign: true,
   check({ sub, auth_time }) {

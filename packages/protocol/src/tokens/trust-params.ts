@@ -36,7 +36,12 @@ export const issuerSettings = [
     `a list of ${scopeNames.join(', ')}`,
     'Scopes that such a token may get.',
   ),
-  param('as', z.enum(['person', 'workload']), 'person or workload', 'For whom the tokens are.'),
+  param(
+    'as',
+    z.enum(['person', 'workload']),
+    'person or workload',
+    'Kind of subject: workloads act for the account, people for themselves.',
+  ),
   param(
     'algorithms',
     z.array(z.enum(signatureAlgorithms)).min(1),

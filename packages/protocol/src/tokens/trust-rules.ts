@@ -37,7 +37,7 @@ export function issuerUrlProblem(text: string): string | undefined {
   return undefined
 }
 
-/** Splits `claim=value` at its first `=`; undefined if it has none. */
+/** Splits `claim=value` at its first `=`; undefined without one. */
 export function splitCondition(text: string): TrustCondition | undefined {
   const at = text.indexOf('=')
   return at === -1 ? undefined : { claim: text.slice(0, at), value: text.slice(at + 1) }
@@ -59,7 +59,7 @@ export function conditionProblem({ claim, value }: TrustCondition): string | und
 }
 
 /**
- * A warning about a condition whose `*` follows a letter, digit, hyphen or underscore: `repo:org*` accepts `repo:org-evil/…`, too.
+ * A warning about a condition with a `*` after a letter, digit, hyphen or underscore: `repo:org*` accepts `repo:org-evil/…`, too.
  * Undefined if it is not of that kind.
  */
 export function conditionWarning({ claim, value }: TrustCondition): string | undefined {

@@ -26,7 +26,7 @@ const refusalOf = (call: Promise<unknown>) =>
     (cause: Error) => cause.message,
   )
 
-/** A name server that says what a test says, and counts how often it is asked. */
+/** A name server with the answers of a test, which counts questions. */
 function nameServer(...answers: string[][]) {
   let asked = 0
   const resolve = async () => {

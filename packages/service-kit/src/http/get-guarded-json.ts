@@ -1,6 +1,6 @@
 /**
- * Gets a small JSON document from a server that a user of this service named. Whatever a name server says, the request reaches no
- * network that it may not reach: the address that is checked is the address that is connected to.
+ * Gets a small JSON document from a server that a user of this service named. Name servers cannot lead the request into a network that
+ * it may not reach: the address that is checked is the address that is connected to.
  */
 import { once } from 'node:events'
 import {
@@ -20,7 +20,7 @@ import {
 } from '../addresses/addresses.ts'
 
 /** Bytes of an answer, and milliseconds for it from the name server to its last byte. */
-export const guardedLimits = { maxBytes: 64 * 1024, timeoutMs: 5000 } as const
+const guardedLimits = { maxBytes: 64 * 1024, timeoutMs: 5000 } as const
 
 /** Objects and lists in each other. */
 const maxDepth = 16
@@ -35,7 +35,7 @@ export interface GuardedGetOptions {
 
 /**
  * @returns a function that gets strict JSON from a URL: one request, no redirect, no compression, at most 64 KiB within 5 s
- * @throws (the function) Error that says what was wrong, with the value
+ * @throws (the function) Error with the reason and the value
  */
 export function createGuardedGet({
   allowsPrivate,

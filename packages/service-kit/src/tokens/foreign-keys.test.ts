@@ -93,7 +93,7 @@ describe('a key', () => {
 
 describe('a key set', () => {
   it.each([null, [], 'x', {}, { keys: {} }, { keys: [null] }, { keys: ['x'] }, { keys: [[]] }])(
-    '%j is none',
+    '%j is no key set',
     (json) => {
       expect(() => readForeignKeySet(json)).toThrow('no list of keys')
     },

@@ -7,7 +7,7 @@ import { decodeBase64url, type SignatureAlgorithm } from '@selvedge/protocol/tok
 import type { KeySet } from './remote-issuer.ts'
 
 /** Bits of an RSA modulus (RFC 7518 § 3.3 wants 2048 at least), and keys of one set. */
-export const foreignKeyLimits = { minBits: 2048, maxBits: 4096, keys: 100 } as const
+const foreignKeyLimits = { minBits: 2048, maxBits: 4096, keys: 100 } as const
 
 interface Usable {
   readonly key: KeyObject

@@ -17,7 +17,7 @@ const ownFetches: FetchRate = { atOnce: 3, everyMs: 10_000 }
 const maxAgeMs = 600_000
 
 /** A number of fetches at once, and one more each time that so many milliseconds have passed. */
-export interface FetchRate {
+interface FetchRate {
   readonly atOnce: number
   readonly everyMs: number
 }
@@ -26,7 +26,7 @@ export interface FetchRate {
 export type KeySet = (kid: string, algorithm: SignatureAlgorithm) => KeyObject | undefined
 
 /** How an issuer that is not ours is asked for its keys. */
-export interface ForeignKeys {
+interface ForeignKeys {
   /** URL of its metadata. */
   readonly metadataUrl: string
   /** Reads a published key set. @throws Error if it is no key set */
@@ -73,7 +73,7 @@ export function logOutcome(issuer: string, log: Log, monotonic = () => performan
 export interface RemoteIssuer extends Issuer {
   /** Fetches the keys, unless that was done too often of late. Resolves with whether the last attempt brought keys. */
   refresh(): Promise<boolean>
-  /** Unix milliseconds of the last fetch that brought keys; undefined: none did since the start. */
+  /** Unix milliseconds of the last successful fetch; undefined: there was no such fetch since the start. */
   fetchedAt(): number | undefined
 }
 

@@ -117,7 +117,8 @@ export const adminIssuerAdd = command({
 
 export const adminIssuerList = command({
   path: ['admin', 'issuer', 'list'],
-  summary: 'List the issuers that projects trust, with the state of their keys and who came in.',
+  summary:
+    'List the issuers that projects trust, with the state of their keys and the subjects of accepted tokens.',
   options: [ofProject],
   run: async ({ admin }, { options }) => admin['issuer.list']({ clientId: projectOf(options) }),
   human: (rules) =>
@@ -152,7 +153,7 @@ function stateOf({ keys, subjects, revokedAt }: ShownTrustedIssuer): string[] {
     ...(revokedAt === null ? [] : [`revoked  what was issued before ${revokedAt}`]),
     ...shown.map(
       ({ subject, email, lastUsedAt }) =>
-        `came in  ${subject}${email === null ? '' : ` as ${email}`}, ${lastUsedAt === null ? 'not yet' : `last ${lastUsedAt}`}`,
+        `subject  ${subject}${email === null ? '' : ` as ${email}`}, ${lastUsedAt === null ? 'not yet' : `last ${lastUsedAt}`}`,
     ),
     ...(subjects.length > shown.length ? [`         and ${subjects.length - shown.length} more`] : []),
   ]
@@ -184,7 +185,7 @@ export const adminIssuerRevoke = command({
 
 export const adminIssuerTest = command({
   path: ['admin', 'issuer', 'test'],
-  summary: 'Say which check an ID token fails, with the value. Nothing is issued.',
+  summary: 'Report which check an ID token fails, with the value. Nothing is issued.',
   args: [whichIssuer],
   options: [
     {

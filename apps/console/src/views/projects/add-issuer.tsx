@@ -15,7 +15,6 @@ interface AddIssuerProps {
 
 /** A rule by which the project trusts an issuer, as the example of GitHub Actions fills it. */
 export function AddIssuer({ project, onClose, onAdded }: AddIssuerProps) {
-  const id = useId()
   return (
     <Dialog title="Trust an issuer" closing="Cancel" onClose={onClose}>
       <Form
@@ -44,22 +43,7 @@ export function AddIssuer({ project, onClose, onAdded }: AddIssuerProps) {
           required
           spellcheck={false}
         />
-        <div class="field">
-          <label for={id}>Conditions</label>
-          <textarea
-            id={id}
-            class="input mono"
-            name="conditions"
-            rows={3}
-            required
-            spellcheck={false}
-            placeholder={'repository=your-org/your-repo\nref=refs/heads/main'}
-            aria-describedby={`${id}-hint`}
-          />
-          <small id={`${id}-hint`}>
-            One claim=value per line; a token meets all. A * at the end accepts every value that begins so.
-          </small>
-        </div>
+        <Conditions />
         <Select
           label="For"
           name="as"
@@ -68,22 +52,7 @@ export function AddIssuer({ project, onClose, onAdded }: AddIssuerProps) {
             ['person', 'People: each one is linked by the “sub” of the tokens'],
           ]}
         />
-        <fieldset>
-          <legend>Permissions</legend>
-          {project.scopes.map((scope) => (
-            <label key={scope} class="check">
-              <input
-                type="checkbox"
-                name="scope"
-                value={scope}
-                defaultChecked={scope === 'openid' || scope === 'edge:mcm'}
-              />
-              <span>
-                {permissions[scope as Scope]} <code class="faint">{scope}</code>
-              </span>
-            </label>
-          ))}
-        </fieldset>
+        <Permissions project={project} />
         <Select
           label="Signed with"
           name="algorithm"
@@ -98,6 +67,47 @@ export function AddIssuer({ project, onClose, onAdded }: AddIssuerProps) {
     </Dialog>
   )
 }
+
+function Conditions() {
+  const id = useId()
+  return (
+    <div class="field">
+      <label for={id}>Conditions</label>
+      <textarea
+        id={id}
+        class="input mono"
+        name="conditions"
+        rows={3}
+        required
+        spellcheck={false}
+        placeholder={'repository=your-org/your-repo\nref=refs/heads/main'}
+        aria-describedby={`${id}-hint`}
+      />
+      <small id={`${id}-hint`}>
+        One claim=value per line; a token meets all. A * at the end accepts every value that begins so.
+      </small>
+    </div>
+  )
+}
+
+const Permissions = ({ project }: { project: ConsoleProject }) => (
+  <fieldset>
+    <legend>Permissions</legend>
+    {project.scopes.map((scope) => (
+      <label key={scope} class="check">
+        <input
+          type="checkbox"
+          name="scope"
+          value={scope}
+          defaultChecked={scope === 'openid' || scope === 'edge:mcm'}
+        />
+        <span>
+          {permissions[scope as Scope]} <code class="faint">{scope}</code>
+        </span>
+      </label>
+    ))}
+  </fieldset>
+)
 
 const words = (value: FormDataEntryValue | null) => String(value).split(/\s+/).filter(Boolean)
 

@@ -12,7 +12,7 @@ import { AddIssuer } from './add-issuer.tsx'
 import { IssuerPeople } from './issuer-people.tsx'
 import { TestToken } from './test-token.tsx'
 
-/** The issuers whose ID tokens this project accepts, and one more. */
+/** The issuers that this project trusts, with a button to add one. */
 export default function ProjectIssuers({ project }: { project: ConsoleProject }) {
   const { viewer } = useHome()
   const { clientId } = project
@@ -94,10 +94,10 @@ function Rule({ rule, isOwner, onChanged }: RuleProps) {
           <Keys rule={rule} />{' '}
           {last?.lastUsedAt ? (
             <>
-              Last came in: {last.subject}, <Time of={last.lastUsedAt} />.
+              Last used by {last.subject}, <Time of={last.lastUsedAt} />.
             </>
           ) : (
-            'Nobody came in yet.'
+            'Not used yet.'
           )}
         </small>
         {as === 'person' && <IssuerPeople rule={rule} isOwner={isOwner} onChanged={onChanged} />}

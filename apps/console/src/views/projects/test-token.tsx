@@ -12,7 +12,7 @@ interface TestTokenProps {
   readonly issuer: string
 }
 
-/** Says which check a token fails, with the value. Nothing is issued. */
+/** Reports which check a token fails, with the value. Nothing is issued. */
 export function TestToken({ clientId, issuerId, issuer }: TestTokenProps) {
   const id = useId()
   const [isOpen, setOpen] = useState(false)

@@ -15,6 +15,7 @@ import { describeOffline } from '../../registry/projects/offline.ts'
 import type { Projects } from '../../registry/projects/projects.ts'
 import type { Revocations } from '../../registry/revocation/revocations.ts'
 import type { Audit } from '../../storage/audit/audit.ts'
+import type { AdminCallers, AdminHandlers, Note } from './context.ts'
 import { type AdminIssuerParts, issuerHandlers } from './issuers.ts'
 
 export interface AdminParts extends AdminIssuerParts {
@@ -36,11 +37,6 @@ export interface AdminParts extends AdminIssuerParts {
 
 /** Lifetime of a link that the operator makes, in seconds. */
 const linkSeconds = 86_400
-
-/** The caller that a handler gets, by the kind that its method declares. The operator is any process that can open the socket. */
-export interface AdminCallers {
-  readonly operator: undefined
-}
 
 /** One handler for each method of the operator's API. The permissions of the socket decide who can call them. */
 export function createAdminHandlers(parts: AdminParts): HandlersOf<AdminMethods, AdminCallers, CallContext> {
@@ -68,14 +64,9 @@ export function createAdminHandlers(parts: AdminParts): HandlersOf<AdminMethods,
   }
 }
 
-/** Records an action of the operator in the audit log of the account that it changes. */
-export type Note = (accountId: string, action: string, subject: string, detail?: string) => Promise<void>
-
 interface NotedParts extends AdminParts {
   readonly note: Note
 }
-
-type AdminHandlers = Partial<HandlersOf<AdminMethods, AdminCallers, CallContext>>
 
 const accountHandlers = ({ accounts, revocations, note }: NotedParts) =>
   ({

@@ -1,22 +1,17 @@
 /** The operator's methods for the issuers that projects trust. */
 import { RpcError } from '@selvedge/protocol'
-import type { AdminMethods } from '@selvedge/protocol/admin'
-import type { HandlersOf } from '@selvedge/protocol/jsonrpc'
-import type { CallContext } from '@selvedge/service-kit/http'
 import type { People } from '../../registry/people/people.ts'
 import type { TrustedIssuer } from '../../registry/projects/issuers.ts'
 import type { Projects } from '../../registry/projects/projects.ts'
 import type { Federation } from '../../tokens/federation/federation.ts'
 import { type IssuerParts, showIssuer, showIssuers } from '../../tokens/federation/show-issuers.ts'
-import type { AdminCallers, Note } from './handlers.ts'
+import type { AdminHandlers, Note } from './context.ts'
 
 export interface AdminIssuerParts extends IssuerParts {
   readonly federation: Federation
   readonly projects: Projects
   readonly people: People
 }
-
-type AdminHandlers = Partial<HandlersOf<AdminMethods, AdminCallers, CallContext>>
 
 export function issuerHandlers(parts: AdminIssuerParts & { readonly note: Note }) {
   const { trustedIssuers, federatedSubjects, federation, projects, people, note } = parts
@@ -54,7 +49,7 @@ export function issuerHandlers(parts: AdminIssuerParts & { readonly note: Note }
     'issuer.add': async (rule) => {
       const project = await projects.find(rule.clientId)
       if (!project) throw new RpcError('not_found', `there is no project with the client ID ${rule.clientId}`)
-      const made = await trustedIssuers.add(rule)
+      const made = await trustedIssuers.create(rule)
       await note(project.accountId, 'issuer.add', made.issuerId, made.issuer)
       return showIssuer(made, parts.issuerKeys)
     },
@@ -78,13 +73,13 @@ export function issuerHandlers(parts: AdminIssuerParts & { readonly note: Note }
       const accountId = await accountOfPeople(rules)
       const person = (await people.members(accountId)).find((each) => each.email === email)
       if (!person) throw new RpcError('not_found', `${email} is not a person of the account`)
-      for (const rule of rules) await federatedSubjects.link(rule, accountId, subject, person.personId)
+      for (const rule of rules) await federatedSubjects.linkPerson(rule, accountId, subject, person.personId)
       return noteAll(rules, 'issuer.link', `${subject} ${email}`)
     },
     'issuer.unlink': async ({ issuer, clientId, subject }) => {
       const rules = await rulesOf(issuer, clientId)
       await trustedIssuers.end(rules, { subject })
-      for (const rule of rules) await federatedSubjects.unlink(rule, subject)
+      for (const rule of rules) await federatedSubjects.unlinkPerson(rule, subject)
       return noteAll(rules, 'issuer.unlink', subject)
     },
   } satisfies AdminHandlers

@@ -9,7 +9,8 @@ import {
 } from '@selvedge/service-kit/http'
 import { errorIdOf, type Log } from '@selvedge/service-kit/log'
 import { storageRefusal } from '@selvedge/service-kit/store'
-import type { AdminCallers, createAdminHandlers } from './handlers.ts'
+import type { AdminCallers } from './context.ts'
+import type { createAdminHandlers } from './handlers.ts'
 
 /** The operator's socket. A process that can open it is the operator, so only the owner of the state folder can. */
 export function openAdmin(

@@ -11,10 +11,10 @@ import { type Clock, isoTime, seconds } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import type { Revocations } from '../revocation/revocations.ts'
-import { endedSids, endSubjects } from './federated-subjects.ts'
+import { endSubjects, revokedSids } from './subject-statements.ts'
 
 /** What comes in by a rule: a workload acts for the account of the project, a person as the one that its `sub` is linked to. */
-export type ActsAs = 'person' | 'workload'
+type ActsAs = 'person' | 'workload'
 
 export interface TrustedIssuer {
   readonly issuerId: string
@@ -32,11 +32,11 @@ export interface TrustedIssuer {
   /** Whether the issuer may be on this machine or in a private network. */
   readonly allowsPrivate: boolean
   readonly createdAt: string
-  /** Unix second; ID tokens that were issued before are refused. 0: none was revoked. */
+  /** Unix second; ID tokens that were issued before are refused. 0: nothing was revoked. */
   readonly notBefore: number
 }
 
-export type NewTrustedIssuer = Omit<TrustedIssuer, 'issuerId' | 'createdAt' | 'notBefore'>
+type NewTrustedIssuer = Omit<TrustedIssuer, 'issuerId' | 'createdAt' | 'notBefore'>
 
 /** The rules of a project. The object is another one after each change of them. */
 export interface ProjectIssuers {
@@ -50,7 +50,7 @@ export interface TrustedIssuers {
    * @throws RpcError `invalid_params` if the URL or a condition cannot be of a rule, `limit_exceeded`, or `already_exists` for the same
    *   rule
    */
-  add(rule: NewTrustedIssuer): Promise<TrustedIssuer>
+  create(rule: NewTrustedIssuer): Promise<TrustedIssuer>
   /** All rules, or those of a project. */
   list(clientId?: string): Promise<readonly TrustedIssuer[]>
   /**
@@ -95,7 +95,7 @@ export function createTrustedIssuers(parts: TrustedIssuersParts): TrustedIssuers
   return {
     list,
     of: (clientId) => cache.get(clientId) ?? (cache.find(clientId) as Promise<ProjectIssuers>),
-    async add(rule) {
+    async create(rule) {
       const problem = problemWith(rule, parts.issuer())
       if (problem !== undefined) throw new RpcError('invalid_params', problem)
       const same = (await list(rule.clientId)).some((each) => contentOf(each) === contentOf(rule))
@@ -117,7 +117,7 @@ export function createTrustedIssuers(parts: TrustedIssuersParts): TrustedIssuers
         subject === undefined ? ids.map((id) => endRule(id, notBefore, remove ? now : null)) : []
       const statements = [...ofRules, ...ids.map((id) => endSubjects(id, subject, notBefore))]
       const noted = [...new Set(rules.map(({ clientId }) => clientId))].map((id) => ['issuer', id] as const)
-      await revocations.revokeTree(endedSids(ids, subject, now), { statements, noted })
+      await revocations.revokeTree(revokedSids(ids, subject, now), { statements, noted })
     },
   }
 }
@@ -129,7 +129,7 @@ function problemWith(rule: NewTrustedIssuer, ownIssuer: string): string | undefi
   if (ofUrl !== undefined) return `the issuer ${JSON.stringify(issuer)} cannot be trusted: ${ofUrl}`
   if (issuer.startsWith('http:') && !allowsPrivate)
     return `the issuer ${JSON.stringify(issuer)} does not begin with https://`
-  if (issuer === ownIssuer) return 'the issuer is this service itself, whose own tokens need no rule'
+  if (issuer === ownIssuer) return 'the issuer is this service itself; its own tokens need no rule'
   const ofCondition = conditions.map(conditionProblem).find((each) => each !== undefined)
   if (ofCondition !== undefined) return ofCondition
   if (as === 'workload' && scopes.includes('offline_access'))

@@ -1,6 +1,6 @@
 /**
- * The keys of the issuers that projects trust. They come from the metadata of the issuer that a rule names, and from nowhere that a
- * token names. Issuers of all projects share them: they are facts about an issuer, whoever trusts it.
+ * The keys of the issuers that projects trust. They come from the metadata of the issuer that a rule names, never from
+ * an address in a token. The projects that trust an issuer share its keys.
  */
 import { identityPaths } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
@@ -19,20 +19,20 @@ import {
 import type { TrustedIssuer } from '../../registry/projects/issuers.ts'
 
 /** How the keys of an issuer are. */
-export interface KeyState {
+interface KeyState {
   /** Keys that can be used. */
   readonly count: number
   readonly fetchedAt: string | null
   /** Until when they are used if the issuer does not answer any more. */
   readonly validUntil: string | null
-  /** Why the last fetch brought none; null: it did, or there was none. */
+  /** Why the last fetch failed; null: it succeeded, or there was no fetch. */
   readonly problem: string | null
 }
 
 type Named = Pick<TrustedIssuer, 'issuer' | 'allowsPrivate'>
 
 export interface IssuerKeys {
-  /** Verifies tokens of issuers that a rule names, and remembers what it verified. */
+  /** Verifies tokens of issuers that a rule names, with a cache. */
   verifierOf(issuer: Named): TokenVerifier
   /** State of the keys in this process. Fetches nothing. */
   describe(issuer: Named): KeyState
@@ -41,7 +41,7 @@ export interface IssuerKeys {
 /** Issuers in memory, verified tokens in memory, and fetches at the same time. */
 const limits = { issuers: 1000, tokens: 1000, fetches: 64 } as const
 /** Milliseconds for which keys serve while their issuer does not answer. */
-export const keysValidMs = 86_400_000
+const keysValidMs = 86_400_000
 /** A `kid` that any caller may have made up leads to one fetch a minute. */
 const unknownKid = { atOnce: 1, everyMs: 60_000 } as const
 
@@ -97,8 +97,9 @@ export function createIssuerKeys({
       const own = kindOf(named).held.get(named.issuer)
       if (!own) return noKeys
       const fetchedAt = own.remote.fetchedAt()
+      const isValid = fetchedAt !== undefined && Math.abs(clock.now() - fetchedAt) <= keysValidMs
       return {
-        count: own.keySet()?.size ?? 0,
+        count: isValid ? (own.keySet()?.size ?? 0) : 0,
         fetchedAt: fetchedAt === undefined ? null : isoTime(fetchedAt),
         validUntil: fetchedAt === undefined ? null : isoTime(fetchedAt + keysValidMs),
         problem: own.problem(),

@@ -23,7 +23,7 @@ export function ruleProblem(
 ): string | undefined {
   if (!rule.algorithms.includes(algorithm as never))
     return `the algorithm is ${describeValue(algorithm)}; the rule needs ${rule.algorithms.join(' or ')}`
-  if (isEnded(rule, claims))
+  if (isFromBefore(rule, claims))
     return `claim "iat" is ${claims.iat}; what was issued before ${rule.notBefore + leeway} was revoked`
   return (
     audienceProblem(claims, rule.audiences, rule.conditions) ?? conditionsProblem(claims, rule.conditions)
@@ -31,7 +31,7 @@ export function ruleProblem(
 }
 
 /** Whether an ID token may be from before everything was revoked. Its issuer may have another time than this service. */
-export const isEnded = ({ notBefore }: { readonly notBefore: number }, { iat }: FederatedClaims): boolean =>
+export const isFromBefore = ({ notBefore }: { readonly notBefore: number }, { iat }: FederatedClaims): boolean =>
   notBefore > 0 && iat - leeway < notBefore
 
 /**
@@ -39,7 +39,7 @@ export const isEnded = ({ notBefore }: { readonly notBefore: number }, { iat }: 
  *
  * @param rules of the issuer of the token
  * @param scope that was asked for, separated by spaces
- * @throws TokenError without a rule, OAuthError `invalid_scope` if none of them gives all scopes. A stranger who has a token of the
+ * @throws TokenError without a rule, OAuthError `invalid_scope` if no rule gives all scopes. A stranger who has a token of the
  *   same issuer learns no value of a rule.
  */
 export function matchRule(
@@ -59,8 +59,8 @@ export function matchRule(
 }
 
 function describeMisfit(rules: readonly TrustedIssuer[], claims: FederatedClaims): string {
-  if (rules.every((rule) => isEnded(rule, claims)))
+  if (rules.every((rule) => isFromBefore(rule, claims)))
     return 'the ID token is from before its issuer was revoked in this project; get a new one'
   const sub = describeValue(claims.sub)
-  return `no rule of the project lets the ID token of ${sub} in; "selvedge admin issuer test" says why`
+  return `no rule of the project lets the ID token of ${sub} in; "selvedge admin issuer test" shows why`
 }

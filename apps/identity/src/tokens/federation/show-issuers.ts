@@ -1,4 +1,4 @@
-/** The rules of projects as people see them: with the state of the keys, and who came in. */
+/** The rules of projects as people see them: with the state of the keys and the subjects of accepted tokens. */
 import { conditionWarning } from '@selvedge/protocol/tokens'
 import { isoTime } from '@selvedge/service-kit/clock'
 import type { FederatedSubjects } from '../../registry/projects/federated-subjects.ts'

@@ -1,5 +1,5 @@
-/** Whom an ID token is for: a developer of this service, or a workload or person of an issuer that the project trusts. */
-import { leeway, TokenError } from '@selvedge/protocol/tokens'
+/** Who sends an ID token: a developer of this service, or a workload or person of an issuer that the project trusts. */
+import { describeValue, leeway, TokenError } from '@selvedge/protocol/tokens'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { DeveloperTokens } from '../../registry/projects/developer-tokens.ts'
 import type { FederatedSubjects } from '../../registry/projects/federated-subjects.ts'
@@ -9,9 +9,9 @@ import type { Revocations } from '../../registry/revocation/revocations.ts'
 import { checkDeveloperToken } from '../checks/developer-token.ts'
 import { checkNotRevoked } from '../checks/not-revoked.ts'
 import { checkScopeApproved } from '../checks/scope-approved.ts'
-import { type Federation, readClaimed } from '../federation/federation.ts'
+import type { Federation } from '../federation/federation.ts'
 
-export interface Entrant {
+interface Entrant {
   readonly accountId: string
   /** Who signed in at another issuer; "" for developer ID tokens and workloads. */
   readonly personId: string
@@ -34,14 +34,14 @@ export interface EntrantParts {
   readonly developerVerifier: TokenVerifier
   readonly trustedIssuers: Pick<TrustedIssuers, 'of'>
   readonly federatedSubjects: Pick<FederatedSubjects, 'noteUse'>
-  readonly federation: Pick<Federation, 'letIn'>
+  readonly federation: Pick<Federation, 'readClaimed' | 'letIn'>
 }
 
 /** @throws TokenError | OAuthError */
 export type Admit = (project: Project, token: string, scope: string) => Promise<Entrant>
 
 export function createAdmit(parts: EntrantParts): Admit {
-  const { revocations, trustedIssuers, developerTokens, federatedSubjects } = parts
+  const { revocations, trustedIssuers, developerTokens, federatedSubjects, federation } = parts
 
   async function developer({ clientId }: Project, token: string, scope: string): Promise<Entrant> {
     const claims = await checkDeveloperToken(parts.developerVerifier, token, clientId)
@@ -58,18 +58,18 @@ export function createAdmit(parts: EntrantParts): Admit {
     }
   }
 
-  /** A refusal that says what to do about a token of an issuer that the project does not trust. */
+  /** The refusal of a token of an issuer that the project does not trust. */
   function explain(cause: unknown, token: string): unknown {
-    const iss = cause instanceof TokenError ? readClaimed(token)?.iss : undefined
+    const iss = cause instanceof TokenError ? federation.readClaimed(token)?.iss : undefined
     if (iss === undefined || iss === parts.issuer()) return cause
-    const why = `the ID token is of the issuer ${JSON.stringify(iss.slice(0, 200))}, which the project does not trust`
+    const why = `the ID token is of the issuer ${describeValue(iss)}, which the project does not trust`
     return new TokenError('token_untrusted', why)
   }
 
   return async (project, token, scope) => {
     const found = trustedIssuers.of(project.clientId)
     const of = found instanceof Promise ? await found : found
-    const claimed = of.rules.length === 0 ? undefined : readClaimed(token)
+    const claimed = of.rules.length === 0 ? undefined : federation.readClaimed(token)
     const isTrusted = claimed && of.rules.some(({ issuer }) => issuer === claimed.iss)
     if (!isTrusted || claimed.iss === parts.issuer()) {
       try {
@@ -78,7 +78,7 @@ export function createAdmit(parts: EntrantParts): Admit {
         throw explain(cause, token)
       }
     }
-    const { rule, claims, subject } = await parts.federation.letIn(project, of, claimed, token, scope)
+    const { rule, claims, subject } = await federation.letIn(project, of, claimed, token, scope)
     const { accountId, clientId } = project
     // By the time of another clock: what may be from before counts as such.
     const revocable = {

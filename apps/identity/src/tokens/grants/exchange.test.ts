@@ -100,7 +100,7 @@ const exchange = createExchange({
   },
   trustedIssuers: { of: () => ({ rules: [] }) },
   federatedSubjects: { noteUse: () => undefined },
-  federation: { letIn: () => expect.unreachable() },
+  federation: { readClaimed: () => undefined, letIn: () => expect.unreachable() },
   developerVerifier: verifier,
   edgeVerifier: verifier,
   trust: {

@@ -38,8 +38,11 @@ export function checkAlgorithm(
   }
 }
 
-/** A value of a foreign token for a message: JSON of at most 200 characters. */
-export const describeValue = (value: unknown): string => (JSON.stringify(value) ?? 'missing').slice(0, 200)
+/** A value of a foreign token for a message: JSON in ASCII, at most 200 characters (RFC 6749 § 5.2). */
+export const describeValue = (value: unknown): string =>
+  (JSON.stringify(value) ?? 'missing')
+    .slice(0, 200)
+    .replaceAll(/[^\x20-\x7e]/g, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /**
  * The header, before a key is looked up.

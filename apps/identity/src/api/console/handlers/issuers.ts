@@ -47,7 +47,7 @@ export function issuerHandlers(parts: ConsoleIssuerParts) {
     },
     'issuer.add': async (rule, viewer, context) => {
       await ownProject(projects, rule.clientId, viewer)
-      const made = await trustedIssuers.add({ ...rule, allowsPrivate: false })
+      const made = await trustedIssuers.create({ ...rule, allowsPrivate: false })
       await note(viewer, context, 'issuer.add', made, made.issuer)
       return showIssuer(made, parts.issuerKeys)
     },
@@ -73,14 +73,14 @@ export function issuerHandlers(parts: ConsoleIssuerParts) {
       const { accountId } = viewer.membership
       const person = (await people.members(accountId)).find((each) => each.personId === personId)
       if (!person) throw new RpcError('not_found', 'the account has no such member')
-      await federatedSubjects.link(rule, accountId, subject, personId)
+      await federatedSubjects.linkPerson(rule, accountId, subject, personId)
       await note(viewer, context, 'issuer.link', rule, `${subject} ${person.email}`)
       return done
     },
     'issuer.unlink': async ({ subject, ...which }, viewer, context) => {
       const rule = await ownRule(which, viewer)
       await trustedIssuers.end([rule], { subject })
-      await federatedSubjects.unlink(rule, subject)
+      await federatedSubjects.unlinkPerson(rule, subject)
       await note(viewer, context, 'issuer.unlink', rule, subject)
       return done
     },
