@@ -31,7 +31,7 @@ export interface Server {
   readonly process: ChildProcess
   readonly target: Plan['target']
   /** What only this one is asked, where contestants differ. */
-  readonly asks?: Partial<Pick<Plan, 'path' | 'headers'>>
+  readonly asks?: Partial<Pick<Plan, 'path' | 'headers' | 'bodies'>>
   stop(): Promise<void>
 }
 

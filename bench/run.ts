@@ -6,6 +6,7 @@ import { clusterRows } from './rows/cluster.ts'
 import { containerRows } from './rows/containers.ts'
 import { devRows } from './rows/dev.ts'
 import { eventRows } from './rows/events.ts'
+import { federatedRows } from './rows/federated.ts'
 import { footprintRows } from './rows/footprint.ts'
 import { gatewayRows } from './rows/gateway.ts'
 import { gpsRows } from './rows/gps.ts'
@@ -21,6 +22,7 @@ const groups = {
   rpc: rpcRows,
   observed: observedRows,
   token: tokenRows,
+  federated: federatedRows,
   people: peopleRows,
   gps: gpsRows,
   reports: reportRows,
