@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { AdminInput } from '@selvedge/protocol/admin'
 import { forge, readIssuerKeys } from '../../tests/attacks/forge.ts'
 import { adminOf, createDeveloper, runtimeOf } from '../../tests/harness/flow.ts'
 import { githubClaims, startOidcIssuer } from '../../tests/harness/oidc-issuer.ts'
@@ -10,6 +11,16 @@ import { unlimited } from './unlimited.ts'
 /** Requests that differ, more than the service caches. */
 const requests = 12_000
 const scope = 'edge:mcm'
+const rule: Omit<AdminInput<'issuer.add'>, 'clientId' | 'issuer' | 'audiences'> = {
+  conditions: [
+    { claim: 'repository', value: githubClaims.repository },
+    { claim: 'sub', value: 'repo:octo-org/*' },
+  ],
+  scopes: [scope],
+  as: 'workload',
+  algorithms: ['RS256'],
+  allowsPrivate: true,
+}
 
 /** id_token_signin with the ID token of a trusted issuer (RS256, claims of GitHub Actions) against the same with a developer ID token. */
 export async function federatedRows(): Promise<Row[]> {
@@ -18,19 +29,7 @@ export async function federatedRows(): Promise<Row[]> {
   const { clientId, idToken } = await createDeveloper(stack.state)
   const { id_token: edge } = await runtimeOf(stack).getEdgeIdToken()
   const keys = readIssuerKeys(stack.state)
-  await adminOf(stack.state)['issuer.add']({
-    clientId,
-    issuer: issuer.url,
-    audiences: [clientId],
-    conditions: [
-      { claim: 'repository', value: githubClaims.repository },
-      { claim: 'sub', value: 'repo:octo-org/*' },
-    ],
-    scopes: [scope],
-    as: 'workload',
-    algorithms: ['RS256'],
-    allowsPrivate: true,
-  })
+  await adminOf(stack.state)['issuer.add']({ ...rule, clientId, issuer: issuer.url, audiences: [clientId] })
   const now = Math.floor(Date.now() / 1000)
   const claims = { ...githubClaims, aud: clientId, iat: now, exp: now + 3600 }
   const federated = (jti: string) => issuer.issue({ ...claims, jti })

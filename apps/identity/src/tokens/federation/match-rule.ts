@@ -31,8 +31,10 @@ export function ruleProblem(
 }
 
 /** Whether an ID token may be from before everything was revoked. Its issuer may have another time than this service. */
-export const isFromBefore = ({ notBefore }: { readonly notBefore: number }, { iat }: FederatedClaims): boolean =>
-  notBefore > 0 && iat - leeway < notBefore
+export const isFromBefore = (
+  { notBefore }: { readonly notBefore: number },
+  { iat }: FederatedClaims,
+): boolean => notBefore > 0 && iat - leeway < notBefore
 
 /**
  * The rule that decides: the oldest one that lets the token in and gives all scopes.
