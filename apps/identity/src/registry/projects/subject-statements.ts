@@ -24,7 +24,7 @@ export const endSubjects = (issuerId: string, subject: string | undefined, notBe
         WHERE issuer_id = ${issuerId} AND subject = ${subject}`
 
 /**
- * The `sid` of each subject that {@link endSubjects} just ended and whose tokens may not have expired, as the column `id`.
+ * The `sid` of each subject that {@link endSubjects} just revoked and with tokens that may not have expired, as the column `id`.
  *
  * @param now Unix milliseconds
  */
