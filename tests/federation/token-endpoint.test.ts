@@ -151,6 +151,23 @@ describe('between two projects', () => {
   })
 })
 
+describe('between two rules', () => {
+  it('a token has the algorithm of the rule, not that of another rule for its issuer', async () => {
+    await trust({ algorithms: ['RS256'] })
+    await trust({ algorithms: ['ES256'], scopes: ['edge:clusters'] })
+    const [rs, es] = (['RS256', 'ES256'] as const).map((algorithm) => issuer.issue(claims, { algorithm }))
+    expect(await refusalOf(exchange(rs!, 'edge:clusters'))).toContain('does not give')
+    expect(await refusalOf(exchange(es!, 'edge:clusters'))).toBe('accepted')
+    expect(await refusalOf(exchange(es!, 'edge:mcm'))).toContain('does not give')
+  })
+
+  it('a token meets no rule for an issuer that differs by a slash', async () => {
+    await trust({ conditions: [{ claim: 'repository', value: 'other/one' }] })
+    await trust({ issuer: `${issuer.url}/` })
+    expect(await refusalOf(exchange(issuer.issue(claims)))).toContain('no rule')
+  })
+})
+
 describe('between two issuers of a project', () => {
   it('no key of the one verifies a token of the other', async () => {
     const second = await startOidcIssuer()

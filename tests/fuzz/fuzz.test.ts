@@ -52,6 +52,7 @@ const parsers = [
   'apps/runtime/src/services/containers/storage.ts',
   'apps/cli/src/output/clean.ts',
   'packages/protocol/src/tokens/jwk.ts',
+  'packages/service-kit/src/tokens/foreign-keys.ts',
   'packages/service-kit/src/tokens/key-cache.ts',
   'packages/service-kit/src/http/certificate.ts',
   'apps/identity/src/api/console/discovery-stream.ts',

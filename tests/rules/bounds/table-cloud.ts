@@ -79,6 +79,11 @@ export const identity: Bounds = {
   },
   'apps/identity/src/tokens/federation/verify-by-rules.ts': {
     'createRulesVerifier.profiles': own('one for each set of the four algorithms'),
+    'createWaiting.waiting': lasting(
+      '`maxWaiting` for each account with requests that wait',
+      '`waiting.delete`',
+    ),
+    'createWaiting.follow.own': lasting('`maxWaiting` issuers without keys', '`own.delete`'),
   },
   'apps/identity/src/tokens/federation/issuer-keys.ts': {
     'createIssuerKeys.createKind.held': lasting('`RecentMap<string, Held>(limits.issuers)`', 'newer ones'),

@@ -94,9 +94,7 @@ export function createFederatedSubjects(parts: {
       return row && toSubject(row)
     },
     async linkPerson({ issuerId }, accountId, subject, personId) {
-      const [inserted] = await store.run(
-        insertSubject({ issuerId, accountId, subject, personId }, clock.now()),
-      )
+      const inserted = await insertSubject(store, { issuerId, accountId, subject, personId }, clock.now())
       const [taken] = inserted
         ? [inserted]
         : await store.run(
@@ -156,9 +154,8 @@ function createWorkloads(store: SqlStore, clock: Clock, touch: Touch): Federated
     const now = clock.now()
     const known = recent.get(key)
     if (known?.of === of && Math.abs(now - known.writtenAt) < subjectTimes.writtenMs) return known.found
-    const made = insertSubject({ issuerId, accountId, subject, personId: '' }, now)
-    const row =
-      (await touch(issuerId, subject)) ?? (await store.run(made))[0] ?? (await touch(issuerId, subject))
+    const made = () => insertSubject(store, { issuerId, accountId, subject, personId: '' }, now)
+    const row = (await touch(issuerId, subject)) ?? (await made()) ?? (await touch(issuerId, subject))
     if (!row) {
       const why = `the rule has ${maxSubjects} workloads; one that does not come for a week is forgotten`
       throw new OAuthError('temporarily_unavailable', why, { retryAfter: 3600 })

@@ -195,7 +195,7 @@ describeOnStores('%s', (makeDatabase) => {
     expect(await one.subjects.person(rule, 'p')).toBeUndefined()
   })
 
-  it('an idle workload is forgotten after a week, a link is not, and a removed rule goes with its subjects', async () => {
+  it('an idle workload is forgotten after a week, a link is not, and a removed rule is removed with its subjects', async () => {
     const rule = await add({ as: 'person' })
     await one.subjects.linkPerson(rule, accountId, 'linked', 'owner')
     await one.subjects.workload(await rulesOf(one), rule, accountId, 'idle')

@@ -1,7 +1,8 @@
 /** Statements about the workloads and people of rules. */
 import { randomUUID } from 'node:crypto'
-import { type Statement, sql } from '@selvedge/service-kit/store'
+import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import { batch } from '../../storage/sweep/sweep.ts'
+import { writeInTurn } from '../../storage/write-in-turn.ts'
 
 /** Workloads and people of one rule. */
 export const maxSubjects = 10_000
@@ -42,21 +43,28 @@ export function revokedSids(
   }
 }
 
-/** A person who is linked has not been here yet; a workload is. */
-export function insertSubject(
-  {
-    issuerId,
-    accountId,
-    subject,
-    personId,
-  }: Record<'issuerId' | 'accountId' | 'subject' | 'personId', string>,
+interface NewSubject {
+  readonly issuerId: string
+  readonly accountId: string
+  readonly subject: string
+  /** "" for a workload, which is here now; a person who is linked has not been here yet. */
+  readonly personId: string
+}
+
+/** Writes a subject, if it is new and the rule does not have too many. @param now Unix milliseconds */
+export async function insertSubject(
+  store: SqlStore,
+  { issuerId, accountId, subject, personId }: NewSubject,
   now: number,
-): Statement {
-  return sql`INSERT INTO federated_subjects SELECT CAST(${randomUUID()} AS TEXT), CAST(${issuerId} AS TEXT),
-      CAST(${accountId} AS TEXT), CAST(${subject} AS TEXT), CAST(${personId} AS TEXT), 0, 0, CAST(${now} AS BIGINT),
-      CAST(${personId === '' ? now : 0} AS BIGINT)
-    WHERE (SELECT COUNT(*) FROM federated_subjects WHERE issuer_id = ${issuerId}) < ${maxSubjects}
-    ON CONFLICT (issuer_id, subject) DO NOTHING RETURNING *`
+): Promise<Row | undefined> {
+  const [rows] = await writeInTurn(store, `subjects of ${issuerId}`, [
+    sql`INSERT INTO federated_subjects SELECT CAST(${randomUUID()} AS TEXT), CAST(${issuerId} AS TEXT),
+        CAST(${accountId} AS TEXT), CAST(${subject} AS TEXT), CAST(${personId} AS TEXT), 0, 0, CAST(${now} AS BIGINT),
+        CAST(${personId === '' ? now : 0} AS BIGINT)
+      WHERE (SELECT COUNT(*) FROM federated_subjects WHERE issuer_id = ${issuerId}) < ${maxSubjects}
+      ON CONFLICT (issuer_id, subject) DO NOTHING RETURNING *`,
+  ])
+  return rows?.[0]
 }
 
 /** The subject of a rule if it is linked to a person who is a member of the account. */

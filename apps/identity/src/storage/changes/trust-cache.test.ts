@@ -236,9 +236,13 @@ it('each topic has one follower, and no other memory of the store decides', () =
     [...textOf(each).matchAll(/topic: '(\w+)'/g)].map(([, topic]) => topic),
   )
   expect(followed.sort()).toEqual([...topics].sort())
-  // It notes when tokens were used last, for people to see.
   expect(filesWith(/new RecentMap/)).toEqual([
-    'registry/projects/developer-tokens.ts',
+    // Its entries count for one value of the cache of the topic "issuer" only.
+    'registry/projects/federated-subjects.ts',
+    // It notes when tokens were used last, for people to see.
+    'registry/use-notes.ts',
     'storage/changes/trust-cache.ts',
+    // Keys of other issuers, which are not in the store.
+    'tokens/federation/issuer-keys.ts',
   ])
 })

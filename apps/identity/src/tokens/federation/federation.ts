@@ -66,7 +66,7 @@ export function createFederation({
     readClaimed,
     async letIn(project, of, { iss, alg }, token, scope) {
       const rules = of.rules.filter(({ issuer }) => issuer === iss)
-      const claims = await verify(rules, token)
+      const claims = await verify(rules, token, project.accountId)
       const rule = matchRule(rules, alg as string, claims, scope)
       const subject = await subjectOf(project, of, rule, claims)
       if (isFromBefore(subject, claims)) {
@@ -84,7 +84,7 @@ export function createFederation({
           `claim "iss" is ${describeValue(claimed.iss)}; the rules are for ${describeValue(issuer)}`,
         )
       try {
-        const claims = await verify(rules, token)
+        const claims = await verify(rules, token, `test of ${rules[0]!.clientId}`)
         const tested = rules.map((rule) => ({
           issuerId: rule.issuerId,
           problem: ruleProblem(rule, claimed.alg as string, claims) ?? null,

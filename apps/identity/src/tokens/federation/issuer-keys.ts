@@ -39,7 +39,7 @@ export interface IssuerKeys {
 }
 
 /** Issuers in memory, verified tokens in memory, and fetches at the same time. */
-const limits = { issuers: 1000, tokens: 1000, fetches: 64 } as const
+const limits = { issuers: 1000, tokens: 1000, fetches: 256 } as const
 /** Milliseconds for which keys serve while their issuer does not answer. */
 const keysValidMs = 86_400_000
 /** A `kid` that any caller may have made up leads to one fetch a minute. */

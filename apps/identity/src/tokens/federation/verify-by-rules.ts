@@ -17,7 +17,8 @@ import type { IssuerKeys } from './issuer-keys.ts'
  */
 export function createRulesVerifier(
   issuerKeys: IssuerKeys,
-): (rules: readonly TrustedIssuer[], token: string) => Promise<FederatedClaims> {
+): (rules: readonly TrustedIssuer[], token: string, accountId: string) => Promise<FederatedClaims> {
+  const waiting = createWaiting()
   const profiles = new Map<string, TokenProfile<FederatedClaims>>()
 
   /** The same object for the same algorithms: verified tokens are cached for one profile. */
@@ -31,20 +32,53 @@ export function createRulesVerifier(
     return profile
   }
 
-  return async (rules, token) => {
+  return async (rules, token, accountId) => {
     const { issuer } = rules[0]!
     const named = { issuer, allowsPrivate: rules.some(({ allowsPrivate }) => allowsPrivate) }
+    const hasKeys = () => issuerKeys.describe(named).count > 0
+    if (!hasKeys()) waiting.refuseMany(accountId, issuer)
     try {
-      return await issuerKeys.verifierOf(named).verify(token, profileOf(rules), '')
+      const verified = issuerKeys.verifierOf(named).verify(token, profileOf(rules), '')
+      return verified instanceof Promise ? await waiting.follow(accountId, issuer, verified) : verified
     } catch (cause) {
-      const { count, problem } = issuerKeys.describe(named)
-      if (count > 0 || problem === null || !(cause instanceof TokenError)) throw cause
+      const { problem } = issuerKeys.describe(named)
+      if (hasKeys() || problem === null || !(cause instanceof TokenError)) throw cause
       const why = `the keys of the issuer ${describeValue(issuer)} could not be fetched; try again later`
-      throw new OAuthError('temporarily_unavailable', why, {
-        cause: new Error(problem),
-        status: 503,
-        retryAfter: 10,
-      })
+      throw unavailable(why, new Error(problem))
     }
+  }
+}
+
+const unavailable = (why: string, cause?: Error) =>
+  new OAuthError('temporarily_unavailable', why, { cause, status: 503, retryAfter: 10 })
+
+/** Issuers without keys that the requests of one account wait for at the same time. */
+const maxWaiting = 8
+
+/** Which issuers each account waits for: one with many slow issuers must not use up the fetches of all accounts. */
+function createWaiting() {
+  /** Requests that wait, by account and issuer. */
+  const waiting = new Map<string, Map<string, number>>()
+
+  return {
+    /** @throws OAuthError `temporarily_unavailable` if the account waits for many other issuers */
+    refuseMany(accountId: string, issuer: string): void {
+      const own = waiting.get(accountId)
+      if (own && own.size >= maxWaiting && !own.has(issuer))
+        throw unavailable(`the account waits for the keys of ${maxWaiting} issuers already; try again later`)
+    },
+    async follow<T>(accountId: string, issuer: string, work: Promise<T>): Promise<T> {
+      const own = waiting.get(accountId) ?? new Map<string, number>()
+      waiting.set(accountId, own)
+      own.set(issuer, (own.get(issuer) ?? 0) + 1)
+      try {
+        return await work
+      } finally {
+        const left = own.get(issuer)! - 1
+        if (left > 0) own.set(issuer, left)
+        else own.delete(issuer)
+        if (own.size === 0) waiting.delete(accountId)
+      }
+    },
   }
 }
