@@ -89,8 +89,7 @@ describeOnStores('%s', (makeDatabase) => {
     return replica.issuers.of(clientId)
   }
   /** Waits until the other replica has read the changes. */
-  const settled = () =>
-    expect.poll(() => other.changes.epoch(), { timeout: 20_000 }).toBe(one.changes.epoch())
+  const settled = () => expect.poll(() => other.changes.epoch()).toBe(one.changes.epoch())
   const isRevoked = (sid: string) => one.revocations.reasonFor({ jti: sid, iat: 0 }) !== undefined
 
   it('a rule is stored as it was made, and another replica learns of it and of its end', async () => {
