@@ -7,7 +7,7 @@ import { checkClientActive } from '../checks/client-active.ts'
 import { checkNotRevoked } from '../checks/not-revoked.ts'
 import { required } from './form.ts'
 import type { Caller, Grant } from './grant.ts'
-import { type RefreshParts, revocableOf, tokensOf } from './refresh-token.ts'
+import { groundsOf, type RefreshParts, revocableOf, tokensOf } from './refresh-token.ts'
 
 export interface AuthorizationCodeParts extends RefreshParts {
   readonly authorizationCodes: AuthorizationCodes
@@ -61,9 +61,11 @@ export function authorizationCode(parts: AuthorizationCodeParts): Grant {
         throw new OAuthError('invalid_grant', unknown)
       }
       const { scope, epoch, nonce } = code
-      const lasts = hasScope(scope, 'offline_access')
-      const tokens = tokensOf(parts, { project, signIn, scope, jkt, epoch, nonce })
-      return { ...tokens, ...(lasts && { refresh_token: await parts.signIns.begin(signIn) }) }
+      const given = { project, signIn, scope, jkt, epoch, nonce }
+      const tokens = tokensOf(parts, given)
+      if (!hasScope(scope, 'offline_access')) return tokens
+      const refreshToken = await parts.signIns.begin(signIn)
+      return { ...tokens, ...(await parts.issueLease(groundsOf(given))), refresh_token: refreshToken }
     },
   }
 }
