@@ -375,14 +375,17 @@ describe('without the network', () => {
 
       // The holder of a lease may revoke it.
       expect((await post(`${again.url}/revoke`, { token: lease, ...own })).status).toBe(200)
-      await expect
-        .poll(async () => JSON.stringify((await services.runtime().getMe()).offline.leases))
-        .toBe('[]')
+      const revokedAt = Date.now()
+      const checkedAt = async () =>
+        Date.parse((await services.runtime().getMe()).revocations?.checkedAt ?? '')
+      await expect.poll(checkedAt, { timeout: 60_000 }).toBeGreaterThan(revokedAt)
     } finally {
       await again.stop()
     }
     await expect
-      .poll(async () => JSON.parse((await send(await proven(), leaseForm())).text).error_description)
+      .poll(async () => JSON.parse((await send(await proven(), leaseForm())).text).error_description, {
+        interval: 1000,
+      })
       .toContain('revoked')
   })
 })
