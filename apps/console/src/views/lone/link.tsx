@@ -65,7 +65,7 @@ export default function LinkView({ viewer, onDone }: LinkProps) {
             type="email"
             autocomplete="email"
             required
-            hint="Your name here. We send nothing to it."
+            hint="You sign in with it. We send nothing to it."
           />
         ) : (
           <p>
