@@ -115,7 +115,7 @@ export const serviceKit: Bounds = {
   },
   'packages/service-kit/src/revocations/feed.ts': {
     'createFailureCount.failures': own('one for each issuer of the configuration'),
-    'createRevocationFeed.confirmedAt': own('one for each issuer of the configuration'),
+    'createRevocationFeed.confirmations': own('one for each issuer of the configuration'),
   },
   'packages/service-kit/src/revocations/live-lists.ts': {
     'createLiveLists.live': own('one list for each issuer of the configuration'),

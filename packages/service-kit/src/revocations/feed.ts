@@ -56,7 +56,9 @@ export interface FeedParts {
 }
 
 export interface RevocationFeed extends Pick<LiveLists, 'reasonFor' | 'signedAt' | 'get'> {
-  /** Milliseconds since an issuer last confirmed its list; Infinity: not since the start. */
+  /** When an issuer last confirmed its list, in milliseconds on the scale of `performance.now`; -Infinity: not since the start. */
+  confirmedAt(issuer: string): number
+  /** Milliseconds since then. */
   ageOf(issuer: string): number
   /** Fetches all lists now, unless that is under way. Gives whether all of them were confirmed. */
   fetchNow(): Promise<boolean>
@@ -72,7 +74,8 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
   const { sources, storage, verifier, clock, onTrouble } = parts
   const live = createLiveLists(storage.value)
   const failures = createFailureCount()
-  const confirmedAt = new Map<string, number>()
+  const confirmations = new Map<string, number>()
+  const confirmedAt = (issuer: string): number => confirmations.get(issuer) ?? Number.NEGATIVE_INFINITY
 
   async function fetchOne({ issuer, fetchList }: ListSource): Promise<boolean> {
     // The request depends on what is stored: a list that could not be stored is fetched again.
@@ -90,7 +93,7 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
       onTrouble('refused', issuer, false, {})
       const { restartedUntil = 0, seq } = live.get(issuer)?.list ?? {}
       onTrouble('restarted', issuer, restartedUntil > seconds(clock), { seq })
-      confirmedAt.set(issuer, performance.now())
+      confirmations.set(issuer, performance.now())
       parts.onConfirmed?.(issuer)
       return true
     } catch (cause) {
@@ -138,7 +141,8 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
 
   return {
     ...{ reasonFor: live.reasonFor, signedAt: live.signedAt, get: live.get },
-    ageOf: (issuer) => performance.now() - (confirmedAt.get(issuer) ?? Number.NEGATIVE_INFINITY),
+    confirmedAt,
+    ageOf: (issuer) => performance.now() - confirmedAt(issuer),
     fetchNow: fetchAll,
     start: () => schedule.start(parts.firstFetchMs),
     async stop() {

@@ -31,7 +31,7 @@ export function createReachability(
   return {
     async isReachable(issuer) {
       if (attempt.present() || monotonic() >= pausedUntil) await attempt()
-      const isConfirmed = revocations.knowledgeOf(issuer).confirmedMsAgo <= monotonic() - begunAt
+      const isConfirmed = revocations.knowledgeOf(issuer).confirmedAt >= begunAt
       if (!isConfirmed) pausedUntil = begunAt + times.pauseMs
       return isConfirmed
     },

@@ -27,8 +27,8 @@ interface RevocationsStatus {
 interface ListKnowledge {
   /** Unix second at which the list was signed; undefined without a list. */
   readonly issuedAt: number | undefined
-  /** Milliseconds since it was found to be the newest; Infinity: not since the start. */
-  readonly confirmedMsAgo: number
+  /** When it was last found to be the newest, on the `monotonic` scale in milliseconds; -Infinity: not since the start. */
+  readonly confirmedAt: number
   /** Unix second at which the issuer turned out to be restored from a backup; undefined: it never did. */
   readonly restartedAt: number | undefined
 }
@@ -128,7 +128,7 @@ export function createRevocations(parts: RevocationsParts): Revocations {
       const list = feed.get(issuer)?.list
       return {
         issuedAt: list?.iat,
-        confirmedMsAgo: feed.ageOf(issuer),
+        confirmedAt: feed.confirmedAt(issuer),
         restartedAt: list && restartedAt(list),
       }
     },
