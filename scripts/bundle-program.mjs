@@ -33,6 +33,7 @@ export const programs = {
     'otlp.lazy': otlp,
     'breached-passwords.lazy': 'src/registry/credentials/breached-passwords.lazy.ts',
     'webauthn.lazy': 'src/registry/credentials/webauthn.lazy.ts',
+    'openid-client.lazy': 'src/tokens/company/openid-client.lazy.ts',
   },
   discovery: {
     main: 'src/main.ts',

@@ -11,6 +11,7 @@ import {
   adminLinkList,
   adminLinkRevoke,
 } from './admin/accounts.ts'
+import { adminCompanyAdd, adminCompanyList, adminCompanyRemove, adminCompanyTest } from './admin/companies.ts'
 import {
   adminIssuerAdd,
   adminIssuerLink,
@@ -144,6 +145,10 @@ export const commands: readonly CommandDeclaration[] = [
   adminIssuerRemove,
   adminIssuerLink,
   adminIssuerUnlink,
+  adminCompanyAdd,
+  adminCompanyList,
+  adminCompanyTest,
+  adminCompanyRemove,
   adminTokenDeveloper,
   adminTokenList,
   adminTokenRevoke,
@@ -175,6 +180,7 @@ export const groups: Readonly<Record<string, string>> = {
   admin: "The operator's commands, over the socket of the identity service.",
   'admin account': 'Accounts.',
   'admin project': 'Projects and their client IDs.',
+  'admin company': 'Companies whose people sign in to the console with their own provider.',
   'admin issuer': 'OpenID Connect issuers that projects trust.',
   'admin token': 'Developer ID tokens.',
   'admin node': 'Enrolled nodes.',

@@ -10,7 +10,7 @@ import type { IdentityConfig } from '../config.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { SweepTask } from '../storage/sweep/sweep.ts'
 import { createKnownBrowsers, type KnownBrowsers } from './credentials/known-browsers.ts'
-import { createOneTime } from './credentials/one-time.ts'
+import { createOneTime, type OneTime } from './credentials/one-time.ts'
 import { createPasskeys, type Passkeys } from './credentials/passkeys.ts'
 import { createPasswords, type Passwords } from './credentials/passwords.ts'
 import { createRecoveryCodes, type RecoveryCodes } from './credentials/recovery-codes.ts'
@@ -24,6 +24,8 @@ import { createEnrolmentCodes, type EnrolmentCodes } from './nodes/enrolment-cod
 import { createNodes, type Nodes } from './nodes/nodes.ts'
 import { removeStrangers } from './nodes/strangers.ts'
 import { type Accounts, createAccounts } from './people/accounts.ts'
+import { type Companies, createCompanies } from './people/companies.ts'
+import { type CompanyPeople, createCompanyPeople } from './people/company-people.ts'
 import { createLinks, type Links } from './people/links.ts'
 import { createPeople, type People } from './people/people.ts'
 import { createDeveloperTokens, type DeveloperTokens } from './projects/developer-tokens.ts'
@@ -49,6 +51,8 @@ interface Credentials {
   readonly passkeys: Passkeys
   readonly passwords: Passwords
   readonly recoveryCodes: RecoveryCodes
+  /** Values that can be used once. */
+  readonly oneTime: OneTime
 }
 
 /** What signs tokens, and what ends them early. */
@@ -64,6 +68,9 @@ export interface Registry extends Credentials, Authority {
   readonly accounts: Accounts
   readonly people: People
   readonly links: Links
+  /** Companies whose people sign in with their own provider. */
+  readonly companies: Companies
+  readonly companyPeople: CompanyPeople
   readonly projects: Projects
   /** Issuers that projects trust, and the subjects of their accepted tokens. */
   readonly trustedIssuers: TrustedIssuers
@@ -103,6 +110,8 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
   const shared = { ...storage, ...authority, issuer: urls.issuer, epoch: changes.epoch }
   const secret = await storage.openSecret('refresh_secret')
   const graceSeconds = config['refresh.grace']
+  const people = createPeople(store, changes, revocations)
+  const companies = createCompanies({ ...shared, people })
   const rotate = shareRun(keys.rotateIfDue)
   const federatedSubjects = createFederatedSubjects(storage)
   let timer: NodeJS.Timeout | undefined
@@ -112,7 +121,9 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     ...createCredentials(storage, urls, links),
     urls,
     accounts: createAccounts(store, clock),
-    people: createPeople(store, changes, revocations),
+    people,
+    companies,
+    companyPeople: createCompanyPeople({ ...shared, people, maxMembers: config['limits.members'] }),
     links,
     projects: createProjects({ ...shared, maxProjects: config['limits.projects'] }),
     trustedIssuers: createTrustedIssuers({ ...shared, maxIssuers: config['limits.issuers'] }),
@@ -134,6 +145,7 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     tasks: [
       ...removeExpiredRows(store),
       federatedSubjects.task,
+      companies.task,
       removeStrangers(store, config['nodes.forgetAfter'] * 1000),
       ...authority.tasks,
     ],
@@ -169,10 +181,12 @@ async function openAuthority(config: IdentityConfig, storage: Storage, urls: Url
 
 function createCredentials({ store, clock, changes }: Storage, urls: Urls, links: Links): Credentials {
   const site = () => new URL(urls.console())
+  const oneTime = createOneTime(store, clock)
   return {
     sessions: createSessions(store, clock, changes),
     knownBrowsers: createKnownBrowsers(store, clock),
-    passkeys: createPasskeys(store, clock, createOneTime(store, clock), links, site),
+    oneTime,
+    passkeys: createPasskeys(store, clock, oneTime, links, site),
     passwords: createPasswords(),
     recoveryCodes: createRecoveryCodes(store, clock),
   }

@@ -1,6 +1,7 @@
 /** The tables of the identity service. Times are Unix milliseconds; an empty text means that there is no value. */
 import type { Migrations } from '@selvedge/service-kit/store'
 import { appTables } from './app-tables.ts'
+import { companyTables } from './company-tables.ts'
 import { deviceFacets, deviceLabels, deviceVitals } from './device-tables.ts'
 import { federatedSubjects, projectIssuers } from './federation-tables.ts'
 
@@ -181,6 +182,7 @@ export const migrations: Migrations = [
   deviceVitals,
   projectIssuers,
   federatedSubjects,
+  ...companyTables,
 ]
 
 /**
@@ -207,6 +209,9 @@ export const tables = [
   'passkeys',
   'recovery_codes',
   'sessions',
+  'companies',
+  'company_people',
+  'company_sessions',
   'app_consents',
   'one_time',
   'links',

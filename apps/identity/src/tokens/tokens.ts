@@ -17,10 +17,13 @@ import type { Registry } from '../registry/registry.ts'
 import type { Storage } from '../storage/storage.ts'
 import { type Authorizations, createAuthorizations } from './authorize/authorizations.ts'
 import { createTickets } from './authorize/tickets.ts'
+import { type CompanyTokens, createCompanyTokens } from './company/company.ts'
 import { createEnrolment, type Enrolment } from './enrolment/enrolment.ts'
 import { createEdgeMint, type EdgeMint } from './enrolment/mint-edge.ts'
 import { createFederation, type Federation } from './federation/federation.ts'
 import { createIssuerKeys, type IssuerKeys } from './federation/issuer-keys.ts'
+import { createRulesVerifier } from './federation/verify-by-rules.ts'
+import { createAppIdTokens } from './grants/app-id-token.ts'
 import { createExchange } from './grants/exchange.ts'
 import type { Grant } from './grants/grant.ts'
 import { createGrants } from './grants/index.ts'
@@ -38,6 +41,8 @@ export interface Tokens {
   /** ID tokens of issuers that projects trust. */
   readonly federation: Federation
   readonly issuerKeys: IssuerKeys
+  /** Sign-in with the providers of companies. */
+  readonly companySignIns: CompanyTokens
   readonly enrolment: Enrolment
   /** Apps that people sign in to. */
   readonly authorizations: Authorizations
@@ -68,7 +73,8 @@ export async function openTokens(
   const audiences = () => (config.edgeAudiences.length === 0 ? [issuer()] : config.edgeAudiences)
   const limits = createOwnLimits(config, storage)
   const issuerKeys = createIssuerKeys(storage)
-  const federation = createFederation({ ...registry, issuerKeys })
+  const verify = createRulesVerifier(issuerKeys)
+  const federation = createFederation({ ...registry, verify })
   const parts = { ...storage, ...registry, limits, trust, federation, issuer, epoch: changes.epoch }
   const mint = createMint({ ...parts, lifetimeSeconds: config['lifetime.access'] })
   const verifier = trust.verifierOf([])
@@ -79,6 +85,12 @@ export async function openTokens(
     trust,
     federation,
     issuerKeys,
+    companySignIns: createCompanyTokens({
+      ...parts,
+      verify,
+      secret: await storage.openSecret('company_secret'),
+      consoleUrl: registry.urls.console,
+    }),
     limits,
     dpop: shareDpopVerifier(
       createDpopVerifier(await storage.openSecret('dpop_nonce_secret'), clock),

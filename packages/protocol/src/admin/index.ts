@@ -5,6 +5,7 @@ import { type InputOf, method, param } from '../methods/method.ts'
 import { isoTime, nodeId } from '../methods/values.ts'
 import { leaseDays, leaseScopes } from '../tokens/leases.ts'
 import { scopeNames } from '../tokens/scopes.ts'
+import { companiesMethods } from './companies.ts'
 import { issuersMethods } from './issuers.ts'
 
 const email = param(
@@ -96,10 +97,12 @@ const link = z.object({
 })
 const signingKey = z.object({ kid: z.string(), state: z.enum(['next', 'active', 'retired']), since: isoTime })
 
+export type { ShownCompany } from '../tokens/company-params.ts'
 export type { ShownTrustedIssuer } from '../tokens/trust-params.ts'
 
 export const adminMethods = {
   ...issuersMethods,
+  ...companiesMethods,
   'account.create': method({
     name: 'account.create',
     summary: 'Creates an account.',

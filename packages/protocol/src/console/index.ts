@@ -5,6 +5,7 @@
 import type { InputOf } from '../methods/method.ts'
 import { accountMethods } from './account.ts'
 import { authorizationMethods } from './authorizations.ts'
+import { companiesMethods } from './companies.ts'
 import { devicesMethods } from './devices.ts'
 import { issuersMethods } from './issuers.ts'
 import { personMethods } from './person.ts'
@@ -24,6 +25,7 @@ export const consoleMethods = {
   ...accountMethods,
   ...projectsMethods,
   ...issuersMethods,
+  ...companiesMethods,
   ...devicesMethods,
 } as const
 

@@ -19,6 +19,8 @@ export const viewer = z.object({
   role,
   /** When the person last signed in or confirmed the sign-in. */
   authTime: isoTime,
+  /** Domain of the company that the session came from; null: a local sign-in. */
+  company: z.string().nullable(),
   hasPassword: z.boolean(),
   passkeys: z.number().int(),
   /** Recovery codes that are left. */

@@ -220,6 +220,12 @@ export const catalogue = {
     meaning: 'The discovery service did not answer in time, and no earlier answer is cached.',
     hint: 'Try again later. "selvedge status" shows how long it has been unavailable.',
   },
+  company_unavailable: {
+    code: -32010,
+    retryable: true,
+    meaning: 'Console: the provider of the company did not answer as it has to.',
+    hint: 'Try again later. If that does not help, the operator finds the cause with "selvedge admin company test <domain>".',
+  },
   engine_unavailable: {
     code: -32010,
     retryable: true,

@@ -7,7 +7,7 @@ import type { CallContext } from '@selvedge/service-kit/http'
 import type { SigningKeys } from '../../registry/keys/signing-keys.ts'
 import type { EnrolmentCodes } from '../../registry/nodes/enrolment-codes.ts'
 import { describeNode, type Nodes } from '../../registry/nodes/nodes.ts'
-import type { Account, Accounts } from '../../registry/people/accounts.ts'
+import type { Accounts } from '../../registry/people/accounts.ts'
 import type { Links } from '../../registry/people/links.ts'
 import type { People } from '../../registry/people/people.ts'
 import type { DeveloperTokens } from '../../registry/projects/developer-tokens.ts'
@@ -15,10 +15,12 @@ import { describeOffline } from '../../registry/projects/offline.ts'
 import type { Projects } from '../../registry/projects/projects.ts'
 import type { Revocations } from '../../registry/revocation/revocations.ts'
 import type { Audit } from '../../storage/audit/audit.ts'
+import { accountOf } from './account-of.ts'
+import { type AdminCompanyParts, companyHandlers } from './companies.ts'
 import type { AdminCallers, AdminHandlers, Note } from './context.ts'
 import { type AdminIssuerParts, issuerHandlers } from './issuers.ts'
 
-export interface AdminParts extends AdminIssuerParts {
+export interface AdminParts extends AdminIssuerParts, AdminCompanyParts {
   readonly accounts: Accounts
   readonly projects: Projects
   readonly developerTokens: DeveloperTokens
@@ -59,6 +61,7 @@ export function createAdminHandlers(parts: AdminParts): HandlersOf<AdminMethods,
     ...projectHandlers(noted),
     ...developerTokenHandlers(noted),
     ...issuerHandlers(noted),
+    ...companyHandlers(noted),
     ...nodeHandlers(noted),
     ...keyHandlers(noted),
   }
@@ -119,15 +122,6 @@ const linkHandlers = ({ people, links, clock, consoleUrl, note }: NotedParts) =>
       return { linkId }
     },
   }) satisfies AdminHandlers
-
-/** The account of an e-mail address, or the only one there is. */
-async function accountOf(accounts: Accounts, email: string | null): Promise<Account> {
-  if (email !== null) return accounts.byEmail(email)
-  const all = await accounts.list()
-  if (all.length === 1) return all[0]!
-  const detail = `there are ${all.length} accounts, and none is named`
-  throw new RpcError('conflict', detail, { hint: 'Name the account with --email.' })
-}
 
 /** Parameters without those that are null or absent, which stay as they are. */
 const given = <T extends object>(params: T) =>

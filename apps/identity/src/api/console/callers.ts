@@ -108,7 +108,7 @@ export function createCallers(parts: CallersParts): Callers {
   async function viewerOf(session: Session | undefined): Promise<Viewer | undefined> {
     const person = session && (await people.byId(session.personId))
     if (!session || !person) return undefined
-    const memberships = await people.memberships(person.personId)
+    const memberships = await people.reach(person.personId, session.companyId)
     const membership = memberships.find((each) => each.accountId === session.accountId) ?? memberships[0]
     return membership && { session, person, membership, memberships }
   }

@@ -16,6 +16,7 @@ import { createEnter } from './enter.ts'
 import { createEvents } from './events.ts'
 import { accountHandlers } from './handlers/account.ts'
 import { authorizationHandlers } from './handlers/authorizations.ts'
+import { companyHandlers } from './handlers/companies.ts'
 import { deviceRequestHandlers } from './handlers/device-requests.ts'
 import { deviceHandlers } from './handlers/devices.ts'
 import { issuerHandlers } from './handlers/issuers.ts'
@@ -34,7 +35,7 @@ import { createShowDevices } from './show-devices.ts'
 export interface ConsoleParts
   extends Omit<Registry, 'start' | 'close'>,
     Pick<Storage, 'clock' | 'log' | 'changes' | 'audit' | 'limiterOf'>,
-    Pick<Tokens, 'federation' | 'issuerKeys'> {
+    Pick<Tokens, 'authorizations' | 'verifier' | 'federation' | 'issuerKeys' | 'companySignIns'> {
   readonly dpop: SharedDpopVerifier
   /** Default lifetimes of tokens, in seconds. */
   readonly lifetimes: { readonly access: number; readonly developer: number; readonly edge: number }
@@ -74,6 +75,7 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
     enter: createEnter(parts),
     identityUrl: parts.issuer,
     developerLifetimeSeconds: parts.lifetimes.developer,
+    companyTries: parts.limiterOf('company', rates.address),
     codeTries: parts.limiterOf('code', rates.code),
     tries: {
       address: parts.limiterOf('address', rates.address),
@@ -85,6 +87,7 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
   const handlers = {
     ...signInHandlers(shared),
     ...linkHandlers(shared),
+    ...companyHandlers(shared),
     ...personHandlers(shared),
     ...accountHandlers(shared),
     ...projectHandlers(shared),

@@ -72,6 +72,8 @@ const views = [
   '/audit',
   '/device',
   '/sign-in',
+  '/sign-in/:domain',
+  '/sign-in/:domain/callback',
   '/setup',
   '/join',
   '/reset',

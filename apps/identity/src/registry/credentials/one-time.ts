@@ -1,9 +1,9 @@
-/** Secrets that can be used once: challenges of passkeys. Only their hashes are stored. */
+/** Secrets that can be used once: challenges of passkeys, and sign-ins with the provider of a company. Only their hashes are stored. */
 import { hash, randomBytes } from 'node:crypto'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 
-type Purpose = 'passkey-sign-in' | 'passkey-registration'
+type Purpose = 'passkey-sign-in' | 'passkey-registration' | 'company-sign-in'
 
 export interface OneTime {
   /** @param lifeSeconds seconds @returns the secret: 32 random bytes in base64url */

@@ -4,22 +4,35 @@
  */
 import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
-import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
+import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 
 export interface Session {
   readonly sessionId: string
   readonly personId: string
   readonly accountId: string
-  /** Unix milliseconds of the sign-in. */
+  /** Unix milliseconds of the sign-in; 0: unknown, since the provider of a company did not say. */
+  readonly authTime: number
+  /** The company whose provider signed the person in; "" for a local sign-in, undefined if the company is unknown by now. */
+  readonly companyId: string | undefined
+}
+
+/** A sign-in with the provider of a company. */
+export interface CompanySignIn {
+  readonly companyId: string
+  /** The only account that such a session reaches. */
+  readonly accountId: string
+  /** Unix milliseconds at which the person proved at the provider who it is; 0: unknown. */
   readonly authTime: number
 }
 
 interface NewSession {
   readonly personId: string
   readonly accountId: string
-  /** How the person proved who it is: passkey, password, recovery code, link. */
+  /** How the person proved who it is: passkey, password, recovery code, link, company. */
   readonly method: string
+  /** Of a sign-in with the provider of a company. */
+  readonly company?: CompanySignIn | undefined
   readonly address: string
   readonly userAgent: string
   /** Thumbprint of the key that signs the requests of this session. */
@@ -42,7 +55,7 @@ export interface Sessions {
   /** A session that was proven before; undefined if it has expired or was ended since. */
   stillThere(sessionId: string): Promise<Session | undefined>
   list(personId: string): Promise<
-    (Omit<Session, 'authTime'> & {
+    (Omit<Session, 'authTime' | 'companyId'> & {
       method: string
       createdAt: string
       lastSeenAt: string
@@ -58,6 +71,10 @@ export interface Sessions {
 
 /** Milliseconds: longest life, life without being used, and by how much "last seen" may be behind. */
 export const sessionTimes = { lifeMs: 7 * 86_400_000, idleMs: 86_400_000, stepMs: 60_000 }
+/** Milliseconds of a session that came from a company: its rules are asked again at least that often. */
+const companyLifeMs = 12 * 3_600_000
+/** What the column `method` has for such a session. */
+const companyMethod = 'company'
 
 /** Seconds for which the browser keeps the cookie. */
 export const cookieSeconds = sessionTimes.lifeMs / 1000
@@ -71,22 +88,26 @@ export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Chan
   }
 
   return {
-    async create({ personId, accountId, method, address, userAgent, jkt }) {
+    async create({ personId, accountId, method, company, address, userAgent, jkt }) {
       const secret = randomBytes(32).toString('base64url')
+      const sessionId = randomUUID()
       const now = clock.now()
-      const rows = await store.run(
-        sql`INSERT INTO sessions SELECT CAST(${randomUUID()} AS TEXT), CAST(${hashOf(secret)} AS TEXT), person_id, account_id,
-            CAST(${now} AS BIGINT), CAST(${method} AS TEXT), CAST(${now} AS BIGINT), CAST(${now} AS BIGINT),
-            CAST(${now + sessionTimes.lifeMs} AS BIGINT), CAST(${address} AS TEXT), CAST(${userAgent.slice(0, 200)} AS TEXT),
-            CAST(${jkt} AS TEXT)
+      const authTime = company?.authTime ?? now
+      const expiresAt = now + (company ? companyLifeMs : sessionTimes.lifeMs)
+      const [rows] = await store.transaction([
+        sql`INSERT INTO sessions SELECT CAST(${sessionId} AS TEXT), CAST(${hashOf(secret)} AS TEXT), person_id, account_id,
+            CAST(${authTime} AS BIGINT), CAST(${company ? companyMethod : method} AS TEXT), CAST(${now} AS BIGINT),
+            CAST(${now} AS BIGINT), CAST(${expiresAt} AS BIGINT), CAST(${address} AS TEXT),
+            CAST(${userAgent.slice(0, 200)} AS TEXT), CAST(${jkt} AS TEXT)
           FROM members WHERE person_id = ${personId} AND account_id = ${accountId} RETURNING session_id`,
-      )
-      return rows.length === 1 ? secret : undefined
+        ...(company ? [insertCompanySession(sessionId, company)] : []),
+      ])
+      return rows!.length === 1 ? secret : undefined
     },
     async find(secret, jkt) {
       const now = clock.now()
       const [row] = await store.run(
-        sql`SELECT * FROM sessions WHERE hash = ${hashOf(secret)} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idleMs}`,
+        sql`SELECT sessions.*, company_id FROM sessions LEFT JOIN company_sessions USING (session_id) WHERE hash = ${hashOf(secret)} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idleMs}`,
       )
       if (!row) return undefined
       // A client that has only the cookie does not extend the session either.
@@ -96,7 +117,7 @@ export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Chan
     async stillThere(sessionId) {
       const now = clock.now()
       const [row] = await store.run(
-        sql`SELECT * FROM sessions WHERE session_id = ${sessionId} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idleMs}`,
+        sql`SELECT sessions.*, company_id FROM sessions LEFT JOIN company_sessions USING (session_id) WHERE session_id = ${sessionId} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idleMs}`,
       )
       return row && use(row)
     },
@@ -107,7 +128,9 @@ export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Chan
           ORDER BY last_seen_at DESC`,
       )
       return rows.map((row) => ({
-        ...toSession(row),
+        sessionId: row.session_id as string,
+        personId,
+        accountId: row.account_id as string,
         method: row.method as string,
         createdAt: isoTime(row.created_at as number),
         lastSeenAt: isoTime(row.last_seen_at as number),
@@ -135,6 +158,9 @@ export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Chan
   }
 }
 
+const insertCompanySession = (sessionId: string, { companyId }: CompanySignIn): Statement =>
+  sql`INSERT INTO company_sessions SELECT session_id, CAST(${companyId} AS TEXT) FROM sessions WHERE session_id = ${sessionId}`
+
 const hashOf = (secret: string): string => hash('sha256', secret, 'base64url')
 
 const toSession = (row: Row): Session => ({
@@ -142,4 +168,5 @@ const toSession = (row: Row): Session => ({
   personId: row.person_id as string,
   accountId: row.account_id as string,
   authTime: row.auth_time as number,
+  companyId: row.method === companyMethod ? ((row.company_id as string | null) ?? undefined) : '',
 })

@@ -2,6 +2,7 @@
 import { RpcError } from '@selvedge/protocol'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Revocations } from '../revocation/revocations.ts'
+import { isSpare } from './local-owners.ts'
 import type { Role } from './role.ts'
 
 export interface MemberChanges {
@@ -26,7 +27,7 @@ export function createMemberChanges(
     )
     if (found.length === 0) throw new RpcError('not_found', 'the account has no such member')
     throw new RpcError('conflict', 'this is the last owner of the account', {
-      hint: 'Make another person an owner first.',
+      hint: 'Make another person an owner first; an owner by the rules of a company does not count.',
     })
   }
 
@@ -34,10 +35,11 @@ export function createMemberChanges(
     async setRole(accountId, personId, role) {
       const [, rows] = await store.transaction([
         lockAccount(accountId),
-        sql`UPDATE members SET role = ${role} WHERE account_id = ${accountId} AND person_id = ${personId}
-          AND (${role} = 'owner' OR EXISTS (SELECT 1 FROM members AS others
-            WHERE others.account_id = members.account_id AND others.role = 'owner' AND others.person_id <> members.person_id))
-          RETURNING person_id`,
+        {
+          sql: `UPDATE members SET role = ? WHERE account_id = ? AND person_id = ? AND (? = 'owner' OR ${isSpare})
+            RETURNING person_id`,
+          values: [role, accountId, personId, role],
+        },
         sql`DELETE FROM links WHERE account_id = ${accountId} AND made_by = ${personId} AND NOT EXISTS
           (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role = 'owner')`,
       ])
@@ -57,11 +59,13 @@ export function createMemberChanges(
       ]
       const statements = [
         lockAccount(accountId),
-        sql`DELETE FROM members WHERE account_id = ${accountId} AND person_id = ${personId}
-          AND (role <> 'owner' OR EXISTS (SELECT 1 FROM members AS others
-            WHERE others.account_id = members.account_id AND others.role = 'owner' AND others.person_id <> members.person_id))
-          RETURNING person_id`,
+        {
+          sql: `DELETE FROM members WHERE account_id = ? AND person_id = ? AND ${isSpare} RETURNING person_id`,
+          values: [accountId, personId],
+        },
         from('DELETE FROM sessions'),
+        // What a company gives next is of the company alone.
+        from('UPDATE company_people SET was_local = 0'),
         sql`DELETE FROM links WHERE account_id = ${accountId} AND made_by = ${personId} AND NOT EXISTS
           (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId})`,
         ...forgetPerson(personId),
@@ -82,7 +86,7 @@ export function createMemberChanges(
  * Changes of the members of one account take turns: without the lock, PostgreSQL would let two owners demote each other, since
  * each transaction still sees the other one as an owner.
  */
-const lockAccount = (accountId: string): Statement =>
+export const lockAccount = (accountId: string): Statement =>
   sql`UPDATE accounts SET created_at = created_at WHERE account_id = ${accountId}`
 
 /** Nothing stays of a person who is in no account. */

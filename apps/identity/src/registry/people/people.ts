@@ -3,6 +3,7 @@ import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-
 import type { Changes } from '../../storage/changes/changes.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import { anyCredential, endLinksFor } from './link-statements.ts'
+import { isOfCompany } from './local-owners.ts'
 import { createMemberChanges, type MemberChanges } from './members.ts'
 import type { Role } from './role.ts'
 
@@ -38,6 +39,13 @@ export interface People extends MemberChanges {
   anyCredential(): Promise<boolean>
   /** Accounts of a person, the oldest membership first. */
   memberships(personId: string): Promise<Membership[]>
+  /**
+   * Those that a session reaches. One that came from a company reaches the account of the company. A local one reaches the
+   * others: not those that a company gave, and those that require their company only as an owner.
+   *
+   * @param companyId of the session; "" for a local one, undefined if the company is unknown by now
+   */
+  reach(personId: string, companyId: string | undefined): Promise<Membership[]>
   members(accountId: string): Promise<Member[]>
   /** E-mail address of the person who created a developer ID token or began a sign-in, or the `sub` of a workload; undefined if unknown. @param sid of its tokens */
   makerOf(sid: string): Promise<string | undefined>
@@ -68,18 +76,13 @@ export function createPeople(
       const rows = await store.run({ sql: `SELECT 1 AS found WHERE ${anyCredential}`, values: [] })
       return rows.length > 0
     },
-    async memberships(personId) {
-      const rows = await store.run(
-        sql`SELECT members.account_id, accounts.email, members.role FROM members
-          JOIN accounts ON accounts.account_id = members.account_id
-          WHERE members.person_id = ${personId} ORDER BY members.joined_at`,
-      )
-      return rows.map((row) => ({
-        accountId: row.account_id as string,
-        name: row.email as string,
-        role: row.role as Role,
-      }))
-    },
+    memberships: (personId) => membershipsWhere(store, personId, '1 = 1'),
+    reach: async (personId, companyId) =>
+      companyId === undefined
+        ? []
+        : companyId === ''
+          ? membershipsWhere(store, personId, isLocalReach)
+          : membershipsWhere(store, personId, isCompanyReach, companyId),
     async members(accountId) {
       const rows = await store.run(
         sql`SELECT members.person_id, people.email, members.role, members.joined_at FROM members
@@ -104,6 +107,32 @@ export function createPeople(
       return row?.email as string | undefined
     },
   }
+}
+
+const isLocalReach = `NOT ${isOfCompany('members')} AND (members.role = 'owner' OR NOT EXISTS (SELECT 1 FROM companies
+  WHERE companies.account_id = members.account_id AND companies.is_required = 1 AND companies.removed_at IS NULL))`
+
+const isCompanyReach = `EXISTS (SELECT 1 FROM company_people JOIN companies ON companies.company_id = company_people.company_id
+  WHERE companies.company_id = ? AND companies.removed_at IS NULL AND companies.account_id = members.account_id
+    AND company_people.person_id = members.person_id)`
+
+async function membershipsWhere(
+  store: SqlStore,
+  personId: string,
+  where: string,
+  ...values: readonly string[]
+): Promise<Membership[]> {
+  const rows = await store.run({
+    sql: `SELECT members.account_id, accounts.email, members.role FROM members
+      JOIN accounts ON accounts.account_id = members.account_id
+      WHERE members.person_id = ? AND ${where} ORDER BY members.joined_at`,
+    values: [personId, ...values],
+  })
+  return rows.map((row) => ({
+    accountId: row.account_id as string,
+    name: row.email as string,
+    role: row.role as Role,
+  }))
 }
 
 const toPerson = (row: Row): Person => ({

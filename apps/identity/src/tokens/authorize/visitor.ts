@@ -1,5 +1,5 @@
 /** The person at the browser that came with an authorization request, and what the person may do with it. */
-import type { People, Person } from '../../registry/people/people.ts'
+import type { Person } from '../../registry/people/people.ts'
 import type { AppConsents } from '../../registry/sign-ins/app-consents.ts'
 import type { Standing } from './next-step.ts'
 import type { AuthorizationRequest } from './request.ts'
@@ -12,12 +12,13 @@ export interface Visitor {
   readonly authTime: number
   /** Account that the console shows. */
   readonly accountId: string
+  /** Accounts that the session reaches. */
+  readonly accountIds: readonly string[]
   /** Address and program of the browser. */
   readonly described: string
 }
 
 export interface StandingParts {
-  readonly people: Pick<People, 'memberships'>
   readonly appConsents: AppConsents
 }
 
@@ -27,16 +28,15 @@ export type ReadStanding = (
   visitor: Visitor,
 ) => Promise<{ readonly standing: Standing; readonly accountId: string }>
 
-export function createReadStanding({ people, appConsents }: StandingParts): ReadStanding {
+export function createReadStanding({ appConsents }: StandingParts): ReadStanding {
   /** The account that an app acts for: that of its project, or the one that the person has chosen in the console. */
-  async function accountFor({ project }: AuthorizationRequest, visitor: Visitor): Promise<string> {
+  function accountFor({ project }: AuthorizationRequest, visitor: Visitor): string {
     const wanted = project.appUsers === 'account' ? project.accountId : visitor.accountId
-    const memberships = await people.memberships(visitor.person.personId)
-    return memberships.find(({ accountId }) => accountId === wanted)?.accountId ?? ''
+    return visitor.accountIds.find((accountId) => accountId === wanted) ?? ''
   }
 
   return async (request, visitor) => {
-    const accountId = await accountFor(request, visitor)
+    const accountId = accountFor(request, visitor)
     const isRemembered =
       accountId !== '' &&
       !request.node &&

@@ -7,10 +7,9 @@ import { describeValue, type FederatedClaims, TokenError } from '@selvedge/proto
 import type { FederatedSubject, FederatedSubjects } from '../../registry/projects/federated-subjects.ts'
 import type { ProjectIssuers, TrustedIssuer } from '../../registry/projects/issuers.ts'
 import type { Project } from '../../registry/projects/projects.ts'
-import type { IssuerKeys } from './issuer-keys.ts'
 import { isFromBefore, matchRule, ruleProblem } from './match-rule.ts'
 import { type Claimed, readClaimed } from './read-claimed.ts'
-import { createRulesVerifier } from './verify-by-rules.ts'
+import type { RulesVerifier } from './verify-by-rules.ts'
 
 /** A token that was let in. */
 interface LetIn {
@@ -41,14 +40,12 @@ export interface Federation {
 }
 
 export function createFederation({
-  issuerKeys,
+  verify,
   federatedSubjects,
 }: {
-  readonly issuerKeys: IssuerKeys
+  readonly verify: RulesVerifier
   readonly federatedSubjects: FederatedSubjects
 }): Federation {
-  const verify = createRulesVerifier(issuerKeys)
-
   async function subjectOf(
     project: Pick<Project, 'accountId'>,
     of: ProjectIssuers,

@@ -15,14 +15,19 @@ import type { IssuerKeys } from './issuer-keys.ts'
  * @returns a function that verifies form, key, signature and times of a token
  * @throws (the function) TokenError, or OAuthError `temporarily_unavailable` while there are no keys of the issuer
  */
-export function createRulesVerifier(
-  issuerKeys: IssuerKeys,
-): (rules: readonly TrustedIssuer[], token: string, accountId: string) => Promise<FederatedClaims> {
+export type RulesVerifier = (
+  rules: readonly Pick<TrustedIssuer, 'issuer' | 'allowsPrivate' | 'algorithms'>[],
+  token: string,
+  accountId: string,
+) => Promise<FederatedClaims>
+
+/** See {@link RulesVerifier}: projects and companies share its keys and its limits. */
+export function createRulesVerifier(issuerKeys: IssuerKeys): RulesVerifier {
   const waiting = createWaiting()
   const profiles = new Map<string, TokenProfile<FederatedClaims>>()
 
   /** The same object for the same algorithms: verified tokens are cached for one profile. */
-  function profileOf(rules: readonly TrustedIssuer[]): TokenProfile<FederatedClaims> {
+  function profileOf(rules: readonly Pick<TrustedIssuer, 'algorithms'>[]): TokenProfile<FederatedClaims> {
     const algorithms = signatureAlgorithms.filter((each) =>
       rules.some((rule) => rule.algorithms.includes(each)),
     )

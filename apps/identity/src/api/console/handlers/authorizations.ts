@@ -114,11 +114,15 @@ const silentRefusals = {
   access_denied: 'the person who is signed in cannot approve the request',
 } as const
 
-const visitorOf = ({ person, session, membership }: Viewer, context: ConsoleContext): Visitor => ({
+const visitorOf = (
+  { person, session, membership, memberships }: Viewer,
+  context: ConsoleContext,
+): Visitor => ({
   person: { personId: person.personId, email: person.email },
   sessionId: session.sessionId,
   authTime: session.authTime,
   accountId: membership.accountId,
+  accountIds: memberships.map(({ accountId }) => accountId),
   described: `${context.userAgent || 'a browser'} from ${context.address}`,
 })
 

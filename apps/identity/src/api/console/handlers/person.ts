@@ -4,10 +4,11 @@ import type { Passkeys } from '../../../registry/credentials/passkeys.ts'
 import { type Passwords, problemOf } from '../../../registry/credentials/passwords.ts'
 import type { RecoveryCodes } from '../../../registry/credentials/recovery-codes.ts'
 import type { Sessions } from '../../../registry/credentials/sessions.ts'
+import type { Companies } from '../../../registry/people/companies.ts'
 import type { People } from '../../../registry/people/people.ts'
 import type { Registry } from '../../../registry/registry.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
-import { auditOf, type ConsoleContext, type ConsoleHandlers, done } from '../context.ts'
+import { auditOf, type ConsoleContext, type ConsoleHandlers, done, type Viewer } from '../context.ts'
 
 export interface PersonParts {
   readonly people: People
@@ -15,6 +16,7 @@ export interface PersonParts {
   readonly passkeys: Passkeys
   readonly passwords: Passwords
   readonly recoveryCodes: RecoveryCodes
+  readonly companies: Pick<Companies, 'byId'>
   readonly expiringTokens: Registry['expiringTokens']
   readonly audit: Audit
   readonly identityUrl: () => string
@@ -22,7 +24,10 @@ export interface PersonParts {
 
 /** A person's own sessions and sign-in methods. */
 export function personHandlers(parts: PersonParts) {
-  const { people, sessions, passkeys, passwords, recoveryCodes, audit } = parts
+  const { people, sessions, passkeys, passwords, recoveryCodes, companies, audit } = parts
+
+  const companyOf = async (companyId: string | undefined) =>
+    companyId ? ((await companies.byId(companyId))?.domain ?? null) : null
 
   async function describe({ viewer }: ConsoleContext) {
     if (!viewer) return null
@@ -35,6 +40,7 @@ export function personHandlers(parts: PersonParts) {
       accounts: memberships,
       role: membership.role,
       authTime: isoTime(session.authTime),
+      company: await companyOf(session.companyId),
       hasPassword: password !== '',
       passkeys: (await passkeys.list(personId)).length,
       recoveryCodes: await recoveryCodes.left(personId),
@@ -68,25 +74,26 @@ export function personHandlers(parts: PersonParts) {
       await audit.record(auditOf(viewer, context, 'session.revoke', sessionId))
       return done
     },
-    'session.switch': async ({ accountId }, { session }) => {
-      if (!(await sessions.switchTo(session.sessionId, accountId)))
+    'session.switch': async ({ accountId }, { session, memberships }) => {
+      const isReached = memberships.some((each) => each.accountId === accountId)
+      if (!isReached || !(await sessions.switchTo(session.sessionId, accountId)))
         throw new RpcError('not_found', 'you are not a member of this account')
       return done
     },
-    'passkey.begin': (_, viewer) => passkeys.beginRegistration(viewer.person),
+    'passkey.begin': (_, viewer) => passkeys.beginRegistration(expectLocal(viewer).person),
     'passkey.finish': async ({ challenge, response, name }, viewer, context) => {
-      await passkeys.finishRegistration(viewer.person, challenge, response, name)
+      await passkeys.finishRegistration(expectLocal(viewer).person, challenge, response, name)
       await audit.record(auditOf(viewer, context, 'passkey.create', '', { detail: name }))
       return done
     },
     'passkey.list': (_, viewer) => passkeys.list(viewer.person.personId),
     'passkey.remove': async ({ credentialId }, viewer, context) => {
-      await passkeys.remove(viewer.person, credentialId)
+      await passkeys.remove(expectLocal(viewer).person, credentialId)
       await audit.record(auditOf(viewer, context, 'passkey.remove', credentialId))
       return done
     },
     'password.set': async ({ password }, viewer, context) => {
-      const { person, session } = viewer
+      const { person, session } = expectLocal(viewer)
       const problem = await problemOf(password, person.email)
       if (problem !== undefined)
         throw new RpcError('invalid_params', `the password is not accepted: ${problem}`, {
@@ -97,9 +104,21 @@ export function personHandlers(parts: PersonParts) {
       return done
     },
     'recovery.create': async (_, viewer, context) => {
-      const codes = await recoveryCodes.create(viewer.person.personId)
+      const codes = await recoveryCodes.create(expectLocal(viewer).person.personId)
       await audit.record(auditOf(viewer, context, 'recovery.create'))
       return { codes }
     },
   } satisfies ConsoleHandlers
+}
+
+/** A company vouches for its own account only: it must not add a way in that stays without it. @throws RpcError `forbidden` */
+function expectLocal(viewer: Viewer): Viewer {
+  if (viewer.session.companyId === '') return viewer
+  throw new RpcError(
+    'forbidden',
+    'you signed in with your company, which cannot change your own sign-in methods',
+    {
+      hint: 'Sign in with a passkey or password first.',
+    },
+  )
 }

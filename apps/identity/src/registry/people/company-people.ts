@@ -1,0 +1,180 @@
+/** People who sign in with the provider of a company: linked by the `sub` of its ID tokens, never by an e-mail address. */
+import { hash, randomUUID } from 'node:crypto'
+import { RpcError } from '@selvedge/protocol'
+import type { CompanyRule } from '@selvedge/protocol/tokens'
+import type { Clock } from '@selvedge/service-kit/clock'
+import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
+import type { Changes } from '../../storage/changes/changes.ts'
+import { writeInTurn } from '../../storage/write-in-turn.ts'
+import type { Company } from './companies.ts'
+import { isOfCompany, isSpare } from './local-owners.ts'
+import { lockAccount, type MemberChanges } from './members.ts'
+
+type Role = CompanyRule['role']
+
+export interface CompanyPeople {
+  /** The person that is linked to a `sub`; undefined without one. */
+  find(companyId: string, subject: string): Promise<string | undefined>
+  /** IDs of the companies that a person is linked to. */
+  linksOf(personId: string): Promise<ReadonlySet<string>>
+  /**
+   * Makes the person of a `sub` a member of the account with a role, in one transaction. A new person is made if the `sub` is linked to no
+   * person. The last local owner stays an owner.
+   *
+   * @param email that the provider states; undefined without one of the domain of the company
+   * @returns person ID
+   * @throws RpcError `limit_exceeded` if the account is full
+   */
+  admit(company: Company, subject: string, role: Role, email: string | undefined): Promise<string>
+  /** Takes the membership from the person of a `sub`, and ends what came from it. The last local owner stays, without sessions of the company. */
+  dismiss(company: Company, subject: string): Promise<void>
+  /** Links a `sub` to a person who is signed in. @throws RpcError `conflict` if one of them is linked already */
+  link(company: Company, subject: string, personId: string): Promise<void>
+  /** Ends the link of a person. @throws RpcError `not_found`, or `conflict` if the membership comes from the company */
+  unlink(companyId: string, personId: string): Promise<void>
+}
+
+export interface CompanyPeopleParts {
+  readonly store: SqlStore
+  readonly clock: Clock
+  readonly changes: Pick<Changes, 'commit'>
+  readonly people: Pick<MemberChanges, 'remove'>
+  readonly maxMembers: number
+}
+
+export function createCompanyPeople(parts: CompanyPeopleParts): CompanyPeople {
+  const { store, changes, people } = parts
+
+  async function find(companyId: string, subject: string): Promise<string | undefined> {
+    const [row] = await store.run(
+      sql`SELECT person_id FROM company_people WHERE company_id = ${companyId} AND subject = ${subject}`,
+    )
+    return row?.person_id as string | undefined
+  }
+
+  async function endSessions(companyId: string, personId: string, ...more: readonly Statement[]) {
+    await changes.commit(
+      [
+        sql`DELETE FROM sessions WHERE person_id = ${personId} AND session_id IN
+          (SELECT session_id FROM company_sessions WHERE company_id = ${companyId})`,
+        ...more,
+      ],
+      [['person', personId]],
+    )
+  }
+
+  return {
+    find,
+    async linksOf(personId) {
+      const rows = await store.run(sql`SELECT company_id FROM company_people WHERE person_id = ${personId}`)
+      return new Set(rows.map((row) => row.company_id as string))
+    },
+    admit: createAdmit(parts),
+    async dismiss({ companyId, accountId }, subject) {
+      const personId = await find(companyId, subject)
+      if (personId === undefined) return
+      await endSessions(companyId, personId)
+      await people.remove(accountId, personId).catch((cause) => {
+        // The last local owner, or a person whose membership ended before.
+        if (!(cause instanceof RpcError)) throw cause
+      })
+    },
+    link: createLink(parts, find),
+    async unlink(companyId, personId) {
+      const [row] = await store.run(
+        sql`SELECT was_local FROM company_people WHERE company_id = ${companyId} AND person_id = ${personId}`,
+      )
+      if (!row) throw new RpcError('not_found', 'you are not linked to this company')
+      if (row.was_local !== 1)
+        throw new RpcError('conflict', 'you are in the account by the rules of the company', {
+          hint: 'Ask an owner to remove you from the account.',
+        })
+      await endSessions(
+        companyId,
+        personId,
+        sql`DELETE FROM company_people WHERE company_id = ${companyId} AND person_id = ${personId} AND was_local = 1`,
+      )
+    },
+  }
+}
+
+function createAdmit({ store, clock, maxMembers }: CompanyPeopleParts): CompanyPeople['admit'] {
+  /** @returns the person, or undefined if the address is taken or the account is full */
+  async function attempt(company: Company, subject: string, role: Role, email: string) {
+    const { companyId, accountId } = company
+    const [personId, now] = [randomUUID(), clock.now()]
+    const rows = await writeInTurn(store, `members of ${accountId}`, [
+      lockAccount(accountId),
+      sql`INSERT INTO people SELECT CAST(${personId} AS TEXT), CAST(${email} AS TEXT), '', CAST(${now} AS BIGINT) FROM companies
+        WHERE company_id = ${companyId} AND removed_at IS NULL
+          AND NOT EXISTS (SELECT 1 FROM company_people WHERE company_id = ${companyId} AND subject = ${subject})
+          AND (SELECT COUNT(*) FROM members WHERE account_id = ${accountId}) < ${maxMembers}
+        ON CONFLICT (email) DO NOTHING`,
+      sql`INSERT INTO company_people SELECT CAST(${companyId} AS TEXT), CAST(${subject} AS TEXT), person_id,
+          CAST(${accountId} AS TEXT), 0, CAST(${now} AS BIGINT), CAST(${now} AS BIGINT) FROM people WHERE person_id = ${personId}`,
+      insertMember(company, subject, role, now, maxMembers),
+      sql`UPDATE company_people SET last_used_at = ${now} WHERE company_id = ${companyId} AND subject = ${subject}
+        AND EXISTS (SELECT 1 FROM members WHERE members.account_id = company_people.account_id
+          AND members.person_id = company_people.person_id) RETURNING person_id`,
+    ])
+    return rows.at(-1)![0]?.person_id as string | undefined
+  }
+
+  return async (company, subject, role, email) => {
+    const name = hash('sha256', `${company.issuer}\n${subject}`, 'hex').slice(0, 12)
+    // An address that another person has here is no proof of anything: the new person gets a name beside it.
+    const [local = 'person'] = email?.split('@') ?? []
+    const admitted =
+      (email !== undefined && (await attempt(company, subject, role, email))) ||
+      (await attempt(company, subject, role, `${local.slice(0, 40)}+${name}@${company.domain}`))
+    if (admitted) return admitted
+    throw new RpcError('limit_exceeded', `the account has ${maxMembers} members already`, {
+      hint: 'Ask an owner to remove members who left, or the operator to raise limits.members.',
+    })
+  }
+}
+
+/** Adds the membership, or gives it another role; what is left without a local owner stays as it is. */
+function insertMember(
+  { companyId, accountId }: Company,
+  subject: string,
+  role: Role,
+  now: number,
+  maxMembers: number,
+): Statement {
+  return {
+    sql: `INSERT INTO members SELECT account_id, person_id, CAST(? AS TEXT), CAST(? AS BIGINT) FROM company_people
+      WHERE company_id = ? AND subject = ? AND ((SELECT COUNT(*) FROM members WHERE account_id = ?) < ?
+        OR EXISTS (SELECT 1 FROM members WHERE members.account_id = company_people.account_id
+          AND members.person_id = company_people.person_id))
+      ON CONFLICT (account_id, person_id) DO UPDATE SET role = excluded.role WHERE excluded.role = 'owner' OR ${isSpare}`,
+    values: [role, now, companyId, subject, accountId, maxMembers],
+  }
+}
+
+function createLink(
+  { store, clock }: CompanyPeopleParts,
+  find: CompanyPeople['find'],
+): CompanyPeople['link'] {
+  return async ({ companyId, accountId }, subject, personId) => {
+    const now = clock.now()
+    const [, rows] = await store.transaction([
+      lockAccount(accountId),
+      {
+        sql: `INSERT INTO company_people SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
+            CASE WHEN EXISTS (SELECT 1 FROM members WHERE account_id = ? AND person_id = ? AND NOT ${isOfCompany('members')})
+              THEN 1 ELSE 0 END, CAST(? AS BIGINT), CAST(? AS BIGINT)
+          FROM companies WHERE company_id = ? AND removed_at IS NULL ON CONFLICT DO NOTHING RETURNING person_id`,
+        values: [companyId, subject, personId, accountId, accountId, personId, now, now, companyId],
+      },
+    ])
+    if (rows!.length === 1 || (await find(companyId, subject)) === personId) return
+    throw new RpcError(
+      'conflict',
+      'this sign-in of the company, or your person, is linked to another one already',
+      {
+        hint: 'Sign in with the company as the other person, or unlink it first.',
+      },
+    )
+  }
+}

@@ -1,0 +1,78 @@
+/** Company sign-in, for the operator: who decides which account a domain belongs to. */
+import * as z from 'zod'
+import { method, param } from '../methods/method.ts'
+import { company, companyDomain, companyRules, testedCompany } from '../tokens/company-params.ts'
+import { companyLimits } from '../tokens/company-rules.ts'
+import { issuerUrl } from '../tokens/trust-params.ts'
+
+const access = { caller: 'operator' } as const
+
+export const companiesMethods = {
+  'company.add': method({
+    name: 'company.add',
+    summary: 'Lets people of a domain sign in to the console with an OpenID provider.',
+    params: [
+      companyDomain,
+      param(
+        'email',
+        z.email().max(254).toLowerCase().nullable(),
+        'an e-mail address or null',
+        'E-mail address of the account; null: the only account there is.',
+      ),
+      issuerUrl,
+      param(
+        'clientId',
+        z.string().min(1).max(companyLimits.clientIdLength),
+        `a text of 1 to ${companyLimits.clientIdLength} characters`,
+        'Client ID of this service at the provider.',
+      ),
+      param(
+        'clientAuth',
+        z.enum(['none', 'client_secret', 'private_key_jwt']),
+        'none, client_secret or private_key_jwt',
+        'How this service authenticates at the token endpoint; private_key_jwt: with its own signing key.',
+      ),
+      param(
+        'clientSecret',
+        z.string().min(1).max(companyLimits.secretLength).nullable(),
+        `a text of at most ${companyLimits.secretLength} characters, or null`,
+        'The secret. It is stored encrypted and never shown.',
+      ),
+      companyRules,
+      param(
+        'allowsPrivate',
+        z.boolean(),
+        'true or false',
+        'Whether the provider may be on this machine or in a private network.',
+      ),
+    ],
+    result: company,
+    reasons: ['not_found', 'already_exists', 'conflict'],
+    access,
+  }),
+  'company.list': method({
+    name: 'company.list',
+    summary: 'Companies whose people sign in with their own provider.',
+    params: [],
+    result: z.array(company),
+    reasons: [],
+    access,
+  }),
+  'company.test': method({
+    name: 'company.test',
+    summary:
+      'Fetches the metadata and keys of the provider of a company, and reports what is not as it has to be.',
+    params: [companyDomain],
+    result: testedCompany,
+    reasons: ['not_found'],
+    access,
+  }),
+  'company.remove': method({
+    name: 'company.remove',
+    summary: 'Removes a company. Its sessions end, and the memberships that its rules gave.',
+    params: [companyDomain],
+    result: z.object({ companyId: z.string() }),
+    reasons: ['not_found'],
+    access,
+  }),
+} as const

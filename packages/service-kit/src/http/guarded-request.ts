@@ -1,0 +1,125 @@
+/**
+ * One small request to a server that a user of this service named. Name servers cannot lead it into a network that it may not reach: the
+ * address that is checked is the address that is connected to.
+ */
+import { once } from 'node:events'
+import {
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http'
+import { isIP } from 'node:net'
+import {
+  type AddressKind,
+  AddressRefusedError,
+  guardedLookup,
+  kindOf,
+  type Resolve,
+} from '../addresses/addresses.ts'
+
+/** Bytes of an answer, and milliseconds for it from the name server to its last byte. */
+const guardedLimits = { maxBytes: 64 * 1024, timeoutMs: 5000 } as const
+
+export interface GuardedOptions {
+  /** Whether addresses of this machine and of private networks may be connected to; over plain HTTP, those of this machine only. */
+  readonly allowsPrivate: boolean
+  /** For tests. */
+  readonly resolve?: Resolve
+  readonly timeoutMs?: number
+}
+
+export interface GuardedInit {
+  readonly method: 'GET' | 'POST'
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+export interface GuardedAnswer {
+  readonly status: number
+  readonly contentType: string
+  readonly body: Buffer
+}
+
+/**
+ * @returns a function that sends one request: no redirect, no compression, at most 64 KiB within 5 s
+ * @throws (the function) Error with the reason and the value
+ */
+export function createGuardedRequest({
+  allowsPrivate,
+  resolve,
+  timeoutMs = guardedLimits.timeoutMs,
+}: GuardedOptions): (url: string, init: GuardedInit) => Promise<GuardedAnswer> {
+  return async (text, init) => {
+    const url = new URL(text)
+    const isPlain = url.protocol === 'http:'
+    if ((!isPlain || !allowsPrivate) && url.protocol !== 'https:')
+      throw new AddressRefusedError(`${text} is not fetched: only https:// is`)
+    const allowed: readonly AddressKind[] = isPlain
+      ? ['loopback']
+      : ['public', ...(allowsPrivate ? (['loopback', 'private'] as const) : [])]
+    const mayConnect = (address: string) => allowed.includes(kindOf(address))
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    if (isIP(host) !== 0 && !mayConnect(host))
+      throw new AddressRefusedError(`${host} is an address that is not connected to: ${kindOf(host)}`)
+    const signal = AbortSignal.timeout(timeoutMs)
+    const request = start(url, init, { host, signal, lookup: guardedLookup(mayConnect, resolve) })
+    try {
+      const [response] = (await once(request.end(init.body), 'response', { signal })) as [IncomingMessage]
+      return await read(response, text)
+    } catch (cause) {
+      // A name server of this network must not be asked what it knows by way of the message.
+      if (cause instanceof AddressRefusedError)
+        throw new AddressRefusedError(`${host} resolves to no address that may be connected to`)
+      if (signal.aborted) throw new Error(`${text} did not answer within ${timeoutMs / 1000} s`, { cause })
+      throw cause
+    } finally {
+      request.destroy()
+    }
+  }
+}
+
+function start(
+  url: URL,
+  { method, headers, body }: GuardedInit,
+  options: RequestOptions & { readonly host: string },
+): ClientRequest {
+  const begin = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
+  const request = begin({
+    ...options,
+    method,
+    ...(isIP(options.host) === 0 && { servername: options.host }),
+    port: url.port || (url.protocol === 'https:' ? 443 : 80),
+    path: url.pathname + url.search,
+    headers: {
+      accept: 'application/json',
+      ...headers,
+      'accept-encoding': 'identity',
+      host: url.host,
+      ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }),
+    },
+    agent: false,
+  })
+  // What comes after the answer was read, or given up, has no other listener.
+  request.on('error', () => undefined)
+  return request
+}
+
+/** @throws Error for a redirect, a compressed answer, or a large one; the rest is not read */
+async function read(response: IncomingMessage, url: string): Promise<GuardedAnswer> {
+  const { statusCode = 0, headers } = response
+  if (statusCode >= 300 && statusCode < 400)
+    throw new Error(`${url} answered with a redirect (HTTP ${statusCode}), which is not followed`)
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (encoding !== 'identity') throw new Error(`${url} answered with the encoding ${encoding.slice(0, 40)}`)
+  const parts: Buffer[] = []
+  let sizeBytes = 0
+  for await (const part of response as AsyncIterable<Buffer>) {
+    sizeBytes += part.length
+    if (sizeBytes > guardedLimits.maxBytes)
+      throw new Error(`${url} answered with more than ${guardedLimits.maxBytes} bytes`)
+    parts.push(part)
+  }
+  return { status: statusCode, contentType: headers['content-type'] ?? '', body: Buffer.concat(parts) }
+}
