@@ -19,6 +19,7 @@ const changesSession: ReadonlySet<string> = new Set<keyof ConsoleMethods>([
   'sign_in.password',
   'sign_in.recovery',
   'link.use',
+  'company.finish',
 ])
 
 async function call(method: string, params: object | undefined): Promise<unknown> {

@@ -5,7 +5,7 @@ import { Frame } from './frame/frame.tsx'
 import { lazyView } from './parts/lazy-view.tsx'
 import { Lone } from './parts/lone.tsx'
 import { Problem } from './parts/view.tsx'
-import { NotFoundView, openViews, routes, SignInView, TerminalView } from './routes.tsx'
+import { CompanyView, NotFoundView, openViews, routes, SignInView, TerminalView } from './routes.tsx'
 import { tabs } from './session/tabs.ts'
 import { signInFirst, takeNext } from './state/next.ts'
 import { navigate, usePath } from './state/route.ts'
@@ -48,7 +48,7 @@ function useStanding() {
 /** Sends people without a session to the sign-in, and afterwards to where they wanted to go. */
 function useSignIn(standing: Standing | undefined, first: string): void {
   useEffect(() => {
-    if (!standing || Object.hasOwn(openViews, first)) return
+    if (!standing || first === 'callback' || Object.hasOwn(openViews, first)) return
     if (!standing.viewer && first !== 'sign-in') signInFirst()
     if (standing.viewer && first === 'sign-in') navigate(takeNext(), true)
   }, [standing, first])
@@ -58,7 +58,9 @@ export function App() {
   const { standing, error, refresh } = useStanding()
   const [asked, setAsked] = useState<((confirmed: boolean) => void) | undefined>()
   const [, first = '', id = '', part = ''] = usePath().split('/')
-  useSignIn(standing, first)
+  // The way back from the provider of a company is of everyone: also of a person who confirms a sign-in.
+  const isCallback = first === 'sign-in' && part === 'callback'
+  useSignIn(standing, isCallback ? 'callback' : first)
   const confirm = useCallback(
     () =>
       new Promise<boolean>((resolve) => {
@@ -116,6 +118,16 @@ function Shown(props: {
     return (
       <Lone>
         <OpenView viewer={home?.viewer} onDone={onDone} />
+      </Lone>
+    )
+  if (first === 'sign-in' && (part === 'callback' || (id !== '' && !home)))
+    return (
+      <Lone>
+        <CompanyView
+          domain={id === 'company' ? '' : id}
+          isCallback={part === 'callback'}
+          onDone={onDone}
+        />
       </Lone>
     )
   if (!home || first === 'sign-in')

@@ -42,6 +42,7 @@ export const openViews: Readonly<
 }
 
 /** Views with nothing beside them: the sign-in, and the approval of a terminal. */
+export const CompanyView = lazyView(() => import('./views/lone/company.tsx'))
 export const SignInView = lazyView(() => import('./views/lone/sign-in.tsx'))
 export const TerminalView = lazyView(() => import('./views/lone/terminal.tsx'))
 export const NotFoundView = lazyView(() => import('./views/not-found.tsx'))

@@ -1,5 +1,7 @@
 import type { Viewer } from '@selvedge/protocol/console'
+import { useEffect, useState } from 'preact/hooks'
 import { api } from '../api.ts'
+import { confirmWithCompany } from '../company.ts'
 import { signInWithPasskey } from '../passkeys.ts'
 import { Action } from './action.tsx'
 import { Dialog } from './dialog.tsx'
@@ -7,10 +9,16 @@ import { Field, Form } from './form.tsx'
 
 /** Requires a new sign-in before a sensitive action. */
 export default function Confirm({ viewer, onEnd }: { viewer: Viewer; onEnd: (confirmed: boolean) => void }) {
+  const [before] = useState(viewer.authTime)
+  // The other tab, in which the company asked, has ended with a fresh sign-in.
+  useEffect(() => {
+    if (viewer.authTime > before) onEnd(true)
+  }, [viewer.authTime])
   return (
     <Dialog title="Confirm it’s you" closing="Cancel" onClose={() => onEnd(false)}>
       <p>This needs a fresh sign-in. You won’t be asked again for 10 minutes.</p>
-      {viewer.passkeys > 0 && (
+      {viewer.company !== null && <WithCompany domain={viewer.company} />}
+      {viewer.company === null && viewer.passkeys > 0 && (
         <Action
           kind="primary"
           icon="fingerprint"
@@ -22,7 +30,7 @@ export default function Confirm({ viewer, onEnd }: { viewer: Viewer; onEnd: (con
           Use a passkey
         </Action>
       )}
-      {viewer.hasPassword && (
+      {viewer.company === null && viewer.hasPassword && (
         <Form
           submit="Confirm"
           kind={viewer.passkeys > 0 ? '' : 'primary'}
@@ -38,3 +46,12 @@ export default function Confirm({ viewer, onEnd }: { viewer: Viewer; onEnd: (con
     </Dialog>
   )
 }
+
+const WithCompany = ({ domain }: { domain: string }) => (
+  <>
+    <Action kind="primary" run={() => confirmWithCompany(domain)}>
+      {`Confirm with ${domain}`}
+    </Action>
+    <p class="faint">A new tab opens. This one continues when you are back.</p>
+  </>
+)

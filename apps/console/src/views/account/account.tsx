@@ -2,6 +2,7 @@ import { api } from '../../api.ts'
 import { capital } from '../../parts/capital.ts'
 import { CopyId } from '../../parts/copy.tsx'
 import { Guarded } from '../../parts/guarded.tsx'
+import { lazyView } from '../../parts/lazy-view.tsx'
 import { tell } from '../../parts/toast.tsx'
 import { Bones, Card, View } from '../../parts/view.tsx'
 import { type Call, useCall } from '../../state/use-call.ts'
@@ -10,6 +11,8 @@ import { DeveloperTokens } from './developer-tokens.tsx'
 import { SignInMethods } from './sign-in-methods.tsx'
 import { SignIns, type Terminals } from './sign-ins.tsx'
 
+const Companies = lazyView(() => import('./companies.tsx'))
+
 export default function AccountView() {
   const { viewer } = useHome()
   const projects = useCall(() => api['project.list']())
@@ -17,7 +20,8 @@ export default function AccountView() {
   const passkeys = useCall(() => api['passkey.list']())
   const sessions = useCall(() => api['session.list']())
   const terminals = useCall(() => api['sign_in.list']())
-  const all = [projects, tokens, passkeys, sessions, terminals]
+  const companies = useCall(() => api['company.list']())
+  const all = [projects, tokens, passkeys, sessions, terminals, companies]
   const error = all.find((each) => each.error)?.error
   // The parts of the page come together, so that no part moves the others.
   if (all.some(({ data }) => data === undefined))
@@ -44,6 +48,9 @@ export default function AccountView() {
         </dl>
       </Card>
       <SignInMethods passkeys={passkeys} />
+      {companies.data && companies.data.length > 0 && (
+        <Companies companies={companies.data} onChanged={companies.reload} />
+      )}
       <SignIns sessions={sessions} terminals={terminals} />
       <DeveloperTokens projects={projects.data} tokens={tokens} />
       {viewer.role === 'owner' && <RevokeAll tokens={tokens} signIns={terminals} />}

@@ -3,6 +3,7 @@ import { api } from '../../api.ts'
 import { Action } from '../../parts/action.tsx'
 import { Copy } from '../../parts/copy.tsx'
 import { Field, Form } from '../../parts/form.tsx'
+import { Link } from '../../parts/link.tsx'
 import { View } from '../../parts/view.tsx'
 import { signInWithPasskey } from '../../passkeys.ts'
 
@@ -32,6 +33,9 @@ export default function SignInView({ needsOwner, onDone }: SignInProps) {
         </>
       )}
       <SecretForm key={String(isRecovery)} isRecovery={isRecovery} onDone={onDone} />
+      <Link to="/sign-in/company" class="btn quiet">
+        Sign in with your company
+      </Link>
       <button type="button" class="btn quiet" onClick={() => setRecovery(!isRecovery)}>
         {isRecovery ? 'Use a passkey or password' : 'Use a recovery code'}
       </button>
