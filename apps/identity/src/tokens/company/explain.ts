@@ -34,6 +34,9 @@ export function explainProvider(cause: unknown, domain: string, library: OpenIdL
   if (cause instanceof TokenError)
     return refused(`the ID token from the provider of ${domain} is refused: ${shorten(cause.message)}`)
   if (cause instanceof library.ClientError) {
+    // Without a code: not the answer is wrong, there was none.
+    if (cause.code === undefined || cause.code === 'OAUTH_TIMEOUT')
+      return unavailable(domain, cause.cause instanceof Error ? cause.cause : cause)
     const inner = cause.cause instanceof Error ? `: ${cause.cause.message}` : ''
     return refused(`the answer of the provider of ${domain} is refused: ${shorten(cause.message + inner)}`)
   }
