@@ -52,7 +52,7 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   'apps/identity': [
     /^node:/,
     /^@selvedge\/(protocol|client|service-kit)(\/|$)/,
-    /^(fastify|@simplewebauthn\/server|@zxcvbn-ts\/language-common)$/,
+    /^(fastify|@simplewebauthn\/server|@zxcvbn-ts\/language-common|openid-client)$/,
   ],
   'apps/discovery': [
     /^node:/,

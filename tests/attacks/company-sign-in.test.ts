@@ -308,7 +308,7 @@ describe('people', () => {
     )
   })
 
-  it('whose claim fits no more lose membership and sessions', async () => {
+  it('lose membership and sessions when no rule fits any more', async () => {
     const [before, after] = [open(), open()]
     expect(await signIn(before)).toBe('accepted')
     expect(await signIn(after, { claims: { groups: [] } })).toContain('no access')

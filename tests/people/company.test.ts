@@ -88,7 +88,7 @@ describe('company sign-in', needs('chromium'), () => {
     const opening = context.waitForEvent('page')
     await page.getByRole('button', { name: `Confirm with ${domain}` }).click()
     const tab = await opening
-    // The session at the company is not enough: it asks again (max_age=0).
+    // The session at the company is not enough: the provider requires another sign-in (max_age=0).
     await tab.getByLabel('Name').fill('grace')
     await tab.getByRole('button', { name: 'Sign in at Corp' }).click()
     await page.getByText('/join#').waitFor()
@@ -112,7 +112,7 @@ describe('company sign-in', needs('chromium'), () => {
     await page.getByRole('heading', { name: 'Your account', level: 1 }).waitFor()
   }, 60_000)
 
-  it('is refused to a person whose groups give no access, with what to do', async () => {
+  it('is refused without a group that gives access, with what to do', async () => {
     const person = await openBrowser()
     const { page } = person
     await page.goto(`${site}/sign-in/${domain}`)

@@ -49,6 +49,7 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'packages/service-kit/src/store/postgres.ts openPostgres': sequence,
   'packages/service-kit/src/store/sqlite.ts connect': sequence,
   'tests/fuzz/engine/fuzz-target.ts fuzzTarget': fixture,
+  'tests/harness/company-provider.ts startCompanyProvider': fixture,
   'tests/harness/neighbourhood.ts makeNeighbourhood': fixture,
   'tests/reliability/subjects/discovery.ts discoverySubject': fixture,
   'tests/reliability/subjects/identity.ts identitySubject': fixture,

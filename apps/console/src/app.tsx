@@ -123,11 +123,7 @@ function Shown(props: {
   if (first === 'sign-in' && (part === 'callback' || (id !== '' && !home)))
     return (
       <Lone>
-        <CompanyView
-          domain={id === 'company' ? '' : id}
-          isCallback={part === 'callback'}
-          onDone={onDone}
-        />
+        <CompanyView domain={id === 'company' ? '' : id} isCallback={part === 'callback'} onDone={onDone} />
       </Lone>
     )
   if (!home || first === 'sign-in')

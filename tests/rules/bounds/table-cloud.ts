@@ -88,6 +88,21 @@ export const identity: Bounds = {
   'apps/identity/src/tokens/federation/issuer-keys.ts': {
     'createIssuerKeys.createKind.held': lasting('`RecentMap<string, Held>(limits.issuers)`', 'newer ones'),
   },
+  'apps/identity/src/tokens/company/client.ts': {
+    'authOf.body': passing('three fields'),
+  },
+  'apps/identity/src/tokens/company/metadata.ts': {
+    'createReadMetadata.held': lasting('`RecentMap<string, Held>(limits.providers)`', 'newer ones'),
+  },
+  'apps/identity/src/tokens/company/turns.ts': {
+    'createTurns.waiting': lasting(
+      'domains with requests that wait, which have a time limit',
+      '`waiting.delete`',
+    ),
+  },
+  'apps/identity/src/tokens/company/test-company.ts': {
+    'createTestCompany.checks': passing('one for each check'),
+  },
   'apps/identity/src/registry/nodes/nodes.ts': {
     'createNodes.listeners': own('one for each part that follows the nodes'),
   },

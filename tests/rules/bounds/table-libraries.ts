@@ -23,8 +23,8 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/http/in-turn.ts': {
     'inTurn.line': lasting('`line.length < maxWaiting`', '`shift`, at the end of each answer'),
   },
-  'packages/service-kit/src/http/get-guarded-json.ts': {
-    'readText.parts': passing('`sizeBytes > guardedLimits.maxBytes`'),
+  'packages/service-kit/src/http/guarded-request.ts': {
+    'read.parts': passing('`sizeBytes > guardedLimits.maxBytes`'),
   },
   'packages/service-kit/src/http/get-json.ts': {
     'readJson.parts': passing('`size > maxBytes`'),

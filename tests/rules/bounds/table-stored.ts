@@ -74,6 +74,17 @@ export const stored: Bounds = {
       '`subject-statements.ts: DELETE FROM federated_subjects`',
     ),
   },
+  'apps/identity/src/storage/company-tables.ts': {
+    'table companies': own('one row for each domain that the operator adds'),
+    'table company_people': lasting(
+      '`company-people.ts: maxMembers` of each account',
+      '`companies.ts: DELETE FROM company_people`',
+    ),
+    'table company_sessions': lasting(
+      'one row for each session of a company, removed with it',
+      '`company-tables.ts: ON DELETE CASCADE`',
+    ),
+  },
   'apps/identity/src/storage/device-tables.ts': {
     'table device_vitals': own(
       'one row for each node, with at most `vitals.ts: maxVitalsCharacters` characters',

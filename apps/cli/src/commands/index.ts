@@ -180,7 +180,7 @@ export const groups: Readonly<Record<string, string>> = {
   admin: "The operator's commands, over the socket of the identity service.",
   'admin account': 'Accounts.',
   'admin project': 'Projects and their client IDs.',
-  'admin company': 'Companies whose people sign in to the console with their own provider.',
+  'admin company': 'Companies with a provider of their own for the console.',
   'admin issuer': 'OpenID Connect issuers that projects trust.',
   'admin token': 'Developer ID tokens.',
   'admin node': 'Enrolled nodes.',

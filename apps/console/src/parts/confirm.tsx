@@ -10,7 +10,7 @@ import { Field, Form } from './form.tsx'
 /** Requires a new sign-in before a sensitive action. */
 export default function Confirm({ viewer, onEnd }: { viewer: Viewer; onEnd: (confirmed: boolean) => void }) {
   const [before] = useState(viewer.authTime)
-  // The other tab, in which the company asked, has ended with a fresh sign-in.
+  // The other tab, in which the company asked, brought a fresh sign-in.
   useEffect(() => {
     if (viewer.authTime > before) onEnd(true)
   }, [viewer.authTime])

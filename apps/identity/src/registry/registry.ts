@@ -68,7 +68,7 @@ export interface Registry extends Credentials, Authority {
   readonly accounts: Accounts
   readonly people: People
   readonly links: Links
-  /** Companies whose people sign in with their own provider. */
+  /** Companies with a provider of their own. */
   readonly companies: Companies
   readonly companyPeople: CompanyPeople
   readonly projects: Projects

@@ -1,4 +1,4 @@
-/** Tables about companies whose people sign in to the console with their own provider. The version before does not know them. */
+/** Tables about companies with a provider of their own for the console. The version before does not know them. */
 import type { AddedTable } from '@selvedge/service-kit/store'
 
 const same = (table: string, text: string): AddedTable => ({ table, sqlite: text, postgres: text })

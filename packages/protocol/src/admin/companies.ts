@@ -52,7 +52,7 @@ export const companiesMethods = {
   }),
   'company.list': method({
     name: 'company.list',
-    summary: 'Companies whose people sign in with their own provider.',
+    summary: 'Companies with a provider of their own for the console.',
     params: [],
     result: z.array(company),
     reasons: [],

@@ -25,7 +25,7 @@ export const companiesMethods = {
         'What the sign-in is for.',
       ),
     ],
-    result: z.object({ url: z.string().describe('Where the browser goes next') }),
+    result: z.object({ url: z.string().describe('The next page of the browser') }),
     reasons: ['not_found', 'signed_out', 'step_up_required', ...refusals],
     access: { caller: 'anyone' },
   }),

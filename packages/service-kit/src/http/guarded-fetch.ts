@@ -12,7 +12,7 @@ export interface FetchInit {
   readonly body?: unknown
 }
 
-/** The statuses whose body matters: an OAuth error has one too (RFC 6749 § 5.2). */
+/** Largest status of an answer. An OAuth error has a body that matters, too (RFC 6749 § 5.2). */
 const maxStatus = 599
 
 /**

@@ -116,7 +116,7 @@ export const adminCompanyAdd = command({
 
 export const adminCompanyList = command({
   path: ['admin', 'company', 'list'],
-  summary: 'List the companies whose people sign in to the console with their own provider.',
+  summary: 'List the companies with a provider of their own for the console.',
   run: async ({ admin }) => admin['company.list'](),
   human: (companies) =>
     companies.length === 0

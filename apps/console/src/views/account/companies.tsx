@@ -16,7 +16,7 @@ interface CompaniesProps {
   readonly onChanged: () => Promise<void>
 }
 
-/** Companies whose people sign in to this account with their own provider. */
+/** Companies with a provider of their own for this account. */
 export default function Companies({ companies, onChanged }: CompaniesProps) {
   return (
     <Card title="Company sign-in" flush>

@@ -6,6 +6,6 @@ export async function accountOf(accounts: Accounts, email: string | null): Promi
   if (email !== null) return accounts.byEmail(email)
   const all = await accounts.list()
   if (all.length === 1) return all[0]!
-  const detail = `there are ${all.length} accounts, and none is named`
+  const detail = `there are ${all.length} accounts, and the request names no account`
   throw new RpcError('conflict', detail, { hint: 'Name the account with --email.' })
 }

@@ -1,4 +1,4 @@
-/** The operator's methods for companies whose people sign in with their own provider. */
+/** The operator's methods for company sign-in. */
 import { RpcError } from '@selvedge/protocol'
 import type { Accounts } from '../../registry/people/accounts.ts'
 import type { Companies, Company } from '../../registry/people/companies.ts'
@@ -34,7 +34,7 @@ export function companyHandlers(parts: AdminCompanyParts & { readonly note: Note
   return {
     'company.add': async ({ email, ...company }) => {
       const { accountId } = await accountOf(accounts, email)
-      const made = await companies.add({ ...company, accountId })
+      const made = await companies.create({ ...company, accountId })
       await note(accountId, 'company.add', made.companyId, `${made.domain} ${made.issuer}`)
       return show(made, 0)
     },

@@ -18,7 +18,7 @@ export interface EnterParts {
  *
  * @param method how the person proved who it is: passkey, password, recovery code, link, or the domain of a company
  * @param accountId account to show; absent: the one before, or the oldest
- * @param company whose provider signed the person in; absent: a local sign-in
+ * @param company of a sign-in with its provider; absent: a local sign-in
  */
 export type Enter = (
   person: Person,

@@ -13,7 +13,7 @@ export interface Session {
   readonly accountId: string
   /** Unix milliseconds of the sign-in; 0: unknown, since the provider of a company did not say. */
   readonly authTime: number
-  /** The company whose provider signed the person in; "" for a local sign-in, undefined if the company is unknown by now. */
+  /** The company of a sign-in with its provider; "" for a local sign-in, undefined if the company is unknown by now. */
   readonly companyId: string | undefined
 }
 
@@ -88,22 +88,7 @@ export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Chan
   }
 
   return {
-    async create({ personId, accountId, method, company, address, userAgent, jkt }) {
-      const secret = randomBytes(32).toString('base64url')
-      const sessionId = randomUUID()
-      const now = clock.now()
-      const authTime = company?.authTime ?? now
-      const expiresAt = now + (company ? companyLifeMs : sessionTimes.lifeMs)
-      const [rows] = await store.transaction([
-        sql`INSERT INTO sessions SELECT CAST(${sessionId} AS TEXT), CAST(${hashOf(secret)} AS TEXT), person_id, account_id,
-            CAST(${authTime} AS BIGINT), CAST(${company ? companyMethod : method} AS TEXT), CAST(${now} AS BIGINT),
-            CAST(${now} AS BIGINT), CAST(${expiresAt} AS BIGINT), CAST(${address} AS TEXT),
-            CAST(${userAgent.slice(0, 200)} AS TEXT), CAST(${jkt} AS TEXT)
-          FROM members WHERE person_id = ${personId} AND account_id = ${accountId} RETURNING session_id`,
-        ...(company ? [insertCompanySession(sessionId, company)] : []),
-      ])
-      return rows!.length === 1 ? secret : undefined
-    },
+    create: createBegin(store, clock),
     async find(secret, jkt) {
       const now = clock.now()
       const [row] = await store.run(
@@ -155,6 +140,26 @@ export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Chan
       )
       return rows.length === 1
     },
+  }
+}
+
+/** Begins a session. */
+function createBegin(store: SqlStore, clock: Clock): Sessions['create'] {
+  return async ({ personId, accountId, method, company, address, userAgent, jkt }) => {
+    const secret = randomBytes(32).toString('base64url')
+    const sessionId = randomUUID()
+    const now = clock.now()
+    const authTime = company?.authTime ?? now
+    const expiresAt = now + (company ? companyLifeMs : sessionTimes.lifeMs)
+    const [rows] = await store.transaction([
+      sql`INSERT INTO sessions SELECT CAST(${sessionId} AS TEXT), CAST(${hashOf(secret)} AS TEXT), person_id, account_id,
+            CAST(${authTime} AS BIGINT), CAST(${company ? companyMethod : method} AS TEXT), CAST(${now} AS BIGINT),
+            CAST(${now} AS BIGINT), CAST(${expiresAt} AS BIGINT), CAST(${address} AS TEXT),
+            CAST(${userAgent.slice(0, 200)} AS TEXT), CAST(${jkt} AS TEXT)
+          FROM members WHERE person_id = ${personId} AND account_id = ${accountId} RETURNING session_id`,
+      ...(company ? [insertCompanySession(sessionId, company)] : []),
+    ])
+    return rows!.length === 1 ? secret : undefined
   }
 }
 

@@ -1,4 +1,4 @@
-/** Companies whose people sign in to the console with their own OpenID provider. The operator decides which account a domain belongs to. */
+/** Companies with an OpenID provider of their own for the sign-in to the console. The operator decides which account a domain belongs to. */
 import { randomUUID } from 'node:crypto'
 import { RpcError } from '@selvedge/protocol'
 import { type CompanyRule, domainProblem, issuerUrlProblem, rulesProblem } from '@selvedge/protocol/tokens'
@@ -35,7 +35,7 @@ type NewCompany = Omit<Company, 'companyId' | 'createdAt' | 'isRequired'> & {
 
 export interface Companies {
   /** @throws RpcError `invalid_params`, or `already_exists` for a domain that a company has */
-  add(company: NewCompany): Promise<Company>
+  create(company: NewCompany): Promise<Company>
   byDomain(domain: string): Promise<Company | undefined>
   /** As it is now; undefined if it was removed. */
   byId(companyId: string): Promise<Company | undefined>
@@ -77,7 +77,7 @@ export function createCompanies(parts: CompaniesParts): Companies {
       )
       return rows.map((row) => ({ ...toCompany(row), people: Number(row.people) }))
     },
-    async add(company) {
+    async create(company) {
       const problem = problemWith(company, parts.issuer())
       if (problem !== undefined) throw new RpcError('invalid_params', problem)
       const companyId = randomUUID()

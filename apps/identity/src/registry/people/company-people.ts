@@ -29,9 +29,9 @@ export interface CompanyPeople {
   /** Takes the membership from the person of a `sub`, and ends what came from it. The last local owner stays, without sessions of the company. */
   dismiss(company: Company, subject: string): Promise<void>
   /** Links a `sub` to a person who is signed in. @throws RpcError `conflict` if one of them is linked already */
-  link(company: Company, subject: string, personId: string): Promise<void>
+  linkPerson(company: Company, subject: string, personId: string): Promise<void>
   /** Ends the link of a person. @throws RpcError `not_found`, or `conflict` if the membership comes from the company */
-  unlink(companyId: string, personId: string): Promise<void>
+  unlinkPerson(companyId: string, personId: string): Promise<void>
 }
 
 export interface CompanyPeopleParts {
@@ -75,12 +75,12 @@ export function createCompanyPeople(parts: CompanyPeopleParts): CompanyPeople {
       if (personId === undefined) return
       await endSessions(companyId, personId)
       await people.remove(accountId, personId).catch((cause) => {
-        // The last local owner, or a person whose membership ended before.
+        // The last local owner, or a person who is no member any more.
         if (!(cause instanceof RpcError)) throw cause
       })
     },
-    link: createLink(parts, find),
-    async unlink(companyId, personId) {
+    linkPerson: createLink(parts, find),
+    async unlinkPerson(companyId, personId) {
       const [row] = await store.run(
         sql`SELECT was_local FROM company_people WHERE company_id = ${companyId} AND person_id = ${personId}`,
       )
@@ -99,7 +99,7 @@ export function createCompanyPeople(parts: CompanyPeopleParts): CompanyPeople {
 }
 
 function createAdmit({ store, clock, maxMembers }: CompanyPeopleParts): CompanyPeople['admit'] {
-  /** @returns the person, or undefined if the address is taken or the account is full */
+  /** @returns the person, or undefined if another person has the address, or the account is full */
   async function attempt(company: Company, subject: string, role: Role, email: string) {
     const { companyId, accountId } = company
     const [personId, now] = [randomUUID(), clock.now()]
@@ -155,7 +155,7 @@ function insertMember(
 function createLink(
   { store, clock }: CompanyPeopleParts,
   find: CompanyPeople['find'],
-): CompanyPeople['link'] {
+): CompanyPeople['linkPerson'] {
   return async ({ companyId, accountId }, subject, personId) => {
     const now = clock.now()
     const [, rows] = await store.transaction([

@@ -1,5 +1,5 @@
 /**
- * Local owners: owners of an account whose membership does not come from a company. There is always one, who gets in when the provider of
+ * Local owners: owners of an account by themselves, and not by a company. There is always one, who gets in when the provider of
  * the company is down or hostile.
  */
 

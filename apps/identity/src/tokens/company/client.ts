@@ -1,6 +1,6 @@
 /** This service as a client of the provider of a company: the library with its configuration. */
 import { randomUUID } from 'node:crypto'
-import { type Clock, seconds } from '@selvedge/service-kit/clock'
+import { type Clock, seconds, systemClock } from '@selvedge/service-kit/clock'
 import { createGuardedFetch } from '@selvedge/service-kit/http'
 import type { ClientAuth, Configuration, CustomFetch, ServerMetadata } from 'openid-client'
 import type { SigningKeys } from '../../registry/keys/signing-keys.ts'
@@ -39,7 +39,7 @@ export function createCompanyClient(parts: CompanyClientParts): (company: Compan
     const [library, metadata] = await Promise.all([load(), parts.readMetadata(company)])
     const clientMetadata = {
       // All replicas have the time of the database.
-      [library.clockSkew]: seconds(parts.clock) - Math.floor(Date.now() / 1000),
+      [library.clockSkew]: seconds(parts.clock) - seconds(systemClock),
       [library.clockTolerance]: leewaySeconds,
     }
     const authenticate = await authOf(company, metadata, library, parts)

@@ -14,7 +14,6 @@ import {
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import type { OneTime } from '../../registry/credentials/one-time.ts'
 import type { Companies, Company } from '../../registry/people/companies.ts'
-import { readClaimed } from '../federation/read-claimed.ts'
 import type { RulesVerifier } from '../federation/verify-by-rules.ts'
 import type { CompanyClient } from './client.ts'
 import { explainProvider, refused, unavailable } from './explain.ts'
@@ -49,7 +48,7 @@ export interface CompanyProof {
 export interface CompanySignIns {
   /** What is registered at the provider, exactly. */
   redirectUri(domain: string): string
-  /** @returns where the browser goes. @throws RpcError `company_unavailable` */
+  /** @returns the URL to which the browser is sent. @throws RpcError `company_unavailable` */
   begin(company: Company, visitor: CompanyVisitor): Promise<string>
   /**
    * @param domain in the address that the browser came back to
@@ -151,11 +150,10 @@ async function verifyClaims(
   { verify }: CompanySignInParts,
 ): Promise<FederatedClaims> {
   const rule = { issuer, allowsPrivate, algorithms: signatureAlgorithms }
-  // The verifier finds the keys by the issuer that a token names.
-  if (readClaimed(idToken)?.iss !== issuer)
-    throw new TokenError('token_untrusted', `claim "iss" is not ${issuer}`)
   const claims = await verify([rule], idToken, accountId)
-  const problem = audienceProblem(claims, [clientId], [])
+  // The verifier finds the keys by the issuer that a token names.
+  const problem =
+    claims.iss === issuer ? audienceProblem(claims, [clientId], []) : `claim "iss" is not ${issuer}`
   if (problem !== undefined) throw new TokenError('token_untrusted', problem)
   return claims
 }

@@ -10,6 +10,7 @@ import { createCompanyClient } from './client.ts'
 import { type CompanySignIns, createCompanySignIns } from './company-sign-in.ts'
 import { createReadMetadata } from './metadata.ts'
 import { createTestCompany } from './test-company.ts'
+import { createTurns } from './turns.ts'
 
 export interface CompanyTokens extends CompanySignIns {
   /** What the provider of a company lacks. */
@@ -29,8 +30,11 @@ export interface CompanyTokensParts {
 export function createCompanyTokens(parts: CompanyTokensParts): CompanyTokens {
   const readMetadata = createReadMetadata(parts)
   const signIns = createCompanySignIns({ ...parts, client: createCompanyClient({ ...parts, readMetadata }) })
+  const inTurn = createTurns()
   return {
-    ...signIns,
+    redirectUri: signIns.redirectUri,
+    begin: (company, visitor) => inTurn(company.domain, () => signIns.begin(company, visitor)),
+    finish: (domain, query, jkt) => inTurn(domain, () => signIns.finish(domain, query, jkt)),
     test: createTestCompany({
       // What was fetched before must not hide what is wrong now.
       readMetadata: createReadMetadata(parts),

@@ -23,7 +23,7 @@ const hints: Readonly<Record<string, string>> = {
 const administrators =
   'Show this text to the administrators of your company, or to your operator: selvedge admin company test <domain>'
 
-/** @returns the refusal, or the cause itself if it is none of the provider's */
+/** @returns the refusal, or the cause itself if the provider has no part in it */
 export function explainProvider(cause: unknown, domain: string, library: OpenIdLibrary): unknown {
   if (cause instanceof RpcError) return cause
   if (cause instanceof library.AuthorizationResponseError || cause instanceof library.ResponseBodyError) {
@@ -34,7 +34,7 @@ export function explainProvider(cause: unknown, domain: string, library: OpenIdL
   if (cause instanceof TokenError)
     return refused(`the ID token from the provider of ${domain} is refused: ${shorten(cause.message)}`)
   if (cause instanceof library.ClientError) {
-    // Without a code: not the answer is wrong, there was none.
+    // Without a code, there was no answer that could be wrong.
     if (cause.code === undefined || cause.code === 'OAUTH_TIMEOUT')
       return unavailable(domain, cause.cause instanceof Error ? cause.cause : cause)
     const inner = cause.cause instanceof Error ? `: ${cause.cause.message}` : ''

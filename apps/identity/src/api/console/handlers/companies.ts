@@ -99,7 +99,7 @@ export function companyHandlers(parts: ConsoleCompanyParts) {
       return done
     },
     'company.unlink': async ({ companyId }, viewer, context) => {
-      await companyPeople.unlink(companyId, expectLocal(viewer).person.personId)
+      await companyPeople.unlinkPerson(companyId, expectLocal(viewer).person.personId)
       await audit.record(auditOf(viewer, context, 'company.unlink', companyId))
       return done
     },
@@ -167,7 +167,7 @@ function createFinishers(parts: ConsoleCompanyParts): Readonly<Record<CompanyPur
         throw new RpcError('signed_out', 'the person who began to link the company is not signed in any more')
       const { company, subject, email } = proof
       const role = await expectRole(proof, context)
-      await companyPeople.link(company, subject, viewer.person.personId)
+      await companyPeople.linkPerson(company, subject, viewer.person.personId)
       await companyPeople.admit(company, subject, role, email)
       return record(proof, context, viewer.person.email, 'company.link')
     },
