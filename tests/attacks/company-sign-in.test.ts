@@ -1,4 +1,6 @@
 /** Attacks on company sign-in: hostile providers, stolen and repeated answers, and people who should not get in or stay in. */
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type CompanyProvider, type NextToken, startCompanyProvider } from '../harness/company-provider.ts'
 import { type ConsoleSession, consoleOrigin, openConsole, startWithOwner } from '../harness/console.ts'
@@ -188,6 +190,15 @@ describe('an answer is refused', () => {
     expect(provider.forms).toHaveLength(0)
   })
 
+  it('more than ten minutes after it began', async () => {
+    const browser = open()
+    const { query } = provider.visit((await begin(browser)).url)
+    const database = new DatabaseSync(join(site.state, 'identity', 'identity.db'), { timeout: 30_000 })
+    database.exec('UPDATE one_time SET expires_at = expires_at - 601000')
+    database.close()
+    expect(await outcome(browser.api['company.finish']({ domain, query }))).toContain('has expired')
+  })
+
   it('at the address of another company', async () => {
     await addCompany({ domain: 'other.example' })
     const browser = open()
@@ -270,6 +281,24 @@ describe('a hostile provider', () => {
     const browser = open()
     expect(await signIn(browser)).toMatch(/^(?:credentials_invalid|company_unavailable): /)
     expect(await viewerOf(browser)).toBeNull()
+  })
+
+  it.each<[string, string]>([
+    ['101 keys', JSON.stringify({ keys: Array.from({ length: 101 }, (_, at) => ({ kid: `${at}` })) })],
+    ['a megabyte of keys', JSON.stringify({ keys: [{ n: 'x'.repeat(1_000_000) }] })],
+    ['no keys', '{"keys":[]}'],
+    ['HTML as its keys', '<h1>no</h1>'],
+  ])('that publishes %s signs no person in', async (_, keys) => {
+    provider.answers['/keys'] = (response) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end(keys)
+    const browser = open()
+    expect(await signIn(browser)).toMatch(/^(?:credentials_invalid|company_unavailable): /)
+    expect(await viewerOf(browser)).toBeNull()
+  })
+
+  it('that does not answer is given up', async () => {
+    provider.answers['/token'] = () => undefined
+    expect(await signIn(open())).toContain('did not answer within 5 s')
   })
 
   it('that never stops answering costs 64 KiB', async () => {
@@ -436,6 +465,31 @@ describe('required company sign-in', () => {
     expect(await viewerOf(member)).toBeNull()
     expect(await viewerOf(site.owner)).toMatchObject({ role: 'owner' })
   })
+})
+
+it('gives a new session, and ends the one before (fixation)', async () => {
+  const browser = open()
+  await signIn(browser)
+  const before = browser.cookie()
+  const { sessionId } = (await browser.api['session.list']()).find(({ isCurrent }) => isCurrent)!
+  await signIn(browser)
+  expect(browser.cookie()).not.toBe(before)
+  expect((await browser.api['session.list']()).map((each) => each.sessionId)).not.toContain(sessionId)
+})
+
+it('cannot be framed, and sends the code of its address to no other site', async () => {
+  const url = `${consoleOrigin(site.identity.url)}/sign-in/${domain}/callback?code=x&state=y`
+  const { headers } = await fetch(url, { headers: { Accept: 'text/html' }, redirect: 'error' })
+  expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+  expect(headers.get('referrer-policy')).toBe('no-referrer')
+})
+
+it('begins only some sign-ins for one network', async () => {
+  const browser = open()
+  const outcomes: string[] = []
+  for (let at = 0; at < 25; at++) outcomes.push((await outcome(begin(browser))).split(':')[0]!)
+  expect(outcomes[0]).toBe('accepted')
+  expect(outcomes.at(-1)).toBe('busy')
 })
 
 it('shows nothing about people: answers depend on the domain alone', async () => {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { issuerKeys, jwkOf, signToken } from './oidc-issuer.ts'
 
-export type Answer = (response: ServerResponse, request: IncomingMessage) => void
+type Answer = (response: ServerResponse, request: IncomingMessage) => void
 
 /** What the next ID token has; undefined removes a claim. */
 export interface NextToken {

@@ -89,7 +89,7 @@ export const identity: Bounds = {
     'createIssuerKeys.createKind.held': lasting('`RecentMap<string, Held>(limits.issuers)`', 'newer ones'),
   },
   'apps/identity/src/tokens/company/client.ts': {
-    'authOf.body': passing('three fields'),
+    'authOf.body': own('three fields of one request'),
   },
   'apps/identity/src/tokens/company/metadata.ts': {
     'createReadMetadata.held': lasting('`RecentMap<string, Held>(limits.providers)`', 'newer ones'),
@@ -101,7 +101,7 @@ export const identity: Bounds = {
     ),
   },
   'apps/identity/src/tokens/company/test-company.ts': {
-    'createTestCompany.checks': passing('one for each check'),
+    'createTestCompany.checks': own('one for each check of one request'),
   },
   'apps/identity/src/registry/nodes/nodes.ts': {
     'createNodes.listeners': own('one for each part that follows the nodes'),

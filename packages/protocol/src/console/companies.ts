@@ -7,7 +7,7 @@ import { any, done, id, recent, recentOwner, text } from './params.ts'
 const companyId = id('companyId', 'Company.')
 
 /** What a person wants of the provider: a session, a fresh sign-in for the session there is, or a link to the own person. */
-export const companyPurposes = ['sign_in', 'confirm', 'link'] as const
+const companyPurposes = ['sign_in', 'confirm', 'link'] as const
 
 const refusals = ['credentials_invalid', 'busy', 'conflict', 'company_unavailable'] as const
 

@@ -26,7 +26,7 @@ export interface CompanyPeople {
    * @throws RpcError `limit_exceeded` if the account is full
    */
   admit(company: Company, subject: string, role: Role, email: string | undefined): Promise<string>
-  /** Takes the membership from the person of a `sub`, and ends what came from it. The last local owner stays, without sessions of the company. */
+  /** Removes the person of a `sub` from the account, and ends what came from the membership. The last local owner stays, without sessions of the company. */
   dismiss(company: Company, subject: string): Promise<void>
   /** Links a `sub` to a person who is signed in. @throws RpcError `conflict` if one of them is linked already */
   linkPerson(company: Company, subject: string, personId: string): Promise<void>

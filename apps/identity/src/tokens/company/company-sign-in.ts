@@ -21,7 +21,7 @@ import { explainProvider, refused, unavailable } from './explain.ts'
 export type CompanyPurpose = 'sign_in' | 'confirm' | 'link'
 
 /** The browser and the person who want to sign in. */
-export interface CompanyVisitor {
+interface CompanyVisitor {
   /** Thumbprint of the key of the browser. */
   readonly jkt: string
   readonly purpose: CompanyPurpose

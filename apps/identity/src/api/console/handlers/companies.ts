@@ -182,7 +182,7 @@ function expectLocal(viewer: Viewer): Viewer {
   })
 }
 
-export const showCompany = (
+const showCompany = (
   company: Company & { readonly people: number },
   { redirectUri }: Pick<CompanySignIns, 'redirectUri'>,
 ) => ({ ...company, rules: [...company.rules], redirectUri: redirectUri(company.domain) })
