@@ -96,7 +96,7 @@ it('signs a person in, with PKCE, nonce, state and the exact redirect URI', asyn
 describe('an ID token is refused', () => {
   const late = 2 * 86_400
   it.each<[string, NextToken | (() => NextToken), string]>([
-    ['without a signature', { sign: 'none' }, 'is refused'],
+    ['without a signature', { sign: 'unsigned' }, 'is refused'],
     ['with HMAC and the public key', { sign: 'hs256' }, 'is refused'],
     ['signed by another key', { sign: 'stranger' }, 'signature'],
     ['that names a key by URL', { header: { jku: 'http://evil.example/keys' } }, 'jku'],

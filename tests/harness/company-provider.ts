@@ -14,7 +14,7 @@ export interface NextToken {
   readonly header?: object
   readonly algorithm?: 'RS256' | 'PS256' | 'ES256' | 'EdDSA'
   /** Who signs: the provider, a stranger, no key, or HMAC with the public key. */
-  readonly sign?: 'provider' | 'stranger' | 'none' | 'hs256'
+  readonly sign?: 'provider' | 'stranger' | 'unsigned' | 'hs256'
 }
 
 export interface CompanyProvider {
@@ -46,10 +46,10 @@ function makeToken(
 ): string {
   if (sign === 'provider') return signToken(payload, { algorithm, header })
   if (sign === 'stranger') return signToken(payload, { algorithm: 'RS256', header, key: stranger })
-  const alg = sign === 'none' ? 'none' : 'HS256'
+  const alg = sign === 'unsigned' ? 'none' : 'HS256'
   const input = `${encode({ typ: 'JWT', alg, kid: 'RS256', ...header })}.${encode(payload)}`
   const pem = issuerKeys.RS256.publicKey.export({ format: 'pem', type: 'spki' })
-  const signature = sign === 'none' ? '' : createHmac('sha256', pem).update(input).digest('base64url')
+  const signature = sign === 'unsigned' ? '' : createHmac('sha256', pem).update(input).digest('base64url')
   return `${input}.${signature}`
 }
 

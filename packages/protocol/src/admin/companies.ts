@@ -29,7 +29,7 @@ export const companiesMethods = {
       param(
         'clientAuth',
         z.enum(['none', 'client_secret', 'private_key_jwt']),
-        'none, client_secret or private_key_jwt',
+        'a client authentication, such as client_secret',
         'How this service authenticates at the token endpoint; private_key_jwt: with its own signing key.',
       ),
       param(

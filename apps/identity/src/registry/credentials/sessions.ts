@@ -55,7 +55,7 @@ export interface Sessions {
   /** A session that was proven before; undefined if it has expired or was ended since. */
   stillThere(sessionId: string): Promise<Session | undefined>
   list(personId: string): Promise<
-    (Omit<Session, 'authTime' | 'companyId'> & {
+    (Omit<Session, 'companyId'> & {
       method: string
       createdAt: string
       lastSeenAt: string
@@ -116,6 +116,7 @@ export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Chan
         sessionId: row.session_id as string,
         personId,
         accountId: row.account_id as string,
+        authTime: row.auth_time as number,
         method: row.method as string,
         createdAt: isoTime(row.created_at as number),
         lastSeenAt: isoTime(row.last_seen_at as number),
