@@ -3,7 +3,13 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type CompanyProvider, type NextToken, startCompanyProvider } from '../harness/company-provider.ts'
-import { type ConsoleSession, consoleOrigin, openConsole, startWithOwner } from '../harness/console.ts'
+import {
+  type ConsoleSession,
+  consoleOrigin,
+  openConsole,
+  projectWith,
+  startWithOwner,
+} from '../harness/console.ts'
 import { adminOf } from '../harness/flow.ts'
 
 const domain = 'corp.example'
@@ -395,6 +401,7 @@ describe('people', () => {
 
   it.each<[string, () => object, string]>([
     ['now', () => ({ auth_time: now() }), 'accepted'],
+    ['five minutes ago, before it was requested', () => ({ auth_time: now() - 300 }), 'credentials_invalid'],
     ['an hour ago', () => ({ auth_time: now() - 3600 }), 'credentials_invalid'],
     ['at a time that it does not state', () => ({}), 'credentials_invalid'],
     ['as another person', () => ({ auth_time: now(), sub: 'mallory' }), 'credentials_invalid'],
@@ -439,11 +446,15 @@ describe('people', () => {
 describe('a company that is removed', () => {
   it('ends its sessions, memberships and developer ID tokens at once', async () => {
     const browser = open()
-    await signIn(browser)
+    await signIn(browser, { claims: { auth_time: now() } })
+    const { clientId } = await browser.api['project.create'](projectWith({ name: 'of the company' }))
+    const { jti } = await browser.api['token.create']({ clientId })
     await admin['company.remove']({ domain })
     expect(await viewerOf(browser)).toBeNull()
     expect(await site.owner.api['member.list']()).toHaveLength(1)
     expect(await outcome(begin(open()))).toContain('not_found')
+    const token = (await site.owner.api['token.list']()).find((each) => each.jti === jti)
+    expect(token!.revokedAt).not.toBeNull()
   })
 })
 
