@@ -6,6 +6,7 @@ import { type CompanyProvider, type NextToken, startCompanyProvider } from '../h
 import {
   type ConsoleSession,
   consoleOrigin,
+  enterByLink,
   openConsole,
   projectWith,
   startWithOwner,
@@ -27,7 +28,7 @@ let admin: ReturnType<typeof adminOf>
 const addCompany = (more: object = {}) =>
   admin['company.add']({
     domain,
-    email: null,
+    email: 'ada@example.com',
     issuer: provider.url,
     clientId: 'selvedge',
     clientAuth: 'none',
@@ -545,4 +546,26 @@ it('authenticates with its own key, with a token that it accepts nowhere itself'
     .map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()))
   expect(header).toMatchObject({ typ: 'client-authentication+jwt', alg: 'ES256' })
   expect(claims).toMatchObject({ iss: 'selvedge', sub: 'selvedge', aud: provider.url })
+})
+
+it('reaches no other account of a linked person', async () => {
+  const [own] = (await viewerOf(site.owner))!.accounts
+  await admin['account.create']({ email: 'lin@example.com' })
+  const { link } = await admin['account.link']({ email: 'lin@example.com' })
+  const lin = await enterByLink(site.identity.url, link, 'lin@example.com')
+  const invitation = await lin.api['member.invite']({ role: 'owner' })
+  const secret = invitation.link.slice(invitation.link.indexOf('#') + 1)
+  await site.owner.api['link.use']({ link: secret, email: 'ada@example.com' })
+  expect((await viewerOf(site.owner))!.accounts).toHaveLength(2)
+  await site.owner.api['session.switch']({ accountId: own!.accountId })
+
+  const { url } = await site.owner.api['company.begin']({ address: domain, purpose: 'link' })
+  provider.next = { claims: { auth_time: now() } }
+  const { query } = provider.visit(url)
+  expect(await outcome(site.owner.api['company.finish']({ domain, query }))).toBe('accepted')
+  const browser = open()
+  expect(await signIn(browser, { claims: { auth_time: now() } })).toBe('accepted')
+  expect((await viewerOf(browser))!.accounts).toEqual([own])
+  const { accountId } = (await viewerOf(lin))!
+  expect(await outcome(browser.api['session.switch']({ accountId }))).toContain('not_found')
 })
