@@ -40,6 +40,8 @@ function buildProgram(
   }
   for (const each of commands) {
     const made = declare(groupOf(each.path.slice(0, -1)).command(each.path.at(-1)!), each)
+    // A command may have others below it: "share" and "share list".
+    byPath.set(each.path.join(' '), made)
     made.action(async () => {
       const options = made.optsWithGlobals<ContextFlags & { json?: boolean }>()
       const input: Input = { args: made.args, options: options as Input['options'] }

@@ -66,6 +66,8 @@ import { open } from './open.ts'
 import { serviceInstall } from './service/install.ts'
 import { serviceLogs } from './service/logs.ts'
 import { serviceStatus } from './service/status.ts'
+import { groupAdd, groupCreate, groupDelete, groupList, groupRemove } from './share/groups.ts'
+import { share, shareList, shareRemove } from './share/share.ts'
 import { simulate } from './simulate.ts'
 import { status } from './status.ts'
 import { supportBundle } from './support-bundle.ts'
@@ -110,6 +112,14 @@ export const commands: readonly CommandDeclaration[] = [
   alias('logs', containerLogs),
   curl,
   open,
+  share,
+  shareList,
+  shareRemove,
+  groupList,
+  groupCreate,
+  groupDelete,
+  groupAdd,
+  groupRemove,
   imageDeploy,
   imageList,
   imageRemove,
@@ -173,6 +183,7 @@ export const groups: Readonly<Record<string, string>> = {
   gps: 'The location of the device.',
   location: 'Who can see the location of the device.',
   hmac: 'HMAC codes of this node.',
+  group: 'Groups of people of the account, to share services with.',
   image: 'Images on the device.',
   container: 'Services on the device.',
   support: 'Facts about this machine, for a question to others.',

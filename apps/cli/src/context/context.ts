@@ -11,8 +11,9 @@ import {
   type RuntimeClient,
 } from '@selvedge/client'
 import { createNodeFetch, type StreamConnection } from '@selvedge/client/node'
-import { version } from '@selvedge/protocol'
+import { identityPaths, version } from '@selvedge/protocol'
 import { type AdminMethods, adminMethods } from '@selvedge/protocol/admin'
+import { type SharesMethods, sharesMethods } from '@selvedge/protocol/console'
 import { createLeases, type StoredLeases } from '../login/leases.ts'
 import { createSignIns, type SignIns } from '../login/sign-ins.ts'
 import type { Terminal } from '../output/terminal.ts'
@@ -60,6 +61,8 @@ export interface Context {
   readonly identity: () => Promise<Identity>
   /** The identity service that issued a sign-in. */
   readonly identityAt: (url: string) => IdentityClient
+  /** The account at the identity service that issued a sign-in, with a developer ID token of it. */
+  readonly accountAt: (url: string, developerIdToken: string) => RpcClient<SharesMethods>
   readonly findService: FindService
   readonly signIns: SignIns
   readonly leases: StoredLeases
@@ -136,6 +139,11 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
       return { url, client: identityAt(url, unconfirmed) }
     },
     identityAt: (url) => identityAt(url),
+    accountAt: (url, apiKey) =>
+      createRpcClient(sharesMethods, {
+        ...{ url: readServiceUrl(url, 'the identity service'), path: identityPaths.accountApi },
+        ...{ fetch: overTcp, apiKey },
+      }),
     findService,
     ...{ signIns: createSignIns(folder), leases: createLeases(folder), bound },
     admin: createRpcClient(

@@ -24,7 +24,10 @@ const tables: readonly ExpiredRows[] = [
   { table: 'enrolment_codes', key: 'hash', column: 'expires_at' },
   { table: 'developer_tokens', key: 'jti', column: 'expires_at', keepMs: expiredTokenRetentionMs },
   { table: 'project_issuers', key: 'issuer_id', column: 'removed_at' },
-  { table: 'sign_ins', key: 'sid', column: 'expires_at', keepMs: expiredSignInRetentionMs },
+  { table: 'service_shares', key: 'share_id', column: 'expires_at' },
+  { table: 'service_shares', key: 'share_id', column: 'ended_at' },
+  { table: 'group_members', key: 'member_id', column: 'ended_at' },
+  { table: 'person_groups', key: 'group_id', column: 'ended_at' },
 ]
 
 export const removeExpiredRows = (store: SqlStore): readonly SweepTask[] =>

@@ -37,6 +37,8 @@ import { revocationExpiry } from './revocation/expiry.ts'
 import { createFolding } from './revocation/folding.ts'
 import { openRevocationList, type RevocationList } from './revocation/list.ts'
 import { openRevocations, type Revocations } from './revocation/revocations.ts'
+import { createGroups, type Groups } from './shares/groups.ts'
+import { createShares, type Shares } from './shares/shares.ts'
 import { type AppConsents, createAppConsents } from './sign-ins/app-consents.ts'
 import { type AuthorizationCodes, createAuthorizationCodes } from './sign-ins/authorization-codes.ts'
 import { createDeviceRequests, type DeviceRequests } from './sign-ins/device-requests.ts'
@@ -68,9 +70,9 @@ export interface Registry extends Credentials, Authority {
   readonly accounts: Accounts
   readonly people: People
   readonly links: Links
-  /** Companies with a provider of their own. */
-  readonly companies: Companies
-  readonly companyPeople: CompanyPeople
+  /** Groups of people, and services that are shared with people of other accounts. */
+  readonly groups: Groups
+  readonly shares: Shares
   readonly projects: Projects
   /** Issuers that projects trust, and the subjects of their accepted tokens. */
   readonly trustedIssuers: TrustedIssuers
@@ -121,10 +123,10 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     ...createCredentials(storage, urls, links),
     urls,
     accounts: createAccounts(store, clock),
-    people,
-    companies,
-    companyPeople: createCompanyPeople({ ...shared, people, maxMembers: config['limits.members'] }),
+    people: createPeople(store, changes, revocations, clock),
     links,
+    groups: createGroups(shared),
+    shares: createShares(shared),
     projects: createProjects({ ...shared, maxProjects: config['limits.projects'] }),
     trustedIssuers: createTrustedIssuers({ ...shared, maxIssuers: config['limits.issuers'] }),
     federatedSubjects,

@@ -26,17 +26,20 @@ export const allLeasesUntil = (now: number): string =>
   `COALESCE((SELECT MAX(${leasesUntil(now)}) FROM project_offline), 0) + ${skewMs}`
 
 /**
- * When the last lease of a developer ID token or sign-in expires: it lives no longer than what it came from. 0 without leases. An
- * expression in Unix milliseconds.
+ * When the last lease of a developer ID token or sign-in expires: it lives no longer than what it came from. The same of a share or of
+ * a membership of a group, which any lease may carry. 0 without leases. An expression in Unix milliseconds.
  *
- * @param id expression for the `jti` or `sid`
+ * @param id expression for the `jti`, the `sid`, or the ID of a share or a membership
  */
 export function leasesOfUntil(id: string, now: number): string {
   const until = leasesUntil(now)
   const of = (table: string, key: string) =>
     `(SELECT CASE WHEN ${table}.expires_at < ${until} THEN ${table}.expires_at ELSE ${until} END FROM ${table}
       JOIN project_offline ON project_offline.client_id = ${table}.client_id WHERE ${table}.${key} = ${id})`
-  return `COALESCE(${of('developer_tokens', 'jti')}, ${of('sign_ins', 'sid')}, 0) + ${skewMs}`
+  // The lease of any person may carry a share, or what a group gives.
+  const ofShares = `CASE WHEN EXISTS (SELECT 1 FROM service_shares WHERE share_id = ${id})
+    OR EXISTS (SELECT 1 FROM group_members WHERE member_id = ${id}) THEN ${allLeasesUntil(now)} ELSE 0 END`
+  return `COALESCE(${of('developer_tokens', 'jti')}, ${of('sign_ins', 'sid')}, ${ofShares}) + ${skewMs}`
 }
 
 /** The larger of two expressions. */

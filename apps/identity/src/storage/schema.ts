@@ -4,6 +4,8 @@ import { appTables } from './app-tables.ts'
 import { companyTables } from './company-tables.ts'
 import { deviceFacets, deviceLabels, deviceVitals } from './device-tables.ts'
 import { federatedSubjects, projectIssuers } from './federation-tables.ts'
+import { projectOffline } from './lease-tables.ts'
+import { shareTables } from './share-tables.ts'
 
 export const migrations: Migrations = [
   `
@@ -182,7 +184,7 @@ export const migrations: Migrations = [
   deviceVitals,
   projectIssuers,
   federatedSubjects,
-  ...companyTables,
+  ...shareTables,
 ]
 
 /**
@@ -203,6 +205,9 @@ export const tables = [
   'device_labels',
   'device_vitals',
   'account_keys',
+  'person_groups',
+  'group_members',
+  'service_shares',
   'enrolment_codes',
   'people',
   'members',

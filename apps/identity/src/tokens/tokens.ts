@@ -30,6 +30,7 @@ import { createGrants } from './grants/index.ts'
 import { createIssueLease } from './grants/lease.ts'
 import { createLimits, type Limits } from './grants/limits.ts'
 import { createMint } from './grants/mint.ts'
+import { createReadUser } from './grants/read-user.ts'
 import { openTrust, type Trust } from './trust/trust.ts'
 
 export interface Tokens {
@@ -96,7 +97,10 @@ export async function openTokens(
       createDpopVerifier(await storage.openSecret('dpop_nonce_secret'), clock),
       storage.useProof,
     ),
-    grants: createGrants(exchange, { ...parts, mint, issueAppId: createAppIdTokens(parts) }),
+    grants: createGrants(exchange, {
+      ...{ ...parts, mint, issueLease },
+      ...{ issueAppId: createAppIdTokens(parts), readUser: createReadUser(parts) },
+    }),
     authorizations: createAuthorizations({ ...parts, verifier, edgeVerifier, tickets }),
     enrolment: createEnrolment({
       ...parts,

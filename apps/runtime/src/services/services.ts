@@ -130,13 +130,13 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
 }
 
 const createOwnGateway = (
-  { callers, log, state }: Device,
+  { callers, clock, log, state }: Device,
   routes: Parameters<typeof createGateway>[0]['routes'],
   identity: ReturnType<typeof createServiceIdentity>,
 ) =>
   createGateway({
     routes,
-    admit: createAdmit({ ...callers, identity }),
+    admit: createAdmit({ ...callers, identity, now: clock.now }),
     lasting: callers.lasting,
     accountId: () => state.value.accountId,
     now: () => performance.now(),

@@ -1,5 +1,5 @@
 /**
- * Types of functions: what the runtime gives to a module worker and to a handler. Types only; `./testing` calls functions in tests.
+ * Types of functions: what the runtime gives to a module worker and to a handler, and who calls a service for users. `./testing` calls functions in tests.
  *
  * @module
  */
@@ -21,4 +21,5 @@ export type {
   NodesRequest,
 } from './handler.ts'
 export type { FunctionInfo, FunctionStorage, IdentityToken, VisitItem } from './storage.ts'
+export { readUser, type ServiceUser } from './user.ts'
 export type { Worker, WorkerContext } from './worker.ts'

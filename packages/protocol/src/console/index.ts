@@ -10,6 +10,7 @@ import { devicesMethods } from './devices.ts'
 import { issuersMethods } from './issuers.ts'
 import { personMethods } from './person.ts'
 import { projectsMethods } from './projects.ts'
+import { sharesMethods } from './shares.ts'
 
 export { describeEndReason } from '../mcm/end-reasons.ts'
 export { describeState } from '../mcm/states.ts'
@@ -19,6 +20,7 @@ export type { ShownTrustedIssuer } from '../tokens/trust-params.ts'
 export { type DeviceFilter, deviceFilter } from './devices.ts'
 export * from './limits.ts'
 export * from './records.ts'
+export { type ServiceShare, type SharesMethods, sharesMethods } from './shares.ts'
 
 export const consoleMethods = {
   ...personMethods,
@@ -27,6 +29,7 @@ export const consoleMethods = {
   ...issuersMethods,
   ...companiesMethods,
   ...devicesMethods,
+  ...sharesMethods,
 } as const
 
 export type ConsoleMethods = typeof consoleMethods

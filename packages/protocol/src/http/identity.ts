@@ -36,6 +36,8 @@ export const identityPaths = {
   consoleEvents: '/console/events',
   /** The locations of the devices of the account, for the map: `accountPlaces` of the discovery service. */
   consolePlaces: '/console/places',
+  /** JSON-RPC of the account for the command line of an owner: shares and groups. */
+  accountApi: '/account/api',
   /** The audit log of the account as JSON lines. */
   consoleAudit: '/console/audit.jsonl',
   /** The devices of the account that fit the filter in the query, as CSV or as a JSON array. */

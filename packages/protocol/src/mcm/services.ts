@@ -7,6 +7,8 @@ export const callerHeaders = {
   scope: 'X-Selvedge-Scope',
   /** ID of the calling container, if the caller is a container. */
   container: 'X-Selvedge-Container',
+  /** The person who calls a service with `MCM.ACCESS: "users"`, as a dictionary of RFC 9651. */
+  user: 'X-Selvedge-User',
 } as const
 
 /** What a service may ask its own socket for, at `POST <path>`; every other path of that socket is the gateway's. */

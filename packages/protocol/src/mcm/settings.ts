@@ -57,8 +57,8 @@ export const containerSettings = {
   ),
   'MCM.API_ALIAS': flag('Whether the service answers under `/api<base path>`, too.'),
   'MCM.ACCESS': choice(
-    'Who may call: callers with any token of the account (`account`), with a token of the project that deployed it (`client`), or everyone who can reach the gateway (`public`).',
-    ['account', 'client', 'public'],
+    'Who may call: callers with any token of the account (`account`), with a token of the project that deployed it (`client`), people who signed in to the app of that project and are of the account or have a share (`users`), or everyone who can reach the gateway (`public`).',
+    ['account', 'client', 'users', 'public'],
   ),
   'MCM.FORWARD_TOKEN': flag('Whether the gateway forwards the bearer token of the caller to the service.'),
   'MCM.EDGE_ID_TOKEN': flag(

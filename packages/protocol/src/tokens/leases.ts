@@ -7,6 +7,7 @@ import { nodeIdPattern } from '../methods/values.ts'
 import type { JsonObject } from './jws.ts'
 import { type AccessClaims, type BaseClaims, nonEmpty, type TokenProfile } from './profiles.ts'
 import type { Scope } from './scopes.ts'
+import { type UserClaims, userProblem } from './users.ts'
 
 /** Grant type of the exchange of a lease at a runtime (RFC 7523 § 2.1). */
 export const jwtBearerGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
@@ -30,7 +31,7 @@ export interface LeaseClaims extends Omit<AccessClaims, 'act' | 'cnf'> {
 }
 
 /** A local token: what a runtime issues for a lease, and accepts itself. */
-export interface LocalClaims extends BaseClaims {
+export interface LocalClaims extends BaseClaims, UserClaims {
   readonly client_id: string
   readonly azp: string
   readonly scope: string
@@ -64,7 +65,8 @@ function boundProblem(payload: JsonObject): string | undefined {
   if (typeof payload.node_id !== 'string' || !nodeIdPattern.test(payload.node_id))
     return 'claim "node_id" is not a node ID'
   if (!nonEmpty(Object(payload.cnf).jkt)) return 'claim "cnf.jkt" is not a thumbprint'
-  return typeof payload.scope === 'string' ? undefined : 'claim "scope" is not a string'
+  if (typeof payload.scope !== 'string') return 'claim "scope" is not a string'
+  return userProblem(payload)
 }
 
 export const leaseProfile: TokenProfile<LeaseClaims> = {

@@ -1,6 +1,7 @@
 /** The three kinds of token, and what each must hold. The checks that all of them share are in checks/. */
 import { nodeIdPattern } from '../methods/values.ts'
 import type { JsonObject } from './jws.ts'
+import { type UserClaims, userProblem } from './users.ts'
 
 /** The audience of every edge access token: the runtime of the node and the services that work with it. */
 export const edgeAudience = 'urn:selvedge:edge'
@@ -61,7 +62,7 @@ export interface EdgeIdClaims extends BaseClaims {
 }
 
 /** RFC 9068, with the node as actor (RFC 8693 § 4.1). */
-export interface AccessClaims extends BaseClaims {
+export interface AccessClaims extends BaseClaims, UserClaims {
   readonly client_id: string
   readonly azp: string
   readonly scope: string
@@ -162,7 +163,8 @@ export const accessProfile: TokenProfile<AccessClaims> = {
       return 'claim "node_id" is not a node ID'
     if (payload.cnf !== undefined && !nonEmpty((payload.cnf as JsonObject | null)?.jkt))
       return 'claim "cnf.jkt" is not a thumbprint'
-    return typeof payload.scope === 'string' ? undefined : 'claim "scope" is not a string'
+    if (typeof payload.scope !== 'string') return 'claim "scope" is not a string'
+    return userProblem(payload)
   },
 }
 

@@ -26,6 +26,7 @@ import { type MapBackground, mapHandlers, originsOf } from './handlers/map.ts'
 import { personHandlers } from './handlers/person.ts'
 import { programSignInHandlers } from './handlers/program-sign-ins.ts'
 import { projectHandlers } from './handlers/projects.ts'
+import { shareHandlers } from './handlers/shares.ts'
 import { signInHandlers } from './handlers/sign-in.ts'
 import { tokenHandlers } from './handlers/tokens.ts'
 import { addPages } from './pages.ts'
@@ -98,6 +99,7 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
     ...authorizationHandlers(shared),
     ...logoutHandlers(shared),
     ...deviceHandlers(shared),
+    ...shareHandlers(shared),
     ...mapHandlers(shared),
   }
   const callers = createCallers({ ...parts, site })

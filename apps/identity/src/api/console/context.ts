@@ -16,6 +16,9 @@ export interface Viewer {
   readonly memberships: readonly Membership[]
 }
 
+/** A person of an account who acts, at a page of the console or by the command line. */
+export type Actor = Pick<Viewer, 'person' | 'membership'>
+
 /** What the transport passes to a handler about the caller, and what the handler passes back. */
 export interface ConsoleContext {
   /** For the log. */
@@ -68,8 +71,8 @@ export function expectTurn(limiter: Limiter, key: string, context: ConsoleContex
 
 /** An entry of the audit log by a person who is signed in. */
 export function auditOf(
-  { person, membership }: Viewer,
-  { address }: ConsoleContext,
+  { person, membership }: Actor,
+  { address }: Pick<ConsoleContext, 'address'>,
   action: string,
   subject = '',
   more: Partial<Pick<AuditEntry, 'detail' | 'outcome'>> = {},

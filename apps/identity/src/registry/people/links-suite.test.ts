@@ -35,7 +35,7 @@ describeOnStores('a link on %s', (makeDatabase, kind) => {
     const revocations = await openRevocations(store, clock, changes, 3600, noFolding)
     return {
       accounts: createAccounts(store, clock),
-      people: createPeople(store, changes, revocations),
+      people: createPeople(store, changes, revocations, clock),
       links: createLinks(store, clock, maxMembers),
       store,
     }

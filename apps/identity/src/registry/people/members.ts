@@ -1,16 +1,17 @@
 /** Changes of the members of an account. An account always has an owner. */
 import { RpcError } from '@selvedge/protocol'
+import type { Clock } from '@selvedge/service-kit/clock'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Revocations } from '../revocation/revocations.ts'
-import { isSpare } from './local-owners.ts'
+import { endSharesOfMaker } from '../shares/end-shares.ts'
 import type { Role } from './role.ts'
 
 export interface MemberChanges {
-  /** @throws RpcError `not_found`, or `conflict` for the last owner */
+  /** Who is no owner any more loses the links and the shares that the person made. @throws RpcError `not_found`, or `conflict` for the last owner */
   setRole(accountId: string, personId: string, role: Role): Promise<void>
   /**
-   * Removes a member with everything that came from the membership, in one transaction: sessions, developer ID tokens, sign-ins
-   * and approvals of terminals. Who is in no account then is forgotten altogether.
+   * Removes a member with everything that came from the membership, in one transaction: sessions, developer ID tokens, sign-ins,
+   * approvals of terminals and shares. Who is in no account then is forgotten altogether.
    *
    * @throws RpcError `not_found`, or `conflict` for the last owner
    */
@@ -20,6 +21,7 @@ export interface MemberChanges {
 export function createMemberChanges(
   store: SqlStore,
   revocations: Pick<Revocations, 'revokeTree'>,
+  clock: Clock,
 ): MemberChanges {
   async function explainUnchanged(accountId: string, personId: string): Promise<never> {
     const found = await store.run(
@@ -33,7 +35,8 @@ export function createMemberChanges(
 
   return {
     async setRole(accountId, personId, role) {
-      const [, rows] = await store.transaction([
+      const shares = endSharesOfMaker(accountId, personId, clock.now())
+      const statements = [
         lockAccount(accountId),
         {
           sql: `UPDATE members SET role = ? WHERE account_id = ? AND person_id = ? AND (? = 'owner' OR ${isSpare})
@@ -42,13 +45,16 @@ export function createMemberChanges(
         },
         sql`DELETE FROM links WHERE account_id = ${accountId} AND made_by = ${personId} AND NOT EXISTS
           (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role = 'owner')`,
-      ])
-      if (rows!.length === 0) await explainUnchanged(accountId, personId)
+        shares.statement,
+      ]
+      const { rows } = await revocations.revokeTree(shares.roots, { statements, noted: [] })
+      if (rows[1]!.length === 0) await explainUnchanged(accountId, personId)
     },
     async remove(accountId, personId) {
       // Each statement checks that the membership was removed: the last owner loses nothing, and a repetition completes the removal.
       const isGone = sql`NOT EXISTS (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId})`
       const own = sql`account_id = ${accountId} AND person_id = ${personId}`
+      const shares = endSharesOfMaker(accountId, personId, clock.now())
       const where = { sql: `WHERE ${own.sql} AND ${isGone.sql}`, values: [...own.values, ...isGone.values] }
       const from = (text: string): Statement => ({ sql: `${text} ${where.sql}`, values: where.values })
       const roots = [
@@ -56,6 +62,7 @@ export function createMemberChanges(
         from('SELECT sid AS id FROM sign_ins'),
         from('SELECT sid AS id FROM device_requests'),
         from(`SELECT subject_id || '.' || CAST(generation AS TEXT) AS id FROM federated_subjects`),
+        shares.roots,
       ]
       const statements = [
         lockAccount(accountId),
@@ -68,6 +75,7 @@ export function createMemberChanges(
         from('UPDATE company_people SET was_local = 0'),
         sql`DELETE FROM links WHERE account_id = ${accountId} AND made_by = ${personId} AND NOT EXISTS
           (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId})`,
+        shares.statement,
         ...forgetPerson(personId),
       ]
       const { rows } = await revocations.revokeTree(

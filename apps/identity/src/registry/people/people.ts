@@ -1,4 +1,4 @@
-import { isoTime } from '@selvedge/service-kit/clock'
+import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import type { Revocations } from '../revocation/revocations.ts'
@@ -49,17 +49,20 @@ export interface People extends MemberChanges {
   members(accountId: string): Promise<Member[]>
   /** E-mail address of the person who created a developer ID token or began a sign-in, or the `sub` of a workload; undefined if unknown. @param sid of its tokens */
   makerOf(sid: string): Promise<string | undefined>
+  /** The person of a sign-in of a terminal that was not revoked; undefined without one. */
+  ofSignIn(sid: string): Promise<Person | undefined>
 }
 
 export function createPeople(
   store: SqlStore,
   changes: Pick<Changes, 'commit'>,
   revocations: Pick<Revocations, 'revokeTree'>,
+  clock: Clock,
 ): People {
   const one = async (statement: Statement) => (await store.run(statement)).map(toPerson)[0]
 
   return {
-    ...createMemberChanges(store, revocations),
+    ...createMemberChanges(store, revocations, clock),
     byId: (personId) => one(sql`SELECT * FROM people WHERE person_id = ${personId}`),
     byEmail: (email) => one(sql`SELECT * FROM people WHERE email = ${email}`),
     async setPassword(personId, password, session) {
@@ -76,13 +79,23 @@ export function createPeople(
       const rows = await store.run({ sql: `SELECT 1 AS found WHERE ${anyCredential}`, values: [] })
       return rows.length > 0
     },
-    memberships: (personId) => membershipsWhere(store, personId, '1 = 1'),
-    reach: async (personId, companyId) =>
-      companyId === undefined
-        ? []
-        : companyId === ''
-          ? membershipsWhere(store, personId, isLocalReach)
-          : membershipsWhere(store, personId, isCompanyReach, companyId),
+    ofSignIn: (sid) =>
+      one(
+        sql`SELECT people.* FROM sign_ins JOIN people ON people.person_id = sign_ins.person_id
+          WHERE sid = ${sid} AND revoked_at IS NULL`,
+      ),
+    async memberships(personId) {
+      const rows = await store.run(
+        sql`SELECT members.account_id, accounts.email, members.role FROM members
+          JOIN accounts ON accounts.account_id = members.account_id
+          WHERE members.person_id = ${personId} ORDER BY members.joined_at`,
+      )
+      return rows.map((row) => ({
+        accountId: row.account_id as string,
+        name: row.email as string,
+        role: row.role as Role,
+      }))
+    },
     async members(accountId) {
       const rows = await store.run(
         sql`SELECT members.person_id, people.email, members.role, members.joined_at FROM members

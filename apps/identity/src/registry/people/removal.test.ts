@@ -42,7 +42,7 @@ describeOnStores('a removal on %s', (makeDatabase) => {
     })
     stop = changes.stop
     const revocations = await openRevocations(own, clock, changes, 3600, noFolding)
-    const people = createPeople(own, changes, revocations)
+    const people = createPeople(own, changes, revocations, clock)
     const accounts = createAccounts(own, clock)
     const seal = createSeal([Buffer.alloc(32, 9)])
     return {

@@ -6,6 +6,8 @@ import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-
 import type { Changes, Topic } from '../../storage/changes/changes.ts'
 import { writeInTurn } from '../../storage/write-in-turn.ts'
 import type { Revocations } from '../revocation/revocations.ts'
+import { endSharesOfProject } from '../shares/end-shares.ts'
+import { allowsLess, endOffline, noLeases, type Offline, toOffline, writeOffline } from './offline.ts'
 import { appStatements, checkApp, noApp, type ProjectApp, toApp } from './project-apps.ts'
 
 /** Whether tokens are bound to a key of the caller (RFC 9449): never, where the request has a proof, or always. */
@@ -75,7 +77,7 @@ export interface ProjectsParts {
   readonly store: SqlStore
   readonly clock: Clock
   readonly changes: Pick<Changes, 'cache' | 'commit'>
-  readonly revocations: Pick<Revocations, 'revokeAll'>
+  readonly revocations: Pick<Revocations, 'revokeAll' | 'revokeTree'>
   /** Maximum projects of one account. */
   readonly maxProjects: number
 }
@@ -91,10 +93,18 @@ export function createProjects(parts: ProjectsParts): Projects {
 
   const find = async (clientId: string) => (clientId === cliClientId ? cliProject : cache.find(clientId))
 
-  async function update(clientId: string, change: Partial<Changeable>): Promise<Project> {
+  /** What is shared of the services of a project ends before the project is off, and does not return with it. */
+  async function endShares(clientId: string): Promise<void> {
+    const { statement, roots } = endSharesOfProject(clientId, clock.now())
+    await revocations.revokeTree(roots, { statements: [statement], noted: [] })
+  }
+
+  async function update(clientId: string, change: Change): Promise<Project> {
     const before = clientId === cliClientId ? undefined : await find(clientId)
     if (!before) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
-    const now = { ...before, ...change }
+    const now = withChange(before, change)
+    checkApp(now)
+    if (before.active && !now.active) await endShares(clientId)
     const statements = [
       updateRow(now),
       ...(change.offline ? [writeOffline(clientId, change.offline, clock.now())] : []),

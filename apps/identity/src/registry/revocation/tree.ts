@@ -6,7 +6,8 @@ import { maxAccessSeconds, nextStep } from './rows.ts'
  * Marks and lists developer ID tokens and sign-ins, and every sign-in that came from them, as statements of one transaction. The
  * last of them gives one row with the `account_id` of each that was not revoked yet.
  *
- * @param roots gives one column, `id`: the `jti` or `sid` of each root, also that of a federated subject; runs several times
+ * @param roots gives one column, `id`: the `jti` or `sid` of each root, also that of a federated subject, or the ID of a share or of a
+ *   membership of a group; runs several times
  * @param now Unix milliseconds
  */
 export function treeStatements(roots: Statement, now: number): Statement[] {
@@ -29,8 +30,11 @@ export function treeStatements(roots: Statement, now: number): Statement[] {
           CAST(? AS BIGINT) + COALESCE((SELECT expires_at FROM developer_tokens WHERE jti = tree.id), CAST(? AS BIGINT)),
           COALESCE((SELECT account_id FROM developer_tokens WHERE jti = tree.id),
             (SELECT account_id FROM sign_ins WHERE sid = tree.id),
-            (SELECT account_id FROM federated_subjects WHERE subject_id = SUBSTR(tree.id, 1, 36)), ''),
-          (SELECT value FROM counters WHERE name = 'revocations'), 1, CAST(? AS BIGINT), counters.value
+            (SELECT account_id FROM federated_subjects WHERE subject_id = SUBSTR(tree.id, 1, 36)),
+            (SELECT account_id FROM service_shares WHERE share_id = tree.id),
+            (SELECT person_groups.account_id FROM group_members JOIN person_groups
+              ON person_groups.group_id = group_members.group_id WHERE member_id = tree.id), ''),
+          (SELECT value FROM counters WHERE name = 'revocations'), 1, CAST(${until} AS BIGINT), counters.value
         FROM tree, counters WHERE counters.name = 'changes'
         ON CONFLICT (kind, subject) DO NOTHING RETURNING account_id`,
       Math.floor(now / 1000),

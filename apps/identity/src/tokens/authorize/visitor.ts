@@ -1,5 +1,6 @@
 /** The person at the browser that came with an authorization request, and what the person may do with it. */
-import type { Person } from '../../registry/people/people.ts'
+import type { People, Person } from '../../registry/people/people.ts'
+import type { Shares } from '../../registry/shares/shares.ts'
 import type { AppConsents } from '../../registry/sign-ins/app-consents.ts'
 import type { Standing } from './next-step.ts'
 import type { AuthorizationRequest } from './request.ts'
@@ -20,6 +21,7 @@ export interface Visitor {
 
 export interface StandingParts {
   readonly appConsents: AppConsents
+  readonly shares: Pick<Shares, 'usableBy'>
 }
 
 /** @returns also the account that the app would act for; "" without one */
@@ -28,11 +30,24 @@ export type ReadStanding = (
   visitor: Visitor,
 ) => Promise<{ readonly standing: Standing; readonly accountId: string }>
 
-export function createReadStanding({ appConsents }: StandingParts): ReadStanding {
+export function createReadStanding({ people, appConsents, shares }: StandingParts): ReadStanding {
   /** The account that an app acts for: that of its project, or the one that the person has chosen in the console. */
   function accountFor({ project }: AuthorizationRequest, visitor: Visitor): string {
     const wanted = project.appUsers === 'account' ? project.accountId : visitor.accountId
     return visitor.accountIds.find((accountId) => accountId === wanted) ?? ''
+  }
+
+  /** A device of another account: the person may call what is shared, and the app may do nothing else there. */
+  async function foreignDevice(
+    { node, scope, project: { clientId } }: AuthorizationRequest,
+    { person: { personId } }: Visitor,
+    accountId: string,
+  ): Promise<string | undefined> {
+    if (!node || node.sub === '' || node.sub === accountId) return undefined
+    const usable = await shares.usableBy(personId, { nodeId: node.node_id, clientId })
+    if (usable?.account_id !== node.sub) return 'The device belongs to another account.'
+    if (scope.split(' ').every((each) => sharedScopes.includes(each))) return undefined
+    return 'The device belongs to another account, which shares services with you. The app asks for more than that.'
   }
 
   return async (request, visitor) => {
@@ -42,21 +57,24 @@ export function createReadStanding({ appConsents }: StandingParts): ReadStanding
       !request.node &&
       (await appConsents.covers(consentSubject(request, visitor, accountId), request.scope))
     const { authTime, person } = visitor
-    const obstacle = obstacleTo(request, visitor, accountId)
+    const obstacle =
+      obstacleTo(request, visitor, accountId) ?? (await foreignDevice(request, visitor, accountId))
     return { accountId, standing: { personId: person.personId, authTime, obstacle, isRemembered } }
   }
 }
 
+/** Scopes that act on no device. */
+const sharedScopes = ['openid', 'offline_access']
+
 /** Why a person cannot approve a request, for the person; undefined if the person can. */
 function obstacleTo(
-  { expectedPersonId, node }: AuthorizationRequest,
+  { expectedPersonId }: AuthorizationRequest,
   { person }: Visitor,
   accountId: string,
 ): string | undefined {
   if (accountId === '') return 'The app is for people of its own account, and you are not one of them.'
   if (expectedPersonId !== undefined && expectedPersonId !== person.personId)
     return 'The app expects another person. Sign out, and sign in as that person.'
-  if (node && node.sub !== '' && node.sub !== accountId) return 'The device belongs to another account.'
   return undefined
 }
 

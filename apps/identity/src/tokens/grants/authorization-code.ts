@@ -61,7 +61,8 @@ export function authorizationCode(parts: AuthorizationCodeParts): Grant {
         throw new OAuthError('invalid_grant', unknown)
       }
       const { scope, epoch, nonce } = code
-      const given = { project, signIn, scope, jkt, epoch, nonce }
+      const user = await parts.readUser(signIn)
+      const given = { project, signIn, scope, jkt, epoch, nonce, user }
       const tokens = tokensOf(parts, given)
       if (!hasScope(scope, 'offline_access')) return tokens
       const refreshToken = await parts.signIns.begin(signIn)

@@ -54,6 +54,7 @@ async function answerOf(jkt?: string) {
     audit: {} as never,
     limits: notingLimits(counted, () => refuses) as never,
     issueLease: async () => ({}),
+    readUser: async () => ({}),
     mint: ({ scope }) => ({ access_token: 't', token_type: 'Bearer', expires_in: 1, scope }),
   })
   const form = new Map(Object.entries({ client_id: 'c', device_code: 'x' }))

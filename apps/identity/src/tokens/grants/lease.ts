@@ -23,7 +23,19 @@ export type IssueLease = (grounds: Grounds) => Promise<LeaseMembers>
 
 /** The one place where leases are made. Projects without leases cost nothing here. */
 export function createIssueLease({ clock, keys, issuer, leaseSources }: LeaseParts): IssueLease {
-  return async ({ project, accountId, authTime, scope: granted, sid, epoch, nodeId, jkt }) => {
+  return async ({
+    project,
+    accountId,
+    subject = accountId,
+    authTime,
+    scope: granted,
+    sid,
+    epoch,
+    nodeId,
+    jkt,
+    user,
+    shares,
+  }) => {
     const offline = leasesOf(project)
     if (nodeId === undefined || !hasLeases(offline)) return {}
     const scope = offline.scopes.filter((each) => hasScope(granted, each)).join(' ')
@@ -50,6 +62,8 @@ export function createIssueLease({ clock, keys, issuer, leaseSources }: LeasePar
       sid,
       epoch,
       cnf: { jkt },
+      ...(user && { user }),
+      ...(shares && { shares }),
     }
     return { lease: keys.sign(leaseProfile.typ, claims), lease_expires_in: exp - now }
   }

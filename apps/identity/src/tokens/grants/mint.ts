@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { TokenResponse } from '@selvedge/protocol'
-import { type AccessClaims, accessProfile, type PersonClaims } from '@selvedge/protocol/tokens'
+import {
+  type AccessClaims,
+  accessProfile,
+  type PersonClaims,
+  type UserClaims,
+} from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import type { SigningKeys } from '../../registry/keys/signing-keys.ts'
 import type { Project } from '../../registry/projects/projects.ts'
@@ -14,7 +19,7 @@ export interface MintParts {
 }
 
 /** The content of an access token, after all checks. */
-export interface Grounds {
+export interface Grounds extends UserClaims {
   readonly project: Project
   readonly accountId: string
   /** What acts for the account; absent: the account. */
@@ -49,6 +54,8 @@ export function createMint({ clock, keys, issuer, lifetimeSeconds }: MintParts):
     epoch,
     nodeId,
     jkt,
+    user,
+    shares,
   }) => {
     const now = seconds(clock)
     const lifeSeconds = project.accessLifetime || lifetimeSeconds
@@ -71,6 +78,8 @@ export function createMint({ clock, keys, issuer, lifetimeSeconds }: MintParts):
       claims.node_id = nodeId
       claims.act = { sub: nodeId }
     }
+    if (user !== undefined) claims.user = user
+    if (shares !== undefined) claims.shares = shares
     if (jkt !== undefined) claims.cnf = { jkt }
     return {
       access_token: keys.sign(accessProfile.typ, claims),

@@ -90,6 +90,7 @@ async function answerOf(token: string, form: Record<string, string> = {}, jkt?: 
     audit,
     limits: notingLimits(counted, () => refuses) as never,
     issueLease: async () => ({}),
+    readUser: async () => ({}),
     mint: ({ scope }) => ({ access_token: 't', token_type: 'Bearer', expires_in: 1, scope }),
   })
   const fields = new Map(Object.entries({ client_id: 'c', refresh_token: token, ...form }))

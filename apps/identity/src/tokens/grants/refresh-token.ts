@@ -1,5 +1,5 @@
 import { grantTypes, OAuthError } from '@selvedge/protocol'
-import { describeKind, hasScope } from '@selvedge/protocol/tokens'
+import { describeKind, hasScope, type UserClaims } from '@selvedge/protocol/tokens'
 import type { RevocableClaims } from '@selvedge/service-kit/tokens'
 import type { DeveloperTokens } from '../../registry/projects/developer-tokens.ts'
 import type { Project, Projects } from '../../registry/projects/projects.ts'
@@ -15,6 +15,7 @@ import type { Grant } from './grant.ts'
 import type { IssueLease } from './lease.ts'
 import type { Limits } from './limits.ts'
 import type { Grounds, Mint } from './mint.ts'
+import type { ReadUser } from './read-user.ts'
 
 export interface RefreshParts {
   readonly projects: Projects
@@ -25,6 +26,7 @@ export interface RefreshParts {
   readonly limits: Limits
   readonly mint: Mint
   readonly issueAppId: IssueAppId
+  readonly readUser: ReadUser
 }
 
 const refusals = {
@@ -90,7 +92,8 @@ export function refreshToken(parts: RefreshParts): Grant {
         }
         throw new OAuthError('invalid_grant', refusals[rotation.outcome])
       }
-      const given = { project, signIn, scope, jkt, epoch: caller.epoch }
+      const user = await parts.readUser(signIn)
+      const given = { project, signIn, scope, jkt, epoch: caller.epoch, user }
       return {
         ...tokensOf(parts, given),
         ...(await parts.issueLease(groundsOf(given))),
@@ -120,13 +123,19 @@ interface Given {
   readonly scope: string
   readonly jkt: string | undefined
   readonly epoch: number
+  /** Of the authorization request of an app; "" or absent without one, and at a refresh. */
+  readonly nonce?: string
+  /** The person of an app at a node, and what is shared with the person there. */
+  readonly user?: UserClaims
 }
 
 /** What the tokens of a sign-in contain. */
-function groundsOf({ project, signIn, scope, jkt, epoch }: Given): Grounds {
-  const { sid, accountId, nodeId, audience, authTime } = signIn
+export function groundsOf({ project, signIn, scope, jkt, epoch, user }: Given): Grounds {
+  const { sid, accountId, personId, nodeId, audience, authTime, isOfApp } = signIn
   return {
     ...{ project, accountId, authTime, scope, audience, sid, epoch, jkt },
+    ...(isOfApp && { subject: personId }),
+    ...user,
     nodeId: nodeId === '' ? undefined : nodeId,
   }
 }

@@ -53,8 +53,8 @@ const toleranceMs = 60_000
 const writeEveryMs = 60_000
 const dayMs = 86_400_000
 
-/** What a lease is accepted for: services and methods of the associated account. */
-const access = { caller: 'token', token: 'associated' } as const
+/** What a lease is accepted for: services and methods of the associated account, or services that it shares with the person. */
+const access = { caller: 'token', token: 'user' } as const
 
 const refuse = (why: string, cause?: unknown): OAuthError =>
   new OAuthError('invalid_grant', why, cause === undefined ? {} : { cause })
@@ -158,8 +158,10 @@ function createTimeCheck(parts: ExchangeLeaseParts) {
 /** Records who uses a lease, and the time: before the token is issued, and on the disk. A full disk refuses the lease. */
 function createRecordUse({ clock, record }: ExchangeLeaseParts) {
   let writtenAt = Number.NEGATIVE_INFINITY
-  return async ({ jti, sid, client_id, account_id, exp }: LeaseClaims): Promise<void> => {
+  return async ({ jti, sid, client_id, account_id: own, shares, exp }: LeaseClaims): Promise<void> => {
     const now = clock.now()
+    // The device reports it to its own account.
+    const account_id = shares?.account_id ?? own
     const use = { jti, sid, client_id, account_id, last_at: Math.floor(now / 1000), expires_at: exp }
     const change = (value: LeaseStore['value']) => ({
       ...value,

@@ -79,6 +79,8 @@ export function createLocalTokens(nodeId: string, clock: Clock): LocalTokens {
         account_id: lease.account_id,
         cnf: { jkt: lease.cnf.jkt },
         lease: { iss, jti, iat, sid, auth_time, ...(epoch !== undefined && { epoch }) },
+        ...(lease.user && { user: lease.user }),
+        ...(lease.shares && { shares: lease.shares }),
       }
       return { token: own().sign(claims), expiresIn }
     },
@@ -102,11 +104,15 @@ function toAccess({
   node_id,
   account_id,
   cnf,
+  user,
+  shares,
 }: LocalClaims): LeasedAccess {
   const { iss, jti, iat, sid, auth_time, epoch } = lease
   return {
     ...{ iss, sub, aud: edgeAudience, iat, exp, jti, client_id, azp: client_id, scope, auth_time },
     ...{ node_id, account_id, act: { sub: node_id }, sid, cnf, isLease: true },
     ...(epoch !== undefined && { epoch }),
+    ...(user && { user }),
+    ...(shares && { shares }),
   }
 }

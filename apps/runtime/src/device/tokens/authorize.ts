@@ -14,6 +14,9 @@ import type { StateStore } from '../state.ts'
 import type { CheckProof, ProvenRequest } from './proof.ts'
 import type { Revocations } from './revocations.ts'
 
+/** What a token must be. `user`: of the associated account, or of a person with whom that account shares a service; for no method. */
+export type NeededToken = Omit<TokenAccess, 'token'> & { readonly token: TokenAccess['token'] | 'user' }
+
 /**
  * Checks an edge access token for a method: it is valid, issued for this node, not revoked, and
  * has the scope and the account that the method needs.
@@ -23,7 +26,7 @@ import type { Revocations } from './revocations.ts'
  */
 export type Authorize = (
   token: string,
-  access: TokenAccess,
+  access: NeededToken,
   request: ProvenRequest,
   use: string,
 ) => Promise<AccessClaims>
@@ -43,11 +46,20 @@ export interface AuthorizeParts {
  *
  * @throws RpcError
  */
-export type ExpectStillValid = (claims: AccessClaims, access: TokenAccess) => void
+export type ExpectStillValid = (claims: AccessClaims, access: NeededToken) => void
+
+/**
+ * Checks what a token has from an account, a group or a share: that none of it was revoked, by the list that also has tokens.
+ *
+ * @param ids of shares and memberships
+ * @returns those that are not revoked
+ */
+export type KeepUnrevoked = (claims: AccessClaims, ids: readonly string[]) => readonly string[]
 
 export function createAuthorize(parts: AuthorizeParts): {
   authorize: Authorize
   expectStillValid: ExpectStillValid
+  keepUnrevoked: KeepUnrevoked
 } {
   const { nodeId, state, verifier, revocations, checkProof, clock } = parts
   const verify = createVerify(verifier)
@@ -62,12 +74,16 @@ export function createAuthorize(parts: AuthorizeParts): {
     if (revoked !== undefined) throw new RpcError('token_revoked', `the token was revoked: ${revoked}`)
   }
 
-  function expectAssociated({ account_id }: AccessClaims, access: TokenAccess): void {
+  function expectAssociated(claims: AccessClaims, access: NeededToken): void {
+    const { account_id } = claims
     const { accountId } = state.value
-    if (access.token !== 'associated') return
+    if (access.token === 'node') return
     if (accountId === '')
       throw new RpcError('not_associated', 'this runtime is not associated with an account')
-    if (account_id !== accountId)
+    const isShared = access.token === 'user' && accountId === claims.shares?.account_id
+    // What revokes the tokens of the account that shares ends its shares, too.
+    if (isShared) expectNotRevoked(asOfSharer(claims, accountId))
+    if (account_id !== accountId && !isShared)
       throw new RpcError(
         'wrong_account',
         `the token is of account ${account_id}; this runtime is associated with ${accountId}`,
@@ -103,8 +119,29 @@ export function createAuthorize(parts: AuthorizeParts): {
     expectAssociated(claims, access)
     return claims
   }
-  return { authorize, expectStillValid }
+  const keepUnrevoked: KeepUnrevoked = (claims, ids) =>
+    ids.filter((id) => revocations.reasonFor(asOf(claims, id)) === undefined)
+  return { authorize, expectStillValid, keepUnrevoked }
 }
+
+/** Claims that were made of others: the hashes of claims are cached with the object. */
+const derived = new WeakMap<AccessClaims, Map<string, AccessClaims>>()
+
+function derive(claims: AccessClaims, key: string, make: () => AccessClaims): AccessClaims {
+  const of = derived.get(claims) ?? new Map<string, AccessClaims>()
+  derived.set(claims, of)
+  const found = of.get(key) ?? make()
+  of.set(key, found)
+  return found
+}
+
+/** A token as if the account that shares with its person had got it. */
+const asOfSharer = (claims: AccessClaims, accountId: string): AccessClaims =>
+  derive(claims, 'sharer', () => ({ ...claims, account_id: accountId }))
+
+/** A token as if it had the ID of a share or of a membership. */
+const asOf = (claims: AccessClaims, id: string): AccessClaims =>
+  derive(claims, id, () => ({ ...claims, jti: id }))
 
 /** @throws RpcError `token_expired` */
 function expectUnexpired({ exp }: { readonly exp: number }, clock: Clock): void {

@@ -12,7 +12,7 @@ import {
 import type { Notices } from '../node/notices.ts'
 import type { StateStore } from '../state.ts'
 import type { DeviceClock } from '../time/device-clock.ts'
-import { type Authorize, createAuthorize, type ExpectStillValid } from './authorize.ts'
+import { type Authorize, createAuthorize, type ExpectStillValid, type KeepUnrevoked } from './authorize.ts'
 import { createLastingAnswers, type LastingAnswers } from './lasting.ts'
 import { createCheckProof } from './proof.ts'
 import { createRevocations, type Revocations, type RevocationsParts } from './revocations.ts'
@@ -30,6 +30,7 @@ interface OwnTokens {
 export interface Callers {
   readonly authorize: Authorize
   readonly expectStillValid: ExpectStillValid
+  readonly keepUnrevoked: KeepUnrevoked
   readonly lasting: LastingAnswers
   /** The next DPoP nonce. */
   readonly nonce: () => string

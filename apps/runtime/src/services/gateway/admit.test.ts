@@ -2,10 +2,11 @@
  * Who may call a service, with an `authorize` that accepts every token: the gateway checks by itself that account and project of the
  * caller are those of the container.
  */
-import { RpcError, readSettings, type TokenAccess } from '@selvedge/protocol'
+import { RpcError, readSettings } from '@selvedge/protocol'
 import type { AccessClaims, ShownToken } from '@selvedge/protocol/tokens'
 import { createFakeClock } from '@selvedge/service-kit/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
+import type { NeededToken } from '../../device/tokens/authorize.ts'
 import type { ProvenRequest } from '../../device/tokens/proof.ts'
 import type { Route } from '../containers/views.ts'
 import { type Admit, createAdmit } from './admit.ts'
@@ -15,7 +16,7 @@ const clock = createFakeClock()
 const start = clock.now()
 const identity = createServiceIdentity('n', clock)
 let admit: Admit
-let asked: { token: string; access: TokenAccess; use: string }[]
+let asked: { token: string; access: NeededToken; use: string }[]
 let ended: RpcError | undefined
 beforeEach(() => {
   clock.set(start)
@@ -31,6 +32,8 @@ beforeEach(() => {
     expectStillValid() {
       if (ended) throw ended
     },
+    keepUnrevoked: (_, ids) => ids,
+    now: clock.now,
     identity,
   })
 })

@@ -1,9 +1,15 @@
-import { RpcError, type TokenAccess } from '@selvedge/protocol'
+import { RpcError } from '@selvedge/protocol'
 import { type ShownToken, schemeProblem, tokenRpcError } from '@selvedge/protocol/tokens'
-import type { Authorize, ExpectStillValid } from '../../device/tokens/authorize.ts'
+import type {
+  Authorize,
+  ExpectStillValid,
+  KeepUnrevoked,
+  NeededToken,
+} from '../../device/tokens/authorize.ts'
 import type { ProvenRequest } from '../../device/tokens/proof.ts'
 import type { Route } from '../containers/views.ts'
 import type { ServiceIdentity } from './service-identity.ts'
+import { createReadUser, type User } from './users.ts'
 
 /** The caller, as the headers to the service name it. */
 export interface Caller {
@@ -12,6 +18,8 @@ export interface Caller {
   readonly scope: string
   /** Id of the container that calls, or "". */
   readonly container: string
+  /** The person, for a service with `MCM.ACCESS: "users"` only. */
+  readonly user?: User
 }
 
 /** A caller that was let through. */
@@ -22,7 +30,8 @@ export interface Admitted extends Caller {
 
 /**
  * Lets a request through to a service, or throws: the token must be of this node, of the associated account, of the account
- * that deployed the service, and of its project if the service requires that. Only the `Authorization` header counts: a cookie
+ * that deployed the service, and of its project if the service requires that. A service for users lets people in who signed in to the
+ * app of its project: those of the account, and those with a share. Only the `Authorization` header counts: a cookie
  * would let any page call.
  *
  * @returns undefined if the service is public
@@ -31,15 +40,22 @@ export interface Admitted extends Caller {
 export type Admit = (route: Route, request: ProvenRequest) => Admitted | undefined | Promise<Admitted>
 
 /** What a request to a service needs, unless its settings open it. */
-const callService: TokenAccess = { caller: 'token', token: 'associated' }
+const callService: NeededToken = { caller: 'token', token: 'associated' }
+const callAsUser: NeededToken = { caller: 'token', token: 'user' }
 
 export interface AdmitParts {
   readonly authorize: Authorize
   readonly expectStillValid: ExpectStillValid
+  readonly keepUnrevoked: KeepUnrevoked
   readonly identity: ServiceIdentity
+  /** Unix milliseconds. */
+  readonly now: () => number
 }
 
-export function createAdmit({ authorize, expectStillValid, identity }: AdmitParts): Admit {
+export function createAdmit(parts: AdmitParts): Admit {
+  const { authorize, expectStillValid, identity } = parts
+  const readUser = createReadUser(parts)
+
   async function checkService({ scheme, token }: ShownToken, id: string): Promise<Admitted> {
     const problem = schemeProblem(scheme, {})
     if (problem !== undefined) throw new RpcError('invalid_dpop_proof', problem)
@@ -50,6 +66,20 @@ export function createAdmit({ authorize, expectStillValid, identity }: AdmitPart
   async function checkToken(token: string, id: string, request: ProvenRequest): Promise<Admitted> {
     const claims = await authorize(token, callService, request, `the service ${id}`)
     return { ...fromToken(claims), expectStillValid: () => expectStillValid(claims, callService) }
+  }
+
+  async function checkUser(route: Route, { token }: ShownToken, request: ProvenRequest): Promise<Admitted> {
+    if (identity.isOwn(token))
+      throw new RpcError('forbidden', `the service ${route.id} is for people, and another service calls it`)
+    const claims = await authorize(token, callAsUser, request, `the service ${route.id}`)
+    return {
+      ...fromToken(claims),
+      user: readUser(claims, route),
+      expectStillValid() {
+        expectStillValid(claims, callAsUser)
+        readUser(claims, route)
+      },
+    }
   }
 
   async function check(
@@ -84,6 +114,7 @@ export function createAdmit({ authorize, expectStillValid, identity }: AdmitPart
         hint: 'Send "Authorization: Bearer <access token of this node>".',
       })
     }
+    if (access === 'users') return checkUser(route, shown, request)
     return check(route, shown, access === 'client', request)
   }
 }

@@ -3,6 +3,7 @@ import { callerHeaders, isConsoleCookie, withoutConsoleCookies } from '@selvedge
 import { traceparentOf } from '@selvedge/service-kit/http'
 import { eventsHeader } from '../engines/function/control.ts'
 import type { Caller } from './admit.ts'
+import { userHeader } from './user-header.ts'
 
 const requestIdHeader = 'X-Request-Id'
 
@@ -94,6 +95,7 @@ export function requestHeaders(raw: readonly string[], facts: RequestFacts): str
     headers.push(callerHeaders.account, caller.account, callerHeaders.client, caller.client)
     if (caller.scope !== '') headers.push(callerHeaders.scope, caller.scope)
     if (caller.container !== '') headers.push(callerHeaders.container, caller.container)
+    if (caller.user) headers.push(callerHeaders.user, userHeader(caller.user))
   }
   return headers
 }
