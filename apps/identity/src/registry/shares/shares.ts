@@ -8,7 +8,6 @@ import type { ServiceShare } from '@selvedge/protocol/console'
 import { groupNamePattern, type TokenShare, type TokenShares, userLimits } from '@selvedge/protocol/tokens'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
-import type { Changes } from '../../storage/changes/changes.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import { findPerson, shownEmail } from './known-people.ts'
 
@@ -43,7 +42,6 @@ export interface Shares {
 export interface SharesParts {
   readonly store: SqlStore
   readonly clock: Clock
-  readonly changes: Pick<Changes, 'commit'>
   readonly revocations: Pick<Revocations, 'revokeTree'>
 }
 
@@ -56,7 +54,7 @@ const grounds = `JOIN nodes ON nodes.node_id = service_shares.node_id AND nodes.
   JOIN members AS maker ON maker.account_id = service_shares.account_id AND maker.person_id = service_shares.made_by
     AND maker.role = 'owner'`
 
-export function createShares({ store, clock, changes, revocations }: SharesParts): Shares {
+export function createShares({ store, clock, revocations }: SharesParts): Shares {
   async function groupIdOf(accountId: string, name: string): Promise<string> {
     const [row] = await store.run(
       sql`SELECT group_id FROM person_groups WHERE account_id = ${accountId} AND name = ${name} AND ended_at IS NULL`,
@@ -81,7 +79,10 @@ export function createShares({ store, clock, changes, revocations }: SharesParts
       const groupId = isGroup ? await groupIdOf(accountId, share.with) : ''
       const personId = isGroup ? '' : await findPerson(store, accountId, share.with)
       const shareId = randomUUID()
-      const [rows] = await changes.commit([insertShare(shareId, { ...share, personId, groupId }, now)], [])
+      const [, rows] = await store.transaction([
+        takeTurn,
+        insertShare(shareId, { ...share, personId, groupId }, now),
+      ])
       if (!rows![0]) await explainRefusal(accountId)
       return (await list(accountId, sql`AND share_id = ${shareId}`))[0] ?? explainRefusal(accountId)
     },
@@ -122,6 +123,12 @@ export function createShares({ store, clock, changes, revocations }: SharesParts
     throw new RpcError('conflict', 'the device, the group or your role has changed meanwhile')
   }
 }
+
+/**
+ * Waits for what changes members, groups, nodes or projects, which all count in this row: without it, PostgreSQL could write a share while
+ * another transaction takes the right away and does not see the share yet.
+ */
+const takeTurn = sql`UPDATE counters SET value = value WHERE name = 'changes'`
 
 /** The conditions are checked again by the statement itself: what they are about may change at another replica. */
 function insertShare(
