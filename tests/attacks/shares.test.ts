@@ -44,7 +44,7 @@ describe('a share is refused', () => {
     ['until a time without a zone', { until: '2027-01-01T00:00:00' }],
     ['until a number', { until: 1e15 }],
     ['of a device that is no device', { nodeId: 'x' }],
-    ['with nobody', { with: '' }],
+    ['with no person', { with: '' }],
     ['with a text of 10,000 characters', { with: 'a'.repeat(10_000) }],
   ])('%s', async (_, more) => {
     expect(await addTo(world.owner.console, more)).toBe('invalid_params')
@@ -52,31 +52,31 @@ describe('a share is refused', () => {
 
   it.each([
     ['of a service that the device does not have', { service: 'boat' }],
-    ['of a service whose name is a pattern', { service: '%' }],
+    ['of a service with a pattern as its name', { service: '%' }],
     ['with the address of a stranger of this installation', { with: 'guest@example.com' }],
-    ['with an address that nobody has', { with: 'nobody@example.com' }],
+    ['with an address of no person', { with: 'missing@example.com' }],
     ['with the address in other letters', { with: 'GUEST@example.com' }],
     ['with a group that does not exist', { with: 'drivers' }],
-    ['with the ID of nobody', { with: '00000000-0000-4000-8000-000000000000' }],
+    ['with the ID of no person', { with: '00000000-0000-4000-8000-000000000000' }],
     ['of a device of another account', { nodeId: '0'.repeat(56) }],
   ])('%s', async (_, more) => {
     expect(await addTo(world.owner.console, more)).toBe('not_found')
   })
 
-  it('with the same words for an address that a stranger has and one that nobody has', async () => {
+  it('with the same words for an address that a stranger has and one of no person', async () => {
     const wordsOf = (who: string) =>
       world.share('van', who).then(
         () => '',
         ({ message }) => message as string,
       )
-    expect(await wordsOf('guest@example.com')).toBe(await wordsOf('nobody@example.com'))
+    expect(await wordsOf('guest@example.com')).toBe(await wordsOf('missing@example.com'))
   })
 
   it('to the owner of another account, who shares the device with itself', async () => {
     expect(await addTo(world.guest.console)).toBe('not_found')
   })
 
-  it('to a member who is no owner, who also sees none and removes none', async () => {
+  it('to a member who is no owner, who does not see any either', async () => {
     const { console } = await join('member@example.com', 'member')
     expect(await addTo(console)).toBe('forbidden')
     expect(await reasonOf(console.api['share.list']({ nodeId: null }))).toBe('forbidden')
@@ -123,7 +123,7 @@ describe('the account API of the command line', () => {
 })
 
 describe('a share ends', () => {
-  /** A token of the guest with a share that somebody made. */
+  /** A token of the guest with a share that a person made. */
   async function shareBy(console: ConsoleSession) {
     expect(await addTo(console)).toBe('accepted')
     const { body } = await world.signIn(world.guest)

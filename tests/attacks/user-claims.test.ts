@@ -62,7 +62,7 @@ const cases: readonly Case[] = [
   { name: 'the token of a guest as it is', of: 'guest', expect: 'accepted' },
   { name: 'a token of the developer, who is no person of the app', of: 'developer', expect: 'forbidden' },
   {
-    name: 'a token whose "user" was removed',
+    name: 'a token without "user"',
     change: () => ({ user: null, shares: null }),
     expect: 'forbidden',
   },
@@ -104,7 +104,7 @@ const cases: readonly Case[] = [
   },
   { name: 'a share of another service', of: 'guest', service: 'crane', expect: 'forbidden' },
   {
-    name: 'a service whose name differs by case',
+    name: 'a service with a name in other case',
     of: 'guest',
     change: shareWith({ service: 'VAN' }),
     expect: 'forbidden',
@@ -115,9 +115,9 @@ const cases: readonly Case[] = [
     change: (claims) => shareWith({ service: `${claims.client_id.slice(0, 8)}-van` })(claims),
     expect: 'forbidden',
   },
-  { name: 'a share that has ended', of: 'guest', change: shareWith({ until: 1 }), expect: 'forbidden' },
+  { name: 'a share that expired', of: 'guest', change: shareWith({ until: 1 }), expect: 'forbidden' },
   {
-    name: 'a share that ended before time began',
+    name: 'a share that expired before time began',
     of: 'guest',
     change: shareWith({ until: -9_007_199_254_740_991 }),
     expect: 'forbidden',
@@ -198,9 +198,13 @@ const cases: readonly Case[] = [
     change: user({ name: { toString: 'evil' } }),
     expect: 'token_malformed',
   },
-  { name: 'a person whose ID has a line feed', change: () => ({ sub: 'a\r\nb' }), expect: 'token_malformed' },
   {
-    name: 'a person whose ID has a quote',
+    name: 'a line feed in the ID of the person',
+    change: () => ({ sub: 'a\r\nb' }),
+    expect: 'token_malformed',
+  },
+  {
+    name: 'a quote in the ID of the person',
     change: () => ({ sub: 'a", name=%"root' }),
     expect: 'token_malformed',
   },

@@ -91,7 +91,7 @@ it('a sign-in to an app gives a lease of the person beside the refresh token, at
   expect(jose.decodeJwt(leases.owner)).toMatchObject({ sub: world.owner.personId, sid: lease.sid })
 })
 
-it('no lease is given without a refresh token, without a node, and while the project has none', async () => {
+it('no lease is given without a refresh token, without a node, or without a key', async () => {
   expect((await world.signIn(world.owner, { scope: 'openid' }, key)).body).not.toHaveProperty('lease')
   expect((await world.signIn(world.owner, { edge_id_token: undefined }, key)).body).not.toHaveProperty(
     'lease',

@@ -83,7 +83,7 @@ describe('from the command line', () => {
     const made = await json('share', 'crane', '--with', world.guest.email, '--until', '2h')
     expect(made.with).toBe(world.guest.email)
     await json('share', 'remove', made.shareId)
-    const stranger = await run('share', 'crane', '--with', 'nobody@example.com', '--until', '2h')
+    const stranger = await run('share', 'crane', '--with', 'missing@example.com', '--until', '2h')
     expect(stranger.code).not.toBe(0)
     expect(stranger.errors).toContain('the account knows no such person')
   })
@@ -99,7 +99,7 @@ describe('from the command line', () => {
     expect(await json('share', 'list')).toEqual([])
   })
 
-  it('manages groups, whose people get in and whose names the service learns', async () => {
+  it('manages groups: their people get in, and the service learns their names', async () => {
     await json('group', 'create', 'drivers')
     await json('group', 'add', 'drivers', world.guest.personId)
     expect(await json('group', 'list')).toMatchObject([
@@ -118,7 +118,7 @@ describe('from the command line', () => {
   })
 })
 
-it('goes on without the cloud, by what the token and the service say', async () => {
+it('continues without the cloud, by the token and the service alone', async () => {
   await world.share('van', world.guest.personId)
   const { body } = await world.signIn(world.guest)
   const own = (await world.signIn(world.owner)).body

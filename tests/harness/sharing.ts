@@ -1,4 +1,4 @@
-/** An app of an account whose device has services for users: its owner, a member, and a person of another account. */
+/** An app, and a device of its account with services for users: its owner, a member, and a person of another account. */
 import { identityPaths } from '@selvedge/protocol'
 import { type App, createPkce, decide, redeem, requestOf } from './app.ts'
 import { type ConsoleSession, enterByLink, projectWith } from './console.ts'
@@ -6,7 +6,7 @@ import { adminOf, runtimeOf } from './flow.ts'
 import { type OAuthAnswer, type ProofKey, post, postProven } from './oauth.ts'
 import { type Services, startServices } from './services.ts'
 
-/** A function that shows what the gateway says of its caller. */
+/** A function that shows how the gateway names its caller. */
 export const showCaller = `export default { fetch: (request) => Response.json(Object.fromEntries(
   ['user', 'account', 'client', 'scope'].map((name) => [name, request.headers.get('x-selvedge-' + name)]))) }`
 

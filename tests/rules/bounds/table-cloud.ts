@@ -41,6 +41,13 @@ export const identity: Bounds = {
   'apps/identity/src/api/console/device-export.ts': {
     'addDeviceExport.underWay': lasting('`maxUnderWay` of each account', '`underWay.delete`'),
   },
+  'apps/identity/src/api/console/handlers/shares.ts': {
+    'shareHandlers.groups': own('the store of groups: its method has the name of one of a set'),
+    'shareHandlers.shares': own('the store of shares: its method has the name of one of a set'),
+  },
+  'apps/identity/src/registry/shares/groups.ts': {
+    'toGroups.found.people': passing('`users.ts: peopleOfGroup`'),
+  },
   'apps/identity/src/api/console/handlers/devices.ts': {
     'deviceHandlers.labels': own('the store of labels: its method has the name of one of a set'),
   },

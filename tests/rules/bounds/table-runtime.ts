@@ -293,6 +293,9 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/device/tokens/authorize.ts': {
     'createVerify.remember.of': passing('`maxRefused`; the others end with their verification'),
+    'derive.of': passing(
+      '`users.ts: userLimits` of each token in the cache of the verifier, with which it ends',
+    ),
   },
   'apps/runtime/src/device/tokens/lasting.ts': {
     'createLastingAnswers.watched': lasting(

@@ -74,15 +74,18 @@ export const stored: Bounds = {
       '`subject-statements.ts: DELETE FROM federated_subjects`',
     ),
   },
-  'apps/identity/src/storage/company-tables.ts': {
-    'table companies': own('one row for each domain that the operator adds'),
-    'table company_people': lasting(
-      '`company-people.ts: maxMembers` of each account',
-      '`companies.ts: DELETE FROM company_people`',
+  'apps/identity/src/storage/share-tables.ts': {
+    'table person_groups': lasting(
+      '`users.ts: groupsOfAccount` of each account',
+      "`expired-rows.ts: table: 'person_groups'`",
     ),
-    'table company_sessions': lasting(
-      'one row for each session of a company, removed with it',
-      '`company-tables.ts: ON DELETE CASCADE`',
+    'table group_members': lasting(
+      '`users.ts: peopleOfGroup` of each group',
+      "`expired-rows.ts: table: 'group_members'`",
+    ),
+    'table service_shares': lasting(
+      '`users.ts: sharesOfAccount` of each account',
+      "`expired-rows.ts: table: 'service_shares'`",
     ),
   },
   'apps/identity/src/storage/device-tables.ts': {

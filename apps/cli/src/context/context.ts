@@ -139,11 +139,7 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
       return { url, client: identityAt(url, unconfirmed) }
     },
     identityAt: (url) => identityAt(url),
-    accountAt: (url, apiKey) =>
-      createRpcClient(sharesMethods, {
-        ...{ url: readServiceUrl(url, 'the identity service'), path: identityPaths.accountApi },
-        ...{ fetch: overTcp, apiKey },
-      }),
+    accountAt: accountOver(overTcp),
     findService,
     ...{ signIns: createSignIns(folder), leases: createLeases(folder), bound },
     admin: createRpcClient(
@@ -157,6 +153,13 @@ export function createContext(flags: ContextFlags, env: Env, terminal: Terminal)
     answers: (url) => answers(overTcp, url),
   }
 }
+
+const accountOver =
+  (fetch: Fetch): Context['accountAt'] =>
+  (url, apiKey) =>
+    createRpcClient(sharesMethods, {
+      ...{ url: readServiceUrl(url, 'the identity service'), path: identityPaths.accountApi, fetch, apiKey },
+    })
 
 function streamsTo(
   { url, socketPath }: Address,

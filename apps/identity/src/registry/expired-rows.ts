@@ -25,9 +25,9 @@ const tables: readonly ExpiredRows[] = [
   { table: 'developer_tokens', key: 'jti', column: 'expires_at', keepMs: expiredTokenRetentionMs },
   { table: 'project_issuers', key: 'issuer_id', column: 'removed_at' },
   { table: 'service_shares', key: 'share_id', column: 'expires_at' },
-  { table: 'service_shares', key: 'share_id', column: 'ended_at' },
-  { table: 'group_members', key: 'member_id', column: 'ended_at' },
-  { table: 'person_groups', key: 'group_id', column: 'ended_at' },
+  { table: 'service_shares', key: 'share_id', column: 'revoked_at' },
+  { table: 'group_members', key: 'member_id', column: 'revoked_at' },
+  { table: 'person_groups', key: 'group_id', column: 'revoked_at' },
 ]
 
 export const removeExpiredRows = (store: SqlStore): readonly SweepTask[] =>

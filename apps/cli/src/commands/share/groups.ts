@@ -47,7 +47,7 @@ export const groupDelete = command({
     const account = await accountOf(context)
     return account['group.delete']({ groupId: (await groupOf(account, group)).groupId })
   },
-  human: () => 'the group and its shares have ended',
+  human: () => 'the group and its shares were removed',
 })
 
 export const groupAdd = command({

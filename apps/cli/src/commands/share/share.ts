@@ -55,5 +55,5 @@ export const shareRemove = command({
   summary: 'End a share now. Tokens that were issued end with it as soon as the device has the new list.',
   args: [{ name: '<id>', description: 'ID of the share' }],
   run: async (context, { args: [shareId = ''] }) => (await accountOf(context))['share.remove']({ shareId }),
-  human: () => 'the share has ended',
+  human: () => 'the share was removed',
 })

@@ -7,7 +7,7 @@ const timeShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d
 const dayMs = 86_400_000
 
 /**
- * @param text a duration such as `12h` or `30d`, a time with its zone, or a date, whose end in UTC is meant
+ * @param text a duration such as `12h` or `30d`, a time with its zone, or a date: the end of that day in UTC
  * @param now Unix milliseconds
  * @returns ISO 8601 in UTC
  * @throws UsageError if it is neither, in the past, or too far ahead

@@ -5,7 +5,7 @@
  */
 import { cliClientId, identityPaths, OAuthError, RpcError } from '@selvedge/protocol'
 import { type SharesMethods, sharesMethods } from '@selvedge/protocol/console'
-import { createDispatcher } from '@selvedge/protocol/jsonrpc'
+import { createDispatcher, type HandlersOf } from '@selvedge/protocol/jsonrpc'
 import { hasScope } from '@selvedge/protocol/tokens'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import { addressOf, requestIdOf } from '@selvedge/service-kit/http'
@@ -18,11 +18,12 @@ import type { People } from '../../registry/people/people.ts'
 import type { SignIns } from '../../registry/sign-ins/sign-ins.ts'
 import type { Limits } from '../../tokens/grants/limits.ts'
 import type { Actor } from '../console/context.ts'
-import { type ShareParts, shareHandlers } from '../console/handlers/shares.ts'
 import { clientOf, readIssuedToken } from './issued-token.ts'
 import { reasonAgainst, type TokenStateParts } from './token-state.ts'
 
-export interface AccountApiParts extends ShareParts, TokenStateParts {
+export interface AccountApiParts extends TokenStateParts {
+  /** The same as those of the console. */
+  readonly handlers: HandlersOf<SharesMethods, { person: Actor }, { readonly address: string }>
   readonly issuer: () => string
   readonly verifier: TokenVerifier
   readonly signIns: SignIns
@@ -41,7 +42,7 @@ interface Context {
 export function addAccountApi(app: FastifyInstance, parts: AccountApiParts): void {
   const dispatcher = createDispatcher<SharesMethods, { person: Actor }, Context>({
     methods: sharesMethods,
-    handlers: shareHandlers(parts),
+    handlers: parts.handlers,
     checks: { person: (_method, _readParams, { actor }) => expectOwner(actor) },
     mirror: false,
     limits: { depth: 32, batch: 1, isStored: true },

@@ -2,8 +2,8 @@
 import { RpcError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
+import { endSharesOfMaker } from '../../storage/end-shares.ts'
 import type { Revocations } from '../revocation/revocations.ts'
-import { endSharesOfMaker } from '../shares/end-shares.ts'
 import type { Role } from './role.ts'
 
 export interface MemberChanges {

@@ -43,7 +43,7 @@ export function createGroups(parts: GroupsParts): Groups {
 
   async function nameOf(accountId: string, groupId: string): Promise<string> {
     const [row] = await store.run(
-      sql`SELECT name FROM person_groups WHERE group_id = ${groupId} AND account_id = ${accountId} AND ended_at IS NULL`,
+      sql`SELECT name FROM person_groups WHERE group_id = ${groupId} AND account_id = ${accountId} AND revoked_at IS NULL`,
     )
     if (row) return row.name as string
     throw noGroup()
@@ -56,9 +56,9 @@ export function createGroups(parts: GroupsParts): Groups {
       const rows = await store.run({
         sql: `SELECT person_groups.group_id, name, person_groups.created_at, group_members.person_id, ${email.sql} AS email
           FROM person_groups LEFT JOIN group_members
-            ON group_members.group_id = person_groups.group_id AND group_members.ended_at IS NULL
+            ON group_members.group_id = person_groups.group_id AND group_members.revoked_at IS NULL
           LEFT JOIN people ON people.person_id = group_members.person_id
-          WHERE person_groups.account_id = ? AND person_groups.ended_at IS NULL ORDER BY name, added_at`,
+          WHERE person_groups.account_id = ? AND person_groups.revoked_at IS NULL ORDER BY name, added_at`,
         values: [...email.values, accountId],
       })
       return toGroups(rows)
@@ -68,7 +68,7 @@ export function createGroups(parts: GroupsParts): Groups {
       const [rows] = await writeInTurn(store, `groups of ${accountId}`, [
         sql`INSERT INTO person_groups SELECT CAST(${groupId} AS TEXT), CAST(${accountId} AS TEXT), CAST(${name} AS TEXT),
             CAST(${now} AS BIGINT), NULL
-          WHERE (SELECT COUNT(*) FROM person_groups WHERE account_id = ${accountId} AND ended_at IS NULL)
+          WHERE (SELECT COUNT(*) FROM person_groups WHERE account_id = ${accountId} AND revoked_at IS NULL)
             < ${userLimits.groupsOfAccount} ON CONFLICT DO NOTHING RETURNING group_id`,
       ])
       if (rows![0]) return { groupId, name, createdAt: isoTime(now), people: [] }
@@ -90,8 +90,8 @@ export function createGroups(parts: GroupsParts): Groups {
     async of(accountId, personId) {
       const rows = await store.run(
         sql`SELECT member_id, name FROM group_members JOIN person_groups ON person_groups.group_id = group_members.group_id
-          WHERE account_id = ${accountId} AND person_id = ${personId} AND group_members.ended_at IS NULL
-            AND person_groups.ended_at IS NULL ORDER BY name LIMIT ${userLimits.groups}`,
+          WHERE account_id = ${accountId} AND person_id = ${personId} AND group_members.revoked_at IS NULL
+            AND person_groups.revoked_at IS NULL ORDER BY name LIMIT ${userLimits.groups}`,
       )
       return rows.map((row) => ({ id: row.member_id as string, name: row.name as string }))
     },
@@ -100,31 +100,31 @@ export function createGroups(parts: GroupsParts): Groups {
   function insertMember(groupId: string, personId: string) {
     return sql`INSERT INTO group_members SELECT CAST(${randomUUID()} AS TEXT), group_id, CAST(${personId} AS TEXT),
         CAST(${clock.now()} AS BIGINT), NULL FROM person_groups AS one
-      WHERE group_id = ${groupId} AND ended_at IS NULL
-        AND (SELECT COUNT(*) FROM group_members WHERE group_id = ${groupId} AND ended_at IS NULL) < ${userLimits.peopleOfGroup}
+      WHERE group_id = ${groupId} AND revoked_at IS NULL
+        AND (SELECT COUNT(*) FROM group_members WHERE group_id = ${groupId} AND revoked_at IS NULL) < ${userLimits.peopleOfGroup}
         AND (SELECT COUNT(*) FROM group_members JOIN person_groups ON person_groups.group_id = group_members.group_id
-          WHERE person_id = ${personId} AND person_groups.account_id = one.account_id AND group_members.ended_at IS NULL)
+          WHERE person_id = ${personId} AND person_groups.account_id = one.account_id AND group_members.revoked_at IS NULL)
           < ${userLimits.groups}
       ON CONFLICT DO NOTHING RETURNING member_id`
   }
 }
 
-/** What ends is marked first, and revoked in the same transaction; a sweep removes it later. */
+/** Rows are marked first, and revoked in the same transaction; a sweep removes them later. */
 function createEndings({ clock, revocations }: GroupsParts): Pick<Groups, 'remove' | 'removePerson'> {
   return {
     async remove(accountId, groupId) {
       const now = clock.now()
       const { rows } = await revocations.revokeTree(
-        sql`SELECT member_id AS id FROM group_members WHERE group_id = ${groupId} AND ended_at = ${now}
-          UNION SELECT share_id AS id FROM service_shares WHERE group_id = ${groupId} AND ended_at = ${now}`,
+        sql`SELECT member_id AS id FROM group_members WHERE group_id = ${groupId} AND revoked_at = ${now}
+          UNION SELECT share_id AS id FROM service_shares WHERE group_id = ${groupId} AND revoked_at = ${now}`,
         {
           statements: [
-            sql`UPDATE person_groups SET ended_at = ${now} WHERE group_id = ${groupId} AND account_id = ${accountId}
-              AND ended_at IS NULL RETURNING name`,
-            sql`UPDATE group_members SET ended_at = ${now} WHERE group_id = ${groupId} AND ended_at IS NULL
-              AND EXISTS (SELECT 1 FROM person_groups WHERE group_id = ${groupId} AND ended_at IS NOT NULL)`,
-            sql`UPDATE service_shares SET ended_at = ${now} WHERE group_id = ${groupId} AND ended_at IS NULL
-              AND EXISTS (SELECT 1 FROM person_groups WHERE group_id = ${groupId} AND ended_at IS NOT NULL)`,
+            sql`UPDATE person_groups SET revoked_at = ${now} WHERE group_id = ${groupId} AND account_id = ${accountId}
+              AND revoked_at IS NULL RETURNING name`,
+            sql`UPDATE group_members SET revoked_at = ${now} WHERE group_id = ${groupId} AND revoked_at IS NULL
+              AND EXISTS (SELECT 1 FROM person_groups WHERE group_id = ${groupId} AND revoked_at IS NOT NULL)`,
+            sql`UPDATE service_shares SET revoked_at = ${now} WHERE group_id = ${groupId} AND revoked_at IS NULL
+              AND EXISTS (SELECT 1 FROM person_groups WHERE group_id = ${groupId} AND revoked_at IS NOT NULL)`,
           ],
           noted: [],
         },
@@ -135,10 +135,10 @@ function createEndings({ clock, revocations }: GroupsParts): Pick<Groups, 'remov
     async removePerson(accountId, groupId, personId) {
       const now = clock.now()
       const { rows } = await revocations.revokeTree(
-        sql`SELECT member_id AS id FROM group_members WHERE group_id = ${groupId} AND person_id = ${personId} AND ended_at = ${now}`,
+        sql`SELECT member_id AS id FROM group_members WHERE group_id = ${groupId} AND person_id = ${personId} AND revoked_at = ${now}`,
         {
           statements: [
-            sql`UPDATE group_members SET ended_at = ${now} WHERE group_id = ${groupId} AND person_id = ${personId} AND ended_at IS NULL
+            sql`UPDATE group_members SET revoked_at = ${now} WHERE group_id = ${groupId} AND person_id = ${personId} AND revoked_at IS NULL
               AND EXISTS (SELECT 1 FROM person_groups WHERE group_id = ${groupId} AND account_id = ${accountId})
               RETURNING (SELECT name FROM person_groups WHERE group_id = ${groupId}) AS name`,
           ],

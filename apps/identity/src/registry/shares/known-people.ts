@@ -1,5 +1,5 @@
 /**
- * The people whose e-mail addresses an account knows: its members, and those who signed in to one of its apps. An owner finds nobody else
+ * The e-mail addresses that an account knows: of its members, and of those who signed in to one of its apps. An owner finds no other person
  * by an address, so that no account learns who has a sign-in at this installation.
  */
 import { RpcError } from '@selvedge/protocol'

@@ -1,4 +1,4 @@
-/** Shares and groups on every store: what counts for a person, and what ends it for good, also in tokens that were issued. */
+/** Shares and groups on every store: what counts for a person, and what ends it permanently, also in tokens that were issued. */
 import { userLimits } from '@selvedge/protocol/tokens'
 import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
@@ -180,7 +180,7 @@ describeOnStores('shares on %s', (makeDatabase, kind) => {
     expect((await groups.of(accountId, guest))[0]!.id).not.toBe(membership!.id)
   })
 
-  it('end with their group, and a later group of the same name has none of them', async () => {
+  it('end with their group, and a later group of the same name does not have them', async () => {
     const { groups } = one()
     const first = await groups.create(accountId, 'drivers')
     await groups.add(accountId, first.groupId, guest)
@@ -228,7 +228,7 @@ describeOnStores('shares on %s', (makeDatabase, kind) => {
     }
   })
 
-  it('that are made while the right to make them ends are ended, too', async () => {
+  it('that are made while the right to make them ends do not stay', async () => {
     for (let round = 0; round < 10; round++) {
       await one().store.run(sql`UPDATE members SET role = 'owner' WHERE person_id = ${maker}`)
       const second = `second${round}`
@@ -238,7 +238,7 @@ describeOnStores('shares on %s', (makeDatabase, kind) => {
       await Promise.all([made, other().people.remove(accountId, second)])
       expect(await usable()).toBeUndefined()
       const rows = await one().store.run(
-        sql`SELECT share_id FROM service_shares WHERE made_by = ${second} AND ended_at IS NULL`,
+        sql`SELECT share_id FROM service_shares WHERE made_by = ${second} AND revoked_at IS NULL`,
       )
       expect(rows).toEqual([])
     }

@@ -57,7 +57,7 @@ const grounds = `JOIN nodes ON nodes.node_id = service_shares.node_id AND nodes.
 export function createShares({ store, clock, revocations }: SharesParts): Shares {
   async function groupIdOf(accountId: string, name: string): Promise<string> {
     const [row] = await store.run(
-      sql`SELECT group_id FROM person_groups WHERE account_id = ${accountId} AND name = ${name} AND ended_at IS NULL`,
+      sql`SELECT group_id FROM person_groups WHERE account_id = ${accountId} AND name = ${name} AND revoked_at IS NULL`,
     )
     if (row) return row.group_id as string
     throw new RpcError('not_found', `the account has no group ${JSON.stringify(name)}`)
@@ -89,11 +89,11 @@ export function createShares({ store, clock, revocations }: SharesParts): Shares
     async remove(accountId, shareId) {
       const now = clock.now()
       const { rows } = await revocations.revokeTree(
-        sql`SELECT share_id AS id FROM service_shares WHERE share_id = ${shareId} AND ended_at = ${now}`,
+        sql`SELECT share_id AS id FROM service_shares WHERE share_id = ${shareId} AND revoked_at = ${now}`,
         {
           statements: [
-            sql`UPDATE service_shares SET ended_at = ${now} WHERE share_id = ${shareId} AND account_id = ${accountId}
-              AND ended_at IS NULL RETURNING share_id`,
+            sql`UPDATE service_shares SET revoked_at = ${now} WHERE share_id = ${shareId} AND account_id = ${accountId}
+              AND revoked_at IS NULL RETURNING share_id`,
           ],
           noted: [],
         },
@@ -104,8 +104,8 @@ export function createShares({ store, clock, revocations }: SharesParts): Shares
       const rows = await store.run({
         sql: `SELECT share_id, service_shares.account_id, service, expires_at, group_members.member_id FROM service_shares ${grounds}
           LEFT JOIN group_members ON group_members.group_id = service_shares.group_id AND group_members.person_id = ?
-            AND group_members.ended_at IS NULL
-          WHERE service_shares.node_id = ? AND client_id = ? AND service_shares.ended_at IS NULL AND expires_at > ?
+            AND group_members.revoked_at IS NULL
+          WHERE service_shares.node_id = ? AND client_id = ? AND service_shares.revoked_at IS NULL AND expires_at > ?
             AND (service_shares.person_id = ? OR group_members.member_id IS NOT NULL)
           ORDER BY expires_at DESC, share_id LIMIT ?`,
         values: [personId, nodeId, clientId, clock.now(), personId, userLimits.sharesOfAccount],
@@ -116,7 +116,7 @@ export function createShares({ store, clock, revocations }: SharesParts): Shares
 
   async function explainRefusal(accountId: string): Promise<never> {
     const [row] = await store.run(
-      sql`SELECT COUNT(*) AS count FROM service_shares WHERE account_id = ${accountId} AND ended_at IS NULL`,
+      sql`SELECT COUNT(*) AS count FROM service_shares WHERE account_id = ${accountId} AND revoked_at IS NULL`,
     )
     if (Number(row!.count) >= userLimits.sharesOfAccount)
       throw new RpcError('limit_exceeded', `an account has at most ${userLimits.sharesOfAccount} shares`)
@@ -126,7 +126,7 @@ export function createShares({ store, clock, revocations }: SharesParts): Shares
 
 /**
  * Waits for what changes members, groups, nodes or projects, which all count in this row: without it, PostgreSQL could write a share while
- * another transaction takes the right away and does not see the share yet.
+ * another transaction removes the right and does not see the share yet.
  */
 const takeTurn = sql`UPDATE counters SET value = value WHERE name = 'changes'`
 
@@ -143,8 +143,8 @@ function insertShare(
     FROM nodes WHERE nodes.node_id = ${nodeId} AND nodes.account_id = ${accountId}
       AND EXISTS (SELECT 1 FROM projects WHERE client_id = ${clientId} AND active = 1)
       AND EXISTS (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${madeBy} AND role = 'owner')
-      AND (${groupId} = '' OR EXISTS (SELECT 1 FROM person_groups WHERE group_id = ${groupId} AND ended_at IS NULL))
-      AND (SELECT COUNT(*) FROM service_shares WHERE account_id = ${accountId} AND ended_at IS NULL) < ${userLimits.sharesOfAccount}
+      AND (${groupId} = '' OR EXISTS (SELECT 1 FROM person_groups WHERE group_id = ${groupId} AND revoked_at IS NULL))
+      AND (SELECT COUNT(*) FROM service_shares WHERE account_id = ${accountId} AND revoked_at IS NULL) < ${userLimits.sharesOfAccount}
     RETURNING share_id`
 }
 
@@ -156,7 +156,7 @@ function listStatement(accountId: string, now: number, more: Statement): Stateme
         (SELECT email FROM people AS owner WHERE owner.person_id = service_shares.made_by) AS made_by
       FROM service_shares ${grounds} LEFT JOIN people ON people.person_id = service_shares.person_id
       LEFT JOIN person_groups ON person_groups.group_id = service_shares.group_id
-      WHERE service_shares.account_id = ? AND service_shares.ended_at IS NULL AND expires_at > ? ${more.sql}
+      WHERE service_shares.account_id = ? AND service_shares.revoked_at IS NULL AND expires_at > ? ${more.sql}
       ORDER BY service_shares.created_at DESC, share_id`,
     values: [...email.values, accountId, now, ...more.values],
   }

@@ -47,7 +47,7 @@ export function createReadStanding({ people, appConsents, shares }: StandingPart
     const usable = await shares.usableBy(personId, { nodeId: node.node_id, clientId })
     if (usable?.account_id !== node.sub) return 'The device belongs to another account.'
     if (scope.split(' ').every((each) => sharedScopes.includes(each))) return undefined
-    return 'The device belongs to another account, which shares services with you. The app asks for more than that.'
+    return 'The device belongs to another account, which shares services with you. The app requests more than that.'
   }
 
   return async (request, visitor) => {

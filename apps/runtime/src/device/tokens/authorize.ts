@@ -49,7 +49,7 @@ export interface AuthorizeParts {
 export type ExpectStillValid = (claims: AccessClaims, access: NeededToken) => void
 
 /**
- * Checks what a token has from an account, a group or a share: that none of it was revoked, by the list that also has tokens.
+ * Checks what a token has from a group or a share, by the list of revoked tokens, which has their IDs, too.
  *
  * @param ids of shares and memberships
  * @returns those that are not revoked

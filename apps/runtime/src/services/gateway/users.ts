@@ -40,7 +40,7 @@ export function createReadUser({ keepUnrevoked, now }: ReadUserParts): ReadUser 
     if (!share)
       throw new RpcError('forbidden', `the service ${id} is not shared with the person of the token`)
     if (share.until + leeway <= now() / 1000)
-      throw new RpcError('forbidden', `the share of the service ${id} has ended`)
+      throw new RpcError('forbidden', `the share of the service ${id} has expired`)
     if (!isValid(claims, idsOf(share)))
       throw new RpcError('token_revoked', `the share of the service ${id} was removed`)
   }
@@ -51,7 +51,7 @@ export function createReadUser({ keepUnrevoked, now }: ReadUserParts): ReadUser 
     if (!user)
       throw new RpcError(
         'forbidden',
-        `the service ${id} is for people (MCM.ACCESS), and the token is of none`,
+        `the service ${id} is for people (MCM.ACCESS), and the token is of no person`,
         {
           hint: 'Get a token by the sign-in of an app of the project, with the edge_id_token of this device.',
         },
