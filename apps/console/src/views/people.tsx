@@ -7,10 +7,13 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Form, Select } from '../parts/form.tsx'
 import { Guarded } from '../parts/guarded.tsx'
 import { Icon } from '../parts/icon.tsx'
+import { lazyView } from '../parts/lazy-view.tsx'
 import { exactTime, Time } from '../parts/time.tsx'
 import { Bones, Card, Scroll, View } from '../parts/view.tsx'
 import { useCall } from '../state/use-call.ts'
 import { useHome } from '../state/viewer.ts'
+
+const Groups = lazyView(() => import('./groups.tsx'))
 
 export default function PeopleView() {
   const { viewer } = useHome()
@@ -39,6 +42,7 @@ export default function PeopleView() {
       {invitations.data && invitations.data.length > 0 && (
         <Invitations invitations={invitations.data} onRevoked={invitations.reload} />
       )}
+      {isReady && isOwner && <Groups />}
       {isReady && <Roles />}
       {!isOwner && <p class="faint">Only owners can invite.</p>}
     </View>
