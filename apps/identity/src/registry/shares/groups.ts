@@ -8,7 +8,7 @@ import { writeInTurn } from '../../storage/write-in-turn.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import { findPerson, shownEmail } from './known-people.ts'
 
-export interface PersonGroup {
+interface PersonGroup {
   readonly groupId: string
   readonly name: string
   readonly createdAt: string

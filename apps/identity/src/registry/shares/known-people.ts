@@ -6,7 +6,7 @@ import { RpcError } from '@selvedge/protocol'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 
 /** Condition on a row of `people`. */
-export const isKnownTo = (accountId: string): Statement =>
+const isKnownTo = (accountId: string): Statement =>
   sql`(EXISTS (SELECT 1 FROM members AS known WHERE known.account_id = ${accountId} AND known.person_id = people.person_id)
     OR EXISTS (SELECT 1 FROM sign_ins JOIN app_sign_ins ON app_sign_ins.sid = sign_ins.sid
       JOIN projects AS app ON app.client_id = sign_ins.client_id
