@@ -222,6 +222,7 @@ describe('the console', needs('chromium'), () => {
       ['people', '/people', 'People'],
       ['audit', '/audit', 'Audit log'],
       ['device-settings', `/devices/${nodeId}/settings`, 'weather-station-7'],
+      ['device-sharing', `/devices/${nodeId}/sharing`, 'weather-station-7'],
       ['project-settings', `${projectPath}/settings`, 'Weather stations'],
       ['terminal', '/device', 'Sign in a terminal'],
       ['not-found', '/nowhere', 'This thread ends here'],

@@ -7,12 +7,15 @@ import { Time } from '../../parts/time.tsx'
 import { Bones, View } from '../../parts/view.tsx'
 import { nameOf } from '../../state/presence.ts'
 import { useDevice } from '../../state/use-devices.ts'
+import { useHome } from '../../state/viewer.ts'
 
 const parent = ['/devices', 'Devices'] as const
 const Overview = lazyView(() => import('./overview.tsx'))
 const Settings = lazyView(() => import('./settings.tsx'))
+const Shares = lazyView(() => import('./shares.tsx'))
 
 export default function DeviceView({ nodeId, part }: { nodeId: string; part: string }) {
+  const { viewer } = useHome()
   const { device, vitals, error, isMissing, reload } = useDevice(nodeId)
   if (isMissing) return <Missing />
   if (!device)
@@ -24,6 +27,7 @@ export default function DeviceView({ nodeId, part }: { nodeId: string; part: str
   const path = `/devices/${nodeId}`
   const tabs = [
     { to: path, title: 'Overview' },
+    ...(viewer.role === 'owner' ? [{ to: `${path}/sharing`, title: 'Sharing' }] : []),
     { to: `${path}/settings`, title: 'Settings' },
   ]
   return (
@@ -35,7 +39,9 @@ export default function DeviceView({ nodeId, part }: { nodeId: string; part: str
       tab={part === '' ? path : `${path}/${part}`}
       error={error}
     >
-      {part === 'settings' ? (
+      {part === 'sharing' ? (
+        <Shares device={device} />
+      ) : part === 'settings' ? (
         <Settings device={device} onChanged={reload} />
       ) : (
         <Overview device={device} vitals={vitals ?? null} />

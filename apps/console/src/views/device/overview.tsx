@@ -3,17 +3,14 @@ import { CopyId } from '../../parts/copy.tsx'
 import { lazyView } from '../../parts/lazy-view.tsx'
 import { Time } from '../../parts/time.tsx'
 import { Card } from '../../parts/view.tsx'
-import { useHome } from '../../state/viewer.ts'
 import { LastLocation } from './last-location.tsx'
 import { Services } from './services.tsx'
 import { Stats, System } from './vitals.tsx'
 
-const Shares = lazyView(() => import('./shares.tsx'))
 const StatedNotice = lazyView(() => import('./stated-notice.tsx'))
 
 /** @param vitals null where the device does not state them */
 export default function Overview({ device, vitals }: { device: Device; vitals: Vitals | null }) {
-  const { viewer } = useHome()
   return (
     <>
       {vitals && (vitals.notices.length > 0 || device.services.some(({ state }) => state === 'failed')) && (
@@ -23,7 +20,6 @@ export default function Overview({ device, vitals }: { device: Device; vitals: V
       <div class="two">
         <div class="stack">
           <Services services={device.services} stated={vitals?.services ?? []} />
-          {viewer.role === 'owner' && <Shares device={device} />}
         </div>
         <div class="stack">
           <LastLocation device={device} />

@@ -12,7 +12,6 @@ import { useCall } from '../../state/use-call.ts'
 export default function Shares({ device: { nodeId, services } }: { device: Device }) {
   const [isOpen, setOpen] = useState(false)
   const { data: shares = [], reload } = useCall(() => api['share.list']({ nodeId }), [nodeId])
-  if (services.length === 0) return null
   return (
     <Card title="Shared services" flush>
       <ul class="rows">
@@ -40,7 +39,7 @@ export default function Shares({ device: { nodeId, services } }: { device: Devic
           <div>
             <small>Lets a user of the app call a service with MCM.ACCESS “users” at this device.</small>
           </div>
-          <button type="button" class="btn" onClick={() => setOpen(true)}>
+          <button type="button" class="btn" disabled={services.length === 0} onClick={() => setOpen(true)}>
             Share a service
           </button>
         </li>
