@@ -72,11 +72,18 @@ async function belongings(): Promise<Record<string, string>> {
     VALUES ('credential-of-bob', ?, '', 0, '', 'key', 0, 0)`,
     personId,
   )
+  const { groupId } = await bob.api['group.create']({ name: 'drivers' })
   const { issuerId } = await bob.api['issuer.add']({ clientId: project.clientId, ...issuerRule })
   const [signIn] = await bob.api['sign_in.list']()
   const { nodeId } = await runtimeOf(stack).getMe()
   const { clientId, jti } = project
+  change(
+    `INSERT INTO service_shares SELECT 'share-of-bob', account_id, node_id, account_epoch, ?, 'van', ?, '', ?, 0, ?, NULL
+      FROM nodes WHERE node_id = ?`,
+    ...[clientId, personId, personId, Date.now() + 86_400_000, nodeId],
+  )
   return {
+    ...{ groupId, shareId: 'share-of-bob' },
     personId,
     sessionId: session!.sessionId,
     sid: signIn!.sid,
@@ -145,8 +152,20 @@ describe('an owner', () => {
     ...{ role: 'member', before: null, label: '', tags: [] },
     ...(projectWith({}) as object),
     ...{ ...issuerRule, subject: 's', token: 't' },
+    ...{ person: 'ada@example.com', service: 'van', with: 'drivers', until: '2027-01-01T00:00:00Z' },
   }
-  const ids = ['clientId', 'jti', 'nodeId', 'personId', 'sessionId', 'sid', 'accountId', 'credentialId']
+  const ids = [
+    'clientId',
+    'jti',
+    'nodeId',
+    'personId',
+    'sessionId',
+    'sid',
+    'accountId',
+    'credentialId',
+    'groupId',
+    'shareId',
+  ]
   const byId = all.flatMap(({ name, access, params }) => {
     const names = (params as readonly { name: string }[]).map((each) => each.name)
     return access.caller === 'person' && names.some((each) => ids.includes(each)) ? [{ name, names }] : []

@@ -21,6 +21,7 @@ const groupMembers = same(
     person_id TEXT NOT NULL, added_at BIGINT NOT NULL, revoked_at BIGINT
   );
   CREATE UNIQUE INDEX group_members_person ON group_members (group_id, person_id) WHERE revoked_at IS NULL;
+  CREATE INDEX group_members_group ON group_members (group_id);
   CREATE INDEX group_members_of ON group_members (person_id);
   CREATE INDEX group_members_revoked ON group_members (revoked_at);`,
 )

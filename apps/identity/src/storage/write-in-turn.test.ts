@@ -13,10 +13,16 @@ it('every statement that compares a count of rows with a limit is written in tur
   const limited = sources.filter((each) => /SELECT COUNT\(\*\)[^`]*?\)\s*<\s*\$\{/.test(textOf(each)))
   expect(limited.length).toBeGreaterThan(5)
   const inTurn = limited.filter((each) => textOf(each).includes('writeInTurn('))
-  // A node that joins an account, and a rule for an issuer, are written with `changes.commit`, which locks the counter of changes.
-  const committed = ['registry/nodes/node-rows.ts', 'registry/projects/issuers.ts']
+  // A node that joins an account, and a rule for an issuer, are written with `changes.commit`, which locks the counter of changes. A share
+  // locks the same row.
+  const committed = [
+    'registry/nodes/node-rows.ts',
+    'registry/projects/issuers.ts',
+    'registry/shares/shares.ts',
+  ]
   expect(limited.filter((each) => !inTurn.includes(each))).toEqual(committed)
   expect(textOf('registry/projects/issuers.ts')).toMatch(/changes\.commit\(\s*\[insertRule/)
+  expect(textOf('registry/shares/shares.ts')).toMatch(/transaction\(\[\s*takeTurn,\s*insertShare/)
   expect(textOf('registry/nodes/nodes.ts')).toMatch(/changes\.commit\(\[statement,/)
 })
 

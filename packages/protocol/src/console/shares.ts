@@ -55,7 +55,7 @@ export const sharesMethods = {
       ),
     ],
     result: z.array(serviceShare),
-    reasons: [],
+    reasons: ['not_found'],
     access: owner,
   }),
   'share.add': method({

@@ -2,7 +2,7 @@
 import { cliClientId, RpcError } from '@selvedge/protocol'
 import type { SharesMethods } from '@selvedge/protocol/console'
 import type { HandlersOf } from '@selvedge/protocol/jsonrpc'
-import type { Nodes } from '../../../registry/nodes/nodes.ts'
+import type { Node, Nodes } from '../../../registry/nodes/nodes.ts'
 import type { Groups } from '../../../registry/shares/groups.ts'
 import type { Shares } from '../../../registry/shares/shares.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
@@ -30,11 +30,15 @@ export function shareHandlers(parts: ShareParts): HandlersOf<SharesMethods, Shar
   const note = (actor: Actor, context: ShareContext, action: string, subject: string, detail: string) =>
     audit.record(auditOf(actor, context, action, subject, { detail }))
 
+  async function ownDevice(nodeId: string, actor: Actor): Promise<Node> {
+    const node = await nodes.find(nodeId)
+    if (node?.accountId === accountOf(actor)) return node
+    throw new RpcError('not_found', `the account has no device ${nodeId}`)
+  }
+
   /** The project and the name of a service that a device of the account has stated. */
   async function serviceOf(nodeId: string, idOrName: string, actor: Actor) {
-    const node = await nodes.find(nodeId)
-    if (node?.accountId !== accountOf(actor))
-      throw new RpcError('not_found', `the account has no device ${nodeId}`)
+    const node = await ownDevice(nodeId, actor)
     const found = node.services.filter(({ id, name }) => id === idOrName || name === idOrName)
     const [service] = found
     if (found.length > 1)
@@ -55,7 +59,10 @@ export function shareHandlers(parts: ShareParts): HandlersOf<SharesMethods, Shar
   }
 
   return {
-    'share.list': ({ nodeId }, actor) => shares.list(accountOf(actor), nodeId ?? undefined),
+    async 'share.list'({ nodeId }, actor) {
+      if (nodeId !== null) await ownDevice(nodeId, actor)
+      return shares.list(accountOf(actor), nodeId ?? undefined)
+    },
     async 'share.add'({ nodeId, service, until, ...asked }, actor, context) {
       const share = await shares.add({
         ...(await serviceOf(nodeId, service, actor)),
