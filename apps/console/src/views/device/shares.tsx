@@ -4,7 +4,7 @@ import { api } from '../../api.ts'
 import { Action } from '../../parts/action.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Field, Form, Select } from '../../parts/form.tsx'
-import { Time } from '../../parts/time.tsx'
+import { nowMs, Time } from '../../parts/time.tsx'
 import { Card } from '../../parts/view.tsx'
 import { useCall } from '../../state/use-call.ts'
 
@@ -53,7 +53,7 @@ export default function Shares({ device: { nodeId, services } }: { device: Devic
 
 const dayMs = 86_400_000
 /** A date as the browser's field writes it. */
-const dateIn = (days: number): string => new Date(Date.now() + days * dayMs).toISOString().slice(0, 10)
+const dateIn = (days: number): string => new Date(nowMs() + days * dayMs).toISOString().slice(0, 10)
 
 function ShareService(
   props: Pick<Device, 'nodeId' | 'services'> & { onClose: () => void; onShared: () => Promise<void> },
