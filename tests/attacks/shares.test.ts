@@ -325,6 +325,16 @@ describe('a header that claims to be a person', () => {
 })
 
 describe('last, since the app and the device are lost to the account', () => {
+  it('the tokens of guests end when the account that shares revokes all tokens', async () => {
+    await world.share('crane', world.guest.personId)
+    const { access_token: token } = (await world.signIn(world.guest)).body
+    expect((await world.call('crane', token!)).status).toBe(200)
+    await world.owner.console.api['account.revoke_all']()
+    await expect
+      .poll(async () => (await world.call('crane', token!)).reason, { timeout: 30_000 })
+      .toBe('token_revoked')
+  })
+
   it('a share ends with its project, which does not bring it back when it is created again', async () => {
     const { access_token: token } = await world.signIn(world.owner).then(async () => {
       const [share] = await world.owner.console.api['share.list']({ nodeId: world.nodeId })
