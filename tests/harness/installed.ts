@@ -60,6 +60,16 @@ const lookUps: Partial<Record<Need, () => boolean>> = {
   'aardvark-dns': () => isInstalled('aardvark-dns') || isExecutable('/usr/lib/podman/aardvark-dns'),
   authlib: () => spawnSync('/usr/bin/python3', ['-c', 'import authlib, requests']).status === 0,
   chromium: () => isInstalled(process.env.SELVEDGE_CHROMIUM ?? 'chromium'),
+  // Without the modules that its package only recommends, each request is answered with HTTP 500.
+  'lemonldap-ng': () => {
+    const modules = [
+      'Lemonldap::NG::Portal::Issuer::OpenIDConnect',
+      'Lemonldap::NG::Portal::Captcha::SecurityImage',
+    ]
+    return (
+      isInstalled('plackup') && spawnSync('perl', [...modules.map((each) => `-M${each}`), '-e1']).status === 0
+    )
+  },
   mounts: canMount,
   'client libraries': () =>
     existsSync(join(import.meta.dirname, '../clients/libraries/node_modules/oidc-client-ts')),
