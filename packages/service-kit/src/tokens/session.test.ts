@@ -171,6 +171,13 @@ describe('a session between two versions of the program', () => {
     expect(check(`Session ${ticket}.0.${mac}`)).toBe(' 0')
   })
 
+  it.each([0, 1, 6, 11])('refuses a signed ticket of %i bytes, which has no room for its times', (length) => {
+    const ticket = Buffer.alloc(length).toString('base64url')
+    const key = createHmac('sha256', derive(secret, 'session tickets')).update(ticket).digest()
+    const mac = createHmac('sha256', key).update('POST /a?b 0\nbody').digest('base64url')
+    expect(check(`Session ${ticket}.0.${mac}`)).toBe('the ticket has no times; start a new session')
+  })
+
   it('signs bodies of every length alike', () => {
     const { session, sessionKey, ticket } = begin()
     const key = session.open(sessionKey)!

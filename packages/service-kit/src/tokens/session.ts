@@ -19,6 +19,9 @@ const tolerance = 60_000
 const agreedKey = (privateKey: KeyObject, publicKey: KeyObject): Buffer =>
   deriveKey(diffieHellman({ privateKey, publicKey }), 'session')
 
+/** Bytes of the two times at the beginning of a ticket. */
+const timesSize = 12
+
 /** Bytes of a block of SHA-256, and of its digest. */
 const block = 64
 const size = 32
@@ -133,7 +136,7 @@ export function createSessionKeeper(secret: Uint8Array, clock: Clock): SessionKe
     begin(theirs, content, seconds) {
       const agreed = agreedKey(privateKey, importPublicKey(theirs))
       const seal = (plain: Uint8Array) => sealBytes(agreed, plain).toString('base64url')
-      const times = Buffer.alloc(12)
+      const times = Buffer.alloc(timesSize)
       const now = clock.now()
       times.writeUIntBE(now, 0, 6)
       times.writeUIntBE(now + seconds * 1000, 6, 6)
@@ -148,14 +151,15 @@ export function createSessionKeeper(secret: Uint8Array, clock: Clock): SessionKe
       const mac = Buffer.from(shown, 'base64url')
       if (mac.length !== size || !timingSafeEqual(mac, Buffer.from(expected, 'hex')))
         throw refused('the request is not signed with the key of its session')
-      // From here on the ticket is known to be one of ours.
+      // From here on the ticket is known to be one of ours, perhaps of another version of this service.
       const plain = Buffer.from(ticket, 'base64url')
+      if (plain.length < timesSize) throw refused('the ticket has no times; start a new session')
       const now = clock.now()
       if (plain.readUIntBE(6, 6) <= now) throw refused('the session has expired; start a new one')
       const sentAt = plain.readUIntBE(0, 6) + Number(at)
       if (!(Math.abs(now - sentAt) <= tolerance))
         throw refused('the request is of another time; begin another session')
-      return { content: plain.subarray(12), sentAt }
+      return { content: plain.subarray(timesSize), sentAt }
     },
   }
 }
