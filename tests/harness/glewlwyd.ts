@@ -31,7 +31,7 @@ session_key = "session"
 admin_scope = "g_admin"
 profile_scope = "g_profile"
 user_module_path = "${modules}/user"
-user_middleware_module_path = "${folder}/none"
+user_middleware_module_path = "${folder}/no-modules"
 client_module_path = "${modules}/client"
 user_auth_scheme_module_path = "${modules}/scheme"
 plugin_module_path = "${modules}/plugin"
@@ -104,7 +104,7 @@ async function signInAs(url: string, username: string, password: string): Promis
 }
 
 export interface Glewlwyd {
-  /** URL of the issuer whose ID tokens have this algorithm. */
+  /** URL of the issuer of ID tokens with this algorithm. */
   issuerOf(algorithm: SignatureAlgorithm): string
   /** Signs its user in with authorization code and PKCE. @returns an ID token for the client `selvedge` */
   signIn(algorithm: SignatureAlgorithm): Promise<string>

@@ -8,7 +8,8 @@ import { type DeviceRequests, deviceTimes } from '../../registry/sign-ins/device
 import { checkClientActive } from '../../tokens/checks/client-active.ts'
 import { checkScopeAllowed } from '../../tokens/checks/scope-allowed.ts'
 import { parseForm, required } from '../../tokens/grants/form.ts'
-import { refuseSecret, verifyProof } from './token.ts'
+import { withNamedClient } from './named-client.ts'
+import { verifyProof } from './token.ts'
 
 export interface DeviceAuthorizationParts {
   readonly projects: Projects
@@ -30,8 +31,7 @@ export function addDeviceAuthorizationEndpoint(
     identityPaths.deviceAuthorization,
     async (request, reply): Promise<DeviceAuthorizationResponse> => {
       const address = addressOf(request.raw, parts.trustedProxies)
-      refuseSecret(request.headers.authorization)
-      const form = parseForm(request.body as string)
+      const form = withNamedClient(parseForm(request.body as string), request.headers.authorization)
       const project = await checkClientActive(parts.projects, required(form, 'client_id'))
       const scope = checkScopeAllowed(project, form.get('scope') ?? 'openid')
       const { dpop: proof } = request.headers

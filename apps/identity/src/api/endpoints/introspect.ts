@@ -9,7 +9,7 @@ import type { SignIn, SignIns } from '../../registry/sign-ins/sign-ins.ts'
 import { parseForm, required } from '../../tokens/grants/form.ts'
 import { revocableOf } from '../../tokens/grants/refresh-token.ts'
 import { clientOf, type IssuedToken, readIssuedToken } from './issued-token.ts'
-import { refuseSecret } from './token.ts'
+import { withNamedClient } from './named-client.ts'
 import { reasonAgainst } from './token-state.ts'
 
 export interface IntrospectParts {
@@ -32,8 +32,7 @@ const inactive = { active: false } as const
 export function addIntrospectEndpoint(routes: FastifyInstance, parts: IntrospectParts): void {
   const { revocations, signIns } = parts
   routes.post(identityPaths.introspect, async (request): Promise<object> => {
-    refuseSecret(request.headers.authorization)
-    const form = parseForm(request.body as string)
+    const form = withNamedClient(parseForm(request.body as string), request.headers.authorization)
     const token = await readIssuedToken(required(form, 'token'), parts.verifier, signIns, parts.issuer())
     // A lease is for one runtime: no other service may accept it.
     if (!token || token.kind === 'lease') return inactive

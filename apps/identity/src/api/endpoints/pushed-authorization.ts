@@ -9,7 +9,8 @@ import type { Authorizations } from '../../tokens/authorize/authorizations.ts'
 import { RefusedRequest } from '../../tokens/authorize/refused-request.ts'
 import { checkClientActive } from '../../tokens/checks/client-active.ts'
 import { parseForm, required } from '../../tokens/grants/form.ts'
-import { refuseSecret, verifyProof } from './token.ts'
+import { withNamedClient } from './named-client.ts'
+import { verifyProof } from './token.ts'
 
 export interface PushedAuthorizationParts {
   readonly projects: Projects
@@ -32,8 +33,7 @@ export function addPushedAuthorizationEndpoint(
   routes.post(
     identityPaths.pushedAuthorization,
     async (request, reply): Promise<PushedAuthorizationResponse> => {
-      refuseSecret(request.headers.authorization)
-      const form = new Map(parseForm(request.body as string))
+      const form = new Map(withNamedClient(parseForm(request.body as string), request.headers.authorization))
       if (form.has('request_uri'))
         throw new OAuthError('invalid_request', '"request_uri" is not for pushed requests')
       const { clientId, dpop: policy } = await checkClientActive(parts.projects, required(form, 'client_id'))

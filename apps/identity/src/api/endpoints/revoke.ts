@@ -9,7 +9,7 @@ import type { SignIns } from '../../registry/sign-ins/sign-ins.ts'
 import type { Audit } from '../../storage/audit/audit.ts'
 import { parseForm, required } from '../../tokens/grants/form.ts'
 import { clientOf, type IssuedToken, readIssuedToken } from './issued-token.ts'
-import { refuseSecret } from './token.ts'
+import { withNamedClient } from './named-client.ts'
 
 export interface RevokeParts {
   readonly issuer: () => string
@@ -26,8 +26,7 @@ export interface RevokeParts {
 export function addRevokeEndpoint(routes: FastifyInstance, parts: RevokeParts): void {
   routes.post(identityPaths.revoke, async (request, reply) => {
     const address = addressOf(request.raw, parts.trustedProxies)
-    refuseSecret(request.headers.authorization)
-    const form = parseForm(request.body as string)
+    const form = withNamedClient(parseForm(request.body as string), request.headers.authorization)
     const token = await readIssuedToken(
       required(form, 'token'),
       parts.verifier,

@@ -10,6 +10,7 @@ import { parseForm, required } from '../../tokens/grants/form.ts'
 import type { Caller, Grant } from '../../tokens/grants/grant.ts'
 import type { Limits } from '../../tokens/grants/limits.ts'
 import { corsOfClient } from './cors.ts'
+import { withNamedClient } from './named-client.ts'
 
 export interface TokenEndpointParts {
   readonly grants: readonly Grant[]
@@ -40,10 +41,10 @@ export function createTokenEndpoint({
     async answer({ body, authorization, dpop: proof, address, origin, headers }) {
       limits.takeAddress(address)
       await changes.ensureFresh()
-      const form = parseForm(body)
+      const sent = parseForm(body)
       if (origin !== undefined)
-        Object.assign(headers, await corsOfClient(projects, origin, form.get('client_id')))
-      refuseSecret(authorization)
+        Object.assign(headers, await corsOfClient(projects, origin, sent.get('client_id')))
+      const form = withNamedClient(sent, authorization)
       const grant = byType.get(required(form, 'grant_type'))
       if (!grant) {
         const known = [...byType.keys()].join(', ')
@@ -71,15 +72,6 @@ export function createTokenEndpoint({
       }
     },
   }
-}
-
-/** Clients of this service are public (RFC 6749 § 2.1): a secret in a header is a mistake, and may belong to another service. */
-export function refuseSecret(authorization: string | undefined): void {
-  if (authorization === undefined) return
-  throw new OAuthError(
-    'invalid_client',
-    'projects have no secret: send client_id in the form, and no Authorization header',
-  )
 }
 
 /** The key of a proof for a request to one of our forms. @throws OAuthError */
