@@ -73,6 +73,10 @@ export const stored: Bounds = {
       '`subject-statements.ts: maxSubjects` of each rule',
       '`subject-statements.ts: DELETE FROM federated_subjects`',
     ),
+    'table issuer_key_sets': lasting(
+      'an issuer of a rule has two rows at most, of `issuer-key-sets.ts: maxLength` each',
+      "`expired-rows.ts: table: 'issuer_key_sets'`",
+    ),
   },
   'apps/identity/src/storage/share-tables.ts': {
     'table person_groups': lasting(

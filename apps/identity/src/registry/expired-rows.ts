@@ -3,6 +3,7 @@ import type { SqlStore } from '@selvedge/service-kit/store'
 import { type ExpiredRows, removeExpired, type SweepTask } from '../storage/sweep/sweep.ts'
 import { sessionTimes } from './credentials/sessions.ts'
 import { expiredTokenRetentionMs } from './projects/developer-tokens.ts'
+import { issuerKeysValidMs } from './projects/issuer-key-sets.ts'
 import { usedCodeRetentionMs } from './sign-ins/authorization-codes.ts'
 import { expiredRequestRetentionMs } from './sign-ins/device-requests.ts'
 import { expiredSignInRetentionMs } from './sign-ins/sign-ins.ts'
@@ -24,10 +25,7 @@ const tables: readonly ExpiredRows[] = [
   { table: 'enrolment_codes', key: 'hash', column: 'expires_at' },
   { table: 'developer_tokens', key: 'jti', column: 'expires_at', keepMs: expiredTokenRetentionMs },
   { table: 'project_issuers', key: 'issuer_id', column: 'removed_at' },
-  { table: 'service_shares', key: 'share_id', column: 'expires_at' },
-  { table: 'service_shares', key: 'share_id', column: 'revoked_at' },
-  { table: 'group_members', key: 'member_id', column: 'revoked_at' },
-  { table: 'person_groups', key: 'group_id', column: 'revoked_at' },
+  { table: 'issuer_key_sets', key: 'issuer_key', column: 'fetched_at', keepMs: issuerKeysValidMs },
 ]
 
 export const removeExpiredRows = (store: SqlStore): readonly SweepTask[] =>

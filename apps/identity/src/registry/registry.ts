@@ -31,6 +31,7 @@ import { createPeople, type People } from './people/people.ts'
 import { createDeveloperTokens, type DeveloperTokens } from './projects/developer-tokens.ts'
 import { createExpiringTokens } from './projects/expiring-tokens.ts'
 import { createFederatedSubjects, type FederatedSubjects } from './projects/federated-subjects.ts'
+import { createIssuerKeySets, type IssuerKeySets } from './projects/issuer-key-sets.ts'
 import { createTrustedIssuers, type TrustedIssuers } from './projects/issuers.ts'
 import { createProjects, type Projects } from './projects/projects.ts'
 import { revocationExpiry } from './revocation/expiry.ts'
@@ -77,6 +78,7 @@ export interface Registry extends Credentials, Authority {
   /** Issuers that projects trust, and the subjects of their accepted tokens. */
   readonly trustedIssuers: TrustedIssuers
   readonly federatedSubjects: FederatedSubjects
+  readonly issuerKeySets: IssuerKeySets
   readonly developerTokens: DeveloperTokens
   /** Developer ID tokens of a person that expire soon. */
   readonly expiringTokens: ReturnType<typeof createExpiringTokens>
@@ -130,6 +132,7 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     projects: createProjects({ ...shared, maxProjects: config['limits.projects'] }),
     trustedIssuers: createTrustedIssuers({ ...shared, maxIssuers: config['limits.issuers'] }),
     federatedSubjects,
+    issuerKeySets: createIssuerKeySets(store),
     developerTokens: createDeveloperTokens({ ...shared, maxTokens: config['limits.developerTokens'] }),
     expiringTokens: createExpiringTokens(store, clock),
     nodes: createNodes({ ...shared, maxNodes: config['limits.nodes'] }),

@@ -23,6 +23,15 @@ const subjects = `
   CREATE INDEX federated_subjects_person ON federated_subjects (person_id) WHERE person_id <> '';
   CREATE INDEX federated_subjects_used ON federated_subjects (last_used_at);`
 
+const keySets = `
+  CREATE TABLE issuer_key_sets (
+    issuer_key TEXT PRIMARY KEY, key_set TEXT NOT NULL, fetched_at BIGINT NOT NULL
+  );
+  CREATE INDEX issuer_key_sets_fetched ON issuer_key_sets (fetched_at);`
+
+/** The keys that an issuer published when one of the replicas fetched them last. */
+export const issuerKeySets: AddedTable = { table: 'issuer_key_sets', sqlite: keySets, postgres: keySets }
+
 /**
  * The workloads and people of such a rule, by the \`sub\` of their tokens. What was issued for one has the \`sid\`
  * \`<subject_id>.<generation>\`; revoking it begins the next generation.

@@ -3,7 +3,7 @@ import type { Migrations } from '@selvedge/service-kit/store'
 import { appTables } from './app-tables.ts'
 import { companyTables } from './company-tables.ts'
 import { deviceFacets, deviceLabels, deviceVitals } from './device-tables.ts'
-import { federatedSubjects, projectIssuers } from './federation-tables.ts'
+import { federatedSubjects, issuerKeySets, projectIssuers } from './federation-tables.ts'
 import { projectOffline } from './lease-tables.ts'
 import { shareTables } from './share-tables.ts'
 
@@ -184,7 +184,7 @@ export const migrations: Migrations = [
   deviceVitals,
   projectIssuers,
   federatedSubjects,
-  ...shareTables,
+  issuerKeySets,
 ]
 
 /**
@@ -200,6 +200,7 @@ export const tables = [
   'projects',
   'project_issuers',
   'federated_subjects',
+  'issuer_key_sets',
   'developer_tokens',
   'nodes',
   'device_labels',

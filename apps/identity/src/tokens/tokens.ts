@@ -73,9 +73,8 @@ export async function openTokens(
   const cachedVerifier = trust.verifierOf([], maxCachedTokens)
   const audiences = () => (config.edgeAudiences.length === 0 ? [issuer()] : config.edgeAudiences)
   const limits = createOwnLimits(config, storage)
-  const issuerKeys = createIssuerKeys(storage)
-  const verify = createRulesVerifier(issuerKeys)
-  const federation = createFederation({ ...registry, verify })
+  const issuerKeys = createIssuerKeys({ ...storage, ...registry })
+  const federation = createFederation({ ...registry, issuerKeys })
   const parts = { ...storage, ...registry, limits, trust, federation, issuer, epoch: changes.epoch }
   const mint = createMint({ ...parts, lifetimeSeconds: config['lifetime.access'] })
   const verifier = trust.verifierOf([])

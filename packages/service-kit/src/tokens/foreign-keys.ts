@@ -47,14 +47,27 @@ export function readForeignKeySet(json: unknown, before?: ForeignKeySet): Foreig
     const found = keys.get(kid)
     return found?.algorithms.includes(algorithm) ? found.key : undefined
   }
-  return Object.assign(find, { size: keys.size, usable: (kid: string) => keys.get(kid) })
+  return Object.assign(find, {
+    size: keys.size,
+    usable: (kid: string) => keys.get(kid),
+    published: () => ({ keys: [...keys].map(([kid, usable]) => jwkOf(kid, usable)) }),
+  })
 }
 
 export type ForeignKeySet = KeySet & {
   /** How many keys can be used. */
   readonly size: number
   usable(kid: string): Usable | undefined
+  /** The usable keys as a key set, without members that are not needed, such as private ones. */
+  published(): { readonly keys: readonly Jwk[] }
 }
+
+const jwkOf = (kid: string, { made, algorithms }: Usable): Jwk => ({
+  ...JSON.parse(made),
+  kid,
+  // An RSA key without an algorithm is for two.
+  ...(algorithms.length === 1 && { alg: algorithms[0] }),
+})
 
 function readKey(jwk: Jwk, before: Usable | undefined): Usable | undefined {
   if (!isForVerifying(jwk)) return undefined

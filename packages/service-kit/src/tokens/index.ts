@@ -12,7 +12,7 @@ export { type ForeignKeySet, readForeignKeySet } from './foreign-keys.ts'
 export { agreeHmacSecret, createHmacCode, type HmacVerdict, hmacIssuer, verifyHmacCode } from './hmac-code.ts'
 export { readKeySet } from './key-cache.ts'
 export { RecentMap } from './recent-map.ts'
-export { createRemoteIssuer, logOutcome, type RemoteIssuer } from './remote-issuer.ts'
+export { createRemoteIssuer, type KeyStore, logOutcome, type RemoteIssuer } from './remote-issuer.ts'
 export {
   type Ending,
   findRevocation,

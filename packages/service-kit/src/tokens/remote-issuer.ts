@@ -35,6 +35,16 @@ interface ForeignKeys {
   readonly validMs: number
   /** How often keys are fetched again for a `kid` that is not among those that were fetched. */
   readonly unknownKid: FetchRate
+  /** The key set of the last successful fetch of any process; read after a fetch that failed. */
+  readonly stored?: KeyStore
+}
+
+/** Where the processes of a service store the key set of an issuer that is not ours. */
+export interface KeyStore {
+  /** @returns with the Unix milliseconds of the fetch; undefined: there is no key set */
+  load(): Promise<{ readonly keySet: unknown; readonly fetchedAt: number } | undefined>
+  /** Called after each successful fetch. @param fetchedAt Unix milliseconds */
+  save(fetchedAt: number): Promise<void>
 }
 
 export interface RemoteIssuerOptions {
@@ -73,7 +83,7 @@ export function logOutcome(issuer: string, log: Log, monotonic = () => performan
 export interface RemoteIssuer extends Issuer {
   /** Fetches the keys, unless that was done too often of late. Resolves with whether the last attempt brought keys. */
   refresh(): Promise<boolean>
-  /** Unix milliseconds of the last successful fetch; undefined: there was no such fetch since the start. */
+  /** Unix milliseconds at which the keys that are used were fetched; undefined: there are no such keys. */
   fetchedAt(): number | undefined
 }
 
@@ -95,6 +105,19 @@ const readOwnKeys = (json: unknown): KeySet => {
   return (kid) => keys.get(kid)
 }
 
+/** Calls `onChange` with a key set that differs from the one that it got last, or that was stored. */
+function createTeller(stored: unknown, onChange: RemoteIssuerOptions['onChange']) {
+  let text: string | undefined = JSON.stringify(stored)
+  return (keySet: unknown): void => {
+    const next = JSON.stringify(keySet)
+    if (next === text) return
+    text = next
+    onChange?.(keySet)?.catch(() => {
+      if (text === next) text = undefined
+    })
+  }
+}
+
 /** A remote issuer: its keys are fetched from its JWKS and stored. */
 export function createRemoteIssuer({
   issuer,
@@ -108,11 +131,10 @@ export function createRemoteIssuer({
   const read = foreign?.read ?? readOwnKeys
   const metadataUrl = foreign?.metadataUrl ?? issuer + identityPaths.oauthMetadata
   let keys: KeySet | undefined = stored === undefined ? undefined : read(stored)
-  /** The key set that `onChange` got last, or that was stored. */
-  let text: string | undefined = JSON.stringify(stored)
   let lastWasGood = false
   let triedAt = Number.NEGATIVE_INFINITY
   let fetchedAt: number | undefined
+  const tellChange = createTeller(stored, onChange)
   const mayFetch = createFetchLimit(clock, ownFetches)
   const mayFetchAgain = foreign && createFetchLimit(clock, foreign.unknownKid)
 
@@ -125,22 +147,24 @@ export function createRemoteIssuer({
       tellChange(keySet)
       lastWasGood = true
       onOutcome?.(undefined)
+      if (foreign?.stored) inBackground('remoteIssuer.save', foreign.stored.save(fetchedAt))
     } catch (cause) {
       lastWasGood = false
       onOutcome?.(cause)
+      await useStored().catch(() => undefined)
     }
     return lastWasGood
   }
-  const run = shareRun(fetchKeys, 'issuer keys')
 
-  function tellChange(keySet: unknown): void {
-    const next = JSON.stringify(keySet)
-    if (next === text) return
-    text = next
-    onChange?.(keySet)?.catch(() => {
-      if (text === next) text = undefined
-    })
+  /** Another process may have fetched keys that are newer than those here. @throws Error if they cannot be read */
+  async function useStored(): Promise<void> {
+    const found = await foreign?.stored?.load()
+    if (!found || found.fetchedAt <= (fetchedAt ?? Number.NEGATIVE_INFINITY)) return
+    if (Math.abs(clock.now() - found.fetchedAt) > foreign!.validMs) return
+    keys = read(found.keySet)
+    fetchedAt = found.fetchedAt
   }
+  const run = shareRun(fetchKeys, 'issuer keys')
 
   const isOutdated = () =>
     foreign !== undefined && fetchedAt !== undefined && Math.abs(clock.now() - fetchedAt) > foreign.validMs

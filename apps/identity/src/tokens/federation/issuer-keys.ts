@@ -1,6 +1,6 @@
 /**
  * The keys of the issuers that projects trust. They come from the metadata of the issuer that a rule names, never from
- * an address in a token. The projects that trust an issuer share its keys.
+ * an address in a token. The projects that trust an issuer share its keys, and replicas store them for each other and for a later start.
  */
 import { identityPaths } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
@@ -16,6 +16,7 @@ import {
   readForeignKeySet,
   type TokenVerifier,
 } from '@selvedge/service-kit/tokens'
+import { type IssuerKeySets, issuerKeysValidMs } from '../../registry/projects/issuer-key-sets.ts'
 import type { TrustedIssuer } from '../../registry/projects/issuers.ts'
 
 /** How the keys of an issuer are. */
@@ -36,12 +37,12 @@ export interface IssuerKeys {
   verifierOf(issuer: Named): TokenVerifier
   /** State of the keys in this process. Fetches nothing. */
   describe(issuer: Named): KeyState
+  /** The same; while this process has no keys, the state of those that are stored. */
+  show(issuer: Named): Promise<KeyState>
 }
 
 /** Issuers in memory, verified tokens in memory, and fetches at the same time. */
 const limits = { issuers: 1000, tokens: 1000, fetches: 256 } as const
-/** Milliseconds for which keys serve while their issuer does not answer. */
-const keysValidMs = 86_400_000
 /** A `kid` that any caller may have made up leads to one fetch a minute. */
 const unknownKid = { atOnce: 1, everyMs: 60_000 } as const
 
@@ -55,16 +56,14 @@ const noKeys: KeyState = { count: 0, fetchedAt: null, validUntil: null, problem:
 
 export interface IssuerKeysParts {
   readonly clock: Clock
+  readonly issuerKeySets: IssuerKeySets
   readonly log: Log
   /** For tests. @param allowsPrivate see `createGuardedGet` */
   readonly getterOf?: (allowsPrivate: boolean) => (url: string) => Promise<unknown>
 }
 
-export function createIssuerKeys({
-  clock,
-  log,
-  getterOf = (allowsPrivate) => createGuardedGet({ allowsPrivate }),
-}: IssuerKeysParts): IssuerKeys {
+export function createIssuerKeys(parts: IssuerKeysParts): IssuerKeys {
+  const { clock, issuerKeySets, getterOf = (allowsPrivate) => createGuardedGet({ allowsPrivate }) } = parts
   let underWay = 0
   const limited = (get: (url: string) => Promise<unknown>) => async (url: string) => {
     if (underWay >= limits.fetches)
@@ -82,7 +81,7 @@ export function createIssuerKeys({
     const getJson = limited(getterOf(allowsPrivate))
     const open = (issuer: string): Held => {
       let own = held.get(issuer)
-      if (!own) held.set(issuer, (own = openIssuer(issuer, getJson, clock, log)))
+      if (!own) held.set(issuer, (own = openIssuer({ issuer, allowsPrivate }, getJson, parts)))
       return own
     }
     const findIssuer = (issuer: string) => open(issuer).remote
@@ -91,29 +90,46 @@ export function createIssuerKeys({
   const kinds = { public: createKind(false), private: createKind(true) }
   const kindOf = ({ allowsPrivate }: Named) => (allowsPrivate ? kinds.private : kinds.public)
 
+  const stateOf = (fetchedAt: number | undefined, count: number, problem: string | null): KeyState => {
+    if (fetchedAt === undefined) return { ...noKeys, problem }
+    const isValid = Math.abs(clock.now() - fetchedAt) <= issuerKeysValidMs
+    const validUntil = isoTime(fetchedAt + issuerKeysValidMs)
+    return { count: isValid ? count : 0, fetchedAt: isoTime(fetchedAt), validUntil, problem }
+  }
+
+  function describe(named: Named): KeyState {
+    const own = kindOf(named).held.get(named.issuer)
+    return own ? stateOf(own.remote.fetchedAt(), own.keySet()?.size ?? 0, own.problem()) : noKeys
+  }
+
   return {
     verifierOf: (named) => kindOf(named).verifier,
-    describe(named) {
-      const own = kindOf(named).held.get(named.issuer)
-      if (!own) return noKeys
-      const fetchedAt = own.remote.fetchedAt()
-      const isValid = fetchedAt !== undefined && Math.abs(clock.now() - fetchedAt) <= keysValidMs
-      return {
-        count: isValid ? (own.keySet()?.size ?? 0) : 0,
-        fetchedAt: fetchedAt === undefined ? null : isoTime(fetchedAt),
-        validUntil: fetchedAt === undefined ? null : isoTime(fetchedAt + keysValidMs),
-        problem: own.problem(),
-      }
+    describe,
+    async show(named) {
+      const own = describe(named)
+      const stored = own.count > 0 ? undefined : await issuerKeySets.load(named)
+      if (!stored) return own
+      const count = countKeys(stored.keySet)
+      return count === undefined ? own : stateOf(stored.fetchedAt, count, own.problem)
     },
   }
 }
 
+/** How many keys of a stored set can be used; undefined if it is no key set. */
+function countKeys(keySet: unknown): number | undefined {
+  try {
+    return readForeignKeySet(keySet).size
+  } catch {
+    return undefined
+  }
+}
+
 function openIssuer(
-  issuer: string,
+  named: Named,
   getJson: (url: string) => Promise<unknown>,
-  clock: Clock,
-  log: Log,
+  { clock, log, issuerKeySets }: IssuerKeysParts,
 ): Held {
+  const { issuer } = named
   let keySet: ForeignKeySet | undefined
   let problem: string | null = null
   const logged = logOutcome(issuer, log)
@@ -130,8 +146,12 @@ function openIssuer(
       // OpenID Connect Discovery § 4: a slash at the end of the issuer is not repeated.
       metadataUrl: issuer.replace(/\/$/, '') + identityPaths.openidConfiguration,
       read: (json) => (keySet = readForeignKeySet(json, keySet)),
-      validMs: keysValidMs,
+      validMs: issuerKeysValidMs,
       unknownKid,
+      stored: {
+        load: () => issuerKeySets.load(named),
+        save: (fetchedAt) => issuerKeySets.save(named, { keySet: keySet!.published(), fetchedAt }),
+      },
     },
   })
   return { remote, keySet: () => keySet, problem: () => problem }

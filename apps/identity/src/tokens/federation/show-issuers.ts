@@ -12,7 +12,7 @@ export interface IssuerParts {
 }
 
 /** A rule without subjects, such as a new one. */
-export const showIssuer = ({ notBefore, ...rule }: TrustedIssuer, issuerKeys: IssuerKeys) => ({
+export const showIssuer = async ({ notBefore, ...rule }: TrustedIssuer, issuerKeys: IssuerKeys) => ({
   ...rule,
   audiences: [...rule.audiences],
   conditions: [...rule.conditions],
@@ -20,7 +20,7 @@ export const showIssuer = ({ notBefore, ...rule }: TrustedIssuer, issuerKeys: Is
   algorithms: [...rule.algorithms],
   revokedAt: notBefore === 0 ? null : isoTime(notBefore * 1000),
   warnings: rule.conditions.flatMap((each) => conditionWarning(each) ?? []),
-  keys: issuerKeys.describe(rule),
+  keys: await issuerKeys.show(rule),
   subjects: [] as { subject: string; email: string | null; lastUsedAt: string | null }[],
 })
 
@@ -28,10 +28,13 @@ export const showIssuer = ({ notBefore, ...rule }: TrustedIssuer, issuerKeys: Is
 export async function showIssuers(parts: IssuerParts, clientId?: string) {
   const rules = await parts.trustedIssuers.list(clientId)
   const subjects = await parts.federatedSubjects.list(clientId)
-  return rules.map((rule) => ({
-    ...showIssuer(rule, parts.issuerKeys),
-    subjects: subjects
-      .filter(({ issuerId }) => issuerId === rule.issuerId)
-      .map(({ issuerId: _, ...subject }) => subject),
-  }))
+  const shown = []
+  for (const rule of rules)
+    shown.push({
+      ...(await showIssuer(rule, parts.issuerKeys)),
+      subjects: subjects
+        .filter(({ issuerId }) => issuerId === rule.issuerId)
+        .map(({ issuerId: _, ...subject }) => subject),
+    })
+  return shown
 }

@@ -15,14 +15,9 @@ import type { IssuerKeys } from './issuer-keys.ts'
  * @returns a function that verifies form, key, signature and times of a token
  * @throws (the function) TokenError, or OAuthError `temporarily_unavailable` while there are no keys of the issuer
  */
-export type RulesVerifier = (
-  rules: readonly Pick<TrustedIssuer, 'issuer' | 'allowsPrivate' | 'algorithms'>[],
-  token: string,
-  accountId: string,
-) => Promise<FederatedClaims>
-
-/** See {@link RulesVerifier}: projects and companies share its keys and its limits. */
-export function createRulesVerifier(issuerKeys: IssuerKeys): RulesVerifier {
+export function createRulesVerifier(
+  issuerKeys: Pick<IssuerKeys, 'verifierOf' | 'describe'>,
+): (rules: readonly TrustedIssuer[], token: string, accountId: string) => Promise<FederatedClaims> {
   const waiting = createWaiting()
   const profiles = new Map<string, TokenProfile<FederatedClaims>>()
 
