@@ -17,19 +17,22 @@ export async function tokenRows(): Promise<Row[]> {
   const { clientId, idToken } = await createDeveloper(stack.state)
   const { id_token: edge } = await runtimeOf(stack).getEdgeIdToken()
   const keys = readIssuerKeys(stack.state)
-  const bodies = join(stack.state, 'bodies')
-  const lines = Array.from({ length: distinct }, (_, at) => {
-    const developer = forge(idToken, { name: '', expect: '', payload: { jti: `bench-${at}` } }, keys)
-    const edgeToken = forge(edge, { name: '', expect: '', payload: { jti: `bench-${at}` } }, keys)
-    return new URLSearchParams({
-      client_id: clientId,
-      grant_type: 'id_token_signin',
-      id_token: developer,
-      scope,
-      edge_id_token: edgeToken,
+  const edgeOf = (jti: string) => forge(edge, { name: '', expect: '', payload: { jti } }, keys)
+  const developerOf = (jti: string) => forge(idToken, { name: '', expect: '', payload: { jti } }, keys)
+
+  /** A file of requests with distinct edge ID tokens. @param developerToken of a request */
+  function write(name: string, developerToken: (at: number) => string): string {
+    const lines = Array.from({ length: distinct }, (_, at) => {
+      const edgeToken = edgeOf(`${name}-${at}`)
+      const tokens = { id_token: developerToken(at), edge_id_token: edgeToken }
+      return new URLSearchParams({ client_id: clientId, grant_type: 'id_token_signin', scope, ...tokens })
     })
-  })
-  writeFileSync(bodies, lines.join('\n'))
+    const path = join(stack.state, name)
+    writeFileSync(path, lines.join('\n'))
+    return path
+  }
+  const distinctBodies = write('distinct', (at) => developerOf(`bench-${at}`))
+  const fleetBodies = write('fleet', () => idToken)
   const ours: Server = {
     process: stack.identity.process,
     target: { host: '127.0.0.1', port: Number(new URL(stack.identity.url).port) },
@@ -40,16 +43,37 @@ export async function tokenRows(): Promise<Row[]> {
     '',
     JSON.stringify({ issuer: stack.identity.url, clientId, jwks }),
   ])
-  const plan = { path: '/token', type: 'application/x-www-form-urlencoded', bodies, connections: 32 }
+  const plan = {
+    path: '/token',
+    type: 'application/x-www-form-urlencoded',
+    bodies: distinctBodies,
+    connections: 32,
+  }
+  const inFleet = (server: Server): Server => ({ ...server, asks: { bodies: fleetBodies } })
   try {
-    const contestants = [ours, peer, () => limitOfCrypto(keys.active)]
+    const contestants = [ours, peer, () => limitOfCrypto(keys.active), inFleet(ours), inFleet(peer)]
     const microseconds = (await perCpuSecond(contestants, plan)).map((all) => all.map((one) => 1e6 / one))
-    const [own, other, limit] = microseconds as unknown as [Figures, Figures, Figures]
+    const [own, other, limit, ownFleet, otherFleet] = microseconds as unknown as [
+      Figures,
+      Figures,
+      Figures,
+      Figures,
+      Figures,
+    ]
     const unit = 'CPU µs'
     const name = 'id_token_signin'
     const limited = costRow({ name, unit, against: '' }, { ours: own, peer: limit }, 1 / 0.6)
     return [
-      costRow({ name, unit, against: 'oidc-provider with the same grant' }, { ours: own, peer: other }, 0.55),
+      costRow({ name, unit, against: 'oidc-provider with the same grant' }, { ours: own, peer: other }, 0.58),
+      costRow(
+        {
+          name: `${name}, one developer token for many devices`,
+          unit,
+          against: 'oidc-provider with the same grant',
+        },
+        { ours: ownFleet, peer: otherFleet },
+        0.45,
+      ),
       {
         ...limited,
         name: `${name}, share of it that is cryptography`,

@@ -292,6 +292,7 @@ describe('a code', () => {
       [{ redirectUri: `${webUri}/` }, {}, 'invalid_grant'],
       [{}, { redirect_uri: null }, 'invalid_request'],
       [{}, { code_verifier: null }, 'invalid_request'],
+      [{}, { client_id: null }, 'invalid_request'],
       [{}, { code_verifier: createPkce().verifier }, 'invalid_grant'],
       [{}, { code_verifier: own.challenge }, 'invalid_grant'],
       [{}, { code_verifier: 'short' }, 'invalid_grant'],

@@ -19,6 +19,9 @@ const identity = 'apps/identity/src'
 /** What admits a request, and what reads the answer of a service. */
 const gateway = 'admit,path,headers,response-reader,response-head,chunked-body,find-end'
 
+/** What lets ID tokens of other issuers in. */
+const federation = 'federation,match-rule,read-claimed,verify-by-rules'
+
 export const groups: readonly Group[] = [
   { name: 'guard', sources: [`${kit}/http/guard*.ts`], tests: [`${kit}/http/guard*.test.ts`] },
   {
@@ -71,6 +74,11 @@ export const groups: readonly Group[] = [
     name: 'identity-tokens',
     sources: [`${identity}/tokens/{checks,grants}/*.ts`, `${kit}/oauth/*.ts`],
     tests: [`${identity}/tokens/{checks,grants}/*.test.ts`, `${kit}/oauth/*.test.ts`],
+  },
+  {
+    name: 'identity-federation',
+    sources: [`${identity}/tokens/federation/{${federation}}.ts`],
+    tests: [`${identity}/tokens/federation/{${federation}}.test.ts`],
   },
   {
     name: 'identity-sessions',

@@ -485,10 +485,37 @@ describe('a logout', () => {
     await person.api['sign_in.password']({ email: 'ada@example.com', password: 'three quiet herons at dusk' })
   })
 
+  it('without an address to return to ends the tokens of the app, or the session alone, and stays at its page', async () => {
+    const { body } = await signInToApp(url, app, person)
+    const query = new URLSearchParams({ id_token_hint: body.id_token!, state: 's' }).toString()
+    const stays = { returnTo: null, obstacle: null }
+    expect(await person.api['logout.finish']({ query, everywhere: false })).toMatchObject(stays)
+    expect(await isActive(body.access_token!)).toBe(false)
+    expect(await person.api['logout.finish']({ query: 'state=s', everywhere: true })).toMatchObject(stays)
+    expect((await person.api['session.get']()).viewer).toBeNull()
+    await person.api['sign_in.password']({ email: 'ada@example.com', password: 'three quiet herons at dusk' })
+  })
+
   it.each([
     ['a URI that is not registered', async () => ({ post_logout_redirect_uri: 'https://evil.example/' })],
     ['a registered URI without its app', async () => ({ post_logout_redirect_uri: afterLogout })],
+    [
+      'a registered URI and a query that was added',
+      async () => ({
+        id_token_hint: (await signInToApp(url, app, person)).body.id_token!,
+        post_logout_redirect_uri: `${afterLogout}?more=1`,
+      }),
+    ],
     ['a malformed token', async () => ({ id_token_hint: 'x.y.z' })],
+    [
+      'an ID token with another signature',
+      async () => {
+        const { id_token } = (await signInToApp(url, app, person)).body
+        const [header, payload, signature = ''] = id_token!.split('.')
+        const other = `${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`
+        return { id_token_hint: `${header}.${payload}.${other}` }
+      },
+    ],
     [
       'the ID token of another app',
       async () => ({
