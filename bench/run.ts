@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Row, root } from './measure.ts'
+import { authorizeRows } from './rows/authorize.ts'
 import { clusterRows } from './rows/cluster.ts'
 import { containerRows } from './rows/containers.ts'
 import { devRows } from './rows/dev.ts'
@@ -22,6 +23,7 @@ const groups = {
   rpc: rpcRows,
   observed: observedRows,
   token: tokenRows,
+  authorize: authorizeRows,
   federated: federatedRows,
   people: peopleRows,
   gps: gpsRows,

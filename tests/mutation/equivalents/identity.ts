@@ -6,7 +6,34 @@ const noState = 'no state of the store has this number or mark'
 const noExcess = 'it saves the search for accounts; without an excess, no account is folded'
 const decodesNothing = 'it saves decoding a text without escapes, which stays as it is'
 
+const federation = 'apps/identity/src/tokens/federation'
+const noJson = 'neither text is JSON in base64url, so the token is no JWT'
+
 export const identity: readonly Equivalent[] = [
+  ...of(
+    `${federation}/read-claimed.ts`,
+    ["const [header = '', payload = ''] = token.split('.', 2)", '\'\' → "Stryker was here!"', noJson],
+    ['} catch {', '{ return undefined } → {}', 'a function without a result returns undefined'],
+  ),
+  ...of(
+    `${federation}/verify-by-rules.ts`,
+    ["const name = algorithms.join(' ')", '\' \' → ""', 'no name of an algorithm is a part of two others'],
+    [
+      "const verified = issuerKeys.verifierOf(named).verify(token, profileOf(rules), '')",
+      '\'\' → "Stryker was here!"',
+      'the profile has no audience: rules check it',
+    ],
+    [
+      'if (own.size === 0) waiting.delete(accountId)',
+      'own.size === 0 → false',
+      'an empty entry counts no issuer; it only needs memory',
+    ],
+    [
+      'if (own.size === 0) waiting.delete(accountId)',
+      'waiting.delete(accountId) → ;',
+      'an empty entry counts no issuer; it only needs memory',
+    ],
+  ),
   ...of(
     'packages/service-kit/src/oauth/form.ts',
     [

@@ -41,7 +41,7 @@ const match = (rules: readonly TrustedIssuer[], scope = 'edge:mcm', algorithm = 
 it.each([
   ['that a rule has', 'EdDSA', undefined],
   ['that it does not have', 'RS256', 'the algorithm is "RS256"; the rule needs ES256 or EdDSA'],
-  ['that is none', 'none', 'the algorithm is "none"; the rule needs ES256 or EdDSA'],
+  ['that is unknown', 'HS256', 'the algorithm is "HS256"; the rule needs ES256 or EdDSA'],
 ])('with an algorithm %s', (_, algorithm, problem) => {
   expect(ruleProblem(rule, algorithm, claims)).toBe(problem)
 })
@@ -79,8 +79,9 @@ it('the oldest rule that gives all scopes decides', () => {
 })
 
 it('a scope that no fitting rule gives is named, by what the oldest one lacks', () => {
+  const first = { ...rule, scopes: ['edge:mcm', 'edge:account:associate'] }
   const other = { ...rule, issuerId: 'rule-2', scopes: ['openid'], algorithms: ['RS256'] as const }
-  expect(match([rule, other], 'edge:mcm openid edge:clusters')).toBe(
+  expect(match([first, other], 'edge:mcm openid edge:account:associate edge:clusters')).toBe(
     'invalid_scope: the rule for this token does not give openid edge:clusters',
   )
 })
@@ -100,7 +101,7 @@ it('a stranger is shown no value of a rule', () => {
   expect(match([rule], 'edge:mcm', 'RS256')).toContain(refusal)
 })
 
-it('says that a new token is needed only if every rule was revoked after this one was issued', () => {
+it('reports that a new token is needed only if every rule was revoked after this one was issued', () => {
   const revoked = { ...rule, notBefore: 2000 }
   const renew = 'from before its issuer was revoked in this project; get a new one'
   expect(match([revoked])).toContain(renew)

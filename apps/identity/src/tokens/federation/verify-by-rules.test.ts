@@ -61,6 +61,11 @@ it('more requests for an issuer that is waited for wait with the others', async 
   expect(await ask('https://another.example')).toEqual(refused)
   for (const each of arrivals) each.resolve(claims)
   await Promise.all(waiting)
+  // Then nothing waits any more, also of the issuer that two requests waited for.
+  const later = slow.slice(1).map((each) => ask(each))
+  const last = ask('https://another.example')
+  for (const each of arrivals) each.resolve(claims)
+  expect(await Promise.all([...later, last])).toEqual([...later, last].map(() => 'verified'))
 })
 
 it('other accounts, and issuers with known keys, do not notice', async () => {
@@ -81,4 +86,26 @@ it('a refusal while there are no keys is a reason to try again, and does not sho
   expect(await waiting).toBe(
     '503: the keys of the issuer "https://slow-0.example" could not be fetched; try again later',
   )
+})
+
+it('one rule that allows private networks is enough, and each set of algorithms has one profile', async () => {
+  const asked: { isPrivate: boolean; profile: unknown }[] = []
+  const verify = createRulesVerifier({
+    verifierOf: ({ allowsPrivate }) => ({
+      verify: ((_: string, profile: unknown) => {
+        asked.push({ isPrivate: allowsPrivate, profile })
+        return claims
+      }) as never,
+      verifyEnded: () => expect.unreachable(),
+    }),
+    describe: () => ({ count: 1, fetchedAt: null, validUntil: null, problem: null }),
+  })
+  const [rule] = rulesOf('https://issuer.example')
+  const inPrivate = { ...rule!, allowsPrivate: true, algorithms: ['ES256'] as const }
+  for (const rules of [[rule!, inPrivate], [inPrivate, rule!], [rule!], [inPrivate]])
+    await verify(rules, 'token', 'a')
+  expect(asked.map(({ isPrivate }) => isPrivate)).toEqual([true, true, false, true])
+  const profiles = asked.map(({ profile }) => profile)
+  expect(profiles[0]).toBe(profiles[1])
+  expect(new Set(profiles).size).toBe(3)
 })
