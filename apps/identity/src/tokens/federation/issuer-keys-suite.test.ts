@@ -133,6 +133,20 @@ describeOnStores('%s', (makeDatabase) => {
     await expect.poll(async () => (await rows())[0]?.fetched_at).toBe(clock.now())
   })
 
+  it.each([
+    ['older ones', -hour],
+    ['ones that a clock that was days ahead stored', 48 * hour],
+  ])('in memory are not replaced by %s when a fetch fails', async (_, differenceMs) => {
+    const process = start()
+    await fetchOnce(process)
+    await poison(JSON.stringify({ keys: [jwkOf('EdDSA')] }), clock.now() + differenceMs)
+    published = undefined
+    clock.advance(minute)
+    // The unknown key leads to a fetch.
+    expect(await ask(process, 'EdDSA')).not.toBe('accepted')
+    expect(await ask(process)).toBe('accepted')
+  })
+
   it('from a private network are not for a rule that does not allow one', async () => {
     const process = start()
     expect(await ask(process, 'ES256', { ...named, allowsPrivate: true })).toBe('accepted')
@@ -162,6 +176,11 @@ describeOnStores('%s', (makeDatabase) => {
     expect(await ask(start())).toBe('accepted')
     published = undefined
     expect(await ask(start())).not.toBe('accepted')
+    await createIssuerKeySets(store).save(named, {
+      keySet: { keys: ['k'.repeat(72_000)] },
+      fetchedAt: clock.now(),
+    })
+    expect(await rows()).toEqual([])
   })
 
   it('are shown by a process that did not use them yet, without a fetch', async () => {
