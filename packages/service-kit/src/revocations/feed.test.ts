@@ -40,5 +40,5 @@ it('refuses a list that another trusted issuer signed', async () => {
   expect(await feed.fetchNow()).toBe(false)
   expect(troubles).toEqual([`refused ${victim}`])
   expect(feed.reasonFor({ iss: victim, jti: 't', iat })).toBeUndefined()
-  expect(feed.ageOf(victim)).toBe(Number.POSITIVE_INFINITY)
+  expect(feed.confirmedAt(victim)).toBe(Number.NEGATIVE_INFINITY)
 })

@@ -58,8 +58,6 @@ export interface FeedParts {
 export interface RevocationFeed extends Pick<LiveLists, 'reasonFor' | 'signedAt' | 'get'> {
   /** When an issuer last confirmed its list, in milliseconds on the scale of `performance.now`; -Infinity: not since the start. */
   confirmedAt(issuer: string): number
-  /** Milliseconds since then. */
-  ageOf(issuer: string): number
   /** Fetches all lists now, unless that is under way. Gives whether all of them were confirmed. */
   fetchNow(): Promise<boolean>
   start(): void
@@ -75,7 +73,6 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
   const live = createLiveLists(storage.value)
   const failures = createFailureCount()
   const confirmations = new Map<string, number>()
-  const confirmedAt = (issuer: string): number => confirmations.get(issuer) ?? Number.NEGATIVE_INFINITY
 
   async function fetchOne({ issuer, fetchList }: ListSource): Promise<boolean> {
     // The request depends on what is stored: a list that could not be stored is fetched again.
@@ -141,8 +138,7 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
 
   return {
     ...{ reasonFor: live.reasonFor, signedAt: live.signedAt, get: live.get },
-    confirmedAt,
-    ageOf: (issuer) => performance.now() - confirmedAt(issuer),
+    confirmedAt: (issuer) => confirmations.get(issuer) ?? Number.NEGATIVE_INFINITY,
     fetchNow: fetchAll,
     start: () => schedule.start(parts.firstFetchMs),
     async stop() {

@@ -65,7 +65,8 @@ export async function openFollowedLists(parts: FollowedListsParts): Promise<Foll
       for (const each of listeners) each()
     },
   })
-  const isFresh = (issuer: string) => feed.ageOf(issuer) <= parts.maxAgeSeconds * 1000
+  const ageMs = (issuer: string) => performance.now() - feed.confirmedAt(issuer)
+  const isFresh = (issuer: string) => ageMs(issuer) <= parts.maxAgeSeconds * 1000
 
   async function expectFresh(issuer: string): Promise<void> {
     if (isFresh(issuer)) return
@@ -90,7 +91,7 @@ export async function openFollowedLists(parts: FollowedListsParts): Promise<Foll
     },
     revokedReason: (claims) => feed.reasonFor(claims),
     oldestAgeSeconds() {
-      const oldest = Math.max(0, ...sources().map(({ issuer }) => feed.ageOf(issuer))) / 1000
+      const oldest = Math.max(0, ...sources().map(({ issuer }) => ageMs(issuer))) / 1000
       return Number.isFinite(oldest) ? oldest : undefined
     },
     onRevocation: (listener) => void listeners.push(listener),
