@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createPkce, decide, requestOf } from '../harness/app.ts'
 import { type CompanyProvider, type NextToken, startCompanyProvider } from '../harness/company-provider.ts'
 import {
   type ConsoleSession,
@@ -360,6 +361,15 @@ describe('people', () => {
     expect(await viewerOf(browser)).toMatchObject({ role: 'member' })
   })
 
+  it('who are no owners any more lose the invitations that they made', async () => {
+    const browser = open()
+    await signIn(browser, { claims: { groups: ['chiefs'], auth_time: now() } })
+    const { link } = await browser.api['member.invite']({ role: 'owner' })
+    await signIn(browser)
+    const use = { link: link.slice(link.indexOf('#') + 1), email: 'late@example.com' }
+    expect(await outcome(open().api['link.use'](use))).toContain('credentials_invalid')
+  })
+
   it('are not linked by their address: that of a local owner makes another person', async () => {
     await addCompany({ domain: 'example.com' })
     const browser = open()
@@ -441,6 +451,43 @@ describe('people', () => {
     expect(await signIn(open(), { claims: { groups: [] } })).toContain('no access')
     expect(await viewerOf(browser)).toBeNull()
     expect(await viewerOf(site.owner)).toMatchObject({ role: 'owner' })
+  })
+})
+
+describe('to the apps of other accounts, a company', () => {
+  const app = async (appUsers: 'account' | 'anyone', console: ConsoleSession) => {
+    const redirectUri = 'https://app.example/signed-in'
+    const more = { appUsers, redirectUris: [redirectUri], scopes: ['openid', 'offline_access'] as const }
+    const { clientId } = await console.api['project.create'](projectWith({ name: 'app', ...more }))
+    return { clientId, redirectUri }
+  }
+  const enter = (browser: ConsoleSession, { clientId, redirectUri }: Awaited<ReturnType<typeof app>>) =>
+    outcome(decide(browser, requestOf({ clientId, redirectUri }, createPkce())))
+  let stranger: ConsoleSession
+  beforeAll(async () => {
+    const email = 'stranger@example.com'
+    await admin['account.create']({ email })
+    const { link } = await admin['account.link']({ email })
+    stranger = await enterByLink(site.identity.url, link, email)
+  })
+
+  it('does not vouch for a person who has a sign-in of their own', async () => {
+    await site.owner.api['password.set']({ password: 'three quiet herons at dusk' })
+    provider.next = { claims: { auth_time: now() } }
+    const { url } = await site.owner.api['company.begin']({ address: domain, purpose: 'link' })
+    await site.owner.api['company.finish']({ domain, query: provider.visit(url).query })
+    const browser = open()
+    expect(await signIn(browser, { claims: { auth_time: now() } })).toBe('accepted')
+    expect(await viewerOf(browser)).toMatchObject({ email: 'ada@example.com' })
+    expect(await enter(browser, await app('anyone', stranger))).toContain('in its own account only')
+    expect(await enter(browser, await app('account', site.owner))).toBe('accepted')
+  })
+
+  it('vouches for a person who has no other sign-in', async () => {
+    const browser = open()
+    await signIn(browser, { claims: { auth_time: now() } })
+    expect(await enter(browser, await app('anyone', stranger))).toBe('accepted')
+    expect(await enter(browser, await app('account', stranger))).toContain('not one of them')
   })
 })
 

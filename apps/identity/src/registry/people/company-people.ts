@@ -7,7 +7,7 @@ import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import { writeInTurn } from '../../storage/write-in-turn.ts'
 import type { Company } from './companies.ts'
-import { isOfCompany, isSpare } from './local-owners.ts'
+import { isOfCompany } from './local-owners.ts'
 import { lockAccount, type MemberChanges } from './members.ts'
 
 type Role = CompanyRule['role']
@@ -38,7 +38,7 @@ export interface CompanyPeopleParts {
   readonly store: SqlStore
   readonly clock: Clock
   readonly changes: Pick<Changes, 'commit'>
-  readonly people: Pick<MemberChanges, 'remove'>
+  readonly people: Pick<MemberChanges, 'setRole' | 'remove'>
   readonly maxMembers: number
 }
 
@@ -74,10 +74,7 @@ export function createCompanyPeople(parts: CompanyPeopleParts): CompanyPeople {
       const personId = await find(companyId, subject)
       if (personId === undefined) return
       await endSessions(companyId, personId)
-      await people.remove(accountId, personId).catch((cause) => {
-        // The last local owner, or a person who is no member any more.
-        if (!(cause instanceof RpcError)) throw cause
-      })
+      await people.remove(accountId, personId).catch(ignoreRefusal)
     },
     linkPerson: createLink(parts, find),
     async unlinkPerson(companyId, personId) {
@@ -98,7 +95,12 @@ export function createCompanyPeople(parts: CompanyPeopleParts): CompanyPeople {
   }
 }
 
-function createAdmit({ store, clock, maxMembers }: CompanyPeopleParts): CompanyPeople['admit'] {
+/** The last local owner stays, and a person may be no member any more. */
+function ignoreRefusal(cause: unknown): void {
+  if (!(cause instanceof RpcError)) throw cause
+}
+
+function createAdmit({ store, clock, people, maxMembers }: CompanyPeopleParts): CompanyPeople['admit'] {
   /** @returns the person, or undefined if another person has the address, or the account is full */
   async function attempt(company: Company, subject: string, role: Role, email: string) {
     const { companyId, accountId } = company
@@ -120,6 +122,14 @@ function createAdmit({ store, clock, maxMembers }: CompanyPeopleParts): CompanyP
     return rows.at(-1)![0]?.person_id as string | undefined
   }
 
+  /** Also ends what an owner made who is none any more. The last local owner stays one. */
+  async function giveRole(accountId: string, personId: string, role: Role): Promise<void> {
+    const [other] = await store.run(
+      sql`SELECT role FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role <> ${role}`,
+    )
+    if (other) await people.setRole(accountId, personId, role).catch(ignoreRefusal)
+  }
+
   return async (company, subject, role, email) => {
     const name = hash('sha256', `${company.issuer}\n${subject}`, 'hex').slice(0, 12)
     // An address that another person has here is no proof of anything: the new person gets a name beside it.
@@ -127,14 +137,17 @@ function createAdmit({ store, clock, maxMembers }: CompanyPeopleParts): CompanyP
     const admitted =
       (email !== undefined && (await attempt(company, subject, role, email))) ||
       (await attempt(company, subject, role, `${local.slice(0, 40)}+${name}@${company.domain}`))
-    if (admitted) return admitted
+    if (admitted) {
+      await giveRole(company.accountId, admitted, role)
+      return admitted
+    }
     throw new RpcError('limit_exceeded', `the account has ${maxMembers} members already`, {
       hint: 'Ask an owner to remove members who left, or the operator to raise limits.members.',
     })
   }
 }
 
-/** Adds the membership, or gives it another role; what is left without a local owner stays as it is. */
+/** Adds the membership if there is none. */
 function insertMember(
   { companyId, accountId }: Company,
   subject: string,
@@ -147,7 +160,7 @@ function insertMember(
       WHERE company_id = ? AND subject = ? AND ((SELECT COUNT(*) FROM members WHERE account_id = ?) < ?
         OR EXISTS (SELECT 1 FROM members WHERE members.account_id = company_people.account_id
           AND members.person_id = company_people.person_id))
-      ON CONFLICT (account_id, person_id) DO UPDATE SET role = excluded.role WHERE excluded.role = 'owner' OR ${isSpare}`,
+      ON CONFLICT (account_id, person_id) DO NOTHING`,
     values: [role, now, companyId, subject, accountId, maxMembers],
   }
 }

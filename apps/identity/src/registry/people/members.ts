@@ -2,7 +2,7 @@
 import { RpcError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
-import { endSharesOfMaker } from '../../storage/end-shares.ts'
+import { endSharesOfMaker, endSharesWith } from '../../storage/end-shares.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import type { Role } from './role.ts'
 
@@ -11,7 +11,7 @@ export interface MemberChanges {
   setRole(accountId: string, personId: string, role: Role): Promise<void>
   /**
    * Removes a member with everything that came from the membership, in one transaction: sessions, developer ID tokens, sign-ins,
-   * approvals of terminals and shares. Who is in no account then is forgotten altogether.
+   * approvals of terminals, and shares by and with the person. Who is in no account then is forgotten altogether.
    *
    * @throws RpcError `not_found`, or `conflict` for the last owner
    */
@@ -45,7 +45,7 @@ export function createMemberChanges(
         },
         sql`DELETE FROM links WHERE account_id = ${accountId} AND made_by = ${personId} AND NOT EXISTS
           (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role = 'owner')`,
-        shares.statement,
+        ...shares.statements,
       ]
       const { rows } = await revocations.revokeTree(shares.roots, { statements, noted: [] })
       if (rows[1]!.length === 0) await explainUnchanged(accountId, personId)
@@ -54,7 +54,8 @@ export function createMemberChanges(
       // Each statement checks that the membership was removed: the last owner loses nothing, and a repetition completes the removal.
       const isGone = sql`NOT EXISTS (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId})`
       const own = sql`account_id = ${accountId} AND person_id = ${personId}`
-      const shares = endSharesOfMaker(accountId, personId, clock.now())
+      const now = clock.now()
+      const ended = [endSharesOfMaker(accountId, personId, now), endSharesWith(accountId, personId, now)]
       const where = { sql: `WHERE ${own.sql} AND ${isGone.sql}`, values: [...own.values, ...isGone.values] }
       const from = (text: string): Statement => ({ sql: `${text} ${where.sql}`, values: where.values })
       const roots = [
@@ -62,7 +63,7 @@ export function createMemberChanges(
         from('SELECT sid AS id FROM sign_ins'),
         from('SELECT sid AS id FROM device_requests'),
         from(`SELECT subject_id || '.' || CAST(generation AS TEXT) AS id FROM federated_subjects`),
-        shares.roots,
+        ...ended.map((each) => each.roots),
       ]
       const statements = [
         lockAccount(accountId),
@@ -75,7 +76,7 @@ export function createMemberChanges(
         from('UPDATE company_people SET was_local = 0'),
         sql`DELETE FROM links WHERE account_id = ${accountId} AND made_by = ${personId} AND NOT EXISTS
           (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId})`,
-        shares.statement,
+        ...ended.flatMap((each) => each.statements),
         ...forgetPerson(personId),
       ]
       const { rows } = await revocations.revokeTree(

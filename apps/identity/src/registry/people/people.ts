@@ -37,6 +37,8 @@ export interface People extends MemberChanges {
   setPassword(personId: string, password: string, session: string): Promise<void>
   /** Whether any person can sign in; if not, the installation waits for its first owner. */
   anyCredential(): Promise<boolean>
+  /** Whether a person has a passkey or a password. */
+  hasOwnSignIn(personId: string): Promise<boolean>
   /** Accounts of a person, the oldest membership first. */
   memberships(personId: string): Promise<Membership[]>
   /**
@@ -77,6 +79,13 @@ export function createPeople(
     },
     async anyCredential() {
       const rows = await store.run({ sql: `SELECT 1 AS found WHERE ${anyCredential}`, values: [] })
+      return rows.length > 0
+    },
+    async hasOwnSignIn(personId) {
+      const rows = await store.run(
+        sql`SELECT 1 AS found FROM people WHERE person_id = ${personId}
+          AND (password <> '' OR EXISTS (SELECT 1 FROM passkeys WHERE passkeys.person_id = people.person_id))`,
+      )
       return rows.length > 0
     },
     ofSignIn: (sid) =>

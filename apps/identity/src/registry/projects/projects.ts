@@ -95,8 +95,8 @@ export function createProjects(parts: ProjectsParts): Projects {
 
   /** What is shared of the services of a project ends before the project is off, and does not return with it. */
   async function endShares(clientId: string): Promise<void> {
-    const { statement, roots } = endSharesOfProject(clientId, clock.now())
-    await revocations.revokeTree(roots, { statements: [statement], noted: [] })
+    const { statements, roots } = endSharesOfProject(clientId, clock.now())
+    await revocations.revokeTree(roots, { statements, noted: [] })
   }
 
   async function update(clientId: string, change: Change): Promise<Project> {

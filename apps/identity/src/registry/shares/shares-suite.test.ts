@@ -149,6 +149,22 @@ describeOnStores('shares on %s', (makeDatabase, kind) => {
     expect((await usable())!.services).toMatchObject([{ id: kept }])
   })
 
+  it('end with a person who is removed from the account, also those by a group, and no others', async () => {
+    const { people, groups, store } = one()
+    await store.run(sql`INSERT INTO members VALUES (${accountId}, ${guest}, 'member', 0)`)
+    const { shareId } = await add()
+    const { groupId } = await groups.create(accountId, 'drivers')
+    await groups.add(accountId, groupId, guest)
+    const [membership] = await groups.of(accountId, guest)
+    const { shareId: ofGroup } = await add({ service: 'crane', with: 'drivers' })
+    await people.remove(accountId, guest)
+    expect(await Promise.all([shareId, membership!.id, ofGroup].map(isListed))).toEqual([true, true, false])
+    expect(await usable()).toBeUndefined()
+    await store.run(sql`INSERT INTO members VALUES (${accountId}, ${guest}, 'member', 0)`)
+    expect(await usable()).toBeUndefined()
+    expect(await groups.of(accountId, guest)).toEqual([])
+  })
+
   it('do not count while their maker is no owner, whatever removed the right', async () => {
     await add()
     await one().store.run(sql`UPDATE members SET role = 'member' WHERE person_id = ${maker}`)

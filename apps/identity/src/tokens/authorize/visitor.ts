@@ -15,6 +15,11 @@ export interface Visitor {
   readonly accountId: string
   /** Accounts that the session reaches. */
   readonly accountIds: readonly string[]
+  /**
+   * The account of the company that vouches for a person who has a sign-in of their own: there is no other account in which this
+   * counts. Undefined: the person vouches, or has no other sign-in.
+   */
+  readonly boundTo: string | undefined
   /** Address and program of the browser. */
   readonly described: string
 }
@@ -68,13 +73,16 @@ const sharedScopes = ['openid', 'offline_access']
 
 /** Why a person cannot approve a request, for the person; undefined if the person can. */
 function obstacleTo(
-  { expectedPersonId }: AuthorizationRequest,
-  { person }: Visitor,
+  { expectedPersonId, project, node }: AuthorizationRequest,
+  { person, boundTo }: Visitor,
   accountId: string,
 ): string | undefined {
   if (accountId === '') return 'The app is for people of its own account, and you are not one of them.'
   if (expectedPersonId !== undefined && expectedPersonId !== person.personId)
     return 'The app expects another person. Sign out, and sign in as that person.'
+  const involved = [project.accountId, node?.sub || accountId]
+  if (boundTo !== undefined && involved.some((each) => each !== boundTo))
+    return 'Your company vouches for you in its own account only. Sign out, and sign in with your passkey or password.'
   return undefined
 }
 

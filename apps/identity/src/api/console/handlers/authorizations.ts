@@ -3,6 +3,7 @@ import type { AuthorizationStep, Consent } from '@selvedge/protocol/console'
 import { onOneLine } from '@selvedge/protocol/redaction'
 import { type Scope, scopes } from '@selvedge/protocol/tokens'
 import type { Accounts } from '../../../registry/people/accounts.ts'
+import type { People } from '../../../registry/people/people.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
 import type { Authorizations, Begun } from '../../../tokens/authorize/authorizations.ts'
 import { answerUrl, RefusedRequest } from '../../../tokens/authorize/refused-request.ts'
@@ -14,11 +15,19 @@ export interface AuthorizationParts {
   readonly authorizations: Authorizations
   readonly accounts: Pick<Accounts, 'byId'>
   readonly audit: Audit
+  readonly people: Pick<People, 'hasOwnSignIn'>
   readonly issuer: () => string
 }
 
 /** Requests of apps that people sign in to. */
-export function authorizationHandlers({ authorizations, accounts, audit, issuer }: AuthorizationParts) {
+export function authorizationHandlers({
+  authorizations,
+  accounts,
+  audit,
+  issuer,
+  people,
+}: AuthorizationParts) {
+  const visitorOf = createVisitorOf(people)
   const returnWith = async (
     { project }: AuthorizationRequest,
     to: Promise<string>,
@@ -52,7 +61,7 @@ export function authorizationHandlers({ authorizations, accounts, audit, issuer 
     'authorization.begin': ({ query, ticket }, _caller, context) =>
       answered(async () => {
         const { viewer } = context
-        const visitor = viewer && visitorOf(viewer, context)
+        const visitor = viewer && (await visitorOf(viewer, context))
         const begun = await authorizations.begin(query, visitor, ticket ?? undefined)
         const { request, step } = begun
         if (step === 'sign_in') return { step, ticket: begun.ticket, loginHint: request.loginHint }
@@ -68,7 +77,7 @@ export function authorizationHandlers({ authorizations, accounts, audit, issuer 
       }),
     'authorization.decide': ({ query, ticket, approve }, viewer, context) =>
       answered(async () => {
-        const visitor = visitorOf(viewer, context)
+        const visitor = await visitorOf(viewer, context)
         const begun = await authorizations.begin(query, visitor, ticket)
         const { request, obstacle } = begun
         if (begun.ticket !== ticket)
@@ -114,17 +123,23 @@ const silentRefusals = {
   access_denied: 'the person who is signed in cannot approve the request',
 } as const
 
-const visitorOf = (
-  { person, session, membership, memberships }: Viewer,
-  context: ConsoleContext,
-): Visitor => ({
-  person: { personId: person.personId, email: person.email },
-  sessionId: session.sessionId,
-  authTime: session.authTime,
-  accountId: membership.accountId,
-  accountIds: memberships.map(({ accountId }) => accountId),
-  described: `${context.userAgent || 'a browser'} from ${context.address}`,
-})
+const createVisitorOf =
+  (people: AuthorizationParts['people']) =>
+  async (
+    { person, session, membership, memberships }: Viewer,
+    context: ConsoleContext,
+  ): Promise<Visitor> => ({
+    person: { personId: person.personId, email: person.email },
+    sessionId: session.sessionId,
+    authTime: session.authTime,
+    accountId: membership.accountId,
+    accountIds: memberships.map(({ accountId }) => accountId),
+    boundTo:
+      session.companyId !== '' && (await people.hasOwnSignIn(person.personId))
+        ? membership.accountId
+        : undefined,
+    described: `${context.userAgent || 'a browser'} from ${context.address}`,
+  })
 
 /** The destination of a browser, for a person: the host of a page, or the scheme of a program. */
 function placeOf(redirectUri: string): string {
