@@ -122,7 +122,7 @@ function createAdmit({ store, clock, people, maxMembers }: CompanyPeopleParts): 
     return rows.at(-1)![0]?.person_id as string | undefined
   }
 
-  /** Also ends what an owner made who is none any more. The last local owner stays one. */
+  /** Also ends what a person made who is no owner any more. The last local owner stays one. */
   async function giveRole(accountId: string, personId: string, role: Role): Promise<void> {
     const [other] = await store.run(
       sql`SELECT role FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role <> ${role}`,
@@ -147,7 +147,7 @@ function createAdmit({ store, clock, people, maxMembers }: CompanyPeopleParts): 
   }
 }
 
-/** Adds the membership if there is none. */
+/** Adds the membership, unless there is one. */
 function insertMember(
   { companyId, accountId }: Company,
   subject: string,

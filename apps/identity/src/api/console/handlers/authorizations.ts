@@ -28,15 +28,6 @@ export function authorizationHandlers({
   people,
 }: AuthorizationParts) {
   const visitorOf = createVisitorOf(people)
-  const returnWith = async (
-    { project }: AuthorizationRequest,
-    to: Promise<string>,
-  ): Promise<AuthorizationStep> => ({
-    step: 'return',
-    to: await to,
-    appName: onOneLine(project.name),
-  })
-
   /** A refusal is sent to the app if its address is known; if not, the person sees it. */
   async function answered(work: () => Promise<AuthorizationStep>): Promise<AuthorizationStep> {
     try {
@@ -95,6 +86,11 @@ export function authorizationHandlers({
       }),
   } satisfies ConsoleHandlers
 }
+
+const returnWith = async (
+  { project }: AuthorizationRequest,
+  to: Promise<string>,
+): Promise<AuthorizationStep> => ({ step: 'return', to: await to, appName: onOneLine(project.name) })
 
 /** The request of an app, for the person who decides. */
 async function describeConsent(
