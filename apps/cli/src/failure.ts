@@ -52,7 +52,8 @@ function describe(error: SelvedgeError): Failure {
       return { ...describeRpc(error), message }
     case 'oauth': {
       const denied = error.status === 401 || error.status === 403 || error.reason === 'invalid_grant'
-      if (!denied) return { code: exitCodes.failed, message }
+      const isScope = error.reason === 'invalid_scope'
+      if (!denied) return { code: exitCodes.failed, message, ...(isScope && { hint: scopeHint }) }
       const hint = error.reason === 'invalid_client' ? clientHint : signInHint
       return { code: exitCodes.notAuthorised, message, hint }
     }
@@ -107,6 +108,8 @@ const codeOf = (cause: unknown): string => {
 
 const clientHint =
   'Check --client-id, or that of "selvedge login": the page of the project in the console shows it, and so does "selvedge admin project list".'
+const scopeHint =
+  'Name the scopes that the project has: --scope "openid edge:mcm". The page of the project in the console shows them.'
 const signInHint = 'Sign in again with "selvedge login", or give a new developer ID token.'
 const notRunningHint =
   'Start it ("npm start" in a clone, else its service), or name the device with --context, --state or --url.'

@@ -36,17 +36,21 @@ export function shareHandlers(parts: ShareParts): HandlersOf<SharesMethods, Shar
     throw new RpcError('not_found', `the account has no device ${nodeId}`)
   }
 
-  /** The project and the name of a service that a device of the account has stated. */
+  /** The project and the name of a service that a device of the account has stated. A name is first looked for in the projects. */
   async function serviceOf(nodeId: string, idOrName: string, actor: Actor) {
     const node = await ownDevice(nodeId, actor)
-    const found = node.services.filter(({ id, name }) => id === idOrName || name === idOrName)
+    const named = node.services.filter(({ id, name }) => id === idOrName || name === idOrName)
+    const ofProjects = named.filter(({ id }) => !id.startsWith(`${cliClientId}-`))
+    const found = ofProjects.length > 0 ? ofProjects : named
     const [service] = found
     if (found.length > 1)
       throw new RpcError('conflict', `several projects have a service ${JSON.stringify(idOrName)} there`, {
         hint: `Give the ID: ${found.map(({ id }) => id).join(' or ')}`,
       })
     if (!service?.id.endsWith(`-${service.name}`))
-      throw new RpcError('not_found', `the device has no service ${JSON.stringify(idOrName)}`)
+      throw new RpcError('not_found', `the device has stated no service ${JSON.stringify(idOrName)}`, {
+        hint: 'Check the name. A service that was just deployed is known after some seconds, when the device has stated it.',
+      })
     const clientId = service.id.slice(0, -service.name.length - 1)
     if (clientId !== cliClientId) return { service: service.name, clientId }
     throw new RpcError(
