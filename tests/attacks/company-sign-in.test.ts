@@ -136,7 +136,7 @@ describe('an ID token is refused', () => {
     ['with an empty sub', { claims: { sub: '' } }, 'is refused'],
     ['with a sub that is a number', { claims: { sub: 7 } }, 'is refused'],
     ['with a sub of 1000 characters', { claims: { sub: 'x'.repeat(1000) } }, 'is refused'],
-    ['with a sub of a megabyte', { claims: { sub: 'x'.repeat(1_000_000) } }, 'more than 65536 bytes'],
+    ['with a sub of a megabyte', { claims: { sub: 'x'.repeat(1_000_000) } }, 'cannot be used'],
     ['with a control character in the sub', { claims: { sub: 'a\u001b[2Jb' } }, 'is refused'],
     ['with an auth_time in the future', () => ({ claims: { auth_time: now() + 3600 } }), 'auth_time'],
     ['with an auth_time that is a text', { claims: { auth_time: 'now' } }, 'is refused'],
@@ -274,7 +274,7 @@ describe('a hostile provider', () => {
   it('is not followed through a redirect of its token endpoint', async () => {
     provider.answers['/token'] = (response) =>
       response.writeHead(307, { location: `${provider.url}/elsewhere` }).end()
-    expect(await signIn(open())).toContain('redirect')
+    expect(await signIn(open())).toMatch(/^company_unavailable: /)
     expect(provider.asked).not.toContain('/elsewhere')
   })
 
@@ -306,7 +306,7 @@ describe('a hostile provider', () => {
 
   it('that does not answer is given up', async () => {
     provider.answers['/token'] = () => undefined
-    expect(await signIn(open())).toContain('did not answer within 5 s')
+    expect(await signIn(open())).toMatch(/^company_unavailable: /)
   })
 
   it('that never stops answering costs 64 KiB', async () => {
@@ -319,14 +319,16 @@ describe('a hostile provider', () => {
       response.on('drain', more)
       more()
     }
-    expect(await signIn(open())).toContain('more than 65536 bytes')
+    expect(await signIn(open())).toMatch(/^company_unavailable: /)
     expect(sentBytes).toBeLessThan(50_000_000)
   })
 
   it('that is down is named, and others can sign in', async () => {
     await provider.stop()
     await addCompany({ domain: 'down.example', issuer: 'http://127.0.0.1:9' })
-    expect(await outcome(begin(open(), 'down.example'))).toMatch(/^company_unavailable: /)
+    const said = await outcome(begin(open(), 'down.example'))
+    expect(said).toMatch(/^company_unavailable: the provider of down.example /)
+    expect(said).not.toContain('127.0.0.1')
     provider = await startCompanyProvider()
     await addCompany({ domain: 'up.example' })
     expect(await outcome(begin(open(), 'up.example'))).toBe('accepted')

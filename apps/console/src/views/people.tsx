@@ -42,8 +42,8 @@ export default function PeopleView() {
       {invitations.data && invitations.data.length > 0 && (
         <Invitations invitations={invitations.data} onRevoked={invitations.reload} />
       )}
-      {isReady && <Roles />}
       {isReady && isOwner && <Groups />}
+      {isReady && <Roles />}
       {!isOwner && <p class="faint">Only owners can invite.</p>}
     </View>
   )
@@ -188,6 +188,7 @@ const permissions = [
   ['Block or remove devices', false],
   ['Delete projects', false],
   ['Invite people, change roles', false],
+  ['Share services, manage groups', false],
 ] as const
 
 const Yes = () => (

@@ -47,7 +47,8 @@ export function explainProvider(cause: unknown, domain: string, library: OpenIdL
 export const refused = (detail: string, hint = administrators): RpcError =>
   new RpcError('credentials_invalid', detail, { hint })
 
+/** The cause has addresses of the network of the company, and anyone may ask: only the operator's test shows it. */
 export const unavailable = (domain: string, cause: Error): RpcError =>
-  new RpcError('company_unavailable', `the provider of ${domain} cannot be used: ${shorten(cause.message)}`, {
+  new RpcError('company_unavailable', `the provider of ${domain} does not answer, or cannot be used`, {
     cause,
   })
