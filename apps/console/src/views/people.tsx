@@ -42,8 +42,8 @@ export default function PeopleView() {
       {invitations.data && invitations.data.length > 0 && (
         <Invitations invitations={invitations.data} onRevoked={invitations.reload} />
       )}
-      {isReady && isOwner && <Groups />}
       {isReady && <Roles />}
+      {isReady && isOwner && <Groups />}
       {!isOwner && <p class="faint">Only owners can invite.</p>}
     </View>
   )
