@@ -39,6 +39,7 @@ export const groups: readonly Group[] = [
     tests: ['apps/discovery/src/endpoints/{show,nodes,node-lists,last-fix}.test.ts'],
   },
   { name: 'device-tokens', sources: [`${device}/tokens/*.ts`], tests: [`${device}/tokens/*.test.ts`] },
+  { name: 'leases', sources: [`${device}/leases/*.ts`], tests: [`${device}/leases/*.test.ts`] },
   {
     name: 'retry',
     sources: [`${device}/cloud/{retry,account-report}.ts`],

@@ -7,6 +7,34 @@ export const retry = of('apps/runtime/src/device/cloud/retry.ts', [
   'the work sets it to false before it reads it',
 ])
 
+const leasesFolder = 'apps/runtime/src/device/leases'
+
+export const leases: readonly Equivalent[] = [
+  ...of(`${leasesFolder}/confirmations.ts`, [
+    "inBackground('leases.confirmed', stored)",
+    "inBackground('leases.confirmed', stored) → ;",
+    'the work has started, and its failure was logged: nothing rejects',
+  ]),
+  ...of(
+    `${leasesFolder}/exchange-lease.ts`,
+    [
+      "throw tokenOAuthError(cause, 'invalid_grant')",
+      '\'invalid_grant\' → ""',
+      'a verifier of proofs throws errors that have a code',
+    ],
+    [
+      'if (restartedAt !== undefined && iat <= restartedAt)',
+      'restartedAt !== undefined → true',
+      'no number is less than undefined',
+    ],
+  ),
+  ...of(`${leasesFolder}/local-tokens.ts`, [
+    'issuers: () => [{ issuer, findKey: (asked) => (asked === kid ? publicKey : undefined) }],',
+    'asked === kid → true',
+    'the signature of another key is refused under any name',
+  ]),
+]
+
 const gps = 'apps/runtime/src/location/gps'
 
 export const publisher: readonly Equivalent[] = [

@@ -1,5 +1,5 @@
 /** Mutants that no test can notice, by area, each with its reason. */
-import { publisher, retry } from './device.ts'
+import { leases, publisher, retry } from './device.ts'
 import type { Equivalent } from './equivalent.ts'
 import { gateway } from './gateway.ts'
 import { identity } from './identity.ts'
@@ -11,6 +11,7 @@ export const equivalents: readonly Equivalent[] = [
   ...serviceTokens,
   ...guard,
   ...retry,
+  ...leases,
   ...gateway,
   ...publisher,
   ...identity,

@@ -22,7 +22,7 @@ import { seconds } from '@selvedge/service-kit/clock'
 import { StoreError } from '@selvedge/service-kit/store'
 import { createDiskFaults, createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { createProof, revocationEntry, signJws, thumbprint } from '@selvedge/service-kit/tokens'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createNotices } from '../node/notices.ts'
 import { initialState } from '../state.ts'
 import { type Callers, openCallers } from '../tokens/callers.ts'
@@ -52,6 +52,8 @@ let folder: string
 let state: { accountId: string; revokedUntil: Record<string, number> }
 let isOnline: boolean
 let timeState: 'trusted' | 'held' | 'unknown'
+/** Whether a check fails in an unexpected way. */
+let isBroken: boolean
 /** Whether the issuer answers that nothing changed. */
 let isUnchanged: boolean
 let list: { seq: number; revoked: string[]; not_before: object; epochs: object; restarted?: true }
@@ -59,6 +61,10 @@ let callers: Callers
 let leases: Leases
 let record: LeaseStore
 let unreported: number
+/** Called when a list is requested. */
+let onFetch: () => void
+/** Owners of the proofs that were checked. */
+let proofOwners: (string | undefined)[]
 
 const deviceClock = () =>
   ({
@@ -103,11 +109,23 @@ async function open(node = nodeId): Promise<void> {
   })
   leases = createLeases({
     ...{ ...callers, nodeId: node, clock: own, record, local, log, maxListAgeDays: 7 },
+    dpop: {
+      ...callers.dpop,
+      verify(proof, request) {
+        proofOwners.push(request.owner)
+        return callers.dpop.verify(proof, request)
+      },
+    },
+    expectStillValid(claims, access) {
+      if (isBroken) throw new Error('a fault of the program')
+      callers.expectStillValid(claims, access)
+    },
     url: () => endpoint,
     onUnreported: () => void unreported++,
   })
 }
 function fetchList() {
+  onFetch()
   if (!isOnline) throw new ConnectionFailure('not_running', 'the network is gone')
   if (isUnchanged) return 'unchanged' as const
   const iat = seconds(clock)
@@ -143,6 +161,9 @@ beforeEach(async () => {
   isUnchanged = false
   timeState = 'trusted'
   unreported = 0
+  isBroken = false
+  onFetch = () => undefined
+  proofOwners = []
   list = { seq: 1, revoked: [], not_before: {}, epochs: {} }
   await open()
   await callers.revocations.fetchNow()
@@ -203,6 +224,12 @@ const exchange = ({
   form = {},
 }: Attempt = {}): Promise<TokenResponse> =>
   leases.exchange(new Map(Object.entries({ grant_type: jwtBearerGrant, assertion: lease, ...form })), proof)
+/** The error of an exchange that is refused. */
+const refusal = (attempt: Attempt = {}): Promise<OAuthError> =>
+  exchange(attempt).then(
+    () => expect.unreachable('it was accepted'),
+    (cause: unknown) => cause as OAuthError,
+  )
 /** `accepted`, or the error code and its text. */
 const outcome = (attempt: Attempt = {}): Promise<string> =>
   exchange(attempt).then(
@@ -258,7 +285,9 @@ describe('while the identity service is not reachable, a lease', () => {
 
   it('gives fewer scopes where fewer are asked for, never more', async () => {
     expect(await exchange({ form: { scope: 'edge:mcm' } })).toMatchObject({ scope: 'edge:mcm' })
+    expect(await exchange({ form: { scope: 'edge:mcm openid' } })).toMatchObject({ scope: 'edge:mcm openid' })
     expect(await outcome({ form: { scope: 'edge:clusters' } })).toMatch(/^invalid_scope/)
+    expect(await outcome({ form: { scope: 'edge:mcm edge:clusters' } })).toMatch(/^invalid_scope/)
     const { access_token } = await exchange({ form: { scope: 'openid' } })
     expect(await use(access_token, { scope: 'edge:mcm' })).toBe('insufficient_scope')
   })
@@ -285,10 +314,11 @@ describe('a lease is refused', () => {
     ['without a sign-in', { sid: undefined }, /"sid"/],
     ['of another issuer', { iss: 'https://other.example' }, /not trusted/],
     ['that this runtime issued to itself', { iss: nodeUrn(nodeId) }, /not trusted/],
-    ['after its end', { exp: Math.floor(start / 1000) - 1 }, /expired at/],
+    ['after its end', { exp: Math.floor(start / 1000) - 1 }, /expired at 2025-12-31T23:59:59/],
+    ['at its end', { exp: Math.floor(start / 1000) }, /expired at 2026-01-01T00:00:00/],
     ['that claims to live longer than 400 days', { exp: Math.floor(start / 1000) + 401 * 86_400 }, /at most/],
     ['from the future', { iat: Math.floor(start / 1000) + 2 * 86_400 }, /begins/],
-    ['of another account', { account_id: 'other' }, /account other/],
+    ['of another account', { account_id: 'other' }, /^invalid_grant: the lease .*account other/],
     ['with another authorized party than its client', { azp: 'other' }, /azp/],
     ['with an epoch that is no number', { epoch: '9' }, /epoch/],
   ])('%s', async (_, claims, text) => {
@@ -347,6 +377,37 @@ describe('a lease is refused', () => {
     expect(await outcome()).toBe('accepted')
   })
 
+  it('with a proof by another key, which the error names', async () => {
+    expect(await outcome({ proof: prove({}, stranger) })).toMatch(/by another key than the lease is bound to/)
+  })
+
+  it('of another kind with the name of the parameter and of what it needs', async () => {
+    expect(await outcome({ lease: leaseWith({}, developerIdProfile.typ) })).toMatch(/assertion needs a lease/)
+  })
+
+  it('with the cause of what was not decided here, and without one else', async () => {
+    state = { ...state, accountId: 'other' }
+    expect((await refusal()).cause).toBeInstanceOf(RpcError)
+    expect(await refusal({ form: { client_id: 'other' } })).not.toHaveProperty('cause')
+  })
+
+  it('by a fault of the program as a fault, not as a lease that is not valid', async () => {
+    isBroken = true
+    await expect(exchange()).rejects.toThrow('a fault of the program')
+  })
+
+  it('when the account of the device changes while the identity service is asked', async () => {
+    onFetch = () => {
+      state = { ...state, accountId: 'other' }
+    }
+    expect(await outcome()).toMatch(/^invalid_grant: .*account/)
+  })
+
+  it('with a proof that is stored for issuer and account, so that no account uses up the memory of others', async () => {
+    await exchange()
+    expect(proofOwners).toEqual([`${issuer} account`])
+  })
+
   it('by another client than it was issued to', async () => {
     expect(await outcome({ form: { client_id: 'other' } })).toMatch(/^invalid_grant: .*another client/)
     expect(await outcome({ form: { client_id: 'client' } })).toBe('accepted')
@@ -376,7 +437,7 @@ describe('a lease is refused', () => {
       const found = await outcome()
       if (found !== 'accepted') refused = found
     }
-    expect(refused).toMatch(/^temporarily_unavailable/)
+    expect(refused).toMatch(/^temporarily_unavailable: .*this lease/)
     expect(await outcome({ lease: leaseWith({ jti: 'another' }) })).toBe('accepted')
   })
 
@@ -391,7 +452,10 @@ describe('a lease is refused', () => {
   it('of a new sign-in, while a hundred wait to be reported', async () => {
     for (let count = 0; count < 100; count++)
       expect(await outcome({ lease: leaseWith({ jti: `l${count}`, sid: `s${count}` }) })).toBe('accepted')
-    expect(await outcome({ lease: leaseWith({ jti: 'l', sid: 's' }) })).toMatch(/^temporarily_unavailable/)
+    const other = await refusal({ lease: leaseWith({ jti: 'l', sid: 's' }) })
+    expect(other).toMatchObject({ code: 'temporarily_unavailable', status: 503, retryAfter: 60 })
+    const client = { client_id: 'other', azp: 'other' }
+    expect(await outcome({ lease: leaseWith({ jti: 'l1', sid: 's1', ...client }) })).toMatch(/^temporarily/)
     expect(await outcome({ lease: leaseWith({ jti: 'l1', sid: 's1' }) })).toBe('accepted')
   })
 })
@@ -443,9 +507,9 @@ describe('what is known of revocations', () => {
   })
 
   it('counts for seven days after the list was confirmed, and no longer', async () => {
-    clock.advance(7 * day - 1000)
+    clock.advance(7 * day)
     expect(await outcome()).toBe('accepted')
-    clock.advance(2000)
+    clock.advance(1)
     expect(await outcome()).toMatch(/^invalid_grant: the list of revoked tokens was last confirmed/)
   })
 
@@ -482,6 +546,15 @@ describe('what is known of revocations', () => {
     expect(record.value.confirmedAt[issuer]).toBe(start)
   })
 
+  it('counts from when the list was signed, if nothing else is known', async () => {
+    await close()
+    for (const file of ['leases.a', 'leases.b']) rmSync(join(folder, file))
+    await open()
+    expect(await outcome()).toBe('accepted')
+    clock.advance(7 * day + 1)
+    expect(await outcome()).toMatch(/last confirmed at 2026-01-01T00:00:00/)
+  })
+
   it('is nothing without a list: a lease is refused', async () => {
     await close()
     rmSync(folder, { recursive: true })
@@ -497,6 +570,7 @@ describe('what is known of revocations', () => {
     await callers.revocations.fetchNow()
     isOnline = false
     expect(await outcome()).toMatch(/^invalid_grant: the identity service was restored/)
+    expect(await outcome({ lease: leaseWith({ iat: seconds(clock) }) })).toMatch(/restored/)
     await restart()
     clock.advance(2 * day)
     expect(await outcome()).toMatch(/restored/)
@@ -508,6 +582,13 @@ describe('the clock', () => {
   it('must not be behind what is known', async () => {
     timeState = 'unknown'
     expect(await outcome()).toMatch(/^invalid_grant: the clock of this device/)
+  })
+
+  it('may be a minute behind it', async () => {
+    clock.advance(-60_000)
+    expect(await outcome()).toBe('accepted')
+    clock.advance(-1)
+    expect(await outcome()).toMatch(/a time that has passed/)
   })
 
   it('set back after a lease was used is noticed, also after a restart', async () => {
@@ -609,7 +690,7 @@ describe('a local token', () => {
 
 describe('who worked on a lease', () => {
   it('is shown, and reported when the network is back, in parts that fit a request', async () => {
-    expect(leases.shown()).toEqual([])
+    expect([leases.shown(), unreported]).toEqual([[], 0])
     for (let count = 0; count < 10; count++)
       await exchange({ lease: leaseWith({ jti: `l${count}`, sid: `s${count}` }) })
     await exchange({ lease: leaseWith({ jti: 'l0', sid: 's0' }) })
@@ -629,8 +710,32 @@ describe('who worked on a lease', () => {
   it('is known after a restart, with the number of tokens', async () => {
     await exchange()
     await restart()
+    clock.advance(60_000)
     await exchange()
-    expect(leases.shown()).toMatchObject([{ clientId: 'client', signIn: 'sign-in', tokens: 2 }])
+    expect(leases.shown()).toEqual([
+      {
+        ...{ clientId: 'client', signIn: 'sign-in', tokens: 2 },
+        firstAt: '2026-01-01T00:00:00.000Z',
+        lastAt: '2026-01-01T00:01:00.000Z',
+        leaseExpiresAt: '2026-01-31T00:00:00.000Z',
+      },
+    ])
+  })
+
+  it('is on the disk before the first token of a sign-in, and then once a minute', async () => {
+    clock.advance(600_000)
+    const written = vi.spyOn(record, 'update')
+    const wroteBy = async (attempt?: Attempt) => {
+      written.mockClear()
+      await exchange(attempt)
+      return written.mock.calls.length
+    }
+    expect([await wroteBy(), await wroteBy()]).toEqual([1, 0])
+    expect(await wroteBy({ lease: leaseWith({ jti: 'other', sid: 'other' }) })).toBe(1)
+    clock.advance(59_999)
+    expect(await wroteBy()).toBe(0)
+    clock.advance(1)
+    expect([await wroteBy(), await wroteBy()]).toEqual([1, 0])
   })
 
   it('stays if it continues while it is reported', async () => {

@@ -76,9 +76,17 @@ it('an issuer that is away is asked again after ten seconds, or counts when it a
   confirm(one)
   expect(await reachability.isReachable(one)).toBe(true)
   confirmedAt = {}
-  vi.advanceTimersByTime(1001)
+  vi.advanceTimersByTime(999)
+  expect(await reachability.isReachable(one)).toBe(false)
+  expect(fetched).toBe(1)
+  vi.advanceTimersByTime(1)
   expect(await reachability.isReachable(one)).toBe(false)
   expect(fetched).toBe(2)
+})
+
+it('an answer leaves no timer behind', async () => {
+  await reachability.isReachable(one)
+  expect(vi.getTimerCount()).toBe(0)
 })
 
 it('an issuer that never answers is away after three seconds', async () => {
