@@ -71,7 +71,7 @@ export const identity: Bounds = {
     'openTrust.issuers': own('one for each issuer of the configuration'),
   },
   'apps/identity/src/registry/keys/signing-keys.ts': {
-    'openSigningKeys.signers': own('one for each kind of token'),
+    'openSigningKeys.signers': own('one for each kind of token and algorithm'),
     'openSigningKeys.opened': own('the signing keys, replaced as a whole; the operator makes them'),
   },
   'apps/identity/src/registry/use-notes.ts': {

@@ -107,6 +107,11 @@ export const stored: Bounds = {
       'one row for each project, with `identity.ts: appLimits` addresses',
       '`REFERENCES projects (client_id) ON DELETE CASCADE`',
     ),
+    'table project_id_tokens': lasting(
+      'one row for each project',
+      '`REFERENCES projects (client_id) ON DELETE CASCADE`',
+    ),
+    'table rsa_signing_keys': own('two keys, and those that a rotation retired'),
     'table project_origins': lasting(
       '`identity.ts: appLimits` rows for each project',
       '`project-apps.ts: DELETE FROM project_origins`',

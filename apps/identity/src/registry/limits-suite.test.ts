@@ -55,11 +55,11 @@ describeOnStores('on %s, of fifty parallel requests', (makeDatabase, kind) => {
     const changes = await openChanges({ store, clock, system: clock, log, maxAgeMs: 60_000 })
     ends.push(changes.stop, () => store.close())
     const parts = { store, clock, log, changes, seal: createSeal([Buffer.alloc(32, 9)]) }
-    const keys = { sign: () => 'token' } as never
+    const keys = { sign: () => 'token', prepare: async () => undefined } as never
     const revocations = {} as never
     return {
       store,
-      projects: createProjects({ ...parts, revocations, maxProjects: max }),
+      projects: createProjects({ ...parts, revocations, keys, maxProjects: max }),
       nodes: createNodes({ ...parts, revocations, maxNodes: max }),
       links: createLinks(store, clock, max),
       developerTokens: createDeveloperTokens({

@@ -65,9 +65,28 @@ const appSignIns = same(
   )`,
 )
 
+/** The algorithm of the ID tokens of a project, unless it is the default. */
+const projectIdTokens = same(
+  'project_id_tokens',
+  `CREATE TABLE project_id_tokens (
+    client_id TEXT PRIMARY KEY REFERENCES projects (client_id) ON DELETE CASCADE, id_token_signed_response_alg TEXT NOT NULL
+  )`,
+)
+
+/** As `signing_keys`, for the algorithm RS256; without rows until a project wants it. */
+const rsaSigningKeys = same(
+  'rsa_signing_keys',
+  `CREATE TABLE rsa_signing_keys (
+    kid TEXT PRIMARY KEY, private_jwk TEXT NOT NULL, state TEXT NOT NULL, since BIGINT NOT NULL
+  );
+  CREATE UNIQUE INDEX rsa_signing_keys_single ON rsa_signing_keys (state) WHERE state IN ('active', 'next');`,
+)
+
 /** In an order in which rows can be copied. */
 export const appTables: readonly AddedTable[] = [
+  rsaSigningKeys,
   projectApps,
+  projectIdTokens,
   projectOrigins,
   pushedRequests,
   authorizationCodes,

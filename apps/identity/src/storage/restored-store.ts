@@ -19,6 +19,9 @@ const endingTables = [
   'replicas',
 ] as const
 
+/** Tables of signing keys. */
+const keyTables = ['signing_keys', 'rsa_signing_keys'] as const
+
 /** Counters of the changes and of the list of revoked tokens, which order tokens and revocations. */
 const counters = ['changes', 'revocations'] as const
 
@@ -46,15 +49,21 @@ function readCounter(database: DatabaseSync | undefined, name: string): number {
 }
 
 export function endSingleUse(restored: DatabaseSync): void {
-  // The backup of an earlier version does not have all of them.
-  const rows = restored.prepare(`SELECT name FROM sqlite_master WHERE type = 'table'`).all()
-  const existing = new Set(rows.map(({ name }) => name))
+  const existing = existingTables(restored)
   for (const table of endingTables) if (existing.has(table)) restored.exec(`DELETE FROM ${table}`)
+}
+
+/** The backup of an earlier version does not have all tables. */
+function existingTables(restored: DatabaseSync): ReadonlySet<unknown> {
+  const rows = restored.prepare(`SELECT name FROM sqlite_master WHERE type = 'table'`).all()
+  return new Set(rows.map(({ name }) => name))
 }
 
 /** @param purposeOf what the key with an ID was encrypted for; @throws StoreError when the keys do not open the secrets */
 export function expectReadable(restored: DatabaseSync, seal: Seal, purposeOf: (kid: string) => string): void {
-  const rows = restored.prepare('SELECT kid, private_jwk FROM signing_keys').all() as {
+  const rows = keyTables
+    .filter((table) => existingTables(restored).has(table))
+    .flatMap((table) => restored.prepare(`SELECT kid, private_jwk FROM ${table}`).all()) as {
     kid: string
     private_jwk: string
   }[]

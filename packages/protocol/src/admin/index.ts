@@ -4,6 +4,7 @@ import { appAudiences, appLimits, appTypes } from '../http/identity.ts'
 import { type InputOf, method, param } from '../methods/method.ts'
 import { isoTime, nodeId } from '../methods/values.ts'
 import { leaseDays, leaseScopes } from '../tokens/leases.ts'
+import { appIdAlgorithms } from '../tokens/profiles.ts'
 import { scopeNames } from '../tokens/scopes.ts'
 import { companiesMethods } from './companies.ts'
 import { issuersMethods } from './issuers.ts'
@@ -43,6 +44,7 @@ const project = z.object({
   redirectUris: z.array(z.string()),
   postLogoutRedirectUris: z.array(z.string()),
   origins: z.array(z.string()),
+  idTokenSignedResponseAlg: z.enum(appIdAlgorithms),
 })
 const addresses = z
   .array(z.string().min(1).max(appLimits.characters))
@@ -67,6 +69,12 @@ const appSettings = [
   param('redirectUris', addresses, orNull, 'Redirect URIs of the app.'),
   param('postLogoutRedirectUris', addresses, orNull, 'Where the browser may go after a logout.'),
   param('origins', addresses, orNull, 'Origins of pages that may call the token endpoint.'),
+  param(
+    'idTokenSignedResponseAlg',
+    z.enum(appIdAlgorithms).nullable().optional(),
+    `one of ${appIdAlgorithms.join(', ')}, or null`,
+    'Algorithm that ID tokens for the app are signed with.',
+  ),
 ] as const
 const developerToken = z.object({
   jti: z.string(),
@@ -95,7 +103,12 @@ const link = z.object({
   createdAt: isoTime,
   expiresAt: isoTime,
 })
-const signingKey = z.object({ kid: z.string(), state: z.enum(['next', 'active', 'retired']), since: isoTime })
+const signingKey = z.object({
+  kid: z.string(),
+  alg: z.enum(appIdAlgorithms),
+  state: z.enum(['next', 'active', 'retired']),
+  since: isoTime,
+})
 
 export type { ShownCompany } from '../tokens/company-params.ts'
 export type { ShownTrustedIssuer } from '../tokens/trust-params.ts'
@@ -306,7 +319,8 @@ export const adminMethods = {
   }),
   'keys.rotate': method({
     name: 'keys.rotate',
-    summary: 'Makes the next signing key the active one. Tokens of the old key stay valid until they expire.',
+    summary:
+      'Makes the next signing key of each algorithm the active one. Tokens of the old key stay valid until they expire.',
     params: [],
     result: z.array(signingKey),
     reasons: [],

@@ -4,6 +4,7 @@ import { appAudiences, appLimits, appTypes } from '../http/identity.ts'
 import { method, param } from '../methods/method.ts'
 import { isoTime } from '../methods/values.ts'
 import { leaseDays, leaseScopes } from '../tokens/leases.ts'
+import { appIdAlgorithms } from '../tokens/profiles.ts'
 import { scopeNames } from '../tokens/scopes.ts'
 import { any, clientId, done, id, recent, recentOwner, text } from './params.ts'
 import * as records from './records.ts'
@@ -37,6 +38,12 @@ const appSettings = [
     addresses.optional(),
     listOf('origins'),
     'Origins of pages that may call the token endpoint.',
+  ),
+  param(
+    'idTokenSignedResponseAlg',
+    z.enum(appIdAlgorithms).optional(),
+    `one of ${appIdAlgorithms.join(', ')}`,
+    'Algorithm that ID tokens for the app are signed with.',
   ),
 ] as const
 

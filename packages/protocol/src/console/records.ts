@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { appAudiences, appTypes } from '../http/identity.ts'
 import { isoTime } from '../methods/values.ts'
 import { leaseDays, leaseScopes } from '../tokens/leases.ts'
+import { appIdAlgorithms } from '../tokens/profiles.ts'
 import { scopeNames } from '../tokens/scopes.ts'
 import { deviceVitals } from '../tokens/vitals.ts'
 
@@ -85,6 +86,7 @@ export const project = z.object({
   postLogoutRedirectUris: z.array(z.string()),
   /** Origins of pages that may call the endpoints of tokens (CORS). */
   origins: z.array(z.string()),
+  idTokenSignedResponseAlg: z.enum(appIdAlgorithms),
 })
 export type ConsoleProject = z.infer<typeof project>
 

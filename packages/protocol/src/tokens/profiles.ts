@@ -79,10 +79,18 @@ export interface AccessClaims extends BaseClaims, UserClaims {
 /** An access token of a person with no node: good for the identity service itself. */
 export type PersonClaims = Omit<AccessClaims, 'node_id' | 'act'>
 
-/** Signature algorithms (RFC 7518 § 3.1, RFC 8037 § 3.1). Our own tokens have ES256; a trusted issuer may have another one. */
+/** Signature algorithms (RFC 7518 § 3.1, RFC 8037 § 3.1). Our own tokens have ES256, and those for apps may have RS256; a trusted issuer may have another one. */
 export const signatureAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 
 export type SignatureAlgorithm = (typeof signatureAlgorithms)[number]
+
+/**
+ * Algorithms of ID tokens for apps: what a project can set as its `id_token_signed_response_alg` (OpenID Connect Dynamic Client
+ * Registration 1.0 § 2). The first is the default.
+ */
+export const appIdAlgorithms = ['ES256', 'RS256'] as const satisfies readonly SignatureAlgorithm[]
+
+export type AppIdAlgorithm = (typeof appIdAlgorithms)[number]
 
 /** What a kind of token must look like. `check` says what is wrong with the claims that only this kind has. */
 export interface TokenProfile<Claims extends BaseClaims> {
@@ -127,6 +135,7 @@ export const appIdProfile: TokenProfile<AppIdClaims> = {
   label: 'app ID token',
   typ: 'app-id+jwt',
   maxLifetime: 86_400,
+  algorithms: appIdAlgorithms,
   check(payload) {
     for (const name of ['sub', 'account_id', 'sid']) {
       if (!nonEmpty(payload[name])) return `claim "${name}" is not a non-empty string`

@@ -1,5 +1,13 @@
 import { appAudiences, appTypes } from '@selvedge/protocol'
-import { isScope, scopeNames, usualScopes } from '@selvedge/protocol/tokens'
+import {
+  appIdAlgorithms,
+  isScope,
+  type LeaseScope,
+  leaseDays,
+  leaseScopes,
+  scopeNames,
+  usualScopes,
+} from '@selvedge/protocol/tokens'
 import { command, type Input } from '../../command.ts'
 import { UsageError } from '../../failure.ts'
 
@@ -16,6 +24,10 @@ const appOptions = [
   { flags: '--redirect-uris <list>', description: 'redirect URIs of the app, exactly as it sends them' },
   { flags: '--post-logout-redirect-uris <list>', description: 'where the browser may go after a logout' },
   { flags: '--origins <list>', description: 'origins of pages that may call the token endpoint (CORS)' },
+  {
+    flags: '--id-token-signed-response-alg <algorithm>',
+    description: `algorithm that ID tokens for the app are signed with: ${appIdAlgorithms.join(', ')}`,
+  },
 ]
 
 /** One of some words, or null if the option is absent. @throws UsageError */
@@ -27,8 +39,9 @@ function wordOf<const Word extends string>(
   const given = options[name]
   if (given === undefined) return null
   const found = words.find((each) => each === given)
+  const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
   if (found === undefined)
-    throw new UsageError(`--${name} has another value than it may have`, `Values are ${words.join(', ')}.`)
+    throw new UsageError(`--${flag} has another value than it may have`, `Values are ${words.join(', ')}.`)
   return found
 }
 
@@ -38,6 +51,7 @@ const appOf = (options: Input['options']) => ({
   redirectUris: listOf(options.redirectUris),
   postLogoutRedirectUris: listOf(options.postLogoutRedirectUris),
   origins: listOf(options.origins),
+  idTokenSignedResponseAlg: wordOf(options, 'idTokenSignedResponseAlg', appIdAlgorithms),
 })
 
 export const adminProjectCreate = command({

@@ -50,6 +50,10 @@ const audiences = [
   ['account', 'People of this account'],
   ['anyone', 'Everyone on this installation'],
 ] as const
+const idTokenAlgorithms = [
+  ['ES256', 'ES256 (default)'],
+  ['RS256', 'RS256, for libraries that require it'],
+] as const
 
 /** How people sign in to the app of the project. */
 function AppFields({ project }: { project: ConsoleProject | undefined }) {
@@ -85,6 +89,12 @@ function AppFields({ project }: { project: ConsoleProject | undefined }) {
         value={lines(project?.origins)}
         spellcheck={false}
         hint="Pages that request tokens, such as https://app.example."
+      />
+      <Select
+        label="Signature of ID tokens"
+        name="idTokenSignedResponseAlg"
+        value={project?.idTokenSignedResponseAlg ?? 'ES256'}
+        options={idTokenAlgorithms}
       />
     </div>
   )
@@ -142,6 +152,9 @@ export const readProject = (values: FormData): Settings => ({
   redirectUris: listOf(values, 'redirectUris'),
   postLogoutRedirectUris: listOf(values, 'postLogoutRedirectUris'),
   origins: listOf(values, 'origins'),
+  idTokenSignedResponseAlg: String(
+    values.get('idTokenSignedResponseAlg'),
+  ) as Settings['idTokenSignedResponseAlg'],
   accessLifetime: Number(values.get('accessMinutes')) * 60,
   developerLifetime: Number(values.get('developerDays')) * 86_400,
   dpop: String(values.get('dpop')) as Settings['dpop'],

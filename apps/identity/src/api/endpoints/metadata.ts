@@ -1,5 +1,5 @@
 import { grantTypes, identityPaths, promptValues } from '@selvedge/protocol'
-import { scopeNames } from '@selvedge/protocol/tokens'
+import { appIdAlgorithms, scopeNames } from '@selvedge/protocol/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { SigningKeys } from '../../registry/keys/signing-keys.ts'
 
@@ -42,7 +42,7 @@ export function addMetadataEndpoints(
     ...(roles.cloud && { edge_token_endpoint: issuer() + identityPaths.edgeToken }),
     ...(!roles.tenant && { response_types_supported: [] }),
     subject_types_supported: ['public'],
-    id_token_signing_alg_values_supported: ['ES256'],
+    id_token_signing_alg_values_supported: roles.tenant ? appIdAlgorithms : ['ES256'],
     dpop_signing_alg_values_supported: ['ES256'],
   })
   /** People sign in on the pages of the console, which may have another host name. */

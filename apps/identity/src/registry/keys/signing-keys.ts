@@ -1,37 +1,45 @@
 /**
- * The keys that tokens are signed with. One is active; the next one is published already, so that verifiers that are offline
+ * The keys that tokens are signed with: ES256, and RS256 for the ID tokens of apps that want it. One of each is active; the next one is published already, so that verifiers that are offline
  * know it before it is used. Retired keys stay published until the last token that others verify has expired.
  */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { type PublicJwk, publicJwk } from '@selvedge/protocol/tokens'
+import {
+  type AppIdAlgorithm,
+  type AppIdClaims,
+  appIdAlgorithms,
+  appIdProfile,
+} from '@selvedge/protocol/tokens'
 import { isoTime, type SteadyClock } from '@selvedge/service-kit/clock'
-import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
-import { createJwsSigner, type Issuer, thumbprint } from '@selvedge/service-kit/tokens'
+import { shareRun } from '@selvedge/service-kit/share'
+import type { SqlStore } from '@selvedge/service-kit/store'
+import { createJwsSigner, type Issuer } from '@selvedge/service-kit/tokens'
 import type { Changes } from '../../storage/changes/changes.ts'
 import type { Seal } from '../../storage/secrets/seal.ts'
-
-type State = 'next' | 'active' | 'retired'
-
-interface SigningKey {
-  readonly kid: string
-  readonly state: State
-  readonly since: number
-  readonly jwk: PublicJwk
-  readonly privateKey: KeyObject
-  readonly publicKey: KeyObject
-}
+import {
+  allKeys,
+  type KeyState,
+  newKey,
+  publish,
+  rotation,
+  type SigningKey,
+  sealPlainKeys,
+  toKey,
+} from './stored-keys.ts'
 
 export interface SigningKeys {
-  /** A compact JWT by the active key. */
+  /** A compact JWT by the active key, with ES256. */
   sign(typ: string, claims: object): string
+  /** An ID token for an app. Nothing else is signed with RS256. @throws Error if no project wanted this algorithm before */
+  signAppId(claims: AppIdClaims, algorithm: AppIdAlgorithm): string
+  /** Makes the first keys of an algorithm, unless there are any: the same for all replicas. */
+  prepare(algorithm: AppIdAlgorithm): Promise<void>
   /** The published set, as JSON text. */
   readonly jwks: string
   /** This service as an issuer that it trusts itself. */
   asIssuer(issuer: string): Issuer
-  list(): { kid: string; state: State; since: string }[]
-  /** next → active → retired, and a new next. Of replicas that do so at once, one does it. */
+  list(): { kid: string; alg: AppIdAlgorithm; state: KeyState; since: string }[]
+  /** next → active → retired, and a new next, for each algorithm. Of replicas that do so at once, one does it. */
   rotate(): Promise<void>
-  /** Rotates if the active key is older than the rotation interval. */
+  /** Rotates the algorithms with an active key that is older than the rotation interval. */
   rotateIfDue(): Promise<void>
 }
 
@@ -55,9 +63,9 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
   const { store, clock, changes, seal, maxLifeSeconds, publishedSeconds, rotateAfter } = options
   const { leasesSeconds = () => 0 } = options
   // Replicas that start together each offer keys, and the first ones stay.
-  await store.transaction([insert('active'), insert('next')])
-  await sealPlainKeys()
-  /** Signers of the active key, by type of token. */
+  await store.transaction(await firstKeys('ES256'))
+  await sealPlainKeys(store, seal)
+  /** Signers of the active keys, by type of token and algorithm. */
   const signers = new Map<string, (claims: object) => string>()
   const opened = new Map<string, SigningKey>()
   const keys = await changes.copy<SigningKey>({
@@ -65,102 +73,88 @@ export async function openSigningKeys(options: SigningKeysOptions): Promise<Sign
     readAll: load,
     onChange: () => signers.clear(),
   })
-  findActive()
+  expectActive('ES256')
 
   /** All keys or an error: a key that this process can't decrypt makes the set stale, and the next poll tries again. */
   async function load(): Promise<Map<string, SigningKey>> {
-    const rows = await store.run(
-      sql`SELECT kid, private_jwk, state, since FROM signing_keys ORDER BY since DESC, state`,
+    const rows = await store.run(allKeys)
+    const all = new Map(
+      rows.map((row) => [row.kid as string, toKey(row, opened.get(row.kid as string), seal)]),
     )
-    const all = new Map(rows.map((row) => [row.kid as string, toKey(row)]))
     opened.clear()
     for (const [kid, key] of all) opened.set(kid, key)
     return all
   }
 
-  function toKey(row: Row): SigningKey {
-    const kid = row.kid as string
-    const known = opened.get(kid)
-    const dated = { kid, state: row.state as State, since: row.since as number }
-    if (known) return { ...known, ...dated }
-    const privateJwk = JSON.parse(seal.open(row.private_jwk as string, purposeOf(kid)))
-    const privateKey = createPrivateKey({ key: privateJwk, format: 'jwk' })
-    return { ...dated, jwk: publicJwk.parse(privateJwk), privateKey, publicKey: createPublicKey(privateKey) }
+  async function firstKeys(algorithm: AppIdAlgorithm) {
+    const made = { seal, since: clock.steady() }
+    return [await newKey(algorithm, 'active', made), await newKey(algorithm, 'next', made)]
   }
 
-  function insert(state: State): Statement {
-    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const jwk = privateKey.export({ format: 'jwk' })
-    const kid = thumbprint(jwk as PublicJwk)
-    const sealed = seal.close(JSON.stringify(jwk), purposeOf(kid))
-    return sql`INSERT INTO signing_keys VALUES (${kid}, ${sealed}, ${state}, ${clock.steady()}) ON CONFLICT DO NOTHING`
+  function find(algorithm: AppIdAlgorithm, state: KeyState): SigningKey | undefined {
+    return [...keys.all().values()].find((each) => each.algorithm === algorithm && each.state === state)
   }
 
-  /** Keys of a database from before secrets were encrypted. */
-  async function sealPlainKeys(): Promise<void> {
-    for (const { kid, private_jwk: text } of await store.run(
-      sql`SELECT kid, private_jwk FROM signing_keys`,
-    )) {
-      if (seal.isSealed(text as string)) continue
-      const sealed = seal.close(text as string, purposeOf(kid as string))
-      await store.run(sql`UPDATE signing_keys SET private_jwk = ${sealed} WHERE kid = ${kid!}`)
-    }
-  }
-
-  function findActive(): SigningKey {
-    const key = [...keys.all().values()].find((each) => each.state === 'active')
-    if (!key) throw new Error('the database has no active signing key')
+  function expectActive(algorithm: AppIdAlgorithm): SigningKey {
+    const key = find(algorithm, 'active')
+    if (!key) throw new Error(`the database has no active signing key for ${algorithm}`)
     return key
   }
 
-  function publish(): string {
-    const oldest = clock.steady() - Math.max(publishedSeconds, leasesSeconds()) * 1000
-    const shown = [...keys.all().values()].filter(
-      ({ state, since }) => state !== 'retired' || since >= oldest,
-    )
-    return JSON.stringify({ keys: shown.map(({ kid, jwk }) => ({ ...jwk, kid, alg: 'ES256', use: 'sig' })) })
+  /** @param isDue whether to rotate an algorithm with this active key */
+  async function rotate(isDue: (active: SigningKey) => boolean): Promise<void> {
+    const now = clock.steady()
+    const oldest = now - maxLifeSeconds * 1000
+    const statements = []
+    for (const algorithm of appIdAlgorithms) {
+      const active = find(algorithm, 'active')
+      if (!active || !isDue(active)) continue
+      const next = find(algorithm, 'next')
+      const fresh = await newKey(algorithm, 'next', { seal, since: now })
+      statements.push(...rotation(algorithm, { active, next, now, oldest }), fresh)
+    }
+    if (statements.length > 0) await changes.commit(statements, [['keys', '']])
   }
 
-  async function rotate(): Promise<void> {
-    const now = clock.steady()
-    const active = findActive()
-    const next = [...keys.all().values()].find((each) => each.state === 'next')
-    // Each step names the key that was seen: of two replicas that rotate at once, the second one finds nothing to change.
-    await changes.commit(
-      [
-        sql`DELETE FROM signing_keys WHERE state = 'retired' AND since < ${now - maxLifeSeconds * 1000}`,
-        sql`UPDATE signing_keys SET state = 'retired', since = ${now} WHERE kid = ${active.kid} AND state = 'active'`,
-        sql`UPDATE signing_keys SET state = 'active', since = ${now} WHERE kid = ${next?.kid ?? ''} AND state = 'next'`,
-        insert('next'),
-      ],
-      [['keys', '']],
-    )
+  /** Requests that come while an RSA key is made wait for it. */
+  const prepareRsa = shareRun(async () => {
+    if (!find('RS256', 'active')) await changes.commit(await firstKeys('RS256'), [['keys', '']])
+  }, 'first RSA keys')
+
+  function signerOf(typ: string, algorithm: AppIdAlgorithm): (claims: object) => string {
+    const { kid, privateKey } = expectActive(algorithm)
+    const name = `${algorithm} ${typ}`
+    let signer = signers.get(name)
+    if (!signer) signers.set(name, (signer = createJwsSigner({ typ, kid }, privateKey, algorithm)))
+    return signer
   }
 
   return {
-    sign(typ, claims) {
-      const active = findActive()
-      let signer = signers.get(typ)
-      if (!signer) signers.set(typ, (signer = createJwsSigner({ typ, kid: active.kid }, active.privateKey)))
-      return signer(claims)
-    },
+    sign: (typ, claims) => signerOf(typ, 'ES256')(claims),
+    signAppId: (claims, algorithm) => signerOf(appIdProfile.typ, algorithm)(claims),
+    prepare: async (algorithm) => (algorithm === 'RS256' ? prepareRsa() : undefined),
     get jwks() {
-      return publish()
+      const shownFor = Math.max(publishedSeconds, leasesSeconds())
+      return publish(keys.all().values(), clock.steady() - shownFor * 1000)
     },
     // A key ID never gets another key, so a known key stays valid even while the set may lack newer ones.
     asIssuer: (issuer) => ({
       issuer,
-      findKey: (kid) => (keys.held().get(kid) ?? keys.get(kid))?.publicKey,
+      findKey(kid, algorithm = 'ES256') {
+        const key = keys.held().get(kid) ?? keys.get(kid)
+        return key?.algorithm === algorithm ? key.publicKey : undefined
+      },
     }),
     list: () =>
-      [...keys.all().values()].map(({ kid, state, since }) => ({ kid, state, since: isoTime(since) })),
-    rotate,
+      [...keys.all().values()].map(({ kid, algorithm, state, since }) => ({
+        kid,
+        alg: algorithm,
+        state,
+        since: isoTime(since),
+      })),
+    rotate: () => rotate(() => true),
     async rotateIfDue() {
-      const isDue = (since: number) => clock.steady() - since >= rotateAfter * 1000
-      if (rotateAfter > 0 && isDue(findActive().since)) await rotate()
+      if (rotateAfter > 0) await rotate(({ since }) => clock.steady() - since >= rotateAfter * 1000)
     },
   }
 }
-
-/** What a signing key is encrypted for. */
-export const purposeOf = (kid: string): string => `signing key ${kid}`

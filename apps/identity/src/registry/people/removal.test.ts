@@ -51,7 +51,14 @@ describeOnStores('a removal on %s', (makeDatabase) => {
       people,
       accounts,
       links: createLinks(own, clock, 10),
-      projects: createProjects({ store: own, clock, changes, revocations, maxProjects: 10 }),
+      projects: createProjects({
+        store: own,
+        clock,
+        changes,
+        revocations,
+        keys: { prepare: async () => undefined },
+        maxProjects: 10,
+      }),
       nodes: createNodes({ store: own, clock, changes, seal, revocations, maxNodes: 10 }),
       deviceRequests: createDeviceRequests(own, clock, 10, changes.epoch),
       signIns: createSignIns({

@@ -40,8 +40,8 @@ describeOnStores('%s', (makeDatabase) => {
       revocations,
       issuers: createTrustedIssuers({ ...shared, issuer: () => 'https://own.example', maxIssuers: 3 }),
       subjects: createFederatedSubjects(shared),
-      projects: createProjects({ ...shared, maxProjects: 1000 }),
-      people: createPeople(own, changes, revocations, clock),
+      projects: createProjects({ ...shared, keys: { prepare: async () => undefined }, maxProjects: 1000 }),
+      people: createPeople(own, changes, revocations),
       signIns: createSignIns({
         ...shared,
         secret: Buffer.alloc(32),

@@ -39,7 +39,14 @@ function describeLeases(openStore: () => Promise<SqlStore>): void {
     changes = await openChanges({ store, clock, system: clock, log, maxAgeMs: 1e12 })
     const folding = createFolding({ store, clock, changes, log, bounds: { perAccount: 3, inAll: 100 } })
     revocations = await openRevocations(store, clock, changes, 366 * 86_400, folding)
-    projects = createProjects({ store, clock, changes, revocations, maxProjects: 10 })
+    projects = createProjects({
+      store,
+      clock,
+      changes,
+      revocations,
+      keys: { prepare: async () => undefined },
+      maxProjects: 10,
+    })
     await store.run(sql`INSERT INTO accounts VALUES ('a', 'a@example.com', 0)`)
     clientId = (await projects.create({ name: 'p', accountId: 'a', scopes: ['edge:mcm'], resources: [] }))
       .clientId

@@ -1,5 +1,6 @@
 /** How people sign in to the app of a project: what is stored, and the index of the origins of all projects. */
 import { type AppAudience, type AppType, RpcError } from '@selvedge/protocol'
+import type { AppIdAlgorithm } from '@selvedge/protocol/tokens'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import { originProblem, redirectUriProblem } from './app-addresses.ts'
@@ -13,6 +14,8 @@ export interface ProjectApp {
   readonly postLogoutRedirectUris: readonly string[]
   /** Origins of pages that may call the endpoints of tokens. */
   readonly origins: readonly string[]
+  /** The algorithm of its ID tokens (OpenID Connect Dynamic Client Registration 1.0 § 2). */
+  readonly idTokenSignedResponseAlg: AppIdAlgorithm
 }
 
 export const noApp: ProjectApp = {
@@ -21,6 +24,7 @@ export const noApp: ProjectApp = {
   redirectUris: [],
   postLogoutRedirectUris: [],
   origins: [],
+  idTokenSignedResponseAlg: 'ES256',
 }
 
 /** @throws RpcError `invalid_params`, naming the first address that is refused and why */
@@ -48,17 +52,25 @@ export function appStatements(clientId: string, app: ProjectApp): Statement[] {
   return [
     sql`DELETE FROM project_origins WHERE client_id = ${clientId}`,
     sql`DELETE FROM project_apps WHERE client_id = ${clientId}`,
+    sql`DELETE FROM project_id_tokens WHERE client_id = ${clientId}`,
     ifItExists(
       sql`INSERT INTO project_apps SELECT CAST(${clientId} AS TEXT), CAST(${app.appType} AS TEXT), CAST(${app.appUsers} AS TEXT),
         CAST(${lists[0]} AS TEXT), CAST(${lists[1]} AS TEXT), CAST(${lists[2]} AS TEXT)`,
     ),
+    ...(app.idTokenSignedResponseAlg === noApp.idTokenSignedResponseAlg
+      ? []
+      : [
+          ifItExists(
+            sql`INSERT INTO project_id_tokens SELECT CAST(${clientId} AS TEXT), CAST(${app.idTokenSignedResponseAlg} AS TEXT)`,
+          ),
+        ]),
     ...[...new Set(app.origins)].map((origin) =>
       ifItExists(sql`INSERT INTO project_origins SELECT CAST(${origin} AS TEXT), CAST(${clientId} AS TEXT)`),
     ),
   ]
 }
 
-/** @param row of `projects` joined with `project_apps`, with columns that are null without an app */
+/** @param row of `projects` joined with `project_apps` and `project_id_tokens`, with columns that are null without an app */
 export const toApp = (row: Row): ProjectApp =>
   row.app_type === null || row.app_type === undefined
     ? noApp
@@ -68,6 +80,8 @@ export const toApp = (row: Row): ProjectApp =>
         redirectUris: JSON.parse(row.redirect_uris as string),
         postLogoutRedirectUris: JSON.parse(row.post_logout_redirect_uris as string),
         origins: JSON.parse(row.origins as string),
+        idTokenSignedResponseAlg:
+          (row.id_token_signed_response_alg as AppIdAlgorithm | null) ?? noApp.idTokenSignedResponseAlg,
       }
 
 /** Whether an origin is one of any active project, from memory. */

@@ -6,6 +6,7 @@ import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-
 import type { Changes, Topic } from '../../storage/changes/changes.ts'
 import { endSharesOfProject } from '../../storage/end-shares.ts'
 import { writeInTurn } from '../../storage/write-in-turn.ts'
+import type { SigningKeys } from '../keys/signing-keys.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import { allowsLess, endOffline, noLeases, type Offline, toOffline, writeOffline } from './offline.ts'
 import { appStatements, checkApp, noApp, type ProjectApp, toApp } from './project-apps.ts'
@@ -77,13 +78,14 @@ export interface ProjectsParts {
   readonly store: SqlStore
   readonly clock: Clock
   readonly changes: Pick<Changes, 'cache' | 'commit'>
-  readonly revocations: Pick<Revocations, 'revokeAll' | 'revokeTree'>
+  readonly revocations: Pick<Revocations, 'revokeAll'>
+  readonly keys: Pick<SigningKeys, 'prepare'>
   /** Maximum projects of one account. */
   readonly maxProjects: number
 }
 
 export function createProjects(parts: ProjectsParts): Projects {
-  const { store, clock, changes, revocations, maxProjects } = parts
+  const { store, clock, changes, revocations, keys, maxProjects } = parts
   const cache = changes.cache<Project>({ topic: 'project', limit: 10_000, read })
 
   async function read(clientId: string): Promise<Project | undefined> {
@@ -104,7 +106,7 @@ export function createProjects(parts: ProjectsParts): Projects {
     if (!before) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
     const now = withChange(before, change)
     checkApp(now)
-    if (before.active && !now.active) await endShares(clientId)
+    await keys.prepare(now.idTokenSignedResponseAlg)
     const statements = [
       updateRow(now),
       ...(change.offline ? [writeOffline(clientId, change.offline, clock.now())] : []),
@@ -125,6 +127,7 @@ export function createProjects(parts: ProjectsParts): Projects {
       const clientId = randomUUID()
       const app = withChange(noApp, appOf(project))
       checkApp(app)
+      await keys.prepare(app.idTokenSignedResponseAlg)
       const [rows] = await writeInTurn(store, `projects of ${accountId}`, [
         insertProject(clientId, project, clock.now(), maxProjects),
         ...(app === noApp ? [] : appStatements(clientId, app)),
@@ -176,11 +179,32 @@ export function createProjects(parts: ProjectsParts): Projects {
   }
 }
 
-/** @param condition with one `?` for each value */
-const projectsWhere = (condition: string, ...values: string[]): Statement => ({
-  sql: `SELECT projects.*, app_type, app_users, redirect_uris, post_logout_redirect_uris, origins FROM projects
-    LEFT JOIN project_apps ON project_apps.client_id = projects.client_id WHERE ${condition} ORDER BY created_at`,
-  values,
+/** @param now Unix milliseconds */
+const removeRows = (clientId: string, now: number): Statement[] => [
+  sql`DELETE FROM pushed_requests WHERE client_id = ${clientId}`,
+  sql`DELETE FROM authorization_codes WHERE client_id = ${clientId}`,
+  sql`DELETE FROM app_consents WHERE client_id = ${clientId}`,
+  sql`DELETE FROM sign_ins WHERE client_id = ${clientId}`,
+  sql`DELETE FROM developer_tokens WHERE client_id = ${clientId}`,
+  sql`DELETE FROM projects WHERE client_id = ${clientId}`,
+  endOffline(clientId, now),
+]
+
+function updateRow(project: Project): Statement {
+  const { clientId, name, scopes, resources, active, accessLifetime, developerLifetime, dpop } = project
+  return sql`UPDATE projects SET name = ${name}, scopes = ${scopes.join(' ')}, resources = ${JSON.stringify(resources)},
+    active = ${active ? 1 : 0}, access_lifetime = ${accessLifetime}, developer_lifetime = ${developerLifetime},
+    dpop = ${dpop} WHERE client_id = ${clientId}`
+}
+
+/** The rows of projects with their apps and leases. @param where condition, and the order */
+const select = (where: Statement): Statement => ({
+  sql: `SELECT projects.*, app_type, app_users, redirect_uris, post_logout_redirect_uris, origins,
+      id_token_signed_response_alg, project_offline.max_days, project_offline.scopes AS offline_scopes
+    FROM projects LEFT JOIN project_apps ON project_apps.client_id = projects.client_id
+    LEFT JOIN project_id_tokens ON project_id_tokens.client_id = projects.client_id
+    LEFT JOIN project_offline ON project_offline.client_id = projects.client_id WHERE ${where.sql}`,
+  values: where.values,
 })
 
 /** @returns a statement that returns one row if the account has fewer projects than the maximum */
@@ -227,6 +251,7 @@ const appOf = <App extends MaybeApp>(project: App): { readonly [Name in keyof Pr
   redirectUris: project.redirectUris,
   postLogoutRedirectUris: project.postLogoutRedirectUris,
   origins: project.origins,
+  idTokenSignedResponseAlg: project.idTokenSignedResponseAlg,
 })
 
 const toProject = (row: Row): Project => ({

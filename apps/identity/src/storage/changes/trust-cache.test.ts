@@ -72,7 +72,7 @@ async function startProcess({ isShared = false, sealKeys = [9] } = {}) {
     rotateAfter: 0,
   })
   const nodes = createNodes({ store: own, clock, changes, seal, revocations, maxNodes: 10 })
-  const projects = createProjects({ store: own, clock, changes, revocations, maxProjects: 10 })
+  const projects = createProjects({ store: own, clock, changes, revocations, keys, maxProjects: 10 })
   const leasesSeconds = await followLeases(own, clock, changes)
   return {
     leasesSeconds,

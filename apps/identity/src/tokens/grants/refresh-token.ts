@@ -160,23 +160,14 @@ export function tokensOf(
     readonly nonce?: string
   },
 ) {
-  const { sid, clientId, accountId, personId, email, nodeId, audience, authTime, isOfApp } = signIn
-  const access = mint({
-    project,
-    accountId,
-    ...(isOfApp && { personId }),
-    authTime,
-    scope,
-    audience,
-    sid,
-    epoch,
-    nodeId: nodeId === '' ? undefined : nodeId,
-    jkt,
-  })
+  const { project, signIn, scope, epoch, nonce } = given
+  const { sid, clientId, accountId, personId, email, nodeId, authTime, isOfApp } = signIn
+  const access = mint(groundsOf(given))
   const lifetimeSeconds = access.expires_in
   if (!hasScope(scope, 'openid')) return access
   if (isOfApp) {
-    const grounds = { signIn, accessToken: access.access_token, lifetimeSeconds, epoch }
+    const algorithm = project.idTokenSignedResponseAlg
+    const grounds = { signIn, accessToken: access.access_token, lifetimeSeconds, algorithm, epoch }
     return { ...access, id_token: issueAppId({ ...grounds, ...(nonce && { nonce }) }) }
   }
   if (nodeId !== '') return access
