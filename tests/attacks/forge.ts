@@ -51,11 +51,14 @@ export interface IssuerKey {
 }
 
 /** The signing keys of an identity service, from its database: the test stands where no attacker stands. */
-export function readIssuerKeys(state: string): { active: IssuerKey; next: IssuerKey } {
+export function readIssuerKeys(
+  state: string,
+  table: 'signing_keys' | 'rsa_signing_keys' = 'signing_keys',
+): { active: IssuerKey; next: IssuerKey } {
   const key = readFileSync(join(state, 'identity', 'secret-keys'), 'utf8').trim()
   const seal = createSeal([Buffer.from(key, 'base64url')])
   const database = new DatabaseSync(join(state, 'identity', 'identity.db'), { readOnly: true })
-  const rows = database.prepare('SELECT kid, private_jwk, state FROM signing_keys').all() as {
+  const rows = database.prepare(`SELECT kid, private_jwk, state FROM ${table}`).all() as {
     kid: string
     private_jwk: string
     state: string

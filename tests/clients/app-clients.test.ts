@@ -17,6 +17,8 @@ let stack: Stack
 let person: ConsoleSession
 let issuer: URL
 let clientId: string
+/** Of a project with RS256. */
+let rs256ClientId: string
 let personId: string
 beforeAll(async () => {
   stack = await startStack()
@@ -24,6 +26,8 @@ beforeAll(async () => {
   person = await enterByLink(stack.identity.url, stack.identity.ready.setup!, 'ada@example.com')
   const project = projectWith({ redirectUris: [redirectUri], postLogoutRedirectUris: [afterLogout] })
   clientId = (await person.api['project.create'](project)).clientId
+  const rs256 = projectWith({ redirectUris: [redirectUri], idTokenSignedResponseAlg: 'RS256' })
+  rs256ClientId = (await person.api['project.create'](rs256)).clientId
   personId = (await person.api['session.get']()).viewer!.personId
 })
 afterAll(() => stack?.stop())
@@ -108,6 +112,31 @@ describe('openid-client', () => {
       openid.authorizationCodeGrant(configuration, approved, { pkceCodeVerifier }),
     ).rejects.toMatchObject({ cause: { message: expect.stringContaining('"iss"') } })
   })
+
+  /** A sign-in with a client that accepts RS256 alone, and verifies signatures. */
+  async function signInWithRs256(id: string) {
+    const metadata = { id_token_signed_response_alg: 'RS256' }
+    const configuration = await openid.discovery(issuer, id, metadata, openid.None(), {
+      execute: [openid.allowInsecureRequests, openid.enableNonRepudiationChecks],
+    })
+    const pkceCodeVerifier = openid.randomPKCECodeVerifier()
+    const url = openid.buildAuthorizationUrl(configuration, {
+      redirect_uri: redirectUri,
+      scope: 'openid offline_access',
+      code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
+      code_challenge_method: 'S256',
+    })
+    const checks = { pkceCodeVerifier, idTokenExpected: true }
+    const tokens = await openid.authorizationCodeGrant(configuration, await approveAt(url), checks)
+    return openid.refreshTokenGrant(configuration, tokens.refresh_token!)
+  }
+
+  it('that accepts RS256 alone signs in to a project with RS256, and to no other', async () => {
+    expect((await signInWithRs256(rs256ClientId)).claims()).toMatchObject({ sub: personId })
+    await expect(signInWithRs256(clientId)).rejects.toMatchObject({
+      cause: { message: expect.stringContaining('"alg"') },
+    })
+  })
 })
 
 it('oauth4webapi finds the endpoints, signs in and validates answer, tokens and UserInfo', async () => {
@@ -152,29 +181,34 @@ it('oauth4webapi finds the endpoints, signs in and validates answer, tokens and 
 
 describe('Authlib', needs('authlib'), () => {
   const program = join(root, 'tests/clients/authlib/sign-in.py')
-  const run = async (...args: string[]) =>
+  const run = async (id: string, algorithm: string, ...args: string[]) =>
     JSON.parse(
       (
         await promisify(execFile)('/usr/bin/python3', [
           program,
           stack.identity.url,
-          clientId,
+          id,
           redirectUri,
+          algorithm,
           ...args,
         ])
       ).stdout,
     )
 
-  it('signs in with PKCE, verifies the ID token and refreshes', async () => {
-    const { url, state, verifier, nonce } = await run('begin')
+  it.each([
+    ['ES256', () => clientId],
+    ['RS256', () => rs256ClientId],
+  ])('signs in with PKCE, verifies the ID token with %s alone and refreshes', async (alg, idOf) => {
+    const { url, state, verifier, nonce } = await run(idOf(), alg, 'begin')
     const answer = await approveAt(new URL(url))
-    const result = await run('finish', answer.href, state, verifier, nonce)
+    const result = await run(idOf(), alg, 'finish', answer.href, state, verifier, nonce)
     expect(result).toEqual({
       sub: personId,
       nonce,
       email: 'ada@example.com',
       refreshed: true,
       typ: 'app-id+jwt',
+      alg,
     })
   })
 })

@@ -25,7 +25,7 @@ beforeAll(async () => {
   secrets['session cookie'] = owner.cookie().split('=')[1]!
   const { link } = await owner.api['member.invite']({ role: 'member' })
   secrets['invitation link'] = link.split('#')[1]!
-  const { clientId } = await owner.api['project.create'](projectWith({}))
+  const { clientId } = await owner.api['project.create'](projectWith({ idTokenSignedResponseAlg: 'RS256' }))
   const { idToken } = await owner.api['token.create']({ clientId })
   secrets['developer ID token'] = idToken.split('.')[2]!
   const token = await accessToken(stack, { clientId, idToken }, 'openid edge:account:associate')
@@ -60,10 +60,11 @@ it('finds keys and shared secrets encrypted', () => {
       .map((row) => String(Object.values(row)[0]))
   const sealed = [
     ...all('SELECT private_jwk FROM signing_keys'),
+    ...all('SELECT private_jwk FROM rsa_signing_keys'),
     ...all('SELECT value FROM settings'),
     ...all('SELECT hmac_secret FROM nodes'),
   ]
   database.close()
-  expect(sealed.length).toBeGreaterThanOrEqual(5)
+  expect(sealed.length).toBeGreaterThanOrEqual(7)
   expect(sealed.filter((text) => !/^v1\.[\w-]{50,}$/.test(text))).toEqual([])
 })

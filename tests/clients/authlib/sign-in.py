@@ -1,4 +1,4 @@
-"""Signs a person in with Authlib, in two steps: `begin` prints the URL for the browser, `finish` reads the URL of the answer."""
+"""Signs a person in with Authlib, which accepts one algorithm, in two steps: `begin` prints the URL for the browser, `finish` reads the URL of the answer."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from authlib.integrations.requests_client import OAuth2Session
 from authlib.jose import JsonWebKey, JsonWebToken
 from authlib.oidc.core import CodeIDToken
 
-issuer, client_id, redirect_uri, step = sys.argv[1:5]
+issuer, client_id, redirect_uri, algorithm, step = sys.argv[1:6]
 
 
 def fetch(url):
@@ -36,12 +36,12 @@ if step == "begin":
     )
     print(json.dumps({"url": url, "state": state, "verifier": verifier, "nonce": nonce}))
 else:
-    answer, state, verifier, nonce = sys.argv[5:9]
+    answer, state, verifier, nonce = sys.argv[6:10]
     token = client.fetch_token(
         metadata["token_endpoint"], authorization_response=answer, state=state, code_verifier=verifier
     )
     keys = JsonWebKey.import_key_set(fetch(metadata["jwks_uri"]))
-    claims = JsonWebToken(["ES256"]).decode(
+    claims = JsonWebToken([algorithm]).decode(
         token["id_token"],
         keys,
         claims_cls=CodeIDToken,
@@ -57,6 +57,7 @@ else:
                 "nonce": claims["nonce"],
                 "email": claims["email"],
                 "typ": claims.header["typ"],
+                "alg": claims.header["alg"],
                 "refreshed": fresh["refresh_token"] != token["refresh_token"],
             }
         )

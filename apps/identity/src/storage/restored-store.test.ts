@@ -2,8 +2,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { stepsOf } from '@selvedge/service-kit/store'
 import { expect, it } from 'vitest'
 import { appTables } from './app-tables.ts'
-import { continueNumbers, endSingleUse } from './restored-store.ts'
+import { continueNumbers, endSingleUse, expectReadable } from './restored-store.ts'
 import { migrations } from './schema.ts'
+import { createSeal } from './secrets/seal.ts'
 
 function createStore(number: number): DatabaseSync {
   const database = new DatabaseSync(':memory:')
@@ -46,4 +47,22 @@ it('removes codes and links that may have been used after the backup', () => {
   endSingleUse(restored)
   for (const table of ['enrolment_codes', 'links', 'one_time', 'pushed_requests'])
     expect(restored.prepare(`SELECT COUNT(*) AS rows FROM ${table}`).get()).toEqual({ rows: 0 })
+})
+
+it.each(['signing_keys', 'rsa_signing_keys'])(
+  'refuses a backup with %s that were encrypted with another key',
+  (table) => {
+    const [own, other] = [createSeal([Buffer.alloc(32, 1)]), createSeal([Buffer.alloc(32, 2)])]
+    const restored = createStore(1)
+    for (const { sqlite } of appTables) restored.exec(sqlite)
+    restored.prepare(`INSERT INTO ${table} VALUES ('kid', ?, 'active', 1)`).run(own.close('{}', 'for kid'))
+    const purposeOf = (kid: string) => `for ${kid}`
+    expect(() => expectReadable(restored, own, purposeOf)).not.toThrow()
+    expect(() => expectReadable(restored, other, purposeOf)).toThrow('encrypted with other keys')
+  },
+)
+
+it('reads the backup of a version without RSA keys', () => {
+  const restored = createStore(1)
+  expect(() => expectReadable(restored, createSeal([Buffer.alloc(32, 1)]), String)).not.toThrow()
 })

@@ -1,5 +1,7 @@
 /** What each kind of token must have: one claim at a time is missing or of another type. */
 import { describe, expect, it } from 'vitest'
+import * as leases from './leases.ts'
+import * as profiles from './profiles.ts'
 import {
   accessProfile,
   type BaseClaims,
@@ -152,4 +154,16 @@ it('only the list of revoked tokens may be larger than a token, up to 16 MiB, an
   const special = cases.filter(({ profile }) => profile.maxLength !== undefined || profile.readerJudgesTimes)
   expect(special.map(({ profile }) => profile)).toEqual([revocationsProfile])
   expect(revocationsProfile).toMatchObject({ maxLength: 16_777_216, readerJudgesTimes: true })
+})
+
+it('only ID tokens of apps may have another algorithm than ES256, and only RS256', () => {
+  const all = Object.entries({ ...profiles, ...leases, timeProfile }).filter(([name]) =>
+    name.endsWith('Profile'),
+  )
+  expect(all.length).toBeGreaterThanOrEqual(10)
+  const others = all.flatMap(([name, profile]) => {
+    const { algorithms } = profile as TokenProfile<BaseClaims>
+    return algorithms ? [[name, algorithms]] : []
+  })
+  expect(others).toEqual([['appIdProfile', ['ES256', 'RS256']]])
 })
