@@ -164,8 +164,9 @@ describeOnStores('on %s', (makeDatabase) => {
     expect(activeOf('RS256')).not.toBe(rsa)
   })
 
-  it('is stored encrypted', async () => {
-    await (await open()).projects.create({ ...project, ...rs256 })
+  it('is made when a project changes to it, and stored encrypted', async () => {
+    const { projects } = await open()
+    await projects.update((await projects.create(project)).clientId, rs256)
     const rows = await store.run(sql`SELECT private_jwk FROM rsa_signing_keys`)
     expect(rows).toHaveLength(2)
     expect(rows.every(({ private_jwk }) => /^v1\.[\w-]+$/.test(private_jwk as string))).toBe(true)

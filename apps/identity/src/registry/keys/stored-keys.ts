@@ -34,7 +34,7 @@ interface RsaJwk {
 const modulusLength = 2048
 
 /** An algorithm of a row, and where its rows are. */
-export const keyTables = { ES256: 'signing_keys', RS256: 'rsa_signing_keys' } as const
+const keyTables = { ES256: 'signing_keys', RS256: 'rsa_signing_keys' } as const
 
 /** What a signing key is encrypted for. */
 export const purposeOf = (kid: string): string => `signing key ${kid}`
