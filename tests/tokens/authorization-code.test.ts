@@ -390,7 +390,7 @@ it('the metadata name everything that an app needs', async () => {
       scopes_supported: expect.arrayContaining(['openid', 'offline_access']),
       claims_supported: expect.arrayContaining(['sub', 'iss', 'auth_time', 'email']),
       subject_types_supported: ['public'],
-      id_token_signing_alg_values_supported: ['ES256'],
+      id_token_signing_alg_values_supported: ['ES256', 'RS256'],
       token_endpoint_auth_methods_supported: ['none'],
       request_parameter_supported: false,
       request_uri_parameter_supported: false,
