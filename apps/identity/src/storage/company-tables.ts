@@ -17,14 +17,14 @@ const companies = same(
 )
 
 /**
- * People of a company, by the `sub` of their ID tokens. `was_local`: whether the person was a member of the account without the company. If not,
- * the membership comes from the company alone.
+ * People of a company, by the `sub` of their ID tokens. `local_role`: what the person is in the account without the company, "member" or "owner";
+ * "": the membership comes from the company alone.
  */
 const companyPeople = same(
   'company_people',
   `CREATE TABLE company_people (
     company_id TEXT NOT NULL REFERENCES companies (company_id) ON DELETE CASCADE, subject TEXT NOT NULL,
-    person_id TEXT NOT NULL REFERENCES people (person_id) ON DELETE CASCADE, account_id TEXT NOT NULL, was_local INTEGER NOT NULL,
+    person_id TEXT NOT NULL REFERENCES people (person_id) ON DELETE CASCADE, account_id TEXT NOT NULL, local_role TEXT NOT NULL,
     created_at BIGINT NOT NULL, last_used_at BIGINT NOT NULL, PRIMARY KEY (company_id, subject), UNIQUE (company_id, person_id)
   );
   CREATE INDEX company_people_person ON company_people (person_id, account_id);`,

@@ -61,6 +61,14 @@ export function checkPerson(
   return viewer
 }
 
+/** A company vouches for its own account only: it must neither add a way in that stays without it, nor lead to another account. @throws RpcError `forbidden` */
+export function expectLocal(viewer: Viewer): Viewer {
+  if (viewer.session.companyId === '') return viewer
+  throw new RpcError('forbidden', 'you signed in with your company, which vouches for its own account only', {
+    hint: 'Sign in with a passkey or password first.',
+  })
+}
+
 /** Uses one of a key's requests. @throws RpcError `busy`, with the time to wait in the context */
 export function expectTurn(limiter: Limiter, key: string, context: ConsoleContext, what: string): void {
   const wait = limiter.take(key)

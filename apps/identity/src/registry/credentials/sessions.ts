@@ -55,7 +55,7 @@ export interface Sessions {
   /** A session that was proven before; undefined if it has expired or was ended since. */
   stillThere(sessionId: string): Promise<Session | undefined>
   list(personId: string): Promise<
-    (Omit<Session, 'companyId'> & {
+    (Session & {
       method: string
       createdAt: string
       lastSeenAt: string
@@ -109,14 +109,12 @@ export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Chan
     async list(personId) {
       const now = clock.now()
       const rows = await store.run(
-        sql`SELECT * FROM sessions WHERE person_id = ${personId} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idleMs}
+        sql`SELECT sessions.*, company_id FROM sessions LEFT JOIN company_sessions USING (session_id)
+          WHERE person_id = ${personId} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idleMs}
           ORDER BY last_seen_at DESC`,
       )
       return rows.map((row) => ({
-        sessionId: row.session_id as string,
-        personId,
-        accountId: row.account_id as string,
-        authTime: row.auth_time as number,
+        ...toSession(row),
         method: row.method as string,
         createdAt: isoTime(row.created_at as number),
         lastSeenAt: isoTime(row.last_seen_at as number),

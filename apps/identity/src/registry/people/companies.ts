@@ -45,7 +45,7 @@ export interface Companies {
   secretOf(companyId: string): Promise<string>
   /** @throws RpcError `invalid_params`, `not_found` */
   update(company: Pick<Company, 'companyId' | 'accountId' | 'rules' | 'isRequired'>): Promise<void>
-  /** Ends its sessions, then the memberships that it gave with everything that came from them. */
+  /** Ends its sessions, then the memberships that it gave with everything that came from them, and the roles that its rules gave to local members. */
   remove(company: Company): Promise<void>
   /** Completes removals that were interrupted. */
   readonly task: SweepTask
@@ -56,7 +56,7 @@ export interface CompaniesParts {
   readonly clock: Clock
   readonly changes: Pick<Changes, 'commit'>
   readonly seal: Seal
-  readonly people: Pick<MemberChanges, 'remove'>
+  readonly people: Pick<MemberChanges, 'remove' | 'setRole'>
   /** URL of this service. */
   readonly issuer: () => string
 }
@@ -110,7 +110,6 @@ export function createCompanies(parts: CompaniesParts): Companies {
         [
           sql`UPDATE companies SET removed_at = ${clock.now()}, client_secret = '' WHERE company_id = ${companyId}`,
           sql`DELETE FROM sessions WHERE session_id IN (SELECT session_id FROM company_sessions WHERE company_id = ${companyId})`,
-          sql`DELETE FROM company_people WHERE company_id = ${companyId} AND was_local = 1`,
         ],
         [['person', '']],
       )
@@ -120,20 +119,26 @@ export function createCompanies(parts: CompaniesParts): Companies {
   }
 }
 
-/** The memberships that removed companies gave end one after the other, each in a transaction; then the company is forgotten. */
+/** What removed companies gave, memberships or roles, ends for one person after the other, each in a transaction; then the company is forgotten. */
 function createFinishRemovals({ store, people }: CompaniesParts): () => Promise<void> {
+  function endOf({ person_id, account_id, local_role }: Row): Promise<void> {
+    const [accountId, personId] = [account_id as string, person_id as string]
+    if (local_role === '') return people.remove(accountId, personId)
+    return local_role === 'member' ? people.setRole(accountId, personId, 'member') : Promise.resolve()
+  }
+
   return async () => {
     const rows = await store.run({
       sql: `SELECT company_people.* FROM company_people JOIN companies ON companies.company_id = company_people.company_id
         WHERE removed_at IS NOT NULL`,
       values: [],
     })
-    for (const { person_id: personId, account_id: accountId, company_id: companyId } of rows) {
-      await people.remove(accountId as string, personId as string).catch((cause) => {
+    for (const row of rows) {
+      await endOf(row).catch((cause) => {
         if (!(cause instanceof RpcError) || cause.reason !== 'not_found') throw cause
       })
       await store.run(
-        sql`DELETE FROM company_people WHERE company_id = ${companyId!} AND person_id = ${personId!}`,
+        sql`DELETE FROM company_people WHERE company_id = ${row.company_id!} AND person_id = ${row.person_id!}`,
       )
     }
     await store.run({

@@ -1,5 +1,5 @@
 /** People who sign in with the provider of a company: linked by the `sub` of its ID tokens, never by an e-mail address. */
-import { hash, randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { RpcError } from '@selvedge/protocol'
 import type { CompanyRule } from '@selvedge/protocol/tokens'
 import type { Clock } from '@selvedge/service-kit/clock'
@@ -7,7 +7,7 @@ import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import { writeInTurn } from '../../storage/write-in-turn.ts'
 import type { Company } from './companies.ts'
-import { isOfCompany } from './local-owners.ts'
+import { isLocalOwner, isOfCompany } from './local-owners.ts'
 import { lockAccount, type MemberChanges } from './members.ts'
 
 type Role = CompanyRule['role']
@@ -52,6 +52,11 @@ export function createCompanyPeople(parts: CompanyPeopleParts): CompanyPeople {
     return row?.person_id as string | undefined
   }
 
+  async function linksOf(personId: string): Promise<ReadonlySet<string>> {
+    const rows = await store.run(sql`SELECT company_id FROM company_people WHERE person_id = ${personId}`)
+    return new Set(rows.map((row) => row.company_id as string))
+  }
+
   async function endSessions(companyId: string, personId: string, ...more: readonly Statement[]) {
     await changes.commit(
       [
@@ -65,10 +70,7 @@ export function createCompanyPeople(parts: CompanyPeopleParts): CompanyPeople {
 
   return {
     find,
-    async linksOf(personId) {
-      const rows = await store.run(sql`SELECT company_id FROM company_people WHERE person_id = ${personId}`)
-      return new Set(rows.map((row) => row.company_id as string))
-    },
+    linksOf,
     admit: createAdmit(parts),
     async dismiss({ companyId, accountId }, subject) {
       const personId = await find(companyId, subject)
@@ -79,23 +81,31 @@ export function createCompanyPeople(parts: CompanyPeopleParts): CompanyPeople {
     linkPerson: createLink(parts, find),
     async unlinkPerson(companyId, personId) {
       const [row] = await store.run(
-        sql`SELECT was_local FROM company_people WHERE company_id = ${companyId} AND person_id = ${personId}`,
+        sql`SELECT account_id, local_role FROM company_people WHERE company_id = ${companyId} AND person_id = ${personId}`,
       )
       if (!row) throw new RpcError('not_found', 'you are not linked to this company')
-      if (row.was_local !== 1)
+      const { account_id: accountId, local_role: localRole } = row
+      if (localRole === '')
         throw new RpcError('conflict', 'you are in the account by the rules of the company', {
           hint: 'Ask an owner to remove you from the account.',
         })
-      await endSessions(
-        companyId,
-        personId,
-        sql`DELETE FROM company_people WHERE company_id = ${companyId} AND person_id = ${personId} AND was_local = 1`,
-      )
+      // What a rule gave ends with the link.
+      if (localRole === 'member') await people.setRole(accountId as string, personId, 'member')
+      await endSessions(companyId, personId, lockAccount(accountId as string), endLink(companyId, personId))
+      // A sign-in with the company at the same moment gave the role again.
+      if ((await linksOf(personId)).has(companyId))
+        throw new RpcError('conflict', 'the company changed your role at the same moment; try again')
     },
   }
 }
 
-/** The last local owner stays, and a person may be no member any more. */
+/** Unless the person has a role that only the company gave. */
+const endLink = (companyId: string, personId: string): Statement =>
+  sql`DELETE FROM company_people WHERE company_id = ${companyId} AND person_id = ${personId} AND local_role <> ''
+    AND (local_role = 'owner' OR NOT EXISTS (SELECT 1 FROM members WHERE members.account_id = company_people.account_id
+      AND members.person_id = company_people.person_id AND members.role = 'owner'))`
+
+/** The last local owner stays, and a person may be no member any more, or not linked any more. */
 function ignoreRefusal(cause: unknown): void {
   if (!(cause instanceof RpcError)) throw cause
 }
@@ -113,7 +123,7 @@ function createAdmit({ store, clock, people, maxMembers }: CompanyPeopleParts): 
           AND (SELECT COUNT(*) FROM members WHERE account_id = ${accountId}) < ${maxMembers}
         ON CONFLICT (email) DO NOTHING`,
       sql`INSERT INTO company_people SELECT CAST(${companyId} AS TEXT), CAST(${subject} AS TEXT), person_id,
-          CAST(${accountId} AS TEXT), 0, CAST(${now} AS BIGINT), CAST(${now} AS BIGINT) FROM people WHERE person_id = ${personId}`,
+          CAST(${accountId} AS TEXT), '', CAST(${now} AS BIGINT), CAST(${now} AS BIGINT) FROM people WHERE person_id = ${personId}`,
       insertMember(company, subject, role, now, maxMembers),
       sql`UPDATE company_people SET last_used_at = ${now} WHERE company_id = ${companyId} AND subject = ${subject}
         AND EXISTS (SELECT 1 FROM members WHERE members.account_id = company_people.account_id
@@ -123,22 +133,22 @@ function createAdmit({ store, clock, people, maxMembers }: CompanyPeopleParts): 
   }
 
   /** Also ends what a person made who is no owner any more. The last local owner stays one. */
-  async function giveRole(accountId: string, personId: string, role: Role): Promise<void> {
+  async function giveRole({ accountId, companyId }: Company, personId: string, role: Role): Promise<void> {
     const [other] = await store.run(
       sql`SELECT role FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role <> ${role}`,
     )
-    if (other) await people.setRole(accountId, personId, role).catch(ignoreRefusal)
+    if (other) await people.setRole(accountId, personId, role, companyId).catch(ignoreRefusal)
   }
 
   return async (company, subject, role, email) => {
-    const name = hash('sha256', `${company.issuer}\n${subject}`, 'hex').slice(0, 12)
-    // An address that another person has here is no proof of anything: the new person gets a name beside it.
+    // An address that another person has here is no proof of anything: the new person gets a name beside it, which nobody can take before.
+    const name = randomBytes(6).toString('hex')
     const [local = 'person'] = email?.split('@') ?? []
     const admitted =
       (email !== undefined && (await attempt(company, subject, role, email))) ||
       (await attempt(company, subject, role, `${local.slice(0, 40)}+${name}@${company.domain}`))
     if (admitted) {
-      await giveRole(company.accountId, admitted, role)
+      await giveRole(company, admitted, role)
       return admitted
     }
     throw new RpcError('limit_exceeded', `the account has ${maxMembers} members already`, {
@@ -157,7 +167,9 @@ function insertMember(
 ): Statement {
   return {
     sql: `INSERT INTO members SELECT account_id, person_id, CAST(? AS TEXT), CAST(? AS BIGINT) FROM company_people
-      WHERE company_id = ? AND subject = ? AND ((SELECT COUNT(*) FROM members WHERE account_id = ?) < ?
+      WHERE company_id = ? AND subject = ?
+        AND EXISTS (SELECT 1 FROM companies WHERE companies.company_id = company_people.company_id AND removed_at IS NULL)
+        AND ((SELECT COUNT(*) FROM members WHERE account_id = ?) < ?
         OR EXISTS (SELECT 1 FROM members WHERE members.account_id = company_people.account_id
           AND members.person_id = company_people.person_id))
       ON CONFLICT (account_id, person_id) DO NOTHING`,
@@ -175,8 +187,8 @@ function createLink(
       lockAccount(accountId),
       {
         sql: `INSERT INTO company_people SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS TEXT),
-            CASE WHEN EXISTS (SELECT 1 FROM members WHERE account_id = ? AND person_id = ? AND NOT ${isOfCompany('members')})
-              THEN 1 ELSE 0 END, CAST(? AS BIGINT), CAST(? AS BIGINT)
+            COALESCE((SELECT CASE WHEN ${isOfCompany('members')} THEN '' WHEN ${isLocalOwner('members')} THEN 'owner' ELSE 'member' END
+              FROM members WHERE account_id = ? AND person_id = ?), ''), CAST(? AS BIGINT), CAST(? AS BIGINT)
           FROM companies WHERE company_id = ? AND removed_at IS NULL ON CONFLICT DO NOTHING RETURNING person_id`,
         values: [companyId, subject, personId, accountId, accountId, personId, now, now, companyId],
       },

@@ -7,8 +7,13 @@ import type { Revocations } from '../revocation/revocations.ts'
 import type { Role } from './role.ts'
 
 export interface MemberChanges {
-  /** Who is no owner any more loses the links and the shares that the person made. @throws RpcError `not_found`, or `conflict` for the last owner */
-  setRole(accountId: string, personId: string, role: Role): Promise<void>
+  /**
+   * Who is no owner any more loses the links and the shares that the person made, and is no local owner any more either.
+   *
+   * @param companyId of the company whose rule gives the role, while the person is linked to it; absent: an owner gives it
+   * @throws RpcError `not_found`, or `conflict` for the last owner or after the link ended
+   */
+  setRole(accountId: string, personId: string, role: Role, companyId?: string): Promise<void>
   /**
    * Removes a member with everything that came from the membership, in one transaction: sessions, developer ID tokens, sign-ins,
    * approvals of terminals, and shares by and with the person. Who is in no account then is forgotten altogether.
@@ -34,15 +39,18 @@ export function createMemberChanges(
   }
 
   return {
-    async setRole(accountId, personId, role) {
+    async setRole(accountId, personId, role, companyId) {
       const shares = endSharesOfMaker(accountId, personId, clock.now())
       const statements = [
         lockAccount(accountId),
         {
           sql: `UPDATE members SET role = ? WHERE account_id = ? AND person_id = ? AND (? = 'owner' OR ${isSpare})
-            RETURNING person_id`,
-          values: [role, accountId, personId, role],
+            AND (CAST(? AS TEXT) IS NULL OR ${isLinkedTo}) RETURNING person_id`,
+          values: [role, accountId, personId, role, companyId ?? null, companyId ?? null],
         },
+        sql`UPDATE company_people SET local_role = 'member' WHERE account_id = ${accountId} AND person_id = ${personId}
+          AND local_role = 'owner' AND EXISTS
+          (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role = 'member')`,
         sql`DELETE FROM links WHERE account_id = ${accountId} AND made_by = ${personId} AND NOT EXISTS
           (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role = 'owner')`,
         ...shares.statements,
@@ -73,7 +81,7 @@ export function createMemberChanges(
         },
         from('DELETE FROM sessions'),
         // What a company gives next is of the company alone.
-        from('UPDATE company_people SET was_local = 0'),
+        from("UPDATE company_people SET local_role = ''"),
         sql`DELETE FROM links WHERE account_id = ${accountId} AND made_by = ${personId} AND NOT EXISTS
           (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId})`,
         ...ended.flatMap((each) => each.statements),
@@ -90,6 +98,10 @@ export function createMemberChanges(
     },
   }
 }
+
+/** Condition on a row of `members`: the person is linked to the company with the ID `?`, which was not removed. */
+const isLinkedTo = `EXISTS (SELECT 1 FROM company_people JOIN companies ON companies.company_id = company_people.company_id
+  WHERE company_people.company_id = ? AND company_people.person_id = members.person_id AND companies.removed_at IS NULL)`
 
 /**
  * Changes of the members of one account take turns: without the lock, PostgreSQL would let two owners demote each other, since

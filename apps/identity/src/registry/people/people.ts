@@ -3,7 +3,7 @@ import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-
 import type { Changes } from '../../storage/changes/changes.ts'
 import type { Revocations } from '../revocation/revocations.ts'
 import { anyCredential, endLinksFor } from './link-statements.ts'
-import { isOfCompany } from './local-owners.ts'
+import { isLocalOwner, isOfCompany } from './local-owners.ts'
 import { createMemberChanges, type MemberChanges } from './members.ts'
 import type { Role } from './role.ts'
 
@@ -37,13 +37,13 @@ export interface People extends MemberChanges {
   setPassword(personId: string, password: string, session: string): Promise<void>
   /** Whether any person can sign in; if not, the installation waits for its first owner. */
   anyCredential(): Promise<boolean>
-  /** Whether a person has a passkey or a password. */
+  /** Whether a person has a passkey, a password or recovery codes. */
   hasOwnSignIn(personId: string): Promise<boolean>
   /** Accounts of a person, the oldest membership first. */
   memberships(personId: string): Promise<Membership[]>
   /**
    * Those that a session reaches. One that came from a company reaches the account of the company. A local one reaches the
-   * others: not those that a company gave, and those that require their company only as an owner.
+   * others: not those that a company gave, and those that require their company only as a local owner.
    *
    * @param companyId of the session; "" for a local one, undefined if the company is unknown by now
    */
@@ -84,7 +84,8 @@ export function createPeople(
     async hasOwnSignIn(personId) {
       const rows = await store.run(
         sql`SELECT 1 AS found FROM people WHERE person_id = ${personId}
-          AND (password <> '' OR EXISTS (SELECT 1 FROM passkeys WHERE passkeys.person_id = people.person_id))`,
+          AND (password <> '' OR EXISTS (SELECT 1 FROM passkeys WHERE passkeys.person_id = people.person_id)
+            OR EXISTS (SELECT 1 FROM recovery_codes WHERE recovery_codes.person_id = people.person_id))`,
       )
       return rows.length > 0
     },
@@ -131,7 +132,7 @@ export function createPeople(
   }
 }
 
-const isLocalReach = `NOT ${isOfCompany('members')} AND (members.role = 'owner' OR NOT EXISTS (SELECT 1 FROM companies
+const isLocalReach = `NOT ${isOfCompany('members')} AND (${isLocalOwner('members')} OR NOT EXISTS (SELECT 1 FROM companies
   WHERE companies.account_id = members.account_id AND companies.is_required = 1 AND companies.removed_at IS NULL))`
 
 const isCompanyReach = `EXISTS (SELECT 1 FROM company_people JOIN companies ON companies.company_id = company_people.company_id

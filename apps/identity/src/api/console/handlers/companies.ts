@@ -14,6 +14,7 @@ import {
   type ConsoleHandlers,
   checkPerson,
   done,
+  expectLocal,
   type Viewer,
 } from '../context.ts'
 import type { Enter } from '../enter.ts'
@@ -172,14 +173,6 @@ function createFinishers(parts: ConsoleCompanyParts): Readonly<Record<CompanyPur
       return record(proof, context, viewer.person.email, 'company.link')
     },
   }
-}
-
-/** @throws RpcError `forbidden`: a company vouches for its own account only */
-function expectLocal(viewer: Viewer): Viewer {
-  if (viewer.session.companyId === '') return viewer
-  throw new RpcError('forbidden', 'you signed in with your company', {
-    hint: 'Sign in with a passkey or password first.',
-  })
 }
 
 const showCompany = (

@@ -5,7 +5,14 @@ import type { Accounts } from '../../../registry/people/accounts.ts'
 import type { Link, Links } from '../../../registry/people/links.ts'
 import type { People } from '../../../registry/people/people.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
-import { auditOf, type ConsoleContext, type ConsoleHandlers, done, type Viewer } from '../context.ts'
+import {
+  auditOf,
+  type ConsoleContext,
+  type ConsoleHandlers,
+  done,
+  expectLocal,
+  type Viewer,
+} from '../context.ts'
 import type { Enter } from '../enter.ts'
 
 export interface LinkParts {
@@ -61,6 +68,7 @@ export function linkHandlers(parts: LinkParts) {
     const { viewer, address } = context
     await refuseConfusion(link, email, viewer)
     const isViewer = viewer?.person.email === email
+    if (isViewer) expectLocal(viewer)
     const accepted = await links.accept(secret, email, isViewer ? viewer.person.personId : '')
     if (!accepted) throw badLink()
     const { personId, accountId } = accepted

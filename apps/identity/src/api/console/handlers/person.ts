@@ -8,7 +8,14 @@ import type { Companies } from '../../../registry/people/companies.ts'
 import type { People } from '../../../registry/people/people.ts'
 import type { Registry } from '../../../registry/registry.ts'
 import type { Audit } from '../../../storage/audit/audit.ts'
-import { auditOf, type ConsoleContext, type ConsoleHandlers, done, type Viewer } from '../context.ts'
+import {
+  auditOf,
+  type ConsoleContext,
+  type ConsoleHandlers,
+  done,
+  expectLocal,
+  type Viewer,
+} from '../context.ts'
 
 export interface PersonParts {
   readonly people: People
@@ -28,6 +35,12 @@ export function personHandlers(parts: PersonParts) {
 
   const companyOf = async (companyId: string | undefined) =>
     companyId ? ((await companies.byId(companyId))?.domain ?? null) : null
+
+  /** A company learns nothing of the person's sign-ins without it, and ends none. */
+  async function sessionsFor({ person, session: { companyId } }: Viewer) {
+    const all = await sessions.list(person.personId)
+    return companyId === '' ? all : all.filter((each) => each.companyId === companyId)
+  }
 
   async function describe({ viewer }: ConsoleContext) {
     if (!viewer) return null
@@ -61,15 +74,15 @@ export function personHandlers(parts: PersonParts) {
       return done
     },
     'session.list': async (_, viewer) => {
-      const { person, session } = viewer
-      const all = await sessions.list(person.personId)
-      return all.map(({ personId: _person, accountId: _account, ...each }) => ({
+      const all = await sessionsFor(viewer)
+      return all.map(({ personId: _person, accountId: _account, companyId: _company, ...each }) => ({
         ...each,
-        isCurrent: each.sessionId === session.sessionId,
+        isCurrent: each.sessionId === viewer.session.sessionId,
       }))
     },
     'session.revoke': async ({ sessionId }, viewer, context) => {
-      if (!(await sessions.end(viewer.person.personId, sessionId)))
+      const isOwn = (await sessionsFor(viewer)).some((each) => each.sessionId === sessionId)
+      if (!isOwn || !(await sessions.end(viewer.person.personId, sessionId)))
         throw new RpcError('not_found', 'you have no such session')
       await audit.record(auditOf(viewer, context, 'session.revoke', sessionId))
       return done
@@ -109,16 +122,4 @@ export function personHandlers(parts: PersonParts) {
       return { codes }
     },
   } satisfies ConsoleHandlers
-}
-
-/** A company vouches for its own account only: it must not add a way in that stays without it. @throws RpcError `forbidden` */
-function expectLocal(viewer: Viewer): Viewer {
-  if (viewer.session.companyId === '') return viewer
-  throw new RpcError(
-    'forbidden',
-    'you signed in with your company, which cannot change your own sign-in methods',
-    {
-      hint: 'Sign in with a passkey or password first.',
-    },
-  )
 }
