@@ -1,7 +1,14 @@
 /** Attacks by the provider of a company, and by its people, with a person who also has a local membership. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createPkce, decide, requestOf } from '../harness/app.ts'
 import { type CompanyProvider, startCompanyProvider } from '../harness/company-provider.ts'
-import { type ConsoleSession, enterByLink, openConsole, startWithOwner } from '../harness/console.ts'
+import {
+  type ConsoleSession,
+  enterByLink,
+  openConsole,
+  projectWith,
+  startWithOwner,
+} from '../harness/console.ts'
 import { adminOf } from '../harness/flow.ts'
 
 const domain = 'corp.example'
@@ -73,7 +80,9 @@ it('a local member whom a rule made an owner is no local owner, who could remove
   await prove(company, 'sign_in', { groups: ['chiefs'] })
   const ada = (await viewerOf(site.owner))!.personId
   for (const each of [company, browser]) {
-    expect(await outcome(each.api['member.set_role']({ personId: ada, role: 'member' }))).toContain('conflict')
+    expect(await outcome(each.api['member.set_role']({ personId: ada, role: 'member' }))).toContain(
+      'conflict',
+    )
     expect(await outcome(each.api['member.remove']({ personId: ada }))).toContain('conflict')
   }
 })
@@ -85,9 +94,9 @@ it('a local member whom a rule made an owner is one no more after "Unlink"', asy
   const [company] = await browser.api['company.list']()
   await browser.api['company.unlink']({ companyId: company!.companyId })
   expect(await roleOf(personId)).toBe('member')
-  expect(await outcome(open().api['link.use']({ link: secretOf(link), email: 'late@example.com' }))).toContain(
-    'credentials_invalid',
-  )
+  expect(
+    await outcome(open().api['link.use']({ link: secretOf(link), email: 'late@example.com' })),
+  ).toContain('credentials_invalid')
 })
 
 it('a local member whom a rule made an owner is one no more when the company is removed', async () => {
@@ -115,6 +124,23 @@ it('the company of a linked person neither sees nor ends the local sessions of t
   expect(await outcome(company.api['session.revoke']({ sessionId: local!.sessionId }))).toContain('not_found')
   expect(await viewerOf(browser)).not.toBeNull()
   expect(await browser.api['session.list']()).toHaveLength(2)
+})
+
+it('the company does not vouch to apps of other accounts for a person who came by a link, and has no passkey yet', async () => {
+  const { browser } = await localMember()
+  await prove(browser, 'link', { groups: ['engineers'] })
+  const email = 'app-maker@example.com'
+  await admin['account.create']({ email })
+  const { link } = await admin['account.link']({ email })
+  const stranger = await enterByLink(site.identity.url, link, email)
+  const redirectUri = 'https://app.example/signed-in'
+  const more = { appUsers: 'anyone', redirectUris: [redirectUri], scopes: ['openid', 'offline_access'] }
+  const { clientId } = await stranger.api['project.create'](projectWith({ name: 'app', ...more }))
+  const company = open()
+  await prove(company, 'sign_in', { groups: ['engineers'] })
+  const request = () => requestOf({ clientId, redirectUri }, createPkce())
+  expect(await outcome(decide(company, request()))).toContain('in its own account only')
+  expect(await outcome(decide(browser, request()))).toBe('accepted')
 })
 
 it('a session of the company joins no other account', async () => {

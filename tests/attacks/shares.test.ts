@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { identityPaths } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ConsoleSession, enterByLink, reasonOf } from '../harness/console.ts'
+import { type ConsoleSession, enterByLink, projectWith, reasonOf } from '../harness/console.ts'
 import { accessToken, adminOf, createProject } from '../harness/flow.ts'
 import { type Sharing, showCaller, startSharing } from '../harness/sharing.ts'
 
@@ -199,6 +199,23 @@ describe('a share ends', () => {
     expect((await services.call(`${basePath}/`, { token: token! })).status).toBe(403)
     await expect.poll(() => addTo(world.owner.console), { timeout: 30_000 }).toBe('conflict')
   })
+})
+
+it('an app for its own account only renews no tokens of guests any more', async () => {
+  await world.share('crane', world.guest.personId)
+  const guest = (await world.signIn(world.guest)).body
+  const own = (await world.signIn(world.owner)).body
+  const { clientId, redirectUri } = world.app
+  const more = { redirectUris: [redirectUri], scopes: ['openid', 'edge:mcm', 'offline_access'] }
+  const update = (appUsers: 'account' | 'anyone') =>
+    world.owner.console.api['project.update'](projectWith({ clientId, name: 'Vans', appUsers, ...more }))
+  await update('account')
+  try {
+    expect((await world.refresh(guest.refresh_token!)).body).toMatchObject({ error: 'invalid_grant' })
+    expect((await world.refresh(own.refresh_token!)).status).toBe(200)
+  } finally {
+    await update('anyone')
+  }
 })
 
 describe('groups are bounded', () => {

@@ -23,7 +23,7 @@ export interface CompanyPeople {
    *
    * @param email that the provider states; undefined without one of the domain of the company
    * @returns person ID
-   * @throws RpcError `limit_exceeded` if the account is full
+   * @throws RpcError `limit_exceeded` if the account is full, `conflict` if the company was removed
    */
   admit(company: Company, subject: string, role: Role, email: string | undefined): Promise<string>
   /** Removes the person of a `sub` from the account, and ends what came from the membership. The last local owner stays, without sessions of the company. */
@@ -151,6 +151,11 @@ function createAdmit({ store, clock, people, maxMembers }: CompanyPeopleParts): 
       await giveRole(company, admitted, role)
       return admitted
     }
+    const [removed] = await store.run(
+      sql`SELECT 1 AS found WHERE NOT EXISTS (SELECT 1 FROM companies WHERE company_id = ${company.companyId} AND removed_at IS NULL)`,
+    )
+    if (removed)
+      throw new RpcError('conflict', `the company ${company.domain} was removed at the same moment`)
     throw new RpcError('limit_exceeded', `the account has ${maxMembers} members already`, {
       hint: 'Ask an owner to remove members who left, or the operator to raise limits.members.',
     })

@@ -37,7 +37,7 @@ export interface People extends MemberChanges {
   setPassword(personId: string, password: string, session: string): Promise<void>
   /** Whether any person can sign in; if not, the installation waits for its first owner. */
   anyCredential(): Promise<boolean>
-  /** Whether a person has a passkey, a password or recovery codes. */
+  /** Whether a person is here without a company: has a passkey, a password, recovery codes, or a membership that no company gave. */
   hasOwnSignIn(personId: string): Promise<boolean>
   /** Accounts of a person, the oldest membership first. */
   memberships(personId: string): Promise<Membership[]>
@@ -82,11 +82,13 @@ export function createPeople(
       return rows.length > 0
     },
     async hasOwnSignIn(personId) {
-      const rows = await store.run(
-        sql`SELECT 1 AS found FROM people WHERE person_id = ${personId}
+      const rows = await store.run({
+        sql: `SELECT 1 AS found FROM people WHERE person_id = ?
           AND (password <> '' OR EXISTS (SELECT 1 FROM passkeys WHERE passkeys.person_id = people.person_id)
-            OR EXISTS (SELECT 1 FROM recovery_codes WHERE recovery_codes.person_id = people.person_id))`,
-      )
+            OR EXISTS (SELECT 1 FROM recovery_codes WHERE recovery_codes.person_id = people.person_id)
+            OR EXISTS (SELECT 1 FROM members WHERE members.person_id = people.person_id AND NOT ${isOfCompany('members')}))`,
+        values: [personId],
+      })
       return rows.length > 0
     },
     ofSignIn: (sid) =>

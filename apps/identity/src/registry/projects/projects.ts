@@ -8,7 +8,15 @@ import { endSharesOfProject } from '../../storage/end-shares.ts'
 import { writeInTurn } from '../../storage/write-in-turn.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 import type { Revocations } from '../revocation/revocations.ts'
-import { allowsLess, endOffline, noLeases, type Offline, toOffline, writeOffline } from './offline.ts'
+import {
+  allowsLess,
+  endOffline,
+  hasLeases,
+  noLeases,
+  type Offline,
+  toOffline,
+  writeOffline,
+} from './offline.ts'
 import { appStatements, checkApp, noApp, type ProjectApp, toApp } from './project-apps.ts'
 
 /** Whether tokens are bound to a key of the caller (RFC 9449): never, where the request has a proof, or always. */
@@ -114,9 +122,11 @@ export function createProjects(parts: ProjectsParts): Projects {
     ]
     const noted = [['project', clientId] as const, ...(change.offline ? [['lease', clientId] as const] : [])]
     // What the project allows no more must not go on with the leases that are out there.
-    const rows = allowsLess(leasesOf(before), leasesOf(now))
-      ? await revocations.revokeAll('lease', clientId, { statements, noted })
-      : await changes.commit(statements, noted)
+    const losesGuests = before.appUsers === 'anyone' && now.appUsers === 'account'
+    const rows =
+      allowsLess(leasesOf(before), leasesOf(now)) || (hasLeases(leasesOf(before)) && losesGuests)
+        ? await revocations.revokeAll('lease', clientId, { statements, noted })
+        : await changes.commit(statements, noted)
     return toProject(rows[statements.length - 1]![0]!)
   }
 

@@ -3,6 +3,7 @@ import { grantTypes, OAuthError } from '@selvedge/protocol'
 import { hasScope } from '@selvedge/protocol/tokens'
 import type { AuthorizationCodes, IssuedCode } from '../../registry/sign-ins/authorization-codes.ts'
 import type { SignIn } from '../../registry/sign-ins/sign-ins.ts'
+import { checkAppUsers } from '../checks/app-users.ts'
 import { checkClientActive } from '../checks/client-active.ts'
 import { checkNotRevoked } from '../checks/not-revoked.ts'
 import { required } from './form.ts'
@@ -54,6 +55,7 @@ export function authorizationCode(parts: AuthorizationCodeParts): Grant {
       if (code.isUsed) return refuseReuse(code, caller)
       // Since the approval the person may have been removed, or have revoked this sign-in or all of them.
       checkNotRevoked(parts.revocations, revocableOf(signIn), 'sign-in')
+      checkAppUsers(project, signIn)
       parts.limits.takeFor(clientId, code.accountId)
       if (!(await codes.use(text))) {
         const now = await codes.find(text)

@@ -6,6 +6,7 @@ import type { Project, Projects } from '../../registry/projects/projects.ts'
 import type { Revocations } from '../../registry/revocation/revocations.ts'
 import type { SignIn, SignIns } from '../../registry/sign-ins/sign-ins.ts'
 import type { Audit } from '../../storage/audit/audit.ts'
+import { checkAppUsers } from '../checks/app-users.ts'
 import { checkClientActive } from '../checks/client-active.ts'
 import { checkNotRevoked } from '../checks/not-revoked.ts'
 import { checkScopeApproved } from '../checks/scope-approved.ts'
@@ -72,6 +73,7 @@ export function refreshToken(parts: RefreshParts): Grant {
       const found = await signIns.find(token)
       if (!found) throw new OAuthError('invalid_grant', describeUnknown(token))
       const signIn = await checkSignIn(found, clientId, jkt)
+      checkAppUsers(project, signIn)
       const scope = form.get('scope') ?? signIn.scope
       checkScopeApproved({ scope: signIn.scope }, scope)
       if (!project.scopes.includes('offline_access'))
