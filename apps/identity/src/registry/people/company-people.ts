@@ -141,7 +141,7 @@ function createAdmit({ store, clock, people, maxMembers }: CompanyPeopleParts): 
   }
 
   return async (company, subject, role, email) => {
-    // An address that another person has here is no proof of anything: the new person gets a name beside it, which nobody can take before.
+    // An address that another person has here is no proof of anything: the new person gets a name beside it, which cannot be foreseen.
     const name = randomBytes(6).toString('hex')
     const [local = 'person'] = email?.split('@') ?? []
     const admitted =

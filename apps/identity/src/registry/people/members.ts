@@ -8,10 +8,10 @@ import type { Role } from './role.ts'
 
 export interface MemberChanges {
   /**
-   * Who is no owner any more loses the links and the shares that the person made, and is no local owner any more either.
+   * Who is no owner any more loses the links and the shares that the person made, and is no local owner any more.
    *
-   * @param companyId of the company whose rule gives the role, while the person is linked to it; absent: an owner gives it
-   * @throws RpcError `not_found`, or `conflict` for the last owner or after the link ended
+   * @param companyId of the company with the rule that gives the role, while the person is linked to it; absent: an owner gives it
+   * @throws RpcError `not_found`, or `conflict` for the last owner or without that link
    */
   setRole(accountId: string, personId: string, role: Role, companyId?: string): Promise<void>
   /**
@@ -44,13 +44,10 @@ export function createMemberChanges(
       const statements = [
         lockAccount(accountId),
         {
-          sql: `UPDATE members SET role = ? WHERE account_id = ? AND person_id = ? AND (? = 'owner' OR ${isSpare})
-            AND (CAST(? AS TEXT) IS NULL OR ${isLinkedTo}) RETURNING person_id`,
+          sql: updateRole,
           values: [role, accountId, personId, role, companyId ?? null, companyId ?? null],
         },
-        sql`UPDATE company_people SET local_role = 'member' WHERE account_id = ${accountId} AND person_id = ${personId}
-          AND local_role = 'owner' AND EXISTS
-          (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role = 'member')`,
+        lowerLocalRole(accountId, personId),
         sql`DELETE FROM links WHERE account_id = ${accountId} AND made_by = ${personId} AND NOT EXISTS
           (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role = 'owner')`,
         ...shares.statements,
@@ -99,9 +96,19 @@ export function createMemberChanges(
   }
 }
 
+/** Who is no owner any more is no local owner, also after a later rule gives the role again. */
+const lowerLocalRole = (accountId: string, personId: string): Statement =>
+  sql`UPDATE company_people SET local_role = 'member' WHERE account_id = ${accountId} AND person_id = ${personId}
+    AND local_role = 'owner' AND EXISTS
+    (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId} AND role = 'member')`
+
 /** Condition on a row of `members`: the person is linked to the company with the ID `?`, which was not removed. */
 const isLinkedTo = `EXISTS (SELECT 1 FROM company_people JOIN companies ON companies.company_id = company_people.company_id
   WHERE company_people.company_id = ? AND company_people.person_id = members.person_id AND companies.removed_at IS NULL)`
+
+/** Its values: the role, account ID, person ID, the role again, and twice the company ID or null. */
+const updateRole = `UPDATE members SET role = ? WHERE account_id = ? AND person_id = ? AND (? = 'owner' OR ${isSpare})
+  AND (CAST(? AS TEXT) IS NULL OR ${isLinkedTo}) RETURNING person_id`
 
 /**
  * Changes of the members of one account take turns: without the lock, PostgreSQL would let two owners demote each other, since

@@ -82,13 +82,7 @@ export function createPeople(
       return rows.length > 0
     },
     async hasOwnSignIn(personId) {
-      const rows = await store.run({
-        sql: `SELECT 1 AS found FROM people WHERE person_id = ?
-          AND (password <> '' OR EXISTS (SELECT 1 FROM passkeys WHERE passkeys.person_id = people.person_id)
-            OR EXISTS (SELECT 1 FROM recovery_codes WHERE recovery_codes.person_id = people.person_id)
-            OR EXISTS (SELECT 1 FROM members WHERE members.person_id = people.person_id AND NOT ${isOfCompany('members')}))`,
-        values: [personId],
-      })
+      const rows = await store.run({ sql: findOwnSignIn, values: [personId] })
       return rows.length > 0
     },
     ofSignIn: (sid) =>
@@ -133,6 +127,12 @@ export function createPeople(
     },
   }
 }
+
+/** A row for the person with the ID `?` who is here without a company. */
+const findOwnSignIn = `SELECT 1 AS found FROM people WHERE person_id = ?
+  AND (password <> '' OR EXISTS (SELECT 1 FROM passkeys WHERE passkeys.person_id = people.person_id)
+    OR EXISTS (SELECT 1 FROM recovery_codes WHERE recovery_codes.person_id = people.person_id)
+    OR EXISTS (SELECT 1 FROM members WHERE members.person_id = people.person_id AND NOT ${isOfCompany('members')}))`
 
 const isLocalReach = `NOT ${isOfCompany('members')} AND (${isLocalOwner('members')} OR NOT EXISTS (SELECT 1 FROM companies
   WHERE companies.account_id = members.account_id AND companies.is_required = 1 AND companies.removed_at IS NULL))`

@@ -122,11 +122,9 @@ export function createProjects(parts: ProjectsParts): Projects {
     ]
     const noted = [['project', clientId] as const, ...(change.offline ? [['lease', clientId] as const] : [])]
     // What the project allows no more must not go on with the leases that are out there.
-    const losesGuests = before.appUsers === 'anyone' && now.appUsers === 'account'
-    const rows =
-      allowsLess(leasesOf(before), leasesOf(now)) || (hasLeases(leasesOf(before)) && losesGuests)
-        ? await revocations.revokeAll('lease', clientId, { statements, noted })
-        : await changes.commit(statements, noted)
+    const rows = endsLeases(before, now)
+      ? await revocations.revokeAll('lease', clientId, { statements, noted })
+      : await changes.commit(statements, noted)
     return toProject(rows[statements.length - 1]![0]!)
   }
 
@@ -277,3 +275,8 @@ const toProject = (row: Row): Project => ({
   dpop: row.dpop as DpopPolicy,
   ...toApp(row),
 })
+
+/** Whether leases are out there for what the project does not allow any more, or for people it is not for. */
+const endsLeases = (before: Project, now: Project): boolean =>
+  allowsLess(leasesOf(before), leasesOf(now)) ||
+  (hasLeases(leasesOf(before)) && before.appUsers === 'anyone' && now.appUsers === 'account')
