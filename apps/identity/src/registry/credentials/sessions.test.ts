@@ -127,6 +127,7 @@ it('the list of sessions shows where each is used, with 200 characters of the na
   expect(await sessions.list('ada')).toEqual([
     {
       sessionId: expect.stringMatching(/^[\da-f-]{36}$/),
+      companyId: '',
       personId: 'ada',
       accountId: 'a',
       authTime: start,
