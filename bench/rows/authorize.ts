@@ -1,9 +1,11 @@
+import { join } from 'node:path'
 import { identityPaths } from '@selvedge/protocol'
 import { type App, createPkce, requestOf } from '../../tests/harness/app.ts'
 import { type ConsoleSession, consoleOrigin, enterByLink, projectWith } from '../../tests/harness/console.ts'
 import { adminOf } from '../../tests/harness/flow.ts'
 import { type Stack, startStack } from '../../tests/harness/processes.ts'
-import { costRow, cpuSeconds, type Row, type Server, startPeer } from '../measure.ts'
+import { cpuOf } from '../cpu.ts'
+import { costRow, median, type Row, type Server, startPeer } from '../measure.ts'
 import { unlimited } from './unlimited.ts'
 
 const redirectUri = 'https://app.example/signed-in'
@@ -20,42 +22,46 @@ interface Contestant {
 }
 
 /**
- * A sign-in to an app of a person who is signed in to the provider and approved the app: the page of `/authorize` and its request for
- * the code, and an ID token and an access token for it.
+ * A sign-in to an app of a person who is signed in to the provider and approved the app: every request that the browser sends to the
+ * provider, and an ID token and an access token for the code. The peer is measured with SQLite, as durable as ours, and in memory.
  */
 export async function authorizeRows(): Promise<Row[]> {
   const stack = await startStack({ identity: unlimited })
-  const peer = await startPeer('oidc-provider-code.ts', [
-    '',
-    JSON.stringify({ clientId: 'app', redirectUri }),
-  ])
+  const database = join(stack.state, 'peer.db')
+  const peers = [await startOther({ database }), await startOther({})]
   try {
-    const contestants = [await ours(stack), await theirs(peer)]
-    const figures: number[][] = [[], []]
+    const contestants = [await ours(stack), ...(await Promise.all(peers.map(theirs)))]
+    const figures: number[][] = contestants.map(() => [])
     for (const each of contestants) await measure(each)
     for (let round = 0; round < rounds; round++)
       for (const [at, each] of contestants.entries()) figures[at]!.push(await measure(each))
-    const [own, other] = figures as [number[], number[]]
-    process.stderr.write(`authorize: ours ${show(own)}, oidc-provider ${show(other)}\n`)
-    const name = '/authorize, code and tokens'
-    return [costRow({ name, unit: 'CPU µs', against: 'oidc-provider' }, { ours: own, peer: other }, 0.6)]
+    const [own, ...others] = figures as [number[], number[], number[]]
+    const names = ['oidc-provider with SQLite', 'oidc-provider in memory'] as const
+    for (const [at, name] of ['ours', ...names].entries())
+      process.stderr.write(`authorize: ${name} ${show(figures[at]!)}\n`)
+    const row = { name: '/authorize, code and tokens', unit: 'CPU µs' }
+    return names.map((against, at) => costRow({ ...row, against }, { ours: own, peer: others[at]! }, 0.6))
   } finally {
-    await peer.stop()
+    for (const each of peers) await each.stop()
     await stack.stop()
   }
 }
 
-const show = (all: readonly number[]) => `${Math.min(...all).toFixed(0)} to ${Math.max(...all).toFixed(0)} µs`
+const startOther = (more: { readonly database?: string }): Promise<Server> =>
+  startPeer('oidc-provider-code.ts', ['', JSON.stringify({ clientId: 'app', redirectUri, ...more })])
+
+const show = (all: readonly number[]) =>
+  `${median(all).toFixed(0)} µs (${Math.min(...all).toFixed(0)} to ${Math.max(...all).toFixed(0)})`
 
 /** @returns CPU microseconds of the server for one sign-in */
 async function measure({ process: { pid }, signIn }: Contestant): Promise<number> {
-  const before = cpuSeconds(pid!)
+  const before = cpuOf(pid!).own
   let left = perRound
   const work = async () => {
     while (left-- > 0) await signIn()
   }
   await Promise.all(Array.from({ length: concurrency }, work))
-  return ((cpuSeconds(pid!) - before) / perRound) * 1e6
+  return (cpuOf(pid!).own - before) / perRound
 }
 
 /** @param base URL of the token endpoint @returns when there are both tokens */
@@ -66,10 +72,7 @@ async function redeem(url: string, form: Record<string, string>): Promise<void> 
     throw new Error(`${url} answered HTTP ${response.status}: ${JSON.stringify(answer)}`)
 }
 
-/** For proofs, the same for all people. */
-let nonce = ''
-
-/** A person who is signed in and approved the app. @returns a function that gets a code as the page does */
+/** A person who is signed in and approved the app. @returns the browser of the person: it opens a page and gets a code */
 async function openPerson(
   url: string,
   app: App,
@@ -79,22 +82,28 @@ async function openPerson(
   const step = await session.api['authorization.begin']({ query: first, ticket: null })
   if (step.step !== 'consent') throw new Error(`the step is ${step.step}`)
   await session.api['authorization.decide']({ query: first, ticket: step.ticket, approve: true })
-  const htu = consoleOrigin(url) + identityPaths.consoleApi
+  const own = { 'content-type': 'application/json', Cookie: session.cookie() }
+  const signed = { htm: 'POST', htu: consoleOrigin(url) + identityPaths.consoleApi }
   return async (query) => {
-    const params = { query, ticket: null }
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'authorization.begin', params })
-    for (;;) {
-      // As the page has it: of the last answer of the service.
-      const used = nonce
-      const proof = session.key.prove({ htm: 'POST', htu, body, ...(used !== '' && { nonce: used }) })
-      const headers = { 'content-type': 'application/json', Cookie: session.cookie(), DPoP: proof }
-      const response = await fetch(url + identityPaths.consoleApi, { method: 'POST', headers, body })
-      const next = response.headers.get('dpop-nonce') ?? used
-      const { result } = (await response.json()) as { result?: { step: string; to: string } }
-      if (result?.step === 'return') return new URL(result.to).searchParams.get('code')!
-      if (next === used) throw new Error(`the console answered HTTP ${response.status}`)
-      nonce = next
+    const host = consoleOrigin(url)
+    const page = await fetch(`${host}${identityPaths.authorize}?${query}`, {
+      headers: { Accept: 'text/html' },
+    })
+    await page.arrayBuffer()
+    // A new page knows no nonce.
+    const fresh = await fetch(host + identityPaths.consoleNonce)
+    let nonce = fresh.headers.get('dpop-nonce')!
+    const call = async (method: string, params?: object) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+      const headers = { ...own, DPoP: session.key.prove({ ...signed, body, nonce }) }
+      const response = await fetch(host + identityPaths.consoleApi, { method: 'POST', headers, body })
+      nonce = response.headers.get('dpop-nonce')!
+      return (await response.json()) as { result?: { step?: string; to: string } }
     }
+    await call('session.get')
+    const { result } = await call('authorization.begin', { query, ticket: null })
+    if (result?.step !== 'return') throw new Error(`the answer is ${JSON.stringify(result)}`)
+    return new URL(result.to).searchParams.get('code')!
   }
 }
 
@@ -116,10 +125,6 @@ async function ours({ identity, state }: Stack): Promise<Contestant> {
     async signIn() {
       const pkce = createPkce()
       const query = requestOf(app, pkce, { scope: 'openid' })
-      const page = await fetch(`${url}${identityPaths.authorize}?${query}`, {
-        headers: { Accept: 'text/html' },
-      })
-      await page.arrayBuffer()
       const code = await codes[turn++ % people]!(query)
       const form = { client_id: app.clientId, redirect_uri: redirectUri, code, code_verifier: pkce.verifier }
       await redeem(url + identityPaths.token, { grant_type: 'authorization_code', ...form })

@@ -1,14 +1,23 @@
-/** `oidc-provider` with authorization code and PKCE: an ID token and a JWT access token, both ES256, for a person who is signed in. */
+/**
+ * `oidc-provider` with authorization code and PKCE: an ID token and a JWT access token, both ES256, for a person who is signed in.
+ * With a file for its database it stores what it has to know in SQLite, with the durability of the identity service.
+ */
 import * as jose from 'jose'
 import Provider from 'oidc-provider'
 import { listen } from './listen.ts'
+import { sqliteAdapter } from './sqlite-adapter.ts'
 
-const { clientId, redirectUri } = JSON.parse(process.argv[3]!) as { clientId: string; redirectUri: string }
+const { clientId, redirectUri, database } = JSON.parse(process.argv[3]!) as {
+  clientId: string
+  redirectUri: string
+  database?: string
+}
 const { privateKey } = await jose.generateKeyPair('ES256', { extractable: true })
 const resource = 'urn:example:api'
 
 const provider = new Provider('http://provider.example', {
   jwks: { keys: [{ ...(await jose.exportJWK(privateKey)), alg: 'ES256', use: 'sig' } as never] },
+  ...(database !== undefined && { adapter: sqliteAdapter(database) }),
   clients: [
     {
       client_id: clientId,
