@@ -10,7 +10,7 @@ import { requireProof } from '@selvedge/service-kit/http-app'
 import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Session, Sessions } from '../../registry/credentials/sessions.ts'
-import type { People } from '../../registry/people/people.ts'
+import type { People, Reach } from '../../registry/people/people.ts'
 import type { Audit } from '../../storage/audit/audit.ts'
 import type { Viewer } from './context.ts'
 import { createSessionCookie, type SessionCookie } from './cookie.ts'
@@ -94,23 +94,15 @@ export function createCallers(parts: CallersParts): Callers {
     })
   }
 
-  async function sessionOf(request: FastifyRequest, jkt: string | undefined): Promise<Session | undefined> {
+  async function viewerFor(request: FastifyRequest, jkt: string | undefined): Promise<Viewer | undefined> {
     const unproven: Session[] = []
     for (const secret of own().cookie.read(request.headers.cookie)) {
       const found = await sessions.find(secret, jkt)
-      if (found?.isProven) return found.session
+      if (found?.isProven) return toViewer(found)
       if (found) unproven.push(found.session)
     }
     for (const session of unproven) await recordMisuse(session, request)
     return undefined
-  }
-
-  async function viewerOf(session: Session | undefined): Promise<Viewer | undefined> {
-    const person = session && (await people.byId(session.personId))
-    if (!session || !person) return undefined
-    const memberships = await people.reach(person.personId, session.companyId)
-    const membership = memberships.find((each) => each.accountId === session.accountId) ?? memberships[0]
-    return membership && { session, person, membership, memberships }
   }
 
   async function identify(request: FastifyRequest, reply: FastifyReply, body?: string) {
@@ -122,11 +114,11 @@ export function createCallers(parts: CallersParts): Callers {
       const code = cause instanceof OAuthError ? cause.code : undefined
       // A page repeats a request without a fresh nonce, with the one that this answer brings.
       if (code !== 'use_dpop_nonce' && code !== 'invalid_dpop_proof') throw cause
-      if (code === 'invalid_dpop_proof') await sessionOf(request, undefined)
+      if (code === 'invalid_dpop_proof') await viewerFor(request, undefined)
       // RFC 9449 § 7.1.
       throw new OAuthError(code, (cause as OAuthError).message, { cause, status: 401 })
     }
-    return { jkt, viewer: await viewerOf(await sessionOf(request, jkt)) }
+    return { jkt, viewer: await viewerFor(request, jkt) }
   }
 
   return {
@@ -138,8 +130,16 @@ export function createCallers(parts: CallersParts): Callers {
       return viewer
     },
     async again(viewer) {
-      return viewerOf(await sessions.stillThere(viewer.session.sessionId))
+      const found = await sessions.stillThere(viewer.session.sessionId)
+      return found && toViewer(found)
     },
     cookie: (secret) => own().cookie.write(secret),
   }
+}
+
+function toViewer({ session, reach }: { session: Session; reach: Reach | undefined }): Viewer | undefined {
+  if (!reach) return undefined
+  const { person, memberships } = reach
+  const membership = memberships.find((each) => each.accountId === session.accountId) ?? memberships[0]
+  return membership && { session, person, membership, memberships }
 }

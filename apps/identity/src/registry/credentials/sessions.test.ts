@@ -99,7 +99,7 @@ it('a session begins and moves only in an account of its person', async () => {
   expect(await sessions.create(request)).toBeUndefined()
   const { sessionId } = await signIn()
   expect(await sessions.switchTo(sessionId, 'b')).toBe(false)
-  expect((await sessions.stillThere(sessionId))?.accountId).toBe('a')
+  expect((await sessions.stillThere(sessionId))?.session.accountId).toBe('a')
   await store.run(sql`INSERT INTO members VALUES ('b', 'ada', 'member', 0)`)
   expect(await sessions.switchTo(sessionId, 'b')).toBe(true)
 })

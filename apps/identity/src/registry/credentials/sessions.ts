@@ -6,6 +6,7 @@ import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
+import { companyMethod, type Reach, reachStatements, toReach } from '../people/people.ts'
 
 export interface Session {
   readonly sessionId: string
@@ -24,6 +25,16 @@ export interface CompanySignIn {
   readonly accountId: string
   /** Unix milliseconds at which the person proved at the provider who it is; 0: unknown. */
   readonly authTime: number
+}
+
+/** A session, and its person with the accounts that it reaches, as of one moment; `reach` is undefined if the person is gone. */
+interface ReachingSession {
+  readonly session: Session
+  readonly reach: Reach | undefined
+}
+
+interface FoundSession extends ReachingSession {
+  readonly isProven: boolean
 }
 
 interface NewSession {
@@ -48,12 +59,9 @@ export interface Sessions {
    * @param jkt thumbprint of the key that signed the request; undefined: no proof, or a bad one
    * @returns `isProven`: whether it is the key of the session. If not, the request is not of the session
    */
-  find(
-    secret: string,
-    jkt: string | undefined,
-  ): Promise<{ readonly session: Session; readonly isProven: boolean } | undefined>
+  find(secret: string, jkt: string | undefined): Promise<FoundSession | undefined>
   /** A session that was proven before; undefined if it has expired or was ended since. */
-  stillThere(sessionId: string): Promise<Session | undefined>
+  stillThere(sessionId: string): Promise<ReachingSession | undefined>
   list(personId: string): Promise<
     (Session & {
       method: string
@@ -73,13 +81,25 @@ export interface Sessions {
 export const sessionTimes = { lifeMs: 7 * 86_400_000, idleMs: 86_400_000, stepMs: 60_000 }
 /** Milliseconds of a session that came from a company: its rules are asked again at least that often. */
 const companyLifeMs = 12 * 3_600_000
-/** What the column `method` has for such a session. */
-const companyMethod = 'company'
 
 /** Seconds for which the browser keeps the cookie. */
 export const cookieSeconds = sessionTimes.lifeMs / 1000
 
 export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Changes, 'commit'>): Sessions {
+  /** Reads a session that lives with its person: one message to the database, since each request of a page needs it. */
+  async function read(which: Statement): Promise<{ row: Row; reach: Reach | undefined } | undefined> {
+    const now = clock.now()
+    const alive = sql`sessions.expires_at > ${now} AND sessions.last_seen_at > ${now - sessionTimes.idleMs}`
+    const where = { sql: `${which.sql} AND ${alive.sql}`, values: [...which.values, ...alive.values] }
+    const session = {
+      sql: `SELECT sessions.*, company_id FROM sessions LEFT JOIN company_sessions USING (session_id) WHERE ${where.sql}`,
+      values: where.values,
+    }
+    const [rows, people, members] = await store.transaction([session, ...reachStatements(where)])
+    const [row] = rows!
+    return row && { row, reach: toReach(people!, members!) }
+  }
+
   async function use(row: Row): Promise<Session> {
     const now = clock.now()
     if (now - (row.last_seen_at as number) > sessionTimes.stepMs)
@@ -90,21 +110,16 @@ export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Chan
   return {
     create: createBegin(store, clock),
     async find(secret, jkt) {
-      const now = clock.now()
-      const [row] = await store.run(
-        sql`SELECT sessions.*, company_id FROM sessions LEFT JOIN company_sessions USING (session_id) WHERE hash = ${hashOf(secret)} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idleMs}`,
-      )
-      if (!row) return undefined
+      const found = await read(sql`sessions.hash = ${hashOf(secret)}`)
+      if (!found) return undefined
+      const { row, reach } = found
       // A client that has only the cookie does not extend the session either.
-      if (row.jkt !== jkt) return { session: toSession(row), isProven: false }
-      return { session: await use(row), isProven: true }
+      if (row.jkt !== jkt) return { session: toSession(row), reach, isProven: false }
+      return { session: await use(row), reach, isProven: true }
     },
     async stillThere(sessionId) {
-      const now = clock.now()
-      const [row] = await store.run(
-        sql`SELECT sessions.*, company_id FROM sessions LEFT JOIN company_sessions USING (session_id) WHERE session_id = ${sessionId} AND expires_at > ${now} AND last_seen_at > ${now - sessionTimes.idleMs}`,
-      )
-      return row && use(row)
+      const found = await read(sql`sessions.session_id = ${sessionId}`)
+      return found && { session: await use(found.row), reach: found.reach }
     },
     async list(personId) {
       const now = clock.now()

@@ -30,6 +30,9 @@ export interface Membership {
   readonly role: Role
 }
 
+/** How a session began that came from a company. */
+export const companyMethod = 'company'
+
 export interface People extends MemberChanges {
   byId(personId: string): Promise<Person | undefined>
   byEmail(email: string): Promise<Person | undefined>
@@ -137,9 +140,43 @@ const findOwnSignIn = `SELECT 1 AS found FROM people WHERE person_id = ?
 const isLocalReach = `NOT ${isOfCompany('members')} AND (${isLocalOwner('members')} OR NOT EXISTS (SELECT 1 FROM companies
   WHERE companies.account_id = members.account_id AND companies.is_required = 1 AND companies.removed_at IS NULL))`
 
-const isCompanyReach = `EXISTS (SELECT 1 FROM company_people JOIN companies ON companies.company_id = company_people.company_id
-  WHERE companies.company_id = ? AND companies.removed_at IS NULL AND companies.account_id = members.account_id
+const isCompanyReachOf = (companyId: string) => `EXISTS (SELECT 1 FROM company_people
+  JOIN companies ON companies.company_id = company_people.company_id
+  WHERE companies.company_id = ${companyId} AND companies.removed_at IS NULL AND companies.account_id = members.account_id
     AND company_people.person_id = members.person_id)`
+const isCompanyReach = isCompanyReachOf('?')
+
+/** A person, and the accounts that a session of theirs reaches. */
+export interface Reach {
+  readonly person: Person
+  readonly memberships: readonly Membership[]
+}
+
+/**
+ * The person of a session and what {@link People.reach} gives for it, to be read together with the session.
+ *
+ * @param where condition on rows of `sessions`; one of them at most fulfils it
+ */
+export const reachStatements = (where: Statement): readonly [Statement, Statement] => [
+  {
+    sql: `SELECT people.* FROM sessions JOIN people ON people.person_id = sessions.person_id WHERE ${where.sql}`,
+    values: where.values,
+  },
+  {
+    sql: `SELECT members.account_id, accounts.email, members.role FROM sessions
+      LEFT JOIN company_sessions ON company_sessions.session_id = sessions.session_id
+      JOIN members ON members.person_id = sessions.person_id JOIN accounts ON accounts.account_id = members.account_id
+      WHERE ${where.sql} AND CASE WHEN sessions.method = '${companyMethod}' THEN ${isCompanyReachOf('company_sessions.company_id')}
+        ELSE ${isLocalReach} END ORDER BY members.joined_at`,
+    values: where.values,
+  },
+]
+
+/** @param people the rows of the first of {@link reachStatements} @param members of the second @returns undefined without a person */
+export function toReach(people: readonly Row[], members: readonly Row[]): Reach | undefined {
+  const [person] = people.map(toPerson)
+  return person && { person, memberships: members.map(toMembership) }
+}
 
 async function membershipsWhere(
   store: SqlStore,
@@ -153,12 +190,14 @@ async function membershipsWhere(
       WHERE members.person_id = ? AND ${where} ORDER BY members.joined_at`,
     values: [personId, ...values],
   })
-  return rows.map((row) => ({
-    accountId: row.account_id as string,
-    name: row.email as string,
-    role: row.role as Role,
-  }))
+  return rows.map(toMembership)
 }
+
+const toMembership = (row: Row): Membership => ({
+  accountId: row.account_id as string,
+  name: row.email as string,
+  role: row.role as Role,
+})
 
 const toPerson = (row: Row): Person => ({
   personId: row.person_id as string,

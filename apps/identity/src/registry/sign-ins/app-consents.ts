@@ -3,7 +3,7 @@
  * is for a device is approved each time.
  */
 import { hasScope } from '@selvedge/protocol/tokens'
-import { type SqlStore, sql } from '@selvedge/service-kit/store'
+import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 
 /** For which app and account a person approved something. */
 interface ConsentSubject {
@@ -15,7 +15,8 @@ interface ConsentSubject {
 export interface AppConsents {
   /** Whether every scope of a list was approved in this session. */
   covers(subject: ConsentSubject, scope: string): Promise<boolean>
-  remember(subject: ConsentSubject, scope: string): Promise<void>
+  /** A statement that remembers what was approved. @param only condition under which it does */
+  remember(subject: ConsentSubject, scope: string, only: Statement): Statement
   /** A person revoked an app, in all sessions. */
   forget(personId: string, clientId: string): Promise<void>
 }
@@ -28,12 +29,15 @@ export const createAppConsents = (store: SqlStore): AppConsents => ({
     )
     return row !== undefined && scope.split(' ').every((each) => hasScope(row.scope as string, each))
   },
-  async remember({ sessionId, clientId, accountId }, scope) {
-    await store.run(
-      sql`INSERT INTO app_consents SELECT session_id, CAST(${clientId} AS TEXT), CAST(${accountId} AS TEXT), CAST(${scope} AS TEXT)
-          FROM sessions WHERE session_id = ${sessionId}
-        ON CONFLICT (session_id, client_id, account_id) DO UPDATE SET scope = excluded.scope`,
-    )
+  remember({ sessionId, clientId, accountId }, scope, only) {
+    const { sql: text, values } = sql`INSERT INTO app_consents
+      SELECT session_id, CAST(${clientId} AS TEXT), CAST(${accountId} AS TEXT), CAST(${scope} AS TEXT)
+      FROM sessions WHERE session_id = ${sessionId}`
+    return {
+      sql: `${text} AND ${only.sql} ON CONFLICT (session_id, client_id, account_id) DO UPDATE SET scope = excluded.scope
+        WHERE app_consents.scope <> excluded.scope`,
+      values: [...values, ...only.values],
+    }
   },
   async forget(personId, clientId) {
     await store.run(

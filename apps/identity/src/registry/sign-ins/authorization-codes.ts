@@ -2,7 +2,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { OAuthError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
-import { type Row, type SqlStore, sql } from '@selvedge/service-kit/store'
+import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import { writeInTurn } from '../../storage/write-in-turn.ts'
 import type { DeveloperSubject } from '../projects/developer-tokens.ts'
 import type { Revocations } from '../revocation/revocations.ts'
@@ -35,10 +35,11 @@ export interface IssuedCode extends Authorized {
 
 export interface AuthorizationCodes {
   /**
+   * @param along statements of the same transaction, each under the condition that the code was issued
    * @returns the code: 32 random bytes in base64url
    * @throws OAuthError `access_denied` if the person is not a member of the account, `temporarily_unavailable` if too many wait
    */
-  create(authorized: Authorized): Promise<string>
+  create(authorized: Authorized, along: (isIssued: Statement) => readonly Statement[]): Promise<string>
   /** The content of a code, used or not; undefined if it is unknown or has expired unused. */
   find(code: string): Promise<IssuedCode | undefined>
   /** Uses a code up, if its person is still a member of the account. @returns true for exactly one caller */
@@ -62,26 +63,29 @@ export function createAuthorizationCodes(
   revocations: Pick<Revocations, 'revokeTree'>,
 ): AuthorizationCodes {
   return {
-    async create(authorized) {
+    async create(authorized, along) {
       const { clientId, redirectUri, challenge, jkt, scope, audience, nonce, nodeId, described } = authorized
       const { accountId, personId, email, authTime } = authorized
       const code = randomBytes(32).toString('base64url')
+      const codeHash = hashOf(code)
       const now = clock.now()
-      const isMember = await store.run(
-        sql`SELECT 1 AS found FROM members WHERE account_id = ${accountId} AND person_id = ${personId}`,
-      )
-      if (isMember.length === 0)
-        throw new OAuthError('access_denied', 'the person is not a member of the account')
       const [rows] = await writeInTurn(store, `codes of ${personId}`, [
-        sql`INSERT INTO authorization_codes SELECT CAST(${hashOf(code)} AS TEXT), CAST(${newSid()} AS TEXT), CAST(${clientId} AS TEXT),
+        sql`INSERT INTO authorization_codes SELECT CAST(${codeHash} AS TEXT), CAST(${newSid()} AS TEXT), CAST(${clientId} AS TEXT),
             CAST(${redirectUri} AS TEXT), CAST(${challenge} AS TEXT), CAST(${jkt} AS TEXT), CAST(${scope} AS TEXT),
             CAST(${JSON.stringify(audience)} AS TEXT), CAST(${nonce} AS TEXT), CAST(${nodeId} AS TEXT), CAST(${accountId} AS TEXT),
             CAST(${personId} AS TEXT), CAST(${email} AS TEXT), CAST(${authTime} AS BIGINT), CAST(${epoch()} AS BIGINT),
             CAST(${described} AS TEXT), CAST(${now + codeLifeSeconds * 1000} AS BIGINT), NULL
           WHERE (SELECT COUNT(*) FROM authorization_codes WHERE person_id = ${personId} AND expires_at > ${now}) < ${maxCodes}
+            AND EXISTS (SELECT 1 FROM members WHERE account_id = ${accountId} AND person_id = ${personId})
           RETURNING sid`,
+        ...along(sql`EXISTS (SELECT 1 FROM authorization_codes WHERE code_hash = ${codeHash})`),
       ])
       if (rows![0]) return code
+      const isMember = await store.run(
+        sql`SELECT 1 AS found FROM members WHERE account_id = ${accountId} AND person_id = ${personId}`,
+      )
+      if (isMember.length === 0)
+        throw new OAuthError('access_denied', 'the person is not a member of the account')
       throw new OAuthError(
         'temporarily_unavailable',
         'too many sign-ins at the same time; try again in a minute',

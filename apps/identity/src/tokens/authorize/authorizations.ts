@@ -3,6 +3,7 @@ import { OAuthError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
 import type { AuthorizationCodes } from '../../registry/sign-ins/authorization-codes.ts'
 import type { PushedRequests } from '../../registry/sign-ins/pushed-requests.ts'
+import type { Audit, AuditEntry } from '../../storage/audit/audit.ts'
 import { isFresh, type NextStep, nextStep } from './next-step.ts'
 import { answerUrl, RefusedRequest } from './refused-request.ts'
 import {
@@ -36,8 +37,14 @@ export interface Authorizations {
   begin(query: string, visitor: Visitor | undefined, ticket: string | undefined): Promise<Begun>
   /** Whether the person has to sign in again before an approval. */
   needsSignIn(begun: Begun, visitor: Visitor): boolean
-  /** Issues a code, once for a pushed request. @returns the URL of the answer @throws RefusedRequest */
-  approve(begun: Begun, visitor: Visitor): Promise<string>
+  /**
+   * Issues a code, once for a pushed request.
+   *
+   * @param entry of the audit log, written with the code
+   * @returns the URL of the answer
+   * @throws RefusedRequest
+   */
+  approve(begun: Begun, visitor: Visitor, entry: AuditEntry): Promise<string>
   /** @returns the URL of an answer with an error. A pushed request is used up */
   refuse(request: AuthorizationRequest, error: OAuthError): Promise<string>
 }
@@ -47,6 +54,7 @@ export interface AuthorizationsParts extends ReadRequestParts, StandingParts {
   readonly pushedRequests: PushedRequests
   readonly authorizationCodes: AuthorizationCodes
   readonly tickets: Tickets
+  readonly audit: Pick<Audit, 'statement'>
 }
 
 /** Milliseconds: for what acts on a device, a person has signed in this recently, as for the approval of a terminal. */
@@ -88,12 +96,12 @@ export function createAuthorizations(parts: AuthorizationsParts): Authorizations
       if (!isFresh(request, { authTime }, { now, seenAt })) return true
       return request.node !== undefined && now - authTime > recentMs
     },
-    async approve(begun, visitor) {
+    async approve(begun, visitor, entry) {
       const { request, accountId } = begun
       const { project, redirectUri, challenge, jkt, scope, audience, nonce, node } = request
       await expectUnused(request)
       try {
-        const code = await parts.authorizationCodes.create({
+        const authorized = {
           clientId: project.clientId,
           redirectUri,
           challenge,
@@ -106,8 +114,12 @@ export function createAuthorizations(parts: AuthorizationsParts): Authorizations
           ...visitor.person,
           authTime: Math.floor(visitor.authTime / 1000),
           described: visitor.described,
-        })
-        if (!node) await consents.remember(consentSubject(request, visitor, accountId), scope)
+        }
+        const subject = consentSubject(request, visitor, accountId)
+        const code = await parts.authorizationCodes.create(authorized, (isIssued) => [
+          parts.audit.statement(entry, isIssued),
+          ...(node ? [] : [consents.remember(subject, scope, isIssued)]),
+        ])
         return answerUrl(request, issuer(), { code })
       } catch (cause) {
         if (cause instanceof OAuthError) throw new RefusedRequest(cause, request)

@@ -3,8 +3,7 @@ import type { AuthorizationStep, Consent } from '@selvedge/protocol/console'
 import { onOneLine } from '@selvedge/protocol/redaction'
 import { type Scope, scopes } from '@selvedge/protocol/tokens'
 import type { Accounts } from '../../../registry/people/accounts.ts'
-import type { People } from '../../../registry/people/people.ts'
-import type { Audit } from '../../../storage/audit/audit.ts'
+import type { Audit, AuditEntry } from '../../../storage/audit/audit.ts'
 import type { Authorizations, Begun } from '../../../tokens/authorize/authorizations.ts'
 import { answerUrl, RefusedRequest } from '../../../tokens/authorize/refused-request.ts'
 import type { AuthorizationRequest } from '../../../tokens/authorize/request.ts'
@@ -41,13 +40,6 @@ export function authorizationHandlers({
     }
   }
 
-  async function record(begun: Begun, viewer: Viewer, context: ConsoleContext, outcome: 'ok' | 'refused') {
-    const { project, node } = begun.request
-    const detail = node ? `${project.name} for ${node.node_name}` : project.name
-    const entry = auditOf(viewer, context, 'authorization.decide', project.clientId, { detail, outcome })
-    await audit.record({ ...entry, accountId: begun.accountId || entry.accountId })
-  }
-
   return {
     'authorization.begin': ({ query, ticket }, _caller, context) =>
       answered(async () => {
@@ -63,8 +55,8 @@ export function authorizationHandlers({
             request,
             authorizations.refuse(request, new OAuthError(step, silentRefusals[step])),
           )
-        await record(begun, viewer!, context, 'ok')
-        return returnWith(request, authorizations.approve(begun, visitor!))
+        const entry = entryOf(begun, viewer!, context, 'ok')
+        return returnWith(request, authorizations.approve(begun, visitor!, entry))
       }),
     'authorization.decide': ({ query, ticket, approve }, viewer, context) =>
       answered(async () => {
@@ -74,23 +66,30 @@ export function authorizationHandlers({
         if (begun.ticket !== ticket)
           return { step: 'refused', reason: 'the page was open for too long; start again in the app' }
         if (!approve) {
-          await record(begun, viewer, context, 'refused')
+          await audit.record(entryOf(begun, viewer, context, 'refused'))
           const error = new OAuthError('access_denied', 'the person refused')
           return returnWith(request, authorizations.refuse(request, error))
         }
         if (obstacle !== undefined) throw new RpcError('forbidden', obstacle)
         if (authorizations.needsSignIn(begun, visitor))
           throw new RpcError('step_up_required', 'the app needs a new sign-in')
-        await record(begun, viewer, context, 'ok')
-        return returnWith(request, authorizations.approve(begun, visitor))
+        const entry = entryOf(begun, viewer, context, 'ok')
+        return returnWith(request, authorizations.approve(begun, visitor, entry))
       }),
   } satisfies ConsoleHandlers
 }
 
-const returnWith = async (
-  { project }: AuthorizationRequest,
-  to: Promise<string>,
-): Promise<AuthorizationStep> => ({ step: 'return', to: await to, appName: onOneLine(project.name) })
+/** The decision, for the audit log. */
+function entryOf(
+  { request: { project, node }, accountId }: Begun,
+  viewer: Viewer,
+  context: ConsoleContext,
+  outcome: AuditEntry['outcome'],
+): AuditEntry {
+  const detail = node ? `${project.name} for ${node.node_name}` : project.name
+  const entry = auditOf(viewer, context, 'authorization.decide', project.clientId, { detail, outcome })
+  return { ...entry, accountId: accountId || entry.accountId }
+}
 
 /** The request of an app, for the person who decides. */
 async function describeConsent(
