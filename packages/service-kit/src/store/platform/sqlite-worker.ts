@@ -49,9 +49,10 @@ port.postMessage('ready')
 
 function commit(jobs: readonly Job[]): JobResult[] {
   try {
-    database.exec('BEGIN IMMEDIATE')
+    // A transaction that writes takes the lock at its begin. One that reads takes none, and its commit writes nothing.
+    control(jobs.every(onlyReads) ? 'BEGIN' : 'BEGIN IMMEDIATE')
     const results = jobs.map(runJob)
-    database.exec('COMMIT')
+    control('COMMIT')
     return results
   } catch (cause) {
     if (database.isTransaction) database.exec('ROLLBACK')
@@ -59,18 +60,25 @@ function commit(jobs: readonly Job[]): JobResult[] {
   }
 }
 
+const onlyReads = ({ statements }: Job): boolean => statements.every(({ sql }) => sql.startsWith('SELECT '))
+
+/** Prepared like any other statement. */
+const control = (text: string) => void prepare(text).run()
+
 function runJob({ id, statements }: Job): JobResult {
-  database.exec('SAVEPOINT job')
+  // One statement alone has an effect as a whole or none.
+  const isWhole = statements.length === 1
+  if (!isWhole) control('SAVEPOINT job')
   try {
     const rows = statements.map(
       ({ sql, values }) => prepare(sql).all(...(values as SQLInputValue[])) as unknown as Row[],
     )
-    database.exec('RELEASE job')
+    if (!isWhole) control('RELEASE job')
     return { id, rows: rows.map((each) => each.map((row) => ({ ...row }))) }
   } catch (cause) {
     // A failure of the disk ends the whole transaction: every job of it has failed, and for this reason.
     if (!database.isTransaction) throw cause
-    database.exec('ROLLBACK TO job; RELEASE job')
+    if (!isWhole) database.exec('ROLLBACK TO job; RELEASE job')
     return failure(id, cause)
   }
 }
