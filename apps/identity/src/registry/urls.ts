@@ -14,14 +14,18 @@ export interface Urls {
 
 export function createUrls(config: Pick<IdentityConfig, 'issuer' | 'console.url' | 'listen.hosts'>): Urls {
   let issuer = config.issuer
+  /** Asked for with each request; they change when the service listens. */
+  let hosts: string[] | undefined
   const consoleUrl = () =>
     config['console.url'] || issuer.replace(/^http:\/\/(?:127\.0\.0\.1|\[::1\])(?=:|$)/, 'http://localhost')
   return {
     issuer: () => issuer,
     console: consoleUrl,
-    hosts: () => [...[issuer, consoleUrl()].map((url) => new URL(url).hostname), ...config['listen.hosts']],
+    hosts: () =>
+      (hosts ??= [...[issuer, consoleUrl()].map((url) => new URL(url).hostname), ...config['listen.hosts']]),
     listen(url) {
       issuer ||= url
+      hosts = undefined
     },
   }
 }

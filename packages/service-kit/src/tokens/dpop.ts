@@ -1,5 +1,5 @@
 /** DPoP (RFC 9449): proofs that the sender of a request holds a key. Made by nodes, checked by the services. */
-import { createHmac, hash, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, hash, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import {
   checkProofClaims,
   type DeviceVitals,
@@ -16,6 +16,7 @@ import {
 import { type Clock, seconds } from '../clock/clock.ts'
 import { verifyEs256 } from './es256.ts'
 import { createKeyCache } from './key-cache.ts'
+import { RecentMap } from './recent-map.ts'
 import { signJws } from './sign.ts'
 
 export interface ProofInput {
@@ -113,27 +114,39 @@ export function createDpopVerifier(
   const findKey = createKeyCache(10_000)
   const used = new UsedProofs(proofLimits)
 
-  const seal = (time: string) =>
-    createHmac('sha256', secret).update(`dpop-nonce ${time}`).digest('base64url').slice(0, 22)
+  const key = createSecretKey(secret)
+  /** Seals of the seconds that are in use: all callers of one second share a nonce. */
+  const seals = new RecentMap<number, string>(nonceSeconds + 1)
+
+  function seal(second: number): string {
+    const known = seals.get(second)
+    if (known !== undefined) return known
+    const text = `dpop-nonce ${second.toString(36)}`
+    const made = createHmac('sha256', key).update(text).digest('base64url').slice(0, 22)
+    seals.set(second, made)
+    return made
+  }
   const nonce = () => {
-    const time = seconds(clock).toString(36)
-    return `${time}.${seal(time)}`
+    const second = seconds(clock)
+    return `${second.toString(36)}.${seal(second)}`
   }
   const isFresh = (text: string): boolean => {
     const [time = '', mac = ''] = text.split('.', 2)
+    const second = Number.parseInt(time, 36)
+    const age = seconds(clock) - second
+    // Only what this service writes is sealed again, so that strangers choose nothing of what is kept.
+    if (!(age >= 0 && age <= nonceSeconds) || second.toString(36) !== time) return false
     // Compared as bytes: characters of a forged one may take several.
-    const [given, expected] = [Buffer.from(mac), Buffer.from(seal(time))]
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return false
-    const age = seconds(clock) - Number.parseInt(time, 36)
-    return age >= 0 && age <= nonceSeconds
+    const [given, expected] = [Buffer.from(mac), Buffer.from(seal(second))]
+    return given.length === expected.length && timingSafeEqual(given, expected)
   }
 
   return {
     nonce,
     verify(proof, { htm, htu, accessToken, body, owner }) {
       const { jwk, jws } = openProof(proof)
-      const { key, jkt } = importKey(findKey, jwk)
-      if (!verifyEs256(key, jws.signingInput, jws.signature))
+      const { key: own, jkt } = importKey(findKey, jwk)
+      if (!verifyEs256(own, jws.signingInput, jws.signature))
         throw new DpopError('invalid_dpop_proof', 'the signature of the proof is not of its key')
       const ath = accessToken === undefined ? undefined : hashOf(accessToken)
       const { jti } = checkProofClaims(jws.payload, { htm, htu, ath, now: seconds(clock) })

@@ -59,9 +59,19 @@ const rates = {
   code: { burst: 10, perSecond: 1 / 60 },
 }
 
+/** The URL of the console, parsed once: pages ask for it with each request, and it is known when the service listens. */
+function createSite(consoleUrl: () => string): () => URL {
+  let known: { readonly text: string; readonly url: URL } | undefined
+  return () => {
+    const text = consoleUrl()
+    if (known?.text !== text) known = { text, url: new URL(text) }
+    return known.url
+  }
+}
+
 /** @returns `close` ends the streams of the console, and what it receives from the discovery service */
 export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close(): void } {
-  const site = () => new URL(parts.consoleUrl())
+  const site = createSite(parts.consoleUrl)
   const places = createPlaces({ ...parts, url: parts.discoveryUrl })
   const reportSeconds = identityReportSeconds(parts.lifetimes.edge)
   const describe = createDescribeDevice(parts.clock, reportSeconds)

@@ -2,7 +2,7 @@
  * The text of refresh tokens: `<sid>.<generation>.<seal>`. The seal is an HMAC, so the same generation of a sign-in always has the
  * same token, and no token has to be stored.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 
 export interface RefreshTokens {
   make(sid: string, generation: number): string
@@ -12,8 +12,9 @@ export interface RefreshTokens {
 
 /** @param secret the same for all replicas */
 export function createRefreshTokens(secret: Buffer): RefreshTokens {
+  const key = createSecretKey(secret)
   const make = (sid: string, generation: number) => {
-    const seal = createHmac('sha256', secret).update(`refresh ${sid} ${generation}`).digest('base64url')
+    const seal = createHmac('sha256', key).update(`refresh ${sid} ${generation}`).digest('base64url')
     return `${sid}.${generation}.${seal}`
   }
 

@@ -2,7 +2,7 @@
  * When a browser first came with an authorization request, as a sealed text that the page keeps: so a sign-in can be required that
  * is younger than the request, and nothing is stored for strangers.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '@selvedge/service-kit/clock'
 
 export interface Tickets {
@@ -17,8 +17,9 @@ const lifeMs = 3_600_000
 
 /** @param secret the same for all replicas */
 export function createTickets(secret: Buffer, clock: Clock): Tickets {
+  const key = createSecretKey(secret)
   const seal = (query: string, seenAt: number): string => {
-    const tag = createHmac('sha256', secret).update(`authorize ${seenAt} ${query}`).digest('base64url')
+    const tag = createHmac('sha256', key).update(`authorize ${seenAt} ${query}`).digest('base64url')
     return `${seenAt}.${tag}`
   }
   return {
