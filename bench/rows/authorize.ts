@@ -90,18 +90,12 @@ async function openPerson(
       headers: { Accept: 'text/html' },
     })
     await page.arrayBuffer()
-    // A new page knows no nonce.
-    const fresh = await fetch(host + identityPaths.consoleNonce)
-    let nonce = fresh.headers.get('dpop-nonce')!
-    const call = async (method: string, params?: object) => {
-      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
-      const headers = { ...own, DPoP: session.key.prove({ ...signed, body, nonce }) }
-      const response = await fetch(host + identityPaths.consoleApi, { method: 'POST', headers, body })
-      nonce = response.headers.get('dpop-nonce')!
-      return (await response.json()) as { result?: { step?: string; to: string } }
-    }
-    await call('session.get')
-    const { result } = await call('authorization.begin', { query, ticket: null })
+    const [, nonce] = /nonce;desc="([^"]+)"/.exec(page.headers.get('server-timing') ?? '') ?? []
+    const params = { query, ticket: null }
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'authorization.begin', params })
+    const headers = { ...own, DPoP: session.key.prove({ ...signed, body, nonce }) }
+    const response = await fetch(host + identityPaths.consoleApi, { method: 'POST', headers, body })
+    const { result } = (await response.json()) as { result?: { step?: string; to: string } }
     if (result?.step !== 'return') throw new Error(`the answer is ${JSON.stringify(result)}`)
     return new URL(result.to).searchParams.get('code')!
   }

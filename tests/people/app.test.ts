@@ -8,7 +8,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import * as jose from 'jose'
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createPkce, requestOf } from '../harness/app.ts'
 import { adminOf, runtimeOf } from '../harness/flow.ts'
@@ -177,10 +177,16 @@ describe('sign-in to an app', needs('chromium', 'client libraries'), () => {
   })
 
   it('refuses an answer without a person to an app on this device', async () => {
+    const sent: string[] = []
+    const note = (request: Request) => sent.push(new URL(request.url()).pathname)
+    page.on('request', note)
     // The redirect URI is of the loopback interface, where any program can listen.
     expect(await resultOf('/silent')).toMatchObject({
       error: expect.stringMatching(/state|consent_required/),
     })
+    page.off('request', note)
+    // The page brings the nonce, and nobody has to know who is signed in.
+    expect(sent.filter((path) => path.startsWith('/console/'))).toEqual(['/console/api'])
     expect(page.url()).toContain('error=consent_required')
   })
 

@@ -20,8 +20,15 @@ interface Standing {
   readonly identityUrl: string
 }
 
-/** Who is signed in, followed over all tabs of the browser. */
-function useStanding() {
+/** Before it is known. */
+const unknown: Standing = { viewer: null, needsOwner: false, identityUrl: '' }
+
+/**
+ * Who is signed in, followed over all tabs of the browser.
+ *
+ * @param isLater the view asks for it when it needs it
+ */
+function useStanding(isLater: boolean) {
   const [standing, setStanding] = useState<Standing>()
   const [error, setError] = useState<string>()
   const refresh = useCallback(async () => {
@@ -35,14 +42,14 @@ function useStanding() {
   useEffect(() => {
     const leave = () => setStanding((before) => before && { ...before, viewer: null })
     addEventListener(signedOut, leave)
-    void refresh()
+    if (!isLater) void refresh()
     const unfollow = tabs.follow(() => void refresh())
     return () => {
       removeEventListener(signedOut, leave)
       unfollow()
     }
-  }, [refresh])
-  return { standing, error, refresh }
+  }, [refresh, isLater])
+  return { standing: standing ?? (isLater && !error ? unknown : undefined), error, refresh }
 }
 
 /** Sends people without a session to the sign-in, and afterwards to where they wanted to go. */
@@ -55,9 +62,10 @@ function useSignIn(standing: Standing | undefined, first: string): void {
 }
 
 export function App() {
-  const { standing, error, refresh } = useStanding()
   const [asked, setAsked] = useState<((confirmed: boolean) => void) | undefined>()
   const [, first = '', id = '', part = ''] = usePath().split('/')
+  // Most people who come from an app are sent back at once, and nothing of them is shown.
+  const { standing, error, refresh } = useStanding(first === 'authorize')
   // The way back from the provider of a company is of everyone: also of a person who confirms a sign-in.
   const isCallback = first === 'sign-in' && part === 'callback'
   useSignIn(standing, isCallback ? 'callback' : first)

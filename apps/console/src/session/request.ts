@@ -18,8 +18,21 @@ const nonceLifeMs = 90_000
 export const keys = createKeyStore()
 export const signedFetch = createSignedFetch()
 
+interface Nonce {
+  readonly value: string
+  /** Of `performance.now`. */
+  readonly at: number
+}
+
+/** The one that came with the page, in the header `Server-Timing`; undefined where the browser does not show it. */
+function nonceOfPage(): Nonce | undefined {
+  const [page] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[]
+  const value = page?.serverTiming?.find(({ name }) => name === 'nonce')?.description
+  return value ? { value, at: page!.responseStart } : undefined
+}
+
 function createSignedFetch(): SignedFetch {
-  let nonce: { readonly value: string; readonly at: number } | undefined
+  let nonce = nonceOfPage()
 
   const takeNonce = ({ headers }: Response) => {
     const value = headers.get('dpop-nonce')

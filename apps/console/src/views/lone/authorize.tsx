@@ -1,5 +1,5 @@
 import type { AuthorizationStep, Consent, Viewer } from '@selvedge/protocol/console'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, explain } from '../../api.ts'
 import { Action } from '../../parts/action.tsx'
 import { capital } from '../../parts/capital.ts'
@@ -21,6 +21,10 @@ export function Authorize(props: { viewer: Viewer | undefined; onDone: () => Pro
   const [query] = useState(() => location.search.slice(1))
   const [step, setStep] = useState<AuthorizationStep>()
   const [error, setError] = useState<string>()
+  const wasSeen = useRef(false)
+  const [looked, setLooked] = useState(false)
+  /** The session ended while the page asked who it is of. */
+  const hasEnded = looked && !viewer
 
   const take = (next: AuthorizationStep) => {
     setStep(next)
@@ -32,12 +36,17 @@ export function Authorize(props: { viewer: Viewer | undefined; onDone: () => Pro
       signInFirst()
     }
     if (next.step === 'return') location.replace(next.to)
+    if (next.step === 'consent' && !viewer) void onDone().then(() => setLooked(true))
   }
   useEffect(() => {
+    // The service knew the person of the request before this page did.
+    const isSame = !wasSeen.current && viewer !== undefined && step?.step === 'consent'
+    wasSeen.current = viewer !== undefined
+    if (isSame) return
     api['authorization.begin']({ query, ticket: readTicket(query) }).then(take, (cause) =>
       setError(explain(cause)),
     )
-  }, [query, viewer?.personId])
+  }, [query, viewer?.personId, hasEnded])
 
   if (error) return <Refused reason={error} />
   if (step?.step === 'refused') return <Refused reason={step.reason} />

@@ -115,7 +115,7 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
   const callers = createCallers({ ...parts, site })
   addConsoleApi(app, { ...parts, callers, handlers, places, events })
   addDeviceExport(app, { ...parts, callers, show, onlineSince })
-  const showPage = addPages(app, parts.pages, site, originsOf(parts.map))
+  const showPage = addPages(app, parts.pages, site, originsOf(parts.map), parts.dpop.nonce)
   if (showPage) addAppPages(app, { ...parts, site, show: showPage })
   return { close: places.stop }
 }

@@ -16,16 +16,19 @@ async function policiesWith(hosts: readonly string[]): Promise<string[][]> {
   mkdirSync(join(folder.path, 'assets'))
   writeFileSync(join(folder.path, 'index.html'), '<!doctype html>')
   writeFileSync(join(folder.path, 'assets/worker-1.mjs'), '')
-  addPages(app, folder.path, () => new URL('https://console.example'), hosts)
+  addPages(app, folder.path, () => new URL('https://console.example'), hosts, () => 'a.nonce')
   const answers = await Promise.all(
     ['/', '/devices/1/services', '/assets/worker-1.mjs', '/nowhere'].map((url) =>
       app.inject({ url, headers: { host: 'console.example', accept: 'text/html' } }),
     ),
   )
   expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 404])
+  // Each page brings a nonce; files stay in the caches of browsers.
+  expect(answers.map(({ headers }) => headers['server-timing'])).toEqual([timing, timing, undefined, timing])
   return answers.map(({ headers }) => String(headers['content-security-policy']).split('; '))
 }
 
+const timing = 'nonce;desc="a.nonce"'
 const policy = [
   ['default-src', "'none'"],
   ['script-src', "'self'"],

@@ -84,6 +84,7 @@ export type ShowPage = (request: FastifyRequest, reply: FastifyReply) => unknown
 
 /**
  * @param hosts other origins that the pages may send requests to
+ * @param nonce the next nonce: a page signs its first request with it. Of the headers of its own page, a script can read this one alone
  * @returns shows the page at other paths; undefined if the pages were not built
  */
 export function addPages(
@@ -91,6 +92,7 @@ export function addPages(
   folder: string,
   site: () => URL,
   hosts: readonly string[],
+  nonce: () => string,
 ): ShowPage | undefined {
   const headers = headersWith(hosts)
   const files = readFiles(folder)
@@ -112,6 +114,7 @@ export function addPages(
     if (hostname === 'localhost' && asked === '127.0.0.1') return reply.redirect(origin + request.url, 307)
     if (asked !== hostname) throw new OAuthError('access_denied', `the console is at ${origin}`)
     reply.headers(headers).header('Cache-Control', 'no-cache')
+    reply.header('Server-Timing', `nonce;desc="${nonce()}"`)
     return send(page, request.headers, reply)
   }
   for (const view of views) app.get(view, show)
