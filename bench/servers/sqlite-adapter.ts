@@ -1,6 +1,6 @@
 /**
- * What `oidc-provider` stores, in SQLite: one table, prepared statements in its own thread, and a commit that is on the disk before it
- * goes on, as the identity service has it.
+ * What `oidc-provider` stores, in SQLite: one table, prepared statements in its own thread, and a commit that is on the disk when it
+ * returns, as the identity service has it.
  */
 import { DatabaseSync } from 'node:sqlite'
 import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider'

@@ -185,7 +185,7 @@ describe('sign-in to an app', needs('chromium', 'client libraries'), () => {
       error: expect.stringMatching(/state|consent_required/),
     })
     page.off('request', note)
-    // The page brings the nonce, and nobody has to know who is signed in.
+    // The page brings the nonce, and does not have to show who is signed in.
     expect(sent.filter((path) => path.startsWith('/console/'))).toEqual(['/console/api'])
     expect(page.url()).toContain('error=consent_required')
   })

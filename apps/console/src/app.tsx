@@ -26,7 +26,7 @@ const unknown: Standing = { viewer: null, needsOwner: false, identityUrl: '' }
 /**
  * Who is signed in, followed over all tabs of the browser.
  *
- * @param isLater the view asks for it when it needs it
+ * @param isLater the view calls `refresh` when it has to know
  */
 function useStanding(isLater: boolean) {
   const [standing, setStanding] = useState<Standing>()

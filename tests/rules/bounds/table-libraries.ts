@@ -149,12 +149,16 @@ export const serviceKit: Bounds = {
   },
   'packages/service-kit/src/store/sqlite.ts': {
     'connect.pending': lasting('one for each statement of a request under way', '`pending.delete`'),
+    'createSender.waiting': lasting('the same', '`waiting.splice`'),
   },
   'packages/service-kit/src/store/write-once.ts': {
     'files of writeOnce': own('one file, for a key or a secret'),
   },
   'packages/service-kit/src/tokens/foreign-keys.ts': {
     'readForeignKeySet.keys': passing('`list.length > foreignKeyLimits.keys`'),
+  },
+  'packages/service-kit/src/tokens/dpop.ts': {
+    'createDpopVerifier.seals': lasting('`RecentMap<number, string>(nonceSeconds + 1)`', 'newer ones'),
   },
   'packages/service-kit/src/tokens/key-cache.ts': {
     'createKeyCache.known': lasting(

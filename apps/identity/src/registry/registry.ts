@@ -27,7 +27,7 @@ import { type Accounts, createAccounts } from './people/accounts.ts'
 import { type Companies, createCompanies } from './people/companies.ts'
 import { type CompanyPeople, createCompanyPeople } from './people/company-people.ts'
 import { createLinks, type Links } from './people/links.ts'
-import { createPeople, type People } from './people/people.ts'
+import { createPeople, type People, reachQuery } from './people/people.ts'
 import { createDeveloperTokens, type DeveloperTokens } from './projects/developer-tokens.ts'
 import { createExpiringTokens } from './projects/expiring-tokens.ts'
 import { createFederatedSubjects, type FederatedSubjects } from './projects/federated-subjects.ts'
@@ -188,7 +188,7 @@ function createCredentials({ store, clock, changes }: Storage, urls: Urls, links
   const site = () => new URL(urls.console())
   const oneTime = createOneTime(store, clock)
   return {
-    sessions: createSessions(store, clock, changes),
+    sessions: createSessions(store, clock, changes, reachQuery),
     knownBrowsers: createKnownBrowsers(store, clock),
     oneTime,
     passkeys: createPasskeys(store, clock, oneTime, links, site),

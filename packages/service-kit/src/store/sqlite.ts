@@ -95,6 +95,48 @@ export async function openSqlite(path: string, migrations: Migrations): Promise<
   }
 }
 
+/** Maximum jobs in one message, and so in one commit: limits how long the first of them waits. */
+const maxJobs = 500
+
+/**
+ * Sends jobs to the thread: while it works on some, those that come wait, and travel together. It would not begin them earlier,
+ * and each message wakes a thread, which costs more than a read.
+ */
+function createSender(worker: Worker, onFailure: (jobs: readonly Job[], cause: unknown) => void) {
+  let waiting: Job[] = []
+  let isBusy = false
+
+  function send(): void {
+    if (isBusy || waiting.length === 0) return
+    isBusy = true
+    const jobs = waiting.splice(0, maxJobs)
+    try {
+      worker.postMessage(jobs)
+    } catch (cause) {
+      isBusy = false
+      onFailure(jobs, cause)
+      sendSoon()
+    }
+  }
+  // After what the loop has to read: requests that came together are one message, too.
+  const sendSoon = () => void setImmediate(safely('sqlite.send', send))
+  return {
+    add(job: Job): void {
+      waiting.push(job)
+      if (!isBusy && waiting.length === 1) sendSoon()
+    },
+    answered(): void {
+      isBusy = false
+      sendSoon()
+    },
+    close(): void {
+      if (waiting.length > 0) worker.postMessage(waiting)
+      waiting = []
+      worker.postMessage('close')
+    },
+  }
+}
+
 interface PendingJob {
   readonly resolve: (rows: Row[][]) => void
   readonly reject: (cause: Error) => void
@@ -115,7 +157,15 @@ async function connect(path: string, migrations: Migrations): Promise<Connection
     for (const each of pending.values()) each.reject(ended)
     pending.clear()
   }
+  const sender = createSender(worker, (jobs, cause) => {
+    const failure = new StoreError(`database: ${(cause as Error).message}`, { cause })
+    for (const { id } of jobs) {
+      pending.get(id)?.reject(failure)
+      pending.delete(id)
+    }
+  })
   const read = (results: readonly JobResult[]) => {
+    sender.answered()
     for (const result of results) {
       const job = pending.get(result.id)
       pending.delete(result.id)
@@ -163,12 +213,12 @@ async function connect(path: string, migrations: Migrations): Promise<Connection
       return new Promise((resolve, reject) => {
         if (ended) return reject(ended)
         const id = ++last
-        worker.postMessage({ id, statements } satisfies Job)
         pending.set(id, { resolve, reject })
+        sender.add({ id, statements })
       })
     },
     async close() {
-      worker.postMessage('close')
+      sender.close()
       await gone.promise
     },
   }

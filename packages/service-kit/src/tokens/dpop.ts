@@ -134,7 +134,7 @@ export function createDpopVerifier(
     const [time = '', mac = ''] = text.split('.', 2)
     const second = Number.parseInt(time, 36)
     const age = seconds(clock) - second
-    // Only what this service writes is sealed again, so that strangers choose nothing of what is kept.
+    // Only what this service writes is sealed again, so strangers add nothing to the seals in memory.
     if (!(age >= 0 && age <= nonceSeconds) || second.toString(36) !== time) return false
     // Compared as bytes: characters of a forged one may take several.
     const [given, expected] = [Buffer.from(mac), Buffer.from(seal(second))]

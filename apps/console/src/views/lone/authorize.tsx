@@ -23,7 +23,7 @@ export function Authorize(props: { viewer: Viewer | undefined; onDone: () => Pro
   const [error, setError] = useState<string>()
   const wasSeen = useRef(false)
   const [looked, setLooked] = useState(false)
-  /** The session ended while the page asked who it is of. */
+  /** Since the request began, the person signed out elsewhere. */
   const hasEnded = looked && !viewer
 
   const take = (next: AuthorizationStep) => {

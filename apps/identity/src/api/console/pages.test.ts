@@ -16,7 +16,13 @@ async function policiesWith(hosts: readonly string[]): Promise<string[][]> {
   mkdirSync(join(folder.path, 'assets'))
   writeFileSync(join(folder.path, 'index.html'), '<!doctype html>')
   writeFileSync(join(folder.path, 'assets/worker-1.mjs'), '')
-  addPages(app, folder.path, () => new URL('https://console.example'), hosts, () => 'a.nonce')
+  addPages(
+    app,
+    folder.path,
+    () => new URL('https://console.example'),
+    hosts,
+    () => 'a.nonce',
+  )
   const answers = await Promise.all(
     ['/', '/devices/1/services', '/assets/worker-1.mjs', '/nowhere'].map((url) =>
       app.inject({ url, headers: { host: 'console.example', accept: 'text/html' } }),

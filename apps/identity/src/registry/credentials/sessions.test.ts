@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 import { createFakeClock, openMemoryStore } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Changes } from '../../storage/changes/changes.ts'
 import { migrations } from '../../storage/schema.ts'
+import { reachQuery } from '../people/people.ts'
 import { cookieSeconds, createSessions, type Sessions, sessionTimes } from './sessions.ts'
 
 const hour = 3_600_000
@@ -17,12 +19,11 @@ beforeEach(async () => {
   clock.set(start)
   store = openMemoryStore(migrations)
   noted = []
-  sessions = createSessions(store, clock, {
-    commit: async (statements, changed) => {
-      noted.push(...changed)
-      return store.transaction(statements)
-    },
-  })
+  const commit: Changes['commit'] = async (statements, changed) => {
+    noted.push(...changed)
+    return store.transaction(statements)
+  }
+  sessions = createSessions(store, clock, { commit }, reachQuery)
   for (const id of ['a', 'b'])
     await store.run(sql`INSERT INTO accounts (account_id, email, created_at) VALUES (${id}, ${id}, 0)`)
   await store.run(sql`INSERT INTO people VALUES ('ada', 'ada@example.com', '', 0)`)

@@ -6,7 +6,7 @@ import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
-import { companyMethod, type Reach, reachStatements, toReach } from '../people/people.ts'
+import type { Reach, ReachQuery } from '../people/people.ts'
 
 export interface Session {
   readonly sessionId: string
@@ -27,7 +27,7 @@ export interface CompanySignIn {
   readonly authTime: number
 }
 
-/** A session, and its person with the accounts that it reaches, as of one moment; `reach` is undefined if the person is gone. */
+/** A session, and its person with the accounts that it reaches, read together; `reach` is undefined if the person is gone. */
 interface ReachingSession {
   readonly session: Session
   readonly reach: Reach | undefined
@@ -82,10 +82,18 @@ export const sessionTimes = { lifeMs: 7 * 86_400_000, idleMs: 86_400_000, stepMs
 /** Milliseconds of a session that came from a company: its rules are asked again at least that often. */
 const companyLifeMs = 12 * 3_600_000
 
+/** What the column `method` has for such a session. */
+const companyMethod = 'company'
+
 /** Seconds for which the browser keeps the cookie. */
 export const cookieSeconds = sessionTimes.lifeMs / 1000
 
-export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Changes, 'commit'>): Sessions {
+export function createSessions(
+  store: SqlStore,
+  clock: Clock,
+  changes: Pick<Changes, 'commit'>,
+  { statements, toReach }: ReachQuery,
+): Sessions {
   /** Reads a session that lives with its person: one message to the database, since each request of a page needs it. */
   async function read(which: Statement): Promise<{ row: Row; reach: Reach | undefined } | undefined> {
     const now = clock.now()
@@ -95,7 +103,7 @@ export function createSessions(store: SqlStore, clock: Clock, changes: Pick<Chan
       sql: `SELECT sessions.*, company_id FROM sessions LEFT JOIN company_sessions USING (session_id) WHERE ${where.sql}`,
       values: where.values,
     }
-    const [rows, people, members] = await store.transaction([session, ...reachStatements(where)])
+    const [rows, people, members] = await store.transaction([session, ...statements(where, companyMethod)])
     const [row] = rows!
     return row && { row, reach: toReach(people!, members!) }
   }

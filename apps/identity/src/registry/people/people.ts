@@ -30,9 +30,6 @@ export interface Membership {
   readonly role: Role
 }
 
-/** How a session began that came from a company. */
-export const companyMethod = 'company'
-
 export interface People extends MemberChanges {
   byId(personId: string): Promise<Person | undefined>
   byEmail(email: string): Promise<Person | undefined>
@@ -152,30 +149,37 @@ export interface Reach {
   readonly memberships: readonly Membership[]
 }
 
-/**
- * The person of a session and what {@link People.reach} gives for it, to be read together with the session.
- *
- * @param where condition on rows of `sessions`; one of them at most fulfils it
- */
-export const reachStatements = (where: Statement): readonly [Statement, Statement] => [
-  {
-    sql: `SELECT people.* FROM sessions JOIN people ON people.person_id = sessions.person_id WHERE ${where.sql}`,
-    values: where.values,
-  },
-  {
-    sql: `SELECT members.account_id, accounts.email, members.role FROM sessions
-      LEFT JOIN company_sessions ON company_sessions.session_id = sessions.session_id
-      JOIN members ON members.person_id = sessions.person_id JOIN accounts ON accounts.account_id = members.account_id
-      WHERE ${where.sql} AND CASE WHEN sessions.method = '${companyMethod}' THEN ${isCompanyReachOf('company_sessions.company_id')}
-        ELSE ${isLocalReach} END ORDER BY members.joined_at`,
-    values: where.values,
-  },
-]
+/** Reads a {@link Reach} together with the session that it is for. */
+export interface ReachQuery {
+  /**
+   * @param where condition on rows of `sessions`; one of them at most fulfils it
+   * @param companyMethod the `method` of sessions that came from a company
+   */
+  statements(where: Statement, companyMethod: string): readonly [people: Statement, members: Statement]
+  /** @returns undefined without a person */
+  toReach(people: readonly Row[], members: readonly Row[]): Reach | undefined
+}
 
-/** @param people the rows of the first of {@link reachStatements} @param members of the second @returns undefined without a person */
-export function toReach(people: readonly Row[], members: readonly Row[]): Reach | undefined {
-  const [person] = people.map(toPerson)
-  return person && { person, memberships: members.map(toMembership) }
+/** The same as {@link People.byId} and {@link People.reach} for the person of a session. */
+export const reachQuery: ReachQuery = {
+  statements: ({ sql: where, values }, companyMethod) => [
+    {
+      sql: `SELECT people.* FROM sessions JOIN people ON people.person_id = sessions.person_id WHERE ${where}`,
+      values,
+    },
+    {
+      sql: `SELECT members.account_id, accounts.email, members.role FROM sessions
+        LEFT JOIN company_sessions ON company_sessions.session_id = sessions.session_id
+        JOIN members ON members.person_id = sessions.person_id JOIN accounts ON accounts.account_id = members.account_id
+        WHERE ${where} AND CASE WHEN sessions.method = ? THEN ${isCompanyReachOf('company_sessions.company_id')}
+          ELSE ${isLocalReach} END ORDER BY members.joined_at`,
+      values: [...values, companyMethod],
+    },
+  ],
+  toReach(people, members) {
+    const [person] = people.map(toPerson)
+    return person && { person, memberships: members.map(toMembership) }
+  },
 }
 
 async function membershipsWhere(

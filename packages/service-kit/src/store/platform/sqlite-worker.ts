@@ -1,15 +1,12 @@
 /**
- * The thread that owns the database file. Jobs that arrive together are committed together: one fsync for all of them, a
+ * The thread that owns the database file. Jobs of one message are committed together: one fsync for all of them, a
  * savepoint for each, so that a failure affects no other.
  */
 import type { SQLInputValue, StatementSync } from 'node:sqlite'
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
 import type { Row } from '../sql.ts'
 import type { Job, JobResult, WorkerSettings } from '../sqlite.ts'
 import { openDatabase } from './open-database.ts'
-
-/** Maximum jobs in one commit: limits how long the first of them waits. */
-const maxJobs = 500
 
 /** Statements that stay prepared: lists of values make the same statement in many lengths. */
 const maxPrepared = 500
@@ -32,16 +29,8 @@ const database = openDatabase(path, migrations)
 
 const prepared = new Map<string, StatementSync>()
 const port = parentPort!
-port.on('message', (message: Job | 'close') => {
-  const jobs: Job[] = []
-  let closing = false
-  for (let next: Job | 'close' | undefined = message; next; ) {
-    if (next === 'close') closing = true
-    else jobs.push(next)
-    next = jobs.length < maxJobs ? receiveMessageOnPort(port)?.message : undefined
-  }
-  if (jobs.length > 0) port.postMessage(commit(jobs))
-  if (!closing) return
+port.on('message', (message: readonly Job[] | 'close') => {
+  if (message !== 'close') return port.postMessage(commit(message))
   database.close()
   port.close()
 })
@@ -49,7 +38,7 @@ port.postMessage('ready')
 
 function commit(jobs: readonly Job[]): JobResult[] {
   try {
-    // A transaction that writes takes the lock at its begin. One that reads takes none, and its commit writes nothing.
+    // A transaction that writes locks the database at its begin. One that only reads needs no lock, and its commit writes nothing.
     control(jobs.every(onlyReads) ? 'BEGIN' : 'BEGIN IMMEDIATE')
     const results = jobs.map(runJob)
     control('COMMIT')
@@ -66,7 +55,7 @@ const onlyReads = ({ statements }: Job): boolean => statements.every(({ sql }) =
 const control = (text: string) => void prepare(text).run()
 
 function runJob({ id, statements }: Job): JobResult {
-  // One statement alone has an effect as a whole or none.
+  // One statement alone has its whole effect, or is undone.
   const isWhole = statements.length === 1
   if (!isWhole) control('SAVEPOINT job')
   try {
