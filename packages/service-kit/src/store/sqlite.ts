@@ -119,9 +119,11 @@ function createSender(worker: Worker, onFailure: (jobs: readonly Job[], cause: u
     }
   }
   // After what the loop has to read: requests that came together are one message, too.
-  const sendSoon = () => void setImmediate(safely('sqlite.send', send))
+  const sendSoon = () => {
+    setImmediate(safely('sqlite.send', send))
+  }
   return {
-    add(job: Job): void {
+    accept(job: Job): void {
       waiting.push(job)
       if (!isBusy && waiting.length === 1) sendSoon()
     },
@@ -214,7 +216,7 @@ async function connect(path: string, migrations: Migrations): Promise<Connection
         if (ended) return reject(ended)
         const id = ++last
         pending.set(id, { resolve, reject })
-        sender.add({ id, statements })
+        sender.accept({ id, statements })
       })
     },
     async close() {

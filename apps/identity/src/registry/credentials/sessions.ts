@@ -92,21 +92,9 @@ export function createSessions(
   store: SqlStore,
   clock: Clock,
   changes: Pick<Changes, 'commit'>,
-  { statements, toReach }: ReachQuery,
+  reach: ReachQuery,
 ): Sessions {
-  /** Reads a session that lives with its person: one message to the database, since each request of a page needs it. */
-  async function read(which: Statement): Promise<{ row: Row; reach: Reach | undefined } | undefined> {
-    const now = clock.now()
-    const alive = sql`sessions.expires_at > ${now} AND sessions.last_seen_at > ${now - sessionTimes.idleMs}`
-    const where = { sql: `${which.sql} AND ${alive.sql}`, values: [...which.values, ...alive.values] }
-    const session = {
-      sql: `SELECT sessions.*, company_id FROM sessions LEFT JOIN company_sessions USING (session_id) WHERE ${where.sql}`,
-      values: where.values,
-    }
-    const [rows, people, members] = await store.transaction([session, ...statements(where, companyMethod)])
-    const [row] = rows!
-    return row && { row, reach: toReach(people!, members!) }
-  }
+  const read = createRead(store, clock, reach)
 
   async function use(row: Row): Promise<Session> {
     const now = clock.now()
@@ -120,10 +108,10 @@ export function createSessions(
     async find(secret, jkt) {
       const found = await read(sql`sessions.hash = ${hashOf(secret)}`)
       if (!found) return undefined
-      const { row, reach } = found
+      const { row } = found
       // A client that has only the cookie does not extend the session either.
-      if (row.jkt !== jkt) return { session: toSession(row), reach, isProven: false }
-      return { session: await use(row), reach, isProven: true }
+      if (row.jkt !== jkt) return { session: toSession(row), reach: found.reach, isProven: false }
+      return { session: await use(row), reach: found.reach, isProven: true }
     },
     async stillThere(sessionId) {
       const found = await read(sql`sessions.session_id = ${sessionId}`)
@@ -162,6 +150,22 @@ export function createSessions(
       )
       return rows.length === 1
     },
+  }
+}
+
+/** Reads a session that lives with its person: one message to the database, since each request of a page needs it. */
+function createRead(store: SqlStore, clock: Clock, { statements, toReach }: ReachQuery) {
+  return async (which: Statement): Promise<{ row: Row; reach: Reach | undefined } | undefined> => {
+    const now = clock.now()
+    const alive = sql`sessions.expires_at > ${now} AND sessions.last_seen_at > ${now - sessionTimes.idleMs}`
+    const where = { sql: `${which.sql} AND ${alive.sql}`, values: [...which.values, ...alive.values] }
+    const session = {
+      sql: `SELECT sessions.*, company_id FROM sessions LEFT JOIN company_sessions USING (session_id) WHERE ${where.sql}`,
+      values: where.values,
+    }
+    const [rows, people, members] = await store.transaction([session, ...statements(where, companyMethod)])
+    const [row] = rows!
+    return row && { row, reach: toReach(people!, members!) }
   }
 }
 
