@@ -90,7 +90,7 @@ describeOnStores('on %s', (makeDatabase) => {
   const project = { name: 'p', accountId: 'a', scopes: ['openid'], resources: [] }
   const rs256 = { idTokenSignedResponseAlg: 'RS256' } as const
 
-  it('there is none until a project wants one', async () => {
+  it('there is no key until a project wants one', async () => {
     const one = await open()
     const { clientId, idTokenSignedResponseAlg } = await one.projects.create(project)
     await one.projects.update(clientId, { idTokenSignedResponseAlg: 'ES256', origins: [] })

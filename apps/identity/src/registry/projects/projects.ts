@@ -92,6 +92,12 @@ export interface ProjectsParts {
   readonly maxProjects: number
 }
 
+/** What is shared of the services of a project ends before the project is off, and does not return with it. */
+async function endShares({ clock, revocations }: ProjectsParts, clientId: string): Promise<void> {
+  const { statements, roots } = endSharesOfProject(clientId, clock.now())
+  await revocations.revokeTree(roots, { statements, noted: [] })
+}
+
 export function createProjects(parts: ProjectsParts): Projects {
   const { store, clock, changes, revocations, keys, maxProjects } = parts
   const cache = changes.cache<Project>({ topic: 'project', limit: 10_000, read })
@@ -103,18 +109,13 @@ export function createProjects(parts: ProjectsParts): Projects {
 
   const find = async (clientId: string) => (clientId === cliClientId ? cliProject : cache.find(clientId))
 
-  /** What is shared of the services of a project ends before the project is off, and does not return with it. */
-  async function endShares(clientId: string): Promise<void> {
-    const { statements, roots } = endSharesOfProject(clientId, clock.now())
-    await revocations.revokeTree(roots, { statements, noted: [] })
-  }
-
   async function update(clientId: string, change: Change): Promise<Project> {
     const before = clientId === cliClientId ? undefined : await find(clientId)
     if (!before) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
     const now = withChange(before, change)
     checkApp(now)
     await keys.prepare(now.idTokenSignedResponseAlg)
+    if (before.active && !now.active) await endShares(parts, clientId)
     const statements = [
       updateRow(now),
       ...(change.offline ? [writeOffline(clientId, change.offline, clock.now())] : []),

@@ -36,7 +36,7 @@ export function personHandlers(parts: PersonParts) {
   const companyOf = async (companyId: string | undefined) =>
     companyId ? ((await companies.byId(companyId))?.domain ?? null) : null
 
-  /** A company learns nothing of the person's sign-ins without it, and ends none. */
+  /** A company learns nothing of the person's sign-ins without it, and does not end them. */
   async function sessionsFor({ person, session: { companyId } }: Viewer) {
     const all = await sessions.list(person.personId)
     return companyId === '' ? all : all.filter((each) => each.companyId === companyId)
