@@ -18,6 +18,17 @@ export default defineConfig({
     // MapLibre is one file of 1.1 MB, which only pages with a map load.
     chunkSizeWarningLimit: 1200,
     // Its advice about slow plugins comes on slow machines, to people who start the stack.
-    rolldownOptions: { checks: { bundlerTimings: false } },
+    rolldownOptions: {
+      checks: { bundlerTimings: false },
+      // What every page needs, and what most need, is one file each: smaller files compress worse.
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: 'base', test: /preact|src\/(?:api|session|parts\/(?:icon|link|view))\b/ },
+            { name: 'parts', test: /src\/(?:state\/use-call|parts\/(?:action|dialog|form|guarded))\b/ },
+          ],
+        },
+      },
+    },
   },
 })
