@@ -94,6 +94,7 @@ describe('the OpenRPC document', () => {
         "forbidden -32003",
         "identity_unavailable -32010",
         "discovery_unavailable -32010",
+        "company_unavailable -32010",
         "engine_unavailable -32010",
         "registry_unavailable -32010",
         "storage_failed -32010",

@@ -14,7 +14,7 @@ describe('the terminal', () => {
     const leaks = readdirSync(sources, { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && path !== 'output/terminal.ts')
       .filter((path) =>
-        /\bconsole\.|process\.std|\bstd(?:out|err)\.write|\.pipe\(|\/dev\/(?:tty\b|std)|'inherit'|stdio: '?(?:1|2)/.test(
+        /\bconsole\.\w|process\.std|\bstd(?:out|err)\.write|\.pipe\(|\/dev\/(?:tty\b|std)|'inherit'|stdio: '?(?:1|2)/.test(
           readFileSync(join(sources, path), 'utf8'),
         ),
       )
