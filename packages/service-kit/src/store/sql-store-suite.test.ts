@@ -369,3 +369,28 @@ describe('sqlite, when its thread exits', () => {
     process.off('worker', collect)
   })
 })
+
+describe('sqlite, with more work than fits into one commit', () => {
+  it('does it in the order in which it came, at most 500 transactions at a time, and all before it closes', async () => {
+    const commits: number[] = []
+    const listen = (thread: Worker) =>
+      thread.on('message', (results) => Array.isArray(results) && commits.push(results.length))
+    process.on('worker', listen)
+    const url = `sqlite:${join(folder, 'order.db')}`
+    const creates = ['CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT, sent BIGINT)']
+    const store = await openSql(url, creates)
+    const sent = Array.from({ length: 1201 }, (_, at) => at)
+    const insert = (at: number) => store.run(sql`INSERT INTO t (sent) VALUES (${at})`)
+    const settled = Promise.all(sent.map(insert))
+    await expect(store.run(sql`SELECT MAX(sent) AS newest FROM t`)).resolves.toEqual([{ newest: 1200 }])
+    await settled
+    expect(Math.max(...commits)).toBe(500)
+    const last = Promise.all(sent.map(insert))
+    await Promise.all([store.close(), last])
+    process.off('worker', listen)
+    const again = await openSql(url, creates)
+    const rows = await again.run(sql`SELECT sent FROM t ORDER BY id`)
+    expect(rows.map((row) => row.sent)).toEqual([...sent, ...sent])
+    await again.close()
+  })
+})
