@@ -114,7 +114,7 @@ describe('the fuzzer', () => {
   })
 
   it('names an input that never ends, and goes on with the next target', () => {
-    const { status, text } = broken('endless,throws')
+    const { status, text } = broken('endless,throws', '--hang', '4')
     expect(text).toContain('FINDING endless (hang), seed 1: ')
     expect(text).toContain('FINDING throws (crash), seed 1: ')
     expect(status).toBe(1)

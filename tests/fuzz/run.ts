@@ -11,8 +11,6 @@ import type { Finding, Summary } from './engine/fuzz-target.ts'
 import type { Target } from './engine/target.ts'
 import type { Message, Work } from './engine/worker.ts'
 
-/** Milliseconds after which one input counts as one that never ends. */
-const hangMs = 20_000
 /** MiB of JavaScript objects that the parsers may hold in all. */
 const maxHeapMb = 768
 /** A longer input is written to a file, since it does not fit on a command line. */
@@ -27,11 +25,14 @@ const { values, positionals } = parseArgs({
     'input-file': { type: 'string' },
     /** Other targets than those of targets/index.ts. */
     table: { type: 'string' },
+    /** Seconds after which one input counts as one that never ends. */
+    hang: { type: 'string', default: '20' },
   },
 })
 const table = new URL(values.table ?? 'targets/index.ts', import.meta.url).href
 const { targets } = (await import(table)) as { targets: readonly Target[] }
 const seconds = Number(positionals[0] ?? 60)
+const hangSeconds = Number(values.hang)
 const seed = values.seed ?? String(Date.now() % 1_000_000)
 const names = values.target?.split(',') ?? targets.map(({ name }) => name)
 const unknown = names.find((name) => !targets.some((each) => each.name === name))
@@ -93,11 +94,11 @@ function work(left: readonly string[]): Promise<readonly string[]> {
     const watch = setInterval(() => {
       const count = Atomics.load(counters, 0)
       if (count === seen && count > 0) {
-        blame('hang', `one input took more than ${hangMs / 1000} s`)
+        blame('hang', `one input took more than ${hangSeconds} s`)
         void worker.terminate()
       }
       seen = count
-    }, hangMs)
+    }, hangSeconds * 1000)
     worker.on('message', (message: Message) => {
       if ('begun' in message) current = message.begun
       else if ('finding' in message) show(message.finding)

@@ -228,9 +228,11 @@ describe('the console', needs('chromium'), () => {
       ['not-found', '/nowhere', 'This thread ends here'],
     ]
     const found: string[] = []
-    const looks = [320, 390, 1280, 1920, 3840].flatMap((width) =>
-      [false, true].map((dark) => ({ width, dark, where: `at ${width} px, ${dark ? 'dark' : 'light'}` })),
-    )
+    // Dark has other colors, and the same sizes.
+    const looks = [320, 390, 390, 1280, 1280, 1920, 3840].map((width, at, all) => {
+      const dark = width === all[at - 1]
+      return { width, dark, where: `at ${width} px, ${dark ? 'dark' : 'light'}` }
+    })
     const weights: string[] = []
     for (const [name, path, heading] of views) {
       for (const { width, dark, where } of looks) {

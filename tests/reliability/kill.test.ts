@@ -9,7 +9,7 @@ import { expect, it } from 'vitest'
 import { accessToken, createDeveloper, runtimeOf } from '../harness/flow.ts'
 import { type Program, startProgram, startStack, temporaryFolder } from '../harness/processes.ts'
 
-const rounds = Number(process.env.SELVEDGE_KILL_ROUNDS ?? 300)
+const rounds = Number(process.env.SELVEDGE_KILL_ROUNDS ?? 60)
 
 /** The same numbers on every run, so that a failure can be repeated. */
 function createRandom(seed: number): () => number {
