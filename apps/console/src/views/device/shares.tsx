@@ -20,7 +20,7 @@ export default function Shares({ device: { nodeId, services } }: { device: Devic
             <div>
               <strong>{service}</strong>
               <small>
-                with {who}, until <Time of={until} />
+                with {who}, ends <Time of={until} />
               </small>
             </div>
             <Action

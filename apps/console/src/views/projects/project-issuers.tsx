@@ -114,7 +114,7 @@ function Keys({ rule: { keys } }: { rule: ShownTrustedIssuer }) {
         Keys not fetched: {keys.problem}
         {keys.validUntil && (
           <>
-            . Old keys serve until <Time of={keys.validUntil} />
+            . The stored keys stop working <Time of={keys.validUntil} />
           </>
         )}
       </span>
