@@ -302,18 +302,23 @@ describe('the state of a node', () => {
     },
   )
 
-  it('with both files damaged is set aside, with a notice, and the node is still the same', async () => {
-    const { nodeId } = await client().getMe()
-    await runtime.stop()
-    for (const slot of ['a', 'b'])
-      writeFileSync(join(stack.state, `runtime/state.${slot}`), 'selvedge 7 rubbish')
-    runtime = await restart('runtime')
-    const me = await client().getMe()
-    expect(me).toMatchObject({ nodeId, notices: [{ reason: 'state_damaged' }] })
-    expect(readdirSync(join(stack.state, 'runtime')).filter((name) => name.includes('damaged'))).toHaveLength(
-      2,
-    )
-  })
+  it.each([
+    ['leases', 'leases_damaged'],
+    ['state', 'state_damaged'],
+  ])(
+    'with both files of %s damaged is set aside, with a notice, and the node is still the same',
+    async (name, reason) => {
+      const { nodeId } = await client().getMe()
+      await runtime.stop()
+      for (const slot of ['a', 'b'])
+        writeFileSync(join(stack.state, `runtime/${name}.${slot}`), 'selvedge 7 rubbish')
+      runtime = await restart('runtime')
+      const me = await client().getMe()
+      expect(me).toMatchObject({ nodeId, notices: [{ reason }] })
+      const aside = readdirSync(join(stack.state, 'runtime')).filter((each) => each.includes('damaged'))
+      expect(aside.filter((each) => each.startsWith(name))).toHaveLength(2)
+    },
+  )
 
   it('is used by one runtime at a time', async () => {
     expect(await startError()).toMatch(

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createIdentityClient, createRuntimeClient, type RuntimeClient } from '@selvedge/client'
 import { type DocumentStore, openDocument, openStateFolder } from '@selvedge/service-kit/store'
-import { createMemoryLog } from '@selvedge/service-kit/testing'
 import { openLeaseRecord } from '../../../apps/runtime/src/device/leases/lease-record.ts'
 import { openNodeKey } from '../../../apps/runtime/src/device/node/node-key.ts'
 import { type RuntimeState, stateFormat } from '../../../apps/runtime/src/device/state.ts'
@@ -60,7 +59,7 @@ async function readLists(folder: string): Promise<PartView> {
 }
 
 async function readLeases(folder: string): Promise<PartView> {
-  const store = await openLeaseRecord(folderOf(folder), createMemoryLog())
+  const store = await openLeaseRecord(folderOf(folder))
   await store.close()
   return { facts: store.value, whole: JSON.stringify(store.value), alarms: detailsOf(store) }
 }

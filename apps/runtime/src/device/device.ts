@@ -54,7 +54,7 @@ export interface Device extends Self {
   readonly identity: { readonly url: string; readonly link: Link }
   /** What a person should know of the files of the device. */
   readonly documents: Readonly<
-    Record<'state' | 'revocations', { readonly notices: readonly DocumentNotice[] }>
+    Record<'state' | 'revocations' | 'leases', { readonly notices: readonly DocumentNotice[] }>
   >
   readonly presence: Presence
   readonly tokens: EdgeTokens
@@ -92,7 +92,7 @@ export async function openDevice(
   const [lists, self, record] = await Promise.all([
     openLists(folder),
     openSelf(folder, config, log, measures),
-    openLeaseRecord(folder, log),
+    openLeaseRecord(folder),
   ])
   showCrashes(self, alarms)
 
@@ -133,7 +133,7 @@ export async function openDevice(
   return {
     ...self,
     identity,
-    documents: { state: self.state, revocations: lists },
+    documents: { state: self.state, revocations: lists, leases: record },
     presence,
     tokens,
     account,

@@ -10,6 +10,8 @@ export const noticeReasons = {
     'The list of images and containers was damaged and was set aside; they are missing until it is restored from a backup. The log has the names of the files.',
   revocations_damaged:
     'The stored lists of revoked tokens were damaged and were set aside. Until they are fetched again, a revoked token may be accepted. The log has the names of the files.',
+  leases_damaged:
+    'The record of leases was damaged and was set aside. Leases are refused until this device has reached its identity service once, and uses that were not reported yet are missing there. The log has the names of the files.',
   state_rolled_back:
     'The last change of the state cannot be read, so the previous state is used. Check account, sharing and containers, and repeat the last change. Check the disk of the device.',
   container_failed:

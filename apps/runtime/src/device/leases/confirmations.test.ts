@@ -27,7 +27,7 @@ const confirm = async (issuer = one) => {
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'confirmations-'))
   log = createMemoryLog()
-  record = await openLeaseRecord(folder, log)
+  record = await openLeaseRecord(folder)
   time = { now: 1_000_000_000_000, elapsed: 5000, state: 'trusted' }
   const clock = { now: () => time.now, elapsed: () => time.elapsed, state: () => time.state } as never
   confirmations = createConfirmations({ clock, record, log })

@@ -2,7 +2,6 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createMemoryLog } from '@selvedge/service-kit/testing'
 import { expect, it } from 'vitest'
 import { openLeaseRecord, type RecordedUse, withoutReported, withUse } from './lease-record.ts'
 
@@ -31,17 +30,14 @@ it.each(['jti', 'sid', 'client_id'])('removes nothing for a report with another 
   expect(withoutReported([recorded], [sent])).toEqual([recorded])
 })
 
-it('is a document of its own, and its damage is logged', async () => {
+it('is a document of its own, and its damage is a notice', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lease-record-'))
-  await (await openLeaseRecord(folder, createMemoryLog())).close()
+  await (await openLeaseRecord(folder)).close()
   expect(readdirSync(folder).sort()).toEqual(['leases.a', 'leases.b'])
   for (const name of readdirSync(folder)) writeFileSync(join(folder, name), 'damaged')
-  const log = createMemoryLog()
-  const record = await openLeaseRecord(folder, log)
+  const record = await openLeaseRecord(folder)
   expect(record.value.uses).toEqual([])
-  expect(log.lines.map((line) => JSON.parse(line))).toMatchObject([
-    { level: 'warn', detail: expect.stringContaining('leases') },
-  ])
+  expect(record.notices).toMatchObject([{ kind: 'reset', detail: expect.stringContaining('leases') }])
   await record.close()
   rmSync(folder, { recursive: true })
 })

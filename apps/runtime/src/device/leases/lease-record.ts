@@ -4,7 +4,6 @@
  */
 import { join } from 'node:path'
 import type { LeaseUse } from '@selvedge/protocol/tokens'
-import type { Log } from '@selvedge/service-kit/log'
 import { type DocumentStore, openDocument } from '@selvedge/service-kit/store'
 import * as z from 'zod'
 
@@ -34,15 +33,12 @@ const leaseRecord = z.strictObject({
 type LeaseRecord = z.infer<typeof leaseRecord>
 export type LeaseStore = DocumentStore<LeaseRecord>
 
-export async function openLeaseRecord(folder: string, log: Log): Promise<LeaseStore> {
-  const store = await openDocument<LeaseRecord>(join(folder, 'leases'), {
+export const openLeaseRecord = (folder: string): Promise<LeaseStore> =>
+  openDocument<LeaseRecord>(join(folder, 'leases'), {
     version: 1,
     initial: { confirmedAt: {}, latest: 0, uses: [] },
     read: (json) => leaseRecord.parse(json),
   })
-  for (const { detail } of store.notices) log.warn('the record of leases was damaged', { detail })
-  return store
-}
 
 /** Maximum sign-ins that wait to be reported. Each needs a lease of its own from the identity service. */
 export const maxUses = 100

@@ -79,7 +79,7 @@ async function open(node = nodeId): Promise<void> {
   const log = createMemoryLog()
   const own = deviceClock()
   const local = createLocalTokens(node, own)
-  record = await openLeaseRecord(folder, log)
+  record = await openLeaseRecord(folder)
   callers = openCallers({
     nodeId: node,
     state: {

@@ -7,6 +7,7 @@ const resetReasons = {
   state: 'state_damaged',
   deployments: 'deployments_damaged',
   revocations: 'revocations_damaged',
+  leases: 'leases_damaged',
 } as const satisfies Record<string, NoticeReason>
 
 /** Shows damage of the runtime's documents; the log lines have the names of the files. */
