@@ -42,6 +42,7 @@ const samples: Readonly<Record<string, readonly string[]>> = {
   'admin link revoke': ['x'],
   'admin account revoke': ['--email', 'a@b.example'],
   'admin project create': ['--name', 'x'],
+  'admin project offline': ['x', '--max-days', '30', '--scopes', 'openid'],
   'admin project update': ['x', '--origins', 'https://app.example'],
   'admin project disable': ['x'],
   'admin issuer add': ['https://login.example', '--project', 'x', '--when', 'sub=x', '--as', 'workload'],

@@ -78,6 +78,17 @@ export const stored: Bounds = {
       "`expired-rows.ts: table: 'issuer_key_sets'`",
     ),
   },
+  'apps/identity/src/storage/company-tables.ts': {
+    'table companies': own('one row for each domain that the operator adds'),
+    'table company_people': lasting(
+      '`company-people.ts: maxMembers` of each account',
+      '`companies.ts: DELETE FROM company_people`',
+    ),
+    'table company_sessions': lasting(
+      'one row for each session of a company, removed with it',
+      '`company-tables.ts: ON DELETE CASCADE`',
+    ),
+  },
   'apps/identity/src/storage/share-tables.ts': {
     'table person_groups': lasting(
       '`users.ts: groupsOfAccount` of each account',
@@ -100,6 +111,12 @@ export const stored: Bounds = {
     'table device_facets': lasting(
       'four rows for each node, `dpop.ts: maxStatedServices` services and `limits.ts: maxDeviceTags` tags',
       '`DELETE FROM device_facets`',
+    ),
+  },
+  'apps/identity/src/storage/lease-tables.ts': {
+    'table project_offline': lasting(
+      'one row for each project, and for each removed one until its leases expired',
+      '`offline.ts: DELETE FROM project_offline`',
     ),
   },
   'apps/identity/src/storage/app-tables.ts': {

@@ -27,6 +27,7 @@ import {
   adminProjectCreate,
   adminProjectDisable,
   adminProjectList,
+  adminProjectOffline,
   adminProjectUpdate,
 } from './admin/projects.ts'
 import { adminStoreCopy } from './admin/store.ts'
@@ -146,6 +147,7 @@ export const commands: readonly CommandDeclaration[] = [
   adminLinkRevoke,
   adminProjectCreate,
   adminProjectList,
+  adminProjectOffline,
   adminProjectUpdate,
   adminProjectDisable,
   adminIssuerAdd,

@@ -23,8 +23,25 @@ const tables: readonly ExpiredRows[] = [
   { table: 'sessions', key: 'session_id', column: 'expires_at' },
   { table: 'sessions', key: 'session_id', column: 'last_seen_at', keepMs: sessionTimes.idleMs },
   { table: 'enrolment_codes', key: 'hash', column: 'expires_at' },
-  { table: 'developer_tokens', key: 'jti', column: 'expires_at', keepMs: expiredTokenRetentionMs },
+  {
+    table: 'developer_tokens',
+    key: 'jti',
+    column: 'expires_at',
+    keepMs: expiredTokenRetentionMs,
+    unless: hasSignIns('developer_tokens.jti'),
+  },
+  {
+    table: 'sign_ins',
+    key: 'sid',
+    column: 'expires_at',
+    keepMs: expiredSignInRetentionMs,
+    unless: hasSignIns('sign_ins.sid'),
+  },
   { table: 'project_issuers', key: 'issuer_id', column: 'removed_at' },
+  { table: 'service_shares', key: 'share_id', column: 'expires_at' },
+  { table: 'service_shares', key: 'share_id', column: 'revoked_at' },
+  { table: 'group_members', key: 'member_id', column: 'revoked_at' },
+  { table: 'person_groups', key: 'group_id', column: 'revoked_at' },
   { table: 'issuer_key_sets', key: 'issuer_key', column: 'fetched_at', keepMs: issuerKeysValidMs },
 ]
 

@@ -33,6 +33,8 @@ import { createExpiringTokens } from './projects/expiring-tokens.ts'
 import { createFederatedSubjects, type FederatedSubjects } from './projects/federated-subjects.ts'
 import { createIssuerKeySets, type IssuerKeySets } from './projects/issuer-key-sets.ts'
 import { createTrustedIssuers, type TrustedIssuers } from './projects/issuers.ts'
+import { followLeases, offlineExpiry } from './projects/offline.ts'
+import { createKnownOrigins, type IsKnownOrigin } from './projects/project-apps.ts'
 import { createProjects, type Projects } from './projects/projects.ts'
 import { revocationExpiry } from './revocation/expiry.ts'
 import { createFolding } from './revocation/folding.ts'
@@ -43,6 +45,7 @@ import { createShares, type Shares } from './shares/shares.ts'
 import { type AppConsents, createAppConsents } from './sign-ins/app-consents.ts'
 import { type AuthorizationCodes, createAuthorizationCodes } from './sign-ins/authorization-codes.ts'
 import { createDeviceRequests, type DeviceRequests } from './sign-ins/device-requests.ts'
+import { createLeaseSources, type LeaseSources } from './sign-ins/lease-sources.ts'
 import { createPushedRequests, type PushedRequests } from './sign-ins/pushed-requests.ts'
 import { createSignIns, type SignIns } from './sign-ins/sign-ins.ts'
 import type { Urls } from './urls.ts'
@@ -71,6 +74,9 @@ export interface Registry extends Credentials, Authority {
   readonly accounts: Accounts
   readonly people: People
   readonly links: Links
+  /** Companies with a provider of their own. */
+  readonly companies: Companies
+  readonly companyPeople: CompanyPeople
   /** Groups of people, and services that are shared with people of other accounts. */
   readonly groups: Groups
   readonly shares: Shares
@@ -90,6 +96,7 @@ export interface Registry extends Credentials, Authority {
   readonly codes: EnrolmentCodes
   readonly signIns: SignIns
   readonly deviceRequests: DeviceRequests
+  readonly leaseSources: LeaseSources
   readonly isKnownOrigin: IsKnownOrigin
   readonly pushedRequests: PushedRequests
   readonly authorizationCodes: AuthorizationCodes
@@ -114,7 +121,7 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
   const shared = { ...storage, ...authority, issuer: urls.issuer, epoch: changes.epoch }
   const secret = await storage.openSecret('refresh_secret')
   const graceSeconds = config['refresh.grace']
-  const people = createPeople(store, changes, revocations)
+  const people = createPeople(store, changes, revocations, clock)
   const companies = createCompanies({ ...shared, people })
   const rotate = shareRun(keys.rotateIfDue)
   const federatedSubjects = createFederatedSubjects(storage)
@@ -125,7 +132,9 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     ...createCredentials(storage, urls, links),
     urls,
     accounts: createAccounts(store, clock),
-    people: createPeople(store, changes, revocations, clock),
+    people,
+    companies,
+    companyPeople: createCompanyPeople({ ...shared, people, maxMembers: config['limits.members'] }),
     links,
     groups: createGroups(shared),
     shares: createShares(shared),
@@ -149,6 +158,7 @@ export async function openRegistry(config: IdentityConfig, storage: Storage, url
     appConsents: createAppConsents(store),
     tasks: [
       ...removeExpiredRows(store),
+      offlineExpiry(store),
       federatedSubjects.task,
       companies.task,
       removeStrangers(store, config['nodes.forgetAfter'] * 1000),

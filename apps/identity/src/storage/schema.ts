@@ -182,9 +182,13 @@ export const migrations: Migrations = [
   deviceLabels,
   deviceFacets,
   deviceVitals,
+  projectOffline,
+  ...appTables,
   projectIssuers,
   federatedSubjects,
   issuerKeySets,
+  ...companyTables,
+  ...shareTables,
 ]
 
 /**

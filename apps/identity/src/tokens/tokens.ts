@@ -74,12 +74,20 @@ export async function openTokens(
   const audiences = () => (config.edgeAudiences.length === 0 ? [issuer()] : config.edgeAudiences)
   const limits = createOwnLimits(config, storage)
   const issuerKeys = createIssuerKeys({ ...storage, ...registry })
-  const federation = createFederation({ ...registry, issuerKeys })
+  const verify = createRulesVerifier(issuerKeys)
+  const federation = createFederation({ ...registry, verify })
   const parts = { ...storage, ...registry, limits, trust, federation, issuer, epoch: changes.epoch }
   const mint = createMint({ ...parts, lifetimeSeconds: config['lifetime.access'] })
   const verifier = trust.verifierOf([])
   const edgeVerifier = trust.verifierOf(config.trustedEdgeIssuers)
-  const exchange = createExchange({ ...parts, mint, developerVerifier: cachedVerifier, edgeVerifier })
+  const issueLease = createIssueLease(parts)
+  const exchange = createExchange({
+    ...parts,
+    mint,
+    issueLease,
+    developerVerifier: cachedVerifier,
+    edgeVerifier,
+  })
   const tickets = createTickets(await storage.openSecret('authorization_secret'), clock)
   return {
     trust,

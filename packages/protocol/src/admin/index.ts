@@ -39,6 +39,7 @@ const project = z.object({
   resources: z.array(z.string()),
   active: z.boolean(),
   createdAt: isoTime,
+  offline: z.object({ maxDays: z.number().int(), scopes: z.array(z.string()) }),
   appType: z.enum(appTypes),
   appUsers: z.enum(appAudiences),
   redirectUris: z.array(z.string()),

@@ -26,6 +26,7 @@ export const consoleMethods = {
   ...personMethods,
   ...accountMethods,
   ...projectsMethods,
+  ...authorizationMethods,
   ...issuersMethods,
   ...companiesMethods,
   ...devicesMethods,

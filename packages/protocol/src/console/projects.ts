@@ -74,6 +74,12 @@ const projectSettings = [
     'off, optional or required',
     'Whether tokens are bound to a key (RFC 9449).',
   ),
+  param(
+    'offline',
+    records.projectLeases.optional(),
+    `maxDays from 0 to ${leaseDays.max} and a list of ${leaseScopes.join(', ')}`,
+    'For how many days a client may work at a device without the identity service, and with which scopes; maxDays 0: not at all. Absent: as it is, and for a new project not at all.',
+  ),
   ...appSettings,
 ] as const
 

@@ -79,6 +79,7 @@ export const project = z.object({
   accessLifetime: z.number().int(),
   developerLifetime: z.number().int(),
   dpop: dpopPolicy,
+  offline: projectLeases,
   appType: z.enum(appTypes),
   /** The people who may sign in to the app. */
   appUsers: z.enum(appAudiences),

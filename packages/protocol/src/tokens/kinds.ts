@@ -18,6 +18,8 @@ const byType: Readonly<Record<string, Kind>> = {
   'at+jwt': { name: 'an access token', source: 'selvedge token access' },
   'edge-id+jwt': { name: 'an edge ID token', source: 'selvedge token edge' },
   JWT: { name: 'a developer ID token', source: 'selvedge login, or the page of the project in the console' },
+  'lease+jwt': { name: 'a lease' },
+  'local-at+jwt': { name: 'a local token' },
   'app-id+jwt': { name: 'an ID token for an app' },
   'dpop+jwt': { name: 'a DPoP proof' },
   'service+jwt': { name: 'a service token' },

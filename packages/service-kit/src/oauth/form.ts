@@ -7,9 +7,13 @@ export const quote = (text: string): string => `"${text.slice(0, 60).replaceAll(
  * Parses a form strictly: well-formed escapes of valid UTF-8, each field at most once, and no empty field
  * (RFC 6749 § 3.2 forbids repeated fields and lets empty ones be ignored; an error is clearer).
  *
+ * @param empty whether empty fields are refused or ignored; RFC 6749 § 3.1 wants them ignored at the authorization endpoint
  * @throws OAuthError `invalid_request`, naming the field
  */
-export function parseForm(body: string): ReadonlyMap<string, string> {
+export function parseForm(
+  body: string,
+  empty: 'refused' | 'ignored' = 'refused',
+): ReadonlyMap<string, string> {
   const fields = new Map<string, string>()
   if (body === '') return fields
   for (const pair of body.split('&')) {
@@ -20,6 +24,7 @@ export function parseForm(body: string): ReadonlyMap<string, string> {
     if (fields.has(name)) throw new OAuthError('invalid_request', `the field ${quote(name)} is repeated`)
     if (name.includes('\0') || value.includes('\0'))
       throw new OAuthError('invalid_request', `the field ${quote(name)} has the character U+0000`)
+    if (value === '' && empty === 'ignored') continue
     if (value === '') throw new OAuthError('invalid_request', `the field ${quote(name)} is empty`)
     fields.set(name, value)
   }

@@ -140,6 +140,45 @@ function Advanced({ project }: { project: ConsoleProject | undefined }) {
   )
 }
 
+/** Scopes of leases, and what each lets a client do without the identity service. */
+const offlineScopes: readonly (readonly [LeaseScope, string])[] = [
+  ['openid', 'Use services and read data'],
+  ['edge:clusters', 'See nodes nearby'],
+  ['edge:mcm', 'Change images and containers'],
+]
+
+function OfflineFields({ project }: { project: ConsoleProject | undefined }) {
+  return (
+    <>
+      <Field
+        label="Work offline (days)"
+        name="offlineDays"
+        type="number"
+        min={0}
+        max={400}
+        value={project?.offline.maxDays ?? 0}
+        required
+        hint="For how long programs can work at a device that cannot reach this service. 0: not at all. Less than before ends the leases that were issued."
+      />
+      <fieldset>
+        <legend>Work offline with</legend>
+        {offlineScopes.map(([scope, meaning]) => (
+          <label key={scope} class="check">
+            <input
+              type="checkbox"
+              name="offlineScope"
+              value={scope}
+              defaultChecked={project?.offline.scopes.includes(scope) ?? false}
+            />
+            <span>
+              {meaning} <code class="faint">{scope}</code>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+    </>
+  )
+}
 const listOf = (values: FormData, name: string): string[] =>
   String(values.get(name)).split(/\s+/).filter(Boolean)
 

@@ -4,6 +4,7 @@ import type { Clock } from '@selvedge/service-kit/clock'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import { endSharesOfMaker, endSharesWith } from '../../storage/end-shares.ts'
 import type { Revocations } from '../revocation/revocations.ts'
+import { isSpare } from './local-owners.ts'
 import type { Role } from './role.ts'
 
 export interface MemberChanges {
@@ -67,6 +68,7 @@ export function createMemberChanges(
         from('SELECT jti AS id FROM developer_tokens'),
         from('SELECT sid AS id FROM sign_ins'),
         from('SELECT sid AS id FROM device_requests'),
+        from('SELECT sid AS id FROM authorization_codes'),
         from(`SELECT subject_id || '.' || CAST(generation AS TEXT) AS id FROM federated_subjects`),
         ...ended.map((each) => each.roots),
       ]

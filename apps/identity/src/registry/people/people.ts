@@ -90,18 +90,13 @@ export function createPeople(
         sql`SELECT people.* FROM sign_ins JOIN people ON people.person_id = sign_ins.person_id
           WHERE sid = ${sid} AND revoked_at IS NULL`,
       ),
-    async memberships(personId) {
-      const rows = await store.run(
-        sql`SELECT members.account_id, accounts.email, members.role FROM members
-          JOIN accounts ON accounts.account_id = members.account_id
-          WHERE members.person_id = ${personId} ORDER BY members.joined_at`,
-      )
-      return rows.map((row) => ({
-        accountId: row.account_id as string,
-        name: row.email as string,
-        role: row.role as Role,
-      }))
-    },
+    memberships: (personId) => membershipsWhere(store, personId, '1 = 1'),
+    reach: async (personId, companyId) =>
+      companyId === undefined
+        ? []
+        : companyId === ''
+          ? membershipsWhere(store, personId, isLocalReach)
+          : membershipsWhere(store, personId, isCompanyReach, companyId),
     async members(accountId) {
       const rows = await store.run(
         sql`SELECT members.person_id, people.email, members.role, members.joined_at FROM members
@@ -120,6 +115,7 @@ export function createPeople(
         sql`SELECT people.email FROM developer_tokens JOIN people ON people.person_id = developer_tokens.person_id
             WHERE developer_tokens.jti = ${sid}
           UNION SELECT email FROM sign_ins WHERE sid = ${sid} UNION SELECT email FROM device_requests WHERE sid = ${sid}
+          UNION SELECT email FROM authorization_codes WHERE sid = ${sid}
           UNION SELECT COALESCE(people.email, subject) FROM federated_subjects
             LEFT JOIN people ON people.person_id = federated_subjects.person_id WHERE subject_id = ${sid.split('.')[0]!}`,
       )

@@ -41,7 +41,7 @@ describeOnStores('%s', (makeDatabase) => {
       issuers: createTrustedIssuers({ ...shared, issuer: () => 'https://own.example', maxIssuers: 3 }),
       subjects: createFederatedSubjects(shared),
       projects: createProjects({ ...shared, keys: { prepare: async () => undefined }, maxProjects: 1000 }),
-      people: createPeople(own, changes, revocations),
+      people: createPeople(own, changes, revocations, clock),
       signIns: createSignIns({
         ...shared,
         secret: Buffer.alloc(32),

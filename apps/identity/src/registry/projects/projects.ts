@@ -48,6 +48,7 @@ type Changeable = Pick<
   | 'accessLifetime'
   | 'developerLifetime'
   | 'dpop'
+  | 'offline'
   | keyof ProjectApp
 >
 
@@ -79,6 +80,7 @@ const cliProject: Project = {
   accessLifetime: 0,
   developerLifetime: 0,
   dpop: 'optional',
+  offline: noLeases,
   ...noApp,
 }
 
@@ -86,7 +88,7 @@ export interface ProjectsParts {
   readonly store: SqlStore
   readonly clock: Clock
   readonly changes: Pick<Changes, 'cache' | 'commit'>
-  readonly revocations: Pick<Revocations, 'revokeAll'>
+  readonly revocations: Pick<Revocations, 'revokeAll' | 'revokeTree'>
   readonly keys: Pick<SigningKeys, 'prepare'>
   /** Maximum projects of one account. */
   readonly maxProjects: number
@@ -103,7 +105,7 @@ export function createProjects(parts: ProjectsParts): Projects {
   const cache = changes.cache<Project>({ topic: 'project', limit: 10_000, read })
 
   async function read(clientId: string): Promise<Project | undefined> {
-    const rows = await store.run(projectsWhere('projects.client_id = ?', clientId))
+    const rows = await store.run(select(sql`projects.client_id = ${clientId}`))
     return rows[0] && toProject(rows[0])
   }
 
@@ -118,10 +120,14 @@ export function createProjects(parts: ProjectsParts): Projects {
     if (before.active && !now.active) await endShares(parts, clientId)
     const statements = [
       updateRow(now),
+      ...appStatements(clientId, now),
       ...(change.offline ? [writeOffline(clientId, change.offline, clock.now())] : []),
       select(sql`projects.client_id = ${clientId}`),
     ]
-    const noted = [['project', clientId] as const, ...(change.offline ? [['lease', clientId] as const] : [])]
+    const noted = [
+      ...notesOf(clientId, [...before.origins, ...now.origins]),
+      ...(change.offline ? [['lease', clientId] as const] : []),
+    ]
     // What the project allows no more must not go on with the leases that are out there.
     const rows = endsLeases(before, now)
       ? await revocations.revokeAll('lease', clientId, { statements, noted })
@@ -131,8 +137,9 @@ export function createProjects(parts: ProjectsParts): Projects {
 
   return {
     find,
+    update,
     async create(project) {
-      const { accountId } = project
+      const { accountId, offline = noLeases } = project
       const clientId = randomUUID()
       const app = withChange(noApp, appOf(project))
       checkApp(app)
@@ -144,6 +151,7 @@ export function createProjects(parts: ProjectsParts): Projects {
       if (rows![0]) {
         // A page may have sent a request before its project had the origin.
         if (app.origins.length > 0) await changes.commit([], notesOf(clientId, app.origins))
+        if (offline.maxDays > 0) return update(clientId, { offline })
         return { ...toProject(rows![0]), ...app }
       }
       throw new RpcError('limit_exceeded', `the account has ${maxProjects} projects already`, {
@@ -152,38 +160,17 @@ export function createProjects(parts: ProjectsParts): Projects {
     },
     async list(accountId) {
       const rows = await store.run(
-        accountId === undefined ? projectsWhere('1 = 1') : projectsWhere('account_id = ?', accountId),
+        accountId === undefined
+          ? select(sql`1 = 1 ORDER BY created_at`)
+          : select(sql`account_id = ${accountId} ORDER BY created_at`),
       )
       return rows.map(toProject)
     },
-    async update(clientId, change) {
-      const before = clientId === cliClientId ? undefined : await find(clientId)
-      if (!before) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
-      const after = withChange(before, change)
-      const { name, scopes, resources, active, accessLifetime, developerLifetime, dpop } = after
-      checkApp(after)
-      const [rows] = await changes.commit(
-        [
-          sql`UPDATE projects SET name = ${name}, scopes = ${scopes.join(' ')}, resources = ${JSON.stringify(resources)},
-            active = ${active ? 1 : 0}, access_lifetime = ${accessLifetime}, developer_lifetime = ${developerLifetime},
-            dpop = ${dpop} WHERE client_id = ${clientId} RETURNING *`,
-          ...appStatements(clientId, after),
-        ],
-        notesOf(clientId, [...before.origins, ...after.origins]),
-      )
-      return { ...toProject(rows![0]!), ...appOf(after) }
-    },
     async remove(clientId) {
       const origins = (await find(clientId))?.origins ?? []
-      const statements = [
-        sql`DELETE FROM pushed_requests WHERE client_id = ${clientId}`,
-        sql`DELETE FROM authorization_codes WHERE client_id = ${clientId}`,
-        sql`DELETE FROM app_consents WHERE client_id = ${clientId}`,
-        sql`DELETE FROM sign_ins WHERE client_id = ${clientId}`,
-        sql`DELETE FROM developer_tokens WHERE client_id = ${clientId}`,
-        sql`DELETE FROM projects WHERE client_id = ${clientId}`,
-      ]
-      await revocations.revokeAll('client', clientId, { statements, noted: notesOf(clientId, origins) })
+      const statements = removeRows(clientId, clock.now())
+      const noted = [...notesOf(clientId, origins), ['lease', clientId] as const]
+      await revocations.revokeAll('client', clientId, { statements, noted })
     },
   }
 }
@@ -215,6 +202,10 @@ const select = (where: Statement): Statement => ({
     LEFT JOIN project_offline ON project_offline.client_id = projects.client_id WHERE ${where.sql}`,
   values: where.values,
 })
+
+/** The leases that a project gives: not without keys to bind them to, and not while it is turned off. */
+export const leasesOf = ({ active, dpop, offline }: Pick<Project, 'active' | 'dpop' | 'offline'>): Offline =>
+  active && dpop !== 'off' ? offline : noLeases
 
 /** @returns a statement that returns one row if the account has fewer projects than the maximum */
 function insertProject(
@@ -274,6 +265,7 @@ const toProject = (row: Row): Project => ({
   accessLifetime: row.access_lifetime as number,
   developerLifetime: row.developer_lifetime as number,
   dpop: row.dpop as DpopPolicy,
+  offline: toOffline(row),
   ...toApp(row),
 })
 

@@ -38,7 +38,7 @@ describeOnStores('shares on %s', (makeDatabase, kind) => {
       ...{ store, changes, revocations },
       accounts: createAccounts(store, clock),
       people: createPeople(store, changes, revocations, clock),
-      projects: createProjects({ ...parts, maxProjects: 10 }),
+      projects: createProjects({ ...parts, keys: { prepare: async () => undefined }, maxProjects: 10 }),
       shares: createShares(parts),
       groups: createGroups(parts),
     }

@@ -11,6 +11,8 @@ import { openSigningKeys } from '../../registry/keys/signing-keys.ts'
 import { createNodes } from '../../registry/nodes/nodes.ts'
 import { createAccounts } from '../../registry/people/accounts.ts'
 import { createTrustedIssuers } from '../../registry/projects/issuers.ts'
+import { followLeases } from '../../registry/projects/offline.ts'
+import { createKnownOrigins } from '../../registry/projects/project-apps.ts'
 import { createProjects } from '../../registry/projects/projects.ts'
 import { openRevocations } from '../../registry/revocation/revocations.ts'
 import { migrations } from '../schema.ts'
@@ -81,6 +83,7 @@ async function startProcess({ isShared = false, sealKeys = [9] } = {}) {
     keys,
     nodes,
     projects,
+    isKnownOrigin: createKnownOrigins(own, changes),
     trustedIssuers: createTrustedIssuers({
       store: own,
       clock,
@@ -119,6 +122,7 @@ const decisions: Record<(typeof topics)[number], (of: Process) => unknown> = {
   keys: ({ keys }) => keys.sign('at+jwt', {}),
   revocation: ({ revocations }) => revocations.reasonFor(claims('x')),
   project: ({ projects }) => projects.find('p'),
+  origin: ({ isKnownOrigin }) => isKnownOrigin('https://app.example'),
   issuer: ({ trustedIssuers }) => trustedIssuers.of('p'),
   node: ({ nodes }) => nodes.find(nodeId),
   lease: ({ leasesSeconds }) => leasesSeconds(),

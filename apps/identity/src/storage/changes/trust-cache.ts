@@ -5,8 +5,8 @@
 import { RecentMap } from '@selvedge/service-kit/tokens'
 
 /** What is in memory; each topic has one {@link Follower}, which is a `TrustCache`. */
-export const topics = ['keys', 'revocation', 'project', 'issuer', 'node'] as const
-/** What can be changed. `person`: sessions or memberships of a person, which no replica has in memory. */
+export const topics = ['keys', 'revocation', 'project', 'issuer', 'origin', 'node', 'lease'] as const
+/** What can be changed. `origin`: whether a project has it. `person`: sessions or memberships of a person, which no replica has in memory. */
 export type Topic = (typeof topics)[number] | 'person'
 
 /** What has something of the store in memory. */

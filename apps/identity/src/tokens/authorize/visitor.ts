@@ -1,5 +1,5 @@
 /** The person at the browser that came with an authorization request, and what the person may do with it. */
-import type { People, Person } from '../../registry/people/people.ts'
+import type { Person } from '../../registry/people/people.ts'
 import type { Shares } from '../../registry/shares/shares.ts'
 import type { AppConsents } from '../../registry/sign-ins/app-consents.ts'
 import type { Standing } from './next-step.ts'
@@ -35,7 +35,7 @@ export type ReadStanding = (
   visitor: Visitor,
 ) => Promise<{ readonly standing: Standing; readonly accountId: string }>
 
-export function createReadStanding({ people, appConsents, shares }: StandingParts): ReadStanding {
+export function createReadStanding({ appConsents, shares }: StandingParts): ReadStanding {
   /** The account that an app acts for: that of its project, or the one that the person has chosen in the console. */
   function accountFor({ project }: AuthorizationRequest, visitor: Visitor): string {
     const wanted = project.appUsers === 'account' ? project.accountId : visitor.accountId

@@ -46,6 +46,7 @@ const project: Project = {
   accessLifetime: 0,
   developerLifetime: 0,
   dpop: 'optional',
+  offline: { maxDays: 0, scopes: [] },
   ...noApp,
 }
 const clock = createFakeClock()

@@ -11,6 +11,7 @@ import type { Project } from '../../registry/projects/projects.ts'
 import { createFederation } from './federation.ts'
 import { createIssuerKeys } from './issuer-keys.ts'
 import { readClaimed } from './read-claimed.ts'
+import { createRulesVerifier } from './verify-by-rules.ts'
 
 const issuer = 'https://issuer.example'
 const clock = createFakeClock()
@@ -58,7 +59,7 @@ function make({
   const asWorkload = { sid: 'workload', notBefore } as unknown as FederatedSubject
   const asPerson = { sid: person, notBefore } as unknown as FederatedSubject
   const federation = createFederation({
-    issuerKeys,
+    verify: createRulesVerifier(issuerKeys),
     federatedSubjects: {
       workload: async () => asWorkload,
       person: async () => (person === undefined ? undefined : asPerson),

@@ -15,9 +15,14 @@ import type { IssuerKeys } from './issuer-keys.ts'
  * @returns a function that verifies form, key, signature and times of a token
  * @throws (the function) TokenError, or OAuthError `temporarily_unavailable` while there are no keys of the issuer
  */
-export function createRulesVerifier(
-  issuerKeys: Pick<IssuerKeys, 'verifierOf' | 'describe'>,
-): (rules: readonly TrustedIssuer[], token: string, accountId: string) => Promise<FederatedClaims> {
+export type RulesVerifier = (
+  rules: readonly Pick<TrustedIssuer, 'issuer' | 'allowsPrivate' | 'algorithms'>[],
+  token: string,
+  accountId: string,
+) => Promise<FederatedClaims>
+
+/** See {@link RulesVerifier}: projects and companies share its keys and its limits. */
+export function createRulesVerifier(issuerKeys: Pick<IssuerKeys, 'verifierOf' | 'describe'>): RulesVerifier {
   const waiting = createWaiting()
   const profiles = new Map<string, TokenProfile<FederatedClaims>>()
 

@@ -60,6 +60,7 @@ beforeEach(() => {
     accessLifetime: 0,
     developerLifetime: 0,
     dpop: 'optional',
+    offline: { maxDays: 0, scopes: [] },
     ...noApp,
   }
   node = { blockedAt: null }

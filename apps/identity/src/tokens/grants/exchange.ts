@@ -24,6 +24,7 @@ export interface ExchangeParts extends EntrantParts {
   readonly signIns: SignIns
   readonly limits: Limits
   readonly mint: Mint
+  readonly issueLease: IssueLease
   /** Believes the clouds that this tenant trusts. */
   readonly edgeVerifier: TokenVerifier
   readonly trust: Pick<Trust, 'foreignReasonAgainst'>

@@ -48,7 +48,7 @@ export function createIssueLease({ clock, keys, issuer, leaseSources }: LeasePar
     if (exp <= now) return {}
     const claims: LeaseClaims = {
       iss: issuer(),
-      sub: accountId,
+      sub: subject,
       aud: nodeUrn(nodeId),
       client_id: project.clientId,
       azp: project.clientId,

@@ -22,7 +22,7 @@ export interface MintParts {
 export interface Grounds extends UserClaims {
   readonly project: Project
   readonly accountId: string
-  /** What acts for the account; absent: the account. */
+  /** The person of an app, or what acts for the account by a token of another issuer; absent: the account. */
   readonly subject?: string | undefined
   readonly authTime: number
   readonly scope: string

@@ -29,6 +29,7 @@ const projectOf = (clientId: string): Project => ({
   accessLifetime: 0,
   developerLifetime: 0,
   dpop: 'optional',
+  offline: { maxDays: 0, scopes: [] },
   ...noApp,
 })
 

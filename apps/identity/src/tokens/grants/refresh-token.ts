@@ -26,6 +26,7 @@ export interface RefreshParts {
   readonly audit: Audit
   readonly limits: Limits
   readonly mint: Mint
+  readonly issueLease: IssueLease
   readonly issueAppId: IssueAppId
   readonly readUser: ReadUser
 }
@@ -145,22 +146,7 @@ export function groundsOf({ project, signIn, scope, jkt, epoch, user }: Given): 
 /** The tokens that a sign-in gives, at its beginning and at each refresh. */
 export function tokensOf(
   { developerTokens, mint, issueAppId }: Pick<RefreshParts, 'developerTokens' | 'mint' | 'issueAppId'>,
-  {
-    project,
-    signIn,
-    scope,
-    jkt,
-    epoch,
-    nonce,
-  }: {
-    readonly project: Project
-    readonly signIn: SignIn
-    readonly scope: string
-    readonly jkt: string | undefined
-    readonly epoch: number
-    /** Of the authorization request of an app; "" or absent without one, and at a refresh. */
-    readonly nonce?: string
-  },
+  given: Given,
 ) {
   const { project, signIn, scope, epoch, nonce } = given
   const { sid, clientId, accountId, personId, email, nodeId, authTime, isOfApp } = signIn

@@ -95,6 +95,7 @@ async function open(node = nodeId): Promise<void> {
           issuer,
           findKey: (kid) => (kid === 'k' ? authority.publicKey : undefined),
           refresh: async () => false,
+          fetchedAt: () => undefined,
         },
       ],
       cloud: undefined as never,

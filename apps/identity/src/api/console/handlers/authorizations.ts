@@ -3,6 +3,7 @@ import type { AuthorizationStep, Consent } from '@selvedge/protocol/console'
 import { onOneLine } from '@selvedge/protocol/redaction'
 import { type Scope, scopes } from '@selvedge/protocol/tokens'
 import type { Accounts } from '../../../registry/people/accounts.ts'
+import type { People } from '../../../registry/people/people.ts'
 import type { Audit, AuditEntry } from '../../../storage/audit/audit.ts'
 import type { Authorizations, Begun } from '../../../tokens/authorize/authorizations.ts'
 import { answerUrl, RefusedRequest } from '../../../tokens/authorize/refused-request.ts'
@@ -78,6 +79,11 @@ export function authorizationHandlers({
       }),
   } satisfies ConsoleHandlers
 }
+
+const returnWith = async (
+  { project }: AuthorizationRequest,
+  to: Promise<string>,
+): Promise<AuthorizationStep> => ({ step: 'return', to: await to, appName: onOneLine(project.name) })
 
 /** The decision, for the audit log. */
 function entryOf(
