@@ -66,7 +66,7 @@ export const adminCompanyAdd = command({
     },
     { flags: '--client-id <id>', description: 'client ID of this service at the provider', required: true },
     {
-      flags: '--account <address>',
+      flags: '--email <address>',
       description: 'e-mail address of the account; default: the only account there is',
     },
     {
@@ -97,7 +97,7 @@ export const adminCompanyAdd = command({
       )
     return admin['company.add']({
       domain: expectDomain(domain),
-      email: typeof options.account === 'string' ? options.account : null,
+      email: typeof options.email === 'string' ? options.email : null,
       issuer,
       clientId: String(options.clientId),
       clientAuth: readClientAuth(options),
