@@ -150,6 +150,21 @@ describe('a signature', () => {
     },
   )
 
+  it.each(['RS256', 'PS256'] as const)('of %s has the length of the key (RFC 8017 § 8)', (algorithm) => {
+    const pss = algorithm === 'PS256' ? { padding: 6, saltLength: -1 } : {}
+    const signed = (text: string) => sign('sha256', Buffer.from(text), { key: rsa.privateKey, ...pss })
+    let text = ''
+    let signature = signed(text)
+    for (let count = 0; signature[0] !== 0; count++) {
+      text = `${count}`
+      signature = signed(text)
+    }
+    expect(verifySignature(algorithm, rsa.publicKey, text, signature)).toBe(true)
+    expect(verifySignature(algorithm, rsa.publicKey, text, signature.subarray(1))).toBe(false)
+    const longer = Buffer.concat([Buffer.alloc(1), signature])
+    expect(verifySignature(algorithm, rsa.publicKey, text, longer)).toBe(false)
+  })
+
   it('of PS256 with another length of its salt is refused (RFC 7518 § 3.5)', () => {
     const signature = sign('sha256', Buffer.from('x'), { key: rsa.privateKey, padding: 6, saltLength: 20 })
     expect(verifySignature('PS256', rsa.publicKey, 'x', signature)).toBe(false)
