@@ -156,6 +156,10 @@ describe('selvedge', () => {
 })
 
 describe('a mistake', () => {
+  const company = [
+    ...['admin', 'company', 'add', 'corp.example', '--issuer', 'https://login.example', '--client-id', 'x'],
+    '--client-secret-file',
+  ]
   it.each([
     [['nonsense'], 2, /unknown command "nonsense"\nhint: Run "selvedge --help"/],
     [['getme'], 2, /unknown command "getme"\nhint: Did you mean "selvedge me"\?/],
@@ -171,6 +175,9 @@ describe('a mistake', () => {
     [['logout'], 4, /not signed in/],
     [['ps', '--token-file', '/dev/null'], 4, /\/dev\/null is empty/],
     [['ps', '--token-file', '/dev/zero'], 2, /\/dev\/zero has more than 65536 bytes/],
+    [[...company, '/nowhere'], 2, /can't read \/nowhere/],
+    [[...company, '/dev/zero'], 2, /\/dev\/zero has more than 4096 bytes/],
+    [[...company, '/dev/null'], 2, /the file with the client secret is empty/],
     [['me', '--context', 'nowhere'], 2, /there is no context "nowhere"/],
     [['container', 'deploy', '--image', 'x'], 2, /error: the container has no name: --name is missing/],
     [['container', 'deploy', '--name', 'a b', '--image', 'x'], 2, /cannot have the name "a b"/],

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { ShownCompany } from '@selvedge/protocol/admin'
 import {
   type CompanyRule,
@@ -8,9 +7,12 @@ import {
   splitCondition,
 } from '@selvedge/protocol/tokens'
 import { command, type Input } from '../../command.ts'
+import { readInputFile } from '../../context/input-file.ts'
 import { UsageError } from '../../failure.ts'
 
 type Value = Input['options'][string]
+
+const maxSecretBytes = 4096
 
 const domainArgument = { name: '<domain>', description: 'domain of the company, such as example.com' }
 
@@ -42,7 +44,8 @@ function readRules(value: Value): CompanyRule[] {
 
 function readSecret(file: Value): string | null {
   if (typeof file !== 'string') return null
-  const text = readFileSync(file === '-' ? 0 : file, 'utf8').trim()
+  const hint = 'Give the path of a file that contains only the client secret.'
+  const text = readInputFile(file, maxSecretBytes, hint).trim()
   if (text !== '') return text
   throw new UsageError('the file with the client secret is empty', 'Write the secret into it, on one line.')
 }
