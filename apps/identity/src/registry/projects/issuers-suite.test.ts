@@ -102,6 +102,13 @@ describeOnStores('%s', (makeDatabase) => {
     expect((await rulesOf(other)).rules).toEqual([])
   })
 
+  it('a rule that was removed stays removed when another owner revokes what it gave', async () => {
+    const rule = await add()
+    await one.issuers.end([rule], { remove: true })
+    await other.issuers.end([rule], {})
+    expect(await one.issuers.list(clientId)).toEqual([])
+  })
+
   it('at most so many rules are added, however many at once; removed ones do not count', async () => {
     const all = await Promise.allSettled(
       Array.from({ length: 8 }, (_, at) => add({ audiences: [`audience ${at}`] })),

@@ -138,7 +138,8 @@ function problemWith(rule: NewTrustedIssuer, ownIssuer: string): string | undefi
 }
 
 const endRule = (issuerId: string, notBefore: number, removedAt: number | null): Statement =>
-  sql`UPDATE project_issuers SET not_before = ${notBefore}, removed_at = ${removedAt} WHERE issuer_id = ${issuerId}`
+  sql`UPDATE project_issuers SET not_before = ${notBefore}, removed_at = COALESCE(removed_at, CAST(${removedAt} AS BIGINT))
+    WHERE issuer_id = ${issuerId}`
 
 function insertRule(rule: NewTrustedIssuer, now: number, maxIssuers: number): Statement {
   const { clientId, issuer, audiences, conditions, scopes, as, algorithms, allowsPrivate } = rule

@@ -4,6 +4,7 @@ import type { AppIdAlgorithm } from '@selvedge/protocol/tokens'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import { originProblem, redirectUriProblem } from './app-addresses.ts'
+import { isStated, type Stated, updateStated } from './stated.ts'
 
 /** The part of a project that is about its app. A project without redirect URIs has no app that people sign in to. */
 export interface ProjectApp {
@@ -39,50 +40,76 @@ export function checkApp({ appType, redirectUris, postLogoutRedirectUris, origin
   for (const origin of origins) refuse('the origin', origin, originProblem(origin))
 }
 
-/** Writes the app of a project that exists, in the transaction that writes the project. */
-export function appStatements(clientId: string, app: ProjectApp): Statement[] {
-  const lists = [app.redirectUris, app.postLogoutRedirectUris, app.origins].map((each) =>
-    JSON.stringify([...new Set(each)]),
-  ) as [string, string, string]
-  const exists = sql`EXISTS (SELECT 1 FROM projects WHERE client_id = ${clientId})`
-  const ifItExists = (text: Statement): Statement => ({
-    sql: `${text.sql} WHERE ${exists.sql}`,
-    values: [...text.values, ...exists.values],
-  })
+/** Writes what is stated of the app of a project that exists, in the transaction that writes the project. */
+export function appStatements(clientId: string, app: Stated<ProjectApp>): Statement[] {
+  const { appType, appUsers, idTokenSignedResponseAlg: algorithm } = app
+  const [redirectUris, postLogoutRedirectUris, origins] = [
+    app.redirectUris,
+    app.postLogoutRedirectUris,
+    app.origins,
+  ].map((each) => each && [...new Set(each)])
+  const columns = {
+    app_type: appType,
+    app_users: appUsers,
+    redirect_uris: redirectUris && JSON.stringify(redirectUris),
+    post_logout_redirect_uris: postLogoutRedirectUris && JSON.stringify(postLogoutRedirectUris),
+    origins: origins && JSON.stringify(origins),
+  }
   return [
-    sql`DELETE FROM project_origins WHERE client_id = ${clientId}`,
-    sql`DELETE FROM project_apps WHERE client_id = ${clientId}`,
-    sql`DELETE FROM project_id_tokens WHERE client_id = ${clientId}`,
-    ifItExists(
-      sql`INSERT INTO project_apps SELECT CAST(${clientId} AS TEXT), CAST(${app.appType} AS TEXT), CAST(${app.appUsers} AS TEXT),
-        CAST(${lists[0]} AS TEXT), CAST(${lists[1]} AS TEXT), CAST(${lists[2]} AS TEXT)`,
+    ...(isStated(columns) ? [insertNoApp(clientId), updateStated('project_apps', clientId, columns)] : []),
+    ...(origins ? [sql`DELETE FROM project_origins WHERE client_id = ${clientId}`] : []),
+    ...(origins ?? []).map((origin) =>
+      ifProjectExists(
+        clientId,
+        sql`INSERT INTO project_origins SELECT CAST(${origin} AS TEXT), CAST(${clientId} AS TEXT)`,
+      ),
     ),
-    ...(app.idTokenSignedResponseAlg === noApp.idTokenSignedResponseAlg
-      ? []
-      : [
-          ifItExists(
-            sql`INSERT INTO project_id_tokens SELECT CAST(${clientId} AS TEXT), CAST(${app.idTokenSignedResponseAlg} AS TEXT)`,
-          ),
-        ]),
-    ...[...new Set(app.origins)].map((origin) =>
-      ifItExists(sql`INSERT INTO project_origins SELECT CAST(${origin} AS TEXT), CAST(${clientId} AS TEXT)`),
-    ),
+    ...(algorithm ? writeAlgorithm(clientId, algorithm) : []),
   ]
 }
 
+const insertNoApp = (clientId: string): Statement => {
+  const { appType, appUsers } = noApp
+  const insert = ifProjectExists(
+    clientId,
+    sql`INSERT INTO project_apps SELECT CAST(${clientId} AS TEXT), CAST(${appType} AS TEXT), CAST(${appUsers} AS TEXT),
+      '[]', '[]', '[]'`,
+  )
+  return { ...insert, sql: `${insert.sql} ON CONFLICT (client_id) DO NOTHING` }
+}
+
+const writeAlgorithm = (clientId: string, algorithm: AppIdAlgorithm): Statement[] => [
+  sql`DELETE FROM project_id_tokens WHERE client_id = ${clientId}`,
+  ...(algorithm === noApp.idTokenSignedResponseAlg
+    ? []
+    : [
+        ifProjectExists(
+          clientId,
+          sql`INSERT INTO project_id_tokens SELECT CAST(${clientId} AS TEXT), CAST(${algorithm} AS TEXT)`,
+        ),
+      ]),
+]
+
+function ifProjectExists(clientId: string, insert: Statement): Statement {
+  const exists = sql` WHERE EXISTS (SELECT 1 FROM projects WHERE client_id = ${clientId})`
+  return { sql: insert.sql + exists.sql, values: [...insert.values, ...exists.values] }
+}
+
 /** @param row of `projects` joined with `project_apps` and `project_id_tokens`, with columns that are null without an app */
-export const toApp = (row: Row): ProjectApp =>
-  row.app_type === null || row.app_type === undefined
-    ? noApp
-    : {
-        appType: row.app_type as AppType,
-        appUsers: row.app_users as AppAudience,
-        redirectUris: JSON.parse(row.redirect_uris as string),
-        postLogoutRedirectUris: JSON.parse(row.post_logout_redirect_uris as string),
-        origins: JSON.parse(row.origins as string),
-        idTokenSignedResponseAlg:
-          (row.id_token_signed_response_alg as AppIdAlgorithm | null) ?? noApp.idTokenSignedResponseAlg,
-      }
+export function toApp(row: Row): ProjectApp {
+  const algorithm = row.id_token_signed_response_alg as AppIdAlgorithm | null
+  const stated = algorithm ? { idTokenSignedResponseAlg: algorithm } : {}
+  if (row.app_type === null || row.app_type === undefined) return { ...noApp, ...stated }
+  return {
+    ...noApp,
+    ...stated,
+    appType: row.app_type as AppType,
+    appUsers: row.app_users as AppAudience,
+    redirectUris: JSON.parse(row.redirect_uris as string),
+    postLogoutRedirectUris: JSON.parse(row.post_logout_redirect_uris as string),
+    origins: JSON.parse(row.origins as string),
+  }
+}
 
 /** Whether an origin is one of any active project, from memory. */
 export type IsKnownOrigin = (origin: string) => Promise<boolean>

@@ -18,6 +18,7 @@ import {
   writeOffline,
 } from './offline.ts'
 import { appStatements, checkApp, noApp, type ProjectApp, toApp } from './project-apps.ts'
+import { type Stated, updateStated, withStated } from './stated.ts'
 
 /** Whether tokens are bound to a key of the caller (RFC 9449): never, where the request has a proof, or always. */
 export type DpopPolicy = 'off' | 'optional' | 'required'
@@ -52,8 +53,7 @@ type Changeable = Pick<
   | keyof ProjectApp
 >
 
-/** Members that are absent or undefined stay as they are. */
-type Change = { readonly [Name in keyof Changeable]?: Changeable[Name] | undefined }
+type Change = Stated<Changeable>
 
 type NewProject = Pick<Project, 'name' | 'accountId' | 'scopes' | 'resources'> & Change
 
@@ -112,15 +112,15 @@ export function createProjects(parts: ProjectsParts): Projects {
   const find = async (clientId: string) => (clientId === cliClientId ? cliProject : cache.find(clientId))
 
   async function update(clientId: string, change: Change): Promise<Project> {
-    const before = clientId === cliClientId ? undefined : await find(clientId)
+    const before = clientId === cliClientId ? undefined : await read(clientId)
     if (!before) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
-    const now = withChange(before, change)
+    const now = withStated(before, change)
     checkApp(now)
     await keys.prepare(now.idTokenSignedResponseAlg)
     if (before.active && !now.active) await endShares(parts, clientId)
     const statements = [
-      updateRow(now),
-      ...appStatements(clientId, now),
+      updateRow(clientId, change),
+      ...appStatements(clientId, change),
       ...(change.offline ? [writeOffline(clientId, change.offline, clock.now())] : []),
       select(sql`projects.client_id = ${clientId}`),
     ]
@@ -141,7 +141,7 @@ export function createProjects(parts: ProjectsParts): Projects {
     async create(project) {
       const { accountId, offline = noLeases } = project
       const clientId = randomUUID()
-      const app = withChange(noApp, appOf(project))
+      const app = withStated(noApp, appOf(project))
       checkApp(app)
       await keys.prepare(app.idTokenSignedResponseAlg)
       const [rows] = await writeInTurn(store, `projects of ${accountId}`, [
@@ -186,12 +186,16 @@ const removeRows = (clientId: string, now: number): Statement[] => [
   endOffline(clientId, now),
 ]
 
-function updateRow(project: Project): Statement {
-  const { clientId, name, scopes, resources, active, accessLifetime, developerLifetime, dpop } = project
-  return sql`UPDATE projects SET name = ${name}, scopes = ${scopes.join(' ')}, resources = ${JSON.stringify(resources)},
-    active = ${active ? 1 : 0}, access_lifetime = ${accessLifetime}, developer_lifetime = ${developerLifetime},
-    dpop = ${dpop} WHERE client_id = ${clientId}`
-}
+const updateRow = (clientId: string, change: Change): Statement =>
+  updateStated('projects', clientId, {
+    name: change.name,
+    scopes: change.scopes?.join(' '),
+    resources: change.resources && JSON.stringify(change.resources),
+    active: change.active === undefined ? undefined : Number(change.active),
+    access_lifetime: change.accessLifetime,
+    developer_lifetime: change.developerLifetime,
+    dpop: change.dpop,
+  })
 
 /** The rows of projects with their apps and leases. @param where condition, and the order */
 const select = (where: Statement): Statement => ({
@@ -234,18 +238,9 @@ const notesOf = (clientId: string, origins: readonly string[]): (readonly [Topic
   ...[...new Set(origins)].map((origin) => ['origin', origin] as const),
 ]
 
-/** Members that a change has and that are not undefined replace those from before. */
-function withChange<T extends object>(
-  before: T,
-  change: { readonly [Name in keyof T]?: T[Name] | undefined },
-): T {
-  const given = Object.entries(change).filter(([, value]) => value !== undefined)
-  return given.length === 0 ? before : { ...before, ...Object.fromEntries(given) }
-}
-
-type MaybeApp = { readonly [Name in keyof ProjectApp]?: ProjectApp[Name] | undefined }
-
-const appOf = <App extends MaybeApp>(project: App): { readonly [Name in keyof ProjectApp]: App[Name] } => ({
+const appOf = <App extends Stated<ProjectApp>>(
+  project: App,
+): { readonly [Name in keyof ProjectApp]: App[Name] } => ({
   appType: project.appType,
   appUsers: project.appUsers,
   redirectUris: project.redirectUris,
