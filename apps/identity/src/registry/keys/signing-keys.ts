@@ -1,6 +1,7 @@
 /**
- * The keys that tokens are signed with: ES256, and RS256 for the ID tokens of apps that want it. One of each is active; the next one is published already, so that verifiers that are offline
- * know it before it is used. Retired keys stay published until the last token that others verify has expired.
+ * The keys that tokens are signed with: ES256, and RS256 for the ID tokens of apps that want it. One of each is active; the next one is
+ * published already, so that verifiers that are offline know it before it is used. Retired keys stay published until the last token that
+ * others verify has expired.
  */
 import {
   type AppIdAlgorithm,
