@@ -109,7 +109,7 @@ describe('from the command line', () => {
     const { body } = await world.signIn(world.guest)
     const { status, user } = await world.call('van', body.access_token!)
     expect({ status, groups: shown(user)?.groups }).toEqual({ status: 200, groups: ['drivers'] })
-    await json('group', 'remove', 'drivers', world.guest.personId)
+    await json('group', 'remove', 'drivers', world.guest.email.toUpperCase())
     await expect
       .poll(async () => (await world.call('van', body.access_token!)).reason, { timeout: 30_000 })
       .toBe('token_revoked')

@@ -68,7 +68,7 @@ export const groupRemove = command({
   run: async (context, { args: [group = '', who = ''] }) => {
     const account = await accountOf(context)
     const { groupId, people } = await groupOf(account, group)
-    const found = people.find(({ personId, email }) => who === personId || who === email)
+    const found = people.find(({ personId, email }) => who === personId || who.toLowerCase() === email)
     if (!found) throw new UsageError(`the group ${group} has no such person`, 'See "selvedge group list".')
     return account['group.remove_person']({ groupId, personId: found.personId })
   },

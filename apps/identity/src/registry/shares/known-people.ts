@@ -22,14 +22,14 @@ export function shownEmail(accountId: string): Statement {
 }
 
 /**
- * @param person ID of any person, or an address that the account knows
+ * @param person ID of any person, or an address that the account knows, in any case
  * @throws RpcError `not_found`, with the same words whether a person has the address or not
  */
 export async function findPerson(store: SqlStore, accountId: string, person: string): Promise<string> {
   const known = isKnownTo(accountId)
   const [row] = await store.run({
     sql: `SELECT person_id FROM people WHERE person_id = ? OR (email = ? AND ${known.sql})`,
-    values: [person, person, ...known.values],
+    values: [person, person.toLowerCase(), ...known.values],
   })
   if (row) return row.person_id as string
   throw new RpcError('not_found', 'the account knows no such person', {

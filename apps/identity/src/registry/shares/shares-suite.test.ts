@@ -271,6 +271,7 @@ describeOnStores('shares on %s', (makeDatabase, kind) => {
   it('find a person by address only if the account knows it', async () => {
     await expect(add({ with: 'guest@example.com' })).rejects.toMatchObject({ reason: 'not_found' })
     expect(await add({ with: 'ada@example.com' })).toMatchObject({ with: 'ada@example.com' })
+    expect(await add({ with: 'Ada@Example.com' })).toMatchObject({ with: 'ada@example.com' })
     const byId = await add()
     expect(byId.with).toBe(guest)
     await one().store.run(
