@@ -5,6 +5,7 @@ import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-
 import type { Changes } from '../../storage/changes/changes.ts'
 import { allLeasesUntil, leasesUntil } from '../../storage/lease-tables.ts'
 import type { SweepTask } from '../../storage/sweep/sweep.ts'
+import { ifProjectExists } from './stated.ts'
 
 /** `maxDays` 0, or no scopes: the project has no leases. */
 export interface Offline {
@@ -41,10 +42,14 @@ export const allowsLess = (before: Offline, now: Offline): boolean =>
 /** Writes the settings, and for how long leases of the settings before may live. @param now Unix milliseconds */
 export function writeOffline(clientId: string, offline: Offline, now: number): Statement {
   const { maxDays, scopes } = hasLeases(offline) ? offline : noLeases
-  const write = sql`INSERT INTO project_offline
-    VALUES (${clientId}, CAST(${maxDays} AS BIGINT), ${scopes.join(' ')}, 0)
-    ON CONFLICT (client_id) DO UPDATE SET max_days = excluded.max_days, scopes = excluded.scopes, leases_until = `
-  return { sql: write.sql + leasesUntil(now), values: write.values }
+  const insert = ifProjectExists(
+    clientId,
+    sql`INSERT INTO project_offline SELECT CAST(${clientId} AS TEXT), CAST(${maxDays} AS BIGINT),
+      CAST(${scopes.join(' ')} AS TEXT), 0`,
+  )
+  const update = `ON CONFLICT (client_id) DO UPDATE SET max_days = excluded.max_days, scopes = excluded.scopes,
+    leases_until = ${leasesUntil(now)}`
+  return { sql: `${insert.sql} ${update}`, values: insert.values }
 }
 
 /** The same for a project that is removed. */

@@ -4,7 +4,7 @@ import type { AppIdAlgorithm } from '@selvedge/protocol/tokens'
 import { type Row, type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
 import type { Changes } from '../../storage/changes/changes.ts'
 import { originProblem, redirectUriProblem } from './app-addresses.ts'
-import { isStated, type Stated, updateStated } from './stated.ts'
+import { ifProjectExists, isStated, type Stated, updateStated } from './stated.ts'
 
 /** The part of a project that is about its app. A project without redirect URIs has no app that people sign in to. */
 export interface ProjectApp {
@@ -89,11 +89,6 @@ const writeAlgorithm = (clientId: string, algorithm: AppIdAlgorithm): Statement[
         ),
       ]),
 ]
-
-function ifProjectExists(clientId: string, insert: Statement): Statement {
-  const exists = sql` WHERE EXISTS (SELECT 1 FROM projects WHERE client_id = ${clientId})`
-  return { sql: insert.sql + exists.sql, values: [...insert.values, ...exists.values] }
-}
 
 /** @param row of `projects` joined with `project_apps` and `project_id_tokens`, with columns that are null without an app */
 export function toApp(row: Row): ProjectApp {

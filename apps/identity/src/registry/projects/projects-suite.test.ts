@@ -1,6 +1,6 @@
 /** Changes of projects by two owners at once, on every store, at two replicas. */
 import { openSql } from '@selvedge/service-kit/sql'
-import { sql } from '@selvedge/service-kit/store'
+import { type SqlStore, sql } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { describeOnStores } from '../../../../../tests/harness/databases.ts'
@@ -17,6 +17,8 @@ describeOnStores('%s', (makeDatabase) => {
   let one: Projects
   let other: Projects
   let clientId: string
+  let store: SqlStore
+  let meanwhile: (() => Promise<void>) | undefined
 
   async function startReplica(url: string) {
     const store = await openSql(url, migrations)
@@ -26,7 +28,8 @@ describeOnStores('%s', (makeDatabase) => {
       await store.close()
     })
     const revocations = await openRevocations(store, clock, changes, 3600, noFolding)
-    const keys = { prepare: async () => undefined }
+    // Between what a change reads and what it writes.
+    const keys = { prepare: async () => meanwhile?.() }
     return {
       store,
       projects: createProjects({ store, clock, changes, revocations, keys, maxProjects: 1000 }),
@@ -37,10 +40,12 @@ describeOnStores('%s', (makeDatabase) => {
     const url = await makeDatabase()
     const first = await startReplica(url)
     await first.store.run(sql`INSERT INTO accounts VALUES ('a', 'a@example.com', 0)`)
+    ;({ store } = first)
     one = first.projects
     other = first.store.isShared ? (await startReplica(url)).projects : one
   })
   beforeEach(async () => {
+    meanwhile = undefined
     const project = await one.create({ name: 'p', accountId: 'a', scopes: ['edge:mcm'], resources: [] })
     clientId = project.clientId
     await one.update(clientId, { appUsers: 'anyone', redirectUris: ['https://app.example/a'] })
@@ -70,6 +75,19 @@ describeOnStores('%s', (makeDatabase) => {
     const changed = await one.update(plain, { idTokenSignedResponseAlg: 'RS256' })
     expect(changed).toMatchObject({ ...noApp, idTokenSignedResponseAlg: 'RS256' })
     expect(await one.update(plain, { idTokenSignedResponseAlg: 'ES256' })).toMatchObject(noApp)
+  })
+
+  it('a project that is removed meanwhile is not found, and leaves nothing', async () => {
+    meanwhile = () => other.remove(clientId)
+    const change = {
+      offline: { maxDays: 400, scopes: ['openid'] },
+      origins: ['https://app.example'],
+    } as const
+    await expect(one.update(clientId, change)).rejects.toMatchObject({ reason: 'not_found' })
+    for (const table of ['project_apps', 'project_origins', 'project_offline'])
+      expect(
+        await store.run({ sql: `SELECT * FROM ${table} WHERE client_id = ?`, values: [clientId] }),
+      ).toEqual([])
   })
 
   it('a change that states nothing changes nothing', async () => {

@@ -94,6 +94,9 @@ export interface ProjectsParts {
   readonly maxProjects: number
 }
 
+const noProject = (clientId: string) =>
+  new RpcError('not_found', `there is no project with the client ID ${clientId}`)
+
 /** What is shared of the services of a project ends before the project is off, and does not return with it. */
 async function endShares({ clock, revocations }: ProjectsParts, clientId: string): Promise<void> {
   const { statements, roots } = endSharesOfProject(clientId, clock.now())
@@ -113,7 +116,7 @@ export function createProjects(parts: ProjectsParts): Projects {
 
   async function update(clientId: string, change: Change): Promise<Project> {
     const before = clientId === cliClientId ? undefined : await read(clientId)
-    if (!before) throw new RpcError('not_found', `there is no project with the client ID ${clientId}`)
+    if (!before) throw noProject(clientId)
     const now = withStated(before, change)
     checkApp(now)
     await keys.prepare(now.idTokenSignedResponseAlg)
@@ -132,7 +135,9 @@ export function createProjects(parts: ProjectsParts): Projects {
     const rows = endsLeases(before, now)
       ? await revocations.revokeAll('lease', clientId, { statements, noted })
       : await changes.commit(statements, noted)
-    return toProject(rows[statements.length - 1]![0]!)
+    const [row] = rows[statements.length - 1]!
+    if (!row) throw noProject(clientId)
+    return toProject(row)
   }
 
   return {
@@ -146,7 +151,7 @@ export function createProjects(parts: ProjectsParts): Projects {
       await keys.prepare(app.idTokenSignedResponseAlg)
       const [rows] = await writeInTurn(store, `projects of ${accountId}`, [
         insertProject(clientId, project, clock.now(), maxProjects),
-        ...(app === noApp ? [] : appStatements(clientId, app)),
+        ...appStatements(clientId, appOf(project)),
       ])
       if (rows![0]) {
         // A page may have sent a request before its project had the origin.

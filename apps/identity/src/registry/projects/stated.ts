@@ -1,5 +1,5 @@
 /** Changes of a project. Each writes what it states and nothing else: another owner may change the rest at the same moment. */
-import type { Statement } from '@selvedge/service-kit/store'
+import { type Statement, sql } from '@selvedge/service-kit/store'
 
 /** Members that are absent or undefined stay as they are. */
 export type Stated<T> = { readonly [Name in keyof T]?: T[Name] | undefined }
@@ -22,8 +22,14 @@ export function updateStated(table: string, clientId: string, columns: Columns):
   }
 }
 
-/** What is stated replaces what was. */
-export function withStated<T extends object>(before: T, change: Stated<NoInfer<T>>): T {
-  const given = Object.entries(change).filter(([, value]) => value !== undefined)
-  return given.length === 0 ? before : { ...before, ...Object.fromEntries(given) }
+/** @param insert `INSERT … SELECT` of a row of a project; it inserts none for a project that was removed meanwhile */
+export function ifProjectExists(clientId: string, insert: Statement): Statement {
+  const exists = sql` WHERE EXISTS (SELECT 1 FROM projects WHERE client_id = ${clientId})`
+  return { sql: insert.sql + exists.sql, values: [...insert.values, ...exists.values] }
 }
+
+/** What is stated replaces what was. */
+export const withStated = <T extends object>(before: T, change: Stated<NoInfer<T>>): T => ({
+  ...before,
+  ...Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)),
+})
