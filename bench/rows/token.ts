@@ -47,7 +47,7 @@ export async function tokenRows(): Promise<Row[]> {
     path: '/token',
     type: 'application/x-www-form-urlencoded',
     bodies: distinctBodies,
-    // The service always serves 32 requests at once; the device of the stack has some, too.
+    // However busy it is, the service accepts 32 requests at once. The device of the stack sends some of them.
     connections: 30,
   }
   const inFleet = (server: Server): Server => ({ ...server, asks: { bodies: fleetBodies } })

@@ -25,7 +25,7 @@ export function verifySignature(
   if (key.asymmetricKeyType !== keyTypes[algorithm]) return false
   if (algorithm === 'ES256') return verifyEs256(key, text, signature)
   if (algorithm === 'EdDSA') return verify(null, Buffer.from(text), key, signature)
-  // OpenSSL accepts a PSS signature without the zeros at its start (RFC 8017 § 8.1.2: invalid).
+  // A signature has the length of the key (RFC 8017 §§ 8.1.2 and 8.2.2). OpenSSL accepts PSS without the zeros at its start.
   if (signature.length !== Math.ceil(key.asymmetricKeyDetails!.modulusLength! / 8)) return false
   // PKCS #1 v1.5 is the default; to name it costs 14 µs on Node 24 (measured).
   if (algorithm === 'RS256') return verify('sha256', Buffer.from(text), key, signature)
