@@ -135,7 +135,8 @@ describeOnStores('%s', (makeDatabase) => {
     expect(await ask(start())).not.toBe('accepted')
     published = { keys: [jwkOf('ES256')] }
     expect(await ask(start())).toBe('accepted')
-    await expect.poll(async () => (await rows())[0]?.fetched_at).toBe(clock.now())
+    await Promise.all(saving)
+    expect((await rows())[0]?.fetched_at).toBe(clock.now())
   })
 
   it.each([
@@ -155,7 +156,8 @@ describeOnStores('%s', (makeDatabase) => {
   it('from a private network are not for a rule that does not allow one', async () => {
     const process = start()
     expect(await ask(process, 'ES256', { ...named, allowsPrivate: true })).toBe('accepted')
-    await expect.poll(rows).toHaveLength(1)
+    await Promise.all(saving)
+    expect(await rows()).toHaveLength(1)
     published = undefined
     expect(await ask(start())).not.toBe('accepted')
     expect(await ask(start(), 'ES256', { ...named, allowsPrivate: true })).toBe('accepted')
