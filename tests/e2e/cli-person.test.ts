@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cliEnvOf, cliPath, runCli } from '../harness/cli.ts'
+import { cliEnvOf, cliPath, jsonOf, runCli } from '../harness/cli.ts'
 import { type ConsoleSession, enterByLink, projectWith } from '../harness/console.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
 
@@ -12,11 +12,7 @@ let stack: Stack
 let owner: ConsoleSession
 const env = (): Record<string, string> => cliEnvOf(stack)
 const run = (...args: string[]) => runCli(args, env())
-const json = async (...args: string[]) => {
-  const { code, out, errors } = await run(...args, '--json')
-  expect({ code, errors }).toEqual({ code: 0, errors: '' })
-  return JSON.parse(out)
-}
+const json = (...args: string[]) => jsonOf(run(...args, '--json'))
 
 beforeAll(async () => {
   stack = await startStack()

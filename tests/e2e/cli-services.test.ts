@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sha256 } from '../harness/archives.ts'
-import { cliEnvOf, cliPath, runCli } from '../harness/cli.ts'
+import { cliEnvOf, cliPath, jsonOf, runCli } from '../harness/cli.ts'
 import { temporaryFolder } from '../harness/processes.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
@@ -21,11 +21,7 @@ afterAll(async () => {
 
 const env = () => ({ ...cliEnvOf(services.stack), SELVEDGE_ACCESS_TOKEN: services.token })
 const run = (...args: string[]) => runCli(args, env())
-async function json(...args: string[]) {
-  const { code, out, errors } = await run(...args, '--json')
-  expect({ code, errors }).toEqual({ code: 0, errors: '' })
-  return JSON.parse(out)
-}
+const json = (...args: string[]) => jsonOf(run(...args, '--json'))
 const path = (name: string) => join(folder.path, name)
 const idOf = (name: string) => `${services.developer.clientId}-${name}`
 

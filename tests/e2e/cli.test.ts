@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as jose from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cliEnvOf, cliPath, runCli } from '../harness/cli.ts'
+import { cliEnvOf, cliPath, jsonOf, runCli } from '../harness/cli.ts'
 import { adminOf } from '../harness/flow.ts'
 import { needs } from '../harness/installed.ts'
 import { type Stack, startStack, temporaryFolder } from '../harness/processes.ts'
@@ -16,11 +16,7 @@ const exchange = () => ['--developer-token-file', token(), '--client-id', client
 
 const run = (args: readonly string[], env: Record<string, string> = {}) =>
   runCli(args, { ...cliEnvOf(stack), ...env })
-const json = async (args: readonly string[]) => {
-  const { code, out, errors } = await run([...args, '--json'])
-  expect({ code, errors }).toEqual({ code: 0, errors: '' })
-  return JSON.parse(out)
-}
+const json = (args: readonly string[]) => jsonOf(run([...args, '--json']))
 
 beforeAll(async () => {
   stack = await startStack()

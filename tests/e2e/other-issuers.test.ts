@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cliEnvOf, runCli } from '../harness/cli.ts'
+import { cliEnvOf, jsonOf, runCli } from '../harness/cli.ts'
 import { type CompanyOidcProvider, startCompanyOidcProvider } from '../harness/company-oidc-provider.ts'
 import { githubClaims, type OidcIssuer, startOidcIssuer } from '../harness/oidc-issuer.ts'
 import { type Stack, startStack, temporaryFolder } from '../harness/processes.ts'
@@ -11,11 +11,7 @@ let stack: Stack
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 
 const run = (...args: string[]) => runCli(args, cliEnvOf(stack), folder.path)
-const json = async (...args: string[]) => {
-  const { code, out, errors } = await run(...args, '--json')
-  expect({ code, errors }).toEqual({ code: 0, errors: '' })
-  return JSON.parse(out)
-}
+const json = (...args: string[]) => jsonOf(run(...args, '--json'))
 
 beforeAll(async () => {
   stack = await startStack()

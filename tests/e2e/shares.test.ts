@@ -3,16 +3,12 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { readUser } from '@selvedge/client/function'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cliEnvOf, cliPath, runCli } from '../harness/cli.ts'
+import { cliEnvOf, cliPath, jsonOf, runCli } from '../harness/cli.ts'
 import { type Sharing, startSharing } from '../harness/sharing.ts'
 
 let world: Sharing
 const run = (...args: string[]) => runCli([...args, '--json'], cliEnvOf(world.services.stack))
-const json = async (...args: string[]) => {
-  const { code, out, errors } = await run(...args)
-  expect({ code, errors }).toEqual({ code: 0, errors: '' })
-  return JSON.parse(out)
-}
+const json = (...args: string[]) => jsonOf(run(...args))
 const shown = (user: string | null | undefined) => readUser({ 'x-selvedge-user': user ?? undefined })
 
 beforeAll(async () => {

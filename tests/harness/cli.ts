@@ -52,6 +52,13 @@ export async function runCli(
   }
 }
 
+/** What a command with `--json` printed. @throws if it failed or wrote to standard error */
+export async function jsonOf(ran: Promise<Ran>) {
+  const { code, out, errors } = await ran
+  if (code !== 0 || errors !== '') throw new Error(`the command exited with ${code}: ${errors}`)
+  return JSON.parse(out)
+}
+
 function runCliIn(cwd: string, args: readonly string[], env: Record<string, string>): Promise<Ran> {
   return new Promise((resolve) => {
     const child = execFile(process.execPath, [cliPath, ...args], { env, cwd }, (_, out, errors) =>
