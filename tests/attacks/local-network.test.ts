@@ -285,7 +285,8 @@ describe('a hostile host on the local network', needs('ip', 'networks', 'perl'),
     const usual = await costOf(fromEverywhere(ordinary), pace)
     for (const payload of [pointerChains(), manyAddresses()]) {
       const cost = await costOf(fromEverywhere(payload), pace)
-      expect(cost).toBeLessThan(3 * usual)
+      // Usually up to 2.7; names without a limit cost 18 and more.
+      expect(cost).toBeLessThan(8 * usual)
     }
     expect(await all.picture('ann')).toEqual(expect.arrayContaining(honest))
   })

@@ -20,6 +20,9 @@ import { version } from './images.ts'
 /** Name of the services: it leads to haproxy in the networks of the containers, and here by `resolve`. */
 const host = 'selvedge.test'
 
+/** Twelve containers start at once, on a machine that may be busy with others. */
+const healthyWithinMs = 150_000
+
 export interface Compose {
   readonly commands: Commands
   readonly identity: IdentityClient
@@ -70,6 +73,11 @@ export async function startCompose(podman: Podman, commands: Commands): Promise<
   const nameOf = (service: string) => (service === 'haproxy' ? host : `${project}_${service}_1`)
   const run = async (...args: readonly string[]) =>
     (await promisify(execFile)('podman', args, { env: podman.env, maxBuffer: 1e8 })).stdout
+  const logs = async (service: string) => {
+    const options = { env: podman.env, maxBuffer: 1e8 }
+    const { stdout, stderr } = await promisify(execFile)('podman', ['logs', nameOf(service)], options)
+    return stdout + stderr
+  }
   const inspect = (service: string, format: string) => run('inspect', '--format', format, nameOf(service))
   return {
     commands,
@@ -81,20 +89,15 @@ export async function startCompose(podman: Podman, commands: Commands): Promise<
     podman: run,
     kill: async (service) => void process.kill(Number(await inspect(service, '{{.State.Pid}}')), 'SIGKILL'),
     restarts: async (service) => Number(await inspect(service, '{{.RestartCount}}')),
-    async logs(service) {
-      const { stdout, stderr } = await promisify(execFile)('podman', ['logs', nameOf(service)], {
-        env: podman.env,
-        maxBuffer: 1e8,
-      })
-      return stdout + stderr
-    },
+    logs,
     async untilHealthy(service) {
-      const until = Date.now() + 60_000
+      const until = Date.now() + healthyWithinMs
       for (;;) {
         try {
           return void (await run('healthcheck', 'run', nameOf(service)))
         } catch (cause) {
-          if (Date.now() > until) throw cause
+          if (Date.now() > until)
+            throw new Error(`${service} did not become healthy:\n${await logs(service)}`, { cause })
           await new Promise((resolve) => setTimeout(resolve, 500))
         }
       }

@@ -123,7 +123,7 @@ describe('services in containers', needs(...needed), () => {
         .toBe(1)
       callers = startCallers(compose, { clientId, developerIdToken, accountId, nodeId }, callersCount)
       expect(await refusedUntilFlowing()).toEqual({})
-    }, 240_000)
+    }, 400_000)
 
     it('publish the ports of haproxy only, on the address that was chosen', async () => {
       const ports = (await compose.podman('ps', '--format', '{{.Names}} {{.Ports}}')).trim().split('\n')
@@ -185,7 +185,7 @@ describe('services in containers', needs(...needed), () => {
         await compose.untilHealthy(service)
         expect(await refusedUntilFlowing()).toEqual({})
       },
-      120_000,
+      240_000,
     )
 
     it('when a primary of the locations is killed, continue with its replica', async () => {
@@ -199,7 +199,7 @@ describe('services in containers', needs(...needed), () => {
         .poll(() => compose.podman('exec', compose.nameOf(primary), 'redis-cli', 'cluster', 'info'))
         .toContain('cluster_state:ok')
       expect(await refusedUntilFlowing()).toEqual({})
-    }, 120_000)
+    }, 240_000)
 
     it('when PostgreSQL restarts, refuse what needs it until it is back', async () => {
       await compose.podman('restart', '--time', '20', compose.nameOf('database'))
@@ -207,7 +207,7 @@ describe('services in containers', needs(...needed), () => {
       await refusedUntilFlowing()
       for (const each of replicas) await compose.untilHealthy(each)
       expect(await refusedUntilFlowing()).toEqual({})
-    }, 120_000)
+    }, 240_000)
 
     it('start again and again until the database is there', async () => {
       await compose.podman('stop', '--time', '20', compose.nameOf('database'))
@@ -221,7 +221,7 @@ describe('services in containers', needs(...needed), () => {
       await compose.podman('start', compose.nameOf('database'))
       for (const each of replicas) await compose.untilHealthy(each)
       await refusedUntilFlowing()
-    }, 120_000)
+    }, 240_000)
 
     it('are upgraded one after the other without a failed request', async () => {
       await commands.run('Upgrade')
