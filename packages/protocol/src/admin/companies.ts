@@ -1,9 +1,9 @@
 /** Company sign-in, for the operator: who decides which account a domain belongs to. */
 import * as z from 'zod'
+import { company, companyDomain, companyRules, testedCompany } from '../methods/company-params.ts'
 import { method, param } from '../methods/method.ts'
-import { company, companyDomain, companyRules, testedCompany } from '../tokens/company-params.ts'
+import { issuerUrl } from '../methods/trust-params.ts'
 import { companyLimits } from '../tokens/company-rules.ts'
-import { issuerUrl } from '../tokens/trust-params.ts'
 
 const access = { caller: 'operator' } as const
 

@@ -111,8 +111,8 @@ const signingKey = z.object({
   since: isoTime,
 })
 
-export type { ShownCompany } from '../tokens/company-params.ts'
-export type { ShownTrustedIssuer } from '../tokens/trust-params.ts'
+export type { ShownCompany } from '../methods/company-params.ts'
+export type { ShownTrustedIssuer } from '../methods/trust-params.ts'
 
 export const adminMethods = {
   ...issuersMethods,

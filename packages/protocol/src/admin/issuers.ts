@@ -1,7 +1,7 @@
 /** The issuers that projects trust, for the operator. */
 import * as z from 'zod'
 import { method, param } from '../methods/method.ts'
-import { issuerSettings, issuerUrl, subject, testedToken, trustedIssuer } from '../tokens/trust-params.ts'
+import { issuerSettings, issuerUrl, subject, testedToken, trustedIssuer } from '../methods/trust-params.ts'
 
 const access = { caller: 'operator' } as const
 const clientId = param('clientId', z.uuid(), 'a client ID (UUID)', 'Client ID of the project.')

@@ -1,7 +1,7 @@
 /** Company sign-in: the way to the provider of a company and back, and what owners decide about it. */
 import * as z from 'zod'
+import { company, companyRules } from '../methods/company-params.ts'
 import { method, param } from '../methods/method.ts'
-import { company, companyRules } from '../tokens/company-params.ts'
 import { any, done, id, recent, recentOwner, text } from './params.ts'
 
 const companyId = id('companyId', 'Company.')

@@ -1,7 +1,7 @@
 /** The issuers that a project of the account trusts. */
 import * as z from 'zod'
 import { method, param } from '../methods/method.ts'
-import { issuerSettings, issuerUrl, subject, testedToken, trustedIssuer } from '../tokens/trust-params.ts'
+import { issuerSettings, issuerUrl, subject, testedToken, trustedIssuer } from '../methods/trust-params.ts'
 import { any, clientId, done, id, recentOwner } from './params.ts'
 
 const issuerId = id('issuerId', 'Rule.')

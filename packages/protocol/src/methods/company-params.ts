@@ -1,8 +1,8 @@
 /** Parameters and results of the methods for company sign-in: the operator's and the console's. */
 import * as z from 'zod'
-import { param } from '../methods/method.ts'
-import { isoTime } from '../methods/values.ts'
-import { companyLimits } from './company-rules.ts'
+import { companyLimits } from '../tokens/company-rules.ts'
+import { param } from './method.ts'
+import { isoTime } from './values.ts'
 
 export const companyDomain = param(
   'domain',

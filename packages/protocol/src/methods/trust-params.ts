@@ -1,11 +1,11 @@
 /** Parameters and results of the methods that change which issuers a project trusts: the operator's and the console's. */
 import * as z from 'zod'
-import { param } from '../methods/method.ts'
-import { isoTime } from '../methods/values.ts'
-import { maxSubjectLength } from './federated-token.ts'
-import { signatureAlgorithms } from './profiles.ts'
-import { scopeNames } from './scopes.ts'
-import { trustLimits } from './trust-rules.ts'
+import { maxSubjectLength } from '../tokens/federated-token.ts'
+import { signatureAlgorithms } from '../tokens/profiles.ts'
+import { scopeNames } from '../tokens/scopes.ts'
+import { trustLimits } from '../tokens/trust-rules.ts'
+import { param } from './method.ts'
+import { isoTime } from './values.ts'
 
 export const issuerUrl = param(
   'issuer',
