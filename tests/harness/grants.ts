@@ -2,9 +2,17 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { OAuthError } from '@selvedge/protocol'
 import { TokenError } from '@selvedge/protocol/tokens'
-import type { Clock } from '@selvedge/service-kit/clock'
+import type { Clock, SteadyClock } from '@selvedge/service-kit/clock'
 import { sql } from '@selvedge/service-kit/store'
+import { createMemoryLog, openMemoryStore } from '@selvedge/service-kit/testing'
 import { createTokenVerifier } from '@selvedge/service-kit/tokens'
+import { noApp } from '../../apps/identity/src/registry/projects/project-apps.ts'
+import type { Project } from '../../apps/identity/src/registry/projects/projects.ts'
+import { openRevocations } from '../../apps/identity/src/registry/revocation/revocations.ts'
+import { createSignIns } from '../../apps/identity/src/registry/sign-ins/sign-ins.ts'
+import { createAudit } from '../../apps/identity/src/storage/audit/audit.ts'
+import { openChanges } from '../../apps/identity/src/storage/changes/changes.ts'
+import { migrations } from '../../apps/identity/src/storage/schema.ts'
 
 /** An issuer with one key, and a verifier that trusts it and remembers nothing. */
 export function createTestIssuer(clock: Clock) {
@@ -25,6 +33,44 @@ export async function outcomeOfAnswer(answer: () => Promise<unknown>): Promise<s
     throw cause
   }
 }
+
+/** A project of the account `a` that may use refresh tokens. */
+export const projectOf = (change: Partial<Project> = {}): Project => ({
+  clientId: 'c',
+  name: 'p',
+  accountId: 'a',
+  scopes: ['openid', 'edge:mcm', 'offline_access'],
+  resources: [],
+  active: true,
+  createdAt: '',
+  accessLifetime: 0,
+  developerLifetime: 0,
+  dpop: 'optional',
+  offline: { maxDays: 0, scopes: [] },
+  ...noApp,
+  ...change,
+})
+
+/** A database in memory with what grants change in it: sign-ins for a day, with a grace of 10 seconds. */
+export async function openGrantStore(clock: SteadyClock) {
+  const store = openMemoryStore(migrations)
+  const changes = await openChanges({ store, clock, system: clock, log: createMemoryLog(), maxAgeMs: 1e9 })
+  const revocations = await openRevocations(store, clock, changes, 3600, noFolding)
+  const secret = Buffer.alloc(32, 3)
+  const lifetimes = { lifetimeSeconds: 86_400, graceSeconds: 10 }
+  return {
+    store,
+    revocations,
+    signIns: createSignIns({ store, clock, secret, revocations, ...lifetimes }),
+    audit: createAudit(store, clock, { keepMs: 1e12, perAccount: 100 }),
+    async close() {
+      await changes.stop()
+      await store.close()
+    },
+  }
+}
+
+export type GrantStore = Awaited<ReturnType<typeof openGrantStore>>
 
 /** The `Folding` of a list of revoked tokens without bounds. */
 export const noFolding = {

@@ -11,9 +11,8 @@ import { seconds } from '@selvedge/service-kit/clock'
 import { createFakeClock } from '@selvedge/service-kit/testing'
 import { signJws } from '@selvedge/service-kit/tokens'
 import { describe, expect, it } from 'vitest'
-import { createTestIssuer } from '../../../../../tests/harness/grants.ts'
+import { createTestIssuer, projectOf } from '../../../../../tests/harness/grants.ts'
 import type { Node, Nodes } from '../../registry/nodes/nodes.ts'
-import { noApp } from '../../registry/projects/project-apps.ts'
 import type { Project, Projects } from '../../registry/projects/projects.ts'
 import type { Revocations } from '../../registry/revocation/revocations.ts'
 import { checkClientActive } from './client-active.ts'
@@ -35,20 +34,11 @@ const codeOf = async (check: () => unknown): Promise<string> => {
   }
 }
 
-const project: Project = {
+const project = projectOf({
   clientId: 'c1',
-  name: 'p',
-  accountId: 'a',
   scopes: ['openid', 'edge:mcm'],
   resources: ['https://backend.example'],
-  active: true,
-  createdAt: '',
-  accessLifetime: 0,
-  developerLifetime: 0,
-  dpop: 'optional',
-  offline: { maxDays: 0, scopes: [] },
-  ...noApp,
-}
+})
 const clock = createFakeClock()
 const { issuer, privateKey, verifier } = createTestIssuer(clock)
 const now = seconds(clock)

@@ -1,20 +1,23 @@
 /** How an app redeems an authorization code: what uses it up, what refuses it, and what a second redemption revokes. */
 import { hash } from 'node:crypto'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
-import { createFakeClock, createMemoryLog, openMemoryStore } from '@selvedge/service-kit/testing'
+import { createFakeClock } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { noFolding, notingLimits, outcomeOfAnswer } from '../../../../../tests/harness/grants.ts'
-import { noApp } from '../../registry/projects/project-apps.ts'
+import {
+  type GrantStore,
+  notingLimits,
+  openGrantStore,
+  outcomeOfAnswer,
+  projectOf,
+} from '../../../../../tests/harness/grants.ts'
 import type { Project } from '../../registry/projects/projects.ts'
-import { openRevocations, type Revocations } from '../../registry/revocation/revocations.ts'
+import type { Revocations } from '../../registry/revocation/revocations.ts'
 import {
   type AuthorizationCodes,
   createAuthorizationCodes,
 } from '../../registry/sign-ins/authorization-codes.ts'
-import { createSignIns, type SignIns } from '../../registry/sign-ins/sign-ins.ts'
-import { type Audit, createAudit } from '../../storage/audit/audit.ts'
-import { openChanges } from '../../storage/changes/changes.ts'
-import { migrations } from '../../storage/schema.ts'
+import type { SignIns } from '../../registry/sign-ins/sign-ins.ts'
+import type { Audit } from '../../storage/audit/audit.ts'
 import { authorizationCode } from './authorization-code.ts'
 
 const clock = createFakeClock()
@@ -37,8 +40,8 @@ const authorized = {
   described: 'Firefox',
 }
 
+let opened: GrantStore
 let store: SqlStore
-let stop: () => Promise<void>
 let revocations: Revocations
 let signIns: SignIns
 let codes: AuthorizationCodes
@@ -53,33 +56,15 @@ let minted: object[]
 let issued: object[]
 let leased: object[]
 beforeEach(async () => {
-  store = openMemoryStore(migrations)
-  const changes = await openChanges({ store, clock, system: clock, log: createMemoryLog(), maxAgeMs: 1e9 })
-  stop = changes.stop
-  revocations = await openRevocations(store, clock, changes, 3600, noFolding)
-  const secret = Buffer.alloc(32, 3)
-  signIns = createSignIns({ store, clock, secret, revocations, lifetimeSeconds: 86_400, graceSeconds: 10 })
+  opened = await openGrantStore(clock)
+  ;({ store, revocations, signIns, audit } = opened)
   codes = createAuthorizationCodes(store, clock, () => epoch, revocations)
-  audit = createAudit(store, clock, { keepMs: 1e12, perAccount: 100 })
   await store.transaction([
     sql`INSERT INTO accounts (account_id, email, created_at) VALUES ('a', 'a@example.com', 0)`,
     sql`INSERT INTO people (person_id, email, password, created_at) VALUES ('ada', 'ada@example.com', '', 0)`,
     sql`INSERT INTO members VALUES ('a', 'ada', 'owner', 0)`,
   ])
-  project = {
-    clientId: 'c',
-    name: 'p',
-    accountId: 'a',
-    scopes: ['openid', 'edge:mcm', 'offline_access'],
-    resources: [],
-    active: true,
-    createdAt: '',
-    accessLifetime: 0,
-    developerLifetime: 0,
-    dpop: 'optional',
-    offline: { maxDays: 0, scopes: [] },
-    ...noApp,
-  }
+  project = projectOf()
   epoch = 4
   counted = []
   refuses = false
@@ -87,10 +72,7 @@ beforeEach(async () => {
   issued = []
   leased = []
 })
-afterEach(async () => {
-  await stop()
-  await store.close()
-})
+afterEach(() => opened.close())
 
 const issue = (change: Partial<typeof authorized> = {}) =>
   codes.create({ ...authorized, ...change }, () => [])

@@ -10,8 +10,7 @@ import { seconds } from '@selvedge/service-kit/clock'
 import { createFakeClock } from '@selvedge/service-kit/testing'
 import { signJws } from '@selvedge/service-kit/tokens'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createTestIssuer, outcomeOfAnswer } from '../../../../../tests/harness/grants.ts'
-import { noApp } from '../../registry/projects/project-apps.ts'
+import { createTestIssuer, outcomeOfAnswer, projectOf } from '../../../../../tests/harness/grants.ts'
 import type { Project } from '../../registry/projects/projects.ts'
 import { createExchange } from './exchange.ts'
 
@@ -49,20 +48,7 @@ let begun: Record<string, unknown>[]
 let used: string[]
 let minted: Record<string, unknown>[]
 beforeEach(() => {
-  project = {
-    clientId: 'c',
-    name: 'p',
-    accountId: 'a',
-    scopes: ['openid', 'edge:mcm', 'offline_access'],
-    resources: ['https://backend.example'],
-    active: true,
-    createdAt: '',
-    accessLifetime: 0,
-    developerLifetime: 0,
-    dpop: 'optional',
-    offline: { maxDays: 0, scopes: [] },
-    ...noApp,
-  }
+  project = projectOf({ resources: ['https://backend.example'] })
   node = { blockedAt: null }
   revoked = []
   counted = []

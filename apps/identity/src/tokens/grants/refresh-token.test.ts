@@ -4,40 +4,27 @@ import { generateKeyPairSync } from 'node:crypto'
 import { OAuthError } from '@selvedge/protocol'
 import { TokenError } from '@selvedge/protocol/tokens'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
-import { createFakeClock, createMemoryLog, openMemoryStore } from '@selvedge/service-kit/testing'
+import { createFakeClock } from '@selvedge/service-kit/testing'
 import { signJws } from '@selvedge/service-kit/tokens'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { noFolding, notingLimits } from '../../../../../tests/harness/grants.ts'
-import { noApp } from '../../registry/projects/project-apps.ts'
+import {
+  type GrantStore,
+  notingLimits,
+  openGrantStore,
+  projectOf,
+} from '../../../../../tests/harness/grants.ts'
 import type { Project } from '../../registry/projects/projects.ts'
-import { openRevocations, type Revocations } from '../../registry/revocation/revocations.ts'
-import { createSignIns, type SignIns } from '../../registry/sign-ins/sign-ins.ts'
-import { type Audit, createAudit } from '../../storage/audit/audit.ts'
-import { openChanges } from '../../storage/changes/changes.ts'
-import { migrations } from '../../storage/schema.ts'
+import type { Revocations } from '../../registry/revocation/revocations.ts'
+import type { SignIns } from '../../registry/sign-ins/sign-ins.ts'
+import type { Audit } from '../../storage/audit/audit.ts'
 import { refreshToken } from './refresh-token.ts'
 
 const sid = '00000000-0000-4000-8000-000000000001'
-const projectOf = (clientId: string): Project => ({
-  clientId,
-  name: 'p',
-  accountId: 'a',
-  scopes: ['openid', 'edge:mcm', 'offline_access'],
-  resources: [],
-  active: true,
-  createdAt: '',
-  accessLifetime: 0,
-  developerLifetime: 0,
-  dpop: 'optional',
-  offline: { maxDays: 0, scopes: [] },
-  ...noApp,
-})
-
 const end = { endsAt: 4e9, accountId: 'a' }
 
 const clock = createFakeClock()
+let opened: GrantStore
 let store: SqlStore
-let stop: () => Promise<void>
 let revocations: Revocations
 let signIns: SignIns
 let audit: Audit
@@ -46,21 +33,13 @@ let project: Project
 let counted: string[]
 let refuses: boolean
 beforeEach(async () => {
-  store = openMemoryStore(migrations)
-  const changes = await openChanges({ store, clock, system: clock, log: createMemoryLog(), maxAgeMs: 1e9 })
-  stop = changes.stop
-  revocations = await openRevocations(store, clock, changes, 3600, noFolding)
-  const secret = Buffer.alloc(32, 3)
-  signIns = createSignIns({ store, clock, secret, revocations, lifetimeSeconds: 86_400, graceSeconds: 10 })
-  audit = createAudit(store, clock, { keepMs: 1e12, perAccount: 100 })
-  project = projectOf('c')
+  opened = await openGrantStore(clock)
+  ;({ store, revocations, signIns, audit } = opened)
+  project = projectOf()
   counted = []
   refuses = false
 })
-afterEach(async () => {
-  await stop()
-  await store.close()
-})
+afterEach(() => opened.close())
 
 /** A sign-in of a node, with a refresh token for the scopes of the project. */
 const begin = (jkt = '') =>
@@ -162,7 +141,7 @@ describe('costs the owner nothing, and is no event: a refresh token', () => {
     const token = await begin()
     project = { ...project, scopes: ['edge:mcm'] }
     expect(await refresh(token)).toBe('invalid_grant')
-    project = projectOf('c')
+    project = projectOf()
     expect(nextOf(await refresh(token))).toMatch(sid)
   })
 
@@ -189,7 +168,7 @@ describe('costs the owner nothing, and is no event: a refresh token', () => {
     const token = await begin()
     project = { ...project, active: false }
     expect(await refresh(token)).toBe('invalid_client')
-    project = projectOf('c')
+    project = projectOf()
     expect(nextOf(await refresh(token))).toMatch(sid)
   })
 })
