@@ -4,6 +4,7 @@ import * as leases from './leases.ts'
 import * as profiles from './profiles.ts'
 import {
   accessProfile,
+  appIdProfile,
   type BaseClaims,
   developerIdProfile,
   discoveryAudience,
@@ -52,6 +53,16 @@ const cases: readonly Case[] = [
       ['auth_time', ['1', null, undefined], 'claim "auth_time" is not a number'],
       ['sid', ['', 1, null], 'claim "sid" is not a non-empty string'],
       badScope,
+    ],
+  },
+  {
+    profile: appIdProfile,
+    valid: { sub: 's', account_id: 'a', sid: 'x', auth_time: 0 },
+    optional: { nonce: 'n' },
+    wrong: [
+      ...texts('sub', 'account_id', 'sid'),
+      ['nonce', ['', 1, null], 'claim "nonce" is not a non-empty string'],
+      ['auth_time', ['1', null, undefined], 'claim "auth_time" is not a number'],
     ],
   },
   {
@@ -132,6 +143,7 @@ it('each kind of token has its own type, name and longest life', () => {
   const day = 86_400
   expect([...cases.map(({ profile }) => [profile.label, profile.typ, profile.maxLifetime])]).toEqual([
     ['developer ID token', 'JWT', 366 * day],
+    ['app ID token', 'app-id+jwt', day],
     ['edge ID token', 'edge-id+jwt', 3600],
     ['access token', 'at+jwt', day],
     ['access token', 'at+jwt', day],

@@ -172,6 +172,17 @@ describe('the content of a proof', () => {
     })
   })
 
+  it('has what a device reports: its vitals, also where they are withdrawn, and its uses of leases', () => {
+    const leases = [{ jti: 'j', count: 1 }]
+    expect(claimsOf(prove({ vitals: { cores: 4 }, leases } as never))).toMatchObject({
+      vitals: { cores: 4 },
+      leases,
+    })
+    expect(claimsOf(prove({ vitals: null }))).toMatchObject({ vitals: null })
+    expect(claimsOf(prove())).not.toHaveProperty('vitals')
+    expect(claimsOf(prove())).not.toHaveProperty('leases')
+  })
+
   it('is given back by its check, with what is used up', () => {
     const proof = prove({ node: statement })
     const jkt = createHash('sha256')

@@ -69,6 +69,24 @@ it.each<[kind: RevocationKind, subject: string, reason: string]>([
   expect(findRevocation(claims, endingOf)).toBe(reason)
 })
 
+describe('a project that revokes its leases', () => {
+  const ending: Ending = { epoch: 6, notBefore: 200 }
+  const endingOf = (...asked: string[]) => (asked.join() === 'lease,client' ? ending : undefined)
+
+  it('revokes leases of before, with this reason', () => {
+    expect(findRevocation({ ...claims, isLease: true }, endingOf)).toBe(
+      'its project revoked its leases after it was issued',
+    )
+    expect(findRevocation({ ...claims, isLease: true, epoch: 6 }, endingOf)).toBeUndefined()
+    expect(findRevocation({ ...claims, isLease: true, client_id: 'other' }, endingOf)).toBeUndefined()
+  })
+
+  it('revokes no other tokens', () => {
+    expect(findRevocation(claims, endingOf)).toBeUndefined()
+    expect(findRevocation({ ...claims, isLease: true }, () => undefined)).toBeUndefined()
+  })
+})
+
 describe('the edge ID tokens of a node', () => {
   const edgeToken: RevocableClaims = { jti: 'token', iat: 100, epoch: 5, node_id: 'node' }
   const ending = (notBefore: number): Ending => ({ epoch: 6, notBefore })

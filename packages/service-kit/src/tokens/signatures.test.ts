@@ -1,6 +1,7 @@
-/** Signatures of the four algorithms, made by Node, against keys and forms of each other. */
+/** Signatures of the four algorithms, made by Node and by jose, against keys and forms of each other. */
 import { constants, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { type SignatureAlgorithm, signatureAlgorithms } from '@selvedge/protocol/tokens'
+import { CompactSign, compactVerify } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { signEs256 } from './es256.ts'
 import { verifySignature } from './signatures.ts'
@@ -32,6 +33,14 @@ describe.each(signatureAlgorithms)('a signature of %s', (algorithm) => {
     expect(verifySignature(algorithm, publicKey, text, signature)).toBe(true)
     expect(verifySignature(algorithm, publicKey, `${text}.`, signature)).toBe(false)
     expect(verifySignature(algorithm, publicKey, '', signature)).toBe(false)
+  })
+
+  it('may be made by jose', async () => {
+    const { privateKey } = pairs[algorithm]
+    const jws = await new CompactSign(bytes).setProtectedHeader({ alg: algorithm }).sign(privateKey)
+    const [input, made] = [jws.slice(0, jws.lastIndexOf('.')), jws.slice(jws.lastIndexOf('.') + 1)]
+    expect(verifySignature(algorithm, publicKey, input, Buffer.from(made, 'base64url'))).toBe(true)
+    expect((await compactVerify(jws, publicKey)).protectedHeader.alg).toBe(algorithm)
   })
 
   it('has one form', () => {
