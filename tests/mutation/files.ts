@@ -23,7 +23,12 @@ const gateway = 'admit,path,headers,response-reader,response-head,chunked-body,f
 const federation = 'federation,match-rule,read-claimed,verify-by-rules'
 
 export const groups: readonly Group[] = [
-  { name: 'guard', sources: [`${kit}/http/guard*.ts`], tests: [`${kit}/http/guard*.test.ts`] },
+  { name: 'guard', sources: [`${kit}/http/guard.ts`], tests: [`${kit}/http/guard.test.ts`] },
+  {
+    name: 'guarded-requests',
+    sources: [`${kit}/http/{get-guarded-json,guarded-fetch,guarded-request}.ts`],
+    tests: [`${kit}/http/{get-guarded-json,guarded-request}.test.ts`],
+  },
   {
     name: 'protocol-tokens',
     sources: ['packages/protocol/src/tokens/**/*.ts'],
