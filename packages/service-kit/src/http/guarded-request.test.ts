@@ -189,7 +189,7 @@ describe('fetch', () => {
     expect([response.status, response.body]).toEqual([status, null])
   })
 
-  it('refuses a status that is none', async () => {
+  it('refuses a status above 599', async () => {
     const url = await serve((_, response) => response.writeHead(600).end())
     expect(await messageOf(fetchGuarded(url))).toBe(`${url} answered HTTP 600`)
   })

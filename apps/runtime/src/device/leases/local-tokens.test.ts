@@ -1,7 +1,7 @@
 /** Local tokens: which tokens a runtime recognizes as its own, and the claims that they and leases give to the checks. */
 import { edgeAudience, type LeaseClaims } from '@selvedge/protocol/tokens'
 import { createFakeClock } from '@selvedge/service-kit/testing'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { accessOf, createLocalTokens } from './local-tokens.ts'
 
 const nodeId = 'a'.repeat(56)
@@ -66,4 +66,33 @@ it('are own ones by the key that their header names', () => {
   expect(local.isOwn(token)).toBe(false)
   const own = local.issue(lease, 'openid').token
   expect([own, token, '', 'x'].map(local.isOwn)).toEqual([true, false, false, false])
+})
+
+describe('the person of a lease', () => {
+  const user = { name: 'ada@example.com', groups: [{ id: 'm', name: 'staff' }] }
+  const shares = { account_id: 'owner', services: [{ id: 's', service: 'camera', until: now }] }
+  const issued = (more: object) => {
+    const local = createLocalTokens(nodeId, clock)
+    const { token } = local.issue({ ...lease, sub: 'ada', ...more }, 'openid')
+    const signed = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
+    return [signed, local.verify(token)]
+  }
+
+  it('is the person of its local tokens, with groups and what is shared', () => {
+    for (const claims of issued({ user, shares })) expect(claims).toMatchObject({ sub: 'ada', user, shares })
+  })
+
+  it('may have no shares', () => {
+    for (const claims of issued({ user })) {
+      expect(claims).toMatchObject({ user })
+      expect(claims).not.toHaveProperty('shares')
+    }
+  })
+
+  it('is in no local token of a lease without a person', () => {
+    for (const claims of issued({})) {
+      expect(claims).not.toHaveProperty('user')
+      expect(claims).not.toHaveProperty('shares')
+    }
+  })
 })

@@ -14,7 +14,7 @@ import { createDpopVerifier, createProof, createTokenVerifier, signJws } from '@
 import { calculateJwkThumbprint } from 'jose'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { initialState, type StateStore } from '../state.ts'
-import { createAuthorize } from './authorize.ts'
+import { createAuthorize, type NeededToken } from './authorize.ts'
 import { createCheckProof, type ProvenRequest } from './proof.ts'
 
 const pairOf = async () => {
@@ -31,7 +31,10 @@ const start = clock.now()
 const nodeId = 'a'.repeat(56)
 const account = 'account-1'
 let state: { accountId: string; revokedUntil: Record<string, number> }
+/** Why something was revoked, by the ID of a token or of an account. */
 let reasons: Record<string, string>
+/** What was looked up in the list of revoked tokens. */
+let lookedUp: AccessClaims[]
 let verified: number
 /** Whether the key of the issuer is in memory; if not, it is fetched. */
 let isKeyKnown: boolean
@@ -66,18 +69,24 @@ const parts = () => {
         return verifier.verify(...given)
       },
     },
-    revocations: { reasonFor: ({ jti }: AccessClaims) => reasons[jti] } as never,
+    revocations: {
+      reasonFor(claims: AccessClaims) {
+        lookedUp.push(claims)
+        return reasons[claims.jti] ?? reasons[claims.account_id]
+      },
+    } as never,
     checkProof: createCheckProof(dpop, 'http'),
   })
 }
-let { authorize, expectStillValid } = parts()
+let { authorize, expectStillValid, keepUnrevoked } = parts()
 beforeEach(() => {
   clock.set(start)
   state = { accountId: account, revokedUntil: {} }
   reasons = {}
+  lookedUp = []
   verified = 0
   isKeyKnown = true
-  ;({ authorize, expectStillValid } = parts())
+  ;({ authorize, expectStillValid, keepUnrevoked } = parts())
 })
 
 const claimsWith = (more: Partial<AccessClaims> = {}): AccessClaims =>
@@ -104,7 +113,7 @@ const scoped: TokenAccess = { ...associated, scope: 'edge:mcm' }
 const target = { host: '127.0.0.1:1', method: 'POST', path: '/jsonrpc/v1' }
 const plain = (): ProvenRequest => ({ ...target, dpop: undefined })
 
-async function reasonOf(token: string, access: TokenAccess, request = plain()): Promise<string> {
+async function reasonOf(token: string, access: NeededToken, request = plain()): Promise<string> {
   try {
     await authorize(token, access, request, 'a method')
     return 'accepted'
@@ -113,7 +122,7 @@ async function reasonOf(token: string, access: TokenAccess, request = plain()): 
     throw cause
   }
 }
-const validity = (claims: AccessClaims, access: TokenAccess) => {
+const validity = (claims: AccessClaims, access: NeededToken) => {
   try {
     expectStillValid(claims, access)
     return 'valid'
@@ -291,4 +300,82 @@ it('a token of another kind is refused with the name of what needed an access to
   const token = signJws({ typ: edgeIdProfile.typ, kid: 'k' }, claimsWith(), issuer.privateKey)
   const refused = authorize(token, scoped, plain(), 'getImages')
   await expect(refused).rejects.toThrow(/edge ID token.*getImages/)
+})
+
+describe('the token of a person with whom the account shares a service', () => {
+  const forUsers: NeededToken = { caller: 'token', token: 'user' }
+  const shared = {
+    account_id: 'account-2',
+    user: { name: 'ada@example.com', groups: [] },
+    shares: { account_id: account, services: [] },
+  }
+
+  it('is accepted where users are, and nowhere else', async () => {
+    expect(await reasonOf(tokenWith(shared), forUsers)).toBe('accepted')
+    expect(validity(claimsWith(shared), forUsers)).toBe('valid')
+    expect(await reasonOf(tokenWith(shared), associated)).toBe('wrong_account')
+    expect(validity(claimsWith(shared), associated)).toBe('wrong_account')
+  })
+
+  it.each<[what: string, more: Partial<AccessClaims>]>([
+    ['without a share', { account_id: 'account-2' }],
+    ['with a share of another account', { ...shared, shares: { ...shared.shares, account_id: 'account-3' } }],
+  ])('is refused %s', async (_, more) => {
+    expect(await reasonOf(tokenWith(more), forUsers)).toBe('wrong_account')
+    expect(validity(claimsWith(more), forUsers)).toBe('wrong_account')
+  })
+
+  it('is not needed of people of the account itself', async () => {
+    expect(await reasonOf(tokenWith(), forUsers)).toBe('accepted')
+  })
+
+  it('ends with what revokes the tokens of either account', async () => {
+    for (const revoked of [account, 'account-2']) {
+      reasons = { [revoked]: 'everything' }
+      expect(await reasonOf(tokenWith(shared), forUsers)).toBe('token_revoked')
+      expect(validity(claimsWith(shared), forUsers)).toBe('token_revoked')
+    }
+    reasons = {}
+    for (const removed of [account, 'account-2']) {
+      state = { accountId: account, revokedUntil: { [removed]: seconds(clock) } }
+      expect(await reasonOf(tokenWith(shared), forUsers)).toBe('token_revoked')
+    }
+  })
+
+  it('may be of the first second of 1970', async () => {
+    clock.set(60_000)
+    expect(await reasonOf(tokenWith({ ...shared, iat: 0, exp: 600 }), forUsers)).toBe('accepted')
+  })
+
+  it('is looked up for the account that shares with everything else that it is', async () => {
+    const claims = claimsWith(shared)
+    for (let round = 0; round < 2; round++) validity(claims, forUsers)
+    expect(lookedUp).toEqual([
+      claims,
+      { ...claims, account_id: account },
+      claims,
+      { ...claims, account_id: account },
+    ])
+    // The hashes of claims are cached with the object.
+    expect(lookedUp[1]).toBe(lookedUp[3])
+  })
+})
+
+describe('shares and memberships of a token', () => {
+  it('are left out once they are revoked', () => {
+    const claims = claimsWith()
+    expect(keepUnrevoked(claims, ['s1', 's2', 'm1'])).toEqual(['s1', 's2', 'm1'])
+    reasons = { s1: 'it was revoked', m1: 'it was revoked' }
+    expect(keepUnrevoked(claims, ['s1', 's2', 'm1'])).toEqual(['s2'])
+    expect(keepUnrevoked(claims, [])).toEqual([])
+  })
+
+  it('are looked up as tokens with their IDs, each of them as one object', () => {
+    const claims = claimsWith()
+    for (let round = 0; round < 2; round++) keepUnrevoked(claims, ['s1', 's2'])
+    expect(lookedUp).toEqual(['s1', 's2', 's1', 's2'].map((jti) => ({ ...claims, jti })))
+    expect([lookedUp[0], lookedUp[1]]).toEqual([lookedUp[2], lookedUp[3]])
+    expect(lookedUp[0]).toBe(lookedUp[2])
+    expect(lookedUp[1]).toBe(lookedUp[3])
+  })
 })

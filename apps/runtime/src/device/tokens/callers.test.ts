@@ -151,6 +151,32 @@ describe('a caller', () => {
   })
 })
 
+describe('with tokens that this process issues itself', () => {
+  const own = { account_id: 'account', node_id: nodeId, scope: 'openid', jti: 'own', iat: 0 }
+  const ownTokens = { isOwn: (token: string) => token.startsWith('own'), verify: () => own as never }
+  const openWithOwn = async () => {
+    await callers.revocations.stop()
+    callers = await open({ ownTokens })
+  }
+
+  it('a caller may show one of them, or one of an issuer', async () => {
+    await openWithOwn()
+    expect(await check('own token')).toBe('accepted')
+    expect(await check(tokenWith())).toBe('accepted')
+    expect(await check('token')).toBe('token_malformed')
+  })
+
+  it('they are no other kind of token', async () => {
+    await openWithOwn()
+    const verified = () => callers.verifier.verify('own token', accessProfile, edgeAudience)
+    expect(verified).toThrow(expect.objectContaining({ reason: 'token_malformed' }))
+  })
+
+  it('without them, the same text is no token', async () => {
+    expect(await check('own token')).toBe('token_malformed')
+  })
+})
+
 it('answers that last are verified again when an issuer has other keys', async () => {
   const verifyAgain = vi.fn(async () => undefined)
   const stop = callers.lasting.watch({ verifyAgain, expectAllowed: () => undefined, end: () => undefined })

@@ -8,12 +8,13 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ConnectionFailure, type IdentityClient } from '@selvedge/client'
 import type { AccessClaims } from '@selvedge/protocol/tokens'
+import { isoTime } from '@selvedge/service-kit/clock'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { createTokenVerifier, revocationEntry, signJws } from '@selvedge/service-kit/tokens'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { needs } from '../../../../../tests/harness/installed.ts'
 import { createNotices, type Notices } from '../node/notices.ts'
-import { createRevocations, openLists, type Revocations } from './revocations.ts'
+import { createRevocations, openLists, type Revocations, type RevocationsParts } from './revocations.ts'
 
 const issuer = 'https://identity.example'
 const nodeId = 'a'.repeat(56)
@@ -39,6 +40,7 @@ const claims = (more: object = {}): AccessClaims =>
   }) as AccessClaims
 
 interface Listed {
+  readonly iss?: string
   readonly revoked?: readonly string[]
   readonly before?: Readonly<Record<string, number>>
   readonly seq?: number
@@ -86,7 +88,7 @@ let asked: number
 let ownNode: number
 let revocations: Revocations
 let notices: Notices
-const open = async () =>
+const open = async (more: Partial<RevocationsParts> = {}) =>
   createRevocations({
     store: await openLists(folder),
     nodeId,
@@ -109,6 +111,7 @@ const open = async () =>
     isTimeTrusted: () => isTimeTrusted,
     intervalSeconds,
     onOwnNode: () => void ownNode++,
+    ...more,
   })
 /** One look at the list that is there now. */
 async function look(next: typeof list): Promise<void> {
@@ -337,4 +340,68 @@ it('a stored list with a time beyond every date does not keep the runtime from s
   revocations = await open()
   expect(revocations.status().issuedAt).toBe('9999-12-31T23:59:59.999Z')
   expect(revocations.reasonFor(claims())).toBeDefined()
+})
+
+describe('what is known of the list of an issuer', () => {
+  it('is nothing without a list', () => {
+    expect(revocations.knowledgeOf(issuer)).toEqual({
+      issuedAt: undefined,
+      confirmedAt: Number.NEGATIVE_INFINITY,
+      restartedAt: undefined,
+    })
+  })
+
+  it('is when it was signed, and when it was last found to be the newest', async () => {
+    const from = performance.now()
+    list = listOf({ iat: now() - 60 })
+    expect(await revocations.fetchNow()).toBe(true)
+    const { confirmedAt, ...known } = revocations.knowledgeOf(issuer)
+    expect(known).toEqual({ issuedAt: now() - 60, restartedAt: undefined })
+    expect(confirmedAt).toBeGreaterThanOrEqual(from)
+    expect(confirmedAt).toBeLessThanOrEqual(performance.now())
+    expect(revocations.knowledgeOf('https://other.example').issuedAt).toBeUndefined()
+  })
+
+  it('is when its issuer was found to be restored from a backup', async () => {
+    list = listOf({ seq: 5 })
+    await revocations.fetchNow()
+    clock.advance(3_600_000)
+    list = listOf({ seq: 1 })
+    await revocations.fetchNow()
+    expect(revocations.knowledgeOf(issuer)).toMatchObject({ issuedAt: now(), restartedAt: now() })
+  })
+
+  it('is reported with each answer that it is the newest, and with no other', async () => {
+    await revocations.fetchNow()
+    const confirmed: string[] = []
+    revocations.onConfirmed((from) => confirmed.push(from))
+    list = 'unchanged'
+    await revocations.fetchNow()
+    list = new ConnectionFailure('not_running', 'down')
+    expect(await revocations.fetchNow()).toBe(false)
+    expect(confirmed).toEqual([issuer])
+  })
+})
+
+it('the status has the age of the oldest list', async () => {
+  const other = 'https://other.example'
+  const client = (iss: string, iat: number) =>
+    ({ revocations: async () => ({ token: listOf({ iss, iat }), etag: '"1"' }) }) as unknown as IdentityClient
+  await revocations.stop()
+  revocations = await open({
+    issuers: [
+      { issuer, client: client(issuer, now() - 60) },
+      { issuer: other, client: client(other, now()) },
+    ],
+    verifier: createTokenVerifier({
+      issuers: () => [issuer, other].map((each) => ({ issuer: each, findKey: () => own.publicKey })),
+      clock,
+      remembered: 0,
+    }),
+  })
+  await revocations.fetchNow()
+  expect(revocations.status()).toEqual({
+    checkedAt: isoTime(clock.now()),
+    issuedAt: isoTime(clock.now() - 60_000),
+  })
 })
