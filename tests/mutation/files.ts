@@ -17,7 +17,7 @@ const services = 'apps/runtime/src/services'
 const identity = 'apps/identity/src'
 
 /** What admits a request, and what reads the answer of a service. */
-const gateway = 'admit,path,headers,response-reader,response-head,chunked-body,find-end'
+const gateway = 'admit,users,user-header,path,headers,response-reader,response-head,chunked-body,find-end'
 
 /** What lets ID tokens of other issuers in. */
 const federation = 'federation,match-rule,read-claimed,verify-by-rules'

@@ -18,21 +18,29 @@ const identity = createServiceIdentity('n', clock)
 let admit: Admit
 let asked: { token: string; access: NeededToken; use: string }[]
 let ended: RpcError | undefined
+/** What was asked of a token that was accepted before. */
+let checkedAgain: NeededToken[]
+/** A share or membership that was revoked. */
+let revokedId: string | undefined
 beforeEach(() => {
   clock.set(start)
   asked = []
   ended = undefined
+  checkedAgain = []
+  revokedId = undefined
   admit = createAdmit({
     // A token is `<account> <client>` here.
     async authorize(token, access, _, use) {
       asked.push({ token, access, use })
-      const [account_id, client_id] = token.split(' ')
-      return { account_id, client_id, scope: 'openid' } as AccessClaims
+      const [account_id, client_id, sub] = token.split(' ')
+      const user = sub && { sub, user: { name: `${sub}@example.com`, groups: [{ id: 'm', name: 'staff' }] } }
+      return { account_id, client_id, scope: 'openid', ...user } as unknown as AccessClaims
     },
-    expectStillValid() {
+    expectStillValid(_, access) {
+      checkedAgain.push(access)
       if (ended) throw ended
     },
-    keepUnrevoked: (_, ids) => ids,
+    keepUnrevoked: (_, ids) => ids.filter((id) => id !== revokedId),
     now: clock.now,
     identity,
   })
@@ -152,4 +160,50 @@ describe('the token of a service', () => {
     await outcomeOf({}, token)
     expect(asked.map((each) => each.token)).toEqual([token])
   })
+})
+
+describe('a service for users', () => {
+  const forUsers = serviceWith({ 'MCM.ACCESS': 'users' })
+  const asUser = { caller: 'token', token: 'user' }
+
+  it('is called by a person of its app, and gets to know the person', async () => {
+    const { expectStillValid, ...caller } = (await admit(forUsers, requestWith('a c ada')))!
+    expect(caller).toEqual({
+      account: 'a',
+      client: 'c',
+      scope: 'openid',
+      container: '',
+      user: { sub: 'ada', name: 'ada@example.com', groups: ['staff'] },
+    })
+    expect(asked).toEqual([{ token: 'a c ada', access: asUser, use: 'the service c-web' }])
+    expect(expectStillValid).not.toThrow()
+    expect(checkedAgain).toEqual([asUser])
+  })
+
+  it.each([
+    ['of no person', 'a c', 'forbidden'],
+    ['of another app', 'a d ada', 'insufficient_scope'],
+    ['of another account without a share', 'b c ada', 'wrong_account'],
+  ])('is not called with a token %s', async (_, token, reason) => {
+    expect(await outcomeOf({ 'MCM.ACCESS': 'users' }, token)).toBe(reason)
+  })
+
+  it('is not called without a token, nor by another service', async () => {
+    expect(await outcomeOf({ 'MCM.ACCESS': 'users' })).toBe('token_missing')
+    const { token } = identity.issue({ sub: 'c-caller', account_id: 'a', client_id: 'c' }, 'c-web')
+    await expect(admit(forUsers, requestWith(token))).rejects.toThrow(
+      expect.objectContaining({ reason: 'forbidden', message: expect.stringContaining('c-web') }),
+    )
+    expect(asked).toEqual([])
+  })
+
+  it('ends what lasts when the token is not valid any more, and reads the person again', async () => {
+    const admitted = (await admit(forUsers, requestWith('a c ada')))!
+    ended = new RpcError('token_revoked', 'revoked')
+    expect(() => admitted.expectStillValid()).toThrow(ended)
+  })
+})
+
+it('any other service gets to know no person', async () => {
+  expect(await admit(serviceWith(), requestWith('a c ada'))).not.toHaveProperty('user')
 })

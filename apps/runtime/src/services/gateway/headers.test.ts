@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { eventsHeader } from '../engines/function/control.ts'
 import { linesOf, requestHeaders, responseHeaders, withoutHopByHop } from './headers.ts'
+import { userHeader } from './user-header.ts'
 
 const facts = {
   caller: { account: 'own', client: 'c', scope: '', container: '' },
@@ -144,6 +146,18 @@ describe('the headers that the gateway adds to a request', () => {
     ])
   })
 
+  it('name the person of a caller, and an answer to events', () => {
+    const caller = { ...facts.caller, user: { sub: 'ada', name: 'ada@example.com', groups: [] } }
+    expect(requestHeaders([], { ...facts, caller }).slice(-2)).toEqual([
+      'X-Selvedge-User',
+      userHeader(caller.user),
+    ])
+    expect(passed()).not.toHaveProperty('x-selvedge-user')
+    const ofEvents = requestHeaders([], { ...facts, isOfEvents: true })
+    expect(ofEvents[ofEvents.indexOf(eventsHeader) + 1]).toBe('true')
+    expect(requestHeaders([], facts)).not.toContain(eventsHeader)
+  })
+
   it('name no caller to a public service', () => {
     const headers = requestHeaders([], { ...facts, caller: undefined })
     expect(headers.filter((name) => /^x-selvedge/i.test(name))).toEqual([])
@@ -197,9 +211,10 @@ describe('the headers of a call to the outside', () => {
 })
 
 describe('the headers of an answer', () => {
-  it('set and clear no session cookie of the console', () => {
+  it('set and clear no session cookie of the console, and give a service worker nothing of others', () => {
     const kept = ['Set-Cookie', 'a=1', 'X-Note', 'selvedge_session=x']
-    const raw = ['SET-COOKIE', 'selvedge_session=x', ...kept, 'Clear-Site-Data', '"cookies"']
+    const farReaching = ['Clear-Site-Data', '"cookies"', 'Service-Worker-Allowed', '/']
+    const raw = ['SET-COOKIE', 'selvedge_session=x', ...kept, ...farReaching]
     expect(responseHeaders(raw, passing)).toEqual(kept)
   })
 
@@ -225,4 +240,6 @@ it('an answer has the ID of its request, and not one of the service', () => {
   const raw = ['x-request-ID', 'forged', 'X-Request-Id', 'b', 'Connection', 'X-Request-Id', 'X-Own', 'c']
   const expected = ['X-Own', 'c', 'X-Request-Id', 'id-1']
   expect(responseHeaders(raw, { sandboxed: false, requestId: 'id-1' })).toEqual(expected)
+  // That of a call to the outside is passed on.
+  expect(responseHeaders(['X-Request-Id', 'a'], passing)).toEqual(['X-Request-Id', 'a'])
 })
