@@ -45,6 +45,12 @@ describe('a form', () => {
   })
 })
 
+it('empty fields are ignored where that is asked for, and every other rule stays', () => {
+  expect(Object.fromEntries(parseForm('a=&b=1&c=', 'ignored'))).toEqual({ b: '1' })
+  expect(refusalOf(() => parseForm('a=1&a=2', 'ignored'))).toContain('the field "a" is repeated')
+  expect(refusalOf(() => parseForm('a=%00', 'ignored'))).toContain('U+0000')
+})
+
 it('a field that is missing is named', () => {
   const form = parseForm('a=1')
   expect(required(form, 'a')).toBe('1')

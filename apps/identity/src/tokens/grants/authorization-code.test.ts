@@ -295,6 +295,17 @@ describe('a code that comes a second time', () => {
     expect(revokedFor(sid)).toBeUndefined()
   })
 
+  it('at the moment at which it expires is unknown', async () => {
+    const code = await issue()
+    const use = async () => {
+      clock.advance(60_000)
+      return false
+    }
+    expect(await messageOf(code, {}, undefined, { authorizationCodes: { ...codes, use } })).toMatch(
+      /code is unknown, or has expired/,
+    )
+  })
+
   it('at the same moment revokes, too: one of two gets tokens, which are revoked', async () => {
     const code = await issue()
     const { sid } = (await codes.find(code))!

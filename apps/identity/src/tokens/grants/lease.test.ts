@@ -46,6 +46,11 @@ const groundsWith = (more: Partial<Grounds> = {}): Grounds => ({
   jkt: 'key',
   ...more,
 })
+const person = {
+  subject: 'ada',
+  user: { name: 'ada@example.com', groups: [{ id: 'm', name: 'staff' }] },
+  shares: { account_id: 'b', services: [{ id: 's', service: 'camera', until: 9 }] },
+}
 const claimsOf = async (more: Partial<Grounds> = {}) => JSON.parse((await issue(groundsWith(more))).lease!)
 
 describe('a lease', () => {
@@ -71,6 +76,14 @@ describe('a lease', () => {
     })
     expect(leaseProfile.check(await claimsOf())).toBeUndefined()
     expect(asked).toEqual(['s', 's'])
+  })
+
+  it('is of the person of an app, with groups and what is shared', async () => {
+    const { subject: sub, user, shares } = person
+    expect(await claimsOf(person)).toMatchObject({ sub, user, shares, account_id: 'a' })
+    expect(await claimsOf({ user })).not.toHaveProperty('shares')
+    expect(await claimsOf()).not.toHaveProperty('user')
+    expect(leaseProfile.check(await claimsOf(person))).toBeUndefined()
   })
 
   it('states its life', async () => {

@@ -2,7 +2,7 @@ import { seconds } from '@selvedge/service-kit/clock'
 import { createFakeClock } from '@selvedge/service-kit/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Project } from '../../registry/projects/projects.ts'
-import { createMint, type Mint } from './mint.ts'
+import { createMint, type Grounds, type Mint } from './mint.ts'
 
 const clock = createFakeClock()
 const now = seconds(clock)
@@ -27,8 +27,12 @@ const grounds = {
   nodeId: 'n',
   jkt: 'key',
 }
-const claimsOf = (changes: Partial<typeof grounds> | { nodeId: undefined } | { jkt: undefined } = {}) =>
-  JSON.parse(mint({ ...grounds, ...changes }).access_token)
+const person = {
+  subject: 'ada',
+  user: { name: 'ada@example.com', groups: [{ id: 'm', name: 'staff' }] },
+  shares: { account_id: 'b', services: [{ id: 's', service: 'camera', until: 9 }] },
+}
+const claimsOf = (changes: Partial<Grounds> = {}) => JSON.parse(mint({ ...grounds, ...changes }).access_token)
 
 describe('an access token', () => {
   it('names its issuer, subject, client, node, sign-in and key', () => {
@@ -57,6 +61,13 @@ describe('an access token', () => {
   it('of a person alone names no node', () => {
     const claims = claimsOf({ nodeId: undefined })
     expect([Object.hasOwn(claims, 'node_id'), Object.hasOwn(claims, 'act')]).toEqual([false, false])
+  })
+
+  it('of a person of an app names the person, with groups and what is shared', () => {
+    const { subject: sub, user, shares } = person
+    expect(claimsOf(person)).toMatchObject({ sub, user, shares, account_id: 'a' })
+    expect(claimsOf({ user })).not.toHaveProperty('shares')
+    expect(claimsOf()).not.toHaveProperty('user')
   })
 
   it('is bound to the key that the caller proved, and has the type DPoP then', () => {

@@ -42,7 +42,7 @@ beforeEach(async () => {
 afterEach(() => opened.close())
 
 /** A sign-in of a node, with a refresh token for the scopes of the project. */
-const begin = (jkt = '') =>
+const begin = (jkt = '', more: { isOfApp?: boolean } = {}) =>
   signIns.begin({
     sid,
     clientId: 'c',
@@ -57,6 +57,7 @@ const begin = (jkt = '') =>
     authTime: 0,
     epoch: 0,
     described: '',
+    ...more,
   })
 
 /** @throws OAuthError | TokenError */
@@ -141,6 +142,17 @@ describe('costs the owner nothing, and is no event: a refresh token', () => {
     const token = await begin()
     project = { ...project, scopes: ['edge:mcm'] }
     expect(await refresh(token)).toBe('invalid_grant')
+    project = projectOf()
+    expect(nextOf(await refresh(token))).toMatch(sid)
+  })
+
+  it('of an app that is for people of another account now', async () => {
+    const token = await begin('', { isOfApp: true })
+    project = projectOf({ accountId: 'b' })
+    await expect(answerOf(token)).rejects.toMatchObject({
+      code: 'invalid_grant',
+      message: expect.stringContaining('people of its own account'),
+    })
     project = projectOf()
     expect(nextOf(await refresh(token))).toMatch(sid)
   })
