@@ -1,11 +1,14 @@
 /** The folder of the sockets of one run. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, it, vi } from 'vitest'
-import { createRunFolder, findRunFolder } from './instance-folder.ts'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { createInstanceFolder, createRunFolder, findRunFolder } from './instance-folder.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'a-'))
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'a-'))
+})
 afterEach(() => {
   vi.unstubAllEnvs()
   rmSync(folder, { recursive: true })
@@ -22,4 +25,10 @@ it('leaves no folder of a run behind that could not be noted', () => {
   expect(findRunFolder(note)).toBeUndefined()
   const path = createRunFolder(note)
   expect(findRunFolder(note)).toBe(path)
+})
+
+it('leaves no folder of an instance behind that could not be given to its user', () => {
+  const path = join(folder, '1')
+  expect(() => createInstanceFolder(path, -2)).toThrow('out of range')
+  expect(existsSync(path)).toBe(false)
 })

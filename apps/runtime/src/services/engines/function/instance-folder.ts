@@ -11,11 +11,11 @@ import {
   readFileSync,
   renameSync,
   rmdirSync,
-  rmSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { removeFolder } from '../remove-folder.ts'
 
 /** Bytes that a socket's path may have (sun_path of Linux, with its end). */
 const maxPath = 107
@@ -83,18 +83,23 @@ export function createInstanceFolder(path: string, user: number | undefined): In
       if (!lstatSync(own.service).isSocket()) throw new Error('the program opened no socket')
       rmdirSync(own.start)
     },
-    remove: () => rmSync(path, { recursive: true, force: true }),
+    remove: () => removeFolder(path, ['control', 'host', 'service', 'start/service', 'start']),
   }
   const longest = join(own.start, 'service')
   if (Buffer.byteLength(longest) > maxPath)
     throw new Error(`${longest} is too long for a socket: set TMPDIR to a folder with a shorter name`)
   mkdirSync(path, { mode: 0o700 })
-  mkdirSync(own.start, { mode: 0o700 })
-  if (user !== undefined) {
-    // Its group may pass through, and write nothing.
-    chownSync(path, 0, user)
-    chmodSync(path, 0o710)
-    chownSync(own.start, user, user)
+  try {
+    mkdirSync(own.start, { mode: 0o700 })
+    if (user !== undefined) {
+      // Its group may pass through, and write nothing.
+      chownSync(path, 0, user)
+      chmodSync(path, 0o710)
+      chownSync(own.start, user, user)
+    }
+    return own
+  } catch (cause) {
+    own.remove()
+    throw cause
   }
-  return own
 }

@@ -3,10 +3,11 @@
  * that no other user of the device can reach the socket. The container reaches it by its mount, with whatever user ID it has:
  * so the socket itself and the folder around it are open.
  */
-import { chmodSync, closeSync, constants, openSync, rmSync } from 'node:fs'
+import { chmodSync, closeSync, constants, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeTransientFolder } from '@selvedge/service-kit/store'
 import type { HostServices, Plan } from '../engine.ts'
+import { removeFolder } from '../remove-folder.ts'
 
 /** Name of the socket in the folder. */
 export const socketName = 'host'
@@ -37,7 +38,7 @@ export async function openSocketFolder(
   const path = join(parent, name)
   makeTransientFolder(path)
   chmodSync(path, 0o711)
-  const remove = () => rmSync(path, { recursive: true, force: true })
+  const remove = () => removeFolder(path, [socketName])
   // A path by way of an open folder is short, however deep the state folder is.
   const isLong = Buffer.byteLength(join(path, socketName)) > maxPathBytes
   const opened = isLong ? openSync(path, constants.O_RDONLY | constants.O_DIRECTORY) : undefined
