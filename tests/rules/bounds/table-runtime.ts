@@ -129,7 +129,7 @@ export const runtime: Bounds = {
     ),
     'files of createInstanceFolder': lasting(
       'two folders and the sockets of an instance; the function can write to none of them after its start',
-      '`rmSync(path` at its end',
+      '`removeFolder(path` at its end',
     ),
   },
   'apps/runtime/src/services/engines/function/instance.ts': {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
  * Removes a folder and everything in it; one that is missing is removed already.
  *
  * @param names paths in the folder that are expected there, the contents of a folder before the folder. They are removed by name, which
- *   takes no file descriptor; only a folder with more than these is read
+ *   needs no file descriptor; only a folder with more than these is read
  */
 export function removeFolder(path: string, names: readonly string[]): void {
   try {
