@@ -1,7 +1,9 @@
 /** OCI containers through the whole runtime, on a real Podman. */
 import { once } from 'node:events'
+import { existsSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TarEntry } from '../harness/archives.ts'
 import { cgiImage, unixcat } from '../harness/cgi-image.ts'
@@ -101,12 +103,18 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
 
   it('answers what it is at before it goes for a new version', async () => {
     const before = images().length
-    const slow = await deploy('slow', '/bin/busybox sleep 2; echo answered by one')
+    const script = `/bin/busybox touch /data/asked
+      until [ -e /data/go ]; do /bin/busybox sleep 0.1; done
+      echo answered by one`
+    const env = { 'MCM.VOLUMES': 'data:/data' }
+    const slow = await deploy('slow', script, env)
+    const [volume] = podman.run('volume', 'ls', '--quiet').trim().split('\n')
+    const data = podman.run('volume', 'inspect', '--format', '{{.Mountpoint}}', volume!).trim()
     const answer = run(slow.basePath)
-    const programs = () => containers().map((each) => podman.run('top', each.split(' ')[0]!, 'args'))
-    await expect.poll(() => programs().join('\n')).toContain('sleep 2')
-    await deploy('slow', 'echo answered by two')
+    await expect.poll(() => existsSync(join(data, 'asked'))).toBe(true)
+    await deploy('slow', 'echo answered by two', env)
     expect((await run(slow.basePath)).trim()).toBe('answered by two')
+    writeFileSync(join(data, 'go'), '')
     expect((await answer).trim()).toBe('answered by one')
     await expect.poll(() => images().length).toBe(before + 1)
     await services.runtime().removeContainer({ edgeAccessToken: services.token, id: slow.id })
