@@ -37,8 +37,8 @@ function nameServer(...answers: string[][]) {
 }
 
 it('gets strict JSON', async () => {
-  const url = await serve((_, response) => response.end('{"a": [1]}'))
-  expect(await localGet(url)).toEqual({ a: [1] })
+  const url = await serve(({ method }, response) => response.end(`{"a": ["${method}"]}`))
+  expect(await localGet(url)).toEqual({ a: ['GET'] })
 })
 
 describe('an address', () => {

@@ -138,6 +138,35 @@ describe('an answer', () => {
     expect(await messageOf(get(`${url}/${'z'.repeat(50)}`))).toMatch(/with the encoding z{40}$/)
   })
 
+  it('that breaks off in the middle of its body is refused, and ends nothing else', async () => {
+    const server = createTcpServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\nno length\r\n')
+    }).listen(0, '127.0.0.1')
+    closing.push(() => server.close())
+    await once(server, 'listening')
+    expect(await messageOf(get(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))).toBe('aborted')
+  })
+
+  it('is not read further once it is refused: the connection is closed', async () => {
+    let closed: Promise<unknown> | undefined
+    const url = await serve((_, response) => {
+      closed = once(response, 'close')
+      response.writeHead(302).write('x')
+    })
+    expect(await messageOf(get(url))).toMatch(/redirect/)
+    expect(await closed).toEqual([])
+  })
+
+  it('that does not come in time is refused with the cause', async () => {
+    const url = await serve(() => undefined)
+    const impatient = createGuardedRequest({ allowsPrivate: true, timeoutMs: 50 })
+    await expect(impatient(url, { method: 'GET', headers: {} })).rejects.toMatchObject({
+      message: `${url} did not answer within 0.05 s`,
+      cause: { name: 'AbortError' },
+    })
+  })
+
   it('that ends with the connection, too early, is refused with the reason', async () => {
     const url = await serve((request) => request.socket.destroy())
     expect(await messageOf(get(url))).toBe('socket hang up')

@@ -82,22 +82,21 @@ export function createGuardedRequest({
 
 function start(
   url: URL,
-  { method, headers, body }: GuardedInit,
+  { method, headers }: GuardedInit,
   options: RequestOptions & { readonly host: string },
 ): ClientRequest {
   const begin = url.protocol === 'https:' ? process.getBuiltinModule('node:https').request : httpRequest
   const request = begin({
     ...options,
     method,
-    ...(isIP(options.host) === 0 && { servername: options.host }),
     port: url.port || (url.protocol === 'https:' ? 443 : 80),
     path: url.pathname + url.search,
     headers: {
       accept: 'application/json',
       ...headers,
       'accept-encoding': 'identity',
+      // Also the name that TLS sends, and that the certificate must have.
       host: url.host,
-      ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }),
     },
     agent: false,
   })

@@ -26,6 +26,11 @@ describe('the header that names a person', () => {
     expect(readUser(new Headers({ 'X-Selvedge-User': value }))).toEqual(user)
   })
 
+  it('has strings of ASCII, with their quotes and backslashes escaped', () => {
+    const user = { sub: 'a"b\\c\r\nÅ🙂', name: ' !~\u007f', groups: ['"', 'd\t\u0000e'] }
+    expect(userHeader(user)).toBe(String.raw`sub="a\"b\\c", name=%" !~%7f", groups=("\"" "de")`)
+  })
+
   it('has no groups for a person without groups', () => {
     expect(read(userHeader({ sub: 'p', name: 'n', groups: [] }))).toEqual({ sub: 'p', name: 'n', groups: [] })
   })
