@@ -4,12 +4,13 @@ import type { Equivalent } from './equivalent.ts'
 import { gateway } from './gateway.ts'
 import { identity } from './identity.ts'
 import { protocolTokens } from './protocol-tokens.ts'
-import { guard, serviceTokens } from './service-kit.ts'
+import { guard, guardedRequests, serviceTokens } from './service-kit.ts'
 
 export const equivalents: readonly Equivalent[] = [
   ...protocolTokens,
   ...serviceTokens,
   ...guard,
+  ...guardedRequests,
   ...retry,
   ...leases,
   ...gateway,

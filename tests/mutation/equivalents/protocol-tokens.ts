@@ -10,11 +10,6 @@ export const protocolTokens: readonly Equivalent[] = [
     `${tokens}/kinds.ts`,
     ["const [header = ''] = text.split('.', 1)", '\'\' → "Stryker was here!"', splitHasOne],
     [
-      'const bytes = /^[\\w-]+\\.[\\w-]+\\.[\\w-]+$/.test(text) && decodeBase64url(header)',
-      '/^[\\w-]+\\.[\\w-]+\\.[\\w-]+$/ → /[\\w-]+\\.[\\w-]+\\.[\\w-]+$/',
-      'what is before the first part is decoded with it, and is not base64url',
-    ],
-    [
       'if (!bytes) return undefined',
       '!bytes → false',
       'no bytes are no JSON, which returns undefined as well',

@@ -47,6 +47,45 @@ export const guard = of(
 const keyTokens = `${kit}/tokens`
 const zeroIsRefused = 'an r or s of 0 is written in another form, and refused in each'
 
+export const guardedRequests: readonly Equivalent[] = [
+  ...of(
+    `${kit}/http/get-guarded-json.ts`,
+    [
+      "const { status, body } = await send(url, { method: 'GET', headers: {} })",
+      "{ method: 'GET', headers: {} } → {}",
+      'a request without a method is a GET',
+    ],
+    [
+      "const { status, body } = await send(url, { method: 'GET', headers: {} })",
+      '\'GET\' → ""',
+      'a request without a method is a GET',
+    ],
+  ),
+  ...of(`${kit}/http/guarded-fetch.ts`, [
+    'const answer = await send(url, { method, headers, ...(text !== undefined && { body: text }) })',
+    'text !== undefined → true',
+    'a body that is undefined is no body',
+  ]),
+  ...of(
+    `${kit}/http/guarded-request.ts`,
+    [
+      ": ['public', ...(allowsPrivate ? (['loopback', 'private'] as const) : [])]",
+      '[] → ["Stryker was here"]',
+      'no address is of this kind',
+    ],
+    [
+      "const host = url.hostname.replace(/^\\[|\\]$/g, '')",
+      '/^\\[|\\]$/g → /\\[|\\]$/g',
+      'the host of a URL has brackets at its ends only',
+    ],
+    [
+      "const host = url.hostname.replace(/^\\[|\\]$/g, '')",
+      '/^\\[|\\]$/g → /^\\[|\\]/g',
+      'the host of a URL has brackets at its ends only',
+    ],
+  ),
+]
+
 export const serviceTokens: readonly Equivalent[] = [
   ...of(
     `${keyTokens}/dpop.ts`,

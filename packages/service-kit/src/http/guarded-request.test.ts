@@ -18,6 +18,16 @@ async function serve(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
+/** A server that answers anything with the same bytes. */
+async function serveBytes(bytes: string): Promise<string> {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => undefined).write(bytes)
+  }).listen(0, '127.0.0.1')
+  closing.push(() => server.close())
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
 /** A name server that knows this machine only. */
 const resolve = async () => [{ address: '127.0.0.1', family: 4 }]
 const send = createGuardedRequest({ allowsPrivate: true, resolve })
@@ -139,13 +149,10 @@ describe('an answer', () => {
   })
 
   it('that breaks off in the middle of its body is refused, and ends nothing else', async () => {
-    const server = createTcpServer((socket) => {
-      socket.on('error', () => undefined)
-      socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\nno length\r\n')
-    }).listen(0, '127.0.0.1')
-    closing.push(() => server.close())
-    await once(server, 'listening')
-    expect(await messageOf(get(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))).toBe('aborted')
+    const url = await serveBytes(
+      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\nno length\r\n',
+    )
+    expect(await messageOf(get(url))).toBe('aborted')
   })
 
   it('is not read further once it is refused: the connection is closed', async () => {
@@ -154,7 +161,8 @@ describe('an answer', () => {
       closed = once(response, 'close')
       response.writeHead(302).write('x')
     })
-    expect(await messageOf(get(url))).toMatch(/redirect/)
+    const patient = createGuardedRequest({ allowsPrivate: true, timeoutMs: 600_000 })
+    expect(await messageOf(patient(url, { method: 'GET', headers: {} }))).toMatch(/redirect/)
     expect(await closed).toEqual([])
   })
 
@@ -218,9 +226,9 @@ describe('fetch', () => {
     expect([response.status, response.body]).toEqual([status, null])
   })
 
-  it('refuses a status above 599', async () => {
-    const url = await serve((_, response) => response.writeHead(600).end())
-    expect(await messageOf(fetchGuarded(url))).toBe(`${url} answered HTTP 600`)
+  it.each(['099', '600', '999'])('refuses the status %s', async (status) => {
+    const url = await serveBytes(`HTTP/1.1 ${status} Other\r\ncontent-length: 0\r\n\r\n`)
+    expect(await messageOf(fetchGuarded(url))).toBe(`${url} answered HTTP ${Number(status)}`)
   })
 
   const ambiguous = '{"iss":"a","iss":"b"}'
