@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { cliPath, type Ran } from '../harness/cli.ts'
 import { temporaryFolder } from '../harness/processes.ts'
 import { type Recorder, startRecorder } from '../harness/recorder.ts'
-import { runIn } from '../harness/run-in.ts'
+import { everyCommand, runIn } from '../harness/run-in.ts'
 import { everyCall } from './cli-commands.ts'
 
 const secret = 'secret-of-the-kitchen'
@@ -54,7 +54,7 @@ const run = (args: readonly string[], env: Record<string, string> = {}, lasts = 
   })
 
 describe('with --context, no command', () => {
-  it('sends a secret of another context or of the environment', { timeout: 300_000 }, async () => {
+  it('sends a secret of another context or of the environment', everyCommand, async () => {
     writeFileSync(inFolder('developer'), 'developer-token-that-the-user-names')
     const calls = everyCall({
       folder: folder.path,

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { cliPath, type Ran } from '../harness/cli.ts'
 import { temporaryFolder } from '../harness/processes.ts'
 import { type Recorder, startRecorder } from '../harness/recorder.ts'
-import { runIn } from '../harness/run-in.ts'
+import { everyCommand, runIn } from '../harness/run-in.ts'
 import { type Call, everyCall } from './cli-commands.ts'
 
 const secret = 'secret-of-the-person'
@@ -96,7 +96,7 @@ function writeHostileFiles(state: string): void {
 }
 
 describe('in a cloned repository no command sends anything to an address of the repository', () => {
-  it('with files of a state folder', { timeout: 300_000 }, async () => {
+  it('with files of a state folder', everyCommand, async () => {
     const path = clone('files', (state) => {
       mkdirSync(state)
       writeHostileFiles(state)
@@ -104,7 +104,7 @@ describe('in a cloned repository no command sends anything to an address of the 
     expect(await receivedBy([hostile, hostileSocket], path)).toEqual({})
   })
 
-  it('with symbolic links as the sockets of its state folder', { timeout: 300_000 }, async () => {
+  it('with symbolic links as the sockets of its state folder', everyCommand, async () => {
     const path = clone('linked-sockets', (state) => {
       mkdirSync(state)
       writeHostileFiles(state)
@@ -114,7 +114,7 @@ describe('in a cloned repository no command sends anything to an address of the 
     expect(await receivedBy([hostile, hostileSocket], path)).toEqual({})
   })
 
-  it('with a symbolic link as its state folder', { timeout: 300_000 }, async () => {
+  it('with a symbolic link as its state folder', everyCommand, async () => {
     const path = clone('linked-folder', (state) => symlinkSync(inFolder('elsewhere'), state))
     expect(await receivedBy([hostile, hostileSocket], path)).toEqual({})
   })
@@ -124,9 +124,7 @@ describe('a runtime that the user named, and that names its services itself', ()
   const needsIdentity = () =>
     calls.filter(({ title }) => title === 'login' || title.endsWith('--developer-token-file'))
 
-  it('leads no credential to them: the command fails and names the option to give', {
-    timeout: 300_000,
-  }, async () => {
+  it('leads no credential to them: the command names the option to give', everyCommand, async () => {
     const lying = await startRecorder({ names: hostile.url })
     try {
       for (const { title, args, lasts } of needsIdentity()) {

@@ -8,7 +8,7 @@ import * as z from 'zod'
 import { cliPath, type Ran } from '../harness/cli.ts'
 import { temporaryFolder } from '../harness/processes.ts'
 import { type Recorder, startRecorder } from '../harness/recorder.ts'
-import { runIn } from '../harness/run-in.ts'
+import { everyCommand, runIn } from '../harness/run-in.ts'
 import { type Call, everyCall } from './cli-commands.ts'
 
 /** Clipboard, title, clear screen, C1, bidi, tags, a row of its own. */
@@ -123,7 +123,7 @@ function expectClean(title: string, { out, errors }: Ran): void {
 }
 
 describe('text of another machine never controls the terminal', () => {
-  it('in the result of any command', { timeout: 200_000 }, async () => {
+  it('in the result of any command', everyCommand, async () => {
     play = resultOf
     let shown = 0
     for (const call of calls) {
@@ -135,7 +135,7 @@ describe('text of another machine never controls the terminal', () => {
     expect(shown).toBeGreaterThan(15)
   })
 
-  it('in the JSON of any command, whose value is unchanged', { timeout: 200_000 }, async () => {
+  it('in the JSON of any command, whose value is unchanged', everyCommand, async () => {
     play = resultOf
     let shown = 0
     for (const call of calls.filter(({ lasts }) => !lasts)) {
@@ -147,7 +147,7 @@ describe('text of another machine never controls the terminal', () => {
     expect(shown).toBeGreaterThan(15)
   })
 
-  it('in the refusal of any command, and no line of it passes for a hint', { timeout: 200_000 }, async () => {
+  it('in the refusal of any command, and no line of it passes for a hint', everyCommand, async () => {
     play = () => refusal
     for (const call of calls) expectClean(call.title, await run(call))
   })

@@ -8,7 +8,16 @@ export interface RunOptions {
   readonly untilShown?: string | undefined
 }
 
-/** Runs a program in a folder, without a terminal, for a minute at most. */
+/** For a test that runs every command of the CLI: each of them has its own limit, and need not be fast. */
+export const everyCommand = { timeout: 900_000 } as const
+
+const limitMs = 60_000
+
+/**
+ * Runs a program in a folder, without a terminal.
+ *
+ * @throws Error if it does not end within a minute
+ */
 export function runIn(
   cwd: string,
   [program = '', ...args]: readonly string[],
@@ -27,8 +36,11 @@ export function runIn(
     ran.errors += chunk
     if (untilShown !== undefined && ran.errors.includes(untilShown)) child.kill('SIGTERM')
   })
-  const limit = setTimeout(() => child.kill('SIGKILL'), 60_000)
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
+    const limit = setTimeout(() => {
+      child.kill('SIGKILL')
+      reject(new Error(`${args.slice(1).join(' ')} did not end within ${limitMs / 1000} s: ${ran.errors}`))
+    }, limitMs)
     child.once('close', (code) => {
       clearTimeout(limit)
       resolve({ ...ran, code: code ?? -1 })
