@@ -8,7 +8,7 @@ export default defineConfig({
     // Projects of users; tests/packages/templates.test.ts runs their tests.
     exclude: [...configDefaults.exclude, 'apps/cli/templates/**'],
     setupFiles: ['./tests/harness/gate-setup.ts'],
-    reporters: ['default', './tests/harness/count-reporter.ts'],
+    reporters: ['default', './tests/harness/count-reporter.ts', './tests/harness/stall-reporter.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Its default is one second, which is too short on a machine with other work.
