@@ -13,6 +13,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Its default is one second, which is too short on a machine with other work.
     expect: { poll: { timeout: 30_000 } },
-    maxWorkers: 2,
+    // Tests wait for daemons for a third of their time: three at once fill two cores.
+    maxWorkers: 3,
   },
 })
