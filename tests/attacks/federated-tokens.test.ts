@@ -110,13 +110,14 @@ function makeToken(
   return spell === 'cut' ? `${input}.` : `${input}.${signature.toString('base64url')}`
 }
 
-/** The answers of both grants: `accepted`, or the error with its description. */
+/** The answers of both grants: `accepted`, or the error with its description, without the time of the refusal. */
 async function outcomesOf(token: string, scope = 'edge:mcm'): Promise<string[]> {
   const ask = async (fields: Record<string, string>) => {
     const body = new URLSearchParams({ client_id: developer.clientId, scope, ...fields })
     const response = await fetch(`${stack.identity.url}/token`, { method: 'POST', redirect: 'error', body })
     const { error, error_description } = (await response.json()) as Record<string, string>
-    return response.status === 200 ? 'accepted' : `${error}: ${error_description}`
+    if (response.status === 200) return 'accepted'
+    return `${error}: ${error_description?.replace(/it is \S+ now/, 'it is $time now')}`
   }
   const idToken = tokenTypes.idToken
   return [
