@@ -29,7 +29,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     /** Runs at once, 1 or 2. */
-    concurrency: { type: 'string', default: '1' },
+    concurrency: { type: 'string', default: '2' },
     /** Ignores the stored results of the files. Needed after a change of something that neither file nor tests name. */
     force: { type: 'boolean', default: false },
     /** Writes the rows of the files to docs/tests.md. */

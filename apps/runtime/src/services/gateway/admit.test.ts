@@ -29,12 +29,13 @@ beforeEach(() => {
   checkedAgain = []
   revokedId = undefined
   admit = createAdmit({
-    // A token is `<account> <client>` here.
+    // A token is `<account> <client> <person> <share>` here, without a person or a share at its end where there is none.
     async authorize(token, access, _, use) {
       asked.push({ token, access, use })
-      const [account_id, client_id, sub] = token.split(' ')
+      const [account_id, client_id, sub, id] = token.split(' ')
+      const shares = id && { account_id: 'a', services: [{ id, service: 'web', until: start / 1000 + 60 }] }
       const user = sub && { sub, user: { name: `${sub}@example.com`, groups: [{ id: 'm', name: 'staff' }] } }
-      return { account_id, client_id, scope: 'openid', ...user } as unknown as AccessClaims
+      return { account_id, client_id, scope: 'openid', ...user, shares } as unknown as AccessClaims
     },
     expectStillValid(_, access) {
       checkedAgain.push(access)
@@ -50,7 +51,7 @@ beforeEach(() => {
 const serviceWith = (env: Record<string, string> = {}) =>
   ({
     id: 'c-web',
-    container: { accountId: 'a', clientId: 'c' },
+    container: { accountId: 'a', clientId: 'c', name: 'web' },
     settings: readSettings(env),
   }) as unknown as Route
 const requestWith = (token?: string, scheme: ShownToken['scheme'] = 'Bearer') =>
@@ -197,10 +198,22 @@ describe('a service for users', () => {
     expect(asked).toEqual([])
   })
 
-  it('ends what lasts when the token is not valid any more, and reads the person again', async () => {
+  it('ends what lasts when the token is not valid any more', async () => {
     const admitted = (await admit(forUsers, requestWith('a c ada')))!
     ended = new RpcError('token_revoked', 'revoked')
     expect(() => admitted.expectStillValid()).toThrow(ended)
+  })
+
+  it('ends what lasts when the share of the person is removed, or has expired', async () => {
+    const [removed, expired] = [
+      (await admit(forUsers, requestWith('b c ada s1')))!,
+      (await admit(forUsers, requestWith('b c ada s2')))!,
+    ]
+    revokedId = 's1'
+    expect(() => removed.expectStillValid()).toThrow(expect.objectContaining({ reason: 'token_revoked' }))
+    expect(() => expired.expectStillValid()).not.toThrow()
+    clock.advance(120_000)
+    expect(() => expired.expectStillValid()).toThrow(expect.objectContaining({ reason: 'forbidden' }))
   })
 })
 
