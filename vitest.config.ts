@@ -13,7 +13,6 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Its default is one second, which is too short on a machine with other work.
     expect: { poll: { timeout: 30_000 } },
-    // Tests wait for daemons for a third of their time: three at once fill two cores.
-    maxWorkers: 3,
+    maxWorkers: 2,
   },
 })
