@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 import CountReporter from './count-reporter.ts'
@@ -58,7 +59,13 @@ export default class StallReporter implements Reporter {
     const message = `${path} reported nothing for ${this.#limitMs / 1000} s, after ${last}: the run ends here`
     process.stdout.write(`${message}\n`)
     new CountReporter().onTestRunEnd(this.#vitest?.state.getTestModules() ?? [], [message])
-    process.exitCode = 1
-    void this.#vitest?.exit(true)
+    for (const pid of childIds()) process.kill(pid, 'SIGKILL')
+    process.exit(1)
   }
+}
+
+/** The workers: one that is blocked handles no other signal and stays when its parent ends. */
+function childIds(): number[] {
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8')
+  return children.split(' ').filter(Boolean).map(Number)
 }

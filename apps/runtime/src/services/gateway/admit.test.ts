@@ -29,7 +29,7 @@ beforeEach(() => {
   checkedAgain = []
   revokedId = undefined
   admit = createAdmit({
-    // A token is `<account> <client> <person> <share>` here, without a person or a share at its end where there is none.
+    // A token is `<account> <client> <person> <share>` here; person and share may be absent.
     async authorize(token, access, _, use) {
       asked.push({ token, access, use })
       const [account_id, client_id, sub, id] = token.split(' ')
