@@ -29,7 +29,7 @@ export default class StallReporter implements Reporter {
   }
 
   onTestModuleQueued({ moduleId }: TestModule): void {
-    const timer = setTimeout(() => this.#end(moduleId), this.#limitMs)
+    const timer = setTimeout(() => this.#end(moduleId), this.#limitMs).unref()
     this.#files.set(moduleId, { timer, last: 'its start' })
   }
 
@@ -59,8 +59,11 @@ export default class StallReporter implements Reporter {
     const message = `${path} reported nothing for ${this.#limitMs / 1000} s, after ${last}: the run ends here`
     process.stdout.write(`${message}\n`)
     new CountReporter().onTestRunEnd(this.#vitest?.state.getTestModules() ?? [], [message])
-    for (const pid of childIds()) process.kill(pid, 'SIGKILL')
-    process.exit(1)
+    try {
+      for (const pid of childIds()) process.kill(pid, 'SIGKILL')
+    } finally {
+      process.exit(1)
+    }
   }
 }
 
