@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 import CountReporter from './count-reporter.ts'
+import { descendantsOf } from './instances.ts'
 
-/** Longer than any test may take. */
-const defaultLimitMs = 20 * 60_000
+/** More than the time limit of any test. */
+const defaultLimitMs = 25 * 60_000
 
 interface Watched {
   readonly timer: NodeJS.Timeout
@@ -12,7 +12,7 @@ interface Watched {
 }
 
 /**
- * Ends the run when a test file has reported nothing for 20 minutes, and names the file and the last test that it reported. The time limits of
+ * Ends the run when a test file has reported nothing for 25 minutes, and names the file and the last test that it reported. The time limits of
  * Vitest cannot end what blocks the thread of a test, such as a program that is called synchronously and never ends.
  */
 export default class StallReporter implements Reporter {
@@ -60,15 +60,10 @@ export default class StallReporter implements Reporter {
     process.stdout.write(`${message}\n`)
     new CountReporter().onTestRunEnd(this.#vitest?.state.getTestModules() ?? [], [message])
     try {
-      for (const pid of childIds()) process.kill(pid, 'SIGKILL')
+      // A worker that is blocked handles no other signal, and stays when its parent ends.
+      for (const pid of descendantsOf(process.pid)) process.kill(pid, 'SIGKILL')
     } finally {
       process.exit(1)
     }
   }
-}
-
-/** The workers: one that is blocked handles no other signal and stays when its parent ends. */
-function childIds(): number[] {
-  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8')
-  return children.split(' ').filter(Boolean).map(Number)
 }
