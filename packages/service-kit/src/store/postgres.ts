@@ -86,8 +86,7 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
           await sleep(Math.random() * 25 * tries)
           continue
         }
-        const full = code === '53100' ? 'ENOSPC' : code
-        throw new StoreError(`database: ${message}`, { cause: { code: full } })
+        throw new StoreError(`database: ${message}`, { cause: { code: failureCodeOf(cause) } })
       }
     }
   }
@@ -141,6 +140,13 @@ export async function openPostgres(url: string, migrations: Migrations): Promise
       await pool.end()
     },
   }
+}
+
+/** The code of a failed statement. For a closed connection and a response that came too late, pg has no code. */
+function failureCodeOf(cause: unknown): string | undefined {
+  const { code, name } = cause as { code?: string; name?: string }
+  if (code === '53100') return 'ENOSPC'
+  return code ?? (name === 'Error' ? 'CONNECTION_FAILED' : undefined)
 }
 
 /** Runs statements between BEGIN and COMMIT; all of them travel together. @throws the failure of the first that failed */

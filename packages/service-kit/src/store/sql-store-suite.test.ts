@@ -11,6 +11,7 @@ import { has, needs } from '../../../../tests/harness/installed.ts'
 import { type PostgresServer, startPostgres } from '../testing/index.ts'
 import { openSql } from './open-sql.ts'
 import { type Migrations, type SqlStore, sql } from './sql.ts'
+import { storageRefusal } from './storage-refusal.ts'
 import { StoreError } from './store-error.ts'
 
 const migrations: Migrations = ['CREATE TABLE things (name TEXT PRIMARY KEY, count BIGINT NOT NULL)']
@@ -331,10 +332,25 @@ describe('postgres, behind a network that fails', needs('postgres'), () => {
       vi.advanceTimersByTime(30_000)
       vi.useRealTimers()
       expect(await lost).toBeInstanceOf(StoreError)
+      expect(storageRefusal(await lost)?.reason).toBe('storage_failed')
     }
     expect(await store.run(sql`SELECT name FROM things`)).toEqual([])
     await store.close()
     await relay.stop()
+  })
+})
+
+describe('postgres, when a statement fails', () => {
+  it('distinguishes a closed connection from a wrong statement', needs('postgres'), async () => {
+    const url = await server.createDatabase()
+    const store = await openSql(url, migrations)
+    const failureOf = (text: string) => store.run({ sql: text, values: [] }).catch((cause: unknown) => cause)
+    const closed = failureOf('SELECT pg_terminate_backend(pg_backend_pid())')
+    expect(storageRefusal(await closed)?.reason).toBe('storage_failed')
+    const wrong = await failureOf('SELECT nothing FROM things')
+    expect(wrong).toBeInstanceOf(StoreError)
+    expect(storageRefusal(wrong)).toBeUndefined()
+    await store.close()
   })
 })
 

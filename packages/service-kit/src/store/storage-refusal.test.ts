@@ -14,6 +14,12 @@ describe('a failure of the storage', () => {
     ['an error of the disk', store('EIO'), 'storage_failed', /EIO/],
     ['no descriptor', failure('EMFILE', 'open'), 'storage_failed', /EMFILE/],
     ['a database that is gone', store('CONNECTION_CLOSED'), 'storage_failed', /CONNECTION_CLOSED/],
+    ['a name that is not found now', store('EAI_AGAIN'), 'storage_failed', /EAI_AGAIN/],
+    ['a host without a way to it', store('EHOSTUNREACH'), 'storage_failed', /EHOSTUNREACH/],
+    ['a response that did not come', store('CONNECTION_FAILED'), 'storage_failed', /CONNECTION_FAILED/],
+    ['a statement that was cancelled', store('57014'), 'storage_failed', /57014/],
+    ['a wrong password', store('28P01'), 'storage_failed', /28P01/],
+    ['a server that only reads', store('25006'), 'storage_failed', /25006/],
     ['one under others', new Error('outer', { cause: store('EROFS') }), 'storage_failed', /EROFS/],
   ])('names %s, and no file', (_, cause, reason, message) => {
     const refusal = storageRefusal(cause)
@@ -34,6 +40,8 @@ describe('a failure of the storage', () => {
       failure('ECONNREFUSED', 'connect'),
       new TypeError('x'),
       new StoreError('y'),
+      store('42601'),
+      store('25001'),
       1,
       undefined,
     ])

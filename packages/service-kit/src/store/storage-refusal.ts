@@ -1,11 +1,12 @@
 import { RpcError } from '@selvedge/protocol'
 
 /**
- * Why a system call on a file fails that is in order itself, and the first digits of PostgreSQL's error codes if it cannot serve.
+ * Why a system call on a file fails that is in order itself, and when PostgreSQL cannot serve: the classes of its error codes for the
+ * connection, the sign-in, resources, an operator and the system, and the code of a server that only reads (PostgreSQL, appendix A).
  */
 const fullDisk = new Set(['ENOSPC', 'EDQUOT', '53100'])
 const failures =
-  /^(EIO|EUCLEAN|EROFS|EMFILE|ENFILE|ENOMEM|EACCES|EPERM|ECONN[A-Z]+|ETIMEDOUT|CONNECTION_[A-Z]+|CONNECT_TIMEOUT|(08|53|57P)\w+)$/
+  /^(EIO|EUCLEAN|EROFS|EMFILE|ENFILE|ENOMEM|EACCES|EPERM|ECONN[A-Z]+|ETIMEDOUT|EPIPE|E(HOST|NET)UNREACH|EAI_AGAIN|ENOTFOUND|CONNECTION_[A-Z]+|CONNECT_TIMEOUT|(08|28|53|57|58)\w+|25006)$/
 const fileCalls = new Set([
   'open',
   'read',
