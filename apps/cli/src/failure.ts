@@ -46,7 +46,8 @@ export function describeFailure(cause: unknown): Failure {
 }
 
 function describe(error: SelvedgeError): Failure {
-  const message = `${error.message} (${error.reason})`
+  const errorId = error.kind === 'rpc' && error.errorId
+  const message = `${error.message} (${error.reason}${errorId ? `, error ID ${errorId}` : ''})`
   switch (error.kind) {
     case 'rpc':
       return { ...describeRpc(error), message }

@@ -55,11 +55,14 @@ describe.each(Object.entries(fetches))('a client with %s', (_, fetch) => {
     expect(await client(url).getEdgeIdToken()).toEqual({ id_token: 'x' })
   })
 
-  it('gives a refusal with its reason, hint and whether to try again', async () => {
+  it('gives a refusal with its reason, hint, error ID and whether to try again', async () => {
     const error = {
       code: -32010,
       message: 'Service unavailable',
-      data: { reason: 'identity_unavailable', detail: 'away', hint: 'wait', retryable: true },
+      data: {
+        ...{ reason: 'identity_unavailable', detail: 'away', hint: 'wait' },
+        ...{ retryable: true, errorId: 'log-1' },
+      },
     }
     const failure = (await failureOf(
       client(await serve(answer({ jsonrpc: '2.0', id: 1, error }))).getEdgeIdToken(),
@@ -72,6 +75,7 @@ describe.each(Object.entries(fetches))('a client with %s', (_, fetch) => {
       message: 'away',
       hint: 'wait',
       retryable: true,
+      errorId: 'log-1',
     })
   })
 

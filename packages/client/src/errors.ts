@@ -8,12 +8,15 @@ export class RpcFailure extends Error {
   readonly code: number
   readonly hint: string
   readonly retryable: boolean
+  /** Under this ID the log of the service has the cause; undefined if the caller can see all of it. */
+  readonly errorId: string | undefined
   constructor({ code, data }: RpcErrorObject) {
     super(data.detail)
     this.reason = data.reason
     this.code = code
     this.hint = data.hint
     this.retryable = data.retryable
+    this.errorId = data.errorId
   }
 }
 

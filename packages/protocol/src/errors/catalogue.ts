@@ -64,8 +64,8 @@ export const catalogue = {
   internal_error: {
     code: -32603,
     retryable: false,
-    meaning: 'The runtime failed. Its log has the cause under the ID in data.errorId.',
-    hint: 'Search the log of the runtime for the errorId of this response.',
+    meaning: 'The server failed. Its log has the cause under the ID in data.errorId.',
+    hint: 'Search the log of the server for the errorId of this response.',
   },
   token_missing: {
     code: -32001,

@@ -34,7 +34,7 @@ export function createAnswers<Context>(options: AnswerOptions<Context>): Answers
       ? cause.toObject()
       : (
           options.explain?.(cause) ??
-          new RpcError('internal_error', 'the runtime failed while it ran this call')
+          new RpcError('internal_error', 'the server failed while it ran this call')
         ).toObject(report(method, cause, context))
     if (context !== undefined) onAnswer?.(method, error.data.reason, context)
     return JSON.stringify({ id, jsonrpc: '2.0', error })
