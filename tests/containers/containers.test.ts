@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { allocatorEnv } from '@selvedge/service-kit/lifecycle'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { products } from '../../packaging/products.ts'
 import { needs } from '../harness/installed.ts'
 import { type Podman, podmanNeeds, startPodman } from '../harness/podman.ts'
@@ -70,8 +70,9 @@ describe('services in containers', needs(...needed), () => {
         expect(check.Test.slice(0, 3)).toEqual(['CMD', `${folder}/node`, '-e'])
         expect(check.Test[3]).toContain('/readyz')
         const env = Object.fromEntries(config.Env.map((each: string) => each.split('=')))
-        expect(env).toMatchObject(allocatorEnv)
-        const own = Object.keys(env).filter((each) => !(each in allocatorEnv) && each !== 'PATH')
+        const ofLibrary = { ...allocatorEnv, RES_OPTIONS: 'timeout:1 attempts:5' }
+        expect(env).toMatchObject(ofLibrary)
+        const own = Object.keys(env).filter((each) => !(each in ofLibrary) && each !== 'PATH')
         expect(own.filter((each) => !/^SELVEDGE_(?:STATE|\w+_PORT|RUNTIME_SOCKET)$/.test(each))).toEqual([])
       },
     )
@@ -89,6 +90,12 @@ describe('services in containers', needs(...needed), () => {
       await callers?.stop()
       await compose?.stop()
     }, 180_000)
+
+    beforeEach(({ onTestFailed }) => {
+      onTestFailed(async () => {
+        for (const each of replicas) console.error(`${each}:\n${await compose.logs(each)}`)
+      })
+    })
 
     /** Waits until the flow continues, and returns what was refused since the last call. */
     async function refusedUntilFlowing(): Promise<Readonly<Record<string, number>>> {

@@ -27,6 +27,7 @@ const refusals = new Set([
   'temporarily_unavailable',
   'server_error',
   'cloud_unavailable',
+  'identity_unavailable',
   'discovery_unavailable',
   'busy',
   'bad_answer',
