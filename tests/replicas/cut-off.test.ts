@@ -1,12 +1,14 @@
 /** A replica that cannot see what the others change decides nothing: it refuses, says so, and learns all of it afterwards. */
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { adminOf, createDeveloper } from '../harness/flow.ts'
 import { type FreezingProxy, startFreezingProxy } from '../harness/freezing-proxy.ts'
 import { needs } from '../harness/installed.ts'
 import { post } from '../harness/oauth.ts'
 import { edgeTokenThrough, type Replicas, startReplicas } from '../harness/replicas.ts'
+
+const maxAgeSeconds = 2
 
 describe('a replica that is cut from PostgreSQL', needs('postgres'), () => {
   let replicas: Replicas
@@ -14,16 +16,20 @@ describe('a replica that is cut from PostgreSQL', needs('postgres'), () => {
   let edgeToken: string
 
   beforeAll(async () => {
-    replicas = await startReplicas(['--limits.address=1000000'], async (index, database) => {
-      if (index === 0) return {}
-      const url = new URL(database)
-      proxy = await startFreezingProxy(Number(url.port))
-      url.port = String(proxy.port)
-      return { SELVEDGE_IDENTITY_STORE: url.href }
-    })
+    replicas = await startReplicas(
+      ['--limits.address=1000000', `--replicas.maxAge=${maxAgeSeconds}`],
+      async (index, database) => {
+        if (index === 0) return {}
+        const url = new URL(database)
+        proxy = await startFreezingProxy(Number(url.port))
+        url.port = String(proxy.port)
+        return { SELVEDGE_IDENTITY_STORE: url.href }
+      },
+    )
     // Before the cut: the balancer knows both replicas.
     edgeToken = await edgeTokenThrough(replicas)
   })
+  afterEach(() => proxy.thaw())
   afterAll(async () => {
     proxy.stop()
     await replicas.stop()
@@ -72,6 +78,36 @@ describe('a replica that is cut from PostgreSQL', needs('postgres'), () => {
     await until(async () => (await health(cut())) === 200)
     expect((await introspect(cut(), developer)).body).toEqual({ active: false })
     expect((await exchange(cut(), developer)).status).toBe(400)
+  })
+
+  it('refuses its operator because of the database, and stores no token that it does not return', async () => {
+    const { email, clientId } = await newDeveloper()
+    const tokens = async () => (await admin()['token.developer.list']({})).length
+    const before = await tokens()
+    const operator = adminOf(replicas.all[1].state)
+    proxy.freeze()
+    await until(async () => (await health(cut())) === 503)
+    const calls = [
+      operator['keys.list']({}),
+      operator['account.list']({}),
+      operator['token.developer.create']({ email, clientId, days: null }),
+    ]
+    await Promise.all(
+      calls.map((each) => expect(each).rejects.toMatchObject({ reason: 'storage_failed', retryable: true })),
+    )
+    proxy.thaw()
+    await until(async () => (await health(cut())) === 200)
+    expect(await tokens()).toBe(before)
+  })
+
+  it('that stood still longer than what it knows is valid reads before it does what its operator wants', async () => {
+    const { email, clientId } = await newDeveloper()
+    const replica = replicas.all[1]
+    replica.process.kill('SIGSTOP')
+    const made = adminOf(replica.state)['token.developer.create']({ email, clientId, days: null })
+    await pause(maxAgeSeconds * 1000 + 1000)
+    replica.process.kill('SIGCONT')
+    expect((await made).jti).toMatch(/^[\w-]{36}$/)
   })
 
   it('learns what it missed even if the notes of the changes are gone', async () => {

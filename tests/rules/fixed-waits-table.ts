@@ -35,6 +35,7 @@ export const fixedWaits: Readonly<Record<string, readonly [count: number, reason
   'tests/reliability/full-disk.test.ts': [1, nothing],
   'tests/reliability/kills.ts': [1, load],
   'tests/reliability/upgrade-kills.ts': [1, load],
+  'tests/replicas/cut-off.test.ts': [1, age],
   'tests/soak/run.ts': [5, window],
   'tests/tokens/foreign-issuers.test.ts': [2, age],
 }

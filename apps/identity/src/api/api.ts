@@ -99,7 +99,7 @@ export async function openApi(
   if (isCloud) addCloud(app, parts)
   await listenApp(app, config['listen.address'], config['listen.port'], urls.listen)
   const handlers = createAdminHandlers({ ...parts, developerLifetimeSeconds: config['lifetime.developer'] })
-  const admin = await openAdmin(join(config.state, 'admin.sock'), handlers, storage.log)
+  const admin = await openAdmin(join(config.state, 'admin.sock'), handlers, storage)
   return {
     async close() {
       await app.close()

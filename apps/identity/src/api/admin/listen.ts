@@ -8,7 +8,8 @@ import {
   requestIdOf,
 } from '@selvedge/service-kit/http'
 import { errorIdOf, type Log } from '@selvedge/service-kit/log'
-import { storageRefusal } from '@selvedge/service-kit/store'
+import type { Changes } from '../../storage/changes/changes.ts'
+import { explainFailure } from '../explain-failure.ts'
 import type { AdminCallers } from './context.ts'
 import type { createAdminHandlers } from './handlers.ts'
 
@@ -16,15 +17,16 @@ import type { createAdminHandlers } from './handlers.ts'
 export function openAdmin(
   path: string,
   handlers: ReturnType<typeof createAdminHandlers>,
-  log: Log,
+  { changes, log }: { readonly changes: Pick<Changes, 'ensureFresh'>; readonly log: Log },
 ): Promise<Listening> {
   const dispatcher = createDispatcher<AdminMethods, AdminCallers, CallContext>({
     methods: adminMethods,
     handlers,
-    checks: { operator: () => undefined },
+    // As before all other requests: what this process knows must not be outdated.
+    checks: { operator: async () => void (await changes.ensureFresh()) },
     mirror: false,
     limits: { depth: 32, batch: 100, isStored: true },
-    explain: storageRefusal,
+    explain: explainFailure,
     onInternalError: (method, cause, context) =>
       errorIdOf(log, 'an admin method failed', {
         method,

@@ -7,10 +7,10 @@ import type { AddressSet } from '@selvedge/service-kit/address-set'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { addressOf, requestIdOf } from '@selvedge/service-kit/http'
 import { errorIdOf, type Log } from '@selvedge/service-kit/log'
-import { storageRefusal } from '@selvedge/service-kit/store'
 import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { Audit } from '../../storage/audit/audit.ts'
+import { explainFailure } from '../explain-failure.ts'
 import type { Callers } from './callers.ts'
 import { type ConsoleCallers, type ConsoleContext, checkPerson } from './context.ts'
 import type { Events } from './events.ts'
@@ -46,7 +46,7 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
     },
     mirror: false,
     limits: { depth: 32, batch: 1, isStored: true },
-    explain: storageRefusal,
+    explain: explainFailure,
     onInternalError: (method, cause, context) =>
       errorIdOf(log, 'a method of the console failed', { method, requestId: context?.requestId, cause }),
   })

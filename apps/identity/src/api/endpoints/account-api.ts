@@ -11,13 +11,13 @@ import type { AddressSet } from '@selvedge/service-kit/address-set'
 import { addressOf, requestIdOf } from '@selvedge/service-kit/http'
 import { requireShown } from '@selvedge/service-kit/http-app'
 import { errorIdOf, type Log } from '@selvedge/service-kit/log'
-import { storageRefusal } from '@selvedge/service-kit/store'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { People } from '../../registry/people/people.ts'
 import type { SignIns } from '../../registry/sign-ins/sign-ins.ts'
 import type { Limits } from '../../tokens/grants/limits.ts'
 import type { Actor } from '../console/context.ts'
+import { explainFailure } from '../explain-failure.ts'
 import { clientOf, readIssuedToken } from './issued-token.ts'
 import { reasonAgainst, type TokenStateParts } from './token-state.ts'
 
@@ -46,7 +46,7 @@ export function addAccountApi(app: FastifyInstance, parts: AccountApiParts): voi
     checks: { person: (_method, _readParams, { actor }) => expectOwner(actor) },
     mirror: false,
     limits: { depth: 32, batch: 1, isStored: true },
-    explain: storageRefusal,
+    explain: explainFailure,
     onInternalError: (method, cause, context) =>
       errorIdOf(parts.log, 'a method of the account failed', {
         method,

@@ -139,6 +139,8 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
       const claims = claimsFor(subject, clientId, lifetimeSeconds, options.epoch())
       const { jti, iat, exp } = claims
       const { accountId, personId } = subject
+      // Before it is stored: while the keys may be outdated, nothing is signed.
+      const idToken = keys.sign(developerIdProfile.typ, claims)
       const [rows] = await writeInTurn(store, `developer tokens of ${accountId}`, [
         sql`INSERT INTO developer_tokens SELECT CAST(${jti} AS TEXT), CAST(${accountId} AS TEXT), CAST(${clientId} AS TEXT),
             CAST(${iat * 1000} AS BIGINT), CAST(${exp * 1000} AS BIGINT), NULL, CAST(${personId} AS TEXT), NULL
@@ -148,7 +150,7 @@ export function createDeveloperTokens(options: DeveloperTokensOptions): Develope
           RETURNING jti`,
       ])
       if (!rows![0]) throw await whyNot(accountId)
-      return { idToken: keys.sign(developerIdProfile.typ, claims), jti, expiresAt: isoTime(exp * 1000) }
+      return { idToken, jti, expiresAt: isoTime(exp * 1000) }
     },
     issueFor: (subject, clientId, { lifetimeSeconds, sid, epoch, scope }) =>
       keys.sign(developerIdProfile.typ, {

@@ -60,9 +60,15 @@ export function createFreshness({ isShared, system, monotonic, maxAgeMs }: Fresh
   }
 }
 
-/** @throws OAuthError `temporarily_unavailable` if what this process knows is outdated */
+/** What this process knows is outdated: it decides nothing. */
+export class OutdatedError extends OAuthError {
+  constructor() {
+    const message = 'this server cannot see what was revoked or changed; try again, or ask another server'
+    super('temporarily_unavailable', message, { retryAfter: 1, status: 503 })
+  }
+}
+
+/** @throws OutdatedError if what this process knows is outdated */
 export function refuseIfOutdated(isOutdated: boolean): void {
-  if (!isOutdated) return
-  const message = 'this server cannot see what was revoked or changed; try again, or ask another server'
-  throw new OAuthError('temporarily_unavailable', message, { retryAfter: 1, status: 503 })
+  if (isOutdated) throw new OutdatedError()
 }
