@@ -25,7 +25,7 @@ export function findEngine(engine: Engine, architecture: Architecture): { folder
   const name = carried[engine].name(architectures[architecture])
   const installed = join(root, 'node_modules', name)
   const isOwn = architecture === ownArchitecture() && existsSync(installed)
-  const folder = isOwn ? installed : unpack(name, join(root, '.selvedge/packaging'))
+  const folder = isOwn ? installed : unpack(name, join(root, '.cache/packaging'))
   return { folder, program: join(folder, carried[engine].program) }
 }
 

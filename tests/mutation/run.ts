@@ -1,7 +1,7 @@
 /**
  * `npm run mutate [-- file …]`: mutates the files of `files.ts`, runs the tests of their group against each mutant, and prints
  * those that no test noticed. A file is named by a part of its path. Results of unchanged files and tests are stored in
- * `.selvedge/mutation`. Exit code 1 if a file is below 90 %, or an entry of `equivalents/` is stale.
+ * `.cache/mutation`. Exit code 1 if a file is below 90 %, or an entry of `equivalents/` is stale.
  */
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -51,7 +51,7 @@ const sourcesOf = ({ sources }: Group): string[] =>
 const isAsked = (file: string): boolean =>
   positionals.length === 0 || positionals.some((part) => file.includes(part))
 
-const memory = join(root, '.selvedge/mutation')
+const memory = join(root, '.cache/mutation')
 const reportOf = ({ name }: Group): string => join(memory, `${name}.json`)
 
 /** Mutates some files of a group. @returns the report by file */
@@ -64,8 +64,8 @@ async function mutate(group: Group, files: readonly string[], force: boolean): P
     vitest: { configFile: 'tests/mutation/vitest.config.ts', related: false },
     plugins: ['@stryker-mutator/vitest-runner', join(import.meta.dirname, 'wording.ts')],
     ignorers: ['wording'],
-    ignorePatterns: ['dist', '.selvedge', 'bench', 'docs'],
-    tempDirName: '.selvedge/mutation/sandboxes',
+    ignorePatterns: ['dist', '.cache', '.selvedge', 'bench', 'docs'],
+    tempDirName: '.cache/mutation/sandboxes',
     incremental: true,
     incrementalFile: report,
     force,

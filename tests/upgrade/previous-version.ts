@@ -18,7 +18,7 @@ export function hasPreviousVersion(): boolean {
 
 /** @returns a checkout of it with built programs, made once on this machine */
 export function buildPreviousVersion(): string {
-  const folder = join(root, '.selvedge/previous', previousCommit)
+  const folder = join(root, '.cache/previous', previousCommit)
   if (existsSync(folder)) return folder
   const draft = `${folder}.${process.pid}`
   rmSync(draft, { recursive: true, force: true })
