@@ -55,7 +55,7 @@ const refusal = {
   error: {
     code: -32004,
     message: attack,
-    data: { reason: 'not_found', detail: attack, hint: attack, retryable: false },
+    data: { reason: 'not_found', detail: attack, hint: attack, retryable: false, errorId: attack },
   },
 }
 

@@ -26,7 +26,6 @@ export interface Callers {
 const refusals = new Set([
   'temporarily_unavailable',
   'server_error',
-  'cloud_unavailable',
   'identity_unavailable',
   'discovery_unavailable',
   'busy',

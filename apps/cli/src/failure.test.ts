@@ -8,7 +8,7 @@ it('a failure inside a service is shown with the ID under which its log has the 
   expect(describeFailure(failure)).toEqual({
     code: 1,
     message: 'it failed (internal_error, error ID 0f8a)',
-    hint: 'Search the log of the server for the errorId of this response.',
+    hint: 'Search the log of the service for the error ID.',
   })
 })
 

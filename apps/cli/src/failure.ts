@@ -73,6 +73,9 @@ function describeRpc({ code, reason, hint: given }: RpcFailure): Omit<Failure, '
 
 /** The commands that do what the hints of the catalogue say. */
 const commandHints: Partial<Readonly<Record<Reason, string>>> = {
+  internal_error: 'Search the log of the service for the error ID.',
+  storage_failed:
+    'Try again. If it still fails, check the disk or the database, and search the log of the service for the error ID.',
   invalid_params: 'Run the command with --help. The parameters of each method: selvedge call rpc.discover',
   token_expired: 'Get a new one with "selvedge token access", or sign in with "selvedge login".',
   token_revoked: 'Get a new one with "selvedge token access", or sign in again with "selvedge login".',

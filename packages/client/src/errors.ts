@@ -16,7 +16,7 @@ export class RpcFailure extends Error {
     this.code = code
     this.hint = data.hint
     this.retryable = data.retryable
-    this.errorId = data.errorId
+    this.errorId = typeof data.errorId === 'string' ? data.errorId : undefined
   }
 }
 

@@ -38,6 +38,8 @@ describe('a failure of the storage', () => {
     for (const cause of [
       missing,
       failure('ECONNREFUSED', 'connect'),
+      failure('ECONNRESET', 'read'),
+      failure('EPIPE', 'write'),
       new TypeError('x'),
       new StoreError('y'),
       store('42601'),

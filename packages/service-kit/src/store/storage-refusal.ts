@@ -1,12 +1,14 @@
 import { RpcError } from '@selvedge/protocol'
 
-/**
- * Why a system call on a file fails that is in order itself, and when PostgreSQL cannot serve: the classes of its error codes for the
- * connection, the sign-in, resources, an operator and the system, and the code of a server that only reads (PostgreSQL, appendix A).
- */
 const fullDisk = new Set(['ENOSPC', 'EDQUOT', '53100'])
-const failures =
-  /^(EIO|EUCLEAN|EROFS|EMFILE|ENFILE|ENOMEM|EACCES|EPERM|ECONN[A-Z]+|ETIMEDOUT|EPIPE|E(HOST|NET)UNREACH|EAI_AGAIN|ENOTFOUND|CONNECTION_[A-Z]+|CONNECT_TIMEOUT|(08|28|53|57|58)\w+|25006)$/
+/** Why a system call on a file fails that is in order itself. */
+const fileFailures = /^(EIO|EUCLEAN|EROFS|EMFILE|ENFILE|ENOMEM|EACCES|EPERM)$/
+/**
+ * Why a database cannot be reached, or cannot serve: the classes of PostgreSQL's error codes for the connection, the sign-in, resources,
+ * an operator and the system, and the code of a server that only reads (PostgreSQL, appendix A). Any connection fails with some of them.
+ */
+const databaseFailures =
+  /^(ECONN[A-Z]+|ETIMEDOUT|EPIPE|E(HOST|NET)UNREACH|EAI_AGAIN|ENOTFOUND|CONNECTION_[A-Z]+|CONNECT_TIMEOUT|(08|28|53|57|58)\w+|25006)$/
 const fileCalls = new Set([
   'open',
   'read',
@@ -38,6 +40,7 @@ interface Failure {
  */
 export function storageRefusal(cause: unknown): RpcError | undefined {
   let isStore = false
+  let isFile = false
   let depth = 0
   for (
     let each = cause as Failure | undefined;
@@ -45,11 +48,12 @@ export function storageRefusal(cause: unknown): RpcError | undefined {
     each = each.cause as Failure
   ) {
     depth++
-    isStore ||= each.name === 'StoreError' || fileCalls.has(String(each.syscall))
+    isStore ||= each.name === 'StoreError'
+    isFile ||= fileCalls.has(String(each.syscall))
     const code = String(each.code ?? '')
-    if (!isStore) continue
+    if (!isStore && !isFile) continue
     if (fullDisk.has(code)) return new RpcError('storage_full', 'the disk is full', { cause })
-    if (failures.test(code))
+    if (fileFailures.test(code) || (isStore && databaseFailures.test(code)))
       return new RpcError('storage_failed', `the state could not be read or written: ${code}`, { cause })
   }
   return undefined

@@ -22,7 +22,7 @@ export function openAdmin(
   const dispatcher = createDispatcher<AdminMethods, AdminCallers, CallContext>({
     methods: adminMethods,
     handlers,
-    // As before all other requests: what this process knows must not be outdated.
+    // Like all other requests, a call is refused while what this process knows may be outdated.
     checks: { operator: async () => void (await changes.ensureFresh()) },
     mirror: false,
     limits: { depth: 32, batch: 100, isStored: true },
