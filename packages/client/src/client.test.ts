@@ -79,6 +79,22 @@ describe.each(Object.entries(fetches))('a client with %s', (_, fetch) => {
     })
   })
 
+  it.each([
+    ['a text that is no text', { reason: 'busy', detail: { toString: 1 }, hint: 'wait' }],
+    ['a reason that is no text', { reason: { toString: 1 }, detail: 'x', hint: 'wait' }],
+    ['no hint', { reason: 'busy', detail: 'x' }],
+  ])('reports an error with %s as a wrong response', async (_, data) => {
+    const error = { code: -32013, message: 'x', data }
+    const url = await serve(answer({ jsonrpc: '2.0', id: 1, error }))
+    expect(await failureOf(client(url).getMe())).toMatchObject({ kind: 'connection', reason: 'bad_answer' })
+  })
+
+  it('ignores an error ID that is not a text', async () => {
+    const data = { reason: 'busy', detail: 'x', hint: 'wait', retryable: true, errorId: { toString: 1 } }
+    const url = await serve(answer({ jsonrpc: '2.0', id: 1, error: { code: -32013, message: 'x', data } }))
+    expect(await failureOf(client(url).getMe())).toMatchObject({ kind: 'rpc', errorId: undefined })
+  })
+
   it('reports that nothing answers', async () => {
     expect(await failureOf(client('http://127.0.0.1:9').getMe())).toMatchObject({
       kind: 'connection',

@@ -48,9 +48,9 @@ export async function callRpc(
   const { status, json } = await send(connection, { method: 'POST', path, headers, body }, options)
   const answer = json as { result?: unknown; error?: RpcErrorObject & { reason?: string } } | undefined
   // An error of the method itself, with an additional HTTP status such as 429.
-  if (answer?.error?.data) throw new RpcFailure(answer.error)
+  if (isReadable(answer?.error?.data)) throw new RpcFailure(answer!.error!)
   if (status !== 200) {
-    const { reason, message } = answer?.error ?? {}
+    const { reason, message } = texts(answer?.error)
     throw new ConnectionFailure(
       'refused',
       `${connection.url} answered HTTP ${status}${reason ? ` (${reason})` : ''}: ${message ?? 'no reason given'}`,
@@ -60,6 +60,18 @@ export async function callRpc(
     throw new ConnectionFailure('bad_answer', `${connection.url} sent neither result nor error`)
   return answer.result
 }
+
+/** Whether the error has the texts that callers show; another program at this address may send anything. */
+function isReadable(data: unknown): boolean {
+  const { reason, detail, hint } = texts(data)
+  return [reason, detail, hint].every((each) => each !== undefined)
+}
+
+/** The members of an object that are texts. */
+const texts = (object: unknown): Readonly<Record<string, string | undefined>> =>
+  Object.fromEntries(
+    Object.entries(Object(object)).filter(([, value]) => typeof value === 'string'),
+  ) as Record<string, string>
 
 /**
  * A typed client of a method table.
