@@ -59,7 +59,7 @@ const daemons = [
 
 /** The families of a daemon, in the order of its `/metrics`. */
 function declarationsOf(routes: readonly string[], declare: (metrics: Metrics) => void): readonly Declared[] {
-  const running = startMetrics({ counts: unread }, routes)
+  const running = startMetrics({ alarms: unread, routes, workload: unread })
   measureExport(running.metrics, none)
   declare(running.metrics)
   const declared = running.declared()

@@ -1,6 +1,7 @@
 /** What the discovery service measures of itself. Without metrics nothing is wrapped. */
 import type { HotPath } from '@selvedge/service-kit/http-app'
 import type { Metrics } from '@selvedge/service-kit/metrics'
+import { createWorkCount } from '@selvedge/service-kit/work'
 import type { ReportsEndpoint } from './endpoints/fixes.ts'
 import type { Sessions } from './sessions/sessions.ts'
 import type { Trust } from './trust/trust.ts'
@@ -17,23 +18,21 @@ export function measureReports(
     { outcome: ['new', 'known', 'keepalive', 'refused'] },
   )
   let accepted = 0
-  let underWay = 0
+  const requests = createWorkCount()
   metrics.total('selvedge_fixes_total', 'Fixes that were new.', () => accepted)
-  const answer: typeof endpoint.answer = async (request) => {
-    underWay++
-    try {
-      const receipt = await endpoint.answer(request)
-      accepted += receipt.accepted
-      reports.count(receipt.newest === -1 ? 'keepalive' : receipt.accepted > 0 ? 'new' : 'known')
-      return receipt
-    } catch (cause) {
-      reports.count('refused')
-      throw cause
-    } finally {
-      underWay--
-    }
-  }
-  return { endpoint: { ...endpoint, answer }, underWay: () => underWay }
+  const answer: typeof endpoint.answer = (request) =>
+    requests.during(async () => {
+      try {
+        const receipt = await endpoint.answer(request)
+        accepted += receipt.accepted
+        reports.count(receipt.newest === -1 ? 'keepalive' : receipt.accepted > 0 ? 'new' : 'known')
+        return receipt
+      } catch (cause) {
+        reports.count('refused')
+        throw cause
+      }
+    })
+  return { endpoint: { ...endpoint, answer }, underWay: () => requests.underWay }
 }
 
 const queues = ['reports', 'signs_of_life', 'locations', 'store'] as const

@@ -45,6 +45,10 @@ export async function startRuntime(
   const order = methods.updateGps.params.map((each) => each.name)
   const location = await openLocation(config, device, order)
   const services = await openServices(config, device)
+  readiness.onStalled((names) => {
+    if (names.length > 0) device.notices.raise('requests_stalled', { stalled: names })
+    else device.notices.clear('requests_stalled')
+  })
   raiseDocumentNotices(device.notices, { ...device.documents, deployments: services })
   const api = await openApi({ config, methods, device, location, services, metrics, readiness })
   if (metrics) measureRuntime(metrics, device, location, services)

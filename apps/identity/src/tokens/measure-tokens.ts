@@ -2,6 +2,7 @@
 import { identityPaths, OAuthError, oauthErrors } from '@selvedge/protocol'
 import type { HotPath } from '@selvedge/service-kit/http-app'
 import type { Metrics } from '@selvedge/service-kit/metrics'
+import { createWorkCount } from '@selvedge/service-kit/work'
 import type { FastifyInstance } from 'fastify'
 import type { EdgeMint } from './enrolment/mint-edge.ts'
 import type { Grant } from './grants/grant.ts'
@@ -37,12 +38,12 @@ export function measureTokens(
     'Requests for tokens that were refused, by endpoint and error code.',
     { endpoint: ['token', edge], reason: Object.keys(oauthErrors) },
   )
-  let underWay = 0
+  const requests = createWorkCount()
   metrics.gauges(
     'selvedge_queue_length',
     'What waits: requests at the token endpoint without an answer, operations of the store without an answer.',
     { queue: ['tokens', 'store'] },
-    () => ({ tokens: underWay, store: storeUnderWay() }),
+    () => ({ tokens: requests.underWay, store: storeUnderWay() }),
   )
   const refuse = (endpoint: string, cause: unknown) =>
     refused.count(endpoint, cause instanceof OAuthError ? cause.code : 'server_error')
@@ -65,17 +66,15 @@ export function measureTokens(
     },
     tokenEndpoint: (endpoint) => ({
       ...endpoint,
-      async answer(request) {
-        underWay++
-        try {
-          return await endpoint.answer(request)
-        } catch (cause) {
-          refuse('token', cause)
-          throw cause
-        } finally {
-          underWay--
-        }
-      },
+      answer: (request) =>
+        requests.during(async () => {
+          try {
+            return await endpoint.answer(request)
+          } catch (cause) {
+            refuse('token', cause)
+            throw cause
+          }
+        }),
     }),
     edgeEndpoint(app) {
       app.addHook('onError', (request, _reply, cause, done) => {

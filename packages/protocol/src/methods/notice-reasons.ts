@@ -44,6 +44,8 @@ export const noticeReasons = {
     'The TLS certificate of the listeners expires within 14 days, or has expired. Replace the files of listen.tlsCert and listen.tlsKey; a restart is not needed.',
   certificate_unusable:
     'The new TLS certificate cannot be used; the previous one stays in use. Check that listen.tlsCert and listen.tlsKey are readable and match each other; the log has the cause.',
+  requests_stalled:
+    'Calls of a method have not been answered for 10 s, and new ones are refused. Restart the runtime if it does not recover; the log names the method. Please report it.',
   crashed:
     'The runtime crashed because of an exception, and was started again. Please report the log line with this error ID.',
   internal_failure:

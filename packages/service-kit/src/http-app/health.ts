@@ -42,7 +42,8 @@ export function addHealth(
   const show = (reply: FastifyReply, isOk: boolean) => {
     if (isOk) return { status: 'ok' }
     reply.code(503)
-    return { status: 'unavailable' }
+    const stalled = readiness.stalled()
+    return { status: 'unavailable', ...(stalled.length > 0 && { stalled }) }
   }
   app.get(paths.health, async (_request, reply) => show(reply, await isHealthy()))
   app.get(paths.ready, async (_request, reply) =>

@@ -4,12 +4,12 @@ import { OAuthError } from '@selvedge/protocol'
 import type { AddressSet } from '../addresses/address-set.ts'
 import { addressOf } from '../http/address.ts'
 import { readBody } from '../http/body.ts'
-import { createConcurrencyLimit } from '../http/concurrency-limit.ts'
 import { isUtf8Type } from '../http/content-type.ts'
 import { sendJson } from '../http/send-json.ts'
 import type { Log } from '../log/index.ts'
 import { safely } from '../safely/safely.ts'
 import { inRequest } from '../trace/trace.ts'
+import { createLimitedWork } from '../work/limited-work.ts'
 import { describeError } from './oauth-answer.ts'
 
 /** The same two types for Fastify, which requires a pattern. No part of them can match in two ways, so they are linear. */
@@ -53,8 +53,7 @@ export function withHotPath(
   others: RequestListener,
 ): RequestListener {
   const { maxBody, log, refuseBusy } = limits
-  const concurrency = createConcurrencyLimit()
-  let underWay = 0
+  const requests = createLimitedWork({ announced: { kind: 'requests', name: path } })
   const fail = (response: ServerResponse, cause: unknown, proof?: string, more?: Record<string, string>) => {
     const { status, body, headers } = describeError(cause, path, log, response.req)
     const wantsNonce = nonce && (proof !== undefined || body.error === 'use_dpop_nonce')
@@ -75,22 +74,20 @@ export function withHotPath(
       }
       if (!isUtf8(body))
         return fail(response, new OAuthError('invalid_request', 'the body is not valid UTF-8'))
-      if (!concurrency.hasRoom(underWay)) return refuseBusy(response)
+      if (!requests.hasRoom()) return refuseBusy(response)
       const address = addressOf(request, trustedProxies)
-      const begunAt = performance.now()
-      underWay++
       const headers = {}
-      try {
-        const read: HotRequest = { body: body.toString(), authorization, dpop, address, origin, headers }
-        const result = await inRequest(response, () => answer(read))
-        const next = dpop === undefined || !nonce ? undefined : { 'DPoP-Nonce': nonce() }
-        send(response, 200, result, { ...headers, ...next })
-      } catch (cause) {
-        fail(response, cause, dpop, headers)
-      } finally {
-        underWay--
-        concurrency.ended(performance.now() - begunAt)
+      const read: HotRequest = { body: body.toString(), authorization, dpop, address, origin, headers }
+      const work = async () => {
+        try {
+          const result = await inRequest(response, () => answer(read))
+          const next = dpop === undefined || !nonce ? undefined : { 'DPoP-Nonce': nonce() }
+          send(response, 200, result, { ...headers, ...next })
+        } catch (cause) {
+          fail(response, cause, dpop, headers)
+        }
       }
+      await requests.run(work)
     }
     readBody(
       request,

@@ -2,6 +2,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { healthPaths, openRpcPath, rpcPath } from '@selvedge/protocol'
 import type { Readiness } from '../lifecycle/readiness.ts'
 import type { RpcSockets } from '../websocket/rpc-sockets.ts'
+import { endWhenClosed } from '../work/until-closed.ts'
+import { createWorkCount } from '../work/work-count.ts'
 import { readBody, smallBody } from './body.ts'
 import {
   type GuardOptions,
@@ -98,7 +100,11 @@ export function createRpcListener(options: RpcListenerOptions): Listener {
         return refuse(response, { status: 413, reason: 'limit_exceeded', message })
       }
       if (body.length <= smallBody) answerCall(response, headers, body)
-      else oneATurn(() => answerCall(response, headers, body))
+      else
+        oneATurn(() => {
+          // Its client may have gone while it waited for its turn.
+          if (!response.closed) answerCall(response, headers, body)
+        })
     }
     readBody(request, maxBody, onBody, admitLarge)
   }
@@ -139,7 +145,9 @@ function answerHealth(
     return
   }
   const isOk = url === healthPaths.health || readiness.isReady()
-  sendJson(response, isOk ? 200 : 503, JSON.stringify({ status: isOk ? 'ok' : 'unavailable' }))
+  const stalled = readiness.stalled()
+  const body = isOk ? { status: 'ok' } : { status: 'unavailable', ...(stalled.length > 0 && { stalled }) }
+  sendJson(response, isOk ? 200 : 503, JSON.stringify(body))
 }
 
 /** The memory of large bodies. */
@@ -150,14 +158,11 @@ interface BodyMemory {
 
 /** @param maxBody bytes that are reserved for each large body */
 export function createBodyMemory(maxBody: number): BodyMemory {
-  let reserved = 0
+  const bodies = createWorkCount('large_bodies')
   return {
     reserve(response) {
-      if (reserved + maxBody > maxLargeBodiesBytes) return false
-      reserved += maxBody
-      response.once('close', () => {
-        reserved -= maxBody
-      })
+      if ((bodies.underWay + 1) * maxBody > maxLargeBodiesBytes) return false
+      endWhenClosed(response, bodies.begin())
       return true
     },
   }

@@ -1,7 +1,7 @@
 /** Load shedding for JSON-RPC: by method, as each declares it, so that no handler has to remember. */
 import type { Socket } from 'node:net'
 import type { Callers, DispatcherOptions, HandlersOf, MethodTable } from '@selvedge/protocol/jsonrpc'
-import { createConcurrencyLimit } from './concurrency-limit.ts'
+import { createLimitedWork } from '../work/limited-work.ts'
 import { busyError, type LoadShedder } from './load-shedder.ts'
 
 /** What the transport passes with a call, and what a refusal passes back to the transport. */
@@ -18,7 +18,7 @@ type Shed<Table extends MethodTable, Of extends Callers, Context> = Pick<
 
 /**
  * The options of a dispatcher that refuses ordinary calls with `busy` while the daemon is overloaded, or while as many calls of
- * the same method are under way as its {@link createConcurrencyLimit limit} allows. A method is ordinary unless it declares
+ * the same method are under way as its {@link createLimitedWork limit} allows. A method is ordinary unless it declares
  * itself vital.
  */
 export function shedCalls<Table extends MethodTable, Of extends Callers, Context extends ShedContext>(
@@ -27,7 +27,7 @@ export function shedCalls<Table extends MethodTable, Of extends Callers, Context
 ): Shed<Table, Of, Context> {
   const limited = Object.entries(handlers).map(([name, handler]) => [
     name,
-    methods[name]?.priority === 'vital' ? handler : limitCalls(handler),
+    methods[name]?.priority === 'vital' ? handler : limitCalls(name, handler),
   ])
   return {
     methods,
@@ -46,20 +46,10 @@ function refuse(context: ShedContext): never {
 
 type Handler<Context> = (params: unknown, caller: unknown, context: Context) => unknown
 
-function limitCalls<Context extends ShedContext>(handler: Handler<Context>): Handler<Context> {
-  const limit = createConcurrencyLimit()
-  let underWay = 0
+function limitCalls<Context extends ShedContext>(name: string, handler: Handler<Context>): Handler<Context> {
+  const calls = createLimitedWork({ announced: { kind: 'calls', name } })
   return (params, caller, context) => {
-    if (!limit.hasRoom(underWay)) refuse(context)
-    const begunAt = performance.now()
-    const result = handler(params, caller, context)
-    if (!(result instanceof Promise)) return result
-    underWay++
-    const end = () => {
-      underWay--
-      limit.ended(performance.now() - begunAt)
-    }
-    result.then(end, end)
-    return result
+    if (!calls.hasRoom()) refuse(context)
+    return calls.run(() => handler(params, caller, context))
   }
 }

@@ -4,6 +4,10 @@ export interface Readiness {
   isReady(): boolean
   /** About to stop: requests are still answered, and each connection closes after its answer. */
   isDraining(): boolean
+  /** Routes and methods that have ended nothing for a while and refuse what is new: such a daemon is not ready. */
+  stalled(): readonly string[]
+  /** @param listener called when the list of {@link stalled} changed */
+  onStalled(listener: (names: readonly string[]) => void): void
 }
 
 export interface OwnReadiness extends Readiness {
@@ -11,21 +15,36 @@ export interface OwnReadiness extends Readiness {
   setReady(): void
   /** The daemon is about to stop. */
   setDraining(): void
+  setStalled(names: readonly string[]): void
 }
 
 export function createReadiness(): OwnReadiness {
   let state: 'starting' | 'ready' | 'draining' = 'starting'
+  let stalled: readonly string[] = []
+  const listeners: ((names: readonly string[]) => void)[] = []
   return {
-    isReady: () => state === 'ready',
+    isReady: () => state === 'ready' && stalled.length === 0,
     isDraining: () => state === 'draining',
+    stalled: () => stalled,
+    onStalled: (listener) => void listeners.push(listener),
     setReady() {
       if (state === 'starting') state = 'ready'
     },
     setDraining() {
       state = 'draining'
     },
+    setStalled(names) {
+      if (names.join() === stalled.join()) return
+      stalled = names
+      for (const listener of listeners) listener(names)
+    },
   }
 }
 
 /** For programs that are not drained, such as those of tests. */
-export const alwaysReady: Readiness = { isReady: () => true, isDraining: () => false }
+export const alwaysReady: Readiness = {
+  isReady: () => true,
+  isDraining: () => false,
+  stalled: () => [],
+  onStalled: () => undefined,
+}

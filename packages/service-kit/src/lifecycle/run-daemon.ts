@@ -19,10 +19,12 @@ import type { RunningMetrics } from '../metrics/metrics.lazy.ts'
 import { measureExport } from '../otel/measure-export.ts'
 import type { Otlp } from '../otel/otlp.lazy.ts'
 import { lockStateFolder, openStateFolder } from '../store/state-folder.ts'
+import { followWorkload, type Workload } from '../work/workload.ts'
 import type { Alarms } from './alarms.ts'
 import { returnIdleMemory } from './idle-memory.ts'
 import { createReadiness, type Readiness } from './readiness.ts'
 import { runService, type Service } from './run-service.ts'
+import { watchStalled } from './watch-stalled.ts'
 
 /** What the options of every daemon have. */
 type DaemonOptions = Options & typeof daemonOptions & { readonly state: Option<string> }
@@ -67,6 +69,7 @@ export function runDaemon<const Table extends DaemonOptions>(daemon: Daemon<Tabl
     const { state, 'log.level': level } = own
     const drainMs = own['drain.seconds'] * 1000
     const readiness = createReadiness()
+    const workload = followWorkload()
     const log = createLog({ service: name, level, format: own['log.format'], now: systemClock.now })
     let release = () => {}
     if (usesFolder(config)) {
@@ -74,16 +77,18 @@ export function runDaemon<const Table extends DaemonOptions>(daemon: Daemon<Tabl
       release = lockStateFolder(state, name)
       expectNoUnfinishedRestore(join(state, name))
     }
-    const measured = await measure(name, own, { alarms, log, routes: daemon.routes })
+    const measured = await measure(name, own, { alarms, log, routes: daemon.routes, workload })
     const service = await daemon.start(config, { log, alarms, stopped, readiness, ...measured?.parts })
     readiness.setReady()
     setFlagsFromString(v8Flags)
     const endChecks = returnIdleMemory()
+    const endWatch = watchStalled(workload, readiness, log)
     return {
       ready: service.ready,
       drainMs,
       async stop() {
         endChecks()
+        endWatch()
         readiness.setDraining()
         if (drainMs > 0) await sleep(drainMs)
         await service.stop()
@@ -98,18 +103,17 @@ export function runDaemon<const Table extends DaemonOptions>(daemon: Daemon<Tabl
 async function measure(
   name: string,
   config: ConfigOf<DaemonOptions>,
-  { alarms, log, routes }: { alarms: Alarms; log: Log; routes: readonly string[] },
+  parts: { alarms: Alarms; log: Log; routes: readonly string[]; workload: Workload },
 ) {
   const where = readLocalAddress(config['metrics.listen'])
   const endpoint = config['otel.endpoint']
   if (!where && endpoint === '') return undefined
+  const { log } = parts
   const { startMetrics } = await import('../metrics/metrics.lazy.ts')
   let otlp: Otlp | undefined
-  const running: RunningMetrics = startMetrics(
-    alarms,
-    routes,
-    endpoint === '' ? undefined : (request) => otlp?.onRequest(request),
-  )
+  const onRequest: Parameters<typeof startMetrics>[1] =
+    endpoint === '' ? undefined : (request) => otlp?.onRequest(request)
+  const running: RunningMetrics = startMetrics(parts, onRequest)
   if (endpoint !== '') {
     const { startOtlp } = await import('../otel/otlp.lazy.ts')
     const own = startOtlp(endpoint, name, { ...running, log })

@@ -2,6 +2,7 @@
 import type { DocumentStore } from '../store/document.ts'
 import type { SqlStore } from '../store/sql.ts'
 import { traced } from '../trace/trace.ts'
+import { createWorkCount } from '../work/work-count.ts'
 import type { Metrics } from './registry.ts'
 
 /** Operations of a database: a statement, or several in one transaction. */
@@ -27,25 +28,23 @@ export function createStoreMeasures<const Operation extends string>(
     'Time until a store confirmed that a change is durable, or answered a query.',
     { operation: operations, outcome: ['ok', 'failed'] },
   )
-  let underWay = 0
+  const statements = createWorkCount('statements')
   return {
-    async time(operation, work) {
-      const begunAt = performance.now()
-      const end = (outcome: string) => {
-        underWay--
-        durations.observe((performance.now() - begunAt) / 1000, operation, outcome)
-      }
-      underWay++
-      try {
-        const result = await traced('store', `store ${operation}`, work)
-        end('ok')
-        return result
-      } catch (cause) {
-        end('failed')
-        throw cause
-      }
-    },
-    underWay: () => underWay,
+    time: (operation, work) =>
+      statements.during(async () => {
+        const begunAt = performance.now()
+        const end = (outcome: string) =>
+          durations.observe((performance.now() - begunAt) / 1000, operation, outcome)
+        try {
+          const result = await traced('store', `store ${operation}`, work)
+          end('ok')
+          return result
+        } catch (cause) {
+          end('failed')
+          throw cause
+        }
+      }),
+    underWay: () => statements.underWay,
   }
 }
 

@@ -2,9 +2,11 @@
 import type { LocalAddress } from '../addresses/local-address.ts'
 import type { listenLocal } from '../http/listen-local.ts'
 import type { Alarms } from '../lifecycle/alarms.ts'
+import type { Workload } from '../work/workload.ts'
 import { exposition } from './exposition.ts'
 import { type EndedRequest, measureHttpRequests } from './http-requests.ts'
 import { createMetricsListener, metricsLimits, metricsSocketMode } from './listener.ts'
+import { measureWork } from './measure-work.ts'
 import { measureProcess } from './process.ts'
 import { createRegistry, type Declared, type Family, type Metrics } from './registry.ts'
 
@@ -21,16 +23,24 @@ export interface RunningMetrics {
 }
 
 /**
- * @param routes paths that are labels of HTTP requests; see {@link measureHttpRequests}
+ * @param parts.routes paths that are labels of HTTP requests; see {@link measureHttpRequests}
  * @param onRequest called with each answered request
  */
 export function startMetrics(
-  alarms: Pick<Alarms, 'counts'>,
-  routes: readonly string[],
+  {
+    alarms,
+    routes,
+    workload,
+  }: {
+    readonly alarms: Pick<Alarms, 'counts'>
+    readonly routes: readonly string[]
+    readonly workload: Workload
+  },
   onRequest?: (request: EndedRequest) => void,
 ): RunningMetrics {
   const registry = createRegistry()
   const stopProcess = measureProcess(registry, alarms)
+  measureWork(registry, workload)
   const http = measureHttpRequests(registry, { routes, onEnd: onRequest })
   return {
     metrics: registry,

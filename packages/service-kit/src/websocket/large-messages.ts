@@ -1,8 +1,9 @@
+import { createWorkCount, type EndWork } from '../work/work-count.ts'
+
 /** Large messages are limited from their first bytes until they are answered: they are in memory, and need no credential. */
 export interface LargeMessages<Connection> {
-  /** @returns false: there are too many already */
-  reserve(by: Connection): boolean
-  release(): void
+  /** @returns what to call when the message is not in memory any more; undefined: there are too many already */
+  reserve(by: Connection): EndWork | undefined
 }
 
 /** @param makeRoom ends what holds one without need, for another connection. @returns whether there was such a connection */
@@ -10,45 +11,39 @@ export function createLargeMessages<Connection>(
   max: number,
   makeRoom: (by: Connection) => boolean,
 ): LargeMessages<Connection> {
-  let reserved = 0
+  const messages = createWorkCount('large_bodies')
   return {
-    reserve(by) {
-      if (reserved >= max && !makeRoom(by)) return false
-      reserved++
-      return true
-    },
-    release() {
-      reserved--
-    },
+    reserve: (by) => (messages.underWay < max || makeRoom(by) ? messages.begin() : undefined),
   }
 }
 
 /** The large message that arrives on a connection. */
 export class IncomingLarge<Connection> {
   readonly #all: LargeMessages<Connection>
-  #isReserved = false
+  #end: EndWork | undefined
 
   constructor(all: LargeMessages<Connection>) {
     this.#all = all
   }
 
   get isReserved(): boolean {
-    return this.#isReserved
+    return this.#end !== undefined
   }
 
   /** @returns false: there are too many */
   reserve(by: Connection): boolean {
-    this.#isReserved ||= this.#all.reserve(by)
-    return this.#isReserved
+    this.#end ??= this.#all.reserve(by)
+    return this.isReserved
   }
 
-  /** From now on another part releases it. */
-  handOver(): void {
-    this.#isReserved = false
+  /** Another part ends it from now on. @returns how; undefined: nothing is reserved */
+  handOver(): EndWork | undefined {
+    const end = this.#end
+    this.#end = undefined
+    return end
   }
 
   release(): void {
-    if (this.#isReserved) this.#all.release()
-    this.#isReserved = false
+    this.handOver()?.()
   }
 }

@@ -7,6 +7,7 @@ import type { LoadShedder } from '../http/load-shedder.ts'
 import type { CallContext } from '../http/rpc-call.ts'
 import type { RpcConnection } from '../http/rpc-connection.ts'
 import { safely } from '../safely/safely.ts'
+import { createWorkCount, type EndWork } from '../work/work-count.ts'
 import { IncomingBytes } from './incoming-bytes.ts'
 import { IncomingLarge, type LargeMessages } from './large-messages.ts'
 import { maxFramingBytes, type SocketLimits } from './socket-limits.ts'
@@ -31,6 +32,13 @@ export type SocketContext = Omit<CallContext, 'begunAt' | 'connection' | 'isBusy
 /** Status codes of a close frame (RFC 6455 § 7.4.1). */
 const closeCodes = { goingAway: 1001, unsupported: 1003, policy: 1008, tryAgainLater: 1013 } as const
 
+/** A message that has arrived. */
+interface Message {
+  readonly data: Buffer
+  /** Ends the reservation of a large one. */
+  readonly release: EndWork | undefined
+}
+
 interface Check {
   /** Number of the last write that was complete while others waited for the client. */
   readonly unsentAfter: number | undefined
@@ -46,9 +54,9 @@ export class RpcSocket implements RpcConnection {
   readonly #incoming = new IncomingBytes()
   readonly #incomingLarge: IncomingLarge<RpcSocket>
   readonly #onFlushed: () => void
-  #underWay = 0
+  readonly #calls = createWorkCount()
   /** Messages that were read before the connection was paused. */
-  readonly #waiting: Buffer[] = []
+  readonly #waiting: Message[] = []
   #isNextScheduled = false
   #isLastCall = false
   #isClosed = false
@@ -133,7 +141,7 @@ export class RpcSocket implements RpcConnection {
 
   /** Whether no call is under way. */
   get isIdle(): boolean {
-    return this.#underWay === 0 && this.#waiting.length === 0
+    return this.#calls.underWay === 0 && this.#waiting.length === 0
   }
 
   /** Whether a large message has begun to arrive. */
@@ -205,42 +213,45 @@ export class RpcSocket implements RpcConnection {
     if (!isRead || isBinary) return
     // The first bytes of a large one may have come with the end of the message before.
     if (data.length > smallBody && !this.#incomingLarge.reserve(this)) this.#refuseLarge()
-    else this.#accept(data)
+    else this.#accept({ data, release: this.#incomingLarge.handOver() })
   }
 
-  #accept(data: Buffer): void {
-    this.#incomingLarge.handOver()
-    if (this.#waiting.length === 0 && !this.#mustWait()) this.#begin(data)
-    else this.#wait(data)
+  #accept(message: Message): void {
+    if (this.#waiting.length === 0 && !this.#mustWait()) this.#begin(message)
+    else this.#wait(message)
   }
 
   /** Messages that were read before the connection was paused wait. */
-  #wait(data: Buffer): void {
+  #wait(message: Message): void {
     if (this.#waiting.length >= this.#parts.limits.waitingMessages) {
-      this.#release(data)
+      message.release?.()
       this.end(closeCodes.tryAgainLater, 'too many calls wait for their answers')
       return
     }
-    this.#waiting.push(data)
+    this.#waiting.push(message)
     this.#ws.pause()
     this.#scheduleNext()
   }
 
   #mustWait(): boolean {
     const { callsUnderWay, unsentBytes } = this.#parts.limits
-    return this.#underWay >= callsUnderWay || this.unsentBytes > unsentBytes
+    return this.#calls.underWay >= callsUnderWay || this.unsentBytes > unsentBytes
   }
 
-  #begin(data: Buffer): void {
-    this.#underWay++
-    if (data.length <= smallBody) this.#call(data)
-    else this.#parts.oneATurn(safely('websocket.call', () => this.#call(data), this.terminate))
+  #begin({ data, release }: Message): void {
+    const endCall = this.#calls.begin()
+    const end = () => {
+      endCall()
+      release?.()
+    }
+    if (data.length <= smallBody) this.#call(data, end)
+    else this.#parts.oneATurn(safely('websocket.call', () => this.#call(data, end), this.terminate))
   }
 
-  #call(data: Buffer): void {
+  #call(data: Buffer, end: EndWork): void {
     // Its client may have gone while it waited for its turn.
     if (!this.#isOpen) {
-      this.#finished(data)
+      end()
       return
     }
     const context: CallContext = {
@@ -249,11 +260,11 @@ export class RpcSocket implements RpcConnection {
       connection: this,
     }
     const fail = (cause: unknown) => {
-      this.#finished(data)
+      end()
       throw cause
     }
     const send = (ready: Answer) => {
-      this.#finished(data)
+      end()
       this.#answered(context, ready)
     }
     const answer = this.#dispatch(data, context, fail)
@@ -273,20 +284,10 @@ export class RpcSocket implements RpcConnection {
     }
   }
 
-  #finished(data: Buffer): void {
-    this.#underWay--
-    this.#release(data)
-  }
-
-  /** A message is not in memory any more. */
-  #release(data: Buffer): void {
-    if (data.length > smallBody) this.#parts.large.release()
-  }
-
   /** Those that wait, and the one that arrives. */
   #dropMessages(): void {
     this.#incomingLarge.release()
-    for (const data of this.#waiting.splice(0)) this.#release(data)
+    for (const { release } of this.#waiting.splice(0)) release?.()
   }
 
   #answered(context: CallContext, text: Answer): void {
@@ -311,8 +312,8 @@ export class RpcSocket implements RpcConnection {
   #next(): void {
     this.#isNextScheduled = false
     if (!this.#isOpen) return
-    const data = this.#waiting.shift()
-    if (data) this.#begin(data)
+    const message = this.#waiting.shift()
+    if (message) this.#begin(message)
     if (this.#waiting.length > 0) this.#scheduleNext()
     else if (!this.#mustWait()) this.#ws.resume()
   }

@@ -5,7 +5,7 @@ import { type Device, deviceFilter } from '@selvedge/protocol/console'
 import { escapeControls } from '@selvedge/protocol/redaction'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import { addressOf, createLimiter, takeOrRefuse } from '@selvedge/service-kit/http'
-import { safely } from '@selvedge/service-kit/safely'
+import { createWorkCounts, type EndWork, endWhenClosed } from '@selvedge/service-kit/work'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { NodeFilter } from '../../registry/nodes/node-filter.ts'
 import type { Nodes } from '../../registry/nodes/nodes.ts'
@@ -62,21 +62,15 @@ const json: Format = {
 export function addDeviceExport(app: FastifyInstance, parts: DeviceExportParts): void {
   const { callers, audit, onlineSince, trustedProxies } = parts
   const limiter = createLimiter(rate)
-  const underWay = new Map<string, number>()
+  const exports = createWorkCounts('exports')
 
-  function begin(accountId: string): () => void {
-    const count = underWay.get(accountId) ?? 0
-    if (count >= maxUnderWay)
+  function begin(accountId: string): EndWork {
+    if (exports.of(accountId) >= maxUnderWay)
       throw new OAuthError('temporarily_unavailable', 'other exports of the account are under way', {
         status: 429,
         retryAfter: 10,
       })
-    underWay.set(accountId, count + 1)
-    return () => {
-      const left = underWay.get(accountId)! - 1
-      if (left === 0) underWay.delete(accountId)
-      else underWay.set(accountId, left)
-    }
+    return exports.begin(accountId)
   }
 
   const send = (format: Format) => async (request: FastifyRequest, reply: FastifyReply) => {
@@ -89,7 +83,7 @@ export function addDeviceExport(app: FastifyInstance, parts: DeviceExportParts):
     const { search = '', state, tag, service, version } = asked.data
     const filter = { search, state, tag, service, version, onlineSince: onlineSince() }
     const content = Readable.from(contentOf(format, pagesOf(parts, accountId, filter)))
-    content.once('close', safely('deviceExport.end', end))
+    endWhenClosed(content, end)
     const entry = { accountId, actor: person.email, action: 'device.export', outcome: 'ok' } as const
     await audit
       .record({ ...entry, address: addressOf(request.raw, trustedProxies), detail: format.name })

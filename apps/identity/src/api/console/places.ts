@@ -6,6 +6,7 @@ import { type Clock, seconds } from '@selvedge/service-kit/clock'
 import { readJson } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
 import { inBackground } from '@selvedge/service-kit/safely'
+import { createWorkCounts } from '@selvedge/service-kit/work'
 import type { SigningKeys } from '../../registry/keys/signing-keys.ts'
 import { followEvents, openLongAnswer } from './discovery-stream.ts'
 
@@ -41,7 +42,7 @@ const maxTrackPoints = 2000
 
 export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Places {
   const watched = new Map<string, { listeners: Set<(fix: AccountFix) => void>; abort: AbortController }>()
-  const reading = new Map<string, number>()
+  const reading = createWorkCounts()
 
   /** A token of this service, which states that the request is for a person of the account. */
   function authorization(accountId: string): Record<string, string> {
@@ -106,14 +107,8 @@ export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Pl
         track.parse(json),
       ),
     async all(accountId) {
-      const count = reading.get(accountId) ?? 0
-      if (count >= maxReading) return undefined
-      reading.set(accountId, count + 1)
-      const onEnd = () => {
-        const left = reading.get(accountId)! - 1
-        if (left === 0) reading.delete(accountId)
-        else reading.set(accountId, left)
-      }
+      if (reading.of(accountId) >= maxReading) return undefined
+      const onEnd = reading.begin(accountId)
       const answer = openLongAnswer(url + discoveryPaths.accountPlaces, authorization(accountId), onEnd)
       const response = await answer.catch(() => undefined)
       return response?.body ?? undefined

@@ -2,6 +2,7 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { minPasswordLength } from '@selvedge/protocol/console'
+import { createWorkCount, type EndWork } from '@selvedge/service-kit/work'
 
 const derive = promisify(argon2)
 /** OWASP's first choice of equal strength: 19 MiB, two passes, one lane. */
@@ -25,19 +26,21 @@ export interface Passwords {
 
 export function createPasswords(): Passwords {
   const waiting: (() => void)[] = []
-  let running = 0
+  const derivations = createWorkCount('passwords')
+
+  /** Resolves when a derivation ends: the next one has its place at once, so that no later sign-in comes before it. */
+  function turn(): Promise<EndWork> {
+    if (waiting.length >= longestQueue) throw new PasswordsBusy('too many passwords are being checked')
+    return new Promise((resolve) => waiting.push(() => resolve(derivations.begin())))
+  }
 
   async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (running >= atOnce) {
-      if (waiting.length >= longestQueue) throw new PasswordsBusy('too many passwords are being checked')
-      await new Promise<void>((resolve) => waiting.push(resolve))
-    } else running++
+    const end = derivations.underWay < atOnce ? derivations.begin() : await turn()
     try {
       return await work()
     } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running--
+      end()
+      waiting.shift()?.()
     }
   }
 

@@ -1,5 +1,6 @@
 /** How many requests wait for the provider of one company: a slow one must not use up those of all others. */
 import { RpcError } from '@selvedge/protocol'
+import { createWorkCounts } from '@selvedge/service-kit/work'
 
 /** Sign-ins of one domain that wait for its provider. */
 const maxWaiting = 32
@@ -8,18 +9,10 @@ const maxWaiting = 32
 export type InTurn = <T>(domain: string, work: () => Promise<T>) => Promise<T>
 
 export function createTurns(): InTurn {
-  const waiting = new Map<string, number>()
+  const waiting = createWorkCounts()
   return async (domain, work) => {
-    const before = waiting.get(domain) ?? 0
-    if (before >= maxWaiting)
+    if (waiting.of(domain) >= maxWaiting)
       throw new RpcError('busy', `${maxWaiting} sign-ins wait for the provider of ${domain} already`)
-    waiting.set(domain, before + 1)
-    try {
-      return await work()
-    } finally {
-      const left = waiting.get(domain)! - 1
-      if (left > 0) waiting.set(domain, left)
-      else waiting.delete(domain)
-    }
+    return waiting.during(domain, work)
   }
 }

@@ -16,6 +16,7 @@ import {
   readForeignKeySet,
   type TokenVerifier,
 } from '@selvedge/service-kit/tokens'
+import { createWorkCount } from '@selvedge/service-kit/work'
 import { type IssuerKeySets, issuerKeysValidMs } from '../../registry/projects/issuer-key-sets.ts'
 import type { TrustedIssuer } from '../../registry/projects/issuers.ts'
 
@@ -64,16 +65,11 @@ export interface IssuerKeysParts {
 
 export function createIssuerKeys(parts: IssuerKeysParts): IssuerKeys {
   const { clock, issuerKeySets, getterOf = (allowsPrivate) => createGuardedGet({ allowsPrivate }) } = parts
-  let underWay = 0
+  const fetches = createWorkCount('fetches')
   const limited = (get: (url: string) => Promise<unknown>) => async (url: string) => {
-    if (underWay >= limits.fetches)
+    if (fetches.underWay >= limits.fetches)
       throw new Error('too many issuers are asked for their keys at the same time')
-    underWay++
-    try {
-      return await get(url)
-    } finally {
-      underWay--
-    }
+    return fetches.during(() => get(url))
   }
 
   function createKind(allowsPrivate: boolean) {

@@ -8,6 +8,7 @@ import {
   TokenError,
   type TokenProfile,
 } from '@selvedge/protocol/tokens'
+import { createWorkCounts, type WorkCounts } from '@selvedge/service-kit/work'
 import type { TrustedIssuer } from '../../registry/projects/issuers.ts'
 import type { IssuerKeys } from './issuer-keys.ts'
 
@@ -63,26 +64,22 @@ const maxWaiting = 8
 /** Which issuers each account waits for: one with many slow issuers must not use up the fetches of all accounts. */
 function createWaiting() {
   /** Requests that wait, by account and issuer. */
-  const waiting = new Map<string, Map<string, number>>()
+  const waiting = new Map<string, WorkCounts<string>>()
 
   return {
     /** @throws OAuthError `temporarily_unavailable` if the account waits for many other issuers */
     refuseMany(accountId: string, issuer: string): void {
       const own = waiting.get(accountId)
-      if (own && own.size >= maxWaiting && !own.has(issuer))
+      if (own && own.owners >= maxWaiting && own.of(issuer) === 0)
         throw unavailable(`the account waits for the keys of ${maxWaiting} issuers already; try again later`)
     },
     async follow<T>(accountId: string, issuer: string, work: Promise<T>): Promise<T> {
-      const own = waiting.get(accountId) ?? new Map<string, number>()
+      const own = waiting.get(accountId) ?? createWorkCounts()
       waiting.set(accountId, own)
-      own.set(issuer, (own.get(issuer) ?? 0) + 1)
       try {
-        return await work
+        return await own.during(issuer, () => work)
       } finally {
-        const left = own.get(issuer)! - 1
-        if (left > 0) own.set(issuer, left)
-        else own.delete(issuer)
-        if (own.size === 0) waiting.delete(accountId)
+        if (own.underWay === 0) waiting.delete(accountId)
       }
     },
   }

@@ -1,36 +1,30 @@
 /** How many streams a caller has, and all callers together. */
 import { RpcError, streamLimits } from '@selvedge/protocol'
 import type { AccessClaims } from '@selvedge/protocol/tokens'
+import { createWorkCounts, type EndWork } from '@selvedge/service-kit/work'
 import { callerOf } from '../caller.ts'
 
 export interface StreamBudget {
-  /** Counts one stream more. @returns what to call once at its end @throws RpcError `limit_exceeded`, `busy` */
-  take(owner: AccessClaims): () => void
+  /** Counts one stream more. @returns what to call at its end @throws RpcError `limit_exceeded`, `busy` */
+  take(owner: AccessClaims): EndWork
 }
 
 export function createStreamBudget(): StreamBudget {
-  const callers = new Map<string, number>()
-  let all = 0
+  const streams = createWorkCounts('streams')
   return {
     take(owner) {
       const caller = callerOf(owner)
-      const own = callers.get(caller) ?? 0
+      const own = streams.of(caller)
       if (own >= streamLimits.ofCaller)
         throw new RpcError(
           'limit_exceeded',
           `this caller has ${own} streams; at most ${streamLimits.ofCaller} are allowed`,
           { hint: 'End a stream first. One stream can have all topics.' },
         )
+      const all = streams.underWay
       if (all >= streamLimits.all)
         throw new RpcError('busy', `the runtime has ${all} streams; at most ${streamLimits.all} are allowed`)
-      all++
-      callers.set(caller, own + 1)
-      return () => {
-        all--
-        const left = callers.get(caller)! - 1
-        if (left > 0) callers.set(caller, left)
-        else callers.delete(caller)
-      }
+      return streams.begin(caller)
     },
   }
 }

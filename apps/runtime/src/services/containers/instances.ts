@@ -1,8 +1,13 @@
 /** Starts instances of a container, checks them, and ends them. Which one serves is the responsibility of `serving.ts`. */
 import { type EndReason, RpcError } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
-import { type ConcurrencyLimit, createConcurrencyLimit } from '@selvedge/service-kit/http'
 import { reportFailure } from '@selvedge/service-kit/safely'
+import {
+  createLimitedWork,
+  createWorkCount,
+  type LimitedWork,
+  type WorkCount,
+} from '@selvedge/service-kit/work'
 import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
 import { awaitHealth } from './probe.ts'
 
@@ -18,11 +23,9 @@ export interface Running {
   /** On the clock that only goes forward. */
   readonly startedAt: number
   /** Requests that it was given and that are not over. */
-  requests: number
-  /** Those of them whose answer has not begun. */
-  unanswered: number
-  /** How many of them may wait for the beginning of their answer. */
-  readonly limit: ConcurrencyLimit
+  readonly requests: WorkCount
+  /** Those of them whose answer has not begun, and how many may wait for it. */
+  readonly unanswered: LimitedWork
   lastUsed: number
 }
 
@@ -68,9 +71,8 @@ const runningOf = ({ now, clock }: InstanceParts, plan: Plan, instance: Instance
   }),
   since: clock.now(),
   startedAt: now(),
-  requests: 0,
-  unanswered: 0,
-  limit: createConcurrencyLimit(now),
+  requests: createWorkCount(),
+  unanswered: createLimitedWork({ now }),
   lastUsed: now(),
 })
 

@@ -124,11 +124,11 @@ it('a function is paused when it is idle, and not while it handles a request', a
   const { service } = serviceOn(async () => instance(), { 'MCM.IDLE_SEC': '10' })
   service.resume()
   const running = await service.acquire()
-  running.requests = 1
+  const end = running.requests.begin()
   vi.setSystemTime(Date.now() + 3_600_000)
   service.tick()
   expect(service.running()).toBe(running)
-  running.requests = 0
+  end()
   service.tick()
   expect(service.running()).toBeUndefined()
 })

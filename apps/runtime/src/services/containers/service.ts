@@ -103,7 +103,11 @@ export function createService(first: Plan, parts: ServiceParts): Service {
     tick() {
       const running = current()
       const idleSeconds = idleSecondsOf(starts.plan())
-      if (!running || !isIdle(running, idleSeconds, now())) return monitor.tick()
+      if (
+        !running ||
+        !isIdle({ requests: running.requests.underWay, lastUsed: running.lastUsed }, idleSeconds, now())
+      )
+        return monitor.tick()
       serving.release()
       running.plan.log('runtime', `paused: no request for ${idleSeconds} s (MCM.IDLE_SEC)`)
       serving.drain(running, graceSeconds)

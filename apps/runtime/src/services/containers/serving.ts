@@ -45,7 +45,7 @@ export function createServing(now: () => number, drainSeconds: number, onChange:
   function drain(running: Running, seconds: number): void {
     const endIdle = async () => {
       const deadline = now() + seconds * 1000
-      await until(() => running.requests === 0, deadline)
+      await until(() => running.requests.underWay === 0, deadline)
       await endInstance(running, Math.max(1, (deadline - now()) / 1000))
       draining.delete(done)
     }
@@ -79,7 +79,7 @@ export function createServing(now: () => number, drainSeconds: number, onChange:
         return Promise.resolve()
       }
       const handOver = async () => {
-        if (before) await until(() => before.unanswered === 0, now() + handOverSeconds * 1000)
+        if (before) await until(() => before.unanswered.underWay === 0, now() + handOverSeconds * 1000)
         await takeOver().catch((cause: unknown) => reportFailure('containers.takeOver', cause))
         if (handingOver === mine) handingOver = undefined
         if (before) drain(before, drainSeconds)

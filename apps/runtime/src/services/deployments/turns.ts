@@ -1,4 +1,5 @@
 import { RpcError } from '@selvedge/protocol'
+import { createWorkCounts } from '@selvedge/service-kit/work'
 
 /** Runs changes of the same thing one after the other. */
 export interface Turns {
@@ -14,20 +15,22 @@ export interface Turns {
 
 /** @param maxWaiting how many callers may wait for one thing */
 export function createTurns(maxWaiting: number): Turns {
-  const queues = new Map<string, { last: Promise<unknown>; length: number }>()
+  const waiting = createWorkCounts()
+  const last = new Map<string, Promise<unknown>>()
 
   async function queued<T>(thing: string, max: number, work: () => Promise<T>): Promise<T> {
-    const queue = queues.get(thing) ?? { last: Promise.resolve(), length: 0 }
-    if (queue.length >= max) throw new RpcError('busy', `${queue.length} changes of ${thing} wait already`)
-    queues.set(thing, queue)
-    queue.length++
-    const mine = queue.last.then(work)
-    queue.last = mine.catch(() => undefined)
-    try {
-      return await mine
-    } finally {
-      if (--queue.length === 0) queues.delete(thing)
-    }
+    const before = waiting.of(thing)
+    if (before >= max) throw new RpcError('busy', `${before} changes of ${thing} wait already`)
+    return waiting.during(thing, async () => {
+      const mine = (last.get(thing) ?? Promise.resolve()).then(work)
+      const settled = mine.then(ignore, ignore)
+      last.set(thing, settled)
+      try {
+        return await mine
+      } finally {
+        if (last.get(thing) === settled) last.delete(thing)
+      }
+    })
   }
 
   return {
@@ -35,3 +38,5 @@ export function createTurns(maxWaiting: number): Turns {
     takeAnyway: (thing, work) => queued(thing, Number.POSITIVE_INFINITY, work),
   }
 }
+
+const ignore = (): void => undefined

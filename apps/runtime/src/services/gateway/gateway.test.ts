@@ -1,7 +1,8 @@
 /** Services with answers and WebSockets that never end: they use up no more connections than one service may have. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { attach, createConcurrencyLimit, createHttpServer } from '@selvedge/service-kit/http'
+import { attach, createHttpServer } from '@selvedge/service-kit/http'
+import { createLimitedWork, createWorkCount } from '@selvedge/service-kit/work'
 import { afterEach, expect, it } from 'vitest'
 import { createGateway, type GatewayParts } from './gateway.ts'
 
@@ -31,8 +32,7 @@ async function serve(maxOpen: number) {
     const running = {
       instance: { upstream: { host: '127.0.0.1', port: (upstream.address() as AddressInfo).port } },
       plan: { content: { kind: 'oci' } },
-      limit: createConcurrencyLimit(),
-      ...{ requests: 0, unanswered: 0, lastUsed: 0 },
+      ...{ requests: createWorkCount(), unanswered: createLimitedWork(), lastUsed: 0 },
     }
     const settings = { 'MCM.MAX_EXECUTION_TIME_SEC': 60, 'MCM.PAGES': 'none' }
     return { id, container: { accountId: 'a' }, settings, service: { acquire: () => running } }

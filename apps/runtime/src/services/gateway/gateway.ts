@@ -97,8 +97,8 @@ const createAdmitTo =
       const { route } = target.match
       requested = route
       const begin = (running: Running, caller: Admitted | undefined) => {
-        if (!running.limit.hasRoom(running.unanswered)) throw tooMany
-        if (running.requests >= maxOpen) throw tooManyOpen
+        if (!running.unanswered.hasRoom()) throw tooMany
+        if (running.requests.underWay >= maxOpen) throw tooManyOpen
         done(passageOf(parts, request, target, caller, running))
       }
       const start = (caller: Admitted | undefined) => {

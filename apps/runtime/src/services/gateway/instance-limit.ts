@@ -4,6 +4,7 @@
  */
 import { RpcError } from '@selvedge/protocol'
 import { createLimiter, type Rate } from '@selvedge/service-kit/http'
+import { createWorkCount, type EndWork } from '@selvedge/service-kit/work'
 
 /** Requests, and further calls of a batch. */
 export const instanceRate: Rate = { burst: 1000, perSecond: 500 }
@@ -17,7 +18,7 @@ export interface InstanceLimit {
    * @returns what to call when its answer is complete
    * @throws RpcError `busy`
    */
-  begin(): () => void
+  begin(): EndWork
   /** Counts work within a request, such as one more call of a batch. @throws RpcError `busy` */
   take(): void
 }
@@ -25,21 +26,16 @@ export interface InstanceLimit {
 /** @param now monotonic milliseconds */
 export function createInstanceLimit(now?: () => number): InstanceLimit {
   const limiter = createLimiter(instanceRate, now)
-  let underWay = 0
+  const requests = createWorkCount()
   const take = () => {
     if (limiter.take('') > 0) throw tooOften
   }
   return {
     take,
     begin() {
-      if (underWay >= maxUnderWay) throw tooMany
+      if (requests.underWay >= maxUnderWay) throw tooMany
       take()
-      underWay++
-      let isOver = false
-      return () => {
-        if (!isOver) underWay--
-        isOver = true
-      }
+      return requests.begin()
     },
   }
 }

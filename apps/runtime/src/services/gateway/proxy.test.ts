@@ -1,7 +1,7 @@
 /** The proxy in front of services that misbehave on the wire. */
 import { createServer, request } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net'
-import { createConcurrencyLimit } from '@selvedge/service-kit/http'
+import { createLimitedWork, createWorkCount } from '@selvedge/service-kit/work'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Running } from '../containers/instances.ts'
 import { createProxy } from './proxy.ts'
@@ -28,9 +28,8 @@ async function front(onRequest: (socket: Socket, count: number) => void) {
   const running = {
     instance: { upstream: { host: '127.0.0.1', port } },
     plan: { log: (_: string, text: string) => lines.push(text) },
-    requests: 0,
-    unanswered: 0,
-    limit: createConcurrencyLimit(),
+    requests: createWorkCount(),
+    unanswered: createLimitedWork(),
     lastUsed: 0,
   } as unknown as Running
   const proxy = createProxy(() => 0)
@@ -88,7 +87,7 @@ describe('connections to a service', () => {
     const { call, connections, running } = await front((socket, count) => socket.write(ok(`answer ${count}`)))
     for (let at = 1; at <= 5; at++) expect(await call()).toBe(`200 answer ${at}`)
     expect(connections()).toBe(1)
-    expect(running.requests).toBe(0)
+    expect(running.requests.underWay).toBe(0)
   })
 
   it('with bytes that answer no request are never used again: they would be the answer to another caller', async () => {
@@ -182,7 +181,7 @@ describe('a service that', () => {
     const { call, lines, running } = await front(act)
     expect(await call()).toMatch(expected)
     if (line) expect(lines.join('\n')).toMatch(line)
-    expect(running.requests).toBe(0)
+    expect(running.requests.underWay).toBe(0)
   })
 
   it('stops in the middle is seen to: the answer is cut, not completed', async () => {

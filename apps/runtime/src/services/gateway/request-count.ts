@@ -12,24 +12,13 @@ export interface RequestCount {
  * @param now gives monotonic milliseconds
  */
 export function countRequest(running: Running, now: () => number): RequestCount {
-  running.requests++
-  running.unanswered++
-  const startedAt = now()
-  let isAnswered = false
-  let isOver = false
-  const answered = () => {
-    if (isAnswered) return
-    isAnswered = true
-    running.unanswered--
-    running.limit.ended(now() - startedAt)
-  }
+  const end = running.requests.begin()
+  const answered = running.unanswered.begin()
   return {
     answered,
     end() {
-      if (isOver) return
-      isOver = true
       answered()
-      running.requests--
+      end()
       running.lastUsed = now()
     },
   }

@@ -2,7 +2,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer as createSocketServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { attach, createConcurrencyLimit, createHttpServer } from '@selvedge/service-kit/http'
+import { attach, createHttpServer } from '@selvedge/service-kit/http'
+import { createLimitedWork, createWorkCount } from '@selvedge/service-kit/work'
 import { afterEach, describe, expect, it } from 'vitest'
 import { frame, opcodes } from '../../../../../tests/harness/raw-websocket.ts'
 import { opens, writeUntilFull } from '../../../../../tests/harness/unread.ts'
@@ -36,9 +37,8 @@ async function front(
   const running = {
     instance: { upstream: { host: '127.0.0.1', port: (upstream.address() as AddressInfo).port } },
     plan: { log: () => undefined, content: { kind } },
-    requests: 0,
-    unanswered: 0,
-    limit: createConcurrencyLimit(),
+    requests: createWorkCount(),
+    unanswered: createLimitedWork(),
     lastUsed: 0,
   } as unknown as Running
   const server = createHttpServer({})
@@ -142,7 +142,7 @@ describe('an upgrade', () => {
     })
     await new Promise((resolve) => client.once('close', resolve))
     expect(text).toMatch(expected)
-    await expect.poll(() => running.requests).toBe(0)
+    await expect.poll(() => running.requests.underWay).toBe(0)
   })
 
   it('of a client that is gone before the service has started reaches no service', async () => {
@@ -160,7 +160,7 @@ describe('an upgrade', () => {
     await callerGone
     start.resolve()
     await sleep(300)
-    expect([asked, running.requests]).toEqual([0, 0])
+    expect([asked, running.requests.underWay]).toEqual([0, 0])
   })
 
   it.each<[string, (client: Socket, service: Socket) => unknown]>([
@@ -175,10 +175,10 @@ describe('an upgrade', () => {
     })
     client.allowHalfOpen = true
     await new Promise((resolve) => client.once('data', resolve))
-    expect([running.requests, sockets.size]).toEqual([1, 1])
+    expect([running.requests.underWay, sockets.size]).toEqual([1, 1])
     const [service] = sockets
     end(client, service!)
-    await expect.poll(() => [running.requests, sockets.size]).toEqual([0, 0])
+    await expect.poll(() => [running.requests.underWay, sockets.size]).toEqual([0, 0])
     await expect.poll(() => client.readableEnded || client.destroyed).toBe(true)
   })
 })
