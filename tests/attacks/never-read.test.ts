@@ -250,13 +250,13 @@ const streams: readonly {
     what: 'the audit log of an account',
     opens: 'apps/identity/src/api/console/api.ts',
     of: 'console',
-    open: () => ofConsole(identityPaths.consoleAudit),
+    // As many as one account may have under way.
+    open: () => ofConsole(identityPaths.consoleAudit, 2),
   },
   {
     what: 'an export of devices',
     opens: 'apps/identity/src/api/console/device-export.ts',
     of: 'console',
-    // As many as one account may have under way.
     open: () => ofConsole(identityPaths.consoleDevicesJson, 2),
   },
 ]

@@ -11,6 +11,7 @@ import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { Audit } from '../../storage/audit/audit.ts'
 import { explainFailure } from '../explain-failure.ts'
+import { createAccountExports } from './account-exports.ts'
 import type { Callers } from './callers.ts'
 import { type ConsoleCallers, type ConsoleContext, checkPerson } from './context.ts'
 import type { Events } from './events.ts'
@@ -37,6 +38,7 @@ const auditPage = 50
  */
 export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): void {
   const { callers, audit, clock, log } = parts
+  const beginExport = createAccountExports()
   const dispatcher = createDispatcher<ConsoleMethods, ConsoleCallers, ConsoleContext>({
     methods: consoleMethods,
     handlers: parts.handlers,
@@ -92,11 +94,12 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
   })
 
   app.get(identityPaths.consoleAudit, async (request, reply) => {
-    const { membership } = await callers.require(request, reply)
+    const { accountId } = (await callers.require(request, reply)).membership
+    const content = beginExport(accountId, pages(accountId))
     reply
       .type('application/jsonl; charset=utf-8')
       .header('Content-Disposition', 'attachment; filename="selvedge-audit.jsonl"')
-    return reply.send(Readable.from(pages(membership.accountId)))
+    return reply.send(content)
   })
 
   /** The whole log of an account, page by page: each reader holds one page. */

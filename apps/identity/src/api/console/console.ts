@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Registry } from '../../registry/registry.ts'
 import type { Storage } from '../../storage/storage.ts'
 import type { Tokens } from '../../tokens/tokens.ts'
+import { createAccountExports } from './account-exports.ts'
 import { addConsoleApi } from './api.ts'
 import { addAppPages } from './app-pages.ts'
 import { createCallers } from './callers.ts'
@@ -114,7 +115,7 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
   }
   const callers = createCallers({ ...parts, site })
   addConsoleApi(app, { ...parts, callers, handlers, places, events })
-  addDeviceExport(app, { ...parts, callers, show, onlineSince })
+  addDeviceExport(app, { ...parts, beginExport: createAccountExports(), callers, show, onlineSince })
   const showPage = addPages(app, parts.pages, site, originsOf(parts.map), parts.dpop.nonce)
   if (showPage) addAppPages(app, { ...parts, site, show: showPage })
   return { close: places.stop }

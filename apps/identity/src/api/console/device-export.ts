@@ -1,15 +1,14 @@
 /** The devices that a filter selects as a file, CSV or JSON: read page by page, at the pace of the reader. */
-import { addAbortSignal, Readable } from 'node:stream'
 import { identityPaths, OAuthError } from '@selvedge/protocol'
 import { type Device, deviceFilter } from '@selvedge/protocol/console'
 import { escapeControls } from '@selvedge/protocol/redaction'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import { addressOf, createLimiter, takeOrRefuse } from '@selvedge/service-kit/http'
-import { createWorkCounts, type EndWork, endWhenClosed } from '@selvedge/service-kit/work'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { NodeFilter } from '../../registry/nodes/node-filter.ts'
 import type { Nodes } from '../../registry/nodes/nodes.ts'
 import type { Audit } from '../../storage/audit/audit.ts'
+import type { BeginExport } from './account-exports.ts'
 import type { Callers } from './callers.ts'
 import { csvHead, toCsv } from './device-csv.ts'
 import type { ShowDevices } from './show-devices.ts'
@@ -20,16 +19,14 @@ export interface DeviceExportParts {
   readonly show: ShowDevices
   readonly onlineSince: () => number
   readonly audit: Audit
+  readonly beginExport: BeginExport
   readonly trustedProxies: AddressSet
 }
 
 /** Devices that an export has in memory at once. */
 const pageSize = 100
-/** Exports of one person, and how many of one account may be under way. */
+/** Exports of one person. */
 const rate = { burst: 10, perSecond: 1 / 30 }
-const maxUnderWay = 2
-/** Milliseconds for a whole export: a client that does not read occupies no place for longer. */
-const exportMs = 300_000
 
 interface Format {
   readonly name: string
@@ -62,28 +59,15 @@ const json: Format = {
 export function addDeviceExport(app: FastifyInstance, parts: DeviceExportParts): void {
   const { callers, audit, onlineSince, trustedProxies } = parts
   const limiter = createLimiter(rate)
-  const exports = createWorkCounts('exports')
-
-  function begin(accountId: string): EndWork {
-    if (exports.of(accountId) >= maxUnderWay)
-      throw new OAuthError('temporarily_unavailable', 'other exports of the account are under way', {
-        status: 429,
-        retryAfter: 10,
-      })
-    return exports.begin(accountId)
-  }
-
   const send = (format: Format) => async (request: FastifyRequest, reply: FastifyReply) => {
     const { membership, person } = await callers.require(request, reply)
     const asked = deviceFilter.safeParse(request.query)
     if (!asked.success) throw new OAuthError('invalid_request', 'the query is not a filter of devices')
     const { accountId } = membership
     takeOrRefuse(limiter, person.personId, 'exports')
-    const end = begin(accountId)
     const { search = '', state, tag, service, version } = asked.data
     const filter = { search, state, tag, service, version, onlineSince: onlineSince() }
-    const content = Readable.from(contentOf(format, pagesOf(parts, accountId, filter)))
-    endWhenClosed(content, end)
+    const content = parts.beginExport(accountId, contentOf(format, pagesOf(parts, accountId, filter)))
     const entry = { accountId, actor: person.email, action: 'device.export', outcome: 'ok' } as const
     await audit
       .record({ ...entry, address: addressOf(request.raw, trustedProxies), detail: format.name })
@@ -94,7 +78,7 @@ export function addDeviceExport(app: FastifyInstance, parts: DeviceExportParts):
     reply
       .type(format.type)
       .header('Content-Disposition', `attachment; filename="selvedge-devices.${format.name}"`)
-    return reply.send(addAbortSignal(AbortSignal.timeout(exportMs), content))
+    return reply.send(content)
   }
 
   app.get(identityPaths.consoleDevicesCsv, send(csv))
