@@ -101,6 +101,7 @@ const engine = {
 function open(): Containers {
   return createContainers({
     onServing: () => undefined,
+    hold: (_, work) => work(),
     store,
     engines: { function: engine, oci: engine },
     storage: { remove: async () => undefined, close: async () => undefined } as never,
