@@ -11,9 +11,8 @@ import { findDeno } from '../../apps/runtime/src/services/engines/function/find-
 import { createFunctionEngine } from '../../apps/runtime/src/services/engines/function/function-engine.ts'
 import { startInstance } from '../../apps/runtime/src/services/engines/function/instance.ts'
 import { findSandbox } from '../../apps/runtime/src/services/engines/function/sandbox.ts'
-import { admitImage } from '../../apps/runtime/src/services/images/admit.ts'
-import { readArchive } from '../../apps/runtime/src/services/images/archive.ts'
 import { openBlobs } from '../../apps/runtime/src/services/images/blobs.ts'
+import { admitImage } from './admit-image.ts'
 import { functionImage } from './archives.ts'
 import { idleHost } from './host.ts'
 
@@ -31,7 +30,7 @@ const blobs = await openBlobs(join(state, 'images'))
 const archive = (async function* () {
   yield functionImage('export default { fetch: () => new Response("up") }')
 })()
-const content = await admitImage(blobs, await readArchive(blobs, archive, () => undefined), () => undefined)
+const content = await admitImage(blobs, archive)
 const plan: Plan = {
   id: 'client-service',
   key: 'account/client/service',

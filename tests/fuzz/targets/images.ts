@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { RpcError } from '@selvedge/protocol'
-import { admitImage } from '../../../apps/runtime/src/services/images/admit.ts'
-import { readArchive } from '../../../apps/runtime/src/services/images/archive.ts'
 import { openBlobs } from '../../../apps/runtime/src/services/images/blobs.ts'
+import { admitImage } from '../../harness/admit-image.ts'
 import { functionImage, layoutFiles, savedFiles, savedImage, sha256, tarOf } from '../../harness/archives.ts'
 import { mutateJson } from '../engine/mutate-json.ts'
 import { expectThat, type Mutator, outcomeOfLater, type Parser, type Target } from '../engine/target.ts'
@@ -36,8 +35,7 @@ async function openImages(archiveOf: (input: Buffer) => Buffer): Promise<Parser>
       }
       const archive = archiveOf(input)
       const outcome = await outcomeOfLater(async () => {
-        const packed = await readArchive(counting, pieces(archive), take)
-        const { kind, layers } = await admitImage(counting, packed, take)
+        const { kind, layers } = await admitImage(counting, pieces(archive), take)
         return `${kind} with ${layers.length} layers`
       }, [RpcError])
       const left = readdirSync(join(folder, 'incoming'))

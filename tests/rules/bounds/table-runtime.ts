@@ -105,10 +105,18 @@ export const runtime: Bounds = {
       'the entries of the stored document: `deployments.ts: kept.entries`',
     ),
   },
+  'apps/runtime/src/services/deployments/content-in-use.ts': {
+    'createContentInUse.held': passing(
+      'one for each start of a container, deployment and health check under way: `containers.ts: maxQueue` for each container',
+    ),
+  },
+  'apps/runtime/src/services/deployments/owner-share.ts': {
+    'createOwnerShare.underWay': passing('`onDevice`'),
+  },
   'apps/runtime/src/services/deployments/turns.ts': {
     'createTurns.queued.queue.last': lasting('`queue.length >= max`', '`queue.length === 0`'),
     'createTurns.queues': lasting(
-      '`maxWaiting` callers for each thing, each of them a request',
+      '`maxWaiting` callers for each container, `limits.ts: shares` for images; each of them a request',
       '`queues.delete` when none waits',
     ),
   },
@@ -221,20 +229,26 @@ export const runtime: Bounds = {
   'apps/runtime/src/services/engines/oci/host-guard.ts': {
     'createHostGuard.subnets': lasting('one for each OCI container that runs', '`subnets.delete`'),
   },
+  'apps/runtime/src/services/images/admit.ts': {
+    'inspectImage.extra': passing('one file for each layer: `manifest.ts: layers: 200`'),
+  },
   'apps/runtime/src/services/images/archive.ts': {
     'readArchive.links': passing('`tar-stream.ts: entries: 200_000`'),
     'readArchive.drafts': passing('`tar-stream.ts: entries: 200_000`, and the bytes of images.maxSize'),
   },
   'apps/runtime/src/services/images/blobs.ts': {
     'files of openBlobs.draft': lasting(
-      'images.maxSize for each image, down to the reserve of the disk: `images.ts: createDiskGuard`',
+      'images.maxSize for each of `limits.ts: shares`, down to the reserve of the disk: `disk.ts: createDiskGuard`',
       '`discard`, `keepOnly`, and the next start for what is incomplete',
     ),
   },
+  'apps/runtime/src/services/images/evictable.ts': {
+    'evictableFor.spent': passing('one for each project with an image: `limits.ts: maxImages`'),
+  },
   'apps/runtime/src/services/images/pulls.ts': {
-    'createPulls.underWay': passing('`pulls.ts: maxUnderWay`'),
+    'createPulls.underWay': passing('`limits.ts: onDevice: 64`'),
     'createPulls.follow.entry.pull': passing(
-      '`pulls.ts: maxUnderWay` objects with a reference and two numbers',
+      '`limits.ts: onDevice: 64` objects with a reference and two numbers',
     ),
   },
   'apps/runtime/src/services/images/registry/http-get.ts': {
@@ -249,6 +263,7 @@ export const runtime: Bounds = {
     'readTar.working': passing('`limits.entries`; an entry is read when the one before is stored'),
   },
   'apps/runtime/src/services/images/uploads.ts': {
+    'openUploads.inUse': passing('one for each deployment of an upload: `limits.ts: archives`'),
     'openUploads.received': lasting('`maxUploads`', '`received.delete`, after `keptForMs` at the latest'),
   },
   'apps/runtime/src/location/link-local/browser.ts': {
@@ -287,7 +302,7 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/services/services.ts': {
     'document deployments': lasting(
-      '`requirements.ts: maxContainers` and `stored-images.ts: maxImages` of an account, `requirements.ts: maxOnDevice` and `stored-images.ts: maxOnDevice` of all, and `deployments.ts: kept.removed` histories',
+      '`requirements.ts: maxContainers` and `limits.ts: maxImages`, and `deployments.ts: kept.removed` histories',
       '`deployments.ts: withoutUnused`; the image that is unused the longest makes room for a new one',
     ),
   },

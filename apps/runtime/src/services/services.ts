@@ -94,6 +94,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
     info: () => ({ httpPort: Number(new URL(presence.url()).port), nodeId, apiRoot: presence.url() }),
     hostFor: createContainerHosts({ store, identity, gateway, openApi: serviceApi.open, url: presence.url }),
     accountId,
+    hold: images.hold,
     onChange,
     onServing: () => device.signals.send('containers'),
     onFailed,

@@ -6,6 +6,8 @@ import { readJsonBody } from './read-json-body.ts'
 import { archiveField, receiveForm } from './receive-form.ts'
 
 const maxBody = 64 * 1024
+/** Bytes of a form that may be no bytes of its archive: boundaries, headers, other fields. */
+const formBytes = 64 * 1024
 const archiveTypes = /^application\/(x-tar|gzip|x-gzip|octet-stream|vnd\.oci\.image\.layer|x-compressed-tar)/
 
 export interface Receivers {
@@ -33,7 +35,9 @@ export async function receiveImage(
   const type = request.headers['content-type'] ?? ''
   const length = Number(request.headers['content-length'] ?? 0)
   if (/^multipart\/form-data/i.test(type))
-    return receiveForm(request, naming, (content, named) => receivers.archive(content, length, named))
+    return receiveForm(request, naming, (content, named) =>
+      receivers.archive(content, Math.max(0, length - formBytes), named),
+    )
   if (archiveTypes.test(type)) return receivers.archive(uploadOf(request), length, naming)
   if (/^application\/json/i.test(type)) {
     const { source, name = naming.given } = await readSource(request)

@@ -6,7 +6,7 @@ import type { Entries, Entry, EntryParts } from './entries.ts'
 import type { History } from './history.ts'
 import { expectOfAccount, findOwned } from './owned.ts'
 
-export interface ChangeParts extends Pick<EntryParts, 'store' | 'clock' | 'accountId'> {
+export interface ChangeParts extends Pick<EntryParts, 'store' | 'clock' | 'accountId' | 'hold'> {
   readonly entries: Entries
   readonly history: History
   /** Runs a change of a container when all earlier ones are done. @throws RpcError `busy` if too many wait */

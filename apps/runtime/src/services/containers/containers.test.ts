@@ -9,7 +9,8 @@ import { RpcError } from '@selvedge/protocol'
 import { openDocument } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type DeploymentStore, deploymentsFormat } from '../deployments/deployments.ts'
+import { type ContentInUse, createContentInUse } from '../deployments/content-in-use.ts'
+import { type DeploymentStore, deploymentsFormat, withoutUnused } from '../deployments/deployments.ts'
 import { keyOf, type Owner } from '../deployments/ownership.ts'
 import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
 import { type Containers, createContainers } from './containers.ts'
@@ -35,6 +36,9 @@ let folder: string
 let store: DeploymentStore
 let containers: Containers
 let accountId: string
+let inUse: ContentInUse
+/** Whether the content was needed each time that work with it was complete: by the document, or by other work. */
+let needed: boolean[]
 /** Keys of the instances that run, that were started, and of the data that was removed. */
 let running: string[]
 let started: string[]
@@ -44,6 +48,10 @@ let whileStarting: () => Promise<unknown>
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'containers-'))
   accountId = 'a'
+  needed = []
+  inUse = createContentInUse(() =>
+    needed.push(Object.hasOwn(store.value.contents, digest) || Object.hasOwn(inUse.all(), digest)),
+  )
   running = []
   started = []
   removed = []
@@ -101,6 +109,7 @@ const engine = {
 function open(): Containers {
   return createContainers({
     onServing: () => undefined,
+    hold: inUse.hold,
     store,
     engines: { function: engine, oci: engine },
     storage: { remove: async () => undefined, close: async () => undefined } as never,
@@ -284,5 +293,34 @@ describe('while a container is being deployed', () => {
     whileStarting = () => store.update((value) => ({ ...value, containers: {} }))
     expect(await reasonOf(() => containers.start(own, 'web'))).toBe('not_found')
     expect([running, store.value.containers]).toEqual([[], {}])
+  })
+})
+
+describe('content of an image', () => {
+  const withoutImage = () => store.update((value) => withoutUnused({ ...value, images: {} }))
+
+  it('is in use from the plan of a deployment until the document needs it, also if another caller replaced the image', async () => {
+    whileStarting = () =>
+      store.update((value) =>
+        // Another version has the name of the image.
+        ({ ...value, contents: {}, images: { ...value.images, [keyOf(own, 'i')]: imageOf(own) } }),
+      )
+    await deploy()
+    expect(store.value.contents).toEqual({ [digest]: content })
+    expect(needed).not.toContain(false)
+    expect(inUse.all()).toEqual({})
+  })
+
+  it('is in use while an instance starts, also if the container is removed meanwhile', async () => {
+    await deploy()
+    await containers.stop(own, 'web')
+    whileStarting = async () => {
+      await store.update((value) => ({ ...value, containers: {} }))
+      await withoutImage()
+      expect(store.value.contents).toEqual({})
+      expect(inUse.all()).toEqual({ [digest]: content })
+    }
+    expect(await reasonOf(() => containers.start(own, 'web'))).toBe('not_found')
+    expect(inUse.all()).toEqual({})
   })
 })

@@ -5,6 +5,7 @@
 import { type ContainerRecord, type ContainerSpec, RpcError, readSettings } from '@selvedge/protocol'
 import { inBackground } from '@selvedge/service-kit/safely'
 import {
+  type Content,
   type Deployments,
   type StoredContainer,
   withHistory,
@@ -26,6 +27,8 @@ interface Deployment {
   /** The revision that runs now, if the container exists. */
   readonly before: StoredContainer | undefined
   readonly next: StoredContainer
+  /** Of the image of `next`. */
+  readonly content: Content
 }
 
 export type Deploy = (owner: Owner, spec: ContainerSpec) => Promise<ContainerRecord>
@@ -49,17 +52,17 @@ export function createDeploy(parts: ChangeParts): Deploy {
       revision: (before?.revision ?? 0) + 1,
       restarts: 0,
     }
-    return { key, owner, before, next }
+    return { key, owner, before, next, content: store.value.contents[next.digest]! }
   }
 
   /** Called again when the document is changed: other containers may have been deployed while this one started. */
   function expectDeployable(value: Deployments, { key, next }: Deployment): void {
     expectOfAccount(next, parts.accountId())
     readSettings(next.env)
-    expectRoom(value, key, next.accountId)
+    expectRoom(value, key, next)
     expectUnreserved(next)
     expectFree(value, key, next)
-    if (!value.contents[next.digest])
+    if (!Object.hasOwn(value.images, next.imageKey))
       throw new RpcError('conflict', `the image ${next.image} was removed meanwhile`)
   }
 
@@ -96,9 +99,10 @@ export function createDeploy(parts: ChangeParts): Deploy {
   }
 
   async function storeRevision(deployment: Deployment): Promise<void> {
-    const { key, owner, before, next } = deployment
+    const { key, owner, before, next, content } = deployment
     await history.put(
       key,
+      content,
       (value) => {
         expectDeployable(value, deployment)
         return next
@@ -110,14 +114,6 @@ export function createDeploy(parts: ChangeParts): Deploy {
         owner,
       ),
     )
-  }
-
-  /** Lets the new instance serve. If it runs in another service than the one before, the former service stops. */
-  async function switchTo(running: Running, service: Service, entry: Entry): Promise<void> {
-    const former = entry.service
-    entry.service = service
-    await service.switchTo(running)
-    if (former && former !== service) inBackground('containers.stopFormer', former.stop())
   }
 
   async function run(deployment: Deployment, entry: Entry): Promise<ContainerRecord> {
@@ -140,5 +136,22 @@ export function createDeploy(parts: ChangeParts): Deploy {
   }
 
   return (owner, spec) =>
-    inTurn(keyOf(owner, spec.name), (entry, key) => run(planDeployment(owner, key, spec), entry))
+    inTurn(keyOf(owner, spec.name), (entry, key) => {
+      const deployment = planDeployment(owner, key, spec)
+      return parts.hold(contentsOf(store.value, deployment), () => run(deployment, entry))
+    })
+}
+
+/** Content of both versions: the image may be deployed again meanwhile, and requests may start the version before. */
+function contentsOf({ contents }: Deployments, { before, content }: Deployment): Content[] {
+  const former = before && contents[before.digest]
+  return former ? [content, former] : [content]
+}
+
+/** Lets the new instance serve. If it runs in another service than the one before, the former service stops. */
+async function switchTo(running: Running, service: Service, entry: Entry): Promise<void> {
+  const former = entry.service
+  entry.service = service
+  await service.switchTo(running)
+  if (former && former !== service) inBackground('containers.stopFormer', former.stop())
 }

@@ -10,6 +10,7 @@ import {
 import { redactText } from '@selvedge/protocol/redaction'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { safely } from '@selvedge/service-kit/safely'
+import type { ContentInUse } from '../deployments/content-in-use.ts'
 import type { DeploymentStore, StoredContainer } from '../deployments/deployments.ts'
 import { idOf } from '../deployments/ownership.ts'
 import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.ts'
@@ -37,6 +38,8 @@ export interface EntryParts {
   readonly hostFor: (key: string) => Omit<HostServices, 'openStorage'>
   /** The associated account, or "": containers of another account do not run. */
   readonly accountId: () => string
+  /** Does work with the content of an image, which stays on the disk until the work is complete. */
+  readonly hold: ContentInUse['hold']
   /** Called when another instance of a container serves, or no instance. */
   readonly onServing: () => void
 }
@@ -136,6 +139,7 @@ export function createEntries(
       engine: engines[contentOf(container).kind],
       now,
       clock,
+      hold: parts.hold,
       ready,
       onServing: parts.onServing,
       report: (happening) => history.report(key, happening, entryOf(key).log.tail(5)),

@@ -9,7 +9,12 @@ import {
   type DiskFaults,
 } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { type DeploymentStore, deploymentsFormat, type StoredContainer } from '../deployments/deployments.ts'
+import {
+  type Content,
+  type DeploymentStore,
+  deploymentsFormat,
+  type StoredContainer,
+} from '../deployments/deployments.ts'
 import { createHistory, type History } from './history.ts'
 import type { Happening } from './restarts.ts'
 
@@ -28,6 +33,13 @@ const container: StoredContainer = {
   note: null,
   revision: 1,
   restarts: 0,
+}
+const content: Content = {
+  kind: 'function',
+  config: { digest: container.digest, size: 1 },
+  layers: [],
+  entry: null,
+  size: 1,
 }
 const failure: Happening = { event: 'failed', rule: 'five restarts', detail: 'it ended', failed: true }
 
@@ -50,7 +62,7 @@ beforeEach(async () => {
     onFailed: () => failures.push(store.value.containers.one!.failed ?? 'not failed'),
     onEvent: () => undefined,
   })
-  await history.put('one', () => container, history.item('deployed', 'test', ''))
+  await history.put('one', content, () => container, history.item('deployed', 'test', ''))
 })
 afterEach(async () => {
   disk.repair()

@@ -4,6 +4,7 @@ import { redactText } from '@selvedge/protocol/redaction'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import type { Log } from '@selvedge/service-kit/log'
 import {
+  type Content,
   type DeploymentStore,
   type Deployments,
   type HistoryItem,
@@ -23,10 +24,16 @@ export interface History {
   /**
    * Makes a container, or one in the place of another. Resolves when it is on the disk, with what happened.
    *
+   * @param content of its image: another deployment may have replaced it in the document since the container was planned
    * @param make gives the container, from the document as it is when the change is made. If it throws, nothing is changed
    * @throws StoreError, and what `make` throws
    */
-  put(key: string, make: (value: Deployments) => StoredContainer, happened: HistoryItem): Promise<void>
+  put(
+    key: string,
+    content: Content,
+    make: (value: Deployments) => StoredContainer,
+    happened: HistoryItem,
+  ): Promise<void>
   /**
    * Changes a container that is there.
    *
@@ -63,19 +70,28 @@ export function createHistory(parts: {
     detail: redactText(detail),
   })
 
-  const put: History['put'] = (key, make, happened) =>
+  const write = (
+    key: string,
+    make: (value: Deployments) => StoredContainer,
+    happened: HistoryItem,
+    contents: Deployments['contents'] = {},
+  ) =>
     store.update((value) => {
       const container = make(value)
-      const containers = { ...value.containers, [key]: container }
-      const leaving = without(value.leaving, container.dataKey)
-      return withHistory(withoutUnused({ ...value, containers, leaving }), key, happened)
+      const next = {
+        ...value,
+        contents: { ...contents, ...value.contents },
+        containers: { ...value.containers, [key]: container },
+        leaving: without(value.leaving, container.dataKey),
+      }
+      return withHistory(withoutUnused(next), key, happened)
     })
 
   return {
     item,
-    put,
+    put: (key, content, make, happened) => write(key, make, happened, { [content.config.digest]: content }),
     change: (key, make, happened) =>
-      put(
+      write(
         key,
         ({ containers }) => {
           const container = containers[key]

@@ -8,6 +8,7 @@ import {
   type LimitedWork,
   type WorkCount,
 } from '@selvedge/service-kit/work'
+import type { ContentInUse } from '../deployments/content-in-use.ts'
 import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
 import { awaitHealth } from './probe.ts'
 
@@ -34,23 +35,26 @@ export interface InstanceParts {
   /** Monotonic milliseconds. */
   readonly now: () => number
   readonly clock: Clock
+  /** Does work with the content of an image, which stays on the disk until the work is complete. */
+  readonly hold: ContentInUse['hold']
 }
 
 /** Starts an instance and waits until it is healthy. @throws RpcError `container_failed`, and what the engine throws */
-export async function startInstance(parts: InstanceParts, plan: Plan): Promise<Running> {
-  const running = runningOf(parts, plan, await parts.engine.start(plan))
-  try {
-    await expectHealthy(running)
-  } catch (cause) {
-    await endInstance(running, 0)
-    throw cause
-  }
-  return running
-}
+export const startInstance = (parts: InstanceParts, plan: Plan): Promise<Running> =>
+  parts.hold([plan.content], async () => {
+    const running = runningOf(parts, plan, await parts.engine.start(plan))
+    try {
+      await expectHealthy(running)
+    } catch (cause) {
+      await endInstance(running, 0)
+      throw cause
+    }
+    return running
+  })
 
 /** The instance that an earlier run of the runtime left running, if there is one. Never rejects. */
 export async function adoptInstance(parts: InstanceParts, plan: Plan): Promise<Running | undefined> {
-  const left = await parts.engine.adopt(plan).catch(() => undefined)
+  const left = await parts.hold([plan.content], () => parts.engine.adopt(plan)).catch(() => undefined)
   return left && runningOf(parts, plan, left)
 }
 

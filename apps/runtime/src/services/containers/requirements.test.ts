@@ -22,24 +22,37 @@ function refusalOf(check: () => unknown): RpcError {
   }
   throw new Error('it was accepted')
 }
-const many = (accountId: string, count: number) =>
-  Array.from({ length: count }, (_, at) => container(accountId, 'c', String(at)))
+const many = (accountId: string, count: number, clientId = 'c') =>
+  Array.from({ length: count }, (_, at) => container(accountId, clientId, String(at)))
 
 describe('room for containers', () => {
-  it('is for 200 of an account, and a new version of each of them', () => {
-    expectRoom(withContainers(...many('a', 199)), 'a/c/199', 'a')
-    expectRoom(withContainers(...many('a', 200)), 'a/c/199', 'a')
-    expect(refusalOf(() => expectRoom(withContainers(...many('a', 200)), 'a/c/200', 'a'))).toMatchObject({
+  const of = (accountId: string, clientId = 'c') => ({ accountId, clientId })
+
+  it('is for 200 of a project, and a new version of each of them', () => {
+    expectRoom(withContainers(...many('a', 199)), 'a/c/199', of('a'))
+    expectRoom(withContainers(...many('a', 200)), 'a/c/199', of('a'))
+    expect(refusalOf(() => expectRoom(withContainers(...many('a', 200)), 'a/c/200', of('a')))).toMatchObject({
       reason: 'limit_exceeded',
-      message: expect.stringContaining('the account has 200 containers; the limit is 200'),
+      message: expect.stringContaining('the project has 200 containers; the limit is 200'),
+    })
+  })
+
+  it('is there for another project of the account, up to 400 of the account', () => {
+    const full = [...many('a', 200), ...many('a', 199, 'd')]
+    expectRoom(withContainers(...full), 'a/d/199', of('a', 'd'))
+    expectRoom(withContainers(...full), 'a/e/0', of('a', 'e'))
+    const all = [...full, ...many('a', 1, 'e')]
+    expect(refusalOf(() => expectRoom(withContainers(...all), 'a/e/1', of('a', 'e')))).toMatchObject({
+      reason: 'limit_exceeded',
+      message: expect.stringContaining('the account has 400 containers; the limit is 400'),
     })
   })
 
   it('is not taken by what a former account left, up to 1000 on the device', () => {
-    expectRoom(withContainers(...many('a', 200)), 'b/c/0', 'b')
+    expectRoom(withContainers(...many('a', 200)), 'b/c/0', of('b'))
     const left = ['a', 'b', 'c', 'd', 'e'].flatMap((each) => many(each, 200))
-    expectRoom(withContainers(...left.slice(1)), 'f/c/0', 'f')
-    expect(refusalOf(() => expectRoom(withContainers(...left), 'f/c/0', 'f'))).toMatchObject({
+    expectRoom(withContainers(...left.slice(1)), 'f/c/0', of('f'))
+    expect(refusalOf(() => expectRoom(withContainers(...left), 'f/c/0', of('f')))).toMatchObject({
       reason: 'limit_exceeded',
       message: expect.stringContaining('former accounts of the runtime left'),
     })

@@ -1,7 +1,7 @@
 /** What must be there before a container is deployed. */
 import { RpcError } from '@selvedge/protocol'
 import type { Deployments, StoredContainer } from '../deployments/deployments.ts'
-import { askedKey, idOf, isOwnedBy, type Owner, ofAccount } from '../deployments/ownership.ts'
+import { askedKey, idOf, isOwnedBy, type Owned, type Owner, ofAccount } from '../deployments/ownership.ts'
 import { prefixesOf } from './paths.ts'
 
 /**
@@ -28,31 +28,27 @@ export function findImage(
 }
 
 /**
- * Containers of an account, and of a device with those that former accounts left: what it is to run is one document, which is
- * written whole with each change.
+ * Containers of a project, of an account, and of a device with those that former accounts left: what it is to run is one document,
+ * which is written whole with each change. A project at its limit leaves room for the others of its account.
  */
-const maxContainers = 200
-const maxOnDevice = 1000
+const maxContainers = { ofProject: 200, ofAccount: 400, onDevice: 1000 } as const
 
-/** @throws RpcError `limit_exceeded` if there is no room for another container of the account */
-export function expectRoom({ containers }: Deployments, key: string, accountId: string): void {
+/** @throws RpcError `limit_exceeded` if there is no room for another container of the owner */
+export function expectRoom({ containers }: Deployments, key: string, { accountId, clientId }: Owned): void {
   if (Object.hasOwn(containers, key)) return
-  const count = ofAccount(containers, accountId).length
-  if (count >= maxContainers)
-    throw new RpcError(
-      'limit_exceeded',
-      `the account has ${count} containers; the limit is ${maxContainers}`,
-      {
-        hint: 'Remove one that is not needed, with removeContainer.',
-      },
-    )
-  if (Object.keys(containers).length >= maxOnDevice)
-    throw new RpcError(
-      'limit_exceeded',
-      `former accounts of the runtime left containers on it; with them it has ${maxOnDevice}, which is the limit`,
-      {
-        hint: 'A former account removes its containers when it leaves with "wipe"; or start with a new state folder.',
-      },
+  const refuse = (detail: string, hint = 'Remove one that is not needed, with removeContainer.') => {
+    throw new RpcError('limit_exceeded', detail, { hint })
+  }
+  const { ofProject, ofAccount: maxOfAccount, onDevice } = maxContainers
+  const account = ofAccount(containers, accountId)
+  const own = account.filter(([, each]) => each.clientId === clientId).length
+  if (own >= ofProject) refuse(`the project has ${own} containers; the limit is ${ofProject}`)
+  if (account.length >= maxOfAccount)
+    refuse(`the account has ${account.length} containers; the limit is ${maxOfAccount}`)
+  if (Object.keys(containers).length >= onDevice)
+    refuse(
+      `former accounts of the runtime left containers on it; with them it has ${onDevice}, which is the limit`,
+      'A former account removes its containers when it leaves with "wipe"; or start with a new state folder.',
     )
 }
 

@@ -45,6 +45,7 @@ function serviceOn(start: () => Promise<Instance>, env: Record<string, string> =
     engine,
     now: () => Date.now(),
     clock: { now: () => Date.now() },
+    hold: (_, work) => work(),
     ready: () => undefined,
     onServing: () => undefined,
     report: (happening) => happenings.push(happening),

@@ -4,6 +4,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { readSettings } from '@selvedge/protocol'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { admitImage } from '../../../../../tests/harness/admit-image.ts'
 import { functionImage, savedImage, tarOf } from '../../../../../tests/harness/archives.ts'
 import { idleHost } from '../../../../../tests/harness/host.ts'
 import { needs } from '../../../../../tests/harness/installed.ts'
@@ -11,8 +12,6 @@ import { processesOf, socketFolder } from '../../../../../tests/harness/instance
 import { type Podman, podmanNeeds, startPodman } from '../../../../../tests/harness/podman.ts'
 import { root, temporaryFolder } from '../../../../../tests/harness/processes.ts'
 import type { Content } from '../deployments/deployments.ts'
-import { admitImage } from '../images/admit.ts'
-import { readArchive } from '../images/archive.ts'
 import { type Blobs, openBlobs } from '../images/blobs.ts'
 import type { Engine, Instance, Plan, Upstream } from './engine.ts'
 import { createFunctionEngine } from './function/function-engine.ts'
@@ -37,7 +36,7 @@ async function contentOf(blobs: Blobs, archive: Buffer): Promise<Content> {
   const chunks = (async function* () {
     yield archive
   })()
-  return admitImage(blobs, await readArchive(blobs, chunks, () => undefined), () => undefined)
+  return admitImage(blobs, chunks)
 }
 
 const subjects: Record<string, { needed: ReturnType<typeof needs>; create: () => Promise<Subject> }> = {

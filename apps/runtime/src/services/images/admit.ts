@@ -4,7 +4,7 @@ import { RpcError } from '@selvedge/protocol'
 import type { Content } from '../deployments/deployments.ts'
 import { type Packed, parseDocument } from './archive.ts'
 import type { Blobs, Draft } from './blobs.ts'
-import { inspectLayer, type LayerReport } from './layer.ts'
+import { inspectLayer, type LayerReport, type Watch } from './layer.ts'
 import { configDocument, type ImageConfig, imageLimits, ownArchitecture } from './manifest.ts'
 
 /** What the document of all images contains of an image. */
@@ -19,21 +19,30 @@ function expectFewParts({ layers, repoTags }: Packed): void {
   if (long !== undefined) refuse(`a tag of ${long.length} characters; the limit is ${imageLimits.tagLength}`)
 }
 
+/** An image that was read completely and found to be sound. It is not in the store yet. */
+export interface Inspected {
+  /** Puts the image into the store. @throws what the disk throws */
+  commit(): Promise<Content>
+  /** Removes what is left of the drafts; to be called when the image is stored or not needed any more. */
+  discard(): Promise<void>
+}
+
 /**
- * Looks an image through and puts it into the store: every layer is read, hashed and compared with the configuration, and the image is classified as a function
+ * Looks an image through: every layer is read, hashed and compared with the configuration, and the image is classified as a function
  * or as an image with a root file system.
  *
  * @param take is called with the unpacked bytes of the layers; throws if they are too many
- * @param claim makes room for what is taken out of a layer; throws where there is none
+ * @param watch passes on the file that a layer contains, and makes room for it; throws if there is no room
  * @throws RpcError `invalid_image`, `unsupported_image`, `digest_mismatch`, `storage_full`; then nothing is left of it
  */
-export async function admitImage(
+export async function inspectImage(
   blobs: Blobs,
   packed: Packed,
   take: (bytes: number) => void,
-  claim: (bytes: number) => Promise<void> = async () => undefined,
-): Promise<Content> {
+  watch: Watch = (content) => content,
+): Promise<Inspected> {
   const extra: Draft[] = []
+  const discard = () => blobs.discard([...packed.drafts, ...extra])
   try {
     expectFewParts(packed)
     const config = parseDocument(
@@ -50,8 +59,7 @@ export async function admitImage(
     }
     const reports: LayerReport[] = []
     for (const [at, layer] of packed.layers.entries()) {
-      await claim(layer.size)
-      const report = await inspectLayer(blobs, createReadStream(layer.path), take)
+      const report = await inspectLayer(blobs, createReadStream(layer.path), take, watch)
       if (report.entry) extra.push(report.entry.draft)
       if (report.diffId !== diffIds[at])
         throw new RpcError(
@@ -62,31 +70,35 @@ export async function admitImage(
     }
     const entry = functionEntry(reports)
     if (!entry) expectRunnable(config)
-    const stored = { config: await blobs.commit(packed.config) }
-    // Of a function its one file is all that is ever needed.
-    if (entry) {
-      const blob = await blobs.commit(entry.draft)
-      return {
-        ...stored,
-        kind: 'function',
-        layers: [],
-        entry: { ...blob, language: entry.language },
-        size: blob.size,
-      }
-    }
-    const layers = []
-    for (const [at, layer] of packed.layers.entries())
-      layers.push({ ...(await blobs.commit(layer)), diffId: diffIds[at]! })
-    return {
-      ...stored,
-      kind: 'oci',
-      layers,
-      entry: null,
-      size: layers.reduce((sum, { size }) => sum + size, 0),
-    }
-  } finally {
-    await blobs.discard([...packed.drafts, ...extra])
+    return { commit: () => commitImage(blobs, packed, diffIds, entry), discard }
+  } catch (cause) {
+    await discard()
+    throw cause
   }
+}
+
+async function commitImage(
+  blobs: Blobs,
+  packed: Packed,
+  diffIds: readonly string[],
+  entry: LayerReport['entry'],
+): Promise<Content> {
+  const config = await blobs.commit(packed.config)
+  // Of a function its one file is all that is ever needed.
+  if (entry) {
+    const blob = await blobs.commit(entry.draft)
+    return {
+      config,
+      kind: 'function',
+      layers: [],
+      entry: { ...blob, language: entry.language },
+      size: blob.size,
+    }
+  }
+  const layers = []
+  for (const [at, layer] of packed.layers.entries())
+    layers.push({ ...(await blobs.commit(layer)), diffId: diffIds[at]! })
+  return { config, kind: 'oci', layers, entry: null, size: layers.reduce((sum, { size }) => sum + size, 0) }
 }
 
 /** A single layer without folders that holds index.js or index.wasm is a function image, or a broken one. */

@@ -1,5 +1,6 @@
 /** What clients deploy is in one document: its images have limits. */
 import { readdirSync } from 'node:fs'
+import { truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { zstdCompressSync } from 'node:zlib'
 import { systemClock } from '@selvedge/service-kit/clock'
@@ -232,7 +233,7 @@ it('refuses an archive that has too many bytes where nothing is unpacked: in a f
   expect(images.list(owner)).toEqual([])
 })
 
-it('reads 8 archives at the same time, and refuses more', async () => {
+it('reads 8 archives of a project at the same time, and refuses more, but not of another project', async () => {
   const end = Promise.withResolvers<void>()
   async function* slow(archive: Buffer) {
     yield archive
@@ -240,6 +241,8 @@ it('reads 8 archives at the same time, and refuses more', async () => {
   }
   const read = Array.from({ length: 8 }, (_, at) => images.receive(owner, slow(named(`slow${at}`))))
   await expect(deploy(named('late'))).rejects.toMatchObject({ reason: 'busy' })
+  const other = { ...owner, client_id: 'd' }
+  expect((await images.receive(other, bytes(named('other')))).name).toBe('other')
   end.resolve()
   await Promise.all(read)
   expect((await deploy(named('late'))).name).toBe('late')
@@ -311,5 +314,91 @@ describe('the name of an image', () => {
     expect(images.list(owner)).toEqual([])
     for (const name of ['incoming', 'sha256'])
       expect(readdirSync(join(folder.path, 'images', name))).toEqual([])
+  })
+})
+
+describe('content that work under way uses', () => {
+  const files = () => readdirSync(join(folder.path, 'images', 'sha256'))
+
+  it('stays when its image is deployed again and removed, until the work is complete', async () => {
+    await deploy(functionImage('export default 1', 'web'))
+    const { digest } = images.list(owner)[0]!
+    const content = store.value.contents[digest]!
+    await images.hold([content], async () => {
+      // The same content may be in use twice.
+      await images.hold([content], async () => undefined)
+      await deploy(functionImage('export default 2', 'web'))
+      expect(files()).toContain(content.entry!.digest.slice('sha256:'.length))
+      await images.remove(owner, 'web')
+      await images.sweep()
+      expect(files()).toHaveLength(2)
+    })
+    await expect.poll(files).toEqual([])
+  })
+
+  it('makes no room for other images', async () => {
+    await deploy(functionImage('export default "held"', 'held'))
+    const { [keyOf(owner, 'held')]: image } = store.value.images
+    const more = Array.from({ length: limit - 1 }, (_, at) => [
+      keyOf(owner, `more-${at}`),
+      { ...image!, name: `more-${at}` },
+    ])
+    await store.update((value) => ({ ...value, images: { ...value.images, ...Object.fromEntries(more) } }))
+    const late = () => deploy(functionImage('export default "late"', 'late'))
+    const held = store.value.contents[image!.digest]!
+    await images.hold([held], () => expect(late()).rejects.toMatchObject({ reason: 'limit_exceeded' }))
+    expect((await late()).name).toBe('late')
+  })
+})
+
+it('a project at its limit leaves room for others, and their images of the last day make no room for it', async () => {
+  await deploy(named('first'))
+  const { [keyOf(owner, 'first')]: first } = store.value.images
+  const fill = (client_id: string, usedAt: number) =>
+    store.update((value) => ({
+      ...value,
+      images: {
+        ...value.images,
+        ...Object.fromEntries(
+          Array.from({ length: limit }, (_, at) => [
+            keyOf({ ...owner, client_id }, `more-${at}`),
+            { ...first!, clientId: client_id, name: `more-${at}`, usedAt },
+          ]),
+        ),
+      },
+    }))
+  const now = systemClock.now()
+  await images.remove(owner, 'first')
+  await deploy(named('first'))
+  await fill('d', now)
+  await deploy(named('web'))
+  await fill('e', now)
+  await images.remove(owner, 'web')
+  await images.remove(owner, 'first')
+  // The account has 400 images: two projects of the last day.
+  await expect(deploy(named('web'))).rejects.toMatchObject({ reason: 'limit_exceeded' })
+  await fill('e', now - 86_400_000)
+  expect((await deploy(named('web'))).name).toBe('web')
+  const count = (client_id: string) => images.list({ ...owner, client_id }).length
+  expect([count('d'), count('e')]).toEqual([limit, limit - 1])
+})
+
+it.each([
+  ['receive', () => images.receive(owner, bytes(named('x')), maxSize + 1)],
+  ['upload', () => images.upload(owner, bytes(named('x')), maxSize + 1)],
+])('refuses an archive that is announced as too large before it reads it: %s', async (_, send) => {
+  await expect(send()).rejects.toMatchObject({
+    reason: 'invalid_image',
+    message: `the archive has ${maxSize + 1} bytes; the limit is ${maxSize} (images.maxSize)`,
+  })
+})
+
+it('refuses a file of the device that is too large, however little of it is on the disk', async () => {
+  const path = join(folder.path, 'sparse.tar')
+  await writeFile(path, '')
+  await truncate(path, maxSize + 1)
+  await expect(images.deploy(owner, path)).rejects.toMatchObject({
+    reason: 'invalid_image',
+    message: expect.stringContaining(`the archive has ${maxSize + 1} bytes`),
   })
 })

@@ -4,6 +4,9 @@ import { RpcError } from '@selvedge/protocol'
 import type { Blobs, Draft } from './blobs.ts'
 import { type Entry, readTar, unpacked } from './tar-stream.ts'
 
+/** Passes content of so many bytes on to the disk. */
+export type Watch = (content: AsyncIterable<Uint8Array>, length: number) => AsyncIterable<Uint8Array>
+
 export interface LayerReport {
   /** Digest of the layer unpacked. */
   readonly diffId: string
@@ -25,12 +28,14 @@ const files = new Set(['File', 'OldFile', 'ContiguousFile'])
  * Reads a layer through, and refuses what no layer may hold: device nodes, and links that lead out of the root.
  *
  * @param budget is called with the unpacked bytes; throws if they are too many
+ * @param watch passes on the file that it contains
  * @throws RpcError `invalid_image`
  */
 export async function inspectLayer(
   blobs: Blobs,
   content: AsyncIterable<Uint8Array>,
   budget: (bytes: number) => void,
+  watch: Watch,
 ): Promise<LayerReport> {
   const hash = createHash('sha256')
   let entry: LayerReport['entry']
@@ -72,7 +77,7 @@ export async function inspectLayer(
         return object(`${path} is larger than ${maxEntry} bytes`)
       }
       const language = path === 'index.js' ? 'js' : 'wasm'
-      entry = { draft: await blobs.draft(each as AsyncIterable<Uint8Array>), language }
+      entry = { draft: await blobs.draft(watch(each as AsyncIterable<Uint8Array>, each.size ?? 0)), language }
     }
     await readTar(tar, onEntry, { mayBeEmpty: true })
     const claimsFunction = entry !== undefined || isEntryBroken

@@ -1,69 +1,83 @@
 /** Images that are under way from registries, for clients that show the progress. */
-import { maxPulls, RpcError, type TopicData } from '@selvedge/protocol'
+import { RpcError, type TopicData } from '@selvedge/protocol'
+import { createOwnerShare } from '../deployments/owner-share.ts'
 import { isOwnedBy, type Owned, type Owner } from '../deployments/ownership.ts'
 import type { DiskGuard } from './disk.ts'
+import { pullMs, shares } from './limits.ts'
+import type { PullOptions } from './registry/registry.ts'
 
 type Pull = TopicData<'pulls'>[number]
+
+/** What a pull has to do with the bytes that it gets. */
+type Counted = Pick<PullOptions, 'announce' | 'watch'>
 
 export interface Pulls {
   /** Those of an owner. */
   of(owner: Owner): Pull[]
-  /** Does a pull. Its bytes are claimed and watched with what the work gets. @throws RpcError `busy` beyond the limits */
+  /**
+   * Does a pull. Its bytes are checked and watched with what the work gets.
+   *
+   * @throws RpcError `busy` beyond the limits, `registry_unavailable` if it needs longer than `pullMs`
+   */
   follow<T>(
     owner: Owner,
     source: string,
-    guard: Pick<DiskGuard, 'claim' | 'watch'>,
-    work: (counted: Pick<DiskGuard, 'claim' | 'watch'>) => Promise<T>,
+    guard: DiskGuard,
+    work: (counted: Counted) => Promise<T>,
   ): Promise<T>
 }
 
-/** Pulls at the same time, of all owners: each one occupies a connection, however slow its registry is. */
-const maxUnderWay = 64
-
-/** @param onChange called when one of them begins, continues or ends */
-export function createPulls(onChange: () => void): Pulls {
+/**
+ * @param onChange called when one of them begins, continues or ends
+ * @param now monotonic milliseconds
+ */
+export function createPulls(onChange: () => void, now: () => number = () => performance.now()): Pulls {
+  const share = createOwnerShare(shares.pulls)
   const underWay = new Set<Owned & { pull: Pull }>()
 
   const of: Pulls['of'] = (owner) =>
     [...underWay].filter((each) => isOwnedBy(each, owner)).map(({ pull }) => pull)
 
-  function expectRoom(owner: Owner): void {
-    const isFull = underWay.size >= maxUnderWay
-    if (!isFull && of(owner).length < maxPulls) return
-    const limit = isFull ? `${maxUnderWay} images` : `${maxPulls} images of this project`
-    throw new RpcError('busy', `${limit} are downloaded at present, which is the limit`)
+  async function follow<T>(
+    owner: Owner,
+    source: string,
+    { expectRoom, watch }: DiskGuard,
+    work: (counted: Counted) => Promise<T>,
+  ): Promise<T> {
+    const pull: Pull = { source, receivedBytes: 0, totalBytes: null }
+    const entry = { accountId: owner.account_id, clientId: owner.client_id, pull }
+    const end = now() + pullMs
+    const change = (more: Partial<Pull>) => {
+      entry.pull = { ...entry.pull, ...more }
+      onChange()
+    }
+    async function* counted(content: AsyncIterable<Uint8Array>, length: number) {
+      for await (const chunk of watch(content, length)) {
+        if (now() > end)
+          throw new RpcError(
+            'registry_unavailable',
+            `${source} did not arrive within ${pullMs / 3_600_000} hours`,
+          )
+        change({ receivedBytes: entry.pull.receivedBytes + chunk.length })
+        yield chunk
+      }
+    }
+    const announce = async (bytes: number) => {
+      change({ totalBytes: bytes })
+      await expectRoom(bytes)
+    }
+    underWay.add(entry)
+    onChange()
+    try {
+      return await work({ announce, watch: counted })
+    } finally {
+      underWay.delete(entry)
+      onChange()
+    }
   }
 
   return {
     of,
-    async follow(owner, source, { claim, watch }, work) {
-      const pull: Pull = { source, receivedBytes: 0, totalBytes: null }
-      const entry = { accountId: owner.account_id, clientId: owner.client_id, pull }
-      const change = (more: Partial<Pull>) => {
-        entry.pull = { ...entry.pull, ...more }
-        onChange()
-      }
-      async function* counted(content: AsyncIterable<Uint8Array>) {
-        for await (const chunk of watch(content)) {
-          change({ receivedBytes: entry.pull.receivedBytes + chunk.length })
-          yield chunk
-        }
-      }
-      expectRoom(owner)
-      underWay.add(entry)
-      onChange()
-      try {
-        return await work({
-          claim: async (bytes) => {
-            change({ totalBytes: bytes })
-            await claim(bytes)
-          },
-          watch: counted,
-        })
-      } finally {
-        underWay.delete(entry)
-        onChange()
-      }
-    },
+    follow: (owner, source, guard, work) => share.run(owner, () => follow(owner, source, guard, work)),
   }
 }

@@ -1,5 +1,8 @@
 /** The images of the document: stores, removes and collects them, and removes content that nothing needs from the disk. */
 import { RpcError } from '@selvedge/protocol'
+import type { Clock } from '@selvedge/service-kit/clock'
+import { inBackground } from '@selvedge/service-kit/safely'
+import { type ContentInUse, createContentInUse } from '../deployments/content-in-use.ts'
 import {
   blobsOf,
   type Content,
@@ -9,12 +12,10 @@ import {
   without,
   withoutUnused,
 } from '../deployments/deployments.ts'
-import { isOwnedBy, type Owner, ofAccount } from '../deployments/ownership.ts'
+import { isOwnedBy, keyOf, type Owner } from '../deployments/ownership.ts'
 import type { Blobs } from './blobs.ts'
-
-/** Images of an account, and of a device with those that former accounts left. */
-const maxImages = 200
-const maxOnDevice = 1000
+import { evictableFor, type Unused } from './evictable.ts'
+import { maxImages } from './limits.ts'
 
 /** Each method that changes the document is called by one caller at a time. */
 export interface StoredImages {
@@ -23,12 +24,21 @@ export interface StoredImages {
   drop(key: string): Promise<void>
   /** Removes what the document does not need any more, from the disk and from the engines. */
   sweep(): Promise<void>
-  /** Removes images that no container uses until one more fits. @throws RpcError `limit_exceeded` if all are used */
+  /**
+   * Removes images that nothing uses until one more fits. @throws RpcError `limit_exceeded` if the owner may remove no image
+   */
   makeRoomFor(key: string, owner: Owner): Promise<void>
-  /** Bytes of the images that no container uses. */
-  unusedBytes(): number
-  /** Removes the image that is unused the longest. @returns false if containers use all images */
-  removeUnused(): Promise<boolean>
+  /** Images that neither a container nor work under way uses. */
+  unused(): UnusedImage[]
+  /** Removes an image if it is still unused. */
+  dropUnused(image: UnusedImage): Promise<void>
+  /** Does work with content, which stays on the disk until the work is complete: its image may be replaced or removed meanwhile. */
+  hold: ContentInUse['hold']
+}
+
+interface UnusedImage extends Unused {
+  readonly key: string
+  readonly image: StoredImage
 }
 
 export interface StoredImagesParts {
@@ -39,19 +49,27 @@ export interface StoredImagesParts {
   readonly accountId: () => string
   /** Called with content that is not needed any more, so that the engines drop their copies. */
   readonly onRemoved: (digest: string, kind: Content['kind']) => void
+  readonly clock: Clock
 }
 
-export function createStoredImages(parts: StoredImagesParts): StoredImages {
-  const { store, blobs } = parts
+/** @param exclusively does work when no other change of the images is under way */
+export function createStoredImages(
+  parts: StoredImagesParts,
+  exclusively: (work: () => Promise<void>) => Promise<void>,
+): StoredImages {
+  const { store, blobs, clock } = parts
   let known = store.value.contents
+  const inUse = createContentInUse((released) => {
+    const isLeft = released.some(({ config }) => !store.value.contents[config.digest])
+    if (isLeft) inBackground('images.sweep', exclusively(sweep))
+  })
+  const unused = () => unusedIn(store.value, inUse.all())
 
-  /** Removes what the document does not need any more, from the disk and from the engines. */
   async function sweep(): Promise<void> {
-    const { contents } = store.value
-    for (const [digest, { kind }] of Object.entries(known))
-      if (!contents[digest]) parts.onRemoved(digest, kind)
-    known = contents
-    await blobs.keepOnly(blobsOf(store.value))
+    const needed = { ...inUse.all(), ...store.value.contents }
+    for (const [digest, { kind }] of Object.entries(known)) if (!needed[digest]) parts.onRemoved(digest, kind)
+    known = needed
+    await blobs.keepOnly(blobsOf({ contents: needed }))
   }
 
   async function keep(key: string, stored: StoredImage, content: Content): Promise<void> {
@@ -79,46 +97,66 @@ export function createStoredImages(parts: StoredImagesParts): StoredImages {
     await sweep()
   }
 
-  /** Images that no container uses, the least recently used first (LRU). */
-  function unusedImages(): [key: string, image: StoredImage][] {
-    const { images, containers } = store.value
-    const used = new Set(Object.values(containers).flatMap(({ imageKey, digest }) => [imageKey, digest]))
-    return Object.entries(images)
-      .filter(([key, { digest }]) => !used.has(key) && !used.has(digest))
-      .sort(([, a], [, b]) => a.usedAt - b.usedAt)
+  async function dropUnused({ key, image }: UnusedImage): Promise<void> {
+    if (unused().some((each) => each.key === key && each.image.digest === image.digest)) await drop(key)
   }
 
-  function unusedBytes(): number {
-    const digests = new Set(unusedImages().map(([, { digest }]) => digest))
-    return [...digests].reduce((sum, digest) => sum + store.value.contents[digest]!.size, 0)
-  }
-
-  /** The rule by which images are collected: only when room is needed, and only those that no container uses. */
-  async function removeUnused(isMeant: (image: StoredImage) => boolean = () => true): Promise<boolean> {
-    const oldest = unusedImages().find(([, image]) => isMeant(image))
-    if (!oldest) return false
-    await drop(oldest[0])
-    return true
-  }
-
-  /** A new image replaces the one that is unused the longest. @throws RpcError `limit_exceeded` if all are used */
-  async function makeRoomFor(key: string, { account_id }: Owner): Promise<void> {
-    const isOwn = ({ accountId }: StoredImage) => accountId === account_id
-    const isFull = () => ofAccount(store.value.images, account_id).length >= maxImages
-    const isDeviceFull = () => Object.keys(store.value.images).length >= maxOnDevice
-    while (!store.value.images[key] && (isFull() || isDeviceFull())) {
-      if (await removeUnused(isFull() ? isOwn : undefined)) continue
-      throw new RpcError(
-        'limit_exceeded',
-        `there are ${maxImages} images of the account, which containers use`,
-        {
-          hint: 'Remove a container and its image.',
-        },
-      )
+  async function makeRoomFor(key: string, owner: Owner): Promise<void> {
+    if (store.value.images[key]) return
+    for (let full = findFull(store.value, owner); full; full = findFull(store.value, owner)) {
+      const { limit, counts } = full
+      const counted = unused().filter(({ image }) => counts(image))
+      const [oldest] = evictableFor(keyOf(owner, ''), counted, clock.now(), Number.POSITIVE_INFINITY)
+      if (!oldest)
+        throw new RpcError(
+          'limit_exceeded',
+          `there are ${limit}, which containers use or other projects deployed within the last day`,
+          { hint: 'Remove a container and its image.' },
+        )
+      await drop(oldest.key)
     }
   }
 
-  return { keep, drop, sweep, makeRoomFor, unusedBytes, removeUnused: () => removeUnused() }
+  return { keep, drop, sweep, makeRoomFor, unused, dropUnused, hold: inUse.hold }
+}
+
+/** Images that neither a container nor work under way uses. @param inUse content of work under way, by digest */
+function unusedIn(
+  { images, containers, contents }: Deployments,
+  inUse: Readonly<Record<string, Content>>,
+): UnusedImage[] {
+  const used = new Set([
+    ...Object.values(containers).flatMap(({ imageKey, digest }) => [imageKey, digest]),
+    ...Object.keys(inUse),
+  ])
+  const found = Object.entries(images).filter(([key, { digest }]) => !used.has(key) && !used.has(digest))
+  // Of images with the same content, the removal of the last one frees it.
+  const last = new Map(
+    found.sort(([, one], [, other]) => one.usedAt - other.usedAt).map(([key, { digest }]) => [digest, key]),
+  )
+  return found.map(([key, image]) => ({
+    key,
+    image,
+    owner: keyOf({ account_id: image.accountId, client_id: image.clientId }, ''),
+    bytes: last.get(image.digest) === key ? contents[image.digest]!.size : 0,
+    usedAt: image.usedAt,
+  }))
+}
+
+/** A limit of images that is reached for an owner, and the images that count for it. */
+function findFull(
+  { images }: Deployments,
+  owner: Owner,
+): { limit: string; counts: (image: StoredImage) => boolean } | undefined {
+  const isOfAccount = ({ accountId }: StoredImage) => accountId === owner.account_id
+  const isOwn = (image: StoredImage) => isOwnedBy(image, owner)
+  const all = Object.values(images)
+  if (all.filter(isOwn).length >= maxImages.ofProject)
+    return { limit: `${maxImages.ofProject} images of the project`, counts: isOwn }
+  if (all.filter(isOfAccount).length >= maxImages.ofAccount)
+    return { limit: `${maxImages.ofAccount} images of the account`, counts: isOfAccount }
+  if (all.length < maxImages.onDevice) return undefined
+  return { limit: `${maxImages.onDevice} images on the device`, counts: () => true }
 }
 
 /** Digests of what an owner deployed, which a pull may use again: a caller who only knows a digest has no right to the content. */

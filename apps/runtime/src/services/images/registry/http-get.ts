@@ -14,19 +14,23 @@ import {
   resolveName,
 } from '@selvedge/service-kit/addresses'
 import { safely } from '@selvedge/service-kit/safely'
+import { pullMs } from '../limits.ts'
+import { type Pace, paced } from '../paced.ts'
 
 const maxRedirects = 5
 
-export interface TransferLimits {
+export interface TransferLimits extends Pace {
   /** Milliseconds until the headers of an answer must be there. */
   readonly headersMs: number
-  /** In each window of so many milliseconds so many bytes must arrive. */
-  readonly windowMs: number
-  readonly minBytes: number
 }
 
-/** 1 KiB/s: the slowest mobile networks are faster. */
-const transferLimits: TransferLimits = { headersMs: 30_000, windowMs: 60_000, minBytes: 60 * 1024 }
+/** 1 KiB/s: the slowest mobile networks are faster. The pull has a time limit as a whole, too. */
+const transferLimits: TransferLimits = {
+  headersMs: 30_000,
+  windowMs: 60_000,
+  minBytes: 60 * 1024,
+  totalMs: pullMs,
+}
 
 export interface HttpGetOptions {
   readonly resolve?: Resolve
@@ -181,31 +185,10 @@ function send(
   })
 }
 
-/**
- * The chunks of an answer, until they arrive too slowly: whenever `windowMs` were spent waiting, `minBytes` must have come. The
- * time that the reader takes does not count.
- *
- * @throws Error when they arrive too slowly; then the connection is closed
- */
-async function* timely(
-  response: IncomingMessage,
-  { windowMs, minBytes }: TransferLimits,
-): AsyncGenerator<Uint8Array> {
-  const slow = new Error(`fewer than ${minBytes} bytes came within ${windowMs / 1000} s`)
-  const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
-  let waited = 0
-  let received = 0
+/** The chunks of an answer, until they arrive too slowly. @throws Error; then, and at the end, the connection is closed */
+async function* timely(response: IncomingMessage, pace: Pace): AsyncGenerator<Uint8Array> {
   try {
-    for (;;) {
-      const from = performance.now()
-      const late = setTimeout(() => response.destroy(slow), windowMs - waited)
-      const { value, done } = await chunks.next().finally(() => clearTimeout(late))
-      if (done) return
-      waited += performance.now() - from
-      received += value.length
-      if (received >= minBytes) waited = received = 0
-      yield value
-    }
+    yield* paced(response, pace, (why) => new Error(why))
   } finally {
     response.destroy()
   }

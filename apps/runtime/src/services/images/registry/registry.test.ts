@@ -12,7 +12,7 @@ import { openBlobs } from '../blobs.ts'
 import { type HttpGetOptions, openHttpGet, readText, type TransferLimits } from './http-get.ts'
 import { pullImage } from './registry.ts'
 
-const quick: TransferLimits = { headersMs: 300, windowMs: 300, minBytes: 1000 }
+const quick: TransferLimits = { headersMs: 300, windowMs: 300, minBytes: 1000, totalMs: 60_000 }
 const servers: Server[] = []
 let folder: string
 beforeEach(() => {
@@ -72,10 +72,10 @@ async function pull(
 ) {
   let claimed = 0
   const blobs = await openBlobs(folder)
-  const claim = async (bytes: number) => {
+  const announce = async (bytes: number) => {
     claimed += bytes
   }
-  const options = { authFile, claim, watch: (each: AsyncIterable<Uint8Array>) => each, maxSize, mayReuse }
+  const options = { authFile, announce, watch: (each: AsyncIterable<Uint8Array>) => each, maxSize, mayReuse }
   const packed = await pullImage(blobs, `${host}/team/app:1`, {
     ...options,
     http: { limits: quick, ...http },

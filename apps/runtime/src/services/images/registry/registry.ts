@@ -32,9 +32,9 @@ const maxTokenAnswer = 64 * 1024
 export interface PullOptions {
   /** File in the form of Docker's config.json: `{ "auths": { "<registry>": { "auth": base64("user:password") } } }`. Empty: no credentials. */
   readonly authFile: string
-  /** Called with the bytes that are to come, before the first of them does. @throws to refuse */
-  readonly claim: (bytes: number) => Promise<void>
-  readonly watch: (content: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>
+  /** Called with the bytes that the manifest announces, before the first of them comes. @throws to refuse */
+  readonly announce: (bytes: number) => Promise<void>
+  readonly watch: (content: AsyncIterable<Uint8Array>, length: number) => AsyncIterable<Uint8Array>
   /** Limit in bytes of all layers as they are transferred. */
   readonly maxSize: number
   /** Whether stored content may be used in place of a download: the caller has deployed it before. */
@@ -79,12 +79,13 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   const missing = []
   for (const each of [manifest.config, ...manifest.layers])
     if (!(await isThere(each.digest))) missing.push(each)
-  await options.claim(missing.reduce((sum, { size }) => sum + size, 0))
+  await options.announce(missing.reduce((sum, { size }) => sum + size, 0))
 
   const drafts: Draft[] = []
   try {
     const fetch = async ({ digest, size }: Blob): Promise<Draft> => {
-      const draftOf = (content: AsyncIterable<Uint8Array>) => blobs.draft(options.watch(content), digest)
+      const draftOf = (content: AsyncIterable<Uint8Array>) =>
+        blobs.draft(options.watch(content, size), digest)
       const download = async () => limited((await get(`${base}/blobs/${digest}`, {})).body, size, digest)
       const stored = (await isThere(digest))
         ? // What is damaged on the disk is downloaded again.

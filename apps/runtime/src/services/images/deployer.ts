@@ -1,0 +1,149 @@
+/** Deploys images: from a stream, a file or a registry into the store and the document. */
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { type ImageRecord, RpcError } from '@selvedge/protocol'
+import type { Clock } from '@selvedge/service-kit/clock'
+import type { DeploymentStore, StoredImage } from '../deployments/deployments.ts'
+import { createOwnerShare } from '../deployments/owner-share.ts'
+import { keyOf, type Owner } from '../deployments/ownership.ts'
+import { type Inspected, inspectImage } from './admit.ts'
+import { type Packed, readArchive } from './archive.ts'
+import { arriving, expectSize, tooSlow } from './arriving.ts'
+import type { Blobs } from './blobs.ts'
+import { createBudget, measured } from './budget.ts'
+import type { DiskGuard } from './disk.ts'
+import { chooseName, expectNotOther, type Naming } from './image-name.ts'
+import { recordOf } from './image-record.ts'
+import { formRestMs, shares } from './limits.ts'
+import { within } from './paced.ts'
+import type { Pulls } from './pulls.ts'
+import { pullImage } from './registry/registry.ts'
+import { ownBlobs, type StoredImages } from './stored-images.ts'
+
+/** Each method throws RpcError; then nothing is left of the image. */
+export interface Deployer {
+  /**
+   * @param length bytes, as they were announced; 0 if it is unknown
+   * @param naming is awaited when the archive has arrived
+   */
+  fromStream(
+    owner: Owner,
+    content: AsyncIterable<Uint8Array>,
+    length: number,
+    naming: Naming | Promise<Naming>,
+  ): Promise<ImageRecord>
+  fromFile(owner: Owner, path: string, naming: Naming): Promise<ImageRecord>
+  fromRegistry(owner: Owner, source: string, naming: Naming): Promise<ImageRecord>
+}
+
+export interface DeployerParts {
+  readonly store: DeploymentStore
+  readonly stored: StoredImages
+  readonly blobs: Blobs
+  readonly clock: Clock
+  readonly pulls: Pulls
+  /** Maximum bytes of an archive, packed and unpacked. */
+  readonly maxSize: number
+  readonly authFile: string
+  readonly guardFor: (owner: Owner) => DiskGuard
+  /** Does work when no other change of the images is under way. */
+  readonly exclusively: <T>(work: () => Promise<T>) => Promise<T>
+  /** Does work when no other change of the owner is under way. */
+  readonly inTurn: <T>(owner: Owner, work: () => Promise<T>) => Promise<T>
+}
+
+/** Times its size that an archive needs on the disk while it is read: its layers, and what is taken out of them. */
+const copies = 2
+
+export function createDeployer(parts: DeployerParts): Deployer {
+  const { store, blobs, pulls, maxSize, authFile, guardFor, exclusively, inTurn } = parts
+  const archives = createOwnerShare(shares.archives)
+
+  const admit = (owner: Owner, packed: Packed, naming: Naming, { watch }: DiskGuard): Promise<ImageRecord> =>
+    inTurn(owner, async () => {
+      const inspected = await inspectImage(blobs, packed, createBudget(maxSize), watch)
+      try {
+        return await exclusively(() => keep(parts, owner, packed, naming, inspected))
+      } finally {
+        await inspected.discard()
+      }
+    })
+
+  /** Frames to be skipped unpack to nothing: the packed bytes are counted as well. */
+  async function fromArchive(
+    owner: Owner,
+    content: AsyncIterable<Uint8Array>,
+    length: number,
+    naming: Naming | Promise<Naming>,
+  ): Promise<ImageRecord> {
+    const guard = guardFor(owner)
+    await guard.expectRoom(length * copies)
+    const counted = measured(guard.watch(content, length), createBudget(maxSize))
+    const packed = await readArchive(blobs, counted, createBudget(maxSize))
+    const known = await within(Promise.resolve(naming), formRestMs, () =>
+      tooSlow(`the form did not end within ${formRestMs / 1000} s after its archive`),
+    ).catch(async (cause) => {
+      await blobs.discard(packed.drafts)
+      throw cause
+    })
+    return admit(owner, packed, known, guard)
+  }
+
+  async function fromFile(owner: Owner, path: string, naming: Naming): Promise<ImageRecord> {
+    const found = await stat(path).catch(() => undefined)
+    if (!found?.isFile())
+      throw new RpcError('not_found', `there is no file ${JSON.stringify(path)} on this device`)
+    expectSize(found.size, maxSize)
+    return archives.run(owner, () => fromArchive(owner, createReadStream(path), found.size, naming))
+  }
+
+  function fromRegistry(owner: Owner, source: string, naming: Naming): Promise<ImageRecord> {
+    const own = ownBlobs(store.value, owner)
+    const mayReuse = (digest: string) => own.has(digest)
+    const guard = guardFor(owner)
+    return pulls.follow(owner, source, guard, async (counted) => {
+      const packed = await pullImage(blobs, source, { ...counted, authFile, maxSize, mayReuse })
+      return admit(owner, packed, naming, guard)
+    })
+  }
+
+  return {
+    async fromStream(owner, content, length, naming) {
+      expectSize(length, maxSize)
+      return archives.run(owner, () => fromArchive(owner, arriving(content), length, naming))
+    },
+    fromFile,
+    fromRegistry,
+  }
+}
+
+/** Puts an image into the store and the document. */
+async function keep(
+  { store, stored, clock }: DeployerParts,
+  owner: Owner,
+  packed: Packed,
+  naming: Naming,
+  { commit }: Inspected,
+): Promise<ImageRecord> {
+  const { name, isFromFile } = chooseName(naming, packed.repoTags)
+  const key = keyOf(owner, name)
+  if (isFromFile) expectNotOther(name, store.value.images[key], packed.config.digest)
+  await stored.makeRoomFor(key, owner)
+  const content = await commit().catch(async (cause) => {
+    // What was stored of it before it failed.
+    await stored.sweep()
+    throw cause
+  })
+  const now = clock.now()
+  const image: StoredImage = {
+    clientId: owner.client_id,
+    accountId: owner.account_id,
+    name,
+    repoTags: [...packed.repoTags],
+    digest: content.config.digest,
+    created: now,
+    usedAt: now,
+  }
+  await stored.keep(key, image, content)
+  return recordOf(store.value, key, image)
+}
