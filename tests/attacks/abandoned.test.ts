@@ -1,5 +1,5 @@
 /**
- * Requests whose clients leave, on every route of the daemons: nothing counts them any longer, and others are served.
+ * Clients leave requests on every route of the daemons: afterwards no count has them, and others are served.
  * `SELVEDGE_ABANDONED=5000` sends that many to each route.
  */
 import { request } from 'node:http'
@@ -47,7 +47,7 @@ afterAll(async () => {
 
 const portOf = (daemon: Daemon) => Number(new URL(services.stack[daemon].url).port)
 
-/** Work that a daemon counts, without the kinds that have none. */
+/** Work that a daemon counts, without the kinds that have a zero. */
 async function underWay(daemon: Daemon): Promise<string[]> {
   const text = await new Promise<string>((resolve, reject) => {
     const asked = request(

@@ -248,14 +248,14 @@ const streams: readonly {
   },
   {
     what: 'the audit log of an account',
-    opens: 'apps/identity/src/api/console/api.ts',
+    opens: 'apps/identity/src/api/console/account-exports.ts',
     of: 'console',
     // As many as one account may have under way.
     open: () => ofConsole(identityPaths.consoleAudit, 2),
   },
   {
     what: 'an export of devices',
-    opens: 'apps/identity/src/api/console/device-export.ts',
+    opens: 'apps/identity/src/api/console/account-exports.ts',
     of: 'console',
     open: () => ofConsole(identityPaths.consoleDevicesJson, 2),
   },

@@ -17,7 +17,7 @@ export interface Abandoned {
   readonly body: string
 }
 
-/** Milliseconds after which a client goes that was left without an end of its connection. */
+/** Milliseconds after which a client closes a connection that the daemon leaves open. */
 const longestMs = 20_000
 
 function textOf({ target, headers, body }: Abandoned): string {

@@ -17,6 +17,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'apps/runtime/src/device/cloud/retry.ts running': 'never rejects: a failure is reported and tried again',
   'apps/runtime/src/services/containers/containers.ts resuming': 'dropped when it settles',
   'apps/runtime/src/services/containers/serving.ts handingOver': 'never rejects; dropped when it settles',
+  'apps/runtime/src/services/deployments/turns.ts last': 'never rejects; dropped when it settles',
   'apps/runtime/src/services/engines/function/platform/storage.ts pending':
     'runs in the sandbox; a failure ends its program',
 }

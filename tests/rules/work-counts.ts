@@ -1,4 +1,4 @@
-/** Finds counts of something that are kept by hand: raised in one place and lowered in another one, which some ways past may miss. */
+/** Finds numbers that are raised in one place and lowered in another one, which an exception or a client that leaves may skip. */
 import { childrenOf, isFunction, isNode, nodesOf, placeOf, type Source, type SyntaxNode } from './sources.ts'
 
 interface Step {
@@ -37,7 +37,7 @@ function stepsOf(node: SyntaxNode, ancestors: readonly SyntaxNode[]): Step[] {
   return stepsOfMap(node, ancestors)
 }
 
-/** `counts.set(key, count + 1)`; and for its end `counts.get(key)! - 1`, wherever that goes. */
+/** `counts.set(key, count + 1)`; and for its end `counts.get(key)! - 1`, in any statement. */
 function stepsOfMap(node: SyntaxNode, ancestors: readonly SyntaxNode[]): Step[] {
   if (node.type !== 'BinaryExpression' || !isOne(node.right)) return []
   if (node.operator === '-') {

@@ -38,9 +38,6 @@ export const identity: Bounds = {
   'apps/identity/src/registry/credentials/passwords.ts': {
     'createPasswords.waiting': lasting('`waiting.length >= longestQueue`', '`waiting.shift`'),
   },
-  'apps/identity/src/api/console/device-export.ts': {
-    'addDeviceExport.underWay': lasting('`maxUnderWay` of each account', '`underWay.delete`'),
-  },
   'apps/identity/src/api/console/handlers/shares.ts': {
     'shareHandlers.groups': own('the store of groups: its method has the name of one of a set'),
     'shareHandlers.shares': own('the store of shares: its method has the name of one of a set'),
@@ -55,7 +52,6 @@ export const identity: Bounds = {
     'createDeviceFacets.known': lasting('`known.size >= memory.accounts`', '`known.delete`'),
   },
   'apps/identity/src/api/console/places.ts': {
-    'createPlaces.reading': lasting('`maxReading` of each account', '`reading.delete`'),
     'createPlaces.watched': lasting('one for each account that is shown in a browser', '`watched.delete`'),
   },
   'apps/identity/src/api/endpoints/token.ts': {
@@ -90,7 +86,6 @@ export const identity: Bounds = {
       '`maxWaiting` for each account with requests that wait',
       '`waiting.delete`',
     ),
-    'createWaiting.follow.own': lasting('`maxWaiting` issuers without keys', '`own.delete`'),
   },
   'apps/identity/src/tokens/federation/issuer-keys.ts': {
     'createIssuerKeys.createKind.held': lasting('`RecentMap<string, Held>(limits.issuers)`', 'newer ones'),
@@ -100,12 +95,6 @@ export const identity: Bounds = {
   },
   'apps/identity/src/tokens/company/metadata.ts': {
     'createReadMetadata.held': lasting('`RecentMap<string, Held>(limits.providers)`', 'newer ones'),
-  },
-  'apps/identity/src/tokens/company/turns.ts': {
-    'createTurns.waiting': lasting(
-      'domains with requests that wait, which have a time limit',
-      '`waiting.delete`',
-    ),
   },
   'apps/identity/src/tokens/company/test-company.ts': {
     'createTestCompany.checks': own('one for each check of one request'),

@@ -6,7 +6,7 @@ export const serviceKit: Bounds = {
     'loadConfig.config': own('one for each option'),
   },
   'packages/service-kit/src/http-app/route-limits.ts': {
-    'limitRoutes.loads': own('one for each route that the program declares: `request.routeOptions`'),
+    'limitRoutes.limits': own('one for each route that the program declares'),
   },
   'packages/service-kit/src/http/body.ts': {
     'readBody.more': passing('`size > limit`'),
@@ -45,7 +45,7 @@ export const serviceKit: Bounds = {
   },
   'packages/service-kit/src/http/one-a-turn.ts': {
     'createOneATurn.waiting': lasting(
-      'large bodies: `rpc-listener.ts: maxLargeBodiesBytes`; large messages: `large-messages.ts: reserved >= max`',
+      'large bodies: `rpc-listener.ts: maxLargeBodiesBytes`; large messages: `large-messages.ts: messages.underWay < max`',
       '`waiting.shift`',
     ),
   },
@@ -59,7 +59,7 @@ export const serviceKit: Bounds = {
   },
   'packages/service-kit/src/websocket/rpc-socket.ts': {
     'RpcSocket.#waiting': lasting(
-      '`waitingMessages`, and large ones `large-messages.ts: reserved >= max`',
+      '`waitingMessages`, and large ones `large-messages.ts: messages.underWay < max`',
       '`shift`, at the end of each call',
     ),
     'RpcSocket.#ends': lasting(
@@ -79,15 +79,21 @@ export const serviceKit: Bounds = {
     ),
     'createSocketSet.callers': lasting('`all.has(socket)`', '`callers.remove`, when one closes'),
   },
+  'packages/service-kit/src/lifecycle/readiness.ts': {
+    'createReadiness.stalled': own('one for each route and method that the program declares'),
+    'createReadiness.listeners': own('one for each part that follows it'),
+  },
+  'packages/service-kit/src/work/work-count.ts': {
+    'createWorkCounts.counts': lasting(
+      'one for each owner with work under way, which its users limit, such as `owner-share.ts: ofOwner`',
+      '`counts.delete`, with the last work of an owner',
+    ),
+  },
+  'packages/service-kit/src/work/workload.ts': {
+    'followWorkload.all': own('one for each count that the program declares'),
+  },
   'packages/service-kit/src/websocket/callers.ts': {
-    'createCallers.counts': lasting(
-      'one for each connection: `callerOf.set`',
-      '`counts.delete`, with its last one',
-    ),
-    'createCallers.callerOf': lasting(
-      '`socket-set.ts: all.has(socket)`',
-      '`callerOf.delete`, when one closes',
-    ),
+    'createCallers.ends': lasting('`socket-set.ts: all.has(socket)`', '`ends.delete`, when one closes'),
   },
   'packages/service-kit/src/lifecycle/alarms.ts': {
     'raiseAlarms.listeners': own('one for each part that shows alarms'),

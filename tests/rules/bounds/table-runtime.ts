@@ -39,9 +39,6 @@ export const runtime: Bounds = {
       '`room.streams.delete`',
     ),
   },
-  'apps/runtime/src/api/events/stream-budget.ts': {
-    'createStreamBudget.callers': lasting('one for each stream: `streamLimits.all`', '`callers.delete`'),
-  },
   'apps/runtime/src/api/events/subscriptions.ts': {
     'createSubscriptions.subscribe.own.ends': lasting(
       '`stream-budget.ts: streamLimits.ofCaller`',
@@ -110,14 +107,10 @@ export const runtime: Bounds = {
       'one for each start of a container, deployment and health check under way: `containers.ts: maxQueue` for each container',
     ),
   },
-  'apps/runtime/src/services/deployments/owner-share.ts': {
-    'createOwnerShare.underWay': passing('`onDevice`'),
-  },
   'apps/runtime/src/services/deployments/turns.ts': {
-    'createTurns.queued.queue.last': lasting('`queue.length >= max`', '`queue.length === 0`'),
-    'createTurns.queues': lasting(
-      '`maxWaiting` callers for each container, `limits.ts: shares` for images; each of them a request',
-      '`queues.delete` when none waits',
+    'createTurns.last': lasting(
+      '`before >= max`: `maxWaiting` callers for each container, `limits.ts: shares` for images; each of them a request',
+      '`last.delete` after the last one',
     ),
   },
   'apps/runtime/src/services/engines/function/cgroup.ts': {

@@ -99,14 +99,12 @@ export const streams: Readonly<Record<string, Stream>> = {
       'has one question under way: a function that asks and never reads does not fill the runtime',
     ],
   ),
-  'apps/identity/src/api/console/api.ts': stream('the audit log of an account', 'Readable.from(pages(', [
-    neverRead,
-    'the audit log of an account',
-  ]),
-  'apps/identity/src/api/console/device-export.ts': stream('exports of devices', 'Readable.from(contentOf(', [
-    neverRead,
-    'an export of devices',
-  ]),
+  'apps/identity/src/api/console/account-exports.ts': stream(
+    'the audit log of an account, and exports of its devices',
+    'Readable.from(content)',
+    [neverRead, 'the audit log of an account'],
+    [neverRead, 'an export of devices'],
+  ),
   'apps/identity/src/api/console/discovery-stream.ts': stream(
     'all places of an account, and its events',
     'response.body.pipeTo(writable',

@@ -1,4 +1,4 @@
-/** Requests whose clients leave: they are counted exactly as long as their handler works. */
+/** Requests of clients that leave: each is counted exactly as long as its handler works. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, it } from 'vitest'
@@ -14,7 +14,7 @@ afterEach(async () => {
 const head = 'Host: localhost\r\nContent-Type: application/json\r\n'
 const complete = `POST /slow HTTP/1.1\r\n${head}Content-Length: 2\r\n\r\n{}`
 
-/** An app with a route whose handler works until it is told to end. */
+/** An app with one route, with a handler that works until the test ends it. */
 async function serve() {
   const workload = followWorkload()
   const log = createLog({ service: 'test', level: 'error', now: Date.now }, () => undefined)
@@ -52,13 +52,13 @@ it.each([
     await expect.poll(() => working.length).toBe(round)
     leave(socket)
   }
-  // Its work goes on, and counts.
+  // Its work continues, and counts.
   expect(underWay()).toBe(3)
   endAll()
   await expect.poll(underWay).toBe(0)
 })
 
-it('a body that arrives slowly takes no place of a request that has arrived', async () => {
+it('a body that arrives slowly is not counted', async () => {
   const { open, working, underWay } = await serve()
   await open(`POST /slow HTTP/1.1\r\n${head}Content-Length: 100\r\n\r\n{`)
   await open(complete)
@@ -66,7 +66,7 @@ it('a body that arrives slowly takes no place of a request that has arrived', as
   expect(underWay()).toBe(1)
 })
 
-it('refuses with 503 beyond the limit, and serves again when the work has ended', async () => {
+it('refuses with 503 beyond the limit, and serves again when the work is complete', async () => {
   const { working, endAll, port } = await serve()
   const send = async () => {
     const url = `http://127.0.0.1:${port}/slow`

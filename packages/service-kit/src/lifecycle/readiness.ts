@@ -4,7 +4,7 @@ export interface Readiness {
   isReady(): boolean
   /** About to stop: requests are still answered, and each connection closes after its answer. */
   isDraining(): boolean
-  /** Routes and methods that have ended nothing for a while and refuse what is new: such a daemon is not ready. */
+  /** Routes and methods that complete no request for a while and refuse new ones: such a daemon is not ready. */
   stalled(): readonly string[]
   /** @param listener called when the list of {@link stalled} changed */
   onStalled(listener: (names: readonly string[]) => void): void

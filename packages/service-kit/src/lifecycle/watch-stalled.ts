@@ -6,7 +6,7 @@ import type { OwnReadiness } from './readiness.ts'
 const checkMs = 2000
 
 /**
- * Makes a daemon unready while one of its routes or methods ends nothing and refuses what is new, so that a load balancer sends its
+ * Makes a daemon unready while one of its routes or methods completes no request and refuses new ones, so that a load balancer sends its
  * requests elsewhere. The log names it.
  *
  * @returns what ends the checks; they do not keep the process alive

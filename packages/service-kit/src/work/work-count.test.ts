@@ -101,7 +101,7 @@ describe('limited work', () => {
     expect(work.underWay).toBe(0)
   })
 
-  it('has room again when as much has ended as has begun', () => {
+  it('has room again when all of it is complete', () => {
     const work = createLimitedWork()
     for (const end of fill(work)) {
       end()
@@ -126,7 +126,7 @@ describe('limited work', () => {
       expect(workload.stalled()).toEqual([])
     })
 
-    it('is not stalled while nothing is refused, however long it takes', () => {
+    it('is not stalled while nothing is refused, even after a long time', () => {
       at += 100 * stalledMs
       expect(workload.stalled()).toEqual([])
     })

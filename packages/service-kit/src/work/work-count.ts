@@ -9,7 +9,7 @@ import { announceWork, type WorkKind } from './workload.ts'
 export type EndWork = () => void
 
 export interface WorkCount {
-  /** Pieces of work that began and have not ended. */
+  /** Pieces of work that are not complete. */
   readonly underWay: number
   /** Begins a piece of work that an event ends. Work that a promise ends is counted with {@link during}. */
   begin(): EndWork

@@ -21,9 +21,9 @@ export type WorkKind = (typeof workKinds)[number]
 /** A count of work. */
 export interface AnnouncedWork {
   readonly kind: WorkKind
-  /** Pieces of work that began and have not ended. */
+  /** Pieces of work that are not complete. */
   underWay(): number
-  /** Name of a route or method that ends nothing and refuses what is new; absent: the count never refuses. */
+  /** Name of a route or method that completes no request and refuses new ones; absent: the count never refuses. */
   stalled?(): string | undefined
 }
 
@@ -35,7 +35,7 @@ export const announceWork = (work: AnnouncedWork): void => announcements.publish
 export interface Workload {
   /** Pieces of work under way, by kind; a kind without a count is left out. */
   counts(): Readonly<Partial<Record<WorkKind, number>>>
-  /** Routes and methods that have ended nothing for a while and refuse what is new, in order. */
+  /** Routes and methods that complete no request for a while and refuse new ones, in order. */
   stalled(): readonly string[]
   stop(): void
 }
@@ -52,6 +52,8 @@ export function followWorkload(): Workload {
       return sums
     },
     stalled: () => all.flatMap(({ stalled }) => stalled?.() ?? []).toSorted(),
-    stop: () => void announcements.unsubscribe(add),
+    stop() {
+      announcements.unsubscribe(add)
+    },
   }
 }

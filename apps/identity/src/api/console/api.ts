@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import { identityPaths } from '@selvedge/protocol'
 import { type ConsoleMethods, consoleMethods } from '@selvedge/protocol/console'
 import { createDispatcher, type HandlersOf } from '@selvedge/protocol/jsonrpc'
@@ -79,7 +78,7 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
     const { membership } = await callers.require(request, reply)
     const all = await parts.places.all(membership.accountId)
     if (!all) return reply.code(503).header('Retry-After', '5').send({ error: 'temporarily_unavailable' })
-    return reply.type('application/json').send(Readable.fromWeb(all as never))
+    return reply.type('application/json').send(all)
   })
 
   app.get(identityPaths.consoleEvents, async (request, reply) => {

@@ -1,4 +1,5 @@
 /** Reads what the discovery service sends over time: a long answer, or events that never end. */
+import { Readable } from 'node:stream'
 import { safely } from '@selvedge/service-kit/safely'
 
 /** Milliseconds until the head of an answer, for all of a long one, and without a keep-alive of a stream (it sends one every 15 s). */
@@ -55,6 +56,9 @@ export async function openLongAnswer(
     throw cause
   }
 }
+
+/** The body of a long answer, to be sent on. */
+export const bodyOf = ({ body }: Response): Readable => Readable.fromWeb(body as never)
 
 /** The stream does not consist of JSON events, or one of them is too long. */
 export class EventStreamError extends Error {

@@ -1,5 +1,6 @@
 /** The locations of the devices of an account, from the discovery service: fetched for a page, and followed while it is open. */
 import { randomUUID } from 'node:crypto'
+import type { Readable } from 'node:stream'
 import { type AccountFix, accountFixes, discoveryPaths, type Track, track } from '@selvedge/protocol'
 import { discoveryAudience, type PersonClaims, personProfile } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
@@ -8,13 +9,13 @@ import type { Log } from '@selvedge/service-kit/log'
 import { inBackground } from '@selvedge/service-kit/safely'
 import { createWorkCounts } from '@selvedge/service-kit/work'
 import type { SigningKeys } from '../../registry/keys/signing-keys.ts'
-import { followEvents, openLongAnswer } from './discovery-stream.ts'
+import { bodyOf, followEvents, openLongAnswer } from './discovery-stream.ts'
 
 export interface Places {
   /** Last fixes of some nodes of an account; undefined if the discovery service does not respond. */
   find(accountId: string, nodeIds: readonly string[]): Promise<ReadonlyMap<string, AccountFix> | undefined>
   /** The locations of all nodes of an account, as the discovery service sends them; undefined if it does not respond, or too many read them already. */
-  all(accountId: string): Promise<ReadableStream<Uint8Array> | undefined>
+  all(accountId: string): Promise<Readable | undefined>
   /** The last points of the track of a node; undefined if there is no track, or the discovery service does not respond. */
   track(accountId: string, nodeId: string): Promise<Track | undefined>
   /** Sends every new fix of an account until it is stopped. */
@@ -111,7 +112,7 @@ export function createPlaces({ url, clock, log, keys, issuer }: PlacesParts): Pl
       const onEnd = reading.begin(accountId)
       const answer = openLongAnswer(url + discoveryPaths.accountPlaces, authorization(accountId), onEnd)
       const response = await answer.catch(() => undefined)
-      return response?.body ?? undefined
+      return response && bodyOf(response)
     },
     watch(accountId, listener) {
       let entry = watched.get(accountId)
