@@ -42,7 +42,7 @@ const allowed: Readonly<Record<string, readonly RegExp[]>> = {
   'packages/protocol': [/^zod$/],
   // Runs in browsers: nothing of Node but in src/node.
   'packages/client': [/^@selvedge\/protocol(\/|$)/],
-  'packages/geo': [/^node:/, /^@selvedge\/protocol$/],
+  'packages/geo': [/^node:/, /^@selvedge\/protocol(\/lines)?$/],
   'packages/service-kit': [/^node:/, /^@selvedge\/protocol(\/|$)/, /^(zod|fastify|pg|ws)$/],
   'apps/runtime': [
     /^node:/,

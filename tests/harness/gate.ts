@@ -5,6 +5,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
+import { createLineSplitter } from '@selvedge/protocol/lines'
 import { alarmMessages, exitCodes } from '@selvedge/service-kit/lifecycle'
 
 let alarms: string[] = []
@@ -40,17 +41,19 @@ function isAlarm(line: string): boolean {
  */
 export function watch(name: string, child: ChildProcess): Watched {
   let errors = ''
-  let rest = ''
   let mustRun = false
   let isAlarmExpected = false
+  const split = createLineSplitter({ maxLine: 1024 * 1024, longer: 'split', ends: 'lf' })
+  const check = (lines: readonly string[]) => {
+    if (isAlarmExpected) return
+    for (const line of lines.filter(isAlarm)) raiseAlarm(`${name} logged: ${line}`)
+  }
   watched.add(child)
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     errors += chunk
-    const lines = `${rest}${chunk}`.split('\n')
-    rest = lines.pop() ?? ''
-    if (isAlarmExpected) return
-    for (const line of lines.filter(isAlarm)) raiseAlarm(`${name} logged: ${line}`)
+    check(split(chunk))
   })
+  child.stderr?.once('end', () => check(split.end()))
   child.once('exit', (code, signal) => {
     watched.delete(child)
     const hasCrashed = code === exitCodes.crashed && !isAlarmExpected

@@ -1,3 +1,5 @@
+import { createLineSplitter } from '@selvedge/protocol/lines'
+import { logLines } from '../../../apps/runtime/src/services/engines/log-lines.ts'
 import { createFrameReader } from '../../../apps/runtime/src/services/engines/oci/log-frames.ts'
 import type { Mutator } from '../engine/target.ts'
 import { expectThat, type Target } from '../engine/target.ts'
@@ -44,11 +46,16 @@ export const ociLog: Target = {
   open: () => ({
     parse(input) {
       let lines = 0
-      const read = createFrameReader((_, text) => {
-        lines++
-        expectThat(text.length <= 8192, `a line has ${text.length} characters`)
-      })
+      const split = createLineSplitter(logLines)
+      const count = (found: readonly string[]) => {
+        for (const text of found) {
+          lines++
+          expectThat(text.length <= 8192, `a line has ${text.length} characters`)
+        }
+      }
+      const read = createFrameReader((_, bytes) => count(split(bytes.toString())))
       const calls = inChunks(input, (chunk) => read(Buffer.from(chunk)))
+      count(split.end())
       return { outcome: `${Math.min(3, lines)} lines`, calls }
     },
   }),

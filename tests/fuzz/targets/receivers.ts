@@ -62,7 +62,7 @@ function expectSound({ longitude, latitude, speed, bearing, accuracy = 0, time =
 
 const receiver = (
   name: string,
-  create: () => (chunk: string) => Reading[],
+  create: typeof createNmeaReader,
   rest: Pick<Target, 'seeds' | 'mutators' | 'words' | 'covers'>,
 ): Target => ({
   name,
@@ -71,12 +71,14 @@ const receiver = (
     parse: (input) => {
       const read = create()
       let found = 0
-      const calls = inChunks(input, (chunk) => {
-        for (const each of read(chunk.toString('latin1'))) {
+      const count = (readings: readonly Reading[]) => {
+        for (const each of readings) {
           expectSound(each)
           found++
         }
-      })
+      }
+      const calls = inChunks(input, (chunk) => count(read(chunk.toString('latin1'))))
+      count(read.end())
       return { outcome: found === 0 ? 'nothing' : 'readings', calls }
     },
   }),

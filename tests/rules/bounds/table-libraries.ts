@@ -199,7 +199,6 @@ export const libraries: Bounds = {
     'readAll.chunks': passing('`size > maxAnswerBytes`'),
   },
   'packages/client/src/node/streams.ts': {
-    'linesOf.rest': passing('`rest.length > maxLine`'),
     'readText.text': passing('`text.length > maxAnswer`'),
   },
   'packages/client/src/read-text.ts': {
@@ -215,8 +214,8 @@ export const libraries: Bounds = {
     'createNmeaReader.epoch': own('a fixed number of members'),
     'createNmeaReader.tell.out': passing('the readings of one chunk: `split(chunk)`'),
   },
-  'packages/geo/src/receivers/reading.ts': {
-    'createLineSplitter.rest': lasting('`rest.length > longest`', "`rest = ''`"),
+  'packages/protocol/src/lines/line-splitter.ts': {
+    'createLineSplitter.rest': lasting('`rest.length > maxLine`', "`rest = ''`"),
   },
   'packages/protocol/src/jsonrpc/dispatcher.ts': {
     'createDispatcher.runBatch.ids': passing('`limits.batch`'),
@@ -239,7 +238,6 @@ export const libraries: Bounds = {
 export const programs: Bounds = {
   'apps/cli/src/archive/build.ts': {
     'files of buildFolder': own('one archive that its user builds'),
-    'lines that runBuilder reads': own('the output of a builder that its user runs'),
   },
   'apps/cli/src/archive/bundler/bundle.ts': {
     'bundleFunction.warnings': passing('`warnings.length < 20`'),
@@ -291,7 +289,6 @@ export const programs: Bounds = {
   },
   'apps/cli/src/commands/service/logs.ts': {
     'run.errors': passing('`errors.length < 1000`'),
-    'lines that run reads': own('the log of one service; journald cuts its lines at 48 KiB'),
   },
   'apps/cli/src/commands/service/releases.ts': {
     'files of makeFolder': own('the folders of a path that root named'),

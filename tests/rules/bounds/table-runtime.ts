@@ -139,14 +139,11 @@ export const runtime: Bounds = {
     'createUndo.steps': own('one step for each part of an instance'),
   },
   'apps/runtime/src/services/engines/function/output.ts': {
-    'awaitEnd.last': lasting('`lastLines` of at most `maxLine` characters', '`last.shift`'),
+    'awaitEnd.last': lasting('`lastLines`, each as long as a line of the log', '`last.shift`'),
   },
   'apps/runtime/src/services/engines/function/storage-change.ts': {
     'cutChanges.changes': passing('the changes of one turn, cut to `changeBytes`; they fit in the quota'),
     'cutChanges.small': passing('the changes of one turn, which fit in the quota: `set: Grown[]`'),
-  },
-  'apps/runtime/src/services/engines/log-lines.ts': {
-    'createLineReader.rest': lasting('`rest.length > maxLine`', "`rest = ''` when a line is complete"),
   },
   'apps/runtime/src/services/engines/oci/engine-api.ts': {
     'readAll.chunks': passing('`size > maxAnswer` ends the call'),

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
-import { createInterface } from 'node:readline'
+import { linesOf } from '@selvedge/protocol/lines'
 import { UsageError } from '../failure.ts'
 import type { Terminal } from '../output/terminal.ts'
 import type { Builder } from './bundler/builder.ts'
@@ -74,8 +74,10 @@ async function runBuilder(
   terminal: Pick<Terminal, 'note'>,
 ): Promise<void> {
   const child = spawn(builder, args, { cwd, stdio: ['ignore', 'ignore', 'pipe'] })
-  createInterface({ input: child.stderr }).on('line', (line) => terminal.note(line))
-  const [code] = (await once(child, 'close')) as [number | null]
+  const closed = once(child, 'close')
+  for await (const line of linesOf(child.stderr, { maxLine: 65_536, longer: 'split', ends: 'any' }))
+    terminal.note(line)
+  const [code] = (await closed) as [number | null]
   if (code !== 0) throw new Error(`"${builder} ${args[0]}" failed with exit code ${code}`)
 }
 

@@ -45,10 +45,10 @@ export const simulate = command({
     process.once('SIGTERM', () => child.kill('SIGTERM'))
     let out = ''
     let errors = ''
-    child.stdout?.on('data', (chunk) => {
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
       out += chunk
     })
-    child.stderr?.on('data', (chunk) => {
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
       errors += chunk
     })
     const [code] = (await once(child, 'close')) as [number | null]

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { eventsPath, type RuntimeEvent, type TopicName } from '@selvedge/protocol'
 import { ConnectionFailure } from '../errors.ts'
 import { createMessageReader, endWith, eventOf, type Message } from './event-messages.ts'
-import { linesOf, readJson, type StreamConnection, send } from './streams.ts'
+import { answerLines, readJson, type StreamConnection, send } from './streams.ts'
 
 /** Milliseconds of silence: three of the comments that a runtime sends. */
 const maxSilenceMs = 45_000
@@ -76,7 +76,7 @@ async function* untilBroken(response: IncomingMessage): AsyncGenerator<string> {
     isBroken = true
   })
   try {
-    yield* linesOf(response, maxEvent)
+    yield* answerLines(response, maxEvent)
   } catch (cause) {
     if (!isBroken) throw cause
   }

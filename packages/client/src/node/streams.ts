@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { basename } from 'node:path'
 import { catalogue, type ImageRecord, type LogLine, mcmPaths, type Reason } from '@selvedge/protocol'
+import { LineTooLong, linesOf } from '@selvedge/protocol/lines'
 import { ConnectionFailure, RpcFailure } from '../errors.ts'
 import { https } from './https.ts'
 import { sendFile } from './send-file.ts'
@@ -100,19 +101,16 @@ export async function followLogs(
   const response = await send(connection, 'GET', path, {}, { signal: options.signal })
   if (response.statusCode !== 200) await readJson(response)
   response.on('error', () => undefined)
-  for await (const line of linesOf(response, maxLogLine)) onLine(parse(line, 'a log line') as LogLine)
+  for await (const line of answerLines(response, maxLogLine)) onLine(parse(line, 'a log line') as LogLine)
 }
 
 /** @throws ConnectionFailure if a line is too long */
-export async function* linesOf(response: IncomingMessage, maxLine: number): AsyncGenerator<string> {
-  let rest = ''
-  for await (const chunk of response.setEncoding('utf8')) {
-    // A long line arrives in many parts: it is searched once, when it is whole.
-    const lines = chunk.includes('\n') ? (rest + chunk).split('\n') : [rest + chunk]
-    rest = lines.pop()!
-    if (rest.length > maxLine)
-      throw new ConnectionFailure('bad_answer', `the runtime sent a line of more than ${maxLine} characters`)
-    yield* lines
+export async function* answerLines(response: IncomingMessage, maxLine: number): AsyncGenerator<string> {
+  try {
+    yield* linesOf(response, { maxLine, longer: 'refuse', ends: 'lf' })
+  } catch (cause) {
+    if (!(cause instanceof LineTooLong)) throw cause
+    throw new ConnectionFailure('bad_answer', `the runtime sent ${cause.message}`, { cause })
   }
 }
 

@@ -52,17 +52,19 @@ export function follow(
     let trouble: string | undefined
     let isWell = false
     stream = openStream(source).setEncoding('utf8')
-    stream.on('data', (chunk: string) => {
-      for (const reading of read(chunk)) {
+    const give = (readings: readonly Reading[]) => {
+      for (const reading of readings) {
         if (!isWell) onTrouble(undefined)
         isWell = true
         onReading(reading)
       }
-    })
+    }
+    stream.on('data', (chunk: string) => give(read(chunk)))
     stream.on('error', (cause) => {
       trouble = cause.message
     })
     stream.on('close', () => {
+      if (!isStopped) give(read.end())
       if (isStopped || againMs === undefined) {
         if (trouble !== undefined && !isStopped) onTrouble(trouble)
         return end()

@@ -1,5 +1,6 @@
 /** The JSON protocol of gpsd (gpsd_json(5)): reports of the class TPV. */
-import { createLineSplitter, isSound, type Reading, type ReceiverReader } from './reading.ts'
+import { createLineSplitter } from '@selvedge/protocol/lines'
+import { isSound, type Reading, type ReceiverReader } from './reading.ts'
 
 /** Requests reports; sent once per connection. */
 export const watchCommand = '?WATCH={"enable":true,"json":true};\n'
@@ -8,10 +9,10 @@ export const watchCommand = '?WATCH={"enable":true,"json":true};\n'
 const longest = 32_768
 
 export function createGpsdReader(): ReceiverReader {
-  const split = createLineSplitter(longest)
-  return (chunk) => {
+  const split = createLineSplitter({ maxLine: longest, longer: 'drop', ends: 'any' })
+  function readAll(lines: readonly string[]): Reading[] {
     const readings: Reading[] = []
-    for (const line of split(chunk)) {
+    for (const line of lines) {
       if (!line.includes('"TPV"')) continue
       const json = parseLine(line)
       // An exception costs as much as a hundred lines: so lines that arrive together with a damaged line are skipped with it.
@@ -21,6 +22,7 @@ export function createGpsdReader(): ReceiverReader {
     }
     return readings
   }
+  return Object.assign((chunk: string) => readAll(split(chunk)), { end: () => readAll(split.end()) })
 }
 
 function parseLine(line: string): unknown {

@@ -2,7 +2,8 @@
  * NMEA 0183: the sentences RMC, GGA, GNS, GLL, GSA and VTG of any talker. Other sentences, and those with a wrong checksum, are
  * skipped.
  */
-import { createLineSplitter, isSound, type Reading, type ReceiverReader } from './reading.ts'
+import { createLineSplitter } from '@selvedge/protocol/lines'
+import { isSound, type Reading, type ReceiverReader } from './reading.ts'
 
 /** The standard allows 82 characters; receivers send longer ones. */
 const longest = 256
@@ -23,7 +24,7 @@ interface Epoch {
 }
 
 export function createNmeaReader(): ReceiverReader {
-  const split = createLineSplitter(longest, fromLastStart)
+  const split = createLineSplitter({ maxLine: longest, longer: 'drop', ends: 'any', trim: fromLastStart })
   let epoch = newEpoch('')
   /** Of the last GSA, which carries no time. */
   let mode: 1 | 2 | 3 | undefined
@@ -86,11 +87,14 @@ export function createNmeaReader(): ReceiverReader {
     }
   }
 
-  return (chunk) => {
+  function readAll(lines: readonly string[], isLast = false): Reading[] {
     const out: Reading[] = []
-    for (const line of split(chunk)) read(line, out)
+    for (const line of lines) read(line, out)
+    // A receiver without RMC: no later time completes the last fix.
+    if (isLast) tell(out)
     return out.filter(isSound)
   }
+  return Object.assign((chunk: string) => readAll(split(chunk)), { end: () => readAll(split.end(), true) })
 }
 
 /** What a receiver or a logger writes before a sentence, such as binary messages, is no part of it. Empty: there is no sentence. */

@@ -15,36 +15,11 @@ export interface Reading {
   readonly time?: number
 }
 
-/** Parses bytes as they arrive and returns completed readings. Skips damaged data. */
-export type ReceiverReader = (chunk: string) => Reading[]
-
-/**
- * Cuts a stream into lines, however its chunks fall; what is longer than any sane line is dropped up to its end.
- *
- * @param longest characters of a line
- * @param trim removes what comes before the beginning of a message, from a line or a part of one: the rest of a line that was too long
- *   may hold a message
- */
-export function createLineSplitter(
-  longest: number,
-  trim?: (line: string) => string,
-): (chunk: string) => string[] {
-  const trimmed = (line: string) => trim?.(line) ?? line
-  let rest = ''
-  let isDropping = false
-  return (chunk) => {
-    const lines = (rest + chunk).split(/\r\n|\n|\r/)
-    rest = trimmed(lines.pop()!)
-    if (isDropping && lines.length > 0) {
-      lines.shift()
-      isDropping = false
-    }
-    if (rest.length > longest) {
-      rest = ''
-      isDropping = trim === undefined
-    }
-    return lines.map(trimmed).filter((line) => line.length <= longest)
-  }
+/** Parses text as it arrives and returns completed readings. Skips damaged data. */
+export interface ReceiverReader {
+  (chunk: string): Reading[]
+  /** To be called after the last part: what came last may complete a reading. */
+  end(): Reading[]
 }
 
 const isPlace = (longitude: number, latitude: number): boolean =>

@@ -145,3 +145,14 @@ describe('recorded receivers', () => {
     expect(missed.every((each) => each.mode === 2 && each.accuracy === undefined)).toBe(true)
   })
 })
+
+describe('the end of a receiver', () => {
+  it('completes a sentence and a report without a line end', () => {
+    const nmea = createNmeaReader()
+    expect(nmea(rmc().trimEnd())).toEqual([])
+    expect(nmea.end()).toHaveLength(1)
+    const gpsd = createGpsdReader()
+    expect(gpsd('{"class":"TPV","mode":2,"lon":1,"lat":2}')).toEqual([])
+    expect(gpsd.end()).toMatchObject([{ longitude: 1, latitude: 2 }])
+  })
+})

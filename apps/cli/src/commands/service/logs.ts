@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
+import { linesOf } from '@selvedge/protocol/lines'
 import { onOneLine } from '@selvedge/protocol/redaction'
 import { command } from '../../command.ts'
 import { findTool, serviceArgument } from '../../context/systemd.ts'
@@ -21,7 +21,7 @@ export const serviceLogs = command({
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let errors = ''
-    journal.stderr.on('data', (chunk) => {
+    journal.stderr.setEncoding('utf8').on('data', (chunk: string) => {
       if (errors.length < 1000) errors += chunk
     })
     const ended = new Promise<number | null>((resolve, reject) => {
@@ -29,7 +29,7 @@ export const serviceLogs = command({
       journal.on('close', resolve)
     })
     let isEmpty = true
-    for await (const line of createInterface({ input: journal.stdout })) {
+    for await (const line of linesOf(journal.stdout, { maxLine: 65_536, longer: 'split', ends: 'any' })) {
       terminal.out(onOneLine(line))
       isEmpty = false
     }

@@ -42,4 +42,19 @@ describe('the output of a program', () => {
       Array.from({ length: 200_000 }, (_, at) => `stdout ${at + 1}`),
     )
   })
+
+  it('includes a last line without a newline, on both streams and in the reason of the end', async () => {
+    const lines: string[] = []
+    const child = start('sh', '-c', 'printf "a\\r\\nbye"; printf "fatal: sensor lost" >&2; exit 3')
+    const ending = await awaitEnd(child, (stream, text) => void lines.push(`${stream} ${text}`))
+    expect(lines.toSorted()).toEqual(['stderr fatal: sensor lost', 'stdout a', 'stdout bye'])
+    expect(ending.why).toBe('it ended with exit code 3: fatal: sensor lost')
+  })
+
+  it('loses nothing of a line that is longer than a line of the log', async () => {
+    const texts: string[] = []
+    const child = start('sh', '-c', 'head -c 20000 /dev/zero | tr "\\0" x; echo; echo end')
+    await awaitEnd(child, (_, text) => void texts.push(text))
+    expect(texts.map(({ length }) => length)).toEqual([8192, 8192, 3616, 3])
+  })
 })

@@ -1,13 +1,11 @@
 /** What the program of an instance writes, and how it exited. */
 import type { ChildProcess } from 'node:child_process'
-import { StringDecoder } from 'node:string_decoder'
+import { readLines } from '@selvedge/protocol/lines'
 import { reportFailure, safely } from '@selvedge/service-kit/safely'
 import type { Plan } from '../engine.ts'
-import { createLineReader } from '../log-lines.ts'
+import { logLines } from '../log-lines.ts'
 import { readPaced } from '../read-paced.ts'
 
-/** Characters of a log line; a longer one is cut into several. */
-const maxLine = 8192
 /** Lines of standard error that show why the program exited. */
 const lastLines = 5
 
@@ -25,15 +23,13 @@ export function awaitEnd(child: ChildProcess, log: Plan['log']): Promise<Program
   const last: string[] = []
   const reads = (['stdout', 'stderr'] as const).map(async (name) => {
     const stream = child[name]
-    const decoder = new StringDecoder('utf8')
-    const read = createLineReader((text) => {
-      log(name, text.slice(0, maxLine))
+    const onLine = (text: string) => {
+      log(name, text)
       if (name === 'stderr' && text !== '') last.push(text)
       if (last.length > lastLines) last.shift()
-    }, maxLine)
-    const take = (bytes: Buffer) => read(decoder.write(bytes))
+    }
     try {
-      if (stream) await readPaced(stream, take)
+      if (stream) await readLines(logLines, onLine, (take) => readPaced(stream, take))
     } catch (cause) {
       reportFailure('function.output', cause)
       stream?.destroy()

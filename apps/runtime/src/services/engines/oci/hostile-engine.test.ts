@@ -10,7 +10,7 @@ import { isOfDevice } from '../../containers/device-failure.ts'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Engine, Plan } from '../engine.ts'
 import { findEngine } from './engine-api.ts'
-import { createFrameReader } from './log-frames.ts'
+import { readFrames } from './log-frames.ts'
 import { createOciEngine } from './oci-engine.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
@@ -343,7 +343,7 @@ describe('a container that runs', () => {
 })
 
 describe('the frames of a log', () => {
-  it('are read in every division, and a frame that claims to be large uses no memory', () => {
+  it('are read in every division, and a frame that claims to be large uses no memory', async () => {
     const lines: string[] = []
     const bytes = Buffer.concat([
       Buffer.from([1, 0, 0, 0, 0, 0, 0, 4]),
@@ -352,18 +352,41 @@ describe('the frames of a log', () => {
       Buffer.from('two\n'),
     ])
     for (let size = 1; size <= bytes.length; size++) {
-      const read = createFrameReader((stream, text) => lines.push(`${stream} ${text}`))
-      for (let at = 0; at < bytes.length; at += size) read(bytes.subarray(at, at + size))
+      await readFrames(
+        (stream, text) => lines.push(`${stream} ${text}`),
+        async (take) => {
+          for (let at = 0; at < bytes.length; at += size) take(bytes.subarray(at, at + size))
+        },
+      )
     }
     expect(new Set(lines)).toEqual(new Set(['stdout one', 'stderr two']))
     expect(lines).toHaveLength(2 * bytes.length)
 
     let kept = 0
-    const read = createFrameReader((_, text) => {
-      kept = Math.max(kept, text.length)
-    })
-    read(Buffer.from([1, 0, 0, 0, 255, 255, 255, 255]))
-    for (let at = 0; at < 1000; at++) read(Buffer.alloc(65_536, 'x'))
+    await readFrames(
+      (_, text) => {
+        kept = Math.max(kept, text.length)
+      },
+      async (take) => {
+        take(Buffer.from([1, 0, 0, 0, 255, 255, 255, 255]))
+        for (let at = 0; at < 1000; at++) take(Buffer.alloc(65_536, 'x'))
+      },
+    )
     expect(kept).toBe(8192)
+  })
+
+  it('logs what either stream wrote after its last newline, also when the stream breaks', async () => {
+    const lines: string[] = []
+    const frame = (stream: number, text: string) =>
+      Buffer.concat([Buffer.from([stream, 0, 0, 0, 0, 0, 0, Buffer.byteLength(text)]), Buffer.from(text)])
+    const reading = readFrames(
+      (stream, text) => lines.push(`${stream} ${text}`),
+      async (take) => {
+        take(Buffer.concat([frame(1, 'one\nbye'), frame(2, 'fatal: sensor lost')]))
+        throw new Error('reset')
+      },
+    )
+    await expect(reading).rejects.toThrow('reset')
+    expect(lines.toSorted()).toEqual(['stderr fatal: sensor lost', 'stdout bye', 'stdout one'])
   })
 })

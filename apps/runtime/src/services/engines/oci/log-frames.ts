@@ -1,18 +1,15 @@
-/** Splits the log stream of the Docker Engine API into lines: frames of `[stream, 0, 0, 0, size (4 bytes)]` and text. */
-import { StringDecoder } from 'node:string_decoder'
-import type { LogStream } from '../engine.ts'
-import { createLineReader } from '../log-lines.ts'
+/** Splits the log stream of the Docker Engine API into the output of a container: frames of `[stream, 0, 0, 0, size (4 bytes)]` and bytes. */
 
-const maxLine = 8192
+import { readLines } from '@selvedge/protocol/lines'
+import type { Plan } from '../engine.ts'
+import { logLines } from '../log-lines.ts'
+
 const headerSize = 8
 
-/** Text is passed on as it comes: a frame that claims to be large uses no memory. */
-export function createFrameReader(log: (stream: LogStream, text: string) => void): (chunk: Buffer) => void {
-  const readers = (['stdout', 'stderr'] as const).map((stream) => {
-    const decoder = new StringDecoder('utf8')
-    const read = createLineReader((line) => log(stream, line.slice(0, maxLine)), maxLine)
-    return (bytes: Buffer) => read(decoder.write(bytes))
-  })
+/** Bytes are passed on as they come: a frame that claims to be large uses no memory. */
+export function createFrameReader(
+  take: (stream: 'stdout' | 'stderr', bytes: Buffer) => void,
+): (chunk: Buffer) => void {
   const header = Buffer.alloc(headerSize)
   let headerBytes = 0
   let left = 0
@@ -27,10 +24,32 @@ export function createFrameReader(log: (stream: LogStream, text: string) => void
         left = header.readUInt32BE(4)
         continue
       }
-      const text = chunk.subarray(at, at + left)
-      readers[header[0] === 2 ? 1 : 0]!(text)
-      left -= text.length
-      at += text.length
+      const bytes = chunk.subarray(at, at + left)
+      take(header[0] === 2 ? 'stderr' : 'stdout', bytes)
+      left -= bytes.length
+      at += bytes.length
     }
   }
 }
+
+/**
+ * Reads frames to their end as lines of a log. What either stream wrote after its last newline is its last line.
+ *
+ * @param read reads the stream to its end, and gives its bytes to `take`
+ * @throws what `read` throws, after the last lines
+ */
+export const readFrames = (
+  log: Plan['log'],
+  read: (take: (chunk: Buffer) => void) => Promise<void>,
+): Promise<void> =>
+  readLines(
+    logLines,
+    (line) => log('stdout', line),
+    (stdout) =>
+      readLines(
+        logLines,
+        (line) => log('stderr', line),
+        (stderr) =>
+          read(createFrameReader((stream, bytes) => (stream === 'stdout' ? stdout : stderr)(bytes))),
+      ),
+  )

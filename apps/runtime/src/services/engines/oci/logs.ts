@@ -5,7 +5,7 @@ import { inBackground, safely } from '@selvedge/service-kit/safely'
 import type { Plan } from '../engine.ts'
 import { readPaced } from '../read-paced.ts'
 import type { EngineApi } from './engine-api.ts'
-import { createFrameReader } from './log-frames.ts'
+import { readFrames } from './log-frames.ts'
 
 /** Milliseconds between two attempts to open the stream. */
 const pauseMs = 1000
@@ -35,8 +35,12 @@ export function followLogs(api: EngineApi, name: string, plan: Plan, isNew: bool
   async function read(tail: number | 'all'): Promise<void> {
     const opened = await api.follow(pathOf(tail))
     stream = opened
-    const take = safely('oci.log', createFrameReader(plan.log), () => opened.destroy())
-    await readPaced(opened, take)
+    await readFrames(plan.log, (take) =>
+      readPaced(
+        opened,
+        safely('oci.log', take, () => opened.destroy()),
+      ),
+    )
   }
 
   async function readAll(): Promise<void> {
@@ -51,8 +55,11 @@ export function followLogs(api: EngineApi, name: string, plan: Plan, isNew: bool
   return {
     async finish() {
       isOver = true
-      await Promise.race([reading, sleep(lastWordsMs, undefined, { ref: false })])
+      const over = () => Promise.race([reading, sleep(lastWordsMs, undefined, { ref: false })])
+      await over()
       stream?.destroy()
+      // Its last line may have no newline: it is logged when the reading is complete.
+      await over()
     },
   }
 }
