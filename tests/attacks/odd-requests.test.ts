@@ -1,6 +1,6 @@
 /**
- * Every path of the three daemons, with bodies, forms and queries that no client sends: none, empty, of another type, with repeated and
- * odd fields. Each is answered, and none is a failure of the daemon: its log has no error.
+ * Every path of the three daemons, with bodies, forms and queries that no client sends: absent, empty, of another type, with repeated and
+ * odd fields. Each is answered, and the log of the daemon has no error.
  */
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { discoveryPaths, identityPaths, mcmPaths, rpcPath } from '@selvedge/protocol'
@@ -43,7 +43,7 @@ const queries = [
   '?%zz=%E4&__proto__=x&cluster=NaN&from=-1&mark=',
 ]
 const methods = ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS'] as const
-/** Headers of a caller without a credential, and with ones that are none. */
+/** Headers of a caller without a credential, and with invalid ones. */
 const credentials: readonly Record<string, string>[] = [
   {},
   { Authorization: 'Basic Og==' },

@@ -1,4 +1,4 @@
-/** The body of a request is read through `textBodyOf`: a request may have none, and a cast hides that from the compiler. */
+/** The body of a request is read through `textBodyOf`: a request may have no body, and a cast hides that from the compiler. */
 import { globSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { root } from '../harness/processes.ts'

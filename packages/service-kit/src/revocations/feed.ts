@@ -8,7 +8,7 @@ import { safely } from '../safely/safely.ts'
 import { shareRun } from '../share/share.ts'
 import { createLearnedStore } from '../store/learned-store.ts'
 import type { TokenVerifier } from '../tokens/verifier.ts'
-import { type Applied, applyList, type LiveList, type StoredLists } from './lists.ts'
+import { type Applied, applyList, type LiveList, type StoredList, type StoredLists } from './lists.ts'
 import { createLiveLists, type LiveLists } from './live-lists.ts'
 
 /** One issuer, and how its list is fetched. */
@@ -76,19 +76,7 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
   const live = createLiveLists(storage.value)
   const failures = createFailureCount()
   const confirmations = new Map<string, number>()
-  /** Of the newest list of each issuer, for a notice. */
-  const unstored = new Map<string, object>()
-  const learned = createLearnedStore({
-    where: 'revocations.store',
-    onOutcome: (issuer, cause) =>
-      onTrouble(
-        'not_stored',
-        issuer,
-        cause !== undefined,
-        cause === undefined ? {} : { ...unstored.get(issuer), cause },
-      ),
-    ...(parts.retryTimes && { times: parts.retryTimes }),
-  })
+  const stored = createStoring(parts)
 
   async function fetchOne({ issuer, fetchList }: ListSource): Promise<boolean> {
     // The request depends on what is stored: a list that could not be stored is fetched again.
@@ -135,10 +123,7 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
     const now = live.replace(issuer, list)
     const details = { seq: list.seq, issuedAt: isoTime(list.iat * 1000) }
     onTrouble('wrong_time', issuer, hasWrongTime, details)
-    unstored.set(issuer, details)
-    await learned
-      .save(issuer, () => storage.update((value) => ({ lists: { ...value.lists, [issuer]: list } })))
-      .catch(() => undefined)
+    await stored.save(issuer, list, details)
     parts.onAccepted(before, now)
   }
 
@@ -158,8 +143,31 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
     async stop() {
       schedule.stop()
       await fetchAll.present()?.catch(() => undefined)
-      await learned.stop()
+      await stored.stop()
     },
+  }
+}
+
+/** Stores each list until it is on the disk, and reports a list that is not. */
+function createStoring({ storage, onTrouble, retryTimes: times }: FeedParts) {
+  /** Of the newest list of each issuer, for a notice. */
+  const details = new Map<string, object>()
+  const learned = createLearnedStore({
+    where: 'revocations.store',
+    onOutcome(issuer, cause) {
+      const isFailed = cause !== undefined
+      onTrouble('not_stored', issuer, isFailed, isFailed ? { ...details.get(issuer), cause } : {})
+    },
+    ...(times && { times }),
+  })
+  return {
+    /** Never rejects. Resolves after the first attempt. */
+    async save(issuer: string, list: StoredList, shown: object): Promise<void> {
+      details.set(issuer, shown)
+      const write = () => storage.update((value) => ({ lists: { ...value.lists, [issuer]: list } }))
+      await learned.save(issuer, write).catch(() => undefined)
+    },
+    stop: learned.stop,
   }
 }
 
