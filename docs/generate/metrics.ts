@@ -15,6 +15,7 @@ import {
   createStoreMeasures,
   measureBackup,
   measureCalls,
+  measureWritable,
   sqlOperations,
 } from '../../packages/service-kit/src/metrics/index.ts'
 import { startMetrics } from '../../packages/service-kit/src/metrics/metrics.lazy.ts'
@@ -39,6 +40,7 @@ function declareIdentity(metrics: Metrics): void {
   createStoreMeasures(metrics, sqlOperations)
   measureReplicas(metrics, { replicas: none, ageSeconds: none })
   measureBackup(metrics, '', unread)
+  measureWritable(metrics, unread)
   const grants = Object.values(grantTypes).map((grantType) => ({ ...(unread as Grant), grantType }))
   measureTokens(metrics, { grants, edgeMint: unread, storeUnderWay: none })
 }
@@ -48,6 +50,7 @@ function declareDiscovery(metrics: Metrics): void {
   measureReports(unread, metrics)
   measureSessions(unread, metrics)
   measureBackup(metrics, '', unread)
+  measureWritable(metrics, unread)
   measureDiscovery(metrics, unread)
 }
 

@@ -8,6 +8,8 @@ const exceptions: Readonly<Record<string, string>> = {
   'packages/service-kit/src/share/share.ts current': 'the mechanism itself',
   'packages/service-kit/src/http-app/health.ts last': 'never rejects, and is asked again after a second',
   'packages/service-kit/src/store/document.ts writing': 'never rejects: each failure goes to its own callers',
+  'packages/service-kit/src/store/learned-store.ts turns':
+    'one for each key; dropped when it settles, and a failure is tried again',
   'packages/service-kit/src/store/sqlite.ts reopening': 'a failure stands for a second, on purpose',
   'packages/client/src/backend/issuer-keys.ts running':
     'the library has no service-kit; dropped when it settles',

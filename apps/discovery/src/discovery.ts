@@ -11,12 +11,13 @@ import {
   type Metrics,
   measureBackup,
   measureSql,
+  measureWritable,
   sqlOperations,
 } from '@selvedge/service-kit/metrics'
 import { safely } from '@selvedge/service-kit/safely'
 import { shareRun } from '@selvedge/service-kit/share'
 import { openSql, withStorePassword } from '@selvedge/service-kit/sql'
-import { openSteadyClock, sql } from '@selvedge/service-kit/store'
+import { openSteadyClock, sql, watchWrites } from '@selvedge/service-kit/store'
 import { createDpopVerifier, deriveKey } from '@selvedge/service-kit/tokens'
 import type { DiscoveryConfig } from './config.ts'
 import { addAccountEndpoints } from './endpoints/account.ts'
@@ -51,6 +52,14 @@ export const httpRoutes = [
   discoveryPaths.ready,
 ]
 
+const openDatabase = async (
+  url: string,
+  stores: ReturnType<
+    typeof createStoreMeasures<(typeof sqlOperations)[number] | (typeof locationOperations)[number]>
+  >,
+  log: Log,
+) => watchWrites(measureSql(await openSql(url, migrations), stores), log)
+
 export async function startDiscovery(
   config: DiscoveryConfig,
   { clock, log, metrics, readiness }: { clock: Clock; log: Log; metrics?: Metrics; readiness?: Readiness },
@@ -58,7 +67,7 @@ export async function startDiscovery(
   const own = `sqlite:${join(config.state, 'discovery', 'locations.db')}`
   const where = withStorePassword(config.store || own, config.storePasswordFile)
   const stores = createStoreMeasures(metrics, [...sqlOperations, ...locationOperations])
-  const database = measureSql(await openSql(where, migrations), stores)
+  const { store: database, writability } = await openDatabase(where, stores, log)
   const reportSeconds = config['presence.interval']
   const silenceMs = onlineWindowMs(reportSeconds)
   const forgetAfter = config['nodes.forgetAfter'] * 1000
@@ -94,6 +103,7 @@ export async function startDiscovery(
   const shared = { clock, store, registry, tracks, sessions: measureSessions(sessions, metrics) }
   const reports = measureReports(fixesEndpoint({ ...shared, clock: steady }), metrics)
   if (metrics) {
+    measureWritable(metrics, writability.isWritable)
     measureBackup(metrics, join(config.state, 'discovery'), clock)
     measureDiscovery(metrics, { reports, registry, store, trust, operations: stores!.underWay })
   }
@@ -102,7 +112,8 @@ export async function startDiscovery(
     vital: [discoveryPaths.health, discoveryPaths.ready],
     ...(readiness && { readiness }),
   })
-  addHealth(app, discoveryPaths, () => database.run(sql`SELECT 1`), readiness)
+  const check = () => database.run(sql`SELECT 1`)
+  addHealth(app, discoveryPaths, check, readiness, writability.degraded)
   addSessionsEndpoint(app, {
     ...shared,
     trust,

@@ -97,7 +97,6 @@ export const serviceKit: Bounds = {
   },
   'packages/service-kit/src/lifecycle/alarms.ts': {
     'raiseAlarms.listeners': own('one for each part that shows alarms'),
-    'reportCaught.known': lasting('`known.size >= maxCallbacks`', '`known.clear`'),
   },
   'packages/service-kit/src/backup/backup-file.ts': {
     'files of extractMember': own('two members of a backup that its operator names'),
@@ -122,10 +121,18 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/revocations/feed.ts': {
     'createFailureCount.failures': own('one for each issuer of the configuration'),
     'createRevocationFeed.confirmations': own('one for each issuer of the configuration'),
+    'createStoring.details': own('one for each issuer of the configuration'),
   },
   'packages/service-kit/src/revocations/live-lists.ts': {
     'createLiveLists.live': own('one list for each issuer of the configuration'),
     'createLiveLists.reasonFor.known': own('a fixed number of kinds for each verified token'),
+  },
+  'packages/service-kit/src/log/error-id.ts': {
+    'errorIdOf.known': lasting('`known.size < limits.causes`', '`known.delete`'),
+  },
+  'packages/service-kit/src/store/learned-store.ts': {
+    'createLearnedStore.pending': lasting('one for each key: an issuer that is trusted', '`pending.delete`'),
+    'createLearnedStore.turns': passing('one for each key, until `turns.delete`'),
   },
   'packages/service-kit/src/store/wait-for-room.ts': {
     'files of hasRoom': passing('`neededBytes` bytes, removed at once'),

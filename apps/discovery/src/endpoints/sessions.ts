@@ -11,7 +11,7 @@ import { discoveryAudience } from '@selvedge/protocol/tokens'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { addressOf, createLimiter, limitKeyOf, takeOrRefuse } from '@selvedge/service-kit/http'
-import { type ProofOptions, requireNode } from '@selvedge/service-kit/http-app'
+import { type ProofOptions, requireNode, textBodyOf } from '@selvedge/service-kit/http-app'
 import type { FastifyInstance } from 'fastify'
 import type { Registry } from '../registry/registry.ts'
 import type { Sessions } from '../sessions/sessions.ts'
@@ -38,7 +38,7 @@ export function addSessionsEndpoint(app: FastifyInstance, parts: SessionsParts):
   const limiter = createLimiter({ burst: limits.address, perSecond: limits.address / 60 })
   app.post(discoveryPaths.sessions, async (request, reply): Promise<SessionResponse> => {
     takeOrRefuse(limiter, limitKeyOf(addressOf(request.raw, limits.trustedProxies)), 'this address')
-    const body = (request.body as string | undefined) ?? ''
+    const body = textBodyOf(request)
     const options = { ...proof(), verifier, audience: discoveryAudience, reasonAgainst }
     const node = await requireNode(options, request, reply, body)
     if (node.sub === '') throw new OAuthError('access_denied', 'the node is not associated with an account')

@@ -119,7 +119,7 @@ function addCommon(app: FastifyInstance, parts: Parts, roles: { cloud: boolean; 
   if (roles.tenant) addCors(app, parts)
   addMetadataEndpoints(app, { ...parts, roles })
   addRevocationsEndpoint(app, parts.revocationList)
-  addHealth(app, identityPaths, parts.checkHealth, parts.readiness)
+  addHealth(app, identityPaths, parts.checkHealth, parts.readiness, parts.degraded)
 }
 
 /** Accounts, projects, the tokens for them, and the console. */

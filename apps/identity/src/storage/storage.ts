@@ -13,10 +13,11 @@ import {
   type Metrics,
   measureBackup,
   measureSql,
+  measureWritable,
   sqlOperations,
 } from '@selvedge/service-kit/metrics'
 import { openSql, withStorePassword } from '@selvedge/service-kit/sql'
-import { openSteadyClock, openStoreClock, type SqlStore, sql } from '@selvedge/service-kit/store'
+import { openSteadyClock, openStoreClock, type SqlStore, sql, watchWrites } from '@selvedge/service-kit/store'
 import type { IdentityConfig } from '../config.ts'
 import { type Audit, createAudit } from './audit/audit.ts'
 import { type Changes, openChanges } from './changes/changes.ts'
@@ -49,6 +50,8 @@ export interface Storage {
   limiterOf(name: string, rate: Rate): SharedLimiter
   /** @throws OAuthError `temporarily_unavailable`, or StoreError if the database does not respond */
   checkHealth(): Promise<void>
+  /** What this service cannot do at present. */
+  degraded(): Promise<readonly string[]>
   /** Begins to remove expired rows. @param tasks of the other groups */
   start(tasks: readonly SweepTask[]): void
   close(): Promise<void>
@@ -76,7 +79,7 @@ export async function openStorage(
   const own = `sqlite:${join(folder, 'identity.db')}`
   const url = withStorePassword(config.store || own, config.storePasswordFile)
   const stores = createStoreMeasures(metrics, sqlOperations)
-  const store = measureSql(await openSql(url, migrations), stores)
+  const { store, writability } = watchWrites(measureSql(await openSql(url, migrations), stores), log)
   const storeClock = await openStoreClock(store, system, log)
   const clock = await openSteadyClock(store, storeClock)
   await raiseCounters(store, clock)
@@ -89,6 +92,7 @@ export async function openStorage(
   if (metrics) {
     measureReplicas(metrics, { replicas: presence.count, ageSeconds: changes.ageSeconds })
     measureBackup(metrics, folder, system)
+    measureWritable(metrics, writability.isWritable)
   }
   let sweep: Sweep | undefined
 
@@ -108,6 +112,7 @@ export async function openStorage(
       changes.checkFresh()
       await store.run({ ...sql`SELECT 1`, timeoutMs: healthTimeoutMs })
     },
+    degraded: writability.degraded,
     start(tasks) {
       sweep = createSweep(clock, log, [...audit.tasks, ...tasks])
       sweep.start()

@@ -121,7 +121,7 @@ export async function openTokens(
     verifier,
     cachedVerifier,
     start: trust.start,
-    close: trust.stop,
+    close: async () => void (await Promise.all([trust.stop(), issuerKeys.stop()])),
   }
 }
 

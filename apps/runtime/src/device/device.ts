@@ -151,6 +151,7 @@ export async function openDevice(
       presence.close()
       vitals.close()
       await Promise.all([contact.stop(), callers.revocations.stop()])
+      await Promise.all([tenants.stop(), leases.stop()])
     },
     close: async () => void (await Promise.all([self.state.close(), record.close()])),
   }

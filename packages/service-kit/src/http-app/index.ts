@@ -15,3 +15,4 @@ export {
   requireShown,
   requireToken,
 } from './require-proof.ts'
+export { textBodyOf } from './text-body.ts'

@@ -32,11 +32,6 @@ export interface Alarms {
   recordCrashesIn(folder: string): void
 }
 
-/** Lines about caught failures of one callback in this many milliseconds; more are counted, and the next line has the count. */
-const quietMs = 10_000
-/** Maximum callbacks with a cached last line; their names are fixed words of the code. */
-const maxCallbacks = 500
-
 /** Listens to all three kinds. To be called once in a process, before anything can fail. */
 export function raiseAlarms(log: Log, now: () => number): Alarms {
   let folder: string | undefined
@@ -55,7 +50,7 @@ export function raiseAlarms(log: Log, now: () => number): Alarms {
     if (folder !== undefined) countCrash(folder, errorId, now())
     process.exit(exitCodes.crashed)
   })
-  const caught = reportCaught(log, now)
+  const caught = reportCaught(log)
 
   return {
     lastCrash: () => lastCrash,
@@ -69,22 +64,11 @@ export function raiseAlarms(log: Log, now: () => number): Alarms {
 }
 
 /** Logs the failures that `safely` caught. Gives their number. */
-function reportCaught(log: Log, now: () => number): () => number {
+function reportCaught(log: Log): () => number {
   let count = 0
-  const known = new Map<string, { at: number; silent: number }>()
   caughtFailures.subscribe((message) => {
     const { where, cause } = message as CaughtFailure
-    count++
-    const at = now()
-    const last = known.get(where)
-    if (last && Math.abs(at - last.at) < quietMs) {
-      last.silent++
-      return
-    }
-    if (known.size >= maxCallbacks) known.clear()
-    known.set(where, { at, silent: 0 })
-    const more = last && last.silent > 0 ? { notLogged: last.silent } : {}
-    errorIdOf(log, alarmMessages.caught, { where, count, ...more, cause })
+    errorIdOf(log, alarmMessages.caught, { where, count: ++count, cause })
   })
   return () => count
 }

@@ -5,6 +5,7 @@ export {
   createStoreMeasures,
   measureDocument,
   measureSql,
+  measureWritable,
   type StoreMeasures,
   sqlOperations,
 } from './measure-store.ts'

@@ -48,6 +48,13 @@ export function createStoreMeasures<const Operation extends string>(
   }
 }
 
+/** @param isWritable by the last write */
+export function measureWritable({ gauge }: Metrics, isWritable: () => boolean): void {
+  gauge('selvedge_store_writable', 'Whether the database accepted the last write: 1 or 0.', () =>
+    Number(isWritable()),
+  )
+}
+
 export function measureSql(
   store: SqlStore,
   measures: StoreMeasures<(typeof sqlOperations)[number]> | undefined,

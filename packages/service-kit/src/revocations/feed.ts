@@ -6,8 +6,9 @@ import { type RevocationsClaims, revocationsAudience, revocationsProfile } from 
 import { type Clock, isoTime, seconds } from '../clock/index.ts'
 import { safely } from '../safely/safely.ts'
 import { shareRun } from '../share/share.ts'
+import { createLearnedStore } from '../store/learned-store.ts'
 import type { TokenVerifier } from '../tokens/verifier.ts'
-import { type Applied, applyList, type LiveList, type StoredLists } from './lists.ts'
+import { type Applied, applyList, type LiveList, type StoredList, type StoredLists } from './lists.ts'
 import { createLiveLists, type LiveLists } from './live-lists.ts'
 
 /** One issuer, and how its list is fetched. */
@@ -45,6 +46,8 @@ export interface FeedParts {
   readonly intervalSeconds: number
   /** Milliseconds until the first one. */
   readonly firstFetchMs: number
+  /** When a list that could not be stored is stored again; for tests. */
+  readonly retryTimes?: { readonly firstMs: number; readonly maxMs: number }
   /** Called after each attempt with what is wrong, and with what no longer is. */
   readonly onTrouble: (trouble: FeedTrouble, issuer: string, isSo: boolean, details: object) => void
   /** Called after a list of an issuer was accepted. */
@@ -73,6 +76,7 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
   const live = createLiveLists(storage.value)
   const failures = createFailureCount()
   const confirmations = new Map<string, number>()
+  const stored = createStoring(parts)
 
   async function fetchOne({ issuer, fetchList }: ListSource): Promise<boolean> {
     // The request depends on what is stored: a list that could not be stored is fetched again.
@@ -110,7 +114,7 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
     return false
   }
 
-  /** The list decides from now on. If it cannot be stored, it is fetched again until it can. */
+  /** The list decides from now on. If it cannot be stored, that is tried again until it can, without a network as well. */
   async function accept(
     issuer: string,
     { list, hasWrongTime }: Extract<Applied, { outcome: 'accepted' }>,
@@ -119,12 +123,7 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
     const now = live.replace(issuer, list)
     const details = { seq: list.seq, issuedAt: isoTime(list.iat * 1000) }
     onTrouble('wrong_time', issuer, hasWrongTime, details)
-    try {
-      await storage.update((value) => ({ lists: { ...value.lists, [issuer]: list } }))
-      onTrouble('not_stored', issuer, false, {})
-    } catch (cause) {
-      onTrouble('not_stored', issuer, true, { ...details, cause })
-    }
+    await stored.save(issuer, list, details)
     parts.onAccepted(before, now)
   }
 
@@ -144,7 +143,31 @@ export function createRevocationFeed(parts: FeedParts): RevocationFeed {
     async stop() {
       schedule.stop()
       await fetchAll.present()?.catch(() => undefined)
+      await stored.stop()
     },
+  }
+}
+
+/** Stores each list until it is on the disk, and reports a list that is not. */
+function createStoring({ storage, onTrouble, retryTimes: times }: FeedParts) {
+  /** Of the newest list of each issuer, for a notice. */
+  const details = new Map<string, object>()
+  const learned = createLearnedStore({
+    where: 'revocations.store',
+    onOutcome(issuer, cause) {
+      const isFailed = cause !== undefined
+      onTrouble('not_stored', issuer, isFailed, isFailed ? { ...details.get(issuer), cause } : {})
+    },
+    ...(times && { times }),
+  })
+  return {
+    /** Never rejects. Resolves after the first attempt. */
+    async save(issuer: string, list: StoredList, shown: object): Promise<void> {
+      details.set(issuer, shown)
+      const write = () => storage.update((value) => ({ lists: { ...value.lists, [issuer]: list } }))
+      await learned.save(issuer, write).catch(() => undefined)
+    },
+    stop: learned.stop,
   }
 }
 

@@ -6,6 +6,7 @@ export {
   expectKnownVersion,
   openDocument,
 } from './document.ts'
+export { createLearnedStore, type LearnedStore } from './learned-store.ts'
 export { makeFolder, makeTransientFolder } from './make-folder.ts'
 export {
   type AddedTable,
@@ -24,4 +25,5 @@ export { storageRefusal } from './storage-refusal.ts'
 export { openStoreClock, type StoreClock } from './store-clock.ts'
 export { StoreError } from './store-error.ts'
 export { waitForRoom } from './wait-for-room.ts'
+export { type Writability, watchWrites } from './writable-store.ts'
 export { readOrWriteOnce, writeOnce } from './write-once.ts'

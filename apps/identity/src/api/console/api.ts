@@ -5,6 +5,7 @@ import { escapeControls } from '@selvedge/protocol/redaction'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import type { Clock } from '@selvedge/service-kit/clock'
 import { addressOf, requestIdOf } from '@selvedge/service-kit/http'
+import { textBodyOf } from '@selvedge/service-kit/http-app'
 import { errorIdOf, type Log } from '@selvedge/service-kit/log'
 import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
@@ -53,7 +54,7 @@ export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): voi
   })
 
   app.post(identityPaths.consoleApi, async (request, reply) => {
-    const body = request.body as string
+    const body = textBodyOf(request)
     const context: ConsoleContext = {
       requestId: requestIdOf(request.raw),
       ...(await callers.identify(request, reply, body)),

@@ -3,7 +3,7 @@
  * console, at the address that the app made: nothing is stored before a person decides.
  */
 import { identityPaths, OAuthError } from '@selvedge/protocol'
-import { addFormRoutes } from '@selvedge/service-kit/http-app'
+import { addFormRoutes, textBodyOf } from '@selvedge/service-kit/http-app'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authorizations } from '../../tokens/authorize/authorizations.ts'
 import { answerUrl, RefusedRequest } from '../../tokens/authorize/refused-request.ts'
@@ -51,8 +51,8 @@ export function addAppPages(app: FastifyInstance, parts: AppPagesParts): void {
   // A form becomes a query: the page reads its own address (OpenID Connect Core 1.0 § 3.1.2.1).
   addFormRoutes(app, (routes) => {
     for (const path of [identityPaths.authorize, identityPaths.endSession])
-      routes.post(path, async ({ body }, reply) => {
-        const query = expectShort(body as string)
+      routes.post(path, async (request, reply) => {
+        const query = expectShort(textBodyOf(request))
         if (!/^[!-~]*$/.test(query)) throw new OAuthError('invalid_request', 'the body is not a form')
         return reply.redirect(`${site().origin}${path}?${query}`, 303)
       })

@@ -9,7 +9,7 @@ import { createDispatcher, type HandlersOf } from '@selvedge/protocol/jsonrpc'
 import { hasScope } from '@selvedge/protocol/tokens'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import { addressOf, requestIdOf } from '@selvedge/service-kit/http'
-import { requireShown } from '@selvedge/service-kit/http-app'
+import { requireShown, textBodyOf } from '@selvedge/service-kit/http-app'
 import { errorIdOf, type Log } from '@selvedge/service-kit/log'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
@@ -66,7 +66,7 @@ export function addAccountApi(app: FastifyInstance, parts: AccountApiParts): voi
       address: addressOf(request.raw, parts.trustedProxies),
       actor,
     }
-    const answer = await dispatcher.dispatch(request.body as string, context)
+    const answer = await dispatcher.dispatch(textBodyOf(request), context)
     return answer === undefined ? reply.code(204).send() : reply.type('application/json').send(answer)
   })
 }

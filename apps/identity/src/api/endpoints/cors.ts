@@ -4,6 +4,7 @@
  */
 import { identityPaths } from '@selvedge/protocol'
 import { parseJws, readAuthorization } from '@selvedge/protocol/tokens'
+import { textBodyOf } from '@selvedge/service-kit/http-app'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { IsKnownOrigin } from '../../registry/projects/project-apps.ts'
 import type { Projects } from '../../registry/projects/projects.ts'
@@ -38,9 +39,9 @@ export async function corsOfClient(
 }
 
 /** The client of a form, if it is well-formed. */
-function clientOfForm({ body }: FastifyRequest): string | undefined {
+function clientOfForm(request: FastifyRequest): string | undefined {
   try {
-    return typeof body === 'string' ? parseForm(body).get('client_id') : undefined
+    return parseForm(textBodyOf(request)).get('client_id')
   } catch {
     return undefined
   }

@@ -1,6 +1,7 @@
 import { type DeviceAuthorizationResponse, identityPaths } from '@selvedge/protocol'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import { addressOf } from '@selvedge/service-kit/http'
+import { textBodyOf } from '@selvedge/service-kit/http-app'
 import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { Projects } from '../../registry/projects/projects.ts'
@@ -31,7 +32,7 @@ export function addDeviceAuthorizationEndpoint(
     identityPaths.deviceAuthorization,
     async (request, reply): Promise<DeviceAuthorizationResponse> => {
       const address = addressOf(request.raw, parts.trustedProxies)
-      const form = withNamedClient(parseForm(request.body as string), request.headers.authorization)
+      const form = withNamedClient(parseForm(textBodyOf(request)), request.headers.authorization)
       const project = await checkClientActive(parts.projects, required(form, 'client_id'))
       const scope = checkScopeAllowed(project, form.get('scope') ?? 'openid')
       const { dpop: proof } = request.headers

@@ -1,5 +1,6 @@
 import { identityPaths } from '@selvedge/protocol'
 import type { Clock } from '@selvedge/service-kit/clock'
+import { textBodyOf } from '@selvedge/service-kit/http-app'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { Nodes } from '../../registry/nodes/nodes.ts'
@@ -32,7 +33,7 @@ const inactive = { active: false } as const
 export function addIntrospectEndpoint(routes: FastifyInstance, parts: IntrospectParts): void {
   const { revocations, signIns } = parts
   routes.post(identityPaths.introspect, async (request): Promise<object> => {
-    const form = withNamedClient(parseForm(request.body as string), request.headers.authorization)
+    const form = withNamedClient(parseForm(textBodyOf(request)), request.headers.authorization)
     const token = await readIssuedToken(required(form, 'token'), parts.verifier, signIns, parts.issuer())
     // A lease is for one runtime: no other service may accept it.
     if (!token || token.kind === 'lease') return inactive

@@ -1,6 +1,7 @@
 import { identityPaths, OAuthError, type PushedAuthorizationResponse } from '@selvedge/protocol'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import { addressOf } from '@selvedge/service-kit/http'
+import { textBodyOf } from '@selvedge/service-kit/http-app'
 import type { SharedDpopVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { Projects } from '../../registry/projects/projects.ts'
@@ -33,7 +34,7 @@ export function addPushedAuthorizationEndpoint(
   routes.post(
     identityPaths.pushedAuthorization,
     async (request, reply): Promise<PushedAuthorizationResponse> => {
-      const form = new Map(withNamedClient(parseForm(request.body as string), request.headers.authorization))
+      const form = new Map(withNamedClient(parseForm(textBodyOf(request)), request.headers.authorization))
       if (form.has('request_uri'))
         throw new OAuthError('invalid_request', '"request_uri" is not for pushed requests')
       const { clientId, dpop: policy } = await checkClientActive(parts.projects, required(form, 'client_id'))

@@ -1,6 +1,7 @@
 import { identityPaths, OAuthError } from '@selvedge/protocol'
 import type { AddressSet } from '@selvedge/service-kit/address-set'
 import { addressOf } from '@selvedge/service-kit/http'
+import { textBodyOf } from '@selvedge/service-kit/http-app'
 import type { TokenVerifier } from '@selvedge/service-kit/tokens'
 import type { FastifyInstance } from 'fastify'
 import type { DeveloperTokens } from '../../registry/projects/developer-tokens.ts'
@@ -26,7 +27,7 @@ export interface RevokeParts {
 export function addRevokeEndpoint(routes: FastifyInstance, parts: RevokeParts): void {
   routes.post(identityPaths.revoke, async (request, reply) => {
     const address = addressOf(request.raw, parts.trustedProxies)
-    const form = withNamedClient(parseForm(request.body as string), request.headers.authorization)
+    const form = withNamedClient(parseForm(textBodyOf(request)), request.headers.authorization)
     const token = await readIssuedToken(
       required(form, 'token'),
       parts.verifier,

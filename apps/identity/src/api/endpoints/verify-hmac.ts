@@ -2,7 +2,7 @@ import { identityPaths, OAuthError, type VerifyHmacResponse } from '@selvedge/pr
 import { parseJson } from '@selvedge/protocol/jsonrpc'
 import type { EdgeIdClaims } from '@selvedge/protocol/tokens'
 import { type Clock, seconds } from '@selvedge/service-kit/clock'
-import { requireNode } from '@selvedge/service-kit/http-app'
+import { requireNode, textBodyOf } from '@selvedge/service-kit/http-app'
 import {
   hmacIssuer,
   type SharedDpopVerifier,
@@ -41,7 +41,7 @@ export function addVerifyHmacEndpoint(app: FastifyInstance, parts: VerifyHmacPar
   app.post(identityPaths.verifyHmac, async (request, reply): Promise<VerifyHmacResponse> => {
     const options = { dpop, url: issuer(), verifier, audience: audiences()[0]!, reasonAgainst }
     await requireNode(options, request, reply)
-    const { edgeHmacCode, nodeId, uri } = readBody(request.body as string)
+    const { edgeHmacCode, nodeId, uri } = readBody(textBodyOf(request))
     const made = hmacIssuer(edgeHmacCode)
     const node = made === undefined ? undefined : await nodes.find(made)
     if (!node || node.blockedAt !== null) return { valid: false, reason: 'invalid' }

@@ -70,6 +70,23 @@ describeOnStores('%s', (makeDatabase) => {
     store.run(sql`INSERT INTO issuer_key_sets VALUES (${`public ${issuer}`}, ${keySet}, CAST(${fetchedAt} AS BIGINT))
       ON CONFLICT (issuer_key) DO UPDATE SET key_set = excluded.key_set, fetched_at = excluded.fetched_at`)
 
+  it('that could not be stored are stored once the database writes again, without the issuer', async () => {
+    const { load, save } = createIssuerKeySets(store)
+    let isFull = true
+    const full: typeof save = (...of) => (isFull ? Promise.reject(new Error('full')) : save(...of))
+    const keys = createIssuerKeys({
+      ...{ clock, log: createMemoryLog(), getterOf: () => getJson },
+      issuerKeySets: { load, save: full },
+      retryTimes: { firstMs: 1, maxMs: 4 },
+    })
+    expect(await ask(keys)).toBe('accepted')
+    published = undefined
+    isFull = false
+    await expect.poll(() => load(named)).toBeDefined()
+    expect(await ask(start())).toBe('accepted')
+    await keys.stop()
+  })
+
   it('serve a new process while the issuer is down, until they are 24 hours old', async () => {
     await fetchOnce()
     published = undefined

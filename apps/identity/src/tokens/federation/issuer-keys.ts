@@ -6,6 +6,7 @@ import { identityPaths } from '@selvedge/protocol'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
 import { createGuardedGet } from '@selvedge/service-kit/http'
 import type { Log } from '@selvedge/service-kit/log'
+import { createLearnedStore, type LearnedStore } from '@selvedge/service-kit/store'
 import {
   createRemoteIssuer,
   createTokenVerifier,
@@ -40,6 +41,8 @@ export interface IssuerKeys {
   describe(issuer: Named): KeyState
   /** The same; while this process has no keys, the state of those that are stored. */
   show(issuer: Named): Promise<KeyState>
+  /** To be called before the store closes. */
+  stop(): Promise<void>
 }
 
 /** Issuers in memory, verified tokens in memory, and fetches at the same time. */
@@ -61,11 +64,15 @@ export interface IssuerKeysParts {
   readonly log: Log
   /** For tests. @param allowsPrivate see `createGuardedGet` */
   readonly getterOf?: (allowsPrivate: boolean) => (url: string) => Promise<unknown>
+  /** When keys that could not be stored are stored again; for tests. */
+  readonly retryTimes?: { readonly firstMs: number; readonly maxMs: number }
 }
 
 export function createIssuerKeys(parts: IssuerKeysParts): IssuerKeys {
   const { clock, issuerKeySets, getterOf = (allowsPrivate) => createGuardedGet({ allowsPrivate }) } = parts
   const fetches = createWorkCount('fetches')
+  const { retryTimes: times } = parts
+  const learned = createLearnedStore({ where: 'issuerKeys.store', ...(times && { times }) })
   const limited = (get: (url: string) => Promise<unknown>) => async (url: string) => {
     if (fetches.underWay >= limits.fetches)
       throw new Error('too many issuers are asked for their keys at the same time')
@@ -77,7 +84,8 @@ export function createIssuerKeys(parts: IssuerKeysParts): IssuerKeys {
     const getJson = limited(getterOf(allowsPrivate))
     const open = (issuer: string): Held => {
       let own = held.get(issuer)
-      if (!own) held.set(issuer, (own = openIssuer({ issuer, allowsPrivate }, getJson, parts)))
+      if (!own)
+        held.set(issuer, (own = openIssuer({ issuer, allowsPrivate }, getJson, { ...parts, learned })))
       return own
     }
     const findIssuer = (issuer: string) => open(issuer).remote
@@ -108,6 +116,7 @@ export function createIssuerKeys(parts: IssuerKeysParts): IssuerKeys {
       const count = countKeys(stored.keySet)
       return count === undefined ? own : stateOf(stored.fetchedAt, count, own.problem)
     },
+    stop: learned.stop,
   }
 }
 
@@ -123,7 +132,7 @@ function countKeys(keySet: unknown): number | undefined {
 function openIssuer(
   named: Named,
   getJson: (url: string) => Promise<unknown>,
-  { clock, log, issuerKeySets }: IssuerKeysParts,
+  { clock, log, issuerKeySets, learned }: IssuerKeysParts & { readonly learned: LearnedStore },
 ): Held {
   const { issuer } = named
   let keySet: ForeignKeySet | undefined
@@ -146,7 +155,10 @@ function openIssuer(
       unknownKid,
       stored: {
         load: () => issuerKeySets.load(named),
-        save: (fetchedAt) => issuerKeySets.save(named, { keySet: keySet!.published(), fetchedAt }),
+        save(fetchedAt) {
+          const stored = { keySet: keySet!.published(), fetchedAt }
+          return learned.save(`${named.allowsPrivate} ${issuer}`, () => issuerKeySets.save(named, stored))
+        },
       },
     },
   })

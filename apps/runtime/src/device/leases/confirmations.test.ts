@@ -30,9 +30,10 @@ beforeEach(async () => {
   record = await openLeaseRecord(folder)
   time = { now: 1_000_000_000_000, elapsed: 5000, state: 'trusted' }
   const clock = { now: () => time.now, elapsed: () => time.elapsed, state: () => time.state } as never
-  confirmations = createConfirmations({ clock, record, log })
+  confirmations = createConfirmations({ clock, record, log, retryTimes: { firstMs: 1, maxMs: 4 } })
 })
 afterEach(async () => {
+  await confirmations.stop()
   await record.close()
   rmSync(folder, { recursive: true })
 })
@@ -75,7 +76,7 @@ it('writes nothing while the clock is not confirmed', async () => {
   expect([record.value.confirmedAt, confirmations.confirmedAt(one)]).toEqual([{}, time.now])
 })
 
-it('counts without a time on the disk, and logs why it could not be written', async () => {
+it('counts without a time on the disk, logs why it could not be written, and writes it once the disk works again', async () => {
   const faults = await createDiskFaults()
   faults.fail('write')
   confirmations.noteConfirmed(one)
@@ -86,4 +87,5 @@ it('counts without a time on the disk, and logs why it could not be written', as
     cause: { message: expect.stringContaining('no space left') },
   })
   expect(confirmations.confirmedAt(one)).toBe(time.now)
+  await expect.poll(() => record.value.confirmedAt).toEqual({ [one]: time.now })
 })

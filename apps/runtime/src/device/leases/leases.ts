@@ -26,6 +26,8 @@ export interface Leases {
   unreported(): readonly LeaseUse[] | undefined
   /** To be called when the identity service has it. */
   reported(uses: readonly LeaseUse[]): Promise<void>
+  /** To be called before the record closes. */
+  stop(): Promise<void>
 }
 
 export interface LeasesParts extends Omit<ExchangeLeaseParts, 'reachability' | 'confirmations'> {
@@ -60,6 +62,7 @@ export function createLeases(parts: LeasesParts): Leases {
     async reported(uses) {
       await record.update((value) => ({ ...value, uses: withoutReported(value.uses, uses) }))
     },
+    stop: confirmations.stop,
   }
 }
 

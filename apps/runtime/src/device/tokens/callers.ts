@@ -46,7 +46,7 @@ export interface CallersParts {
   readonly state: StateStore
   readonly clock: DeviceClock
   readonly notices: Notices
-  readonly tenants: Tenants
+  readonly tenants: Omit<Tenants, 'stop'>
   readonly lists: RevocationsParts['store']
   /** Seconds between two requests for the lists of revoked tokens. */
   readonly intervalSeconds: number

@@ -73,8 +73,9 @@ describe('the keys of an issuer', () => {
     answer = () => keySet
     raised = new Map()
   })
-  const open = (issuers = [issuer]) =>
+  const open = (issuers = [issuer], retryTimes?: { firstMs: number; maxMs: number }) =>
     openTenants({
+      ...(retryTimes && { retryTimes }),
       issuers,
       cloud: issuer,
       state: {
@@ -134,6 +135,27 @@ describe('the keys of an issuer', () => {
     expect(keySets).toEqual({ [issuer]: keySet })
     time += 10_000
     expect(await tenants.cloud.refresh()).toBe(true)
+  })
+
+  it('are stored once the disk works again, without a network, so that a restart offline accepts tokens', async () => {
+    const tenants = open([issuer], { firstMs: 1, maxMs: 4 })
+    isFull = true
+    expect(await tenants.cloud.refresh()).toBe(false)
+    answer = () => {
+      throw new ConnectionFailure('not_running', 'away')
+    }
+    isFull = false
+    await expect.poll(() => raised.size).toBe(0)
+    expect(open().cloud.findKey('k1')).toBeDefined()
+  })
+
+  it('that were not stored are tried once more when the device stops', async () => {
+    const tenants = open()
+    isFull = true
+    await tenants.cloud.refresh()
+    isFull = false
+    await tenants.stop()
+    expect(keySets).toEqual({ [issuer]: keySet })
   })
 
   it('of one issuer that are stored do not clear the notice about another one', async () => {
