@@ -109,7 +109,7 @@ it('the command line of the npm package without rolldown packs what needs no bun
   expect(out).toMatch(
     /TypeScript and imports need the bundler "rolldown", which this installation does not have/,
   )
-  expect(out).toMatch(/hint: .*npx selvedge/)
+  expect(out).toMatch(/hint: .*command line of a clone/)
 })
 
 it('the WASM example is what its source compiles to', needs('package tools'), () => {

@@ -115,7 +115,7 @@ describe('the console', needs('chromium'), () => {
     await shell(await textOf('Command that saves the token'))
     expect(readFileSync(join(folder.path, 'developer.token'), 'utf8')).toBe(token)
     expect(await textOf('Command that uses the token')).toContain(
-      'npx selvedge account associate --developer-token-file developer.token',
+      'selvedge account associate --developer-token-file developer.token',
     )
     await page.getByRole('button', { name: 'Done' }).click()
     await expect.poll(() => page.content()).not.toContain(token)
@@ -126,7 +126,7 @@ describe('the console', needs('chromium'), () => {
     await devices.goto(`${origin()}/devices`)
     await devices.getByText('No devices yet').waitFor()
 
-    expect(await textOf('Command that connects the device')).toBe('npx selvedge up')
+    expect(await textOf('Command that connects the device')).toBe('selvedge up')
     expect(await textOf('Command that signs in for the project')).toContain(projectPath.split('/')[2])
     await page.getByRole('button', { name: 'curl' }).click()
     await page.getByLabel('Runtime address').fill(stack.runtime.url)
@@ -209,7 +209,7 @@ describe('the console', needs('chromium'), () => {
     await page.getByRole('link', { name: 'weather-station-7', exact: true }).click()
     await page.getByRole('heading', { name: 'weather-station-7' }).waitFor()
     await page.getByText('52.5, 13.4').waitFor()
-    await page.getByText('npx selvedge init function my-service').waitFor()
+    await page.getByText('selvedge init function my-service').waitFor()
   })
 
   it('is usable from 320 px to 4K, light and dark: axe-core finds nothing serious, nothing jumps, no page is heavy', async () => {

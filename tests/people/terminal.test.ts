@@ -93,7 +93,7 @@ describe('selvedge login', needs('chromium', 'tmux'), () => {
     await page.goto(new URL('/devices', stack.identity.ready.setup!).href)
     const command = page.getByRole('region', { name: 'Command that connects a device' })
     // The shell has a function of this name for the checkout's program.
-    type(`clear; ${(await command.textContent())!.replace(/^npx /, '')}`)
+    type(`clear; ${await command.textContent()}`)
     const [, url] = await seen(/belongs to your account: (\S+)/)
     await page.goto(url!)
     await page.getByRole('heading', { name: (await runtimeOf(stack).getMe()).name, level: 1 }).waitFor()

@@ -234,6 +234,24 @@ describe('a token that is bound to a key', () => {
   })
 })
 
+describe('the audience', () => {
+  const audience = 'https://reports.example'
+  const forReports = () => tokenOf(first, { aud: [audience] })
+
+  it('is the edge itself by default: a token for a backend alone is refused', async () => {
+    expect(await outcome(tokenOf(first))).toBe('accepted')
+    expect(await outcome(forReports())).toBe('401 token_untrusted')
+  })
+
+  it('is the one of the options: tokens for it are accepted, alone or beside others, and no others', async () => {
+    verifier = createAccessTokenVerifier({ issuer, audience, now: () => now })
+    expect(await outcome(forReports())).toBe('accepted')
+    expect(await outcome(tokenOf(first, { aud: [edgeAudience, audience] }))).toBe('accepted')
+    expect(await outcome(tokenOf(first))).toBe('401 token_untrusted')
+    expect(await outcome(tokenOf(first, { aud: [`${audience}/other`] }))).toBe('401 token_untrusted')
+  })
+})
+
 describe('an issuer that cannot be one', () => {
   it.each([
     '',

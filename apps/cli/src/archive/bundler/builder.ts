@@ -82,7 +82,7 @@ function readAnswer(given: BuildAnswer): Bundled {
     throw new UsageError(describeProblem(given.problem), 'Correct the file; nothing was deployed.')
   throw new UsageError(
     `TypeScript and imports need the bundler "rolldown", which this installation does not have (${given.missing})`,
-    'Use the npm package of the command line: npx selvedge. Without it, put the function into one index.js without imports.',
+    'Build it with the command line of a clone, or its npm package with its optional dependencies. Or put the function into one index.js without imports.',
   )
 }
 

@@ -25,7 +25,7 @@ export function SignIns({ sessions, terminals }: { sessions: Call<Sessions>; ter
         <footer>
           <Icon name="terminal" />
           <span>
-            Sign in from a terminal: <code>npx selvedge login</code>
+            Sign in from a terminal: <code>selvedge login</code>
           </span>
         </footer>
       )}

@@ -22,7 +22,7 @@ export function LastLocation({ device }: { device: Device }) {
           <Copy
             isCommand
             label="Command that reports a location"
-            text="npx selvedge gps update --longitude -123.115 --latitude 49.25 --speed 0 --bearing 0"
+            text="selvedge gps update --longitude -123.115 --latitude 49.25 --speed 0 --bearing 0"
           />
         </Empty>
       </Card>

@@ -17,7 +17,7 @@ export function Services({ services, stated }: ServicesProps) {
           <Copy
             isCommand
             label="Commands that start a service"
-            text={'npx selvedge init function my-service\nnpx selvedge dev my-service'}
+            text={'selvedge init function my-service\nselvedge dev my-service'}
           />
         </Empty>
       ) : (

@@ -119,7 +119,7 @@ const ConnectLink = () => (
 const NoDevices = () => (
   <Card>
     <Empty icon="cpu" title="No devices yet" text="Run this on a device. It shows up here by itself.">
-      <Copy isCommand label="Command that connects a device" text="npx selvedge up" />
+      <Copy isCommand label="Command that connects a device" text="selvedge up" />
       <Link to="/projects">Other ways to connect</Link>
     </Empty>
   </Card>

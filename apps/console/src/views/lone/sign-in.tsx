@@ -3,6 +3,7 @@ import { api } from '../../api.ts'
 import { Action } from '../../parts/action.tsx'
 import { Copy } from '../../parts/copy.tsx'
 import { Field, Form } from '../../parts/form.tsx'
+import { inClone } from '../../parts/in-clone.tsx'
 import { Link } from '../../parts/link.tsx'
 import { View } from '../../parts/view.tsx'
 import { signInWithPasskey } from '../../passkeys.ts'
@@ -45,7 +46,7 @@ export default function SignInView({ needsOwner, onDone }: SignInProps) {
         <Copy
           isCommand
           label="Command that makes a sign-in link"
-          text="npx selvedge admin account link --email you@example.com"
+          text="selvedge admin account link --email you@example.com"
         />
       </details>
     </View>
@@ -95,12 +96,12 @@ const NoOwner = () => (
     <p>
       Open the <code>owner</code> link that <code>npm start</code> printed. Every start prints a new one.
     </p>
-    <p class="soft">No terminal? Create an account and a link as the operator:</p>
+    <p class="soft">No terminal? Create an account and a link as the operator. {inClone}</p>
     <Copy
       isCommand
       label="Commands that create an account and a link"
       text={
-        'npx selvedge admin account create --email you@example.com\nnpx selvedge admin account link --email you@example.com'
+        'selvedge admin account create --email you@example.com\nselvedge admin account link --email you@example.com'
       }
     />
   </View>

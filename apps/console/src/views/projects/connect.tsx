@@ -2,6 +2,7 @@ import type { ConsoleProject } from '@selvedge/protocol/console'
 import type { ComponentChildren } from 'preact'
 import { useId, useState } from 'preact/hooks'
 import { Copy } from '../../parts/copy.tsx'
+import { inClone } from '../../parts/in-clone.tsx'
 import { Card } from '../../parts/view.tsx'
 import { useHome } from '../../state/viewer.ts'
 import { flowOf } from './flow.ts'
@@ -14,7 +15,7 @@ export function Connect({ project }: { project: ConsoleProject }) {
   return (
     <Card
       title="Connect a device"
-      about={way === 'curl' ? undefined : 'Run these on the device.'}
+      about={way === 'curl' ? undefined : <>Run these on the device. {inClone}</>}
       action={
         // biome-ignore lint/a11y/useSemanticElements: a fieldset has a border and a legend.
         <div class="seg" role="group" aria-label="How">
@@ -35,20 +36,20 @@ function WithCli({ project: { clientId } }: { project: ConsoleProject }) {
   return (
     <ol class="steps">
       <Step number={1} title="Sign in and connect" about="Shows a code; approve it here in the console.">
-        <Copy isCommand label="Command that connects the device" text="npx selvedge up" />
+        <Copy isCommand label="Command that connects the device" text="selvedge up" />
       </Step>
       <Step number={2} title="Report a location">
         <Copy
           isCommand
           label="Command that reports a location"
-          text="npx selvedge gps update --longitude -123.115 --latitude 49.25 --speed 0 --bearing 0"
+          text="selvedge gps update --longitude -123.115 --latitude 49.25 --speed 0 --bearing 0"
         />
       </Step>
       <Step number={3} title="Deploy a first service">
         <Copy
           isCommand
           label="Commands that deploy a service"
-          text={'npx selvedge init function hello\nnpx selvedge dev hello'}
+          text={'selvedge init function hello\nselvedge dev hello'}
         />
         <p>
           This service belongs to the command line. For a service that this project’s programs can manage,
@@ -57,7 +58,7 @@ function WithCli({ project: { clientId } }: { project: ConsoleProject }) {
         <Copy
           isCommand
           label="Command that signs in for the project"
-          text={`npx selvedge login --client-id ${clientId}`}
+          text={`selvedge login --client-id ${clientId}`}
         />
       </Step>
     </ol>

@@ -46,4 +46,4 @@ export const keepToken = (idToken: string): string =>
   `(umask 077; printf %s '${idToken}' > developer.token)\n`
 
 export const associateWith = (clientId: string): string =>
-  `npx selvedge account associate --developer-token-file developer.token --client-id ${clientId}\n`
+  `selvedge account associate --developer-token-file developer.token --client-id ${clientId}\n`

@@ -167,7 +167,7 @@ steps:
   - run: |
       curl -sS -H "Authorization: Bearer $ACTIONS_ID_TOKEN_REQUEST_TOKEN" \\
         "$ACTIONS_ID_TOKEN_REQUEST_URL&audience=${clientId}" | jq -r .value > id.jwt
-  - run: npx selvedge deploy . --client-id ${clientId} --developer-token-file id.jwt`
+  - run: selvedge deploy . --client-id ${clientId} --developer-token-file id.jwt`
   return (
     <Card
       title="Example: GitHub Actions"

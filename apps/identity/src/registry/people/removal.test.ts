@@ -8,6 +8,7 @@ import { noFolding } from '../../../../../tests/harness/grants.ts'
 import { openChanges } from '../../storage/changes/changes.ts'
 import { migrations } from '../../storage/schema.ts'
 import { createSeal } from '../../storage/secrets/seal.ts'
+import { createSessions } from '../credentials/sessions.ts'
 import { createNodes, type Node } from '../nodes/nodes.ts'
 import { createProjects } from '../projects/projects.ts'
 import { openRevocations } from '../revocation/revocations.ts'
@@ -15,7 +16,7 @@ import { createDeviceRequests } from '../sign-ins/device-requests.ts'
 import { createSignIns } from '../sign-ins/sign-ins.ts'
 import { createAccounts } from './accounts.ts'
 import { type Accepted, createLinks } from './links.ts'
-import { createPeople, type Role } from './people.ts'
+import { createPeople, type Role, reachQuery } from './people.ts'
 
 describeOnStores('a removal on %s', (makeDatabase) => {
   const clock = createFakeClock()
@@ -132,6 +133,26 @@ describeOnStores('a removal on %s', (makeDatabase) => {
     expect(await parts.signIns.list(accountId)).toEqual([])
     const shown = sql`SELECT jti FROM developer_tokens WHERE revoked_at IS NULL`
     expect(await store.run(shown)).toEqual([])
+  })
+
+  it('of a member ends the sessions in this account, and those in other accounts of the person stay', async () => {
+    const { accountId, personId } = await makeMember()
+    const { accountId: other } = await parts.accounts.create('eve@example.com')
+    await store.run(sql`INSERT INTO members VALUES (${other}, ${personId}, 'member', 0)`)
+    const sessions = createSessions(store, clock, parts.changes, reachQuery)
+    const signIn = (account: string) =>
+      sessions.create({
+        ...{ personId, accountId: account, method: 'password', address: '', userAgent: '', jkt: '' },
+      })
+    await signIn(accountId)
+    await signIn(other)
+    const accountsOfSessions = async () =>
+      (await store.run(sql`SELECT account_id FROM sessions WHERE person_id = ${personId}`)).map(
+        (row) => row.account_id,
+      )
+    expect(new Set(await accountsOfSessions())).toEqual(new Set([accountId, other]))
+    await parts.people.remove(accountId, personId)
+    expect(await accountsOfSessions()).toEqual([other])
   })
 
   it('of the last owner ends nothing', async () => {

@@ -1,0 +1,52 @@
+/**
+ * No command that people are shown fetches a package by a name that is not registered: whoever registers the name would run code on
+ * their devices. `npx selvedge` works in a clone, whose .npmrc keeps npx from installing, and is in the documents of the clone only.
+ */
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { root } from '../harness/processes.ts'
+
+/** Documents whose commands run in a clone. */
+const ofClone = ['README.md', 'examples/README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
+
+/** Runs the program of this name from a registry if it is not installed. */
+const runs = /\b(?:npx|npm exec|npm x|pnpx|pnpm dlx|yarn dlx|bunx)\s+(?:-\S+\s+)*(?:--\s+)?@?selvedge\b/
+/** Installs a package of this name, and not from a file. */
+const installs = /\b(?:npm|pnpm|yarn|bun)\s+(?:i|install|add|create|init)\s+(?:-\S+\s+)*@?selvedge\b/
+
+const problemsOf = (path: string, text: string): string[] =>
+  text.split('\n').flatMap((line, index) => {
+    const isFound = installs.test(line) || (runs.test(line) && !ofClone.includes(path))
+    return isFound ? [`${path}:${index + 1}: ${line.trim()}`] : []
+  })
+
+it('no page, hint, template or document outside a clone has a command that fetches packages by our names', () => {
+  const shown = ['*.md', 'apps', 'packages', 'packaging', 'deploy', 'docs', 'examples']
+  const listed = execFileSync(
+    'git',
+    ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate', ...shown],
+    { cwd: root, encoding: 'utf8' },
+  )
+  const paths = listed.split('\0').filter((path) => /\.(md|tsx?|js|mjs|cjs|html|json|ya?ml|sh)$/.test(path))
+  expect(paths.length).toBeGreaterThan(500)
+  expect(paths.flatMap((path) => problemsOf(path, readFileSync(join(root, path), 'utf8')))).toEqual([])
+})
+
+it('npx installs nothing in the clone', () => {
+  expect(readFileSync(join(root, '.npmrc'), 'utf8').split('\n')).toContain('yes=false')
+})
+
+it.each([
+  ['docs/people.md', 'npx selvedge login', 1],
+  ['docs/people.md', 'sudo npx --yes selvedge@latest login', 1],
+  ['docs/people.md', 'npm exec -- selvedge up', 1],
+  ['README.md', 'npx selvedge up', 0],
+  ['README.md', 'npm install --global selvedge', 1],
+  ['README.md', 'npm i -D @selvedge/client', 1],
+  ['README.md', 'npm install --global ./selvedge-0.1.0.tgz', 0],
+  ['docs/people.md', 'selvedge login', 0],
+])('the rule sees in %s: %s', (path, line, findings) => {
+  expect(problemsOf(path, line)).toHaveLength(findings)
+})
