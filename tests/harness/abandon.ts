@@ -2,9 +2,9 @@
 import { connect, type Socket } from 'node:net'
 
 /** When a client leaves. */
-export const moments = ['before', 'during', 'after'] as const
+const moments = ['before', 'during', 'after'] as const
 /** How it leaves: it closes, it resets the connection, or it sends no more and reads on. */
-export const departures = {
+const departures = {
   FIN: (socket: Socket) => socket.destroy(),
   RST: (socket: Socket) => socket.resetAndDestroy(),
   'half-close': (socket: Socket) => socket.end(),
