@@ -218,7 +218,7 @@ describe('the dashboard and the alert rules', () => {
       encoding: 'utf8',
     })
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
-    expect(stdout).toContain('SUCCESS: 17 rules found')
+    expect(stdout).toContain('SUCCESS: 18 rules found')
   })
 
   it(

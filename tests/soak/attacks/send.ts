@@ -62,6 +62,21 @@ export function hold(name: string, port: number, text: string | Buffer, drip?: s
   })
 }
 
+/** Sends a request and resets the connection at once: the client does not wait for the answer. */
+export function leave(
+  name: string,
+  url: string,
+  method: string,
+  headers: Readonly<Record<string, string>>,
+  body = '',
+): void {
+  const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', localAddress: from })
+  const length = { 'Content-Length': String(Buffer.byteLength(body)) }
+  socket.write(headOf(url, method, { ...headers, ...length }) + body, () => socket.resetAndDestroy())
+  socket.on('error', () => undefined)
+  socket.on('close', () => count(`${name} left`))
+}
+
 /** The first lines of a request to a URL. */
 export function headOf(url: string, method: string, headers: Readonly<Record<string, string>> = {}): string {
   const { host, pathname, search } = new URL(url)
