@@ -1,10 +1,11 @@
 /** Starts, stops and removes containers for their owners. */
 import type { ContainerRecord } from '@selvedge/protocol'
-import { type Content, withHistory, without, withoutUnused } from '../deployments/deployments.ts'
+import { type Content, withHistory, withoutUnused } from '../deployments/deployments.ts'
 import { askedKey, idOf, type Owner } from '../deployments/ownership.ts'
 import type { Entries, Entry, EntryParts } from './entries.ts'
 import type { History } from './history.ts'
 import { expectOfAccount, findOwned } from './owned.ts'
+import { withContainer } from './path-owners.ts'
 
 export interface ChangeParts extends Pick<EntryParts, 'store' | 'clock' | 'accountId'> {
   readonly entries: Entries
@@ -68,11 +69,14 @@ export function createChanges(parts: ChangeParts): Changes {
     const { kind } = store.value.contents[container.digest]!
     await store.update((value) =>
       withHistory(
-        withoutUnused({
-          ...value,
-          containers: without(value.containers, key),
-          leaving: { ...value.leaving, [dataKey]: kind },
-        }),
+        withoutUnused(
+          withContainer(
+            { ...value, leaving: { ...value.leaving, [dataKey]: kind } },
+            key,
+            undefined,
+            parts.clock.now(),
+          ),
+        ),
         key,
         history.item('removed', 'removeContainer', '', owner),
       ),

@@ -13,6 +13,7 @@ import {
   withoutUnused,
 } from '../deployments/deployments.ts'
 import type { Owner } from '../deployments/ownership.ts'
+import { withContainer } from './path-owners.ts'
 import type { Happening } from './restarts.ts'
 
 /** Maximum characters of a reason. */
@@ -66,9 +67,12 @@ export function createHistory(parts: {
   const put: History['put'] = (key, make, happened) =>
     store.update((value) => {
       const container = make(value)
-      const containers = { ...value.containers, [key]: container }
       const leaving = without(value.leaving, container.dataKey)
-      return withHistory(withoutUnused({ ...value, containers, leaving }), key, happened)
+      return withHistory(
+        withoutUnused(withContainer({ ...value, leaving }, key, container, clock.now())),
+        key,
+        happened,
+      )
     })
 
   return {

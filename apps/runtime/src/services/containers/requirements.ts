@@ -1,7 +1,9 @@
 /** What must be there before a container is deployed. */
 import { RpcError } from '@selvedge/protocol'
+import { isoTime } from '@selvedge/service-kit/clock'
 import type { Deployments, StoredContainer } from '../deployments/deployments.ts'
 import { askedKey, idOf, isOwnedBy, type Owner, ofAccount } from '../deployments/ownership.ts'
+import { findTaken } from './path-owners.ts'
 import { prefixesOf } from './paths.ts'
 
 /**
@@ -69,8 +71,13 @@ export function expectUnreserved(container: Parameters<typeof prefixesOf>[0]): v
       })
 }
 
-/** @throws RpcError `conflict` where another container of the account has its ID, or answers at one of its paths */
-export function expectFree({ containers }: Deployments, key: string, container: StoredContainer): void {
+/**
+ * @param now Unix milliseconds
+ * @throws RpcError `conflict` where another container of the account has its ID or its path, or another project a path at, above
+ * or below one of its paths
+ */
+export function expectFree(value: Deployments, key: string, container: StoredContainer, now: number): void {
+  const { containers } = value
   const wanted = prefixesOf(container)
   for (const [other, each] of ofAccount(containers, container.accountId)) {
     if (other === key) continue
@@ -83,10 +90,20 @@ export function expectFree({ containers }: Deployments, key: string, container: 
           hint: 'Choose another name.',
         },
       )
+    if (each.clientId !== container.clientId) continue
     const taken = prefixesOf(each).find((prefix) => wanted.includes(prefix))
     if (taken === undefined) continue
     throw new RpcError('conflict', `the path ${taken} is taken by ${idOf(each)}`, {
       hint: 'Choose another MCM.BASE_API_PATH.',
     })
   }
+  const taken = findTaken(value, containers[key], container, now)
+  if (!taken) return
+  const { path, clientId, until } = taken
+  const time = until === undefined ? '' : ` until ${isoTime(until)}: it gave the path up less than a day ago`
+  throw new RpcError(
+    'conflict',
+    `the path ${path} is at, above or below a path of the client ${clientId}${time}`,
+    { hint: 'Choose another MCM.BASE_API_PATH, or deploy without MCM.API_ALIAS.' },
+  )
 }
