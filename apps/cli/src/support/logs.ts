@@ -46,7 +46,7 @@ async function readServices({ runtime }: Context, token: () => Promise<string>) 
       : {
           state,
           leftOut:
-            'the service had other revisions, whose secrets are not known: they could not be removed from its log',
+            'the service had other revisions: their secrets are not known, and could be in its log',
         }
   }
   return { logs, secrets }

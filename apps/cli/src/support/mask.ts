@@ -58,7 +58,7 @@ function denseOf(text: string): { text: string; positions: Uint32Array } {
   return { text: dense.replaceAll(/\s+/g, ''), positions }
 }
 
-/** A key without its end goes on to the end of the text; one without its beginning began before the text. */
+/** Without its end, a key continues to the end of the text; without its beginning, it began before the text. */
 function hideKeys(text: string, hidden: Uint8Array): void {
   let end = 0
   for (const { index, 0: found } of text.matchAll(beginOfKey)) {

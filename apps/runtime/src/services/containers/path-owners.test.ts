@@ -83,7 +83,7 @@ describe('a path', () => {
     expect(ownPrefixesOf(value, older)).toEqual(['/c/pay/v1', '/api/pay/v1'])
     expect(ownPrefixesOf(value, younger)).toEqual(['/d/pay/v1/login'])
     expect([isFree(value, older), isFree(value, younger)]).toEqual([true, false])
-    // Nor does the younger one hold the path when it goes.
+    // The younger one does not hold the path after its removal.
     expect(isFree(remove(value, younger), older)).toBe(true)
   })
 
