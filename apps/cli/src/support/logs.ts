@@ -45,8 +45,7 @@ async function readServices({ runtime }: Context, token: () => Promise<string>) 
       ? { state, lines: shownLines(lines, secrets) }
       : {
           state,
-          leftOut:
-            'the service had other revisions: their secrets are not known, and could be in its log',
+          leftOut: 'the service had other revisions: their secrets are not known, and could be in its log',
         }
   }
   return { logs, secrets }

@@ -42,6 +42,10 @@ it('leaves other text, and short words inside of longer ones, as they are', () =
   expect(maskLines(lines, ['1', 'x', '', ' '])).toEqual(lines)
 })
 
+it('leaves no end of a secret that overlaps itself', () => {
+  expect(maskLines(['ababababab'], ['abababab'])).toEqual(['<redacted>'])
+})
+
 it('is made in linear time', () => {
   const cpuOf = (count: number) => {
     const before = process.cpuUsage()

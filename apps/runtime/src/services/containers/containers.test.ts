@@ -286,3 +286,34 @@ describe('while a container is being deployed', () => {
     expect([running, store.value.containers]).toEqual([[], {}])
   })
 })
+
+describe('the paths of a project', () => {
+  const alias = { 'MCM.API_ALIAS': 'true', 'MCM.BASE_API_PATH': '/pay/v1' }
+  const below = { 'MCM.API_ALIAS': 'true', 'MCM.BASE_API_PATH': '/pay/v1/login' }
+  const other: Owner = { account_id: 'a', client_id: 'd' }
+
+  it('are not for another one while the container is there, stopped or removed less than a day ago', async () => {
+    await deploy(own, 'web', alias)
+    expect(await reasonOf(() => deploy(other, 'login', below))).toBe('conflict')
+    await containers.stop(own, 'web')
+    expect(await reasonOf(() => deploy(other, 'login', below))).toBe('conflict')
+    await containers.remove(own, 'web')
+    expect(await reasonOf(() => deploy(other, 'login', below))).toBe('conflict')
+    expect(store.value.heldPaths.map(({ path }) => path)).toEqual(['/c/pay/v1', '/api/pay/v1'])
+    await deploy(own, 'web', alias)
+  })
+
+  it('lead only to the older container if an earlier release accepted both', async () => {
+    await deploy(own, 'web', alias)
+    const { [key]: web } = store.value.containers
+    const login = { ...web!, clientId: 'd', name: 'login', env: below, created: web!.created + 1 }
+    await store.update((value) => ({
+      ...value,
+      containers: { ...value.containers, [keyOf(other, 'login')]: login },
+    }))
+    expect(containers.routes().map(({ prefixes }) => prefixes)).toEqual([
+      ['/c/pay/v1', '/api/pay/v1'],
+      ['/d/pay/v1/login'],
+    ])
+  })
+})

@@ -97,6 +97,12 @@ describe('a path', () => {
     expect(isFree(value, at('d', 'y', '/pay/v1'))).toBe(false)
   })
 
+  it('that is held for a project of one account is free for another account', () => {
+    const first = at('c', 'x', '/pay')
+    const value = remove(put(empty, first), first)
+    expect(isFree(value, at('d', 'y', '/pay', { accountId: 'b' }))).toBe(true)
+  })
+
   it('is held across a restart, and a document of the version before is read', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'paths-'))
     try {

@@ -13,8 +13,7 @@ const maxHeld = 400
 const isAtOrBelow = (path: string, other: string): boolean => path === other || path.startsWith(`${other}/`)
 
 /** Whether one path is at, above or below the other one, in whole segments. */
-const overlap = (one: string, other: string): boolean =>
-  isAtOrBelow(one, other) || isAtOrBelow(other, one)
+const overlap = (one: string, other: string): boolean => isAtOrBelow(one, other) || isAtOrBelow(other, one)
 
 const isOfSameProject = (one: Owned, other: Owned): boolean =>
   one.accountId === other.accountId && one.clientId === other.clientId
