@@ -285,6 +285,12 @@ export const runtime: Bounds = {
   'apps/runtime/src/api/openrpc-documents.ts': {
     'createOpenRpcDocuments.documents': own('one for each own URL: with and without TLS'),
   },
+  'apps/runtime/src/services/deployments/held-paths.ts': {
+    'document held-paths': lasting(
+      '`path-owners.ts: maxHeld` of each project, and the projects of the account',
+      '`path-owners.ts: heldNow`, after a day; `path-owners.ts: forget`, when the account leaves',
+    ),
+  },
   'apps/runtime/src/services/services.ts': {
     'document deployments': lasting(
       '`requirements.ts: maxContainers` and `stored-images.ts: maxImages` of an account, `requirements.ts: maxOnDevice` and `stored-images.ts: maxOnDevice` of all, and `deployments.ts: kept.removed` histories',

@@ -1,15 +1,16 @@
 /** Starts, stops and removes containers for their owners. */
 import type { ContainerRecord } from '@selvedge/protocol'
-import { type Content, withHistory, withoutUnused } from '../deployments/deployments.ts'
+import { type Content, withHistory, without, withoutUnused } from '../deployments/deployments.ts'
 import { askedKey, idOf, type Owner } from '../deployments/ownership.ts'
 import type { Entries, Entry, EntryParts } from './entries.ts'
 import type { History } from './history.ts'
 import { expectOfAccount, findOwned } from './owned.ts'
-import { withContainer } from './path-owners.ts'
+import type { PathOwners } from './path-owners.ts'
 
 export interface ChangeParts extends Pick<EntryParts, 'store' | 'clock' | 'accountId'> {
   readonly entries: Entries
   readonly history: History
+  readonly paths: PathOwners
   /** Runs a change of a container when all earlier ones are done. @throws RpcError `busy` if too many wait */
   readonly inTurn: <T>(key: string, work: (entry: Entry, key: string) => Promise<T>) => Promise<T>
   /** Removes the volumes and the storage of a removed container. */
@@ -67,16 +68,13 @@ export function createChanges(parts: ChangeParts): Changes {
     const [key, container] = findOwned(store.value, owner, idOrName)
     const { dataKey } = container
     const { kind } = store.value.contents[container.digest]!
-    await store.update((value) =>
+    await parts.paths.change(key, undefined, (value) =>
       withHistory(
-        withoutUnused(
-          withContainer(
-            { ...value, leaving: { ...value.leaving, [dataKey]: kind } },
-            key,
-            undefined,
-            parts.clock.now(),
-          ),
-        ),
+        withoutUnused({
+          ...value,
+          containers: without(value.containers, key),
+          leaving: { ...value.leaving, [dataKey]: kind },
+        }),
         key,
         history.item('removed', 'removeContainer', '', owner),
       ),

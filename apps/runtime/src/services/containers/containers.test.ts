@@ -10,6 +10,7 @@ import { openDocument } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type DeploymentStore, deploymentsFormat } from '../deployments/deployments.ts'
+import { type HeldPathStore, openHeldPaths } from '../deployments/held-paths.ts'
 import { keyOf, type Owner } from '../deployments/ownership.ts'
 import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
 import { type Containers, createContainers } from './containers.ts'
@@ -33,6 +34,7 @@ const env = { 'MCM.IDLE_SEC': '0' }
 
 let folder: string
 let store: DeploymentStore
+let heldPaths: HeldPathStore
 let containers: Containers
 let accountId: string
 /** Keys of the instances that run, that were started, and of the data that was removed. */
@@ -49,6 +51,7 @@ beforeEach(async () => {
   removed = []
   whileStarting = async () => undefined
   store = await openDocument(join(folder, 'deployments'), deploymentsFormat)
+  heldPaths = await openHeldPaths(folder)
   await store.update((value) => ({
     ...value,
     contents: { [digest]: content },
@@ -62,6 +65,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await containers.close(false)
   await store.close()
+  await heldPaths.close()
   rmSync(folder, { recursive: true })
 })
 
@@ -102,6 +106,7 @@ function open(): Containers {
   return createContainers({
     onServing: () => undefined,
     store,
+    heldPaths,
     engines: { function: engine, oci: engine },
     storage: { remove: async () => undefined, close: async () => undefined } as never,
     clock: createFakeClock(),
@@ -299,7 +304,7 @@ describe('the paths of a project', () => {
     expect(await reasonOf(() => deploy(other, 'login', below))).toBe('conflict')
     await containers.remove(own, 'web')
     expect(await reasonOf(() => deploy(other, 'login', below))).toBe('conflict')
-    expect(store.value.heldPaths.map(({ path }) => path)).toEqual(['/c/pay/v1', '/api/pay/v1'])
+    expect(heldPaths.value.map(({ path }) => path)).toEqual(['/c/pay/v1', '/api/pay/v1'])
     await deploy(own, 'web', alias)
   })
 

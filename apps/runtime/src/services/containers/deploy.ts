@@ -58,7 +58,7 @@ export function createDeploy(parts: ChangeParts): Deploy {
     readSettings(next.env)
     expectRoom(value, key, next.accountId)
     expectUnreserved(next)
-    expectFree(value, key, next, clock.now())
+    expectFree(value, parts.paths.held(), key, next)
     if (!value.contents[next.digest])
       throw new RpcError('conflict', `the image ${next.image} was removed meanwhile`)
   }

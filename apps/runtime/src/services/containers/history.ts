@@ -13,7 +13,7 @@ import {
   withoutUnused,
 } from '../deployments/deployments.ts'
 import type { Owner } from '../deployments/ownership.ts'
-import { withContainer } from './path-owners.ts'
+import type { PathOwners } from './path-owners.ts'
 import type { Happening } from './restarts.ts'
 
 /** Maximum characters of a reason. */
@@ -47,6 +47,7 @@ export interface History {
 
 export function createHistory(parts: {
   readonly store: DeploymentStore
+  readonly paths: PathOwners
   readonly clock: Clock
   readonly log: Log
   /** Called when a container was given up. */
@@ -54,7 +55,7 @@ export function createHistory(parts: {
   /** Called with each event that is not of a caller. */
   readonly onEvent: (event: string) => void
 }): History {
-  const { store, clock, log } = parts
+  const { store, paths, clock, log } = parts
 
   const item: History['item'] = (event, rule, detail, by) => ({
     at: clock.now(),
@@ -64,15 +65,12 @@ export function createHistory(parts: {
     detail: redactText(detail),
   })
 
-  const put: History['put'] = (key, make, happened) =>
-    store.update((value) => {
+  const put: History['put'] = async (key, make, happened) =>
+    paths.change(key, make(store.value), (value) => {
       const container = make(value)
+      const containers = { ...value.containers, [key]: container }
       const leaving = without(value.leaving, container.dataKey)
-      return withHistory(
-        withoutUnused(withContainer({ ...value, leaving }, key, container, clock.now())),
-        key,
-        happened,
-      )
+      return withHistory(withoutUnused({ ...value, containers, leaving }), key, happened)
     })
 
   return {

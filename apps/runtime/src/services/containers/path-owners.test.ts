@@ -2,10 +2,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDocument } from '@selvedge/service-kit/store'
-import { describe, expect, it } from 'vitest'
-import { type Deployments, deploymentsFormat, type StoredContainer } from '../deployments/deployments.ts'
+import { createFakeClock } from '@selvedge/service-kit/testing'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  type Deployments,
+  deploymentsFormat,
+  type StoredContainer,
+  without,
+} from '../deployments/deployments.ts'
+import { type HeldPath, openHeldPaths } from '../deployments/held-paths.ts'
 import { keyOf } from '../deployments/ownership.ts'
-import { ownPrefixesOf, withContainer } from './path-owners.ts'
+import { createPathOwners, heldAfter, heldNow, ownPrefixesOf } from './path-owners.ts'
 import { expectFree } from './requirements.ts'
 
 const day = 24 * 60 * 60 * 1000
@@ -20,14 +27,22 @@ const at = (clientId: string, name: string, path: string, more: object = {}) =>
   }) as unknown as StoredContainer
 const keyIn = ({ accountId, clientId, name }: StoredContainer) =>
   keyOf({ account_id: accountId, client_id: clientId }, name)
-const put = (value: Deployments, container: StoredContainer, now = 0) =>
-  withContainer(value, keyIn(container), container, now)
-const remove = (value: Deployments, container: StoredContainer, now = 0) =>
-  withContainer(value, keyIn(container), undefined, now)
-const empty = deploymentsFormat.initial
-const isFree = (value: Deployments, next: StoredContainer, now = 0) => {
+interface Device {
+  readonly value: Deployments
+  readonly held: readonly HeldPath[]
+}
+const put = ({ value, held }: Device, container: StoredContainer, now = 0): Device => ({
+  value: { ...value, containers: { ...value.containers, [keyIn(container)]: container } },
+  held: heldAfter(value, held, keyIn(container), container, now),
+})
+const remove = ({ value, held }: Device, container: StoredContainer, now = 0): Device => ({
+  value: { ...value, containers: without(value.containers, keyIn(container)) },
+  held: heldAfter(value, held, keyIn(container), undefined, now),
+})
+const empty: Device = { value: deploymentsFormat.initial, held: [] }
+const isFree = ({ value, held }: Device, next: StoredContainer, now = 0) => {
   try {
-    expectFree(value, keyIn(next), next, now)
+    expectFree(value, heldNow(held, now), keyIn(next), next)
     return true
   } catch {
     return false
@@ -80,8 +95,8 @@ describe('a path', () => {
     const older = at('c', 'x', '/pay/v1', { created: 1 })
     const younger = at('d', 'y', '/pay/v1/login', { created: 2 })
     const value = put(put(empty, older), younger)
-    expect(ownPrefixesOf(value, older)).toEqual(['/c/pay/v1', '/api/pay/v1'])
-    expect(ownPrefixesOf(value, younger)).toEqual(['/d/pay/v1/login'])
+    expect(ownPrefixesOf(value.value, older)).toEqual(['/c/pay/v1', '/api/pay/v1'])
+    expect(ownPrefixesOf(value.value, younger)).toEqual(['/d/pay/v1/login'])
     expect([isFree(value, older), isFree(value, younger)]).toEqual([true, false])
     // The younger one does not hold the path after its removal.
     expect(isFree(remove(value, younger), older)).toBe(true)
@@ -93,7 +108,7 @@ describe('a path', () => {
       const own = at('d', 'y', `/p${count}`)
       value = remove(put(value, own), own)
     }
-    expect(value.heldPaths).toHaveLength(402)
+    expect(value.held).toHaveLength(402)
     expect(isFree(value, at('d', 'y', '/pay/v1'))).toBe(false)
   })
 
@@ -103,22 +118,53 @@ describe('a path', () => {
     expect(isFree(value, at('d', 'y', '/pay', { accountId: 'b' }))).toBe(true)
   })
 
-  it('is held across a restart, and a document of the version before is read', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'paths-'))
-    try {
-      const store = await openDocument(join(folder, 'deployments'), deploymentsFormat)
-      await store.update((value) => ({
-        ...value,
-        heldPaths: remove(put(empty, at('c', 'x', '/pay')), at('c', 'x', '/pay')).heldPaths,
-      }))
-      await store.close()
-      const again = await openDocument(join(folder, 'deployments'), deploymentsFormat)
-      expect(isFree(again.value, at('d', 'y', '/pay'), day - 1)).toBe(false)
-      await again.close()
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
-    const { heldPaths: _, ...before } = empty
-    expect(deploymentsFormat.read(before, 2)).toEqual(empty)
+  it('that was held by a clock far ahead is free once the clock is right', () => {
+    const first = at('c', 'x', '/pay')
+    const value = remove(put(empty, first), first, 1000 * day)
+    expect(isFree(value, at('d', 'y', '/pay'), 1000 * day)).toBe(false)
+    expect(isFree(value, at('d', 'y', '/pay'), 0)).toBe(true)
+  })
+})
+
+describe('the stored paths', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'paths-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+  const first = at('c', 'x', '/pay')
+  const key = keyIn(first)
+  const open = async () => {
+    const store = await openDocument(join(folder, 'deployments'), deploymentsFormat)
+    const heldPaths = await openHeldPaths(folder)
+    const paths = createPathOwners({ store, heldPaths, clock: createFakeClock() })
+    return { store, paths, close: () => Promise.all([store.close(), heldPaths.close()]) }
+  }
+  const gone = (value: Deployments) => ({ ...value, containers: without(value.containers, key) })
+
+  it('are held across a restart, until their account leaves', async () => {
+    const { store, paths, close } = await open()
+    await store.update((value) => ({ ...value, containers: { [key]: first } }))
+    await paths.change(key, undefined, gone)
+    await close()
+    const again = await open()
+    expect(again.paths.held().map(({ path }) => path)).toEqual(['/c/pay', '/api/pay'])
+    await again.paths.forget('b')
+    expect(again.paths.held()).toHaveLength(2)
+    await again.paths.forget('a')
+    expect(again.paths.held()).toEqual([])
+    await again.close()
+  })
+
+  it('are held before the container is gone', async () => {
+    const { store, paths, close } = await open()
+    await store.update((value) => ({ ...value, containers: { [key]: first } }))
+    let heldThen = 0
+    await paths.change(key, undefined, (value) => {
+      heldThen = paths.held().length
+      return gone(value)
+    })
+    expect(heldThen).toBe(2)
+    await close()
   })
 })

@@ -2,7 +2,9 @@
  * Each path of the gateway has one owner: a project of an account. What is at, above and below it belongs to the same project. A path
  * that a container gives up stays its project's for a day, so that callers who do not know yet send no other project their tokens.
  */
-import type { Deployments, HeldPath, StoredContainer } from '../deployments/deployments.ts'
+import type { Clock } from '@selvedge/service-kit/clock'
+import type { DeploymentStore, Deployments, StoredContainer } from '../deployments/deployments.ts'
+import type { HeldPath, HeldPathStore } from '../deployments/held-paths.ts'
 import { type Owned, ofAccount } from '../deployments/ownership.ts'
 import { prefixesOf } from './paths.ts'
 
@@ -56,59 +58,94 @@ export interface TakenPath {
 /**
  * The first path of a container that belongs to another project.
  *
+ * @param held paths that are held now
  * @param before the container that it replaces: what that one answers at remains its own
  */
 export function findTaken(
   value: Deployments,
+  held: readonly HeldPath[],
   before: StoredContainer | undefined,
   next: StoredContainer,
-  now: number,
 ): TakenPath | undefined {
   const own = before ? ownPrefixesOf(value, before) : []
   for (const path of prefixesOf(next)) {
     if (own.includes(path)) continue
     const other = findOther(value, next, path, () => true)
     if (other) return { path, clientId: other.clientId }
-    const held = value.heldPaths.find(
+    const left = held.find(
       (each) =>
-        each.accountId === next.accountId &&
-        each.clientId !== next.clientId &&
-        each.until > now &&
-        overlap(each.path, path),
+        each.accountId === next.accountId && each.clientId !== next.clientId && overlap(each.path, path),
     )
-    if (held) return { path, clientId: held.clientId, until: held.until }
+    if (left) return { path, clientId: left.clientId, until: left.until }
   }
   return undefined
 }
 
-/**
- * The document with a container in the place of another one, or without it. What it does not answer at any more is held.
- *
- * @param next undefined removes the container
- */
-export function withContainer(
+/** What changes of containers need to know, and to state, about the owners of paths. */
+export interface PathOwners {
+  /** The paths that are held now. */
+  held(): HeldPath[]
+  /**
+   * Changes the deployments so that a container takes the place of another one, or goes. The paths at which it does not answer
+   * any more are held before they are free: no power cut and no other change comes between.
+   *
+   * @param next undefined removes the container
+   * @throws StoreError; then a path may be held although its container is still there. Also what the change throws
+   */
+  change(
+    key: string,
+    next: StoredContainer | undefined,
+    change: (value: Deployments) => Deployments,
+  ): Promise<void>
+  /** Holds nothing for an account any more. @throws StoreError */
+  forget(accountId: string): Promise<void>
+}
+
+export function createPathOwners(parts: {
+  readonly store: DeploymentStore
+  readonly heldPaths: HeldPathStore
+  readonly clock: Clock
+}): PathOwners {
+  const { store, heldPaths, clock } = parts
+
+  async function hold(key: string, next: StoredContainer | undefined): Promise<void> {
+    const apply = (held: readonly HeldPath[]) => heldAfter(store.value, held, key, next, clock.now())
+    if (apply(heldPaths.value) !== heldPaths.value) await heldPaths.update(apply)
+  }
+
+  return {
+    held: () => heldNow(heldPaths.value, clock.now()),
+    async change(key, next, change) {
+      await hold(key, next)
+      await store.update(change)
+    },
+    async forget(accountId) {
+      if (heldPaths.value.some((each) => each.accountId === accountId))
+        await heldPaths.update((held) => held.filter((each) => each.accountId !== accountId))
+    },
+  }
+}
+
+/** The paths that are still held. A time that is too far ahead is of a clock that was wrong: such a path is free. */
+export const heldNow = (held: readonly HeldPath[], now: number): HeldPath[] =>
+  held.filter(({ until }) => until > now && until - now <= 2 * heldMs)
+
+/** What is held when a container takes the place of another one: the same list if no path is given up. */
+export function heldAfter(
   value: Deployments,
+  held: readonly HeldPath[],
   key: string,
   next: StoredContainer | undefined,
   now: number,
-): Deployments {
-  const { [key]: before, ...others } = value.containers
-  const containers = next ? { ...value.containers, [key]: next } : others
-  return { ...value, containers, heldPaths: before ? heldAfter(value, before, next, now) : value.heldPaths }
-}
-
-function heldAfter(
-  value: Deployments,
-  before: StoredContainer,
-  next: StoredContainer | undefined,
-  now: number,
-): HeldPath[] {
+): readonly HeldPath[] {
+  const before = value.containers[key]
+  if (!before) return held
   const present = next ? prefixesOf(next) : []
   const left = ownPrefixesOf(value, before).filter((path) => !present.includes(path))
-  if (left.length === 0) return value.heldPaths
+  if (left.length === 0) return held
   const { accountId, clientId } = before
   const until = now + heldMs
-  const valid = value.heldPaths.filter((each) => each.until > now)
+  const valid = heldNow(held, now)
   const own = valid.filter((each) => isOfSameProject(each, before) && !left.includes(each.path))
   return [
     ...valid.filter((each) => !isOfSameProject(each, before)),

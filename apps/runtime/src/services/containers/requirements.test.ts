@@ -48,7 +48,7 @@ describe('room for containers', () => {
 
 describe('the ID and the paths of a container', () => {
   const check = (there: StoredContainer, next: StoredContainer) => () =>
-    expectFree(withContainers(there), keyIn(next), next, 0)
+    expectFree(withContainers(there), [], keyIn(next), next)
 
   it('are free where another account has them', () => {
     expect(check(container('a', 'c', 'x'), container('b', 'c', 'x'))).not.toThrow()

@@ -2,6 +2,7 @@
 import { RpcError } from '@selvedge/protocol'
 import { isoTime } from '@selvedge/service-kit/clock'
 import type { Deployments, StoredContainer } from '../deployments/deployments.ts'
+import type { HeldPath } from '../deployments/held-paths.ts'
 import { askedKey, idOf, isOwnedBy, type Owner, ofAccount } from '../deployments/ownership.ts'
 import { findTaken } from './path-owners.ts'
 import { prefixesOf } from './paths.ts'
@@ -72,11 +73,16 @@ export function expectUnreserved(container: Parameters<typeof prefixesOf>[0]): v
 }
 
 /**
- * @param now Unix milliseconds
+ * @param held paths that are held now
  * @throws RpcError `conflict` where another container of the account has its ID or its path, or another project a path at, above
  * or below one of its paths
  */
-export function expectFree(value: Deployments, key: string, container: StoredContainer, now: number): void {
+export function expectFree(
+  value: Deployments,
+  held: readonly HeldPath[],
+  key: string,
+  container: StoredContainer,
+): void {
   const { containers } = value
   const wanted = prefixesOf(container)
   for (const [other, each] of ofAccount(containers, container.accountId)) {
@@ -97,7 +103,7 @@ export function expectFree(value: Deployments, key: string, container: StoredCon
       hint: 'Choose another MCM.BASE_API_PATH.',
     })
   }
-  const taken = findTaken(value, containers[key], container, now)
+  const taken = findTaken(value, held, containers[key], container)
   if (!taken) return
   const { path, clientId, until } = taken
   const time = until === undefined ? '' : ` until ${isoTime(until)}: it gave the path up less than a day ago`

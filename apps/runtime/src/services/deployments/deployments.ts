@@ -66,14 +66,6 @@ const entry = z.strictObject({
   detail: z.string(),
 })
 
-/** A path of the gateway that a container gave up: until a time in Unix milliseconds it stays its project's. */
-const heldPath = z.strictObject({
-  accountId: z.string(),
-  clientId: z.string(),
-  path: z.string(),
-  until: z.number(),
-})
-
 const deployments = z.strictObject({
   contents: z.record(z.string(), content),
   images: z.record(z.string(), storedImage),
@@ -82,25 +74,20 @@ const deployments = z.strictObject({
   leaving: z.record(z.string(), z.enum(['function', 'oci'])),
   /** By container, oldest first; of removed ones, too. */
   history: z.record(z.string(), z.array(entry)),
-  heldPaths: z.array(heldPath),
 })
 
 export type Content = z.infer<typeof content>
 export type StoredImage = z.infer<typeof storedImage>
 export type StoredContainer = z.infer<typeof storedContainer>
-export type HeldPath = z.infer<typeof heldPath>
 export type HistoryItem = z.infer<typeof entry>
 export type Deployments = z.infer<typeof deployments>
 export type DeploymentStore = DocumentStore<Deployments>
 
 /** Unknown members are refused and not dropped: a change that adds one raises the version. */
 export const deploymentsFormat: DocumentFormat<Deployments> = {
-  version: 3,
-  initial: { contents: {}, images: {}, containers: {}, leaving: {}, history: {}, heldPaths: [] },
-  read(json, version) {
-    const value = version < 2 ? readFirstVersion(json) : json
-    return deployments.parse(version < 3 ? { ...z.looseObject({}).parse(value), heldPaths: [] } : value)
-  },
+  version: 2,
+  initial: { contents: {}, images: {}, containers: {}, leaving: {}, history: {} },
+  read: (json, version) => deployments.parse(version < 2 ? readFirstVersion(json) : json),
 }
 
 /** Maximum entries in the history of one container, and maximum removed containers with a history. */
@@ -132,7 +119,6 @@ export function withoutAccount(value: Deployments, accountId: string): Deploymen
     images: others(value.images),
     containers: others(value.containers),
     history: others(value.history),
-    heldPaths: value.heldPaths.filter((held) => held.accountId !== accountId),
     leaving: { ...value.leaving, ...Object.fromEntries(data) },
   })
 }
