@@ -148,6 +148,34 @@ describe('a support bundle', () => {
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]|\\u001b|\\u202e/)
   })
 
+  it('with logs contains no part of a key, no short secret and no secret of an earlier revision', async () => {
+    const pem = [
+      '-----BEGIN PRIVATE KEY-----',
+      'MIGHAgEAMBMGByqGSM49',
+      'AgEGCCqGSM49AwEHBG0w',
+      '-----END PRIVATE KEY-----',
+    ]
+    const writes = (word: string) =>
+      `export default { fetch(request, env) { console.log('${word} ' + env.KEY); console.log(env.PIN); return new Response('x') } }`
+    const call = async (name: string) =>
+      expect(
+        (await services.call(`/${services.developer.clientId}/${name}`, { token: services.token })).status,
+      ).toBe(200)
+    await services.deploy('once', writes('once'), { KEY: pem.join('\n'), PIN: 'q7Rt2xZ' })
+    await call('once')
+    await services.deploy('twice', writes('twice'), { KEY: 'former-Wd5gJk8sLp3v', PIN: 'b8Nm4cV' })
+    await call('twice')
+    await services.deploy('twice', writes('twice'), { KEY: 'x', PIN: 'y' })
+    const { text } = await makeBundle('--with-logs')
+    for (const secret of [...pem.slice(1, 3), 'q7Rt2xZ', 'former-Wd5gJk8sLp3v', 'b8Nm4cV'])
+      expect(text, secret).not.toContain(secret)
+    const logs = (JSON.parse(text) as Record<string, Record<string, { lines?: string[]; leftOut?: string }>>)[
+      'logs of services'
+    ]!
+    expect(logs.once!.lines!.join()).toContain('once <redacted>')
+    expect(logs.twice).toMatchObject({ leftOut: expect.stringContaining('other revisions') })
+  })
+
   it('replaces no link, and is complete or not there if the disk refuses a part of it', async () => {
     const { state } = services.stack
     const target = join(state, 'not-there')

@@ -277,7 +277,7 @@ describe('the state of a node', () => {
     expect(line).toMatch(/runtime\/state.* is damaged; it is set aside as .*state\.b\.damaged-/)
   })
 
-  it.each(['state', 'deployments', 'revocations', 'nodes'])(
+  it.each(['state', 'deployments', 'held-paths', 'revocations', 'nodes'])(
     'whose %s was written by a later version stops the runtime with exit code 78 and is left as it is',
     async (name) => {
       await runtime.stop()

@@ -39,8 +39,8 @@ export interface Services {
     file?: string,
   ): Promise<ContainerRecord>
   deployImage(archive: Buffer): ReturnType<RuntimeClient['deployImage']>
-  /** Kills the runtime and starts it again on the same state and port. */
-  restart(signal?: NodeJS.Signals, env?: Record<string, string>): Promise<void>
+  /** Kills the runtime and starts it again on the same state and port. @param args in place of its own */
+  restart(signal?: NodeJS.Signals, env?: Record<string, string>, args?: readonly string[]): Promise<void>
   /** Stops the runtime alone; `restart` starts it again. */
   stopRuntime(): Promise<void>
   stop(): Promise<void>
@@ -82,7 +82,7 @@ export async function startServices(
       const { id: image } = await services.deployImage(functionImage(source, name, file))
       return runtime().deployContainer({ edgeAccessToken: token, spec: { name, image, env } })
     },
-    async restart(signal = 'SIGTERM', env = {}) {
+    async restart(signal = 'SIGTERM', env = {}, args = options.args) {
       await program.stop(signal)
       program = await startProgram(
         'runtime',
@@ -95,7 +95,7 @@ export async function startServices(
           ...envOf.runtime,
           ...env,
         },
-        options.args,
+        args,
       )
     },
     stopRuntime: () => program.stop(),

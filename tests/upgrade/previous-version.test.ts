@@ -76,6 +76,9 @@ describe.skipIf(!hasPreviousVersion())('the previous version', { timeout: 300_00
     expect(await count(newer, first.basePath)).toBe(2)
     const second = await deploy(newer, 'second')
     expect(await count(newer, second.basePath)).toBe(1)
+    // What is known of its paths is nothing that the version before has to read.
+    await deploy(newer, 'gone')
+    await newer.client.removeContainer({ edgeAccessToken: newer.token, id: 'gone' })
 
     const again = await start(previous)
     expect(await again.client.getMe()).toMatchObject({

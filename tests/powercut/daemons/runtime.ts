@@ -14,6 +14,7 @@ import {
   type Deployments,
   deploymentsFormat,
 } from '../../../apps/runtime/src/services/deployments/deployments.ts'
+import { type HeldPath, openHeldPaths } from '../../../apps/runtime/src/services/deployments/held-paths.ts'
 import { keyOf } from '../../../apps/runtime/src/services/deployments/ownership.ts'
 import { openBlobs } from '../../../apps/runtime/src/services/images/blobs.ts'
 import { functionImage, writeFile } from '../../harness/archives.ts'
@@ -71,6 +72,12 @@ async function readDeployed(folder: string): Promise<PartView> {
   return { facts: store.value, whole: JSON.stringify(store.value), alarms: detailsOf(store) }
 }
 
+async function readHeldPaths(folder: string): Promise<PartView> {
+  const store = await openHeldPaths(folderOf(folder))
+  await store.close()
+  return { facts: store.value, whole: JSON.stringify(store.value), alarms: detailsOf(store) }
+}
+
 /** Digests of the blobs that are there and whole. */
 async function readImages(folder: string): Promise<PartView> {
   const own = join(folderOf(folder), 'images')
@@ -101,6 +108,7 @@ const parts: readonly Part[] = [
   { name: 'lists', owns: ownsFile('revocations.'), read: readLists },
   { name: 'leases', owns: ownsFile('leases.'), read: readLeases },
   { name: 'deployments', owns: ownsFile('deployments.'), read: readDeployed },
+  { name: 'paths', owns: ownsFile('held-paths.'), read: readHeldPaths },
   { name: 'images', owns: ownsFile('images/'), read: readImages },
   { name: 'storage', owns: ownsFile('storage.db'), read: readStored },
 ]
@@ -110,6 +118,7 @@ const ownKey = ({ accountId, clientId }: Developer, name: string): string =>
   keyOf({ account_id: accountId, client_id: clientId }, name)
 
 const stateOf = (view: View) => view.state as StatePart
+const pathsOf = (view: View) => view.paths as readonly HeldPath[]
 const deployedOf = (view: View) => view.deployments as Deployments
 
 /** Everything that the deployments refer to is there, whole. */
@@ -162,7 +171,7 @@ async function work(recorded: Recorded, parties: Parties, rounds: number): Promi
   const token = await accessToken({ identity: parties.identity, runtime: { url } }, parties.developer)
   const bench: Bench = { ...recorded, ...parties, client, token }
   await associate(bench)
-  await deploy(bench, 1)
+  await giveUp(bench, await deploy(bench, 1))
   for (let round = 1; round <= rounds; round++) {
     await move(bench, round * 10)
     await store(bench, round)
@@ -175,6 +184,7 @@ async function work(recorded: Recorded, parties: Parties, rounds: number): Promi
     'account',
     (view) => stateOf(view).value.accountId === '',
   )
+  await witness.acknowledged('no path is held', 'path', (view) => pathsOf(view).length === 0)
   await witness.acknowledged('its fix is removed', 'fix', (view) => stateOf(view).value.fix === null)
 }
 
@@ -197,11 +207,21 @@ async function move({ client, token, witness }: Bench, first: number): Promise<v
   }
 }
 
-/** An image of its own and a container of it, under the same names as before. */
+/** A container that goes: no other project gets its path for a day. */
+async function giveUp({ client, token, witness }: Bench, image: string): Promise<void> {
+  const spec = { name: 'gone', image, env: { 'MCM.ACCESS': 'public' } }
+  const { id } = await client.deployContainer({ edgeAccessToken: token, spec })
+  await client.removeContainer({ edgeAccessToken: token, id })
+  await witness.acknowledged('a path is held', 'path', (view) =>
+    pathsOf(view).some(({ path }) => path.endsWith('/gone')),
+  )
+}
+
+/** An image of its own and a container of it, under the same names as before. @returns the ID of the image */
 async function deploy(
   { client, token, services, developer, witness }: Bench,
   version: number,
-): Promise<void> {
+): Promise<string> {
   const edgeAccessToken = token
   const source = writeFile(services, 'image.tar', functionImage(storing(version), 'store'))
   const image = await client.deployImage({ edgeAccessToken, source })
@@ -217,6 +237,7 @@ async function deploy(
     'container',
     (view) => deployedOf(view).containers[ownKey(developer, 'store')]?.env.VERSION === String(version),
   )
+  return image.id
 }
 
 /** What a function stores is safe when its answer is there. */

@@ -290,6 +290,12 @@ export const runtime: Bounds = {
   'apps/runtime/src/api/openrpc-documents.ts': {
     'createOpenRpcDocuments.documents': own('one for each own URL: with and without TLS'),
   },
+  'apps/runtime/src/services/deployments/held-paths.ts': {
+    'document held-paths': lasting(
+      '`path-owners.ts: maxHeld` of each project, and the projects of the account',
+      '`path-owners.ts: heldNow`, after a day; `path-owners.ts: forget`, when the account leaves',
+    ),
+  },
   'apps/runtime/src/services/services.ts': {
     'document deployments': lasting(
       '`requirements.ts: maxContainers` and `limits.ts: maxImages`, and `deployments.ts: kept.removed` histories',

@@ -1,9 +1,13 @@
 /** Logs of services and daemons, for a support bundle with `--with-logs`. */
 import { spawnSync } from 'node:child_process'
+import type { HistoryEntry, LogLine } from '@selvedge/protocol'
 import type { Context } from '../context/context.ts'
+import { maskLines } from './mask.ts'
 
 /** Of each log. */
 const maxLines = 300
+/** Lines before those that are shown: a secret may begin there. */
+const contextLines = 200
 const maxContainers = 50
 const maxJournalBytes = 4 * 1024 * 1024
 const units = ['selvedge', 'selvedge-identity', 'selvedge-discovery'] as const
@@ -21,24 +25,54 @@ export async function collectLogs(context: Context, token: () => Promise<string>
     logs: { unavailable: cause.message },
     secrets: [],
   }))
-  return { services: services.logs, daemons: readJournal(context), secrets: services.secrets }
+  return {
+    services: services.logs,
+    daemons: readJournal(context, services.secrets),
+    secrets: services.secrets,
+  }
 }
 
 async function readServices({ runtime }: Context, token: () => Promise<string>) {
   const edgeAccessToken = await token()
   const containers = (await runtime.getContainers({ edgeAccessToken })).slice(0, maxContainers)
+  const secrets = [edgeAccessToken, ...containers.flatMap(({ env }) => valuesOf(env))]
   const logs: Record<string, unknown> = {}
   for (const { id, name, state } of containers) {
-    const { lines } = await runtime.getContainerLogs({ edgeAccessToken, id, tail: maxLines })
-    logs[name] = { state, lines: lines.map(({ time, stream, text }) => `${time} ${stream} ${text}`) }
+    // The log first: a redeploy after it is then in the history.
+    const { lines } = await runtime.getContainerLogs({ edgeAccessToken, id, tail: maxLines + contextLines })
+    const { history } = await runtime.getContainerHistory({ edgeAccessToken, id })
+    logs[name] = isOfOneRevision(history)
+      ? { state, lines: shownLines(lines, secrets) }
+      : {
+          state,
+          leftOut: 'the service had other revisions: their secrets are not known, and could be in its log',
+        }
   }
-  const secrets = containers.flatMap(({ env }) =>
-    Object.entries(env).flatMap(([name, value]) => (name.startsWith('MCM.') ? [] : [value])),
-  )
-  return { logs, secrets: [...secrets, edgeAccessToken] }
+  return { logs, secrets }
 }
 
-function readJournal({ env }: Context): object {
+const valuesOf = (env: Readonly<Record<string, string>>): string[] =>
+  Object.entries(env).flatMap(([name, value]) => (name.startsWith('MCM.') ? [] : [value]))
+
+/** Events of a container with which another environment than that of its record began, or was tried. */
+const revisionEvents = /^(?:deployed|redeployed|rolled back|deployment failed)$/
+
+/** Whether a container always had the environment that it has now. The oldest events of a long history are missing. */
+export function isOfOneRevision(history: readonly Pick<HistoryEntry, 'event'>[]): boolean {
+  const [first, ...later] = history
+  return first?.event === 'deployed' && !later.some(({ event }) => revisionEvents.test(event))
+}
+
+/** Secrets are removed from the whole log, then from each line: the first line shown may contain the end of one. */
+function shownLines(lines: readonly LogLine[], secrets: readonly string[]): string[] {
+  const texts = maskLines(
+    lines.map(({ text }) => text.replaceAll('\n', ' ')),
+    secrets,
+  )
+  return lines.map(({ time, stream }, at) => `${time} ${stream} ${texts[at]}`).slice(-maxLines)
+}
+
+function readJournal({ env }: Context, secrets: readonly string[]): object {
   const logs = units.map((unit) => {
     const args = ['--unit', unit, '--lines', String(maxLines), '--output', 'cat', '--no-pager', '--quiet']
     const { stdout, error } = spawnSync('journalctl', args, {
@@ -48,7 +82,10 @@ function readJournal({ env }: Context): object {
       timeout: 10_000,
     })
     const lines = (stdout ?? '').split('\n').filter(Boolean).slice(-maxLines)
-    return [unit, error && lines.length === 0 ? { unavailable: error.message } : lines] as const
+    return [
+      unit,
+      error && lines.length === 0 ? { unavailable: error.message } : maskLines(lines, secrets),
+    ] as const
   })
   return Object.fromEntries(logs)
 }

@@ -3,6 +3,7 @@
  * addresses and the name of the home folder are removed.
  */
 import { onOneLine, redactText } from '@selvedge/protocol/redaction'
+import { formsOf } from './forms.ts'
 
 /**
  * Characters of one text that are read and shown, members of one list or object, depth of a value, and values in all. The last
@@ -49,23 +50,4 @@ const word = /[^\s<>"'(),;:]+/g
 function withoutEmail(found: string): string {
   const at = found.lastIndexOf('@')
   return at > 0 && found.indexOf('.', at + 2) > 0 ? '<e-mail>' : found
-}
-
-/** A secret as it is, and as programs often write it. */
-function formsOf(secret: string): string[] {
-  const bytes = Buffer.from(secret)
-  const inJson = JSON.stringify(secret).slice(1, -1)
-  const hex = bytes.toString('hex')
-  const base64 = bytes.toString('base64')
-  const forms = [
-    secret,
-    inJson,
-    encodeURIComponent(secret),
-    hex,
-    hex.toUpperCase(),
-    base64,
-    base64.split('=')[0]!,
-    bytes.toString('base64url'),
-  ]
-  return [...new Set(forms)].toSorted((one, other) => other.length - one.length)
 }

@@ -21,6 +21,7 @@ import { type Containers, createContainers } from './containers/containers.ts'
 import { createFailedNotice } from './containers/failed-notice.ts'
 import { createContainerStorage } from './containers/storage.ts'
 import { type DeploymentStore, deploymentsFormat, kindsInUse } from './deployments/deployments.ts'
+import { openHeldPaths } from './deployments/held-paths.ts'
 import type { Engine, EngineReport } from './engines/engine.ts'
 import { withNotice } from './engines/engine-notice.ts'
 import { createFunctionEngine } from './engines/function/function-engine.ts'
@@ -67,6 +68,8 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const { folder, nodeId, clock, log, notices, presence } = device
   const accountId = () => device.state.value.accountId
   const store = await openDeployments(device)
+  const heldPaths = await openHeldPaths(folder)
+  for (const { detail } of heldPaths.notices) log.warn('the list of held paths is damaged', { detail })
   const blobs = await openBlobs(join(folder, 'images'))
   const engines = createEngines(config, device, blobs)
   const showFailed = createFailedNotice(store, notices, accountId)
@@ -87,6 +90,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   }
   const containers = createContainers({
     store,
+    heldPaths,
     engines,
     storage: createContainerStorage(join(folder, 'storage.db')),
     clock,
@@ -125,7 +129,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
       await containers.close(isReplaced)
       await Promise.all(Object.values(engines).map((engine) => engine.close(isReplaced)))
       gateway.close()
-      await store.close()
+      await Promise.all([store.close(), heldPaths.close()])
     },
   }
 }

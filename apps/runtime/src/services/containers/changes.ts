@@ -5,10 +5,12 @@ import { askedKey, idOf, type Owner } from '../deployments/ownership.ts'
 import type { Entries, Entry, EntryParts } from './entries.ts'
 import type { History } from './history.ts'
 import { expectOfAccount, findOwned } from './owned.ts'
+import type { PathOwners } from './path-owners.ts'
 
 export interface ChangeParts extends Pick<EntryParts, 'store' | 'clock' | 'accountId' | 'hold'> {
   readonly entries: Entries
   readonly history: History
+  readonly paths: PathOwners
   /** Runs a change of a container when all earlier ones are done. @throws RpcError `busy` if too many wait */
   readonly inTurn: <T>(key: string, work: (entry: Entry, key: string) => Promise<T>) => Promise<T>
   /** Removes the volumes and the storage of a removed container. */
@@ -66,7 +68,7 @@ export function createChanges(parts: ChangeParts): Changes {
     const [key, container] = findOwned(store.value, owner, idOrName)
     const { dataKey } = container
     const { kind } = store.value.contents[container.digest]!
-    await store.update((value) =>
+    await parts.paths.change(key, undefined, (value) =>
       withHistory(
         withoutUnused({
           ...value,

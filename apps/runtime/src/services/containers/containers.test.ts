@@ -11,6 +11,7 @@ import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type ContentInUse, createContentInUse } from '../deployments/content-in-use.ts'
 import { type DeploymentStore, deploymentsFormat, withoutUnused } from '../deployments/deployments.ts'
+import { type HeldPathStore, openHeldPaths } from '../deployments/held-paths.ts'
 import { keyOf, type Owner } from '../deployments/ownership.ts'
 import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
 import { type Containers, createContainers } from './containers.ts'
@@ -34,6 +35,7 @@ const env = { 'MCM.IDLE_SEC': '0' }
 
 let folder: string
 let store: DeploymentStore
+let heldPaths: HeldPathStore
 let containers: Containers
 let accountId: string
 let inUse: ContentInUse
@@ -57,6 +59,7 @@ beforeEach(async () => {
   removed = []
   whileStarting = async () => undefined
   store = await openDocument(join(folder, 'deployments'), deploymentsFormat)
+  heldPaths = await openHeldPaths(folder)
   await store.update((value) => ({
     ...value,
     contents: { [digest]: content },
@@ -70,6 +73,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await containers.close(false)
   await store.close()
+  await heldPaths.close()
   rmSync(folder, { recursive: true })
 })
 
@@ -111,6 +115,7 @@ function open(): Containers {
     onServing: () => undefined,
     hold: inUse.hold,
     store,
+    heldPaths,
     engines: { function: engine, oci: engine },
     storage: { remove: async () => undefined, close: async () => undefined } as never,
     clock: createFakeClock(),
@@ -322,5 +327,36 @@ describe('content of an image', () => {
     }
     expect(await reasonOf(() => containers.start(own, 'web'))).toBe('not_found')
     expect(inUse.all()).toEqual({})
+  })
+})
+
+describe('the paths of a project', () => {
+  const alias = { 'MCM.API_ALIAS': 'true', 'MCM.BASE_API_PATH': '/pay/v1' }
+  const below = { 'MCM.API_ALIAS': 'true', 'MCM.BASE_API_PATH': '/pay/v1/login' }
+  const other: Owner = { account_id: 'a', client_id: 'd' }
+
+  it('are not for another one while the container is there, stopped or removed less than a day ago', async () => {
+    await deploy(own, 'web', alias)
+    expect(await reasonOf(() => deploy(other, 'login', below))).toBe('conflict')
+    await containers.stop(own, 'web')
+    expect(await reasonOf(() => deploy(other, 'login', below))).toBe('conflict')
+    await containers.remove(own, 'web')
+    expect(await reasonOf(() => deploy(other, 'login', below))).toBe('conflict')
+    expect(heldPaths.value.map(({ path }) => path)).toEqual(['/c/pay/v1', '/api/pay/v1'])
+    await deploy(own, 'web', alias)
+  })
+
+  it('lead only to the older container if an earlier release accepted both', async () => {
+    await deploy(own, 'web', alias)
+    const { [key]: web } = store.value.containers
+    const login = { ...web!, clientId: 'd', name: 'login', env: below, created: web!.created + 1 }
+    await store.update((value) => ({
+      ...value,
+      containers: { ...value.containers, [keyOf(other, 'login')]: login },
+    }))
+    expect(containers.routes().map(({ prefixes }) => prefixes)).toEqual([
+      ['/c/pay/v1', '/api/pay/v1'],
+      ['/d/pay/v1/login'],
+    ])
   })
 })

@@ -2,6 +2,7 @@
 import type { Log } from '@selvedge/service-kit/log'
 import { reportFailure } from '@selvedge/service-kit/safely'
 import { withoutAccount } from '../deployments/deployments.ts'
+import type { HeldPathStore } from '../deployments/held-paths.ts'
 import { isKeyOf } from '../deployments/ownership.ts'
 import { createTurns } from '../deployments/turns.ts'
 import { type Changes, createChanges } from './changes.ts'
@@ -9,6 +10,7 @@ import { createDeploy, type Deploy } from './deploy.ts'
 import { createEntries, type Entries, type Entry, type EntryParts } from './entries.ts'
 import { createHistory } from './history.ts'
 import { isOfAccount } from './owned.ts'
+import { createPathOwners } from './path-owners.ts'
 import { recover, removeData, removeLeaving } from './recovery.ts'
 import type { Service } from './service.ts'
 import { createViews, type Views } from './views.ts'
@@ -35,6 +37,7 @@ export interface Containers extends Changes, Views {
 }
 
 export interface ContainerParts extends EntryParts {
+  readonly heldPaths: HeldPathStore
   readonly log: Log
   /** Called when containers were deployed, changed or removed: routes change, and images may not be used any more. */
   readonly onChange: () => void
@@ -65,7 +68,8 @@ export function createContainers(parts: ContainerParts): Containers {
   const { store, storage, onNotRecovered } = parts
   let isClosing = false
   let resuming: Promise<void> | undefined
-  const history = createHistory(parts)
+  const paths = createPathOwners(parts)
+  const history = createHistory({ ...parts, paths })
   const entries = createEntries(parts, history, () => resuming)
   const turns = createTurns(maxQueue)
 
@@ -82,6 +86,7 @@ export function createContainers(parts: ContainerParts): Containers {
     ...parts,
     entries,
     history,
+    paths,
     inTurn: <T>(key: string, work: (entry: Entry, key: string) => Promise<T>) =>
       turns.take(key, () => inside(key, work)),
     removeData: (dataKey: string, kind: 'function' | 'oci') => removeData(parts, dataKey, kind),
@@ -107,7 +112,10 @@ export function createContainers(parts: ContainerParts): Containers {
   }
 
   async function wipe<T>(accountId: string, leave: () => Promise<T>): Promise<T> {
-    const forget = () => store.update((value) => withoutAccount(value, accountId))
+    const forget = async () => {
+      await store.update((value) => withoutAccount(value, accountId))
+      await paths.forget(accountId)
+    }
     await resuming
     await forget()
     const left = leave()

@@ -61,7 +61,7 @@ export function createDeploy(parts: ChangeParts): Deploy {
     readSettings(next.env)
     expectRoom(value, key, next)
     expectUnreserved(next)
-    expectFree(value, key, next)
+    expectFree(value, parts.paths.held(), key, next)
     if (!Object.hasOwn(value.images, next.imageKey))
       throw new RpcError('conflict', `the image ${next.image} was removed meanwhile`)
   }

@@ -15,7 +15,9 @@ import {
   deploymentsFormat,
   type StoredContainer,
 } from '../deployments/deployments.ts'
+import { type HeldPathStore, openHeldPaths } from '../deployments/held-paths.ts'
 import { createHistory, type History } from './history.ts'
+import { createPathOwners } from './path-owners.ts'
 import type { Happening } from './restarts.ts'
 
 const container: StoredContainer = {
@@ -46,6 +48,7 @@ const failure: Happening = { event: 'failed', rule: 'five restarts', detail: 'it
 let folder: string
 let disk: DiskFaults
 let store: DeploymentStore
+let heldPaths: HeldPathStore
 let history: History
 let failures: string[]
 const open = () => openDocument(join(folder, 'deployments'), deploymentsFormat)
@@ -54,9 +57,11 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'history-'))
   disk = await createDiskFaults()
   store = await open()
+  heldPaths = await openHeldPaths(folder)
   failures = []
   history = createHistory({
     store,
+    paths: createPathOwners({ store, heldPaths, clock: createFakeClock() }),
     clock: createFakeClock(),
     log: createMemoryLog(),
     onFailed: () => failures.push(store.value.containers.one!.failed ?? 'not failed'),
@@ -67,6 +72,7 @@ beforeEach(async () => {
 afterEach(async () => {
   disk.repair()
   await store.close()
+  await heldPaths.close()
   rmSync(folder, { recursive: true })
 })
 

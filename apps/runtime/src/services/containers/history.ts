@@ -14,6 +14,7 @@ import {
   withoutUnused,
 } from '../deployments/deployments.ts'
 import type { Owner } from '../deployments/ownership.ts'
+import type { PathOwners } from './path-owners.ts'
 import type { Happening } from './restarts.ts'
 
 /** Maximum characters of a reason. */
@@ -53,6 +54,7 @@ export interface History {
 
 export function createHistory(parts: {
   readonly store: DeploymentStore
+  readonly paths: PathOwners
   readonly clock: Clock
   readonly log: Log
   /** Called when a container was given up. */
@@ -60,7 +62,7 @@ export function createHistory(parts: {
   /** Called with each event that is not of a caller. */
   readonly onEvent: (event: string) => void
 }): History {
-  const { store, clock, log } = parts
+  const { store, paths, clock, log } = parts
 
   const item: History['item'] = (event, rule, detail, by) => ({
     at: clock.now(),
@@ -70,13 +72,13 @@ export function createHistory(parts: {
     detail: redactText(detail),
   })
 
-  const write = (
+  const write = async (
     key: string,
     make: (value: Deployments) => StoredContainer,
     happened: HistoryItem,
     contents: Deployments['contents'] = {},
   ) =>
-    store.update((value) => {
+    paths.change(key, make(store.value), (value) => {
       const container = make(value)
       const next = {
         ...value,

@@ -61,7 +61,7 @@ describe('room for containers', () => {
 
 describe('the ID and the paths of a container', () => {
   const check = (there: StoredContainer, next: StoredContainer) => () =>
-    expectFree(withContainers(there), keyIn(next), next)
+    expectFree(withContainers(there), [], keyIn(next), next)
 
   it('are free where another account has them', () => {
     expect(check(container('a', 'c', 'x'), container('b', 'c', 'x'))).not.toThrow()
@@ -74,7 +74,7 @@ describe('the ID and the paths of a container', () => {
     const alias = (each: StoredContainer) => ({ ...each, env: { 'MCM.API_ALIAS': 'true' } })
     expect(refusalOf(check(alias(container('a', 'c', 'x')), alias(container('a', 'd', 'x'))))).toMatchObject({
       reason: 'conflict',
-      message: expect.stringContaining('the path /api/x is taken by c-x'),
+      message: expect.stringContaining('the path /api/x is at, above or below a path of the client c'),
     })
   })
   it('are free for another container of the account, and for a new version of the same one', () => {

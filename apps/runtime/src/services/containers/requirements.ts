@@ -1,7 +1,10 @@
 /** What must be there before a container is deployed. */
 import { RpcError } from '@selvedge/protocol'
+import { isoTime } from '@selvedge/service-kit/clock'
 import type { Deployments, StoredContainer } from '../deployments/deployments.ts'
+import type { HeldPath } from '../deployments/held-paths.ts'
 import { askedKey, idOf, isOwnedBy, type Owned, type Owner, ofAccount } from '../deployments/ownership.ts'
+import { findTaken } from './path-owners.ts'
 import { prefixesOf } from './paths.ts'
 
 /**
@@ -65,8 +68,18 @@ export function expectUnreserved(container: Parameters<typeof prefixesOf>[0]): v
       })
 }
 
-/** @throws RpcError `conflict` where another container of the account has its ID, or answers at one of its paths */
-export function expectFree({ containers }: Deployments, key: string, container: StoredContainer): void {
+/**
+ * @param held paths that are held now
+ * @throws RpcError `conflict` where another container of the account has its ID or its path, or another project a path at, above
+ * or below one of its paths
+ */
+export function expectFree(
+  value: Deployments,
+  held: readonly HeldPath[],
+  key: string,
+  container: StoredContainer,
+): void {
+  const { containers } = value
   const wanted = prefixesOf(container)
   for (const [other, each] of ofAccount(containers, container.accountId)) {
     if (other === key) continue
@@ -79,10 +92,20 @@ export function expectFree({ containers }: Deployments, key: string, container: 
           hint: 'Choose another name.',
         },
       )
+    if (each.clientId !== container.clientId) continue
     const taken = prefixesOf(each).find((prefix) => wanted.includes(prefix))
     if (taken === undefined) continue
     throw new RpcError('conflict', `the path ${taken} is taken by ${idOf(each)}`, {
       hint: 'Choose another MCM.BASE_API_PATH.',
     })
   }
+  const taken = findTaken(value, held, containers[key], container)
+  if (!taken) return
+  const { path, clientId, until } = taken
+  const time = until === undefined ? '' : ` until ${isoTime(until)}: it gave the path up less than a day ago`
+  throw new RpcError(
+    'conflict',
+    `the path ${path} is at, above or below a path of the client ${clientId}${time}`,
+    { hint: 'Choose another MCM.BASE_API_PATH, or deploy without MCM.API_ALIAS.' },
+  )
 }

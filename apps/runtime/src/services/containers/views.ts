@@ -14,7 +14,7 @@ import type { Entries } from './entries.ts'
 import type { History } from './history.ts'
 import type { ContainerLog } from './logs.ts'
 import { findOwned } from './owned.ts'
-import { prefixesOf } from './paths.ts'
+import { ownPrefixesOf } from './path-owners.ts'
 import type { ServiceSummary } from './record.ts'
 import type { Service } from './service.ts'
 
@@ -99,7 +99,7 @@ export function createViews(
         const settings = readSettings(container.env)
         return {
           id: idOf(container),
-          prefixes: prefixesOf(container),
+          prefixes: ownPrefixesOf(store.value, container),
           container,
           settings,
           service: entries.serviceOf(key, container),

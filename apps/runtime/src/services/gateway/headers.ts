@@ -3,6 +3,7 @@ import { callerHeaders, isConsoleCookie, withoutConsoleCookies } from '@selvedge
 import { traceparentOf } from '@selvedge/service-kit/http'
 import { eventsHeader } from '../engines/function/control.ts'
 import type { Caller } from './admit.ts'
+import { isOriginWide } from './origin-wide.ts'
 import { userHeader } from './user-header.ts'
 
 const requestIdHeader = 'X-Request-Id'
@@ -45,12 +46,6 @@ export interface RequestFacts {
 }
 
 const none: ReadonlySet<string> = new Set()
-
-/**
- * Headers of a service that would reach beyond it: they clear the cookies of every port of the host, the console's included, or
- * give a service worker requests for the runtime's own page and for other services.
- */
-const farReaching = new Set(['clear-site-data', 'service-worker-allowed'])
 
 /** Names that the Connection header adds to those that end here (RFC 9110 § 7.6.1). */
 function namedByConnection(raw: readonly string[]): ReadonlySet<string> {
@@ -132,7 +127,7 @@ export function responseHeaders(raw: readonly string[], { sandboxed, requestId }
   const connection = namedByConnection(raw)
   for (let at = 0; at < raw.length; at += 2) {
     const lower = raw[at]!.toLowerCase()
-    if (dropped.has(lower) || connection.has(lower) || farReaching.has(lower)) continue
+    if (dropped.has(lower) || connection.has(lower) || isOriginWide(lower, raw[at + 1]!)) continue
     if (lower === 'set-cookie' && isConsoleCookie(raw[at + 1]!)) continue
     if (lower === ownRequestId && requestId !== undefined) continue
     headers.push(raw[at]!, raw[at + 1]!)

@@ -1,0 +1,71 @@
+import { expect, it } from 'vitest'
+import { isOfOneRevision } from './logs.ts'
+import { maskLines } from './mask.ts'
+
+const key = 'MIGHAgEAMBMGByqGSM49\nAgEGCCqGSM49AwEHBG0w\nawIBAQQgx1'
+
+it.each([
+  ['on several lines', key.split('\n'), [key]],
+  ['of which only one line was written', ['a', 'AgEGCCqGSM49AwEHBG0w', 'b'], [key]],
+  ['with line feeds written as \\n in its variable', key.split('\n'), [key.replaceAll('\n', '\\n')]],
+  [
+    'that was wrapped',
+    ['MIGHAgEAMBMG', 'ByqGSM49AgEGCCqG', 'SM49AwEHBG0w'],
+    ['MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0w'],
+  ],
+  ['of seven characters', ['the pin q7Rt2xZ!', 'xq7Rt2xZx'], ['q7Rt2xZ']],
+  ['of three characters, as a word', ['pin=q7R;'], ['q7R']],
+  ['in base64 of a longer text', [btoa('user:Zk3vR8qLmT2w'), btoa('me:Zk3vR8qLmT2w;')], ['Zk3vR8qLmT2w']],
+  ['between control sequences', ['Zk3v\u001b[0mR8qL'], ['Zk3vR8qL']],
+  ['that overlaps itself', ['ababababab'], ['abababab']],
+])('removes a secret %s', (_, lines, secrets) => {
+  const masked = maskLines(lines, secrets)
+  expect(masked).toHaveLength(lines.length)
+  expect(masked.join('\n')).toContain('<redacted>')
+  expect(masked.join('\n')).not.toMatch(/MIG|AgEG|SM49|awIB|q7R|Zk3v|WmszdlI|azN2Ujh|abab|zdlI4/)
+})
+
+it.each([
+  [['a', '-----BEGIN EC PRIVATE KEY-----', 'k1', '-----END EC PRIVATE KEY-----', 'b'], 'a b'],
+  [['a', '-----BEGIN PRIVATE KEY-----', 'k1', 'k2'], 'a'],
+  [['k1', 'k2', '-----END PRIVATE KEY-----', 'b'], 'b'],
+])('removes a private key that no variable has: %j', (lines, left) => {
+  expect(
+    maskLines(lines, [])
+      .filter((line) => line !== '<redacted>')
+      .join(' '),
+  ).toBe(left)
+})
+
+it('leaves other text, and short words inside of longer ones, as they are', () => {
+  const lines = ['10 requests in 100 ms', '', '-----BEGIN CERTIFICATE-----', 'trueish']
+  expect(maskLines(lines, ['1', 'x', '', ' '])).toEqual(lines)
+})
+
+it('leaves no end of a secret that overlaps itself', () => {
+  expect(maskLines(['ababababab'], ['abababab'])).toEqual(['<redacted>'])
+})
+
+it('is made in linear time', () => {
+  const cpuOf = (count: number) => {
+    const before = process.cpuUsage()
+    maskLines(Array(count).fill('a'.repeat(1000)), ['a'.repeat(50), 'a'.repeat(10_000)])
+    const { user, system } = process.cpuUsage(before)
+    return user + system
+  }
+  cpuOf(10)
+  // Quadratic would be 256 times as much.
+  expect(cpuOf(160)).toBeLessThan(64 * Math.max(cpuOf(10), 2000))
+})
+
+it.each([
+  [['deployed', 'started', 'crashed'], true],
+  [['deployed', 'redeployed'], false],
+  [['deployed', 'rolled back'], false],
+  [['deployment failed', 'deployed'], false],
+  [['deployed', 'removed', 'deployed'], false],
+  [['started'], false],
+  [[], false],
+])('a history of %j is of one revision: %s', (events, expected) => {
+  expect(isOfOneRevision(events.map((event) => ({ event })))).toBe(expected)
+})
