@@ -19,6 +19,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'apps/cli/src/program.ts': 'one message',
   'apps/cli/src/output/terminal.ts': 'an answer that a person types',
   'apps/cli/src/production/network.ts': 'a whole file',
+  'apps/cli/src/support/mask.ts': 'one secret, and a whole log',
   'apps/cli/src/support/logs.ts': 'the whole output of a tool',
   'apps/cli/src/archive/bundler/bundle.ts': 'one message',
   'apps/cli/src/archive/bundler/problem.ts': 'a whole source file',

@@ -207,7 +207,7 @@ async function move({ client, token, witness }: Bench, first: number): Promise<v
   }
 }
 
-/** A container that goes: no other project gets its path for a day. */
+/** A container that is removed: no other project gets its path for a day. */
 async function giveUp({ client, token, witness }: Bench, image: string): Promise<void> {
   const spec = { name: 'gone', image, env: { 'MCM.ACCESS': 'public' } }
   const { id } = await client.deployContainer({ edgeAccessToken: token, spec })

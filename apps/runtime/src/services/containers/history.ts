@@ -111,11 +111,8 @@ export function createHistory(parts: {
       const apply = (value: Deployments): Deployments => {
         const container = value.containers[key]
         if (!container) return value
-        const next = {
-          ...container,
-          restarts: container.restarts + (restart ? 1 : 0),
-          failed: failed ? reason : container.failed,
-        }
+        const restarts = container.restarts + (restart ? 1 : 0)
+        const next = { ...container, restarts, failed: failed ? reason : container.failed }
         return withHistory({ ...value, containers: { ...value.containers, [key]: next } }, key, happened)
       }
       // An event counts even if the write fails: the next write contains it, too.

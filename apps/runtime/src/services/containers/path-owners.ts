@@ -86,7 +86,7 @@ export interface PathOwners {
   /** The paths that are held now. */
   held(): HeldPath[]
   /**
-   * Changes the deployments so that a container takes the place of another one, or goes. The paths at which it does not answer
+   * Changes the deployments so that a container replaces another one, or is removed. The paths at which it does not answer
    * any more are held before they are free: no power cut and no other change comes between.
    *
    * @param next undefined removes the container
@@ -130,7 +130,7 @@ export function createPathOwners(parts: {
 export const heldNow = (held: readonly HeldPath[], now: number): HeldPath[] =>
   held.filter(({ until }) => until > now && until - now <= 2 * heldMs)
 
-/** What is held when a container takes the place of another one: the same list if no path is given up. */
+/** What is held when a container replaces another one: the same list if no path is given up. */
 export function heldAfter(
   value: Deployments,
   held: readonly HeldPath[],
