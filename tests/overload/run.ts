@@ -1,14 +1,14 @@
 /**
  * `npm run overload [words of a row]`: each daemon alone, at its capacity and at twice its capacity from an open loop by turns, then
  * idle again. The capacity of a shared machine changes by a third from one second to the next: each turn is compared with the
- * turns at the capacity right before and after it, and the median counts.
+ * turns at the capacity right before and after it, and the median counts. Each row is measured in three runs, and the worst one is shown.
  *
  * Prints a table in Markdown. With two cores, the daemon runs on the first and the load generator on the second.
  * Exit code 1 if a row misses one of its limits.
  */
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -25,6 +25,7 @@ const unsaturated = 1.5
 const loops = [8, 32, 128]
 /** Turns at twice the capacity. */
 const turns = Number(process.env.SELVEDGE_OVERLOAD_TURNS ?? 5)
+const runs = Number(process.env.SELVEDGE_OVERLOAD_RUNS ?? 3)
 const seconds = Number(process.env.SELVEDGE_OVERLOAD_SECONDS ?? 4)
 const idleSeconds = Number(process.env.SELVEDGE_OVERLOAD_IDLE_SECONDS ?? 60)
 const vitalEveryMs = 50
@@ -151,7 +152,14 @@ async function takeTurns(run: Run, connections: number, vital: () => Promise<boo
   return taken
 }
 
-async function measure(workload: Workload, services: Services, folder: string): Promise<boolean> {
+interface Row {
+  /** Median goodput as a part of the capacity: the run with the least one is the worst. */
+  readonly goodput: number
+  readonly isReached: boolean
+  readonly cells: readonly string[]
+}
+
+async function measure(workload: Workload, services: Services, folder: string): Promise<Row> {
   const { pid, run } = await loadsOn(workload, services, folder)
   const { connections, unloaded } = await warmUp(run)
   const idle = residentMb(pid)
@@ -184,8 +192,21 @@ async function measure(workload: Workload, services: Services, folder: string): 
     `${idle.toFixed(0)}, ${peak.toFixed(0)}, ${later.toFixed(0)} MB`,
     isSaturated ? (isReached ? 'yes' : 'no') : 'not at its limit',
   ]
-  say(`| ${cells.join(' | ')} |`)
-  return isReached
+  return { goodput: goodput.median, isReached, cells }
+}
+
+/** A run that misses a limit is worse than one that reaches all; of those, the one with the least goodput is the worst. */
+const isWorse = (one: Row, other: Row): boolean =>
+  one.isReached === other.isReached ? one.goodput < other.goodput : !one.isReached
+
+/** Measures a row several times. @returns the worst run */
+async function measureOften(workload: Workload, services: Services, folder: string): Promise<Row> {
+  let worst = await measure(workload, services, folder)
+  for (let done = 1; done < runs; done++) {
+    const next = await measure(workload, services, folder)
+    if (isWorse(next, worst)) worst = next
+  }
+  return worst
 }
 
 const wanted = process.argv.slice(2).join(' ')
@@ -193,13 +214,16 @@ const folder = mkdtempSync(join(tmpdir(), 'selvedge-overload-'))
 const services = await start()
 try {
   say(
-    `Medians of ${turns} turns of ${seconds} s at twice the capacity; latency from the planned time of a request.\n\n` +
+    `Worst of ${runs} runs, each the medians of ${turns} turns of ${seconds} s at twice the capacity; latency from the planned time of a request. ` +
+      `${cpus().length} × ${cpus()[0]!.model}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node.js ${process.version}.\n\n` +
       '| Row | Capacity | Goodput | p99 unloaded | p50 | p99 | Ratio of p99 | Vital p99 | Memory idle, loaded, a minute later | Reached |\n' +
       '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |',
   )
   for (const workload of workloads) {
     if (!workload.name.includes(wanted)) continue
-    if (!(await measure(workload, services, folder))) process.exitCode = 1
+    const { cells, isReached } = await measureOften(workload, services, folder)
+    say(`| ${cells.join(' | ')} |`)
+    if (!isReached) process.exitCode = 1
   }
 } finally {
   await services.stop()

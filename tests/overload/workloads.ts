@@ -1,7 +1,7 @@
 /** What each daemon is asked while it is overloaded: the ordinary requests, and the vital one that must be answered meanwhile. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { discoveryPaths, identityPaths, rpcPath } from '@selvedge/protocol'
+import { discoveryPaths, healthPaths, identityPaths, rpcPath } from '@selvedge/protocol'
 import { unlimited } from '../../bench/rows/unlimited.ts'
 import { createDevice, fixAt } from '../harness/device.ts'
 import { runtimeOf } from '../harness/flow.ts'
@@ -26,9 +26,9 @@ const textOf = (url: string, method: string, path: string, headers: Record<strin
 }
 const json = { 'Content-Type': 'application/json' }
 const isFine = async (url: string, path: string) => (await callUrl(url + path, {})).status === 200
+const getMeCall = '{"jsonrpc":"2.0","method":"getMe","params":[],"id":1}'
 const getMe = async (services: Services) => {
-  const body = '{"jsonrpc":"2.0","method":"getMe","params":[],"id":1}'
-  const { text } = await callUrl(services.url() + rpcPath, { method: 'POST', headers: json, body })
+  const { text } = await callUrl(services.url() + rpcPath, { method: 'POST', headers: json, body: getMeCall })
   return text.includes('"nodeId"')
 }
 const devices = 100
@@ -53,6 +53,15 @@ async function fleetOf(
 }
 
 export const workloads: readonly Workload[] = [
+  {
+    name: 'runtime, getMe',
+    program: ({ stack }) => stack.runtime,
+    requests: async (services) => {
+      const text = textOf(services.url(), 'POST', rpcPath, json, getMeCall)
+      return () => [text]
+    },
+    vital: (services) => isFine(services.url(), healthPaths.health),
+  },
   {
     name: 'runtime, gateway',
     program: ({ stack }) => stack.runtime,
