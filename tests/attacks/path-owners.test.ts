@@ -60,7 +60,7 @@ it('gets no path at, above or below theirs: while they serve, are stopped or wer
   expect(await refusals()).toEqual(['conflict'])
   expect(await login()).not.toContain('stolen')
 
-  // A path without an owner is free, and the project itself comes back.
+  // What belongs to no project is free, and the project itself comes back.
   expect(await refusal('/payments/v1')).toBe('deployed')
   await services.deploy('pay', 'export default { fetch: () => new Response("paid again") }', {
     'MCM.BASE_API_PATH': '/pay/v1',

@@ -346,6 +346,14 @@ describe('the paths of a project', () => {
     await deploy(own, 'web', alias)
   })
 
+  it('are not for another one after the container was redeployed elsewhere, until the account leaves', async () => {
+    await deploy(own, 'web', alias)
+    await deploy(own, 'web', { ...alias, 'MCM.BASE_API_PATH': '/new' })
+    expect(await reasonOf(() => deploy(other, 'login', below))).toBe('conflict')
+    await containers.wipe('a', async () => undefined)
+    expect(heldPaths.value).toEqual([])
+  })
+
   it('lead only to the older container if an earlier release accepted both', async () => {
     await deploy(own, 'web', alias)
     const { [key]: web } = store.value.containers

@@ -118,6 +118,11 @@ describe('a path', () => {
     expect(isFree(value, at('d', 'y', '/pay', { accountId: 'b' }))).toBe(true)
   })
 
+  it('that its container keeps is not held: nothing is written', () => {
+    const first = at('c', 'x', '/pay')
+    expect(put(put(empty, first), { ...first, revision: 2 }).held).toBe(empty.held)
+  })
+
   it('that was held by a clock far ahead is free once the clock is right', () => {
     const first = at('c', 'x', '/pay')
     const value = remove(put(empty, first), first, 1000 * day)
@@ -149,10 +154,12 @@ describe('the stored paths', () => {
     await close()
     const again = await open()
     expect(again.paths.held().map(({ path }) => path)).toEqual(['/c/pay', '/api/pay'])
-    await again.paths.forget('b')
-    expect(again.paths.held()).toHaveLength(2)
+    const other = at('c', 'x', '/pay', { accountId: 'b' })
+    await again.store.update((value) => ({ ...value, containers: { [keyIn(other)]: other } }))
+    await again.paths.change(keyIn(other), undefined, (value) => ({ ...value, containers: {} }))
+    expect(again.paths.held()).toHaveLength(4)
     await again.paths.forget('a')
-    expect(again.paths.held()).toEqual([])
+    expect(again.paths.held().map(({ accountId }) => accountId)).toEqual(['b', 'b'])
     await again.close()
   })
 
