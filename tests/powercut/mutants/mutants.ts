@@ -24,6 +24,12 @@ const database: Edit = {
   from: 'PRAGMA synchronous = FULL',
   to: 'PRAGMA synchronous = OFF',
 }
+/** It waits, so that the answer is there first. */
+const answerFirst: Edit = {
+  file: 'packages/service-kit/src/store/platform/sqlite-worker.ts',
+  from: "control('COMMIT')\n    return results",
+  to: "port.postMessage(results)\nAtomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30)\ncontrol('COMMIT')\nreturn []",
+}
 const folders: readonly Edit[] = [
   {
     file: 'packages/service-kit/src/store/sync-folder.ts',
@@ -73,6 +79,14 @@ export const mutants: readonly Mutant[] = [
   },
   { name: 'SQLite with synchronous = OFF', app: 'identity', shows: /^lost/, edits: [database] },
   { name: 'SQLite with synchronous = OFF', app: 'discovery', shows: /^lost/, edits: [database] },
+  {
+    name: 'SQLite answers before COMMIT',
+    app: 'runtime',
+    shows: /^lost: what a function stored/,
+    edits: [answerFirst],
+  },
+  { name: 'SQLite answers before COMMIT', app: 'identity', shows: /^lost/, edits: [answerFirst] },
+  { name: 'SQLite answers before COMMIT', app: 'discovery', shows: /^lost/, edits: [answerFirst] },
   {
     name: 'a change of a document is acknowledged before it is written',
     app: 'runtime',
