@@ -50,3 +50,14 @@ it('many causes have a bounded number of lines, and each ID is in the log', () =
   fail(failure('another'))
   expect(lines().length).toBeLessThan(111)
 })
+
+it('a new cause has a line of its own again a minute after many others were repeated', () => {
+  for (let at = 0; at < 500; at++) fail(failure(`cause ${at % 250}`))
+  time = 60_000
+  const [first, second] = [fail(failure('new')), fail(failure('newer'))]
+  expect(
+    lines()
+      .slice(-2)
+      .map(({ errorId }) => errorId),
+  ).toEqual([first, second])
+})

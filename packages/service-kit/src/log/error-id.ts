@@ -54,8 +54,7 @@ function keyOf(known: Map<string, Logged>, now: number, message: string, fields:
   }
   const key = `${message} ${rest.where} ${rest.reason} ${describe(cause)}`
   if (known.has(key) || known.size < limits.causes) return key
-  for (const [each, { at, silent }] of known)
-    if (now - at >= limits.quietMs && silent === 0) known.delete(each)
+  for (const [each, { at }] of known) if (now - at >= limits.quietMs) known.delete(each)
   return known.size < limits.causes ? key : message
 }
 
