@@ -1,6 +1,6 @@
 /**
- * No command that people are shown fetches a package by a name that is not registered: whoever registers the name would run code on
- * their devices. `npx selvedge` works in a clone, whose .npmrc keeps npx from installing, and is in the documents of the clone only.
+ * No command that people are shown fetches a package by a name that is not registered: the first to register it could run code on
+ * their devices. `npx selvedge` works in a clone, where .npmrc keeps npx from installing, and is in the documents of the clone only.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { root } from '../harness/processes.ts'
 
-/** Documents whose commands run in a clone. */
+/** Documents with commands for a clone. */
 const ofClone = ['README.md', 'examples/README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md']
 
 /** Runs the program of this name from a registry if it is not installed. */

@@ -131,7 +131,7 @@ it('an archive with another version than the signed one is refused', async () =>
   expect(current()).toBe('1.2.3')
 })
 
-it('a release whose own keys have expired is refused: no release could follow it', async () => {
+it('a release with expired keys of its own is refused: no release could follow it', async () => {
   const archive = offer({ version: '1.2.4', expires: '2025-12-31' })
   await expect(run(archive)).rejects.toThrow('0 valid release keys')
 })
@@ -148,7 +148,7 @@ it('a new release counts the time at which it was made for its own keys', async 
   await expect(run(archive)).rejects.toThrow('0 valid release keys')
 })
 
-it('an archive without its signed list says which file is missing', async () => {
+it('an archive without its signed list is refused, with the name of the missing file', async () => {
   const archive = offer({ version: '1.2.4' })
   const list = join(folder, 'selvedge-1.2.4.release.json')
   const text = readFileSync(list)
