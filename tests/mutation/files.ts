@@ -96,4 +96,9 @@ export const groups: readonly Group[] = [
     sources: [`${identity}/registry/revocation/*.ts`],
     tests: [`${identity}/registry/revocation/*.test.ts`],
   },
+  {
+    name: 'identity-authorize',
+    sources: [`${identity}/tokens/authorize/next-step.ts`],
+    tests: [`${identity}/tokens/authorize/next-step.test.ts`],
+  },
 ]
