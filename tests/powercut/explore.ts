@@ -86,15 +86,19 @@ class Exploration {
   async run(): Promise<Findings> {
     const all = Object.entries(disks).map(([model, make]) => ({ model: model as Model, disk: make() }))
     const { operations } = this.#work.recording
+    /** What programs see while the machine runs, also after a sync that failed. */
+    const live = new StrictDisk()
     const moments = this.#moments()
-    const chosen = this.#choose(moments)
+    const { begins = 0 } = this.#work
+    const chosen = this.#choose(new Set([...moments].filter((at) => at >= begins)))
     for (const [at, operation] of operations.entries()) {
       const isAnswer = operation.kind === 'answer'
       // Before a sync most is still to be lost; after an answer most is promised.
       if (isAnswer) for (const { disk } of all) disk.apply(operation)
-      if (moments.has(at)) await this.#noteWhole(all[0]!.disk)
+      if (moments.has(at)) await this.#noteWhole(live)
       if (chosen.has(at)) await this.#cut(all, isAnswer ? operation.at : operation.at - 1, at)
       if (!isAnswer) for (const { disk } of all) disk.apply(operation)
+      if (operation.kind !== 'failed sync') live.apply(operation)
       if (this.#isDone()) break
     }
     return {
@@ -110,11 +114,12 @@ class Exploration {
     return this.#isFound || this.#seen.size >= this.#extent.states
   }
 
-  /** Positions of the syncs, and of the answers that acknowledge a step. */
+  /** Positions of the syncs, also of those that fail, and of the answers that acknowledge a step. */
   #moments(): Set<number> {
     const answered = new Set(this.#work.steps.map((each) => each.answered))
     const all = [...this.#work.recording.operations.entries()].filter(
-      ([, { kind, at }]) => kind === 'sync' || (kind === 'answer' && answered.has(at)),
+      ([, { kind, at }]) =>
+        kind === 'sync' || kind === 'failed sync' || (kind === 'answer' && answered.has(at)),
     )
     return new Set(all.map(([position]) => position))
   }

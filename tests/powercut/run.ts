@@ -1,12 +1,15 @@
 /**
- * `npm run powercut [-- daemons | upgrades | mutants | controls]`: cuts the power in thousands of places of the work of each daemon, and opens
+ * `npm run powercut [-- daemons | faults | lives | upgrades | mutants | controls]`: cuts the power in thousands of places of the work of each daemon, and opens
  * what is left. Without a word all of it. Exit code 1 where something was lost, or where a mutant or a control was not seen to lose.
  */
 import { createControls } from './controls/index.ts'
+import { failing } from './daemons/faults.ts'
 import { createDaemons } from './daemons/index.ts'
 import { type Extent, explore, type Findings } from './explore.ts'
+import { killedAt, killsOf } from './lives.ts'
 import { findMutant } from './mutants/find.ts'
 import { mutants } from './mutants/mutants.ts'
+import type { Work } from './subject.ts'
 import { createUpgrades } from './upgrades/upgrades.ts'
 
 const seed = 20_261_122
@@ -37,6 +40,43 @@ async function runDaemons(only: string | undefined): Promise<void> {
   }
   if (only === undefined && starts < least.starts) failures.push(`only ${starts} whole starts`)
 }
+
+const note = (name: string, { problems }: Findings): void => {
+  for (const { model, moment, how, what, count } of problems)
+    failures.push(`${name}, ${model}, at ${moment}, ${how}: ${what} (${count} states)`)
+}
+
+async function runFaults(only: string | undefined): Promise<void> {
+  say('| Syncs that fail | Acknowledged | Cuts | States | Whole starts | Violations |')
+  say('| --- | --- | --- | --- | --- | --- |')
+  for (const [kind, faults] of Object.entries(failing)) {
+    if (only !== undefined && only !== kind) continue
+    const { runtime } = createDaemons(6, faults)
+    const found = await explore(runtime, await runtime.record(), whole)
+    show(`runtime, ${kind}`, found)
+    note(`failed syncs of ${kind}`, found)
+  }
+}
+
+/** Every kill right before the sync of a folder, in the work of one round. */
+async function runLives(only: string | undefined): Promise<void> {
+  say('| Killed before the sync | Acknowledged | Cuts | States | Whole starts | Violations |')
+  say('| --- | --- | --- | --- | --- | --- |')
+  for (const [name, subject] of Object.entries(createDaemons(1))) {
+    if (only !== undefined && only !== name) continue
+    const first = await subject.record()
+    for (const position of killsOf(first).filter((at) => at < startOf(first))) {
+      const work = await subject.record(undefined, killedAt(first, position))
+      const found = await explore(subject, work, { ...whole, states: 1500, starts: 3, byChance: 6 })
+      show(`${name}, ${position}`, found)
+      note(`${name}, killed at ${position}`, found)
+    }
+  }
+}
+
+/** Position of the first acknowledged step: until then the daemon makes its files. Later work can't be done twice. */
+const startOf = ({ recording, steps }: Work): number =>
+  recording.operations.findIndex(({ at }) => at >= (steps[0]?.answered ?? Infinity))
 
 async function runUpgrades(): Promise<void> {
   say('| Installation | Acknowledged | Cuts | States | Whole starts | Violations |')
@@ -81,6 +121,8 @@ async function runControls(only: string | undefined): Promise<void> {
 
 const runs: Readonly<Record<string, (only: string | undefined) => Promise<void>>> = {
   daemons: runDaemons,
+  faults: runFaults,
+  lives: runLives,
   upgrades: runUpgrades,
   mutants: runMutants,
   controls: runControls,

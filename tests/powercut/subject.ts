@@ -39,8 +39,8 @@ export interface PartView {
 
 export interface Subject {
   readonly name: string
-  /** Makes the work, from the first start on. @param program in place of the built one */
-  record(program?: string): Promise<Work>
+  /** Makes the work, from the first start on. @param program in place of the built one @param earlier a life that a kill ended */
+  record(program?: string, earlier?: Work): Promise<Work>
   readonly parts: readonly Part[]
   /** What can't be at once, in words. */
   readonly contradictions: (view: View) => readonly string[]
@@ -49,6 +49,8 @@ export interface Subject {
 }
 
 export interface Work {
+  /** Position from which on the power is cut: what is before it was done by a process that was killed. */
+  readonly begins?: number
   readonly recording: Recording
   readonly steps: readonly Step[]
 }

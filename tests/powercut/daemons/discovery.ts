@@ -11,7 +11,7 @@ import { migrations } from '../../../apps/discovery/src/schema.ts'
 import type { Developer } from '../../harness/flow.ts'
 import type { PartView, Subject, View } from '../subject.ts'
 import { readDatabase, type Tables } from './database.ts'
-import { type Recorded, recordDaemon } from './record-daemon.ts'
+import { type Extent, type Recorded, recordDaemon } from './record-daemon.ts'
 import { startOn } from './start.ts'
 import { withIdentity } from './with-identity.ts'
 
@@ -22,14 +22,16 @@ async function read(folder: string): Promise<PartView> {
 
 const rows = (view: View, table: string) => (view.discovery as Tables)[table] ?? []
 
-export const createDiscoverySubject = (extent: { readonly rounds: number }): Subject => ({
+export const createDiscoverySubject = (extent: Extent): Subject => ({
   name: 'discovery',
   parts: [{ name: 'discovery', owns: (path) => path.startsWith('state/discovery/'), read }],
   contradictions: () => [],
-  record: (program) =>
+  record: (program, earlier) =>
     withIdentity(({ identity, developer }) =>
-      recordDaemon('discovery', { program, env: { SELVEDGE_IDENTITY_URL: identity.url } }, (recorded) =>
-        work(recorded, identity.url, developer, extent.rounds),
+      recordDaemon(
+        'discovery',
+        { program, earlier, faults: extent.faults, env: { SELVEDGE_IDENTITY_URL: identity.url } },
+        (recorded) => work(recorded, identity.url, developer, extent.rounds),
       ),
     ),
   start: (folder) =>

@@ -1,9 +1,12 @@
 /** Records a daemon from its first start on, while clients use it. */
+import type { SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { record } from '../recorder/record.ts'
+import { putState } from '../disk/place.ts'
+import { leftBy } from '../lives.ts'
+import { type Faults, isDurable, record } from '../recorder/record.ts'
 import type { Work } from '../subject.ts'
 import { Witness } from '../witness.ts'
 import { builtProgram, environment, type Name } from './start.ts'
@@ -15,23 +18,39 @@ export interface Recorded {
   readonly witness: Witness
 }
 
+/** How much work is done, and which syncs fail meanwhile. */
+export interface Extent {
+  readonly rounds: number
+  readonly faults?: Faults | undefined
+}
+
 export interface Options {
   /** In place of the built program. */
   readonly program?: string | undefined
   readonly env?: Readonly<Record<string, string>>
   readonly args?: readonly string[]
+  readonly faults?: Faults | undefined
+  /** The process before, which was killed. */
+  readonly earlier?: Work | undefined
 }
 
 export async function recordDaemon(
   name: Name,
-  { program = builtProgram(name), env = {}, args = [] }: Options,
+  { program = builtProgram(name), env = {}, args = [], faults, earlier }: Options,
   work: (recorded: Recorded) => Promise<void>,
 ): Promise<Work> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'powercut-disk-')))
   const state = join(folder, 'state')
-  const recorder = record(folder, [process.execPath, program, ...args], {
-    env: { ...(await environment(name, state)), ...env },
+  if (earlier) putState(folder, leftBy(earlier.recording.operations), isDurable)
+  // strace counts the calls of each thread: with one of libuv's, the same ones fail each time.
+  const oneThread = faults ? { UV_THREADPOOL_SIZE: '1' } : {}
+  const options: SpawnOptions = {
+    env: { ...(await environment(name, state)), ...oneThread, ...env },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  }
+  const recorder = record(folder, [process.execPath, program, ...args], options, {
+    faults,
+    earlier: earlier?.recording.operations,
   })
   const { process: child } = recorder
   let errors = ''
@@ -50,7 +69,11 @@ export async function recordDaemon(
     child.kill('SIGTERM')
     await ended
     const recording = await recorder.read()
-    return { recording, steps: witness.steps(recording) }
+    return {
+      recording,
+      steps: [...(earlier?.steps ?? []), ...witness.steps(recording)],
+      begins: earlier?.recording.operations.length ?? 0,
+    }
   } finally {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
     await ended

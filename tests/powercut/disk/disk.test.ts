@@ -54,6 +54,13 @@ const sync = (inode: number, entered: number, dataOnly = false): Given<Operation
   dataOnly,
 })
 
+const failedSync = (inode: number, entered: number): Given<Operation> => ({
+  kind: 'failed sync',
+  inode,
+  entered,
+  dataOnly: false,
+})
+
 const shown = (disk: Disk, fateOf: (pending: Pending) => Fate): Record<string, string> =>
   Object.fromEntries([...disk.cut(fateOf).files].map(([path, content]) => [path, content.toString()]))
 const least = (disk: Disk) => shown(disk, () => 'lost')
@@ -185,5 +192,42 @@ describe('the ordered disk', () => {
     const disk = diskAfter(new OrderedDisk(), [name('a'), write('x'.repeat(10_000))])
     expect(shown(disk, (each) => (each.kind === 'write' ? (at) => at < 1 : 'kept')).a).toHaveLength(4096)
     expect(shown(disk, (each) => (each.kind === 'write' ? (at) => at > 0 : 'kept')).a).toHaveLength(0)
+  })
+})
+
+describe.each([
+  ['strict', () => new StrictDisk()],
+  ['ordered', () => new OrderedDisk()],
+] as const)('after a sync that failed, the disk "%s"', (_, make) => {
+  it('never gets the data that it covered, also with a later sync; what is written afterwards is safe with it', () => {
+    const disk = diskAfter(make(), [
+      name('f'),
+      sync(root, 1),
+      write('old'),
+      failedSync(file, 3),
+      sync(file, 4),
+    ])
+    expect(most(disk)).toEqual({ f: '' })
+    const again = diskAfter(make(), [
+      ...[name('f'), sync(root, 1), write('old'), failedSync(file, 3)],
+      ...[write('new'), sync(file, 5)],
+    ])
+    expect(least(again)).toEqual({ f: 'new' })
+  })
+
+  it('never gets the names of the folder, also with a later sync', () => {
+    const disk = diskAfter(make(), [
+      name('f'),
+      write('x'),
+      sync(file, 0, true),
+      failedSync(root, 3),
+      sync(root, 4),
+    ])
+    expect(most(disk)).toEqual({})
+  })
+
+  it('keeps what came after the sync was entered', () => {
+    const disk = diskAfter(make(), [name('f'), sync(root, 1), write('x'), failedSync(file, 2), sync(file, 4)])
+    expect(least(disk)).toEqual({ f: 'x' })
   })
 })

@@ -43,6 +43,12 @@ function digestOf(content: Buffer): string {
   return known
 }
 
+/** The folders whose sync makes it safe. */
+export const foldersOf = (operation: NameOperation): number[] => [
+  ...(operation.kind === 'unlink' ? [] : [operation.to.folder]),
+  ...(operation.kind === 'link' ? [] : [operation.from.folder]),
+]
+
 interface Inode {
   readonly type: NodeType
   /** Of a symbolic link. */

@@ -4,9 +4,9 @@
  * time, sector by sector. A sync of any file commits all names before it; where only the data is asked for (fdatasync) and the
  * file did not grow, it commits none. A rename over another file waits for the data of the new one.
  */
-import type { DataOperation, NameOperation, Operation } from '../recorder/operations.ts'
+import type { DataOperation, NameOperation, Operation, Sync } from '../recorder/operations.ts'
 import { Contents, type Fate } from './content.ts'
-import { type Disk, NameTree, type Pending, type State } from './disk.ts'
+import { type Disk, foldersOf, NameTree, type Pending, type State } from './disk.ts'
 
 /** Bytes that ext4 makes room for at a time. */
 const blockSize = 4096
@@ -23,6 +23,10 @@ export class OrderedDisk implements Disk {
     if (operation.kind === 'answer') return
     if (operation.kind === 'sync') {
       this.#sync(operation)
+      return
+    }
+    if (operation.kind === 'failed sync') {
+      this.#forget(operation)
       return
     }
     if (operation.kind === 'link') this.#names.describe(operation)
@@ -74,7 +78,7 @@ export class OrderedDisk implements Disk {
     return found
   }
 
-  #sync({ inode, entered, dataOnly }: Extract<Operation, { kind: 'sync' }>): void {
+  #sync({ inode, entered, dataOnly }: Sync): void {
     const isOwn = (each: Pending): each is DataOperation =>
       (each.kind === 'write' || each.kind === 'truncate') && (inode === undefined || each.inode === inode)
     const done = this.#pending.filter((each) => each.at < entered)
@@ -100,13 +104,23 @@ export class OrderedDisk implements Disk {
     for (const [changed, content] of contents.changed()) this.#contents.set(changed, content)
   }
 
+  /** The data of a file, or the names of a folder. */
+  #forget({ inode, entered }: Sync): void {
+    this.#pending = this.#pending.filter(
+      (each) =>
+        each.at >= entered ||
+        (each.kind === 'write' || each.kind === 'truncate'
+          ? each.inode !== inode
+          : !foldersOf(each).some((folder) => folder === inode)),
+    )
+  }
+
   /** A file whose own name is new, or a folder that holds a new name: for the latter, names are data. */
   #isNamedAnew(inode: number | undefined, done: readonly Pending[]): boolean {
     return done.some(
       (each) =>
         (each.kind === 'link' && each.inode === inode) ||
-        ((each.kind === 'link' || each.kind === 'rename') && each.to.folder === inode) ||
-        ((each.kind === 'unlink' || each.kind === 'rename') && each.from.folder === inode),
+        (each.kind !== 'write' && each.kind !== 'truncate' && foldersOf(each).some((own) => own === inode)),
     )
   }
 

@@ -25,18 +25,23 @@ export async function openPlace(): Promise<PlaceForStates> {
       // Each in a folder of its own: nothing that a state before it left open can reach it.
       folder = join(own, String(++count))
       mkdirSync(folder)
-      for (const path of state.folders) mkdirSync(join(folder, path), { recursive: true, mode: 0o700 })
-      for (const [path, content] of state.files) {
-        if (!select(path)) continue
-        mkdirSync(dirname(join(folder, path)), { recursive: true, mode: 0o700 })
-        writeFileSync(join(folder, path), content, { mode: 0o600 })
-      }
-      for (const [path, target] of state.links) if (select(path)) symlinkSync(target, join(folder, path))
+      putState(folder, state, select)
       for (const path of state.sockets) if (select(path)) linkSync(socket, join(folder, path))
       return folder
     },
     remove: () => rmSync(own, { recursive: true, force: true }),
   }
+}
+
+/** Makes its folders, files and symbolic links. @param folder an empty one */
+export function putState(folder: string, state: State, select: (path: string) => boolean): void {
+  for (const path of state.folders) mkdirSync(join(folder, path), { recursive: true, mode: 0o700 })
+  for (const [path, content] of state.files) {
+    if (!select(path)) continue
+    mkdirSync(dirname(join(folder, path)), { recursive: true, mode: 0o700 })
+    writeFileSync(join(folder, path), content, { mode: 0o600 })
+  }
+  for (const [path, target] of state.links) if (select(path)) symlinkSync(target, join(folder, path))
 }
 
 /** A socket that nobody listens on, as a program leaves it that is killed. */

@@ -2,9 +2,9 @@
  * What POSIX promises, and no more. Content is safe after a sync of its file; until then each of its sectors may have any of
  * its versions. A name is safe after a sync of its folder; until then it may be there or not. Nothing is in any order.
  */
-import type { NameOperation, Operation } from '../recorder/operations.ts'
+import type { NameOperation, Operation, Sync } from '../recorder/operations.ts'
 import { Contents, type Fate } from './content.ts'
-import { type Disk, NameTree, type Pending, type State } from './disk.ts'
+import { type Disk, foldersOf, NameTree, type Pending, type State } from './disk.ts'
 
 export class StrictDisk implements Disk {
   readonly #names = new NameTree()
@@ -17,6 +17,10 @@ export class StrictDisk implements Disk {
     if (operation.kind === 'answer') return
     if (operation.kind === 'sync') {
       this.#sync(operation)
+      return
+    }
+    if (operation.kind === 'failed sync') {
+      this.#forget(operation)
       return
     }
     if (operation.kind === 'link') this.#names.describe(operation)
@@ -52,7 +56,7 @@ export class StrictDisk implements Disk {
     if (!left || left.has(folder)) names.delete(folder, name, operation.inode)
   }
 
-  #sync({ inode, entered }: Extract<Operation, { kind: 'sync' }>): void {
+  #sync({ inode, entered }: Sync): void {
     const kept: Pending[] = []
     const contents = new Contents(this.#contents)
     for (const operation of this.#pending) {
@@ -72,14 +76,20 @@ export class StrictDisk implements Disk {
     for (const [changed, content] of contents.changed()) this.#contents.set(changed, content)
   }
 
+  #forget({ inode, entered }: Sync): void {
+    this.#pending = this.#pending.filter((operation) => {
+      if (operation.at >= entered || !this.#isCovered(operation, inode)) return true
+      const left = operation.kind === 'rename' ? this.#halves.get(operation) : undefined
+      // Of a rename between folders the other half may still become safe.
+      if (left && inode !== undefined) left.delete(inode)
+      return (left?.size ?? 0) > 0 && inode !== undefined
+    })
+  }
+
   #isCovered(operation: Pending, inode: number | undefined): boolean {
     if (inode === undefined) return true
     if (operation.kind === 'write' || operation.kind === 'truncate') return operation.inode === inode
-    const folders = [
-      ...(operation.kind === 'unlink' ? [] : [operation.to.folder]),
-      ...(operation.kind === 'link' ? [] : [operation.from.folder]),
-    ]
-    return folders.includes(inode)
+    return foldersOf(operation).includes(inode)
   }
 
   /** A rename between folders whose new name is safe, while the old one is not yet gone permanently. */

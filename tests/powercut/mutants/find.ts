@@ -1,5 +1,7 @@
 import { createDaemons } from '../daemons/index.ts'
 import { explore, type Problem } from '../explore.ts'
+import { killAfterNaming, killedAt } from '../lives.ts'
+import type { Subject, Work } from '../subject.ts'
 import { buildMutant } from './build.ts'
 import type { Mutant } from './mutants.ts'
 
@@ -13,16 +15,23 @@ export interface Sight {
 /** How often a program with a defect is recorded. One that answers too early may still write in time, by chance. */
 const maxRecordings = 3
 
+async function lifeUntil(subject: Subject, named: string): Promise<Work> {
+  const work = await subject.record()
+  return killedAt(work, killAfterNaming(work, named))
+}
+
 /** Records a program with a defect, and looks at what a cut leaves until something shows it. */
 export async function findMutant(mutant: Mutant, seed: number): Promise<Sight> {
   const { program, remove } = await buildMutant(mutant)
   try {
-    const subject = createDaemons(2)[mutant.app]
+    const subject = createDaemons(2, mutant.faults)[mutant.app]
     const extent = { states: 20_000, starts: 0, byChance: 6, seed, until: mutant.shows }
+    const earlier =
+      mutant.killedAfter === undefined ? undefined : await lifeUntil(subject, mutant.killedAfter)
     let looked = 0
     let problem: Problem | undefined
     for (let left = maxRecordings; left > 0 && !problem; left--) {
-      const { problems, states } = await explore(subject, await subject.record(program), extent)
+      const { problems, states } = await explore(subject, await subject.record(program, earlier), extent)
       looked += states
       problem = problems.find(({ what }) => mutant.shows.test(what))
     }

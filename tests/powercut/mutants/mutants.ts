@@ -1,5 +1,7 @@
 /** Defects that are put into a copy of the programs on purpose: each is a sync or an order that the code must not lose. */
+import { failing } from '../daemons/faults.ts'
 import type { Name } from '../daemons/start.ts'
+import type { Faults } from '../recorder/record.ts'
 
 interface Edit {
   /** Source file, from the root of the project. */
@@ -13,10 +15,15 @@ export interface Mutant {
   readonly name: string
   readonly app: Name
   readonly edits: readonly Edit[]
+  /** Syncs that fail while it works. */
+  readonly faults?: Faults
+  /** A file: the process before was killed when it had given it its name, and had not synced its folder. */
+  readonly killedAfter?: string
   /** What is wrong in a state that shows it. */
   readonly shows: RegExp
 }
 
+const blobs = 'apps/runtime/src/services/images/blobs.ts'
 const slot = 'packages/service-kit/src/store/slot.ts'
 const document = 'packages/service-kit/src/store/document.ts'
 const database: Edit = {
@@ -57,7 +64,28 @@ export const mutants: readonly Mutant[] = [
     name: 'a blob is stored without a sync',
     app: 'runtime',
     shows: /^half: the deployments/,
-    edits: [{ file: 'apps/runtime/src/services/images/blobs.ts', from: 'await sync(path)', to: '' }],
+    edits: [{ file: blobs, from: 'await sync(path)', to: '' }],
+  },
+  {
+    name: 'EIO of the sync of a folder is swallowed',
+    app: 'runtime',
+    faults: failing.folders,
+    shows: /^half: the deployments/,
+    edits: [
+      { file: blobs, from: 'await sync(store)', to: 'await sync(store).catch(() => undefined)' },
+      {
+        file: 'packages/service-kit/src/store/sync-folder.ts',
+        from: "new Set(['EINVAL'",
+        to: "new Set(['EIO', 'EINVAL'",
+      },
+    ],
+  },
+  {
+    name: 'EIO of the sync of a blob is swallowed',
+    app: 'runtime',
+    faults: failing.files,
+    shows: /^half: the deployments/,
+    edits: [{ file: blobs, from: 'await sync(path)', to: 'await sync(path).catch(() => undefined)' }],
   },
   {
     name: 'writeOnce renames without a sync',
@@ -70,6 +98,19 @@ export const mutants: readonly Mutant[] = [
     app: 'identity',
     shows: /^it does not start/,
     edits: [writeOnce],
+  },
+  {
+    name: 'a key file that is found, its folder not synced',
+    app: 'runtime',
+    killedAfter: 'node-key.json',
+    shows: /^it does not start/,
+    edits: [
+      {
+        file: 'packages/service-kit/src/store/write-once.ts',
+        from: 'await syncFolder(dirname(path))',
+        to: '',
+      },
+    ],
   },
   {
     name: 'SQLite with synchronous = OFF',

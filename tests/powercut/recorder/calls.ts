@@ -1,11 +1,12 @@
 /** Reads what strace writes: one system call a line, or two where another thread's call came between its entry and its return. */
 
-/** A system call that returned without an error. */
+/** A system call that returned without an error; of those that failed, the syncs alone. */
 export interface SystemCall {
   readonly name: string
   readonly pid: number
   /** As strace writes them; every byte of a text is `\xNN`. */
   readonly args: readonly string[]
+  /** Negative where it failed. */
   readonly result: number
   /** What strace says of a returned descriptor: a path, or a socket with its addresses. */
   readonly resultPath: string | undefined
@@ -13,6 +14,9 @@ export interface SystemCall {
   readonly entered: number
   readonly returned: number
 }
+
+/** A sync that failed changes what a later one saves. */
+const countsWhenFailed = /^f(data)?sync$/
 
 const complete = /^(\d+)\s+(\w+)\((.*)\)\s+= (-?\d+|0x[0-9a-f]+|\?)(.*)$/
 const unfinished = /^(\d+)\s+(\w+)\((.*?),? ?<unfinished \.\.\.>$/
@@ -26,7 +30,7 @@ export function readCalls(text: string): SystemCall[] {
     const match = complete.exec(line)
     if (!match) return
     const [, pid = '', name = '', args = '', result = '', rest = ''] = match
-    if (result === '?' || Number(result) < 0) return
+    if (result === '?' || (Number(result) < 0 && !countsWhenFailed.test(name))) return
     if (args.includes('"...')) throw new Error(`strace cut off the data of a call of ${name}`)
     const path = /^<(.*)>(?: |$)/.exec(rest)?.[1]
     calls.push({

@@ -1,6 +1,6 @@
 /** Files and folders as a program sees them while it runs: inodes, and the names that lead to them. */
 import { Content } from '../disk/content.ts'
-import type { DataOperation } from './operations.ts'
+import type { DataOperation, Operation } from './operations.ts'
 
 /** A name in a folder. */
 export interface Place {
@@ -46,8 +46,7 @@ export class LiveTree {
 
   create(to: Place, type: NodeType): number {
     const inode = ++this.#last
-    if (type === 'folder') this.#folders.set(inode, new Map())
-    if (type === 'file') this.#contents.set(inode, new Content())
+    this.#describe(inode, type)
     this.link(to, inode)
     return inode
   }
@@ -58,6 +57,27 @@ export class LiveTree {
 
   unlink({ folder, name }: Place): void {
     this.#folders.get(folder)!.delete(name)
+  }
+
+  /** What an earlier process did. */
+  replay(operation: Operation): void {
+    if (operation.kind === 'write' || operation.kind === 'truncate') this.apply(operation)
+    else if (operation.kind === 'unlink') this.unlink(operation.from)
+    else if (operation.kind === 'rename') {
+      this.link(operation.to, operation.inode)
+      this.unlink(operation.from)
+    } else if (operation.kind === 'link') {
+      const { inode, type, to } = operation
+      // A second name of a file is no new file.
+      if (inode > this.#last) this.#describe(inode, type)
+      this.#last = Math.max(this.#last, inode)
+      this.link(to, inode)
+    }
+  }
+
+  #describe(inode: number, type: NodeType): void {
+    if (type === 'folder') this.#folders.set(inode, new Map())
+    if (type === 'file') this.#contents.set(inode, new Content())
   }
 
   sizeOf(inode: number): number {

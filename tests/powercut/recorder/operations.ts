@@ -36,16 +36,19 @@ export type NameOperation = Moment &
         readonly replaced: number | undefined
       }
   )
+/** Covers what had returned before it was entered. */
+export interface Sync extends Moment {
+  /** Undefined: everything. */
+  readonly inode: number | undefined
+  readonly entered: number
+  readonly dataOnly: boolean
+}
 export type Operation =
   | DataOperation
   | NameOperation
-  /** Covers what had returned before it was entered. @property inode undefined: everything */
-  | (Moment & {
-      readonly kind: 'sync'
-      readonly inode: number | undefined
-      readonly entered: number
-      readonly dataOnly: boolean
-    })
+  | (Sync & { readonly kind: 'sync' })
+  /** The system forgets what it covers: a later sync does not write it. */
+  | (Sync & { readonly kind: 'failed sync' })
   /** Bytes that left the program. @property to the socket or pipe, as strace describes it */
   | (Moment & { readonly kind: 'answer'; readonly to: string; readonly data: Buffer })
 
@@ -67,12 +70,23 @@ export interface Recording {
 }
 
 /**
- * @param folder absolute path; empty when the recording began. Relative paths begin there
+ * @param folder absolute path; when the recording began it held what the earlier operations made. Relative paths begin there
+ * @param earlier what an earlier process did, until it was killed: the recording begins with it
  * @throws Error where a call is not modelled
  */
-export function readOperations(calls: readonly SystemCall[], folder: string): Recording {
+export function readOperations(
+  calls: readonly SystemCall[],
+  folder: string,
+  earlier: readonly Operation[] = [],
+): Recording {
   const reader = new OperationReader(folder)
-  for (const call of [...calls].sort((one, two) => one.returned - two.returned)) reader.take(call)
+  for (const each of earlier) {
+    reader.tree.replay(each)
+    reader.operations.push(each)
+  }
+  const first = (earlier.at(-1)?.at ?? -1) + 1
+  for (const call of [...calls].sort((one, two) => one.returned - two.returned))
+    reader.take({ ...call, entered: first + call.entered, returned: first + call.returned })
   return { operations: reader.operations, files: reader.tree.files() }
 }
 
@@ -198,15 +212,16 @@ class OperationReader {
   }
 
   #takeSync(call: SystemCall): void {
-    const { name, args, entered, returned: at } = call
+    const { name, args, result, entered, returned: at } = call
     if (name === 'sync' || name === 'syncfs') {
       this.operations.push({ kind: 'sync', at, entered, inode: undefined, dataOnly: false })
       return
     }
     const path = this.#below(descriptorOf(args[0] ?? '').path)
     const inode = path === undefined ? undefined : this.tree.find(path)
-    if (inode !== undefined)
-      this.operations.push({ kind: 'sync', at, entered, inode, dataOnly: name === 'fdatasync' })
+    if (inode === undefined) return
+    const kind = result < 0 ? 'failed sync' : 'sync'
+    this.operations.push({ kind, at, entered, inode, dataOnly: name === 'fdatasync' })
   }
 
   #takeSeek(call: SystemCall): void {

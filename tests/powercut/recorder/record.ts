@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readCalls } from './calls.ts'
-import { type Recording, readOperations } from './operations.ts'
+import { type Operation, type Recording, readOperations } from './operations.ts'
 
 const calls = [
   ...['openat', 'open', 'creat', 'lseek', 'clone', 'clone3'],
@@ -32,17 +32,35 @@ export interface Recorder {
 /** Most bytes of a text that strace shows. */
 const longest = 64 * 1024 * 1024
 
-/** @param folder what is recorded: absolute, empty, not below a symbolic link */
-export function record(folder: string, command: readonly string[], options: SpawnOptions): Recorder {
+/** Which calls fail with EIO: of each thread, as strace counts them (`9+7`: the ninth, and every seventh after it). */
+export type Faults = Readonly<Partial<Record<'fsync' | 'fdatasync', string>>>
+
+export interface Before {
+  readonly faults?: Faults | undefined
+  /** What an earlier process did to the folder, until it was killed. */
+  readonly earlier?: readonly Operation[] | undefined
+}
+
+/** @param folder what is recorded: absolute, not below a symbolic link; empty but for what the earlier process left */
+export function record(
+  folder: string,
+  command: readonly string[],
+  options: SpawnOptions,
+  { faults = {}, earlier }: Before = {},
+): Recorder {
   const own = mkdtempSync(join(tmpdir(), 'powercut-trace-'))
   const trace = join(own, 'trace')
+  const injected = Object.entries(faults).flatMap(([name, when]) => [
+    '-e',
+    `inject=${name}:error=EIO:when=${when}`,
+  ])
   const child = spawn(
     'strace',
     [
       // strace steps aside: the child of this process is the program, so signals and IPC reach it.
       '-D',
       ...['--follow-forks', '--seccomp-bpf', '-qqq', '--decode-fds=all', '-xx', '-e', 'signal=none'],
-      ...['-s', String(longest), '-e', `trace=${calls.join(',')}`, '-o', trace, '--'],
+      ...['-s', String(longest), '-e', `trace=${calls.join(',')}`, ...injected, '-o', trace, '--'],
       ...command,
     ],
     // Through a ring, libuv would write without system calls.
@@ -52,7 +70,7 @@ export function record(folder: string, command: readonly string[], options: Spaw
     process: child,
     async read() {
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-      const recording = readOperations(readCalls(await readWhole(trace)), folder)
+      const recording = readOperations(readCalls(await readWhole(trace)), folder, earlier)
       rmSync(own, { recursive: true })
       expectExplained(recording, folder)
       return recording
