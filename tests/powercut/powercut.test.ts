@@ -45,14 +45,16 @@ describe('where syncs fail before the cut, and what they covered is dropped', {
   )
 })
 
-it('after a kill, a start and a cut of the power, what the second process found and used is there', {
-  ...daemonNeeds,
-  timeout,
-}, async () => {
-  const first = await runtime.record()
-  const work = await runtime.record(undefined, killedAt(first, killAfterNaming(first, 'node-key.json')))
-  const found = await explore(runtime, work, { states: 400, starts: 2, byChance: 2, seed })
-  expect(found.problems).toEqual([])
+describe('after a kill, a start and a cut of the power', { ...daemonNeeds, timeout }, () => {
+  it.each(['node-key.json', 'state.a'])(
+    'what the second process found and used is there: %s',
+    async (name) => {
+      const first = await runtime.record()
+      const work = await runtime.record(undefined, killedAt(first, killAfterNaming(first, name)))
+      const found = await explore(runtime, work, { states: 500, starts: 2, byChance: 2, seed })
+      expect(found.problems).toEqual([])
+    },
+  )
 })
 
 it('after a cut of the power a whole release starts: the one that was promised', {

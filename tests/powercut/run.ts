@@ -51,7 +51,7 @@ async function runFaults(only: string | undefined): Promise<void> {
   say('| --- | --- | --- | --- | --- | --- |')
   for (const [kind, faults] of Object.entries(failing)) {
     if (only !== undefined && only !== kind) continue
-    const { runtime } = createDaemons(6, faults)
+    const { runtime } = createDaemons(3, faults)
     const found = await explore(runtime, await runtime.record(), whole)
     show(`runtime, ${kind}`, found)
     note(`failed syncs of ${kind}`, found)

@@ -26,6 +26,7 @@ export interface Mutant {
 const blobs = 'apps/runtime/src/services/images/blobs.ts'
 const slot = 'packages/service-kit/src/store/slot.ts'
 const document = 'packages/service-kit/src/store/document.ts'
+const documentFound: Edit = { file: document, from: 'await syncFolder(dirname(path))', to: '' }
 const database: Edit = {
   file: 'packages/service-kit/src/store/platform/open-database.ts',
   from: 'PRAGMA synchronous = FULL',
@@ -104,13 +105,22 @@ export const mutants: readonly Mutant[] = [
     app: 'runtime',
     killedAfter: 'node-key.json',
     shows: /^it does not start/,
+    // The document that is opened before syncs the same folder.
     edits: [
       {
         file: 'packages/service-kit/src/store/write-once.ts',
         from: 'await syncFolder(dirname(path))',
         to: '',
       },
+      documentFound,
     ],
+  },
+  {
+    name: 'a document that is found, its folder not synced',
+    app: 'runtime',
+    killedAfter: 'state.a',
+    shows: /^false alarm/,
+    edits: [documentFound],
   },
   {
     name: 'SQLite with synchronous = OFF',
