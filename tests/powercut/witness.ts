@@ -71,7 +71,7 @@ export class Witness {
   }
 }
 
-/** How often a request is sent whose answer is that the disk failed. */
+/** How often a request is sent while the disk fails. */
 const maxAttempts = 30
 
 const hasDiskFailed = ({ status, text }: Answer): boolean => status >= 500 || text.includes('storage_failed')
