@@ -1,4 +1,4 @@
-/** `npm run powercut [-- daemons | mutants | controls]`: installs and builds where needed, then cuts the power in thousands of places. */
+/** `npm run powercut [-- daemons | lives | upgrades | mutants | controls]`: installs and builds where needed, then cuts the power in thousands of places. */
 import { ensureInstalled, root, runOnProjectNode } from './install.mjs'
 
 ensureInstalled()

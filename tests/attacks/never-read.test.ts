@@ -251,7 +251,7 @@ const streams: readonly {
     opens: 'apps/identity/src/api/console/account-exports.ts',
     of: 'console',
     // As many as one account may have under way.
-    open: () => ofConsole(identityPaths.consoleAudit, 2),
+    open: () => ofConsole(identityPaths.consoleAudit, 8),
   },
   {
     what: 'an export of devices',

@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest'
 import { needs } from '../harness/installed.ts'
 import { createControls } from './controls/index.ts'
-import { failing } from './daemons/faults.ts'
 import { createDaemons } from './daemons/index.ts'
 import { explore } from './explore.ts'
 import { killAfterNaming, killedAt } from './lives.ts'
@@ -29,30 +28,16 @@ describe('after a cut of the power', { ...daemonNeeds, timeout }, () => {
   )
 })
 
-describe('where syncs fail before the cut, and what they covered is dropped', {
-  ...daemonNeeds,
-  timeout,
-}, () => {
-  it.each(['files', 'folders'] as const)(
-    'runtime, syncs of %s: all that it acknowledged is there, and nothing refers to what is not',
-    async (kind) => {
-      const work = await createDaemons(2, failing[kind]).runtime.record()
-      const failed = work.recording.operations.filter((each) => each.kind === 'failed sync')
-      expect(failed.length).toBeGreaterThan(4)
-      const found = await explore(runtime, work, { states: 400, starts: 2, byChance: 2, seed })
+describe('after a kill, a start and a cut of the power', { ...daemonNeeds, timeout }, () => {
+  it.each(['node-key.json', 'state.a'])(
+    'what the second process found and used is there: %s',
+    async (name) => {
+      const first = await runtime.record()
+      const work = await runtime.record(undefined, killedAt(first, killAfterNaming(first, name)))
+      const found = await explore(runtime, work, { states: 500, starts: 2, byChance: 2, seed })
       expect(found.problems).toEqual([])
     },
   )
-})
-
-it('after a kill, a start and a cut of the power, what the second process found and used is there', {
-  ...daemonNeeds,
-  timeout,
-}, async () => {
-  const first = await runtime.record()
-  const work = await runtime.record(undefined, killedAt(first, killAfterNaming(first, 'node-key.json')))
-  const found = await explore(runtime, work, { states: 400, starts: 2, byChance: 2, seed })
-  expect(found.problems).toEqual([])
 })
 
 it('after a cut of the power a whole release starts: the one that was promised', {

@@ -1,9 +1,8 @@
 /**
- * `npm run powercut [-- daemons | faults | lives | upgrades | mutants | controls]`: cuts the power in thousands of places of the work of each daemon, and opens
+ * `npm run powercut [-- daemons | lives | upgrades | mutants | controls]`: cuts the power in thousands of places of the work of each daemon, and opens
  * what is left. Without a word all of it. Exit code 1 where something was lost, or where a mutant or a control was not seen to lose.
  */
 import { createControls } from './controls/index.ts'
-import { failing } from './daemons/faults.ts'
 import { createDaemons } from './daemons/index.ts'
 import { type Extent, explore, type Findings } from './explore.ts'
 import { killedAt, killsOf } from './lives.ts'
@@ -44,18 +43,6 @@ async function runDaemons(only: string | undefined): Promise<void> {
 const note = (name: string, { problems }: Findings): void => {
   for (const { model, moment, how, what, count } of problems)
     failures.push(`${name}, ${model}, at ${moment}, ${how}: ${what} (${count} states)`)
-}
-
-async function runFaults(only: string | undefined): Promise<void> {
-  say('| Syncs that fail | Acknowledged | Cuts | States | Whole starts | Violations |')
-  say('| --- | --- | --- | --- | --- | --- |')
-  for (const [kind, faults] of Object.entries(failing)) {
-    if (only !== undefined && only !== kind) continue
-    const { runtime } = createDaemons(6, faults)
-    const found = await explore(runtime, await runtime.record(), whole)
-    show(`runtime, ${kind}`, found)
-    note(`failed syncs of ${kind}`, found)
-  }
 }
 
 /** Every kill right before the sync of a folder, in the work of one round. */
@@ -121,7 +108,6 @@ async function runControls(only: string | undefined): Promise<void> {
 
 const runs: Readonly<Record<string, (only: string | undefined) => Promise<void>>> = {
   daemons: runDaemons,
-  faults: runFaults,
   lives: runLives,
   upgrades: runUpgrades,
   mutants: runMutants,

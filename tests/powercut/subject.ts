@@ -39,7 +39,7 @@ export interface PartView {
 
 export interface Subject {
   readonly name: string
-  /** Makes the work, from the first start on. @param program in place of the built one @param earlier a life that a kill ended */
+  /** Makes the work, from the first start on. @param program in place of the built one @param earlier the work of a process that was killed */
   record(program?: string, earlier?: Work): Promise<Work>
   readonly parts: readonly Part[]
   /** What can't be at once, in words. */

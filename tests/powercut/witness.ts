@@ -1,5 +1,6 @@
 /** A client that remembers by which connection each answer came, to find the moment of the answer in the recording. */
 import { request } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fetch } from '@selvedge/client'
 import type { Recording } from './recorder/operations.ts'
 import type { Step, View } from './subject.ts'
@@ -23,8 +24,11 @@ export class Witness {
   /** Each request on a connection of its own, again where the disk failed. Answers of other programs are not noted. */
   readonly fetch: Fetch = async (url, { method, headers, body }) => {
     let answer = await ask(url, method, headers, body)
-    for (let left = maxAttempts; left > 1 && hasDiskFailed(answer); left--)
+    for (let left = maxAttempts; left > 1 && hasDiskFailed(answer); left--) {
+      // A function that failed with the disk starts again after a while.
+      await sleep(300)
       answer = await ask(url, method, headers, body)
+    }
     const { status, header, text, port } = answer
     if (Number(new URL(url).port) === this.#port) this.#last = port
     return { status, headers: { get: header }, text: async () => text }
@@ -67,8 +71,8 @@ export class Witness {
   }
 }
 
-/** How often a request is sent whose answer is that the disk failed. */
-const maxAttempts = 10
+/** How often a request is sent while the disk fails. */
+const maxAttempts = 30
 
 const hasDiskFailed = ({ status, text }: Answer): boolean => status >= 500 || text.includes('storage_failed')
 

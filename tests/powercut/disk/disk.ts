@@ -43,7 +43,7 @@ function digestOf(content: Buffer): string {
   return known
 }
 
-/** The folders whose sync makes it safe. */
+/** The folders that have to be synced to make it safe. */
 export const foldersOf = (operation: NameOperation): number[] => [
   ...(operation.kind === 'unlink' ? [] : [operation.to.folder]),
   ...(operation.kind === 'link' ? [] : [operation.from.folder]),

@@ -1,5 +1,4 @@
 /** Defects that are put into a copy of the programs on purpose: each is a sync or an order that the code must not lose. */
-import { failing } from '../daemons/faults.ts'
 import type { Name } from '../daemons/start.ts'
 import type { Faults } from '../recorder/record.ts'
 
@@ -26,6 +25,7 @@ export interface Mutant {
 const blobs = 'apps/runtime/src/services/images/blobs.ts'
 const slot = 'packages/service-kit/src/store/slot.ts'
 const document = 'packages/service-kit/src/store/document.ts'
+const documentFound: Edit = { file: document, from: 'await syncFolder(dirname(path))', to: '' }
 const database: Edit = {
   file: 'packages/service-kit/src/store/platform/open-database.ts',
   from: 'PRAGMA synchronous = FULL',
@@ -67,27 +67,6 @@ export const mutants: readonly Mutant[] = [
     edits: [{ file: blobs, from: 'await sync(path)', to: '' }],
   },
   {
-    name: 'EIO of the sync of a folder is swallowed',
-    app: 'runtime',
-    faults: failing.folders,
-    shows: /^half: the deployments/,
-    edits: [
-      { file: blobs, from: 'await sync(store)', to: 'await sync(store).catch(() => undefined)' },
-      {
-        file: 'packages/service-kit/src/store/sync-folder.ts',
-        from: "new Set(['EINVAL'",
-        to: "new Set(['EIO', 'EINVAL'",
-      },
-    ],
-  },
-  {
-    name: 'EIO of the sync of a blob is swallowed',
-    app: 'runtime',
-    faults: failing.files,
-    shows: /^half: the deployments/,
-    edits: [{ file: blobs, from: 'await sync(path)', to: 'await sync(path).catch(() => undefined)' }],
-  },
-  {
     name: 'writeOnce renames without a sync',
     app: 'runtime',
     shows: /^it does not start/,
@@ -104,13 +83,22 @@ export const mutants: readonly Mutant[] = [
     app: 'runtime',
     killedAfter: 'node-key.json',
     shows: /^it does not start/,
+    // The document that is opened before syncs the same folder.
     edits: [
       {
         file: 'packages/service-kit/src/store/write-once.ts',
         from: 'await syncFolder(dirname(path))',
         to: '',
       },
+      documentFound,
     ],
+  },
+  {
+    name: 'a document that is found, its folder not synced',
+    app: 'runtime',
+    killedAfter: 'state.a',
+    shows: /^false alarm/,
+    edits: [documentFound],
   },
   {
     name: 'SQLite with synchronous = OFF',

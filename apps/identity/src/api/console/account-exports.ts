@@ -3,8 +3,6 @@ import { addAbortSignal, Readable } from 'node:stream'
 import { OAuthError } from '@selvedge/protocol'
 import { createWorkCounts, endWhenClosed } from '@selvedge/service-kit/work'
 
-/** Exports of one account that may be under way. */
-const maxUnderWay = 2
 /** Milliseconds for a whole export: a client that does not read occupies no place for longer. */
 const exportMs = 300_000
 
@@ -15,7 +13,8 @@ const exportMs = 300_000
  */
 export type BeginExport = (accountId: string, content: AsyncIterable<string>) => Readable
 
-export function createAccountExports(): BeginExport {
+/** @param maxUnderWay exports of one account at the same time */
+export function createAccountExports(maxUnderWay: number): BeginExport {
   const exports = createWorkCounts('exports')
   return (accountId, content) => {
     if (exports.of(accountId) >= maxUnderWay)

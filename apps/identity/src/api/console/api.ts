@@ -29,6 +29,8 @@ export interface ConsoleApiParts {
   readonly log: Log
 }
 
+/** Exports of the audit log of one account that may be under way. */
+const maxAuditExports = 8
 /** Rows of the audit log that an export reads at once. */
 const auditPage = 50
 
@@ -38,7 +40,7 @@ const auditPage = 50
  */
 export function addConsoleApi(app: FastifyInstance, parts: ConsoleApiParts): void {
   const { callers, audit, clock, log } = parts
-  const beginExport = createAccountExports()
+  const beginExport = createAccountExports(maxAuditExports)
   const dispatcher = createDispatcher<ConsoleMethods, ConsoleCallers, ConsoleContext>({
     methods: consoleMethods,
     handlers: parts.handlers,

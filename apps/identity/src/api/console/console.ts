@@ -51,6 +51,8 @@ export interface ConsoleParts
   readonly pages: string
 }
 
+/** Exports of the devices of one account that may be under way. */
+const maxDeviceExports = 2
 /** Rate limits of attempts with a secret: a few at once, then slowly; more from one network address, which many people may share. */
 const rates = {
   address: { burst: 20, perSecond: 1 / 3 },
@@ -115,7 +117,13 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): { close()
   }
   const callers = createCallers({ ...parts, site })
   addConsoleApi(app, { ...parts, callers, handlers, places, events })
-  addDeviceExport(app, { ...parts, beginExport: createAccountExports(), callers, show, onlineSince })
+  addDeviceExport(app, {
+    ...parts,
+    beginExport: createAccountExports(maxDeviceExports),
+    callers,
+    show,
+    onlineSince,
+  })
   const showPage = addPages(app, parts.pages, site, originsOf(parts.map), parts.dpop.nonce)
   if (showPage) addAppPages(app, { ...parts, site, show: showPage })
   return { close: places.stop }
