@@ -24,12 +24,12 @@ export const identity: readonly Equivalent[] = [
       'the profile has no audience: rules check it',
     ],
     [
-      'if (own.size === 0) waiting.delete(accountId)',
-      'own.size === 0 → false',
+      'if (own.underWay === 0) waiting.delete(accountId)',
+      'own.underWay === 0 → false',
       'an empty entry counts no issuer; it only needs memory',
     ],
     [
-      'if (own.size === 0) waiting.delete(accountId)',
+      'if (own.underWay === 0) waiting.delete(accountId)',
       'waiting.delete(accountId) → ;',
       'an empty entry counts no issuer; it only needs memory',
     ],
