@@ -1,6 +1,5 @@
 /** A client that remembers by which connection each answer came, to find the moment of the answer in the recording. */
 import { request } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fetch } from '@selvedge/client'
 import type { Recording } from './recorder/operations.ts'
 import type { Step, View } from './subject.ts'
@@ -21,15 +20,9 @@ export class Witness {
     this.#port = Number(new URL(url).port)
   }
 
-  /** Each request on a connection of its own, again where the disk failed. Answers of other programs are not noted. */
+  /** Each request on a connection of its own. Answers of other programs are not noted. */
   readonly fetch: Fetch = async (url, { method, headers, body }) => {
-    let answer = await ask(url, method, headers, body)
-    for (let left = maxAttempts; left > 1 && hasDiskFailed(answer); left--) {
-      // A function that failed with the disk starts again after a while.
-      await sleep(300)
-      answer = await ask(url, method, headers, body)
-    }
-    const { status, header, text, port } = answer
+    const { status, header, text, port } = await ask(url, method, headers, body)
     if (Number(new URL(url).port) === this.#port) this.#last = port
     return { status, headers: { get: header }, text: async () => text }
   }
@@ -70,11 +63,6 @@ export class Witness {
     }))
   }
 }
-
-/** How often a request is sent while the disk fails. */
-const maxAttempts = 30
-
-const hasDiskFailed = ({ status, text }: Answer): boolean => status >= 500 || text.includes('storage_failed')
 
 interface Answer {
   readonly status: number

@@ -11,7 +11,7 @@ import { migrations } from '../../../apps/discovery/src/schema.ts'
 import type { Developer } from '../../harness/flow.ts'
 import type { PartView, Subject, View } from '../subject.ts'
 import { readDatabase, type Tables } from './database.ts'
-import { type Extent, type Recorded, recordDaemon } from './record-daemon.ts'
+import { type Recorded, recordDaemon } from './record-daemon.ts'
 import { startOn } from './start.ts'
 import { withIdentity } from './with-identity.ts'
 
@@ -22,7 +22,7 @@ async function read(folder: string): Promise<PartView> {
 
 const rows = (view: View, table: string) => (view.discovery as Tables)[table] ?? []
 
-export const createDiscoverySubject = (extent: Extent): Subject => ({
+export const createDiscoverySubject = (extent: { readonly rounds: number }): Subject => ({
   name: 'discovery',
   parts: [{ name: 'discovery', owns: (path) => path.startsWith('state/discovery/'), read }],
   contradictions: () => [],
@@ -30,7 +30,7 @@ export const createDiscoverySubject = (extent: Extent): Subject => ({
     withIdentity(({ identity, developer }) =>
       recordDaemon(
         'discovery',
-        { program, earlier, faults: extent.faults, env: { SELVEDGE_IDENTITY_URL: identity.url } },
+        { program, earlier, env: { SELVEDGE_IDENTITY_URL: identity.url } },
         (recorded) => work(recorded, identity.url, developer, extent.rounds),
       ),
     ),

@@ -9,7 +9,7 @@ import { adminOf, allScopes, createDeveloper, type Developer, runtimeOf } from '
 import { type Program, startProgram, temporaryFolder } from '../../harness/processes.ts'
 import type { PartView, Subject, View } from '../subject.ts'
 import { readDatabase, type Tables } from './database.ts'
-import { type Extent, type Recorded, recordDaemon } from './record-daemon.ts'
+import { type Recorded, recordDaemon } from './record-daemon.ts'
 import { startOn } from './start.ts'
 
 /** In the order of the daemon's start. @throws Error where a secret can't be opened with the keys that are there */
@@ -32,14 +32,12 @@ interface Bench extends Recorded {
   readonly probe: () => Promise<void>
 }
 
-export const createIdentitySubject = (extent: Extent): Subject => ({
+export const createIdentitySubject = (extent: { readonly rounds: number }): Subject => ({
   name: 'identity',
   parts: [{ name: 'identity', owns: (path) => path.startsWith('state/identity/'), read }],
   contradictions: () => [],
   record: (program, earlier) =>
-    recordDaemon('identity', { program, earlier, faults: extent.faults }, (recorded) =>
-      work(recorded, extent.rounds),
-    ),
+    recordDaemon('identity', { program, earlier }, (recorded) => work(recorded, extent.rounds)),
   start: (folder) =>
     startOn('identity', folder, async (url) => {
       const answer = await fetch(url + identityPaths.jwks)

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { putState } from '../disk/place.ts'
 import { leftBy } from '../lives.ts'
-import { type Faults, isDurable, record } from '../recorder/record.ts'
+import { isDurable, record } from '../recorder/record.ts'
 import type { Work } from '../subject.ts'
 import { Witness } from '../witness.ts'
 import { builtProgram, environment, type Name } from './start.ts'
@@ -18,40 +18,29 @@ export interface Recorded {
   readonly witness: Witness
 }
 
-/** How much work is done, and which syncs fail meanwhile. */
-export interface Extent {
-  readonly rounds: number
-  readonly faults?: Faults | undefined
-}
-
 export interface Options {
   /** In place of the built program. */
   readonly program?: string | undefined
   readonly env?: Readonly<Record<string, string>>
   readonly args?: readonly string[]
-  readonly faults?: Faults | undefined
   /** The process before, which was killed. */
   readonly earlier?: Work | undefined
 }
 
 export async function recordDaemon(
   name: Name,
-  { program = builtProgram(name), env = {}, args = [], faults, earlier }: Options,
+  { program = builtProgram(name), env = {}, args = [], earlier }: Options,
   work: (recorded: Recorded) => Promise<void>,
 ): Promise<Work> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'powercut-disk-')))
   const state = join(folder, 'state')
   if (earlier) putState(folder, leftBy(earlier.recording.operations), isDurable)
-  // strace counts the calls of each thread: with one of libuv's, the same ones fail each time.
-  const oneThread = faults ? { UV_THREADPOOL_SIZE: '1' } : {}
   const options: SpawnOptions = {
-    env: { ...(await environment(name, state)), ...oneThread, ...env },
+    env: { ...(await environment(name, state)), ...env },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   }
-  const recorder = record(folder, [process.execPath, program, ...args], options, {
-    faults,
-    earlier: earlier?.recording.operations,
-  })
+  const command = [process.execPath, program, ...args]
+  const recorder = record(folder, command, options, earlier?.recording.operations)
   const { process: child } = recorder
   let errors = ''
   child.stderr!.setEncoding('utf8').on('data', (chunk: string) => {

@@ -21,7 +21,7 @@ import { functionImage, writeFile } from '../../harness/archives.ts'
 import { accessToken, allScopes, createProject, type Developer } from '../../harness/flow.ts'
 import type { Part, PartView, Subject, View } from '../subject.ts'
 import { readDatabase } from './database.ts'
-import { type Extent, type Recorded, recordDaemon } from './record-daemon.ts'
+import { type Recorded, recordDaemon } from './record-daemon.ts'
 import { startOn } from './start.ts'
 import { type Parties, withIdentity } from './with-identity.ts'
 
@@ -139,7 +139,7 @@ interface Bench extends Recorded, Parties {
   readonly token: string
 }
 
-export const createRuntimeSubject = (extent: Extent): Subject => ({
+export const createRuntimeSubject = (extent: { readonly rounds: number }): Subject => ({
   name: 'runtime',
   parts,
   contradictions,
@@ -150,11 +150,10 @@ export const createRuntimeSubject = (extent: Extent): Subject => ({
         {
           program,
           earlier,
-          faults: extent.faults,
           env: { SELVEDGE_IDENTITY_URL: parties.identity.url },
           args: ['--revocations.interval=1'],
         },
-        (recorded) => work(recorded, parties, extent),
+        (recorded) => work(recorded, parties, extent.rounds),
       ),
     ),
   start: (folder) =>
@@ -165,7 +164,7 @@ export const createRuntimeSubject = (extent: Extent): Subject => ({
     }),
 })
 
-async function work(recorded: Recorded, parties: Parties, { rounds, faults }: Extent): Promise<void> {
+async function work(recorded: Recorded, parties: Parties, rounds: number): Promise<void> {
   const { url, witness } = recorded
   const client = createRuntimeClient({ url, fetch: witness.fetch })
   const { nodeId } = await client.getMe()
@@ -178,8 +177,6 @@ async function work(recorded: Recorded, parties: Parties, { rounds, faults }: Ex
     await move(bench, round * 10)
     await store(bench, round)
     if (round % 3 === 0) await deploy(bench, round)
-    // So many that a sync fails of each of their files.
-    if (faults) for (let more = 1; more <= 3; more++) await deploy(bench, round * 10 + more)
     if (round === 2) await revoke(bench)
   }
   await client.unassociateAccount({ edgeAccessToken: token })

@@ -24,7 +24,7 @@ async function lifeUntil(subject: Subject, named: string): Promise<Work> {
 export async function findMutant(mutant: Mutant, seed: number): Promise<Sight> {
   const { program, remove } = await buildMutant(mutant)
   try {
-    const subject = createDaemons(2, mutant.faults)[mutant.app]
+    const subject = createDaemons(2)[mutant.app]
     const extent = { states: 20_000, starts: 0, byChance: 6, seed, until: mutant.shows }
     const earlier =
       mutant.killedAfter === undefined ? undefined : await lifeUntil(subject, mutant.killedAfter)

@@ -1,6 +1,5 @@
 /** Defects that are put into a copy of the programs on purpose: each is a sync or an order that the code must not lose. */
 import type { Name } from '../daemons/start.ts'
-import type { Faults } from '../recorder/record.ts'
 
 interface Edit {
   /** Source file, from the root of the project. */
@@ -14,8 +13,6 @@ export interface Mutant {
   readonly name: string
   readonly app: Name
   readonly edits: readonly Edit[]
-  /** Syncs that fail while it works. */
-  readonly faults?: Faults
   /** A file: the process before was killed when it had given it its name, and had not synced its folder. */
   readonly killedAfter?: string
   /** What is wrong in a state that shows it. */

@@ -32,35 +32,25 @@ export interface Recorder {
 /** Most bytes of a text that strace shows. */
 const longest = 64 * 1024 * 1024
 
-/** Which calls fail with EIO: of each thread, as strace counts them (`9+7`: the ninth, and every seventh after it). */
-export type Faults = Readonly<Partial<Record<'fsync' | 'fdatasync', string>>>
-
-export interface Before {
-  readonly faults?: Faults | undefined
-  /** What an earlier process did to the folder, until it was killed. */
-  readonly earlier?: readonly Operation[] | undefined
-}
-
-/** @param folder what is recorded: absolute, not below a symbolic link; empty but for what the earlier process left */
+/**
+ * @param folder what is recorded: absolute, not below a symbolic link; empty but for what the earlier process left
+ * @param earlier what an earlier process did to the folder, until it was killed
+ */
 export function record(
   folder: string,
   command: readonly string[],
   options: SpawnOptions,
-  { faults = {}, earlier }: Before = {},
+  earlier?: readonly Operation[],
 ): Recorder {
   const own = mkdtempSync(join(tmpdir(), 'powercut-trace-'))
   const trace = join(own, 'trace')
-  const injected = Object.entries(faults).flatMap(([name, when]) => [
-    '-e',
-    `inject=${name}:error=EIO:when=${when}`,
-  ])
   const child = spawn(
     'strace',
     [
       // strace steps aside: the child of this process is the program, so signals and IPC reach it.
       '-D',
       ...['--follow-forks', '--seccomp-bpf', '-qqq', '--decode-fds=all', '-xx', '-e', 'signal=none'],
-      ...['-s', String(longest), '-e', `trace=${calls.join(',')}`, ...injected, '-o', trace, '--'],
+      ...['-s', String(longest), '-e', `trace=${calls.join(',')}`, '-o', trace, '--'],
       ...command,
     ],
     // Through a ring, libuv would write without system calls.
