@@ -11,6 +11,7 @@ import { httpRoutes as runtimeRoutes } from '../../apps/runtime/src/runtime.ts'
 import { type Abandoned, abandon } from '../harness/abandon.ts'
 import { type ConsoleSession, enterByLink } from '../harness/console.ts'
 import { temporaryFolder } from '../harness/processes.ts'
+import { readMetrics } from '../harness/read-metrics.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
 const daemons = ['runtime', 'identity', 'discovery'] as const
@@ -49,18 +50,7 @@ const portOf = (daemon: Daemon) => Number(new URL(services.stack[daemon].url).po
 
 /** Work that a daemon counts, without the kinds that have a zero. */
 async function underWay(daemon: Daemon): Promise<string[]> {
-  const text = await new Promise<string>((resolve, reject) => {
-    const asked = request(
-      { socketPath: join(sockets.path, `${daemon}.sock`), path: '/metrics', agent: false },
-      async (response) => {
-        let all = ''
-        for await (const chunk of response) all += chunk
-        resolve(all)
-      },
-    )
-    asked.on('error', reject)
-    asked.end()
-  })
+  const text = await readMetrics(join(sockets.path, `${daemon}.sock`))
   expect(text).toContain('selvedge_work_under_way')
   return text.split('\n').filter((line) => /^selvedge_(work_under_way|stalled_routes)\b.* [^0]/.test(line))
 }

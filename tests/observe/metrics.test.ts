@@ -1,7 +1,6 @@
 /** Metrics of the built daemons, read as Prometheus reads them, while callers send hostile names and numbers. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { request } from 'node:http'
 import { join } from 'node:path'
 import { createIdentityClient, createRuntimeClient } from '@selvedge/client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -10,6 +9,7 @@ import { type ConsoleSession, enterByLink, projectWith } from '../harness/consol
 import { needs } from '../harness/installed.ts'
 import { post } from '../harness/oauth.ts'
 import { root, type Stack, startProgram, startStack, temporaryFolder } from '../harness/processes.ts'
+import { readMetrics as readMetricsOf } from '../harness/read-metrics.ts'
 
 const daemons = ['runtime', 'identity', 'discovery'] as const
 type DaemonName = (typeof daemons)[number]
@@ -21,20 +21,7 @@ const foreign: string[] = []
 
 const socketOf = (name: DaemonName) => join(sockets.path, `${name}.sock`)
 
-function readMetrics(name: DaemonName): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const asked = request(
-      { socketPath: socketOf(name), path: '/metrics', agent: false },
-      async (response) => {
-        let text = ''
-        for await (const chunk of response) text += chunk
-        resolve(text)
-      },
-    )
-    asked.on('error', reject)
-    asked.end()
-  })
-}
+const readMetrics = (name: DaemonName) => readMetricsOf(socketOf(name))
 
 /** The value of a series, by its name and labels as they are shown. */
 const seriesValue = (text: string, series: string): number =>
