@@ -22,7 +22,7 @@ export interface Mutant {
 const blobs = 'apps/runtime/src/services/images/blobs.ts'
 const slot = 'packages/service-kit/src/store/slot.ts'
 const document = 'packages/service-kit/src/store/document.ts'
-const documentFound: Edit = { file: document, from: 'await syncFolder(dirname(path))', to: '' }
+const documentFound: Edit = { file: document, from: 'await syncFoundNames(dirname(path))', to: '' }
 const database: Edit = {
   file: 'packages/service-kit/src/store/platform/open-database.ts',
   from: 'PRAGMA synchronous = FULL',
@@ -84,7 +84,7 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'packages/service-kit/src/store/write-once.ts',
-        from: 'await syncFolder(dirname(path))',
+        from: 'await syncFoundNames(dirname(path))',
         to: '',
       },
       documentFound,

@@ -164,6 +164,9 @@ export const serviceKit: Bounds = {
     'connect.pending': lasting('one for each statement of a request under way', '`pending.delete`'),
     'createSender.waiting': lasting('the same', '`waiting.splice`'),
   },
+  'packages/service-kit/src/store/sync-folder.ts': {
+    found: own('the folders of the state folder'),
+  },
   'packages/service-kit/src/store/write-once.ts': {
     'files of writeOnce': own('one file, for a key or a secret'),
   },

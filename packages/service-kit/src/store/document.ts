@@ -11,7 +11,7 @@ import { dirname } from 'node:path'
 import { type Change, createChangeQueue } from './change-queue.ts'
 import { markSlot, readSlot, type Slot, slotContent, type WholeSlot, writeSlot } from './slot.ts'
 import { StoreError } from './store-error.ts'
-import { syncFolder } from './sync-folder.ts'
+import { syncFoundNames } from './sync-folder.ts'
 import { writeOnce } from './write-once.ts'
 
 export interface DocumentFormat<T> {
@@ -143,8 +143,7 @@ async function openFiles<T>(path: string, format: DocumentFormat<T>): Promise<Fi
   try {
     if (!current) return await startAnew(path, format, found)
     const { slot, at } = current
-    // A process that was killed may have left a name that is seen and not safe: nothing may be built on it.
-    await syncFolder(dirname(path))
+    await syncFoundNames(dirname(path))
     const value = parse(`${path}.${slots[at]}`, slot, format)
     const other = found[1 - at]!
     const notices: DocumentNotice[] = []

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { syncFolder } from './sync-folder.ts'
+import { syncFolder, syncFoundNames } from './sync-folder.ts'
 
 /**
  * Writes a file, or replaces it as a whole. Content and name are on the disk when this resolves; after a power cut or a failure
@@ -48,7 +48,7 @@ export async function readOrWriteOnce(
 ): Promise<Buffer> {
   try {
     const content = await readFile(path)
-    await syncFolder(dirname(path))
+    await syncFoundNames(dirname(path))
     return content
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
