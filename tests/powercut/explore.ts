@@ -32,8 +32,8 @@ export interface Extent {
   readonly states: number
   /** Whole starts among them. */
   readonly starts: number
-  /** States by chance at each moment. */
-  readonly byChance: number
+  /** States by chance at each moment, beside those in order; undefined: only those in which all or nothing is there. */
+  readonly byChance: number | undefined
   readonly seed: number
   /** End with the first problem of this kind. */
   readonly until?: RegExp
@@ -126,7 +126,7 @@ class Exploration {
 
   /** Every n-th of them where there are too many for the extent. */
   #choose(moments: ReadonlySet<number>): Set<number> {
-    const room = this.#extent.states / (10 + this.#extent.byChance)
+    const room = this.#extent.states / (10 + (this.#extent.byChance ?? 0))
     const step = Math.max(1, moments.size / room)
     const isChosen = (at: number) => Math.floor(at / step) !== Math.floor((at - 1) / step)
     return new Set([...moments].filter((_, at) => isChosen(at)))

@@ -33,11 +33,25 @@ describe('after a kill, a start and a cut of the power', { ...daemonNeeds, timeo
     'what the second process found and used is there: %s',
     async (name) => {
       const first = await runtime.record()
-      const work = await runtime.record(undefined, killedAt(first, killAfterNaming(first, name)))
+      const work = await runtime.record({ earlier: killedAt(first, killAfterNaming(first, name)) })
       const found = await explore(runtime, work, { states: 500, starts: 2, byChance: 2, seed })
       expect(found.problems).toEqual([])
     },
   )
+})
+
+describe('on a disk whose syncs fail for a moment', { ...daemonNeeds, timeout }, () => {
+  it('the runtime acknowledges only what is there after a cut of the power', async () => {
+    const work = await runtime.record({ failingSyncs: 'later' })
+    const failed = work.recording.operations.filter(({ kind }) => kind === 'failed sync')
+    expect(failed.length).toBeGreaterThan(2)
+    const found = await explore(runtime, work, { states: 600, starts: 4, byChance: 4, seed })
+    expect(found.problems).toEqual([])
+  })
+
+  it('the runtime does not start where it cannot keep the name of its key', async () => {
+    await expect(runtime.record({ failingSyncs: 'node-key.json' })).rejects.toThrow('EIO')
+  })
 })
 
 it('after a cut of the power a whole release starts: the one that was promised', {

@@ -53,7 +53,7 @@ async function runLives(only: string | undefined): Promise<void> {
     if (only !== undefined && only !== name) continue
     const first = await subject.record()
     for (const position of killsOf(first).filter((at) => at < startOf(first))) {
-      const work = await subject.record(undefined, killedAt(first, position))
+      const work = await subject.record({ earlier: killedAt(first, position) })
       const found = await explore(subject, work, { ...whole, states: 1500, starts: 3, byChance: 6 })
       show(`${name}, ${position}`, found)
       note(`${name}, killed at ${position}`, found)

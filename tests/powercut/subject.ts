@@ -37,10 +37,20 @@ export interface PartView {
   readonly alarms: readonly string[]
 }
 
+/** What is different from the built program on an empty disk that works. */
+export interface Life {
+  /** In place of the built program. */
+  readonly program?: string | undefined
+  /** The work of the process before, which was killed. */
+  readonly earlier?: Work | undefined
+  /** `later`, or the name of a file: see `fail-syncs.cjs`. */
+  readonly failingSyncs?: string | undefined
+}
+
 export interface Subject {
   readonly name: string
-  /** Makes the work, from the first start on. @param program in place of the built one @param earlier the work of a process that was killed */
-  record(program?: string, earlier?: Work): Promise<Work>
+  /** Makes the work, from the first start on. */
+  record(life?: Life): Promise<Work>
   readonly parts: readonly Part[]
   /** What can't be at once, in words. */
   readonly contradictions: (view: View) => readonly string[]

@@ -26,12 +26,10 @@ export const createDiscoverySubject = (extent: { readonly rounds: number }): Sub
   name: 'discovery',
   parts: [{ name: 'discovery', owns: (path) => path.startsWith('state/discovery/'), read }],
   contradictions: () => [],
-  record: (program, earlier) =>
+  record: (life) =>
     withIdentity(({ identity, developer }) =>
-      recordDaemon(
-        'discovery',
-        { program, earlier, env: { SELVEDGE_IDENTITY_URL: identity.url } },
-        (recorded) => work(recorded, identity.url, developer, extent.rounds),
+      recordDaemon('discovery', { ...life, env: { SELVEDGE_IDENTITY_URL: identity.url } }, (recorded) =>
+        work(recorded, identity.url, developer, extent.rounds),
       ),
     ),
   start: (folder) =>

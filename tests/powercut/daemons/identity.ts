@@ -36,8 +36,7 @@ export const createIdentitySubject = (extent: { readonly rounds: number }): Subj
   name: 'identity',
   parts: [{ name: 'identity', owns: (path) => path.startsWith('state/identity/'), read }],
   contradictions: () => [],
-  record: (program, earlier) =>
-    recordDaemon('identity', { program, earlier }, (recorded) => work(recorded, extent.rounds)),
+  record: (life) => recordDaemon('identity', { ...life }, (recorded) => work(recorded, extent.rounds)),
   start: (folder) =>
     startOn('identity', folder, async (url) => {
       const answer = await fetch(url + identityPaths.jwks)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { putState } from '../disk/place.ts'
 import { leftBy } from '../lives.ts'
 import { isDurable, record } from '../recorder/record.ts'
-import type { Work } from '../subject.ts'
+import type { Life, Work } from '../subject.ts'
 import { Witness } from '../witness.ts'
 import { builtProgram, environment, type Name } from './start.ts'
 
@@ -18,28 +18,28 @@ export interface Recorded {
   readonly witness: Witness
 }
 
-export interface Options {
-  /** In place of the built program. */
-  readonly program?: string | undefined
+export interface Options extends Life {
   readonly env?: Readonly<Record<string, string>>
   readonly args?: readonly string[]
-  /** The process before, which was killed. */
-  readonly earlier?: Work | undefined
 }
+
+const failSyncs = join(import.meta.dirname, 'fail-syncs.cjs')
 
 export async function recordDaemon(
   name: Name,
-  { program = builtProgram(name), env = {}, args = [], earlier }: Options,
+  { program = builtProgram(name), env = {}, args = [], earlier, failingSyncs }: Options,
   work: (recorded: Recorded) => Promise<void>,
 ): Promise<Work> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'powercut-disk-')))
   const state = join(folder, 'state')
   if (earlier) putState(folder, leftBy(earlier.recording.operations), isDurable)
+  const failing = failingSyncs === undefined ? {} : { SELVEDGE_TEST_FAILING_SYNCS: failingSyncs }
   const options: SpawnOptions = {
-    env: { ...(await environment(name, state)), ...env },
+    env: { ...(await environment(name, state)), ...env, ...failing },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   }
-  const command = [process.execPath, program, ...args]
+  const preload = failingSyncs === undefined ? [] : ['--require', failSyncs]
+  const command = [process.execPath, ...preload, program, ...args]
   const recorder = record(folder, command, options, earlier?.recording.operations)
   const { process: child } = recorder
   let errors = ''

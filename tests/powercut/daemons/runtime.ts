@@ -143,17 +143,16 @@ export const createRuntimeSubject = (extent: { readonly rounds: number }): Subje
   name: 'runtime',
   parts,
   contradictions,
-  record: (program, earlier) =>
+  record: (life) =>
     withIdentity((parties) =>
       recordDaemon(
         'runtime',
         {
-          program,
-          earlier,
+          ...life,
           env: { SELVEDGE_IDENTITY_URL: parties.identity.url },
           args: ['--revocations.interval=1'],
         },
-        (recorded) => work(recorded, parties, extent.rounds),
+        (recorded) => work(recorded, parties, extent.rounds, life?.failingSyncs !== undefined),
       ),
     ),
   start: (folder) =>
@@ -164,9 +163,15 @@ export const createRuntimeSubject = (extent: { readonly rounds: number }): Subje
     }),
 })
 
-async function work(recorded: Recorded, parties: Parties, rounds: number): Promise<void> {
+async function work(
+  recorded: Recorded,
+  parties: Parties,
+  rounds: number,
+  isDiskFailing: boolean,
+): Promise<void> {
   const { url, witness } = recorded
-  const client = createRuntimeClient({ url, fetch: witness.fetch })
+  const plain = createRuntimeClient({ url, fetch: witness.fetch })
+  const client = isDiskFailing ? repeating(plain) : plain
   const { nodeId } = await client.getMe()
   await witness.acknowledged('the node', 'node', (view) => stateOf(view).nodeId === nodeId)
   const token = await accessToken({ identity: parties.identity, runtime: { url } }, parties.developer)
@@ -194,6 +199,25 @@ async function associate({ client, token, developer, witness }: Bench): Promise<
   const { accountId } = developer
   await witness.acknowledged('the account', 'account', (view) => stateOf(view).value.accountId === accountId)
 }
+
+const mostCalls = 8
+
+/** Calls again what the disk did not take: a change that failed is not acknowledged, and one that was is on the disk. */
+const repeating = (client: RuntimeClient): RuntimeClient =>
+  new Proxy(client, {
+    get(target, name: keyof RuntimeClient) {
+      const method = target[name] as (...given: unknown[]) => Promise<unknown>
+      return async (...given: unknown[]) => {
+        for (let left = mostCalls; ; left--) {
+          try {
+            return await method.apply(target, given)
+          } catch (cause) {
+            if (left === 0 || (cause as { reason?: string }).reason !== 'storage_failed') throw cause
+          }
+        }
+      }
+    },
+  })
 
 /** A few fixes. */
 async function move({ client, token, witness }: Bench, first: number): Promise<void> {

@@ -22,8 +22,8 @@ export interface Cut {
 /** The newest pending operations are looked at one by one; those before them only by chance. */
 const newest = 12
 
-/** @param byChance how many states by chance, beside those in order */
-export function* cutsOf(disk: Disk, random: Random, byChance: number): Generator<Cut> {
+/** @param byChance how many states by chance, beside those in order; undefined: only those in which all or nothing is there */
+export function* cutsOf(disk: Disk, random: Random, byChance: number | undefined): Generator<Cut> {
   const pending = disk.pending()
   const each = (how: string, fateOf: (pending: Pending, at: number) => Fate): Cut => {
     const fates = new Map(pending.map((operation, at) => [operation, fateOf(operation, at)]))
@@ -32,6 +32,7 @@ export function* cutsOf(disk: Disk, random: Random, byChance: number): Generator
   yield each('all is there', () => 'kept')
   if (pending.length === 0) return
   yield each('nothing that is not synced is there', () => 'lost')
+  if (byChance === undefined) return
   for (let own = Math.max(0, pending.length - newest); own < pending.length; own++) {
     const what = describe(pending[own]!)
     yield each(`only ${what} is lost`, (_, at) => (at === own ? 'lost' : 'kept'))

@@ -25,15 +25,21 @@ export async function findMutant(mutant: Mutant, seed: number): Promise<Sight> {
   const { program, remove } = await buildMutant(mutant)
   try {
     const subject = createDaemons(2)[mutant.app]
-    const extent = { states: 20_000, starts: 0, byChance: 6, seed, until: mutant.shows }
+    /** The states that are looked at first are few and show most defects. */
+    const depths = [undefined, 6]
+    const extent = { states: 20_000, starts: 0, seed, until: mutant.shows }
     const earlier =
       mutant.killedAfter === undefined ? undefined : await lifeUntil(subject, mutant.killedAfter)
     let looked = 0
     let problem: Problem | undefined
     for (let left = maxRecordings; left > 0 && !problem; left--) {
-      const { problems, states } = await explore(subject, await subject.record(program, earlier), extent)
-      looked += states
-      problem = problems.find(({ what }) => mutant.shows.test(what))
+      const work = await subject.record({ program, earlier, failingSyncs: mutant.failingSyncs })
+      for (const byChance of depths) {
+        const { problems, states } = await explore(subject, work, { ...extent, byChance })
+        looked += states
+        problem ??= problems.find(({ what }) => mutant.shows.test(what))
+        if (problem) break
+      }
     }
     return { problem, states: looked }
   } finally {

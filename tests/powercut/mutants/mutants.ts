@@ -15,6 +15,8 @@ export interface Mutant {
   readonly edits: readonly Edit[]
   /** A file: the process before was killed when it had given it its name, and had not synced its folder. */
   readonly killedAfter?: string
+  /** Which syncs fail: see `fail-syncs.cjs`. */
+  readonly failingSyncs?: string
   /** What is wrong in a state that shows it. */
   readonly shows: RegExp
 }
@@ -34,13 +36,14 @@ const answerFirst: Edit = {
   from: "control('COMMIT')\n    return results",
   to: "port.postMessage(results)\nAtomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30)\ncontrol('COMMIT')\nreturn []",
 }
+const syncFolder = 'packages/service-kit/src/store/sync-folder.ts'
 const folders: readonly Edit[] = [
   {
-    file: 'packages/service-kit/src/store/sync-folder.ts',
+    file: syncFolder,
     from: 'await handle.sync().finally(() => handle.close())',
     to: 'await handle.close()',
   },
-  { file: 'packages/service-kit/src/store/sync-folder.ts', from: 'fsyncSync(opened)', to: '' },
+  { file: syncFolder, from: 'fsyncSync(opened)', to: '' },
 ]
 const writeOnce: Edit = {
   file: 'packages/service-kit/src/store/write-once.ts',
@@ -96,6 +99,36 @@ export const mutants: readonly Mutant[] = [
     killedAfter: 'state.a',
     shows: /^false alarm/,
     edits: [documentFound],
+  },
+  {
+    name: "an error of a folder's sync is swallowed",
+    app: 'runtime',
+    failingSyncs: 'node-key.json',
+    shows: /^(lost|it does not start)/,
+    edits: [{ file: syncFolder, from: "['EINVAL',", to: "['EIO', 'EINVAL'," }],
+  },
+  {
+    name: "an error of the sync of the blobs' folder is swallowed",
+    app: 'runtime',
+    failingSyncs: 'later',
+    shows: /^half: the deployments/,
+    edits: [{ file: blobs, from: 'await sync(store)', to: 'await sync(store).catch(() => undefined)' }],
+  },
+  {
+    name: "an error of a blob's sync is swallowed",
+    app: 'runtime',
+    failingSyncs: 'later',
+    shows: /^half: the deployments/,
+    edits: [{ file: blobs, from: 'await sync(path)', to: 'await sync(path).catch(() => undefined)' }],
+  },
+  {
+    name: "an error of a document's sync is swallowed",
+    app: 'runtime',
+    failingSyncs: 'later',
+    shows: /^(lost|half)/,
+    edits: [
+      { file: slot, from: 'await handle.datasync()', to: 'await handle.datasync().catch(() => undefined)' },
+    ],
   },
   {
     name: 'SQLite with synchronous = OFF',
