@@ -26,8 +26,12 @@ const headersFor = (endpoint: string): Record<string, string> => ({
   'Report-To': JSON.stringify({ group: 'stranger', max_age: 3600, endpoints: [{ url: endpoint }] }),
   'Strict-Transport-Security': 'max-age=3600',
 })
+/** Asked for apart: with the cookies the browser forgets where to report to. */
+const clearing = { path: '?clear', headers: { 'Clear-Site-Data': '"cookies"' } }
 const hostile = (endpoint: string) =>
-  `export default { fetch: () => new Response('hostile', { headers: ${JSON.stringify(headersFor(endpoint))} }) }`
+  `export default { fetch: ({ url }) => new Response('hostile', {
+    headers: url.endsWith('${clearing.path}') ? ${JSON.stringify(clearing.headers)} : ${JSON.stringify(headersFor(endpoint))},
+  }) }`
 
 describe('a hostile public service, in Chromium over TLS', needs('chromium', 'openssl'), () => {
   let services: Services
@@ -66,7 +70,10 @@ describe('a hostile public service, in Chromium over TLS', needs('chromium', 'op
     const tls = { key: readFileSync(key), cert: readFileSync(cert) }
     const endpoint = `https://${hosts.stranger}:${await serve(createServer(tls, collect))}/reports`
     control = `https://${hosts.control}:${await serve(
-      createServer(tls, (_, response) => response.writeHead(200, headersFor(endpoint)).end('control')),
+      createServer(tls, ({ url }, response) => {
+        const headers = url?.endsWith(clearing.path) ? clearing.headers : headersFor(endpoint)
+        response.writeHead(200, headers).end('control')
+      }),
     )}`
     plainPort = await serve(createPlainServer((_, response) => response.end('plain')))
     await services.deploy('hostile', hostile(endpoint), { 'MCM.ACCESS': 'public' })
@@ -107,6 +114,16 @@ describe('a hostile public service, in Chromium over TLS', needs('chromium', 'op
     await textOf(`${control}/second`)
     await expect.poll(() => reported).toContain(`${control}/second`)
     expect(reported.filter((url) => url.includes(hosts.device))).toEqual([])
+  })
+
+  it('does not remove the cookies of the origin', async () => {
+    const cookiesAfter = async (url: string) => {
+      await page.context().addCookies([{ name: 'kept', value: 'yes', url }])
+      await textOf(url)
+      return (await page.context().cookies(url)).map(({ name }) => name)
+    }
+    expect(await cookiesAfter(`${device}/hostile/${clearing.path}`)).toEqual(['kept'])
+    expect(await cookiesAfter(`${control}/${clearing.path}`)).toEqual([])
   })
 
   it('does not close the plain ports of the host', async () => {
