@@ -75,6 +75,8 @@ class Exploration {
   #isFound = false
   #starts = 0
   #cuts = 0
+  /** States for each moment, on average. */
+  #share = 0
 
   constructor(subject: Subject, work: Work, extent: Extent, place: PlaceForStates) {
     this.#subject = subject
@@ -91,6 +93,7 @@ class Exploration {
     const moments = this.#moments()
     const { begins = 0 } = this.#work
     const chosen = this.#choose(new Set([...moments].filter((at) => at >= begins)))
+    this.#share = this.#extent.states / chosen.size
     for (const [at, operation] of operations.entries()) {
       const isAnswer = operation.kind === 'answer'
       // Before a sync most is still to be lost; after an answer most is promised.
@@ -153,12 +156,23 @@ class Exploration {
   }
 
   async #cut(all: readonly { model: Model; disk: Disk }[], moment: number, position: number): Promise<void> {
-    this.#cuts++
-    for (const { model, disk } of all) {
-      const random = createRandom(this.#extent.seed + position)
-      for (const { how, state } of cutsOf(disk, random, this.#extent.byChance)) {
-        await this.#judge({ model, moment, how }, state)
-        if (this.#isDone()) return
+    // What is left of the share of a moment is for those after it.
+    const most = ++this.#cuts * this.#share
+    const { seed, byChance } = this.#extent
+    const cuts = all.map(({ model, disk }) => ({
+      model,
+      each: cutsOf(disk, createRandom(seed + position), byChance),
+    }))
+    while (cuts.length > 0) {
+      for (const { model, each } of [...cuts]) {
+        const { value, done } = each.next()
+        if (done)
+          cuts.splice(
+            cuts.findIndex((own) => own.each === each),
+            1,
+          )
+        else await this.#judge({ model, moment, how: value.how }, value.state)
+        if (this.#isFound || this.#seen.size >= most) return
       }
     }
   }

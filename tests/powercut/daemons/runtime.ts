@@ -190,7 +190,6 @@ async function work(
     'account',
     (view) => stateOf(view).value.accountId === '',
   )
-  await witness.acknowledged('no path is held', 'path', (view) => pathsOf(view).length === 0)
   await witness.acknowledged('its fix is removed', 'fix', (view) => stateOf(view).value.fix === null)
 }
 
