@@ -98,7 +98,7 @@ export const groups: readonly Group[] = [
   },
   {
     name: 'identity-authorize',
-    sources: [`${identity}/tokens/authorize/next-step.ts`],
-    tests: [`${identity}/tokens/authorize/next-step.test.ts`],
+    sources: [`${identity}/tokens/authorize/*.ts`],
+    tests: [`${identity}/tokens/authorize/*.test.ts`],
   },
 ]
