@@ -111,11 +111,6 @@ export const groups: readonly Group[] = [
     tests: [`${identity}/registry/sign-ins/!(*-suite).test.ts`],
   },
   {
-    name: 'identity-shares',
-    sources: [`${identity}/registry/shares/*.ts`],
-    tests: [`${identity}/registry/shares/*.test.ts`],
-  },
-  {
     name: 'identity-credentials',
     sources: [`${identity}/registry/credentials/{${credentials}}.ts`],
     tests: [`${identity}/registry/credentials/{${credentials}}.test.ts`],
