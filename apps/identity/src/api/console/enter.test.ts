@@ -108,7 +108,7 @@ describe('a company', () => {
   const company = { companyId: 'corp', accountId: 'new', authTime: 7 }
   beforeEach(async () => {
     await opened.store.transaction([
-      sql`INSERT INTO companies VALUES ('corp', 'new', 'corp.example', 'https://corp.example', 'x', 'none', '', '[]', 1, 0, 0, NULL)`,
+      sql`INSERT INTO companies VALUES ('corp', 'new', 'corp.example', 'https://corp.example', 'x', 'client_secret', '', '[]', 1, 0, 0, NULL)`,
       sql`INSERT INTO company_people VALUES ('corp', 'subject', 'ada', 'new', '', 0, 0)`,
     ])
   })

@@ -91,7 +91,7 @@ it('is refused if fifty of the person wait, while those of others are issued', a
   await create()
 })
 
-it('is written with what goes along, or neither is', async () => {
+it('is written together with the statements of its caller, or not at all', async () => {
   const noteIf = (isIssued: { sql: string; values: readonly unknown[] }) => [
     { sql: `INSERT INTO counters SELECT 'noted', 1 WHERE ${isIssued.sql}`, values: isIssued.values } as never,
   ]

@@ -29,7 +29,7 @@ it('is found by its client until it was used', async () => {
   expect(await requests.use(uri, 'c')).toBe(false)
 })
 
-it('has a name that nobody can read in the database', async () => {
+it('is stored with the hash of its name, and not the name', async () => {
   const uri = await push()
   const rows = await store.run(sql`SELECT * FROM pushed_requests`)
   expect(JSON.stringify(rows)).not.toContain(uri.slice(requestUriPrefix.length))

@@ -80,7 +80,7 @@ describe('a sign-in', () => {
     ])
   })
 
-  it('from before there were numbers of changes has none', async () => {
+  it('from before there were numbers of changes has no number', async () => {
     expect(await signIns.find(await begin({ epoch: undefined }))).toMatchObject({ epoch: undefined })
   })
 

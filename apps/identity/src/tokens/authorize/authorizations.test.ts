@@ -79,7 +79,7 @@ afterEach(() => opened.close())
 
 const begin = (more = '', visitor: Visitor | undefined = ada, ticket?: string) =>
   authorizations.begin(query(more), visitor, ticket)
-/** A request for a device of the account, whose edge ID token was checked. */
+/** A request for a device of the account, after the check of its edge ID token. */
 async function beginForDevice(accountId = 'a') {
   const begun = await begin()
   const node = { node_id: 'node', sub: accountId } as never

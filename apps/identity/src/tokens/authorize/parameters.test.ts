@@ -3,6 +3,8 @@ import { OAuthError } from '@selvedge/protocol'
 import { describe, expect, it } from 'vitest'
 import { readParameters, readState } from './parameters.ts'
 
+/** The prompt of a request that must not ask the person anything. */
+const silent = 'none'
 const hash = `${'aZ09_-'.repeat(7)}a`
 const smallest = { response_type: 'code', code_challenge: hash, code_challenge_method: 'S256' }
 type Fields = Readonly<Record<string, string | undefined>>
@@ -55,8 +57,8 @@ describe('accepts', () => {
   it.each<[string, Fields]>([
     ['the longest nonce', { nonce: 'x'.repeat(512) }],
     ['the longest login_hint', { login_hint: 'x'.repeat(254) }],
-    ['prompt=none alone', { prompt: 'none' }],
-    ['prompt=none twice', { prompt: 'none none' }],
+    ['no question', { prompt: 'none' }],
+    ['no question, stated twice', { prompt: `${silent} ${silent}` }],
     ['prompt=select_account', { prompt: 'select_account' }],
     ['max_age=0', { max_age: '0' }],
     ['the largest max_age', { max_age: '9'.repeat(9) }],
@@ -97,7 +99,11 @@ describe('refuses', () => {
       /^invalid_request: "prompt" has "create"; .* none, login, /,
     ],
     ['two blanks in a prompt', { prompt: 'login  consent' }, /^invalid_request: "prompt" has ""/],
-    ['prompt=none with another', { prompt: 'none login' }, /^invalid_request: "prompt" has "none" and other/],
+    [
+      'no question and a sign-in',
+      { prompt: `${silent} login` },
+      /^invalid_request: "prompt" has "none" and other/,
+    ],
     ['a negative max_age', { max_age: '-1' }, maxAge],
     ['a max_age with a unit', { max_age: '60s' }, maxAge],
     ['a max_age with ten digits', { max_age: '1'.repeat(10) }, maxAge],

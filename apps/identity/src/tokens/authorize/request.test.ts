@@ -177,7 +177,7 @@ describe('a pushed request', () => {
   })
 })
 
-describe('the person sees an error, and the app gets none,', () => {
+describe('the person sees an error, and the app gets no answer,', () => {
   it.each<[string, string, RegExp]>([
     ['without a client', queryOf({ client_id: undefined }), /^invalid_request: .*"client_id"/],
     ['for an unknown client', queryOf({ client_id: 'x' }), /^invalid_client: /],

@@ -32,7 +32,7 @@ const requestOf = (change: Change = {}) =>
 
 /** Each question about shares. */
 let asked: unknown[]
-/** The account that shares a service with the person; undefined: none does. */
+/** The account that shares a service with the person; undefined: no account does. */
 let sharedBy: string | undefined
 let store: ReturnType<typeof openMemoryStore>
 let appConsents: AppConsents
