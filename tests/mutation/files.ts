@@ -22,6 +22,9 @@ const gateway = 'admit,users,user-header,path,headers,response-reader,response-h
 /** What lets ID tokens of other issuers in. */
 const federation = 'federation,match-rule,read-claimed,verify-by-rules'
 
+/** What people sign in with, beside sessions. */
+const credentials = 'one-time,known-browsers,passkey-answer,recovery-codes'
+
 export const groups: readonly Group[] = [
   { name: 'guard', sources: [`${kit}/http/guard.ts`], tests: [`${kit}/http/guard.test.ts`] },
   {
@@ -98,7 +101,23 @@ export const groups: readonly Group[] = [
   },
   {
     name: 'identity-authorize',
-    sources: [`${identity}/tokens/authorize/next-step.ts`],
-    tests: [`${identity}/tokens/authorize/next-step.test.ts`],
+    sources: [`${identity}/tokens/authorize/*.ts`],
+    tests: [`${identity}/tokens/authorize/*.test.ts`],
+  },
+  {
+    name: 'identity-sign-ins',
+    sources: [`${identity}/registry/sign-ins/*.ts`],
+    // The suite has no tests in memory.
+    tests: [`${identity}/registry/sign-ins/!(*-suite).test.ts`],
+  },
+  {
+    name: 'identity-credentials',
+    sources: [`${identity}/registry/credentials/{${credentials}}.ts`],
+    tests: [`${identity}/registry/credentials/{${credentials}}.test.ts`],
+  },
+  {
+    name: 'identity-console',
+    sources: [`${identity}/api/console/{cookie,enter}.ts`],
+    tests: [`${identity}/api/console/{cookie,enter}.test.ts`],
   },
 ]

@@ -6,6 +6,9 @@ const noState = 'no state of the store has this number or mark'
 const noExcess = 'it saves the search for accounts; without an excess, no account is folded'
 const decodesNothing = 'it saves decoding a text without escapes, which stays as it is'
 
+const noSecret = 'neither text has the form of a secret'
+const signIns = 'apps/identity/src/registry/sign-ins'
+
 const federation = 'apps/identity/src/tokens/federation'
 const noJson = 'neither text is JSON in base64url, so the token is no JWT'
 
@@ -86,5 +89,32 @@ export const identity: readonly Equivalent[] = [
       'known.all().size === 0 → false',
       'it saves the search among no entries',
     ],
+  ),
+  ...of(
+    `${signIns}/sign-ins.ts`,
+    [
+      'if (rows!.length === 0 && !(await rowOf(sid)))',
+      'rows!.length === 0 → true',
+      'it saves the search for the row that was just written',
+    ],
+    [
+      'if (!rows[0]) return lookBack(sid, generation)',
+      '!rows[0] → true',
+      'a token that was just rotated is within its grace period, and has the same successor',
+    ],
+  ),
+  ...of('apps/identity/src/registry/credentials/passkey-answer.ts', [
+    '} catch {',
+    '{ return undefined } → {}',
+    'a function without a result returns undefined',
+  ]),
+  ...of(
+    'apps/identity/src/api/console/cookie.ts',
+    [
+      "if (key === name && secretShape.test(value ?? '') && secrets.size < maxSecrets) secrets.add(value!)",
+      '\'\' → "Stryker was here!"',
+      noSecret,
+    ],
+    ["read(header = '') {", '\'\' → "Stryker was here!"', noSecret],
   ),
 ]

@@ -15,6 +15,19 @@ it('under TLS the cookie is bound to the host, and no script and no other site c
   expect(cookie.read(`selvedge_session=${other}; x__Host-selvedge=${secret}`)).toEqual([])
 })
 
+it('without TLS the cookie has the same limits but for those that need TLS', () => {
+  const cookie = createSessionCookie(false)
+  expect(cookie.write('s')).toBe('selvedge_session=s; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800')
+  expect(cookie.write(undefined)).toBe('selvedge_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0')
+})
+
+it.each([`${secret}x`, `x${secret}`, secret.slice(1), `${secret.slice(1)}+`, ''])(
+  'a value that is no secret is not read: %j',
+  (value) => {
+    expect(createSessionCookie(false).read(`selvedge_session=${value}`)).toEqual([])
+  },
+)
+
 it('reads up to eight cookies of its name, so that a planted one cannot hide the session', () => {
   const cookie = createSessionCookie(false)
   const pair = (value: string) => `selvedge_session=${value}`

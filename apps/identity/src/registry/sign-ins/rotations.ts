@@ -21,7 +21,7 @@ export const rotateStatement = (sid: string, generation: number, now: number): S
       rotations = ${String(now).padStart(digits, '0')} || substr(rotations, 1, ${storedCharacters})
     WHERE sid = ${sid} AND generation = ${generation} AND revoked_at IS NULL AND expires_at > ${now}
       AND (person_id = '' OR EXISTS (SELECT 1 FROM members WHERE members.account_id = sign_ins.account_id
-        AND members.person_id = sign_ins.person_id)) RETURNING *`
+        AND members.person_id = sign_ins.person_id)) RETURNING sid`
 
 /**
  * What a refresh token of a sign-in is now. `replaced`: within its grace period, in which it gets the same successor again, since
@@ -41,6 +41,7 @@ export function judgeToken(row: Row, generation: number, now: number, graceMs: n
   if (generation === newest) return 'newest'
   const stepsAgo = newest - generation - 1
   if (stepsAgo < 0) return 'reused'
-  const at = (row.rotations as string).slice(stepsAgo * digits, (stepsAgo + 1) * digits)
-  return at !== '' && now - Number(at) <= graceMs ? 'replaced' : 'reused'
+  // The time of a rotation that is not stored any more is 0.
+  const at = Number((row.rotations as string).slice(stepsAgo * digits, (stepsAgo + 1) * digits))
+  return now - at <= graceMs ? 'replaced' : 'reused'
 }

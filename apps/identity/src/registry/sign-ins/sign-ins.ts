@@ -22,9 +22,9 @@ import {
 export type { SignIn }
 
 type Rotation =
-  | { readonly outcome: 'ok'; readonly signIn: SignIn; readonly refreshToken: string }
+  | { readonly outcome: 'ok'; readonly refreshToken: string }
   /** `reused`: an old token came after its grace, so the whole sign-in was revoked. */
-  | { readonly outcome: 'unknown' | 'ended' | 'revoked' | 'reused'; readonly signIn?: SignIn }
+  | { readonly outcome: 'unknown' | 'ended' | 'revoked' | 'reused' }
 
 export interface SignIns {
   /**
@@ -88,14 +88,12 @@ export function createSignIns({
   async function lookBack(sid: string, generation: number): Promise<Rotation> {
     const row = await rowOf(sid)
     if (!row) return { outcome: 'unknown' }
-    const signIn = toSignIn(row)
     const outcome = judge(row, generation)
-    if (outcome === 'replaced')
-      return { outcome: 'ok', signIn, refreshToken: tokens.make(sid, generation + 1) }
+    if (outcome === 'replaced') return { outcome: 'ok', refreshToken: tokens.make(sid, generation + 1) }
     // The newest token was refused: the person is no longer a member of the account.
-    if (outcome === 'newest') return { outcome: 'revoked', signIn }
+    if (outcome === 'newest') return { outcome: 'revoked' }
     if (outcome === 'reused') await revoke(sid)
-    return { outcome, signIn }
+    return { outcome }
   }
 
   return {
@@ -130,7 +128,7 @@ export function createSignIns({
       // This one statement decides: only one request finds the generation of its token.
       const rows = await store.run(rotateStatement(sid, generation, clock.now()))
       if (!rows[0]) return lookBack(sid, generation)
-      return { outcome: 'ok', signIn: toSignIn(rows[0]), refreshToken: tokens.make(sid, generation + 1) }
+      return { outcome: 'ok', refreshToken: tokens.make(sid, generation + 1) }
     },
     async list(accountId) {
       const rows = await store.run(

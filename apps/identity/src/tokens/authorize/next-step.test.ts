@@ -37,6 +37,13 @@ describe('the next step', () => {
       {},
       'login_required',
     ],
+    [
+      'with a sign-in that is just young enough, without a question',
+      { ...prompt('none'), maxAgeSeconds: 3600 },
+      {},
+      'grant',
+    ],
+    ['for the person that the app expects', { expectedPersonId: 'ada' }, {}, 'grant'],
     ['for another person', { expectedPersonId: 'bob' }, {}, 'consent'],
     [
       'for another person, without a question',

@@ -43,6 +43,9 @@ it('a changed ticket is refused: time, seal, and anything around them', () => {
     `${ticket}x`,
     `x${ticket}`,
     `${ticket}\n`,
+    `+${ticket}`,
+    ` ${ticket}`,
+    `NaN.${seal}`,
     '',
   ]
   for (const each of changed) expect([each, tickets.read(query, each)]).toEqual([each, undefined])

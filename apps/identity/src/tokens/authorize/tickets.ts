@@ -25,9 +25,8 @@ export function createTickets(secret: Buffer, clock: Clock): Tickets {
   return {
     make: (query) => seal(query, clock.now()),
     read(query, ticket) {
-      const [, text] = /^(\d{1,15})\.[\w-]{43}$/.exec(ticket) ?? []
-      if (text === undefined) return undefined
-      const seenAt = Number(text)
+      // Any text has a time or NaN here; only the one spelling that was sealed is equal to its seal.
+      const seenAt = Number.parseInt(ticket, 10)
       const expected = Buffer.from(seal(query, seenAt))
       const given = Buffer.from(ticket)
       if (expected.length !== given.length || !timingSafeEqual(expected, given)) return undefined
