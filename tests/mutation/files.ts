@@ -101,4 +101,19 @@ export const groups: readonly Group[] = [
     sources: [`${identity}/tokens/authorize/next-step.ts`],
     tests: [`${identity}/tokens/authorize/next-step.test.ts`],
   },
+  {
+    name: 'cli-release',
+    sources: ['apps/cli/src/release/*.ts'],
+    tests: ['apps/cli/src/release/*.test.ts'],
+  },
+  {
+    name: 'cli-upgrade',
+    sources: ['apps/cli/src/upgrade/*.ts'],
+    tests: ['apps/cli/src/upgrade/*.test.ts'],
+  },
+  {
+    name: 'backend',
+    sources: ['packages/client/src/backend/{verifier,proof,issuer-keys}.ts'],
+    tests: ['packages/client/src/backend/*.test.ts'],
+  },
 ]

@@ -1,4 +1,5 @@
 /** Mutants that no test can notice, by area, each with its reason. */
+import { cli } from './cli.ts'
 import { leases, publisher, retry } from './device.ts'
 import type { Equivalent } from './equivalent.ts'
 import { gateway } from './gateway.ts'
@@ -16,4 +17,5 @@ export const equivalents: readonly Equivalent[] = [
   ...gateway,
   ...publisher,
   ...identity,
+  ...cli,
 ]
