@@ -120,4 +120,19 @@ export const groups: readonly Group[] = [
     sources: [`${identity}/api/console/{cookie,enter}.ts`],
     tests: [`${identity}/api/console/{cookie,enter}.test.ts`],
   },
+  {
+    name: 'cli-release',
+    sources: ['apps/cli/src/release/*.ts'],
+    tests: ['apps/cli/src/release/*.test.ts'],
+  },
+  {
+    name: 'cli-upgrade',
+    sources: ['apps/cli/src/upgrade/*.ts'],
+    tests: ['apps/cli/src/upgrade/*.test.ts'],
+  },
+  {
+    name: 'backend',
+    sources: ['packages/client/src/backend/{verifier,proof,issuer-keys}.ts'],
+    tests: ['packages/client/src/backend/*.test.ts'],
+  },
 ]

@@ -100,8 +100,9 @@ function forget(group: Group, isForgotten: (mutant: Mutant) => boolean): void {
 
 /** Mutates, and runs mutants that reached a time limit a second time. */
 async function mutateTwice(group: Group, files: readonly string[]): Promise<[string, FileResult][]> {
-  // Stryker does not know which tests cover a constant, and so which new test may notice its mutants.
-  forget(group, (mutant) => mutant.static === true && isUnnoticed(mutant))
+  // Stryker does not know which tests cover a constant, and so which new test may notice its mutants. In a file that no test
+  // loaded, it does not even know what is a constant.
+  forget(group, (mutant) => isUnnoticed(mutant) && (mutant.static === true || mutant.status === 'NoCoverage'))
   let results = await mutate(group, files, values.force)
   const slow = files.flatMap((file) => results.files[file]?.mutants.filter(wasSlow) ?? [])
   if (slow.length > 0) {

@@ -1,4 +1,6 @@
 /** Mutants that no test can notice, by area, each with its reason. */
+import { cli } from './cli.ts'
+import { client } from './client.ts'
 import { leases, publisher, retry } from './device.ts'
 import type { Equivalent } from './equivalent.ts'
 import { gateway } from './gateway.ts'
@@ -16,4 +18,6 @@ export const equivalents: readonly Equivalent[] = [
   ...gateway,
   ...publisher,
   ...identity,
+  ...cli,
+  ...client,
 ]

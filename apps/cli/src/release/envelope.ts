@@ -31,8 +31,7 @@ export function readEnvelope(text: string): Envelope {
     payloadType,
     payload: readBase64(payload, 'payload'),
     signatures: signatures.map((each: unknown) => {
-      const sig = (each as { sig?: unknown } | null)?.sig
-      const bytes = readBase64(typeof sig === 'string' ? sig : '', 'sig')
+      const bytes = readBase64((each as { sig?: unknown } | null)?.sig, 'sig')
       if (bytes.length !== signatureBytes) throw new Error('a signature is not one of Ed25519 (64 bytes)')
       return bytes
     }),
@@ -67,9 +66,14 @@ export function parseObject(text: string): Record<string, unknown> {
   return value as Record<string, unknown>
 }
 
-/** Base64 in exactly one spelling: Node's decoder alone skips what it does not know. */
-export function readBase64(text: string, member: string): Buffer {
-  const bytes = Buffer.from(text, 'base64')
-  if (text === '' || bytes.toString('base64') !== text) throw new Error(`${member} is not base64`)
+/**
+ * Base64 in exactly one spelling: Node's decoder alone skips what it does not know.
+ *
+ * @param member its name in the error
+ * @throws Error if it is anything else, or empty
+ */
+export function readBase64(text: unknown, member: string): Buffer {
+  const bytes = typeof text === 'string' ? Buffer.from(text, 'base64') : undefined
+  if (!bytes?.length || bytes.toString('base64') !== text) throw new Error(`${member} is not base64`)
   return bytes
 }

@@ -37,7 +37,7 @@ export function readReleaseKeys(text: string): ReleaseKeys {
 
 function readKey(entry: unknown): ReleaseKey {
   const { publicKey, expires } = (entry ?? {}) as Record<string, unknown>
-  const raw = readBase64(typeof publicKey === 'string' ? publicKey : '', 'publicKey')
+  const raw = readBase64(publicKey, 'publicKey')
   if (raw.length !== publicKeyBytes) throw new Error('publicKey is not an Ed25519 key of 32 bytes')
   if (typeof expires !== 'string' || !/^\d{4}-\d\d-\d\d$/.test(expires) || Number.isNaN(Date.parse(expires)))
     throw new Error(`expires is ${JSON.stringify(expires)}; expected a day, such as 2030-01-31`)

@@ -28,11 +28,11 @@ export const isVersion = (text: unknown): text is string =>
   ) &&
   !/[-.](0\d+|\d{16})(\.|$)/.test(text)
 
-/** @returns below 0 if the first version is older, above 0 if it is newer (Semantic Versioning 2.0.0, § 11) */
+/** Of two versions as {@link isVersion} accepts them. @returns below 0 if the first version is older, above 0 if it is newer (Semantic Versioning 2.0.0, § 11) */
 export function compareVersions(first: string, second: string): number {
   const split = (version: string) => {
-    const [core = '', ...rest] = version.split('-')
-    return { core: core.split('.'), prerelease: rest.join('-') }
+    const [core, prerelease = ''] = version.split('-') as [string, string?]
+    return { core: core.split('.'), prerelease }
   }
   const [one, two] = [split(first), split(second)]
   return (

@@ -51,7 +51,8 @@ export function readLink(path: string): string | undefined {
   try {
     return readlinkSync(path)
   } catch (cause) {
-    if (['ENOENT', 'EINVAL'].includes((cause as NodeJS.ErrnoException).code ?? '')) return undefined
+    const { code } = cause as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'EINVAL') return undefined
     throw cause
   }
 }

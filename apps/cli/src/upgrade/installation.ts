@@ -85,10 +85,13 @@ function readConfirmation(state: string): string | undefined {
   }
 }
 
-/** This file is in `<prefix>/releases/<version>/cli`. */
+/** The installation that a program is a part of: it is in `<prefix>/releases/<version>/cli`. */
+export const prefixOf = (program: string): string | undefined =>
+  /^(.*)\/releases\/[^/]+\/cli\//.exec(program)?.[1]
+
 function ownPrefix(): string {
-  const match = /^(.*)\/releases\/[^/]+\/cli\//.exec(realpathSync(fileURLToPath(import.meta.url)))
-  if (match) return match[1]!
+  const prefix = prefixOf(realpathSync(fileURLToPath(import.meta.url)))
+  if (prefix !== undefined) return prefix
   throw new UsageError(
     'this installation does not hold releases: a Debian package is upgraded with apt, an npm package with npm, a clone with git',
     'Name the folder of another installation: --prefix /opt/selvedge',
@@ -100,7 +103,7 @@ const targetOf = (version: string): string => join('releases', version)
 function removeRelease(folder: string, name: string): void {
   const unnamed = takeName(folder, name)
   sync(folder)
-  rmSync(unnamed, { recursive: true, force: true })
+  rmSync(unnamed, { recursive: true })
 }
 
 /** Gives a release its name; the one that had it is removed. @param tree in the same folder or below */

@@ -23,13 +23,11 @@ export async function locked<T>(prefix: string, change: () => T | Promise<T>): P
 }
 
 function expectNoOther(prefix: string): void {
-  const pids = readdirSync(prefix).flatMap((name) =>
-    name.startsWith(prefixOfLocks) ? [Number(name.slice(prefixOfLocks.length))] : [],
-  )
-  for (const pid of pids.filter((each) => each !== process.pid)) {
-    const path = join(prefix, `${prefixOfLocks}${pid}`)
+  for (const name of readdirSync(prefix).filter((each) => each.startsWith(prefixOfLocks))) {
+    const pid = Number(name.slice(prefixOfLocks.length))
+    const path = join(prefix, name)
     const found = readLink(path)
-    if (found === undefined) continue
+    if (pid === process.pid || found === undefined) continue
     if (found === identityOf(pid))
       throw new UsageError(`process ${pid} is changing this installation`, 'Wait for it, and try again.')
     rmSync(path, { force: true })

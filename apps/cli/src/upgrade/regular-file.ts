@@ -15,7 +15,7 @@ export function readStart(path: string, bytes: number): string {
     if (!fstatSync(descriptor).isFile()) throw new Error('it is not a regular file')
     const buffer = Buffer.alloc(bytes)
     let read = 0
-    for (let count = -1; count !== 0 && read < bytes; read += count)
+    for (let count = 1; count > 0; read += count)
       count = readSync(descriptor, buffer, read, bytes - read, null)
     return buffer.toString('utf8', 0, read)
   } finally {

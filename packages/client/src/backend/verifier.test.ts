@@ -2,10 +2,10 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { edgeAudience } from '@selvedge/protocol/tokens'
+import { edgeAudience, leeway } from '@selvedge/protocol/tokens'
 import { createProof, signJws, thumbprint } from '@selvedge/service-kit/tokens'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type AccessTokenError, type AccessTokenVerifier, createAccessTokenVerifier } from './index.ts'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { AccessTokenError, type AccessTokenVerifier, createAccessTokenVerifier } from './index.ts'
 
 interface Key {
   readonly kid: string
@@ -252,6 +252,168 @@ describe('the audience', () => {
   })
 })
 
+describe('a token is refused', () => {
+  const refusal = (token: string | undefined, request?: Parameters<AccessTokenVerifier['verify']>[1]) =>
+    verifier.verify(token, request).then(
+      () => {
+        throw new Error('it was accepted')
+      },
+      (cause: AccessTokenError) => cause,
+    )
+
+  it.each<[why: string, token: () => string | undefined, status: number, header: string | undefined]>([
+    [
+      'that has expired',
+      () => tokenOf(first, { iat: 1, exp: 2 }),
+      401,
+      'Bearer error="invalid_token", error_description="the access token ',
+    ],
+    [
+      'of another issuer, also with a key of this one',
+      () => tokenOf(first, { iss: 'https://other.example' }),
+      401,
+      `Bearer error="invalid_token", error_description="the issuer of the token is not http`,
+    ],
+    [
+      'signed with another key than it names',
+      () => tokenOf({ ...second, kid: 'first' }),
+      401,
+      'Bearer error="invalid_token", error_description="the signature of the token is not that of its issuer"',
+    ],
+    [
+      'of a key that is not one of the issuer',
+      () => tokenOf(second),
+      401,
+      'Bearer error="invalid_token", error_description="the key of the token is not one of http',
+    ],
+    [
+      'that lacks a scope',
+      () => tokenOf(first, { scope: 'openid write' }),
+      403,
+      'Bearer error="insufficient_scope", error_description="the token lacks the scope read admin"',
+    ],
+    [
+      'under the wrong scheme',
+      () => `DPoP ${tokenOf(first)}`,
+      401,
+      'DPoP error="invalid_dpop_proof", algs="ES256"',
+    ],
+    [
+      'while the issuer is unavailable, which is not its fault',
+      () => {
+        mode = 'fails'
+        return tokenOf(first)
+      },
+      503,
+      undefined,
+    ],
+  ])('%s', async (_, token, status, header) => {
+    verifier = createAccessTokenVerifier({ issuer, scope: 'read  write admin', now: () => now })
+    const found = await refusal(token())
+    expect(found).toMatchObject({ name: 'AccessTokenError', status })
+    if (header === undefined) expect(found.wwwAuthenticate).toBeUndefined()
+    else expect(found.wwwAuthenticate?.slice(0, header.length)).toBe(header)
+    // Only a missing scope and a wrong scheme have no cause.
+    const hasCause = found.cause !== undefined
+    expect(hasCause).toBe(!header?.includes('scope') && !header?.startsWith('DPoP'))
+  })
+
+  it('without one, and without an error in the header', async () => {
+    const found = await refusal(undefined)
+    expect(found).toMatchObject({ reason: 'token_missing', status: 401, wwwAuthenticate: 'Bearer' })
+  })
+
+  it('of another issuer as untrusted', async () => {
+    expect(await outcome(tokenOf(first, { iss: 'https://other.example' }))).toBe('401 token_untrusted')
+  })
+
+  it('with a header whose description cannot be left', () => {
+    const error = new AccessTokenError('token_malformed', 'a "quoted"\\ line\r\nSet-Cookie: é')
+    expect(error.wwwAuthenticate).toBe(
+      `Bearer error="invalid_token", error_description="a 'quoted'' line''Set-Cookie: '"`,
+    )
+  })
+
+  it('with the cause of a proof, and 503 if too many were used', async () => {
+    const token = tokenOf(first, { cnf: { jkt: thumbprint(jwkOf(holder)) } })
+    const url = 'https://backend.example/'
+    const clock = { now: () => now }
+    const proof = () =>
+      createProof({
+        key: holder.privateKey,
+        jwk: jwkOf(holder),
+        clock,
+        htm: 'GET',
+        htu: url,
+        accessToken: token,
+      })
+    expect(await refusal(token)).toMatchObject({
+      reason: 'invalid_dpop_proof',
+      cause: { name: 'DpopError' },
+    })
+    verifier = createAccessTokenVerifier({ issuer, now: () => now, maxProofs: 1 })
+    await verifier.verify(token, { method: 'GET', url, proof: proof() })
+    const busy = await refusal(token, { method: 'GET', url, proof: proof() })
+    expect(busy).toMatchObject({ reason: 'busy', status: 503, cause: { name: 'DpopError' } })
+    expect(busy.wwwAuthenticate).toBeUndefined()
+    // A mistake of the backend is not a refusal.
+    await expect(verifier.verify(token, { method: 'GET', url: '/', proof: proof() })).rejects.toThrow(
+      TypeError,
+    )
+  })
+})
+
+it('the claims of a token with every scope are returned', async () => {
+  verifier = createAccessTokenVerifier({ issuer, scope: ' read write ' })
+  expect(await verifier.verify(tokenOf(first, { scope: 'write openid read' }))).toMatchObject({
+    iss: issuer,
+    account_id: 'a',
+    scope: 'write openid read',
+  })
+})
+
+describe('a token that was verified', () => {
+  /** @returns how many signatures were verified so far */
+  function countVerified(): () => number {
+    const verify = vi.spyOn(crypto.subtle, 'verify')
+    onTestFinished(() => verify.mockRestore())
+    return () => verify.mock.calls.length
+  }
+
+  it('is not verified again, also after another fetch of the same keys', async () => {
+    const verified = countVerified()
+    const token = tokenOf(first)
+    for (const milliseconds of [0, 1000, 600_001]) {
+      advance(milliseconds)
+      expect(await outcome(token)).toBe('accepted')
+    }
+    expect(verified()).toBe(1)
+  })
+
+  it('is refused when it has expired, after the leeway for clocks', async () => {
+    const verified = countVerified()
+    const token = tokenOf(first, { exp: Math.floor(now / 1000) + 60 })
+    now = Math.floor(now / 1000) * 1000
+    expect(await outcome(token)).toBe('accepted')
+    advance((60 + leeway) * 1000 - 1)
+    expect(await outcome(token)).toBe('accepted')
+    expect(verified()).toBe(1)
+    advance(1)
+    expect(await outcome(token)).toBe('401 token_expired')
+  })
+
+  it('is forgotten when a thousand others came after it, and the newest are not', async () => {
+    const verified = countVerified()
+    const tokens = Array.from({ length: 1001 }, () => tokenOf(first))
+    for (const token of tokens) expect(await outcome(token)).toBe('accepted')
+    expect(verified()).toBe(1001)
+    for (const token of tokens.slice(1)) await outcome(token)
+    expect(verified()).toBe(1001)
+    await outcome(tokens[0]!)
+    expect(verified()).toBe(1002)
+  })
+})
+
 describe('an issuer that cannot be one', () => {
   it.each([
     '',
@@ -259,6 +421,8 @@ describe('an issuer that cannot be one', () => {
     'ftp://identity.example.com',
     'https://a.example/?tenant=b',
     'https://a.example/#b',
+    'https://a b.example',
+    'about:https://a.example',
   ])('is refused when the verifier is created: %j', (wrong) => {
     expect(() => createAccessTokenVerifier({ issuer: wrong })).toThrow(TypeError)
     expect(() => createAccessTokenVerifier({ issuer: wrong })).toThrow(
@@ -266,3 +430,10 @@ describe('an issuer that cannot be one', () => {
     )
   })
 })
+
+it.each(['https://a.example', 'http://a.example:8084/tenant', 'HTTPS://A.EXAMPLE'])(
+  'the issuer may be %s',
+  (issuer) => {
+    expect(() => createAccessTokenVerifier({ issuer })).not.toThrow()
+  },
+)
