@@ -1,4 +1,4 @@
-/** The keys of an installed release: a file with a mistake is refused, so that no rule is weaker than it looks. */
+/** The keys of an installed release: a file with a mistake is refused. */
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { rawPublicKey, readReleaseKeys } from './keys.ts'
@@ -24,7 +24,7 @@ it('keys are read with their last day, and other members are comments', () => {
   ])
 })
 
-it('no keys are no mistake: such a release can be followed by none', () => {
+it('a file without keys is read: no other release can follow', () => {
   expect(read(1).keys).toEqual([])
 })
 

@@ -1,4 +1,4 @@
-/** Versions, their order, and the statement about a release: whoever wrote it, only exact values are read. */
+/** Versions, their order, and the statement about a release: only exact values are read. */
 import { describe, expect, it } from 'vitest'
 import { compareVersions, isVersion, readStatement, statementType, writeStatement } from './statement.ts'
 

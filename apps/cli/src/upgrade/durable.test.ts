@@ -56,7 +56,7 @@ describe('a link', () => {
     removeLink(join(folder, 'link'))
   })
 
-  it('is none if it is a file, and an error if its folder is one', () => {
+  it('is not there if it is a file, and an error if its folder is a file', () => {
     writeFileSync(join(folder, 'file'), '')
     expect(readLink(join(folder, 'file'))).toBeUndefined()
     expect(() => readLink(join(folder, 'file/link'))).toThrow('ENOTDIR')

@@ -83,7 +83,7 @@ describe('an installation', () => {
         rmSync(join(prefix, 'releases'), { recursive: true })
       },
     ],
-  ])('is none with %s', (_, make) => {
+  ])('is not there with %s', (_, make) => {
     make()
     expect(read).toThrow(UsageError)
     expect(read).toThrow(`${prefix} has no releases`)
@@ -138,7 +138,7 @@ describe('the current release', () => {
     expect(read().phase).toBe('trial')
   })
 
-  it('is not confirmed by a pipe, which nobody waits for, also if its version is in it', () => {
+  it('is not confirmed by a pipe, also if its version is in it, and the command does not wait for it', () => {
     setLinks({ current, trial: current })
     execFileSync('mkfifo', [confirmation()])
     expect(read().phase).toBe('trial')
@@ -266,7 +266,7 @@ describe('what no link leads to is removed', () => {
     expect(existsSync(join(releases, '1.0.0/VERSION'))).toBe(true)
   })
 
-  it('after it has lost its name for good, so that half of it is never a release', () => {
+  it('after the loss of its name is on the disk, so that half of it is never a release', () => {
     setLinks({ current: '1.1.0' })
     const installation = read()
     const steps = recordSteps(join(prefix, 'releases'))

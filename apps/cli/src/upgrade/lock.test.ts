@@ -104,7 +104,7 @@ it('a file with the name of a lock locks nothing', async () => {
   expect(readdirSync(folder)).toEqual(['upgrade.lock.4194304'])
 })
 
-/** Locks the folder until it is ended. Its name has what separates the fields of its state. */
+/** Locks the folder until it is killed. Its name has what separates the fields of its state. */
 const holder = `
   process.title = 'x) y z'
   const { locked } = await import(process.argv[1])

@@ -29,8 +29,8 @@ function mocked(): void {
 }
 
 it.each([
-  ['active if systemd says so', { status: 0 }, true],
-  ['not active if systemd says that', { status: 3 }, false],
+  ['active if systemd reports that', { status: 0 }, true],
+  ['not active if systemd reports a failure', { status: 3 }, false],
   ['not active without systemd', { isInstalled: false }, false],
 ])('the service is %s', (_, systemd, expected) => {
   const commands = pretend(systemd)
@@ -51,27 +51,27 @@ type State = Pick<Installation, 'current' | 'phase'>
 const ours = (phase: Installation['phase']): State => ({ current: '1.1.0', phase })
 const rolledBack: State = { current: '1.0.0', phase: 'confirmed' }
 
-/** Time passes at once. @returns the outcome for these states, one for each look, how often it looked, and the time */
-async function watch(states: readonly State[]): Promise<{ outcome: string; looks: number; ms: number }> {
-  let looks = 0
+/** Time passes at once. @returns the outcome for these states, one for each poll, how often it polled, and the time */
+async function watch(states: readonly State[]): Promise<{ outcome: string; polls: number; ms: number }> {
+  let polls = 0
   let ms = 0
   vi.spyOn(timers, 'setTimeout').mockImplementation((async (milliseconds: number) => {
     ms += milliseconds
   }) as never)
   mocked()
-  const read = () => states[Math.min(looks++, states.length - 1)] as Installation
-  return { outcome: await awaitTrial('1.1.0', read), looks, ms }
+  const read = () => states[Math.min(polls++, states.length - 1)] as Installation
+  return { outcome: await awaitTrial('1.1.0', read), polls, ms }
 }
 
-it.each<[outcome: string, when: string, states: readonly State[], looks: number]>([
+it.each<[outcome: string, when: string, states: readonly State[], polls: number]>([
   ['confirmed', 'at once', [ours('confirmed')], 1],
   ['confirmed', 'after its start', [ours('untried'), ours('trial'), ours('trial'), ours('confirmed')], 4],
   ['rolled back', 'as soon as another one is current', [ours('untried'), ours('trial'), rolledBack], 3],
   ['rolled back', 'also if the other one is on trial', [{ current: '1.0.0', phase: 'trial' }], 1],
-])('a trial is %s %s', async (outcome, _, states, looks) => {
-  expect(await watch(states)).toEqual({ outcome, looks, ms: (looks - 1) * 500 })
+])('a trial is %s %s', async (outcome, _, states, polls) => {
+  expect(await watch(states)).toEqual({ outcome, polls, ms: (polls - 1) * 500 })
 })
 
 it('a trial without an end is watched for three minutes', async () => {
-  expect(await watch([ours('trial')])).toEqual({ outcome: 'waiting', looks: 360, ms: 180_000 })
+  expect(await watch([ours('trial')])).toEqual({ outcome: 'waiting', polls: 360, ms: 180_000 })
 })

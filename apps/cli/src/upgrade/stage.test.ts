@@ -28,7 +28,7 @@ beforeEach(() => {
   mkdirSync(releases)
 })
 afterEach(async () => {
-  // A refused archive has parts whose writing had begun.
+  // Files of a refused archive may be open for a moment.
   await expect.poll(() => openBelow(folder)).toEqual([])
   rmSync(folder, { recursive: true })
 })
@@ -81,7 +81,7 @@ describe('a release', () => {
     expect(statSync(join(releases, '1.1.0')).mode & 0o777).toBe(0o755)
   })
 
-  it('is checked before it has its name, in a folder that is none of a release', async () => {
+  it('is checked before it has its name, in a folder without the name of a release', async () => {
     let checked = ''
     const check = (tree: string) => {
       checked = tree
@@ -158,7 +158,7 @@ describe('an archive', () => {
     expect(readdirSync(releases)).toEqual(['1.1.0'])
   })
 
-  it('whose release fails the check leaves nothing', async () => {
+  it('leaves nothing if its release fails the check', async () => {
     const check = () => {
       throw new Error('of another version')
     }
@@ -194,7 +194,7 @@ describe('an archive', () => {
   it.each<[what: string, entries: () => readonly Entry[]]>([
     ['leads out of the folder', () => [version, { path: 'selvedge-1.1.0/../../../evil', content }]],
     ['is absolute', () => [version, { path: `selvedge-1.1.0/${folder}/evil`, content }]],
-    ['goes through a link', () => [version, link, { path: 'selvedge-1.1.0/link/evil', content }]],
+    ['is below a link', () => [version, link, { path: 'selvedge-1.1.0/link/evil', content }]],
   ])('is refused with a path that %s, even if it is signed', async (_, entries) => {
     await expect(stage(writeArchive(entries()))).rejects.toThrow()
     expect(readdirSync(folder).sort()).toEqual(['archive.tar.gz', 'releases'])

@@ -327,7 +327,7 @@ describe('a token is refused', () => {
     expect(await outcome(tokenOf(first, { iss: 'https://other.example' }))).toBe('401 token_untrusted')
   })
 
-  it('with a header whose description cannot be left', () => {
+  it('with a header from which the description cannot break out', () => {
     const error = new AccessTokenError('token_malformed', 'a "quoted"\\ line\r\nSet-Cookie: é')
     expect(error.wwwAuthenticate).toBe(
       `Bearer error="invalid_token", error_description="a 'quoted'' line''Set-Cookie: '"`,
