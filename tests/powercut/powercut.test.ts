@@ -40,7 +40,7 @@ describe('after a kill, a start and a cut of the power', { ...daemonNeeds, timeo
   )
 })
 
-describe('on a disk whose syncs fail for a moment', { ...daemonNeeds, timeout }, () => {
+describe('on a disk that fails some syncs', { ...daemonNeeds, timeout }, () => {
   it('the runtime acknowledges only what is there after a cut of the power', async () => {
     const work = await runtime.record({ failingSyncs: 'later' })
     const failed = work.recording.operations.filter(({ kind }) => kind === 'failed sync')
