@@ -138,12 +138,14 @@ export const runtime: Bounds = {
     'launch.undo': own('one step for each part of an instance'),
     'createUndo.steps': own('one step for each part of an instance'),
   },
-  'apps/runtime/src/services/engines/function/output.ts': {
-    'awaitEnd.last': lasting('`lastLines`, each as long as a line of the log', '`last.shift`'),
-  },
   'apps/runtime/src/services/engines/function/storage-change.ts': {
     'cutChanges.changes': passing('the changes of one turn, cut to `changeBytes`; they fit in the quota'),
     'cutChanges.small': passing('the changes of one turn, which fit in the quota: `set: Grown[]`'),
+  },
+  'apps/runtime/src/services/engines/last-output.ts': {
+    'createLastOutput.stdout': own('`maxLines`'),
+    'createLastOutput.stderr': own('`maxLines`'),
+    'createLastLines.last': lasting('`maxLines`, each as long as a line of the log', '`last.shift`'),
   },
   'apps/runtime/src/services/engines/oci/engine-api.ts': {
     'readAll.chunks': passing('`size > maxAnswer` ends the call'),

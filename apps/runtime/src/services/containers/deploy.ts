@@ -12,8 +12,10 @@ import {
   withImageUsed,
 } from '../deployments/deployments.ts'
 import { idOf, keyOf, type Owner } from '../deployments/ownership.ts'
+import { separator } from '../engines/last-output.ts'
 import type { ChangeParts } from './changes.ts'
 import type { Entry } from './entries.ts'
+import { lastWords, linesOfReason } from './history.ts'
 import type { Running } from './instances.ts'
 import { expectOfAccount } from './owned.ts'
 import { expectFree, expectRoom, expectUnreserved, findImage } from './requirements.ts'
@@ -81,11 +83,12 @@ export function createDeploy(parts: ChangeParts): Deploy {
     cause: RpcError,
   ): Promise<RpcError> {
     const detail = cause.message
-    const lines = log.tail(5).map(({ text }) => text)
-    const words = lines.length > 0 ? ` Its last lines: ${lines.join(' | ').slice(0, 600)}` : ''
+    const last = lastWords(detail, log.tail(linesOfReason))
+    const words = last.length > 0 ? ` Its last lines: ${last.join(separator)}` : ''
+    const why = [detail, ...last].join(separator)
     const reason = cause.reason ?? 'container_failed'
     if (!before) {
-      const failed = history.item('deployment failed', rule, detail, owner)
+      const failed = history.item('deployment failed', rule, why, owner)
       await store.update((value) => withHistory(value, key, failed))
       return new RpcError(reason, detail, { cause, hint: `Nothing was stored.${words}` })
     }
@@ -93,7 +96,7 @@ export function createDeploy(parts: ChangeParts): Deploy {
     await history.change(
       key,
       (container) => ({ ...container, note }),
-      history.item('rolled back', rule, detail, owner),
+      history.item('rolled back', rule, why, owner),
     )
     return new RpcError(reason, note, { cause, hint: `Revision ${before.revision} is untouched.${words}` })
   }

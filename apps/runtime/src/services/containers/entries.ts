@@ -15,7 +15,7 @@ import type { DeploymentStore, StoredContainer } from '../deployments/deployment
 import { idOf } from '../deployments/ownership.ts'
 import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.ts'
 import { createAllLogs } from './all-logs.ts'
-import type { History } from './history.ts'
+import { type History, linesOfReason } from './history.ts'
 import { type ContainerLog, createContainerLog } from './logs.ts'
 import { isOfAccount } from './owned.ts'
 import { shownEnv } from './paths.ts'
@@ -142,7 +142,7 @@ export function createEntries(
       hold: parts.hold,
       ready,
       onServing: parts.onServing,
-      report: (happening) => history.report(key, happening, entryOf(key).log.tail(5)),
+      report: (happening) => history.report(key, happening, entryOf(key).log.tail(linesOfReason)),
     })
   }
 

@@ -14,6 +14,7 @@ import {
   withoutUnused,
 } from '../deployments/deployments.ts'
 import type { Owner } from '../deployments/ownership.ts'
+import { newest, separator } from '../engines/last-output.ts'
 import type { PathOwners } from './path-owners.ts'
 import type { Happening } from './restarts.ts'
 
@@ -50,6 +51,15 @@ export interface History {
   report(key: string, happening: Happening, last: readonly LogLine[]): void
   /** Oldest first; undefined for a container that never was. */
   of(key: string): HistoryEntry[] | undefined
+}
+
+/** Lines of the log of a container in which its last words are searched. */
+export const linesOfReason = 30
+
+/** What a container wrote last, unless the reason contains it. @param last lines of its log */
+export function lastWords(reason: string, last: readonly LogLine[]): readonly string[] {
+  const words = newest(last.filter(({ stream }) => stream !== 'runtime').map(({ text }) => text))
+  return words.length === 0 || reason.includes(words.at(-1)!) ? [] : words
 }
 
 export function createHistory(parts: {
@@ -103,9 +113,7 @@ export function createHistory(parts: {
         happened,
       ),
     report(key, { event, rule, detail, failed, restart }, last) {
-      const words = last.filter(({ stream }) => stream !== 'runtime').map(({ text }) => text)
-      const isSaid = words.length === 0 || detail.includes(words.at(-1)!)
-      const reason = redactText([detail, ...(isSaid ? [] : words)].join(' | ')).slice(0, maxReason)
+      const reason = redactText([detail, ...lastWords(detail, last)].join(separator)).slice(0, maxReason)
       const happened = item(event, rule, reason)
       parts.onEvent(event)
       const apply = (value: Deployments): Deployments => {

@@ -163,6 +163,7 @@ describe.each(Object.entries(subjects))('the %s engine', (kind, { needed, create
       logs.length = 0
       await expect(start(subject.broken, { 'MCM.HEALTH_SEC': '5' })).rejects.toMatchObject({
         reason: 'container_failed',
+        message: expect.stringContaining('broken on purpose'),
       })
       await expect.poll(() => logs.join('\n')).toContain('broken on purpose')
     })

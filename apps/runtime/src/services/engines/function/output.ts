@@ -3,11 +3,9 @@ import type { ChildProcess } from 'node:child_process'
 import { readLines } from '@selvedge/protocol/lines'
 import { reportFailure, safely } from '@selvedge/service-kit/safely'
 import type { Plan } from '../engine.ts'
+import { createLastOutput } from '../last-output.ts'
 import { logLines } from '../log-lines.ts'
 import { readPaced } from '../read-paced.ts'
-
-/** Lines of standard error that show why the program exited. */
-const lastLines = 5
 
 export interface ProgramEnd {
   /** How it exited, with its last output. */
@@ -20,14 +18,10 @@ export interface ProgramEnd {
 
 /** Passes the program's output to the log of its container. Resolves when the program has exited or could not be started. */
 export function awaitEnd(child: ChildProcess, log: Plan['log']): Promise<ProgramEnd> {
-  const last: string[] = []
+  const output = createLastOutput(log)
   const reads = (['stdout', 'stderr'] as const).map(async (name) => {
     const stream = child[name]
-    const onLine = (text: string) => {
-      log(name, text)
-      if (name === 'stderr' && text !== '') last.push(text)
-      if (last.length > lastLines) last.shift()
-    }
+    const onLine = (text: string) => output.log(name, text)
     try {
       if (stream) await readLines(logLines, onLine, (take) => readPaced(stream, take))
     } catch (cause) {
@@ -43,10 +37,9 @@ export function awaitEnd(child: ChildProcess, log: Plan['log']): Promise<Program
       'close',
       safely('function.close', async (code: number | null, signal: NodeJS.Signals | null) => {
         await Promise.all(reads)
-        const words = last.length > 0 ? `: ${last.join(' | ').slice(0, 500)}` : ''
         resolve({
-          why: `it ended with ${signal ?? `exit code ${code}`}${words}`,
-          isHeapFull: last.some((text) => /out of memory|heap limit/i.test(text)),
+          why: output.explain(`it ended with ${signal ?? `exit code ${code}`}`),
+          isHeapFull: output.errors().some((text) => /out of memory|heap limit/i.test(text)),
         })
       }),
     )

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inBackground } from '@selvedge/service-kit/safely'
 import type { Ending, Instance, Plan, TcpUpstream } from '../engine.ts'
+import { createLastOutput } from '../last-output.ts'
 import * as answers from './answers.ts'
 import { type EngineApi, EngineError } from './engine-api.ts'
 import { followLogs } from './logs.ts'
@@ -25,28 +26,35 @@ export interface RunningContainer {
   release(): Promise<void>
 }
 
-export function followContainer(container: RunningContainer): Instance {
+export interface OciInstance extends Instance {
+  /** @returns what is wrong, with what the container wrote last */
+  explain(problem: string): string
+}
+
+export function followContainer(container: RunningContainer): OciInstance {
   const { api, name, plan, upstream, isolation } = container
   /** Resolves when it has exited, by itself or because it was stopped: whatever is known first. */
   const gone = Promise.withResolvers<Ending>()
   let isGone = false
-  const logs = followLogs(api, name, plan, container.isNew)
+  const output = createLastOutput(plan.log)
+  const logs = followLogs(api, name, output.log, container.isNew)
   inBackground('oci.end', awaitEnd(api, name, () => isGone).then(gone.resolve))
   const ended = gone.promise.then(async (ending) => {
     isGone = true
-    await logs.finish()
+    await logs.finish(ending !== stopped)
     // What can't be removed now is removed by the next start of the runtime.
     await container.remove().catch((cause: Error) => {
       plan.log('runtime', `the engine did not remove it: ${cause.message}`)
     })
     await container.release()
-    return ending
+    return ending === stopped ? ending : { ...ending, why: output.explain(ending.why) }
   })
   return {
     upstream,
     outlivesRuntime: true,
     isolation,
     ended,
+    explain: output.explain,
     memory: async () => {
       const path = `/containers/${name}/stats?stream=false&one-shot=true`
       const found = await api.read(path, answers.stats).catch(() => undefined)
@@ -60,13 +68,14 @@ export function followContainer(container: RunningContainer): Instance {
         await api
           .send('POST', `/containers/${name}/stop?t=${seconds}`, undefined, seconds * 1000 + stopMarginMs)
           .catch(() => undefined)
-      gone.resolve(exited('it was stopped'))
+      gone.resolve(stopped)
       await ended
     },
   }
 }
 
 const exited = (why: string): Ending => ({ reason: 'exited', why })
+const stopped = exited('it was stopped')
 
 /** Resolves when a container has exited. An engine that does not answer does not mean that the container exited. */
 async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Promise<Ending> {

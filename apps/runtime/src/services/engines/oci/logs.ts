@@ -14,10 +14,16 @@ const adoptedTail = 200
 
 /** Milliseconds that the last lines of a container get to arrive after its end. */
 const lastWordsMs = 1000
+/** Lines that are read again from the end of the log, if it was not read to its end by then. */
+const lastTail = 20
 
 export interface FollowedLogs {
-  /** Waits a moment for what was written last, and ends it. */
-  finish(): Promise<void>
+  /**
+   * Waits a moment for what was written last, and ends it.
+   *
+   * @param isEnded whether the container has exited: then its last lines are read, even if it wrote more than was read until now
+   */
+  finish(isEnded: boolean): Promise<void>
 }
 
 /**
@@ -26,21 +32,30 @@ export interface FollowedLogs {
  *
  * @param isNew false for a container that was found running: then its last lines are read first
  */
-export function followLogs(api: EngineApi, name: string, plan: Plan, isNew: boolean): FollowedLogs {
+export function followLogs(api: EngineApi, name: string, log: Plan['log'], isNew: boolean): FollowedLogs {
   let isOver = false
+  /** The newest stream was read to its end. */
+  let isWhole = false
   let stream: IncomingMessage | undefined
-  const pathOf = (tail: number | 'all') =>
-    `/containers/${name}/logs?follow=true&stdout=true&stderr=true&tail=${tail}`
+  const pathOf = (tail: number | 'all', follow: boolean) =>
+    `/containers/${name}/logs?follow=${follow}&stdout=true&stderr=true&tail=${tail}`
 
-  async function read(tail: number | 'all'): Promise<void> {
-    const opened = await api.follow(pathOf(tail))
+  async function read(tail: number | 'all', follow = true): Promise<void> {
+    isWhole = false
+    const opened = await api.follow(pathOf(tail, follow))
     stream = opened
-    await readFrames(plan.log, (take) =>
+    await readFrames(log, (take) =>
       readPaced(
         opened,
         safely('oci.log', take, () => opened.destroy()),
       ),
     )
+    isWhole = true
+  }
+
+  async function readLast(): Promise<void> {
+    log('runtime', `some of its output was not read before it ended; its last ${lastTail} lines:`)
+    await read(lastTail, false).catch(() => undefined)
   }
 
   async function readAll(): Promise<void> {
@@ -53,13 +68,17 @@ export function followLogs(api: EngineApi, name: string, plan: Plan, isNew: bool
   const reading = readAll()
   inBackground('oci.logs', reading)
   return {
-    async finish() {
+    async finish(isEnded) {
       isOver = true
-      const over = () => Promise.race([reading, sleep(lastWordsMs, undefined, { ref: false })])
-      await over()
+      const over = (work: Promise<void>) =>
+        Promise.race([work, sleep(lastWordsMs, undefined, { ref: false })])
+      await over(reading)
+      const isBehind = isEnded && !isWhole
       stream?.destroy()
       // Its last line may have no newline: it is logged when the reading is complete.
-      await over()
+      await over(reading)
+      if (isBehind) await over(readLast())
+      stream?.destroy()
     },
   }
 }

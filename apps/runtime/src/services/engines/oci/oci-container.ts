@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
 import { reportFailure } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
-import type { Instance, Plan } from '../engine.ts'
+import type { Plan } from '../engine.ts'
 import * as answers from './answers.ts'
 import { type CreateBody, createBody, labels, shortHash, volumesOf } from './create-body.ts'
 import { isolationOf } from './describe-engine.ts'
@@ -11,7 +11,7 @@ import { type EngineApi, EngineError, findEngine, ignoreMissing } from './engine
 import type { EngineImages } from './engine-images.ts'
 import type { HostGuard } from './host-guard.ts'
 import { type ImageConfig, imageVolumes, portOf, readImageConfig } from './image-config.ts'
-import { followContainer } from './instance.ts'
+import { followContainer, type OciInstance } from './instance.ts'
 import { openLabelSecret } from './label-secret.ts'
 import {
   createNetwork,
@@ -52,7 +52,7 @@ interface Prepared {
 }
 
 /** Creates and starts the container of a plan. @throws RpcError `container_failed`, `storage_full`, `engine_unavailable` */
-export async function startContainer(host: OciHost, plan: Plan): Promise<Instance> {
+export async function startContainer(host: OciHost, plan: Plan): Promise<OciInstance> {
   try {
     return await startPrepared(host, await prepare(host, plan), plan)
   } catch (cause) {
@@ -60,7 +60,7 @@ export async function startContainer(host: OciHost, plan: Plan): Promise<Instanc
   }
 }
 
-async function startPrepared(host: OciHost, prepared: Prepared, plan: Plan): Promise<Instance> {
+async function startPrepared(host: OciHost, prepared: Prepared, plan: Plan): Promise<OciInstance> {
   const own = await openFolder(host, plan)
   try {
     await create(host, prepared, plan, own.path)
@@ -73,7 +73,7 @@ async function startPrepared(host: OciHost, prepared: Prepared, plan: Plan): Pro
 }
 
 /** The container of a plan that an earlier run of the runtime left running; undefined if the runtime did not create it. */
-export async function adoptContainer(host: OciHost, plan: Plan): Promise<Instance | undefined> {
+export async function adoptContainer(host: OciHost, plan: Plan): Promise<OciInstance | undefined> {
   const api = findEngine(host.socket)
   const name = nameOf(host, plan)
   const found = await api.read(`/containers/${name}/json`, answers.inspected).catch(ignoreMissing)
@@ -163,7 +163,7 @@ async function follow(
   plan: Plan,
   own: SocketFolder,
   isNew: boolean,
-): Promise<Instance> {
+): Promise<OciInstance> {
   const { api, name, reach, port } = prepared
   const found = await api.read(`/containers/${name}/json`, answers.inspected)
   return followContainer({

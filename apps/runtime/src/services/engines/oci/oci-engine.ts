@@ -41,7 +41,8 @@ export function createOciEngine(parts: OciEngineParts): Engine {
       const problem = await awaitPort(instance.upstream as TcpUpstream, seconds, instance.ended)
       if (problem === undefined) return instance
       await instance.stop(0)
-      throw new RpcError('container_failed', problem)
+      const { why } = await instance.ended
+      throw new RpcError('container_failed', problem === why ? why : instance.explain(problem))
     },
     adopt: (plan) => adoptContainer(host, plan),
     async recover(running, digests) {

@@ -3,6 +3,9 @@
  * environment and on standard input, and its answer on standard output. The items of the storage are files in `/data`.
  */
 import { ConsoleStdout, File, OpenFile, PreopenDirectory, WASI } from '@bjorn3/browser_wasi_shim'
+import { createLineSplitter } from '@selvedge/protocol/lines'
+import { logLines } from '../../log-lines.ts'
+import { joined } from './bytes.ts'
 import type { Surroundings } from './handler.ts'
 import { openFiles } from './wasm-files.ts'
 
@@ -15,6 +18,7 @@ export async function hostWasm(source: Uint8Array<ArrayBuffer>, { env, info, sto
   return async (request: Request): Promise<Response> => {
     const input = new Uint8Array(await request.arrayBuffer())
     const output: Uint8Array[] = []
+    const errors = createErrorOutput()
     const files = new Map<string, File>()
     const wasi = new WASI(
       [info.serviceType],
@@ -24,18 +28,47 @@ export async function hostWasm(source: Uint8Array<ArrayBuffer>, { env, info, sto
       [
         new OpenFile(new File(input)),
         new ConsoleStdout((bytes) => output.push(bytes.slice())),
-        ConsoleStdout.lineBuffered((line) => console.error(line)),
+        new ConsoleStdout(errors.write),
         new PreopenDirectory('/data', files),
       ],
     )
     const instance = await WebAssembly.instantiate(module, { wasi_snapshot_preview1: wasi.wasiImport })
     // From here to the end in one turn: no other request sees or changes the storage in between.
     const writeBack = openFiles(storage, files)
-    const code = wasi.start(instance as never)
-    if (code !== 0) throw new Error(`index.wasm ended with exit code ${code}`)
-    writeBack()
-    return readCgi(output)
+    try {
+      const code = wasi.start(instance as never)
+      if (code !== 0) throw new Error(`index.wasm ended with exit code ${code}`)
+      writeBack()
+      return readCgi(output)
+    } catch (cause) {
+      logOutput(output)
+      throw cause
+    } finally {
+      errors.end()
+    }
   }
+}
+
+/** Logs what a run writes to standard error, line by line; a run may end in the middle of a line. */
+function createErrorOutput() {
+  const lines = new TextDecoder()
+  const split = createLineSplitter(logLines)
+  const log = (found: readonly string[]) => {
+    for (const line of found) console.error(line)
+  }
+  return {
+    write: (bytes: Uint8Array) => log(split(lines.decode(bytes, { stream: true }))),
+    end() {
+      log(split(lines.decode()))
+      log(split.end())
+    },
+  }
+}
+
+/** Logs the beginning of what a failed run wrote to standard output: it is no answer, and may say why the run failed. */
+function logOutput(output: readonly Uint8Array[]): void {
+  const text = decoder.decode(joined(output).subarray(0, logLines.maxLine))
+  if (text !== '') console.log(text)
 }
 
 /** RFC 3875 § 4.1. */
@@ -59,12 +92,7 @@ function cgiVariables(request: Request, length: number): Record<string, string> 
 
 /** RFC 3875 § 6: headers, an empty line, the body. */
 function readCgi(output: readonly Uint8Array[]): Response {
-  const bytes = new Uint8Array(output.reduce((sum, each) => sum + each.length, 0))
-  let at = 0
-  for (const each of output) {
-    bytes.set(each, at)
-    at += each.length
-  }
+  const bytes = joined(output)
   const text = decoder.decode(bytes.subarray(0, 65_536))
   const end = /\r?\n\r?\n/.exec(text)
   if (!end)
