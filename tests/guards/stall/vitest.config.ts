@@ -1,12 +1,12 @@
 import { defineConfig } from 'vitest/config'
-import config from '../../../vitest.config.ts'
+import { common } from '../../../vitest.config.ts'
 
 export default defineConfig({
-  ...config,
+  ...common,
   test: {
-    ...config.test,
+    ...common.test,
     include: ['tests/guards/stall/blocked.ts'],
-    reporters: [['./tests/harness/stall-reporter.ts', { limitMs: 10_000 }]],
+    reporters: [['./tests/harness/run/stall-reporter.ts', { limitMs: 10_000 }]],
     root: process.cwd(),
   },
 })

@@ -1,7 +1,7 @@
 import { relative } from 'node:path'
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
+import { descendantsOf } from '../instances.ts'
 import CountReporter from './count-reporter.ts'
-import { descendantsOf } from './instances.ts'
 
 /** More than the time limit of any test. */
 const defaultLimitMs = 25 * 60_000
