@@ -1,8 +1,11 @@
 /** A database that only reads, as after a failover: `default_transaction_read_only` of a real PostgreSQL. */
+import { identityPaths } from '@selvedge/protocol'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createNodeKey } from '../harness/device.ts'
 import { adminOf, createDeveloper } from '../harness/flow.ts'
 import { needs } from '../harness/installed.ts'
+import { contactAs } from '../harness/node-contact.ts'
 import { post } from '../harness/oauth.ts'
 import { type Replicas, startReplicas } from '../harness/replicas.ts'
 
@@ -53,5 +56,25 @@ describe('two replicas on a database that only reads', needs('postgres'), () => 
     for (const each of replicas.all)
       await expect.poll(() => ready(each.url), { timeout: 30_000 }).toEqual({ code: 200, status: 'ok' })
     await adminOf(state)['account.create']({ email: 'later@example.com' })
+  })
+  it('go on giving tokens to the devices they know, and use up each proof once', async () => {
+    const device = createNodeKey()
+    await contactAs(device, replicas.url)
+    await setReadOnly(true)
+    for (const each of replicas.all)
+      await expect.poll(() => ready(each.url), { timeout: 30_000 }).toMatchObject({ status: 'degraded' })
+    for (let at = 0; at < 4; at++) expect(await contactAs(device, replicas.url)).toMatch(/^ey/)
+    const [{ url }] = replicas.all
+    const target = replicas.url + identityPaths.edgeToken
+    const ask = async (proof: string) => {
+      const answer = await fetch(url + identityPaths.edgeToken, { method: 'POST', headers: { DPoP: proof } })
+      return { status: answer.status, nonce: answer.headers.get('dpop-nonce')! }
+    }
+    const { nonce } = await ask(device.prove(target, {}))
+    const proof = device.prove(target, { nonce, node: { name: 'known', hmac_key: device.jwk } })
+    expect(await ask(proof)).toMatchObject({ status: 200 })
+    expect(await ask(proof)).toMatchObject({ status: 400 })
+    await expect(contactAs(createNodeKey(), replicas.url)).rejects.toThrow(/storage_failed/)
+    await setReadOnly(false)
   })
 })
