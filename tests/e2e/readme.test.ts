@@ -49,7 +49,6 @@ const env = () => ({
   SELVEDGE_RUNTIME_PORT: String(ports.runtime),
   SELVEDGE_IDENTITY_PORT: String(ports.identity),
   SELVEDGE_DISCOVERY_PORT: String(ports.discovery),
-  SELVEDGE_LINK_LOCAL: 'false',
 })
 
 const isOpen = (port: number) =>
