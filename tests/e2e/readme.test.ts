@@ -1,17 +1,32 @@
-/** Every command of the README, from top to bottom, in one terminal and one state folder, with a person at a browser. */
+/**
+ * Every command of the README, from top to bottom, in one terminal and one state folder, with a person at a browser. Only the
+ * ports differ: a stack may run on the default ones.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { freePort } from '@selvedge/service-kit/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { discoveryOptions } from '../../apps/discovery/src/config.ts'
+import { identityOptions } from '../../apps/identity/src/config.ts'
+import { runtimeOptions } from '../../apps/runtime/src/config.ts'
 import { enterByLink } from '../harness/console.ts'
 import { type Watched, watch } from '../harness/gate.ts'
 import { has, needs } from '../harness/installed.ts'
 import { becomeOwner, openBrowser } from '../harness/person.ts'
 import { root, temporaryFolder } from '../harness/processes.ts'
 
-const readme = readFileSync(join(root, 'README.md'), 'utf8')
+const ports = { runtime: await freePort(), identity: await freePort(), discovery: await freePort() }
+/** What the README has, and what it is here. */
+const defaults = [
+  [runtimeOptions['listen.port'].fallback, ports.runtime],
+  [identityOptions['listen.port'].fallback, ports.identity],
+  [discoveryOptions['listen.port'].fallback, ports.discovery],
+] as const
+const written = readFileSync(join(root, 'README.md'), 'utf8')
+const readme = defaults.reduce((text, [from, to]) => text.replaceAll(`:${from}`, `:${to}`), written)
 /** The lines of every block in a language, without the commands that start the stack and this test. */
 const linesOf = (language: RegExp): string =>
   [...readme.matchAll(/^( *)```(\w+)\n([\s\S]*?)^ *```/gm)]
@@ -31,6 +46,9 @@ const env = () => ({
   SELVEDGE_STATE: join(folder.path, 'state'),
   HOME: join(folder.path, 'home'),
   XDG_CONFIG_HOME: '',
+  SELVEDGE_RUNTIME_PORT: String(ports.runtime),
+  SELVEDGE_IDENTITY_PORT: String(ports.identity),
+  SELVEDGE_DISCOVERY_PORT: String(ports.discovery),
 })
 
 const isOpen = (port: number) =>
@@ -45,7 +63,6 @@ beforeAll(async () => {
   clone = join(folder.path, 'clone')
   for (const each of ['home', 'clone']) mkdirSync(join(folder.path, each))
   for (const each of readdirSync(root)) if (each !== '.git') symlinkSync(join(root, each), join(clone, each))
-  expect(await isOpen(8083), 'port 8083 is in use: stop the stack that runs on this machine').toBe(false)
   stack = spawn('npm', ['start'], { cwd: root, env: env(), stdio: ['ignore', 'pipe', 'pipe'] })
   watched = watch('npm start', stack)
   stack.stdout!.on('data', (chunk) => {
@@ -63,14 +80,18 @@ afterAll(async () => {
 })
 
 it('npm start prints that it is ready, with the three URLs, and writes them down', () => {
-  expect(output).toMatch(
-    /selvedge is ready\n +runtime +http:\/\/127\.0\.0\.1:8083\n +identity +http:\/\/127\.0\.0\.1:8084\n +discovery +http:\/\/127\.0\.0\.1:8085/,
-  )
-  expect(JSON.parse(readFileSync(join(folder.path, 'state/stack.json'), 'utf8'))).toEqual({
-    runtime: 'http://127.0.0.1:8083',
-    identity: 'http://127.0.0.1:8084',
-    discovery: 'http://127.0.0.1:8085',
-  })
+  const urls = {
+    runtime: `http://127.0.0.1:${ports.runtime}`,
+    identity: `http://127.0.0.1:${ports.identity}`,
+    discovery: `http://127.0.0.1:${ports.discovery}`,
+  }
+  const lines = Object.entries(urls).map(([name, url]) => `  ${name.padEnd(10)} ${url}`)
+  expect(output).toContain(`selvedge is ready\n${lines.join('\n')}\n`)
+  expect(JSON.parse(readFileSync(join(folder.path, 'state/stack.json'), 'utf8'))).toEqual(urls)
+})
+
+it('the README names the default port of each program', () => {
+  for (const [port] of defaults) expect(written).toContain(`http://localhost:${port}/`)
 })
 
 interface Person {
@@ -83,7 +104,7 @@ interface Person {
 async function openOwnerLink(): Promise<Person> {
   const [, link = ''] = /owner +(http\S+)/.exec(output)!
   if (!has('chromium')) {
-    const session = await enterByLink('http://127.0.0.1:8084', link, 'ada@example.com')
+    const session = await enterByLink(`http://127.0.0.1:${ports.identity}`, link, 'ada@example.com')
     return {
       approve: async (_, userCode) => {
         await session.api['device_request.decide']({ userCode, approve: true })
@@ -147,7 +168,8 @@ it('every command does what the README says, from top to bottom', {
   await person.close()
   expect(code, `${stdout}\n${stderr}`).toBe(0)
 
-  expect(stdout).toMatch(/^\S+ belongs to your account: http:\/\/localhost:8084\/devices\/[0-9a-f]{56}$/m)
+  const devices = `http://localhost:${ports.identity}/devices/`
+  expect(stdout).toMatch(new RegExp(`^\\S+ belongs to your account: ${devices}[0-9a-f]{56}$`, 'm'))
   const [, account] = /associated with account (\S+)/.exec(stdout)!
   expect(stdout).toContain(`"result":{"accountId":"${account}"}`)
   expect(stdout).toMatch(new RegExp(`"accountId":"${account}","name":"[^"]*","version":"[^"]*"`))
@@ -182,6 +204,6 @@ it('SIGTERM ends all of it', async () => {
   stack.kill('SIGTERM')
   await ended
   // npm ends before the programs do.
-  await expect.poll(() => Promise.all([8083, 8084, 8085].map(isOpen))).toEqual([false, false, false])
+  await expect.poll(() => Promise.all(Object.values(ports).map(isOpen))).toEqual([false, false, false])
   expect(existsSync(join(folder.path, 'state/stack.json'))).toBe(false)
 })

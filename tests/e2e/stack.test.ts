@@ -89,7 +89,9 @@ it('a second one on the same folder, or on the same ports, names the reason and 
     [
       other.path,
       { SELVEDGE_IDENTITY_PORT: port },
-      /can't listen on port \d+ of 127\.0\.0\.1: another program uses it/,
+      new RegExp(
+        `identity did not start: port ${port} is in use by another program; stop it or choose another port with option "listen.port" or environment variable SELVEDGE_IDENTITY_PORT`,
+      ),
     ],
   ] as const) {
     const second = await startWhole(state, env)

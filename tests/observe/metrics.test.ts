@@ -326,6 +326,6 @@ it('a daemon ends with 1 and one sentence if the port of metrics is in use', asy
   await folder.remove()
   expect(failed.code).toBe(1)
   expect(failed.message).toContain(
-    `error: discovery did not start: port ${port} is in use by another program`,
+    `error: discovery did not start: port ${port} is in use by another program; stop it or choose another port with option "metrics.listen"`,
   )
 })
