@@ -2,7 +2,7 @@
  * Bundles each program into `dist/` of its folder. One file starts twice as fast as a tree of modules and takes less memory;
  * see docs/architecture.md. Nothing is done where no source is newer than what was built.
  */
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bundleProgram, programs, root } from './bundle-program.mjs'
 import { projectNode } from './install.mjs'
@@ -35,6 +35,9 @@ if (stale.length > 0) {
       addLoader(target)
       makeCodeCache(target, { node: [projectNode()] })
     }
+    // `selvedge init` copies them into projects.
+    if (app === 'cli')
+      cpSync(join(root, 'packages/client/src/function'), join(target, 'function'), { recursive: true })
     if (app === 'identity') {
       const { build } = await import('vite')
       await build({ configFile: join(root, 'apps/console/vite.config.ts') })

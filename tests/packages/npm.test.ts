@@ -81,7 +81,8 @@ describe('the npm packages', needs('package tools'), () => {
       expect(names).toEqual(
         expect.arrayContaining(['package/README.md', 'package/LICENSE', 'package/package.json']),
       )
-      const own = names.filter((name) => !name.startsWith('package/templates/'))
+      // What `selvedge init` copies into projects is source.
+      const own = names.filter((name) => !/^package\/(?:templates|dist\/function)\//.test(name))
       expect(own.filter((name) => /\.test\.|(^|\/)src\/|(?<!\.d)\.ts$/.test(name))).toEqual([])
       const readme = execFileSync('tar', ['xzOf', tarball, 'package/README.md'], { encoding: 'utf8' })
       expect(readme.match(/\]\((?!https?:|#)[^)]*\)/g)).toBeNull()

@@ -5,10 +5,14 @@ import { cleanName } from '../archive/pack.ts'
 import { command } from '../command.ts'
 import { UsageError } from '../failure.ts'
 
+const isSource = import.meta.url.endsWith('.ts')
+const folderAt = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 /** From the sources and from the bundle, `templates` is two and one folders up. */
-const templates = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? '../../templates' : '../templates', import.meta.url),
-)
+const templates = folderAt(isSource ? '../../templates' : '../templates')
+/** Types and test calls of functions. The bundle has a copy beside it. */
+const functionModules = folderAt(isSource ? '../../../../packages/client/src/function' : './function')
+/** Kinds of projects that import the function modules. */
+const typedKinds: ReadonlySet<string> = new Set(['function', 'worker'])
 
 export const init = command({
   path: ['init'],
@@ -23,6 +27,7 @@ export const init = command({
       throw new UsageError(`${folder} is not empty`, 'Give the name of a new folder.')
     mkdirSync(folder, { recursive: true })
     cpSync(join(templates, kind), folder, { recursive: true })
+    if (typedKinds.has(kind)) copyFunctionModules(join(folder, 'selvedge'))
     // npm leaves files of this name out of packages.
     writeFileSync(join(folder, '.gitignore'), 'node_modules/\nrootfs/\n*.tar\n')
     nameProject(folder)
@@ -30,6 +35,21 @@ export const init = command({
     return { folder, files: readdirSync(folder), next }
   },
 })
+
+/** A project contains these modules, so that `npm install` in it requests no package of this project from a registry. */
+function copyFunctionModules(target: string): void {
+  mkdirSync(target)
+  for (const name of readdirSync(functionModules)) {
+    const text = readFileSync(join(functionModules, name), 'utf8')
+    writeFileSync(join(target, name), withProjectPaths(text))
+  }
+}
+
+/** The examples in the comments import the modules as the project does. */
+const withProjectPaths = (text: string): string =>
+  text
+    .replaceAll("'@selvedge/client/function/testing'", "'./selvedge/testing.ts'")
+    .replaceAll("'@selvedge/client/function'", "'./selvedge/index.ts'")
 
 /** The name of the package is the name of the image. */
 function nameProject(folder: string): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { callHandler } from '@selvedge/client/function/testing'
 import { handler } from './handler.ts'
+import { callHandler } from './selvedge/testing.ts'
 
 test('counts visits in its storage', async () => {
   const items = new Map([['visits', '41']])

@@ -1,5 +1,5 @@
 // A handler: one function a request, as services of this API family are written.
-import type { Handler } from '@selvedge/client/function'
+import type { Handler } from './selvedge/index.ts'
 
 export const handler: Handler = (context, request, response) => {
   const visits = Number(context.storage.getItem('visits') ?? 0) + 1

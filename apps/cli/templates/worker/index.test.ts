@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { callWorker } from '@selvedge/client/function/testing'
 import worker from './index.ts'
+import { callWorker } from './selvedge/testing.ts'
 
 test('answers with the path of the request', async () => {
   const response = await callWorker(worker, { url: '/a?b=c' }, { env: { NAME: 'you' } })

@@ -1,5 +1,5 @@
 // A module worker: the convention of today's edge platforms. Bodies may be streams, and WebSockets are upgraded here.
-import type { Worker } from '@selvedge/client/function'
+import type { Worker } from './selvedge/index.ts'
 
 export default {
   async fetch(request, env, ctx) {
