@@ -21,9 +21,9 @@ export function describeSkipped({ files }: Outcomes): string[] {
 }
 
 const rights: Readonly<Record<string, string>> = {
-  'package tools': 'npm ci --prefix tests/packages/tools',
-  'client libraries': 'npm ci --prefix tests/clients/libraries',
-  'image tools': 'npm ci --prefix tests/services/image-tools',
+  'package tools': 'npm ci --prefix tests/system/packages/tools',
+  'client libraries': 'npm ci --prefix tests/system/clients/libraries',
+  'image tools': 'npm ci --prefix tests/system/services/image-tools',
   root: 'run as root',
   networks: 'run as root where network namespaces can be made',
   mounts: 'run as root where file systems can be mounted',
