@@ -1,6 +1,6 @@
 /**
  * CPU time of work. Other load of the machine, a collection of garbage or a compilation only adds to it: the least of several
- * measures is what the work takes. A bound is a multiple of other work, measured in turns with it, since the speed of a machine changes.
+ * measures is what the work needs. A bound is a multiple of other work, measured in turns with it, since the speed of a machine changes.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 
@@ -30,7 +30,7 @@ type Measure = () => number | Promise<number>
 
 const maxTurns = 15
 
-/** The least value of each of several measures, taken in turns until these values are enough for a test, and at most fifteen times. */
+/** The least value of each of several measures, in turns until these values are enough for a test, and at most fifteen times. */
 export async function leastOf(
   measures: readonly Measure[],
   isEnough: (least: readonly number[]) => boolean,

@@ -1,6 +1,6 @@
 /**
  * Networks of a test: namespaces of the kernel, joined by bridges, with no way to anywhere else. The bridges are in a
- * namespace of their own: a program of this machine sees none of their interfaces. Needs root.
+ * namespace of their own: a program of this machine does not see their interfaces. Needs root.
  */
 import { spawnSync } from 'node:child_process'
 

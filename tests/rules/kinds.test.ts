@@ -1,4 +1,4 @@
-/** Where a test is says what it may need: programs and rights beyond those of an integration test are for `tests/system`. */
+/** The place of a test determines what it may need: programs and rights beyond those of an integration test are for `tests/system`. */
 import { globSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 

@@ -1,8 +1,8 @@
 /**
- * Runs tests in Vitest. A file that fails is run once more, alone: if it passes then, a line names it, and the run goes on.
+ * Runs tests in Vitest. A file that fails is run once more, alone: if it passes then, a line names it, and the run continues.
  *
- * Arguments: `--kinds=unit,integration` names the kinds of tests; all others go to Vitest. Words, which Vitest looks for in the paths of
- * the files, are looked for in all kinds. `--related [<commit>]` runs what the changes since a commit reach by imports, in all kinds.
+ * Arguments: `--kinds=unit,integration` names the kinds of tests; all others are for Vitest. Words, which it searches in the paths of
+ * the files, are searched in all kinds. `--related [<commit>]` runs what the changes since a commit reach by imports, in all kinds.
  * `--and-skipped=<outcomes>` adds the files of an earlier run in which something was skipped, because a program or a right was missing.
  */
 import { spawn } from 'node:child_process'
@@ -42,7 +42,7 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 /** Words that find the tests of the kind that a run with more files is for. */
 function foldersOf(kinds: string | undefined): string[] {
-  if (kinds !== 'system') throw new Error(`--and-skipped goes with --kinds=system, not ${kinds}`)
+  if (kinds !== 'system') throw new Error(`--and-skipped needs --kinds=system, not ${kinds}`)
   return ['tests/system/', 'examples/']
 }
 

@@ -57,6 +57,6 @@ it.each([
   ['a database that is gone', store('CONNECTION_CLOSED'), false],
   ['an error of another kind with that code', failure('25006'), false],
   ['nothing', undefined, false],
-])('%s refuses writes and goes on reading, or it does not', (_, cause, expected) => {
+])('%s refuses writes and still reads, or it does not', (_, cause, expected) => {
   expect(refusesWrites(cause)).toBe(expected)
 })

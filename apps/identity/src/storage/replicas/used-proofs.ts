@@ -2,7 +2,7 @@
 import { refusesWrites, type SqlStore, sql } from '@selvedge/service-kit/store'
 
 /**
- * While the database only reads, each replica uses proofs up alone, in its memory: a device then goes on getting tokens, and a captured
+ * While the database only reads, each replica uses proofs up alone, in its memory: a device still gets tokens, and a captured
  * proof counts once more at each other replica, for its nonce's lifetime. It gives a token that is bound to the same key.
  *
  * @returns uses an ID up: one caller gets true
