@@ -18,7 +18,7 @@ const eventsPerRound = 20
 const pauseMs = 200
 
 const collecting = {
-  NODE_OPTIONS: `--expose-gc --require=${join(root, 'tests/soak/collect-garbage.cjs')}`,
+  NODE_OPTIONS: `--expose-gc --require=${join(root, 'tests/system/soak/collect-garbage.cjs')}`,
 }
 
 /** Bytes that no file backs, without garbage. */

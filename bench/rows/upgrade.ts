@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { ownArchitecture, products } from '../../packaging/products.ts'
 import { readRelease } from '../../packaging/release.ts'
 import { makeTree } from '../../packaging/tree/tree.ts'
-import { measureUpgradeGap } from '../../tests/reliability/upgrade-gap.ts'
+import { measureUpgradeGap } from '../../tests/system/reliability/upgrade-gap.ts'
 import { median, type Row, rounds } from '../measure.ts'
 
 /** What callers of a device notice of an upgrade, and what an installed product needs on the disk. */

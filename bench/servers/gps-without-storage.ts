@@ -27,6 +27,7 @@ const dispatcher = createDispatcher<Pick<Methods, 'updateGps'>, { token: unknown
 const { port } = await listenTcp({
   addresses: ['127.0.0.1'],
   port: 0,
+  portSetting: 'nothing',
   authenticated: false,
   limits: {},
   listener: (own) =>

@@ -1,6 +1,6 @@
 /**
  * The reference of metrics, from what each daemon declares. Only the declarations are read: nothing is measured, so the parts that
- * are measured are left out. `tests/observe/metrics.test.ts` compares the result with running daemons.
+ * are measured are left out. `tests/system/observe/metrics.test.ts` compares the result with running daemons.
  */
 import { grantTypes, identityPaths, methods } from '@selvedge/protocol'
 import { httpRoutes as discoveryRoutes } from '../../apps/discovery/src/discovery.ts'

@@ -14,7 +14,7 @@ import {
   openRaw,
   type RawSocket,
 } from '../harness/raw-websocket.ts'
-import { peakMb, residentMb } from '../soak/memory.ts'
+import { peakMb, residentMb } from '../system/soak/memory.ts'
 
 let runtime: Program
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -25,7 +25,7 @@ beforeAll(async () => {
     ...freePorts,
     SELVEDGE_IDENTITY_URL: 'http://127.0.0.1:9',
     SELVEDGE_DISCOVERY_URL: 'http://127.0.0.1:9',
-    NODE_OPTIONS: `--expose-gc --require=${join(root, 'tests/soak/collect-garbage.cjs')}`,
+    NODE_OPTIONS: `--expose-gc --require=${join(root, 'tests/system/soak/collect-garbage.cjs')}`,
   })
 })
 afterAll(async () => {

@@ -1,12 +1,12 @@
 /** The memory of a daemon without its garbage: it is collected before it is measured. */
 import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
-import { residentMb } from '../soak/memory.ts'
+import { residentMb } from '../system/soak/memory.ts'
 import { root } from './processes.ts'
 
 /** The environment of a daemon that collects its garbage when it is asked. */
 export const collecting = {
-  NODE_OPTIONS: `--expose-gc --require=${join(root, 'tests/soak/collect-garbage.cjs')}`,
+  NODE_OPTIONS: `--expose-gc --require=${join(root, 'tests/system/soak/collect-garbage.cjs')}`,
 }
 
 /** Resident memory in megabytes of a daemon that has the environment {@link collecting}. */

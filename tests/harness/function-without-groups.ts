@@ -1,5 +1,5 @@
 /**
- * A program for tests/services/control-groups.test.ts, in a mount namespace of its own: control groups that are there and fail,
+ * A program for tests/system/services/control-groups.test.ts, in a mount namespace of its own: control groups that are there and fail,
  * and one function that is to start nevertheless. Prints the result as JSON.
  */
 import { execFileSync } from 'node:child_process'

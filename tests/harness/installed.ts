@@ -72,10 +72,12 @@ const lookUps: Partial<Record<Need, () => boolean>> = {
   },
   mounts: canMount,
   'client libraries': () =>
-    existsSync(join(import.meta.dirname, '../clients/libraries/node_modules/oidc-client-ts')),
+    existsSync(join(import.meta.dirname, '../system/clients/libraries/node_modules/oidc-client-ts')),
   networks: canMakeNetworks,
-  'package tools': () => existsSync(join(import.meta.dirname, '../packages/tools/node_modules/verdaccio')),
-  'image tools': () => existsSync(join(import.meta.dirname, '../services/image-tools/node_modules/webpack')),
+  'package tools': () =>
+    existsSync(join(import.meta.dirname, '../system/packages/tools/node_modules/verdaccio')),
+  'image tools': () =>
+    existsSync(join(import.meta.dirname, '../system/services/image-tools/node_modules/webpack')),
   postgres: () => findPostgres() !== undefined,
   'redis-server': () => findRedis() !== undefined,
   // Some containers have the program and forbid what it does.

@@ -1,4 +1,7 @@
-/** Networks of a test: namespaces of the kernel, joined by bridges, with no way to anywhere else. Needs root. */
+/**
+ * Networks of a test: namespaces of the kernel, joined by bridges, with no way to anywhere else. The bridges are in a
+ * namespace of their own: a program of this machine does not see their interfaces. Needs root.
+ */
 import { spawnSync } from 'node:child_process'
 
 const ip = (...args: string[]) => spawnSync('ip', args, { encoding: 'utf8' })
@@ -34,12 +37,13 @@ export type Hosts = Readonly<Record<string, Readonly<Record<string, string | rea
 export function makeNetworks(hosts: Hosts): Networks {
   const id = process.pid % 100_000
   const spaceOf = (host: string) => `sv${id}${host}`
-  const bridgeOf = (bridge: string) => `sv${id}${bridge}`.slice(0, 15)
+  const switches = spaceOf('-switches')
   const bridges = [...new Set(Object.values(hosts).flatMap((each) => Object.keys(each)))]
   function connect(host: string, bridge: string, name: string, address: string): void {
-    const outside = `v${id}${host}${name}`.slice(0, 15)
-    run('link', 'add', outside, 'mtu', mtu, 'type', 'veth', 'peer', 'name', name, 'netns', spaceOf(host))
-    run('link', 'set', outside, 'master', bridgeOf(bridge), 'addrgenmode', 'none', 'up')
+    const port = `port${connected}`
+    const end = ['peer', 'name', name, 'netns', spaceOf(host)]
+    run('-n', switches, 'link', 'add', port, 'mtu', mtu, 'type', 'veth', ...end)
+    run('-n', switches, 'link', 'set', port, 'master', bridge, 'addrgenmode', 'none', 'up')
     run('-n', spaceOf(host), 'addr', 'add', `${address}/24`, 'dev', name)
     run('-n', spaceOf(host), 'link', 'set', name, 'mtu', mtu, 'up')
     run('-n', spaceOf(host), 'route', 'add', '224.0.0.0/4', 'dev', name, 'metric', `${connected++}`)
@@ -47,14 +51,15 @@ export function makeNetworks(hosts: Hosts): Networks {
   let connected = 1
   const remove = () => {
     for (const host of Object.keys(hosts)) ip('netns', 'del', spaceOf(host))
-    for (const bridge of bridges) ip('link', 'del', bridgeOf(bridge))
+    ip('netns', 'del', switches)
   }
   try {
+    run('netns', 'add', switches)
     for (const bridge of bridges) {
       // It floods at once, and keeps multicast for all: a switch without snooping.
-      run('link', 'add', bridgeOf(bridge), 'type', 'bridge', 'forward_delay', '0', 'mcast_snooping', '0')
-      // Without an address of its own: a runtime outside of the test must not be on this network.
-      run('link', 'set', bridgeOf(bridge), 'addrgenmode', 'none', 'up')
+      const options = ['type', 'bridge', 'forward_delay', '0', 'mcast_snooping', '0']
+      run('-n', switches, 'link', 'add', bridge, ...options)
+      run('-n', switches, 'link', 'set', bridge, 'addrgenmode', 'none', 'up')
     }
     for (const [host, addresses] of Object.entries(hosts)) {
       run('netns', 'add', spaceOf(host))

@@ -1,9 +1,10 @@
-/** A Podman of the tests' own: storage, network and socket in a temporary folder. */
+/** A Podman of the tests' own: storage, networks and socket in a temporary folder. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { reserveNetworks } from './podman-networks.ts'
 
 /** What a test needs that runs containers. */
 export const podmanNeeds = ['podman', 'runc', 'root'] as const
@@ -34,7 +35,8 @@ export async function startPodman(): Promise<Podman> {
   // Short: Podman's own sockets are in there, too.
   const folder = mkdtempSync(join(tmpdir(), 'pod-'))
   const socket = join(folder, 'podman.sock')
-  writeFileSync(join(folder, 'containers.conf'), containersConf)
+  const networks = await reserveNetworks(folder)
+  writeFileSync(join(folder, 'containers.conf'), containersConf + networks.conf)
   writeFileSync(
     join(folder, 'storage.conf'),
     `[storage]\ndriver = "overlay"\ngraphroot = "${folder}/graph"\nrunroot = "${folder}/run"\n`,
@@ -68,15 +70,13 @@ export async function startPodman(): Promise<Podman> {
       return stdout + stderr
     },
     async stop() {
-      // Networks are the device's: another Podman of the tests must not be given the same addresses.
-      const networks = run('ps', '--all', '--format', '{{.Networks}}').split(/[\s,]+/)
       run('rm', '--all', '--force', '--time', '0')
-      for (const each of networks) if (each.startsWith('selvedge-')) run('network', 'rm', '--force', each)
       run('volume', 'rm', '--all', '--force')
       service.kill()
       await ended
       for (const mount of mountsBelow(folder)) execFileSync('umount', ['--lazy', mount])
       rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 })
+      networks.release()
     },
   }
 }

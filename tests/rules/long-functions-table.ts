@@ -48,15 +48,15 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'packages/service-kit/src/store/change-queue.ts createChangeQueue': oneState,
   'packages/service-kit/src/store/postgres.ts openPostgres': sequence,
   'packages/service-kit/src/store/sqlite.ts connect': sequence,
-  'tests/fuzz/engine/fuzz-target.ts fuzzTarget': fixture,
+  'tests/system/fuzz/engine/fuzz-target.ts fuzzTarget': fixture,
   'tests/harness/company-provider.ts startCompanyProvider': fixture,
   'tests/harness/neighbourhood.ts makeNeighbourhood': fixture,
   'tests/harness/sharing.ts startSharing': fixture,
-  'tests/reliability/subjects/discovery.ts discoverySubject': fixture,
-  'tests/reliability/subjects/identity.ts identitySubject': fixture,
-  'tests/reliability/subjects/runtime.ts runtimeSubject': fixture,
+  'tests/system/reliability/subjects/discovery.ts discoverySubject': fixture,
+  'tests/system/reliability/subjects/identity.ts identitySubject': fixture,
+  'tests/system/reliability/subjects/runtime.ts runtimeSubject': fixture,
   'tests/rules/unguarded-callbacks.ts createCheck': oneState,
-  'tests/soak/run.ts soak': sequence,
+  'tests/system/soak/run.ts soak': sequence,
 }
 
 /** Functions with more than 100 lines that are still to be split, with their lines: they may only get shorter. */

@@ -33,9 +33,9 @@ type Counts = Record<string, Partial<Record<Word, number>>>
 
 const wordsFile = new URL('./english/words.json', import.meta.url)
 
-/** `apps/cli`, `docs`, or the name of a file at the root. */
+/** `apps/cli`, `docs`, or the name of a file at the root. System tests are of the area of the others. */
 const areaOf = (path: string): string => {
-  const [first = '', second = ''] = path.split('/')
+  const [first = '', second = ''] = path.replace('tests/system/', 'tests/').split('/')
   return ['apps', 'packages', 'tests', 'examples'].includes(first) ? `${first}/${second}` : first
 }
 

@@ -21,7 +21,8 @@ const unsaid = (source: Source): string[] =>
 
 /** Files whose `fetch` is a function of their own, and where its redirects are tested. */
 const exceptions: Readonly<Record<string, string>> = {
-  'apps/runtime/src/services/engines/function/platform/http-request.ts': 'tests/attacks/functions.test.ts',
+  'apps/runtime/src/services/engines/function/platform/http-request.ts':
+    'tests/system/attacks/functions.test.ts',
   'apps/runtime/src/services/images/registry/registry.ts':
     'apps/runtime/src/services/images/registry/registry.test.ts',
 }

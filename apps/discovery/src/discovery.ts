@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { discoveryPaths, onlineWindowMs } from '@selvedge/protocol'
 import { createAddressSet } from '@selvedge/service-kit/address-set'
 import type { Clock } from '@selvedge/service-kit/clock'
+import { settingOf } from '@selvedge/service-kit/config'
 import { addHealth, createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Readiness, Service } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
@@ -19,7 +20,7 @@ import { shareRun } from '@selvedge/service-kit/share'
 import { openSql, withStorePassword } from '@selvedge/service-kit/sql'
 import { openSteadyClock, sql, watchWrites } from '@selvedge/service-kit/store'
 import { createDpopVerifier, deriveKey } from '@selvedge/service-kit/tokens'
-import type { DiscoveryConfig } from './config.ts'
+import { type DiscoveryConfig, discoveryOptions } from './config.ts'
 import { addAccountEndpoints } from './endpoints/account.ts'
 import { fixesEndpoint } from './endpoints/fixes.ts'
 import { addLastFixEndpoint } from './endpoints/last-fix.ts'
@@ -140,7 +141,8 @@ export async function startDiscovery(
     await database.close()
   }
   try {
-    await listenApp(app, config['listen.address'], config['listen.port'], (own) => {
+    const setting = settingOf(discoveryOptions, 'listen.port')
+    await listenApp(app, config['listen.address'], config['listen.port'], setting, (own) => {
       url ||= own
     })
   } catch (cause) {

@@ -281,8 +281,8 @@ export const programs: Bounds = {
   },
   'apps/cli/src/commands/init.ts': {
     'files of run': own('the files of a template'),
-    'files of copyFunctionModules': own('the function modules'),
     'files of nameProject': own('the package.json of a template'),
+    'files of copyFunctionModules': own('the modules of one project'),
   },
   'apps/cli/src/dev/session.ts': { 'runSession.watcher': own('the files of one build') },
   'apps/cli/src/dev/show.ts': {

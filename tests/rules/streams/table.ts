@@ -19,14 +19,14 @@ const stream = (
 })
 
 /** Opens streams of running daemons, one row each. */
-const neverRead = 'tests/attacks/never-read.test.ts'
+const neverRead = 'tests/system/attacks/never-read.test.ts'
 
 export const streams: Readonly<Record<string, Stream>> = {
   'apps/runtime/src/api/rest/events-routes.ts': stream(
     'events of the runtime',
     'response.writableNeedDrain',
     [
-      'tests/attacks/events.test.ts',
+      'tests/system/attacks/events.test.ts',
       'holds bounded memory while a log floods, and later learns how many events it lost',
     ],
   ),
@@ -95,7 +95,7 @@ export const streams: Readonly<Record<string, Stream>> = {
     'answers to a function',
     'socket.writableLength > maxUnread',
     [
-      'tests/attacks/functions.test.ts',
+      'tests/system/attacks/functions.test.ts',
       'has one question under way: a function that asks and never reads does not fill the runtime',
     ],
   ),

@@ -4,6 +4,7 @@ import { PassThrough, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { escapeControls, onOneLine, withoutControls } from '@selvedge/protocol/redaction'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { growthOf, linear } from '../../../../tests/harness/cpu.ts'
 import { cleanResult, indented } from './clean.ts'
 import { createTerminal, type TerminalStreams } from './terminal.ts'
 
@@ -107,17 +108,8 @@ describe('foreign text', () => {
 
   it.each(['\u001b]', '\u009d', '\u001b[', '\u001b', '\u001b]0;'])(
     'is cleaned in linear time: %j',
-    (part) => {
-      const cpuOf = (count: number) => {
-        const text = part.repeat(count)
-        const before = process.cpuUsage()
-        withoutControls(text)
-        const { user, system } = process.cpuUsage(before)
-        return user + system
-      }
-      cpuOf(10_000)
-      // Quadratic would be 256 times as much.
-      expect(cpuOf(160_000)).toBeLessThan(64 * Math.max(cpuOf(10_000), 2000))
+    async (part) => {
+      expect(await growthOf(10_000, (count) => part.repeat(count), withoutControls)).toBeLessThan(linear)
     },
   )
 

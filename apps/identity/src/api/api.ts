@@ -8,12 +8,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { identityPaths } from '@selvedge/protocol'
 import { type AddressSet, createAddressSet } from '@selvedge/service-kit/address-set'
+import { settingOf } from '@selvedge/service-kit/config'
 import { addressOf, isOwnHost } from '@selvedge/service-kit/http'
 import { addFormRoutes, addHealth, createHttpApp, listenApp } from '@selvedge/service-kit/http-app'
 import type { Readiness } from '@selvedge/service-kit/lifecycle'
 import type { Metrics } from '@selvedge/service-kit/metrics'
 import type { FastifyInstance } from 'fastify'
-import type { IdentityConfig } from '../config.ts'
+import { type IdentityConfig, identityOptions } from '../config.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Storage } from '../storage/storage.ts'
 import { measureTokens } from '../tokens/measure-tokens.ts'
@@ -97,7 +98,8 @@ export async function openApi(
   addCommon(app, parts, { cloud: isCloud, tenant: isTenant })
   if (isTenant) addTenant(app, parts)
   if (isCloud) addCloud(app, parts)
-  await listenApp(app, config['listen.address'], config['listen.port'], urls.listen)
+  const setting = settingOf(identityOptions, 'listen.port')
+  await listenApp(app, config['listen.address'], config['listen.port'], setting, urls.listen)
   const handlers = createAdminHandlers({ ...parts, developerLifetimeSeconds: config['lifetime.developer'] })
   const admin = await openAdmin(join(config.state, 'admin.sock'), handlers, storage)
   return {

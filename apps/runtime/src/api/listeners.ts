@@ -1,4 +1,5 @@
 import type { Dispatcher } from '@selvedge/protocol/jsonrpc'
+import { settingOf } from '@selvedge/service-kit/config'
 import {
   type CallContext,
   type CertificateStatus,
@@ -14,7 +15,7 @@ import {
 } from '@selvedge/service-kit/http'
 import type { Readiness } from '@selvedge/service-kit/lifecycle'
 import { createRpcSockets } from '@selvedge/service-kit/websocket'
-import { type RuntimeConfig, socketOf } from '../config.ts'
+import { type RuntimeConfig, runtimeOptions, socketOf } from '../config.ts'
 import { limits } from './limits.ts'
 
 export interface ListenerParts {
@@ -94,6 +95,7 @@ export async function openListeners(config: RuntimeConfig, parts: ListenerParts)
   const tcp = await listenTcp({
     addresses: config['listen.addresses'],
     port: config['listen.port'],
+    portSetting: settingOf(runtimeOptions, 'listen.port'),
     ...(tls && { tls }),
     authenticated: config.apiKey,
     limits: serverLimits,

@@ -51,6 +51,12 @@ export function loadConfig<const Table extends Options>(
   return Object.freeze(config) as ConfigOf<Table>
 }
 
+/** What sets an option, for people: `option "listen.port" or environment variable SELVEDGE_RUNTIME_PORT`. */
+export function settingOf<const Table extends Options>(table: Table, name: keyof Table & string): string {
+  const env = table[name]?.env
+  return `option "${name}"${env === undefined ? '' : ` or environment variable ${env}`}`
+}
+
 /** Members of nested objects under their dotted path: `{ "gps": { "positionalOrder": … } }` is `gps.positionalOrder`. */
 function flatten(value: object, table: Options, path = ''): [string, unknown][] {
   return Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {

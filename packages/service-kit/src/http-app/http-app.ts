@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { OAuthError } from '@selvedge/protocol'
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify'
 import { endConnections } from '../http/close-server.ts'
-import { ListenError } from '../http/listen.ts'
+import { ListenError, portInUse } from '../http/listen.ts'
 import { busyMessage, createLoadShedder } from '../http/load-shedder.ts'
 import { createRefuseBusy } from '../http/refuse-busy.ts'
 import { requestIdOf } from '../http/request-id.ts'
@@ -121,6 +121,7 @@ function pathOf({ url = '' }: IncomingMessage): string {
 /**
  * Opens the listener of an app.
  *
+ * @param portSetting what sets the port, for people
  * @param onUrl called with the URL, without a path, before the first request is served
  * @throws ListenError
  */
@@ -128,15 +129,13 @@ export async function listenApp(
   app: FastifyInstance,
   host: string,
   port: number,
+  portSetting: string,
   onUrl: (url: string) => void,
 ): Promise<void> {
   const report = () => onUrl(`http://${host}:${(app.server.address() as AddressInfo).port}`)
   app.server.once('listening', safely('http.listening', report))
   await app.listen({ host, port }).catch((cause) => {
-    const why =
-      cause.code === 'EADDRINUSE'
-        ? 'another program uses it; stop that program or choose another port'
-        : cause.message
-    throw new ListenError(`can't listen on port ${port} of ${host}: ${why}`, { cause })
+    if (cause.code === 'EADDRINUSE') throw portInUse(port, portSetting, cause)
+    throw new ListenError(`can't listen on port ${port} of ${host}: ${cause.message}`, { cause })
   })
 }

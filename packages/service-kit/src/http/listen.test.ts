@@ -22,7 +22,7 @@ const hello = () => ({
   request: (_: unknown, response: { end(text: string): void }) => response.end('hello'),
 })
 const open = (addresses: readonly string[], port = 0) =>
-  listenTcp({ addresses, port, authenticated: false, limits, listener: hello })
+  listenTcp({ addresses, port, portSetting: 'option "x"', authenticated: false, limits, listener: hello })
 const ending: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
   for (const end of ending.splice(0)) await end()
@@ -43,12 +43,14 @@ describe('a TCP listener', () => {
     expect(listening.port).toBeGreaterThan(0)
   })
 
-  it('names the port that is in use', async () => {
+  it('names the port that is in use, and what sets it', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => other.once('listening', resolve))
     ending.push(() => other.close())
     const { port } = other.address() as AddressInfo
-    await expect(open(['127.0.0.1'], port)).rejects.toThrow(`port ${port} is in use by another program`)
+    await expect(open(['127.0.0.1'], port)).rejects.toThrow(
+      `port ${port} is in use by another program; stop it or choose another port with option "x"`,
+    )
   })
 
   it('ends a request that takes too long to arrive', async () => {

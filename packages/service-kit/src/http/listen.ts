@@ -14,6 +14,13 @@ export class ListenError extends Error {
   override readonly name = 'ListenError'
 }
 
+/** @param setting what sets the port, for people */
+export const portInUse = (port: number, setting: string, cause: unknown): ListenError =>
+  new ListenError(
+    `port ${port} is in use by another program; stop it or choose another port with ${setting}`,
+    { cause },
+  )
+
 /** Something that listens. `close` stops accepting, lets running requests end for two seconds, then ends them. */
 export interface Listening {
   close(): Promise<void>
@@ -25,6 +32,8 @@ export interface TcpOptions {
   readonly addresses: readonly string[]
   /** 0: any free one, the same on every address. */
   readonly port: number
+  /** What sets the port, for people: `option "listen.port"`. */
+  readonly portSetting: string
   /** Opens the certificate, once the addresses are known to be allowed. */
   readonly tls?: () => Certificate
   /** Whether callers must show a key; without it and TLS no address but the loopback is opened. */
@@ -82,9 +91,7 @@ export async function listenTcp(options: TcpOptions): Promise<Listening & { port
       certificate?.close()
       if (!taken)
         throw new ListenError(`can't listen on port ${port}: ${(cause as Error).message}`, { cause })
-      throw new ListenError(`port ${port} is in use by another program; stop it or choose another port`, {
-        cause,
-      })
+      throw portInUse(port, options.portSetting, cause)
     }
   }
 }

@@ -29,8 +29,12 @@ async function start(
   settings: Partial<MetricsListenerSettings> = {},
   where: LocalAddress = { address: '127.0.0.1', port: 0 },
 ) {
-  const listening = await listenLocal(where, metricsSocketMode, metricsLimits, (port) =>
-    createMetricsListener(read, port, settings),
+  const listening = await listenLocal(
+    where,
+    metricsSocketMode,
+    'option "metrics.listen"',
+    metricsLimits,
+    (port) => createMetricsListener(read, port, settings),
   )
   closing.push(() => listening.close())
   return listening.port!

@@ -48,7 +48,7 @@ export function startMetrics(
     declared: registry.declared,
     routeOf: http.routeOf,
     listen(where, open) {
-      return open(where, metricsSocketMode, metricsLimits, (port) => {
+      return open(where, metricsSocketMode, 'option "metrics.listen"', metricsLimits, (port) => {
         const { request: serve } = createMetricsListener(() => exposition(registry.collect()), port)
         const request: typeof serve = (incoming, response) => {
           http.ignore(response)

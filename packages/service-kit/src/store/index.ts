@@ -21,7 +21,7 @@ export {
 export { openSqlite } from './sqlite.ts'
 export { lockStateFolder, openStateFolder } from './state-folder.ts'
 export { openSteadyClock } from './steady-clock.ts'
-export { storageRefusal } from './storage-refusal.ts'
+export { refusesWrites, storageRefusal } from './storage-refusal.ts'
 export { openStoreClock, type StoreClock } from './store-clock.ts'
 export { StoreError } from './store-error.ts'
 export { waitForRoom } from './wait-for-room.ts'

@@ -1,6 +1,6 @@
 import { openSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { storageRefusal } from './storage-refusal.ts'
+import { refusesWrites, storageRefusal } from './storage-refusal.ts'
 import { StoreError } from './store-error.ts'
 
 const failure = (code: string, syscall?: string) =>
@@ -49,4 +49,14 @@ describe('a failure of the storage', () => {
     ])
       expect(storageRefusal(cause)).toBeUndefined()
   })
+})
+
+it.each([
+  ['a standby', store('25006'), true],
+  ['a server with a full disk', store('53100'), true],
+  ['a database that is gone', store('CONNECTION_CLOSED'), false],
+  ['an error of another kind with that code', failure('25006'), false],
+  ['nothing', undefined, false],
+])('%s refuses writes and still reads, or it does not', (_, cause, expected) => {
+  expect(refusesWrites(cause)).toBe(expected)
 })

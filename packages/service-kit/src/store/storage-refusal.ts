@@ -1,4 +1,5 @@
 import { RpcError } from '@selvedge/protocol'
+import { StoreError } from './store-error.ts'
 
 const fullDisk = new Set(['ENOSPC', 'EDQUOT', '53100'])
 /** Why a system call on a file fails that is in order itself. */
@@ -58,3 +59,10 @@ export function storageRefusal(cause: unknown): RpcError | undefined {
   }
   return undefined
 }
+
+/** Codes of a PostgreSQL that reads and does not write: it is a standby, or its disk is full. */
+const readOnlyCodes = new Set(['25006', '53100'])
+
+/** Whether a statement failed because the database only reads. */
+export const refusesWrites = (cause: unknown): boolean =>
+  cause instanceof StoreError && readOnlyCodes.has(String((cause.cause as Failure | undefined)?.code))

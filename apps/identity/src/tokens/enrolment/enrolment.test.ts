@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { NodeStatement } from '@selvedge/protocol/tokens'
+import { StoreError } from '@selvedge/service-kit/store'
 import { createFakeClock } from '@selvedge/service-kit/testing'
-import { beforeEach, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import type { Node } from '../../registry/nodes/nodes.ts'
 import { createEnrolment, type EnrolmentParts } from './enrolment.ts'
 
@@ -16,11 +17,13 @@ let known: Node | undefined
 let saved: { node: Node; change: { isNews: boolean; accountBefore?: string; records?: { sql: string }[] } }[]
 let taken: string[]
 let isFull: boolean
+let isFailing: Error | undefined
 beforeEach(() => {
   known = undefined
   saved = []
   taken = []
   isFull = false
+  isFailing = undefined
 })
 
 function create(enrolment: 'open' | 'code' = 'open') {
@@ -32,6 +35,7 @@ function create(enrolment: 'open' | 'code' = 'open') {
       maxNodes: 5,
       find: async () => known,
       save: async (node, change) => {
+        if (isFailing) throw isFailing
         saved.push({ node, change: change as never })
         return isFull ? undefined : (known = { ...node, blockedAt: known?.blockedAt ?? null })
       },
@@ -154,5 +158,42 @@ it('states the account before only if the node states its account', async () => 
   expect(saved[2]).toMatchObject({
     node: { accountId: '', removedAccount: '' },
     change: { accountBefore: 'a1' },
+  })
+})
+
+describe('with a database that only reads', () => {
+  const refusal = new StoreError('database: it only reads', { cause: { code: '25006' } })
+  const enrolKnown = async (failure: Error = refusal) => {
+    const enrol = create()
+    await enrol()
+    clock.advance(60_000)
+    isFailing = failure
+    return enrol
+  }
+
+  it('answers for a known node with what is stored', async () => {
+    const enrol = await enrolKnown()
+    expect(await enrol(statement({ name: 'other', version: '2' }))).toMatchObject({
+      name: 'pump',
+      version: '1',
+    })
+  })
+
+  it.each([
+    ['a report of used leases', { leases: [] }],
+    ['withdrawn vitals', { vitals: null }],
+    ['another HMAC key', { hmac_key: { ...hmacKey, x: hmacKey.y, y: hmacKey.x } }],
+  ])('refuses what would be lost: %s', async (_, more) => {
+    const enrol = await enrolKnown()
+    await expect(enrol(statement(more))).rejects.toThrow()
+  })
+
+  it('refuses a new node, and any other failure', async () => {
+    isFailing = refusal
+    await expect(create()()).rejects.toBe(refusal)
+    isFailing = undefined
+    const other = new StoreError('database: gone', { cause: { code: 'CONNECTION_CLOSED' } })
+    const enrol = await enrolKnown(other)
+    await expect(enrol()).rejects.toBe(other)
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { growthOf, linear } from '../../../../../../tests/harness/cpu.ts'
 import { createFrameReader, encodeFrame, type Frame } from './frames.ts'
 
 const kind = fc.constantFrom<Frame['kind']>('message', 'bytes', 'source')
@@ -47,17 +48,12 @@ describe('the frames of the control line', () => {
     )
   })
 
-  it('cost the same for each byte, in one piece and in pieces of one byte', () => {
-    const stream = encodeFrame('bytes', new Uint8Array(250_000))
-    const cpuOf = (size: number) => {
+  it('cost the same for each byte, also in pieces of one byte', async () => {
+    const readBytes = (stream: Uint8Array) => {
       const read = createFrameReader(256 * 1024)
-      const before = process.cpuUsage()
-      for (let at = 0; at < stream.length; at += size) read(stream.subarray(at, at + size))
-      const { user, system } = process.cpuUsage(before)
-      return user + system
+      for (let at = 0; at < stream.length; at++) read(stream.subarray(at, at + 1))
     }
-    cpuOf(1)
-    // A copy of everything for each byte would take tens of seconds.
-    expect(cpuOf(1)).toBeLessThan(1_000_000)
+    const streamOf = (size: number) => encodeFrame('bytes', new Uint8Array(size))
+    expect(await growthOf(15_000, streamOf, readBytes)).toBeLessThan(linear)
   })
 })

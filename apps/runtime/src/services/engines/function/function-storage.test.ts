@@ -264,7 +264,9 @@ describe('the files of a WASM program', () => {
 
   it('are those of one request at a time: each of many at once counts', async () => {
     const { storage } = open()
-    const wasm = readFileSync(new URL('../../../../../../tests/services/counter.wasm', import.meta.url))
+    const wasm = readFileSync(
+      new URL('../../../../../../tests/system/services/counter.wasm', import.meta.url),
+    )
     const around = { env: {}, info: { serviceType: 'counter' }, storage } as never
     const serve = await hostWasm(new Uint8Array(wasm), around)
     const ask = async () => (await serve(new Request('http://localhost/', { method: 'POST' }))).text()

@@ -1,0 +1,41 @@
+import { writeFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import type { Reporter, TestModule } from 'vitest/node'
+import { countsOf, describeCounts, type FileOutcome, type Outcomes } from './outcomes.ts'
+import { describeSkipped } from './skipped.ts'
+
+/** Ends the output with what was skipped, by what was missing, and one plain line of real counts. */
+export default class CountReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
+    const files = Object.fromEntries(
+      modules.map((each) => [relative(process.cwd(), each.moduleId), outcomeOf(each)]),
+    )
+    const outcomes: Outcomes = { files, unhandled: unhandled.length, unstable: [] }
+    const path = process.env.SELVEDGE_TEST_OUTCOMES
+    if (path !== undefined) writeFileSync(path, JSON.stringify(outcomes))
+    for (const line of describeSkipped(outcomes)) process.stdout.write(`${line}\n`)
+    process.stdout.write(`\n${describeCounts(countsOf(outcomes))}\n`)
+  }
+}
+
+function outcomeOf(module: TestModule): FileOutcome {
+  const counts = { passed: 0, failed: 0, skipped: 0 }
+  const failures: string[] = []
+  const unnamed: string[] = []
+  const missing: Record<string, number> = {}
+  for (const test of module.children.allTests()) {
+    const { state } = test.result()
+    counts[state === 'passed' || state === 'failed' ? state : 'skipped']++
+    if (state === 'failed') failures.push(test.fullName)
+    if (state !== 'skipped') continue
+    const needs = test.meta().missing?.join(', ')
+    if (needs === undefined) unnamed.push(test.fullName)
+    else missing[needs] = (missing[needs] ?? 0) + 1
+  }
+  // A file that failed to load or to prepare has no failed tests to count.
+  if (module.state() === 'failed' && counts.failed === 0) {
+    counts.failed = 1
+    failures.push('the file')
+  }
+  return { ...counts, seconds: module.diagnostic().duration / 1000, failures, unnamed, missing }
+}

@@ -1,0 +1,94 @@
+/**
+ * Runs tests in Vitest. A file that fails is run once more, alone: if it passes then, a line names it, and the run continues.
+ *
+ * Arguments: `--kinds=unit,integration` names the kinds of tests; all others are for Vitest. Words, which it searches in the paths of
+ * the files, are searched in all kinds. `--related [<commit>]` runs what the changes since a commit reach by imports, in all kinds.
+ * `--and-skipped=<outcomes>` adds the files of an earlier run in which something was skipped, because a program or a right was missing.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  countsOf,
+  describeCounts,
+  isGood,
+  joinOutcomes,
+  maxUnstable,
+  type Outcomes,
+  readOutcomes,
+} from './outcomes.ts'
+
+const vitest = join(process.cwd(), 'node_modules/vitest/vitest.mjs')
+const say = (text: string): void => void process.stdout.write(`${text}\n`)
+
+const args = process.argv.slice(2)
+const take = (name: string): string | undefined => {
+  const at = args.findIndex((each) => each === name || each.startsWith(`${name}=`))
+  return at < 0 ? undefined : args.splice(at, 1)[0]!.slice(name.length + 1)
+}
+const kinds = take('--kinds')
+const isRelated = take('--related') !== undefined
+const since = isRelated && args[0]?.startsWith('-') === false ? args.shift()! : 'HEAD'
+const earlier = take('--and-skipped')
+if (earlier !== undefined) args.push(...foldersOf(kinds), ...skippedIn(readOutcomes(earlier)))
+const hasWords = args.some((each) => !each.startsWith('-'))
+const chosen = hasWords || isRelated ? [] : (kinds ?? '').split(',').filter(Boolean)
+const related = isRelated ? [`--changed=${since}`, '--passWithNoTests'] : []
+
+const folder = mkdtempSync(join(tmpdir(), 'selvedge-test-'))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+
+/** Words that find the tests of the kind that a run with more files is for. */
+function foldersOf(kinds: string | undefined): string[] {
+  if (kinds !== 'system') throw new Error(`--and-skipped needs --kinds=system, not ${kinds}`)
+  return ['tests/system/', 'examples/']
+}
+
+function skippedIn({ files }: Outcomes): string[] {
+  const skipped = Object.entries(files).filter(([, { missing }]) => Object.keys(missing).length > 0)
+  return skipped.map(([path]) => path)
+}
+
+/** @returns what Vitest reports, and the code that it exits with; no report if it found no test or could not start */
+async function runVitest(more: readonly string[]): Promise<{ outcomes?: Outcomes; code: number }> {
+  const path = join(folder, 'outcomes.json')
+  rmSync(path, { force: true })
+  const child = spawn(process.execPath, [vitest, 'run', ...more], {
+    stdio: 'inherit',
+    env: { ...process.env, SELVEDGE_TEST_OUTCOMES: path },
+  })
+  const [code, signal] = await once(child, 'exit')
+  const outcomes = existsSync(path) ? { outcomes: readOutcomes(path) } : {}
+  return { ...outcomes, code: signal ? 1 : code }
+}
+
+/** @returns the outcomes with those of the second attempt of each file that failed, if they are few enough */
+async function attemptAgain(first: Outcomes): Promise<Outcomes> {
+  const failed = Object.entries(first.files).filter(([, { failed }]) => failed > 0)
+  if (first.unhandled > 0 || failed.length > maxUnstable) return first
+  let outcomes = first
+  for (const [path, { failures }] of failed) {
+    say(`\n${path} failed: it is run once more, alone`)
+    const { outcomes: second } = await runVitest([path, '--maxWorkers=1'])
+    if (second === undefined) return first
+    const isUnstable = countsOf(second).failed === 0
+    const more = failures.length > 1 ? ` and ${failures.length - 1} more` : ''
+    const line = `unstable: ${path} > ${failures[0]}${more}`
+    outcomes = joinOutcomes(outcomes, { ...second, unstable: isUnstable ? [line] : [] })
+  }
+  return outcomes
+}
+
+const first = await runVitest([...chosen.map((each) => `--project=${each}`), ...related, ...args])
+if (first.outcomes === undefined || first.code === 0 || args.includes('--bail')) process.exitCode = first.code
+else {
+  const outcomes = await attemptAgain(first.outcomes)
+  for (const line of outcomes.unstable) say(line)
+  say(`\n${describeCounts(countsOf(outcomes))}`)
+  process.exitCode = isGood(outcomes) ? 0 : first.code
+  first.outcomes = outcomes
+}
+const out = process.env.SELVEDGE_TEST_OUTCOMES
+if (out !== undefined && first.outcomes !== undefined) writeFileSync(out, JSON.stringify(first.outcomes))

@@ -1,0 +1,24 @@
+/** The place of a test determines what it may need: programs and rights beyond those of an integration test are for `tests/system`. */
+import { globSync, readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+
+/** What integration tests may need: the other tests of the file run without it. */
+const allowed = new Set(['postgres', 'redis-server', 'openssl', 'curl', 'bash'])
+
+const needsOf = (text: string): string[] =>
+  [...text.matchAll(/\bneeds\(([^)]*)\)/g)].flatMap(([, list]) =>
+    list!.split(',').map((each) => each.trim().replace(/^'|'$/g, '')),
+  )
+
+it('lets only system tests need other programs and rights', () => {
+  const files = globSync('tests/**/*.test.ts', {
+    exclude: (path) => /node_modules|^tests\/(system|rules)/.test(path),
+  })
+  expect(files.length).toBeGreaterThan(30)
+  const found = files.flatMap((path) =>
+    needsOf(readFileSync(path, 'utf8'))
+      .filter((each) => !allowed.has(each))
+      .map((each) => `${path} needs ${each}: move it to tests/system, or the part that needs it`),
+  )
+  expect(found).toEqual([])
+})

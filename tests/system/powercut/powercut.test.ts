@@ -1,0 +1,90 @@
+/** Two minutes of `npm run powercut`: what a cut of the power leaves of the daemons' work, and whether the machine sees defects. */
+import { describe, expect, it } from 'vitest'
+import { needs } from '../../harness/installed.ts'
+import { createControls } from './controls/index.ts'
+import { createDaemons } from './daemons/index.ts'
+import { explore } from './explore.ts'
+import { killAfterNaming, killedAt } from './lives.ts'
+import { expectApplicable } from './mutants/build.ts'
+import { findMutant } from './mutants/find.ts'
+import { mutants } from './mutants/mutants.ts'
+import { createUpgrades } from './upgrades/upgrades.ts'
+
+const seed = 20_261_122
+const timeout = 600_000
+const { runtime } = createDaemons(1)
+const daemonNeeds = needs('strace', 'bwrap')
+
+describe('after a cut of the power', { ...daemonNeeds, timeout }, () => {
+  it.each(Object.entries(createDaemons(2)))(
+    '%s starts as the same node, with all that it acknowledged, whole, and without a false alarm',
+    async (_, subject) => {
+      const work = await subject.record()
+      const found = await explore(subject, work, { states: 600, starts: 6, byChance: 4, seed })
+      expect(found.problems).toEqual([])
+      expect(found.states).toBeGreaterThan(200)
+      expect(found.starts).toBeGreaterThan(1)
+    },
+  )
+})
+
+describe('after a kill, a start and a cut of the power', { ...daemonNeeds, timeout }, () => {
+  it.each(['node-key.json', 'state.a'])(
+    'what the second process found and used is there: %s',
+    async (name) => {
+      const first = await runtime.record()
+      const work = await runtime.record({ earlier: killedAt(first, killAfterNaming(first, name)) })
+      const found = await explore(runtime, work, { states: 500, starts: 2, byChance: 2, seed })
+      expect(found.problems).toEqual([])
+    },
+  )
+})
+
+describe('on a disk that fails some syncs', { ...daemonNeeds, timeout }, () => {
+  it('the runtime acknowledges only what is there after a cut of the power', async () => {
+    const work = await runtime.record({ failingSyncs: 'later' })
+    const failed = work.recording.operations.filter(({ kind }) => kind === 'failed sync')
+    expect(failed.length).toBeGreaterThan(2)
+    const found = await explore(runtime, work, { states: 600, starts: 4, byChance: 4, seed })
+    expect(found.problems).toEqual([])
+  })
+
+  it('the runtime does not start where it cannot keep the name of its key', async () => {
+    await expect(runtime.record({ failingSyncs: 'node-key.json' })).rejects.toThrow('EIO')
+  })
+})
+
+it('after a cut of the power a whole release starts: the one that was promised', {
+  ...needs('strace'),
+  timeout,
+}, async () => {
+  const subject = createUpgrades(1)
+  const found = await explore(subject, await subject.record(), { states: 600, starts: 0, byChance: 8, seed })
+  expect(found.problems).toEqual([])
+  expect(found.states).toBeGreaterThan(200)
+  expect(found.acknowledged).toBe(10)
+})
+
+describe('a program with a defect is seen to lose something', () => {
+  it('every defect is one of the code as it is', () => {
+    for (const mutant of mutants) expectApplicable(mutant)
+  })
+
+  it.each(mutants.map((each) => [each.app, each.name, each] as const))(
+    '%s: %s',
+    { ...daemonNeeds, timeout },
+    async (_, __, mutant) => expect((await findMutant(mutant, seed)).problem).toBeDefined(),
+  )
+})
+
+describe('programs of others lose what they are known to lose', () => {
+  it.each(createControls(12).map((each) => [each.subject.name, each] as const))(
+    '%s',
+    { ...needs('strace', 'sqlite3', 'redis-server'), timeout },
+    async (_, { subject, loses, states }) => {
+      const extent = { states: Math.min(states, 300), starts: 0, byChance: 2, seed }
+      const { problems } = await explore(subject, await subject.record(), extent)
+      expect([...new Set(problems.map(({ model }) => model))].sort()).toEqual([...loses].sort())
+    },
+  )
+})
