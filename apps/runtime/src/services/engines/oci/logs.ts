@@ -54,7 +54,7 @@ export function followLogs(api: EngineApi, name: string, log: Plan['log'], isNew
   }
 
   async function readLast(): Promise<void> {
-    log('runtime', `some of its output was not read before it ended; its last ${lastTail} lines:`)
+    log('runtime', `some of its output was not read before it exited; its last ${lastTail} lines:`)
     await read(lastTail, false).catch(() => undefined)
   }
 
