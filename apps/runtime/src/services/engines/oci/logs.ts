@@ -14,8 +14,11 @@ const adoptedTail = 200
 
 /** Milliseconds that the last lines of a container get to arrive after its end. */
 const lastWordsMs = 1000
-/** Lines that are read again from the end of the log, if it was not read to its end by then. */
+/** Lines that are read again from the end of the log, if it was perhaps not read to its end; and milliseconds for that. */
 const lastTail = 20
+const lastTailMs = 5000
+/** A container that writes more bytes than this without a pause (milliseconds) is read slowly; Podman drops what is not read at its end. */
+const burst = { bytes: 64 * 1024, pauseMs: 3000 }
 
 export interface FollowedLogs {
   /**
@@ -36,6 +39,9 @@ export function followLogs(api: EngineApi, name: string, log: Plan['log'], isNew
   let isOver = false
   /** The newest stream was read to its end. */
   let isWhole = false
+  /** Bytes since the last pause, and when the newest of them came. */
+  let burstBytes = 0
+  let burstAt = 0
   let stream: IncomingMessage | undefined
   const pathOf = (tail: number | 'all', follow: boolean) =>
     `/containers/${name}/logs?follow=${follow}&stdout=true&stderr=true&tail=${tail}`
@@ -44,17 +50,22 @@ export function followLogs(api: EngineApi, name: string, log: Plan['log'], isNew
     isWhole = false
     const opened = await api.follow(pathOf(tail, follow))
     stream = opened
-    await readFrames(log, (take) =>
-      readPaced(
-        opened,
-        safely('oci.log', take, () => opened.destroy()),
-      ),
-    )
+    await readFrames(log, (take) => {
+      const onBytes = safely('oci.log', take, () => opened.destroy())
+      return readPaced(opened, (bytes) => {
+        burstBytes = isPaused() ? bytes.length : burstBytes + bytes.length
+        burstAt = performance.now()
+        onBytes(bytes)
+      })
+    })
     isWhole = true
   }
 
+  const isPaused = () => performance.now() - burstAt > burst.pauseMs
+  const isPerhapsCut = () => !isWhole || (burstBytes > burst.bytes && !isPaused())
+
   async function readLast(): Promise<void> {
-    log('runtime', `some of its output was not read before it exited; its last ${lastTail} lines:`)
+    log('runtime', `it wrote faster than its output was read; the last ${lastTail} lines:`)
     await read(lastTail, false).catch(() => undefined)
   }
 
@@ -70,14 +81,14 @@ export function followLogs(api: EngineApi, name: string, log: Plan['log'], isNew
   return {
     async finish(isEnded) {
       isOver = true
-      const over = (work: Promise<void>) =>
-        Promise.race([work, sleep(lastWordsMs, undefined, { ref: false })])
+      const over = (work: Promise<void>, ms = lastWordsMs) =>
+        Promise.race([work, sleep(ms, undefined, { ref: false })])
       await over(reading)
-      const isBehind = isEnded && !isWhole
+      const isCut = isEnded && isPerhapsCut()
       stream?.destroy()
       // Its last line may have no newline: it is logged when the reading is complete.
       await over(reading)
-      if (isBehind) await over(readLast())
+      if (isCut) await over(readLast(), lastTailMs)
       stream?.destroy()
     },
   }
