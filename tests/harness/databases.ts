@@ -1,7 +1,9 @@
-/** Empty databases for suites that run on every store. */
-import { mkdtempSync, rmSync } from 'node:fs'
+/** New databases for suites that run on every store. */
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openSql } from '@selvedge/service-kit/sql'
+import type { Migrations } from '@selvedge/service-kit/store'
 import { type PostgresServer, startPostgres } from '@selvedge/service-kit/testing'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { has, needs } from './installed.ts'
@@ -13,11 +15,13 @@ export type StoreName = 'sqlite' | 'postgres'
  * in a mutation run, which repeats the tests of a rule thousands of times: there such a suite runs in memory.
  *
  * @param title with `%s` for the name of the store
- * @param suite its tests; `makeDatabase` resolves with the URL of an empty database, a new one each time
+ * @param suite its tests; `makeDatabase` resolves with the URL of a new database each time
+ * @param schema what is in each of them; left out: they are empty
  */
 export function describeOnStores(
   title: string,
   suite: (makeDatabase: () => Promise<string>, name: StoreName) => void,
+  schema: Migrations = [],
 ): void {
   if (process.env.SELVEDGE_MUTATION_TESTS !== undefined) return
   let server: PostgresServer | undefined
@@ -31,8 +35,29 @@ export function describeOnStores(
     await server?.stop()
     rmSync(folder, { recursive: true })
   })
-  const makeSqlite = async () => `sqlite:${join(folder, `${++made}.db`)}`
-  describe(title.replace('%s', 'sqlite'), () => suite(makeSqlite, 'sqlite'))
-  const onPostgres = () => suite(() => server!.createDatabase(), 'postgres')
+  const pathOf = (number: number) => join(folder, `${number}.db`)
+  const copySqlite = async (template?: string) => {
+    if (template !== undefined) copyFileSync(template.slice('sqlite:'.length), pathOf(made + 1))
+    return `sqlite:${pathOf(++made)}`
+  }
+  const copyPostgres = (template?: string) => server!.createDatabase(template)
+  describe(title.replace('%s', 'sqlite'), () => suite(copiesOf(copySqlite, schema), 'sqlite'))
+  const onPostgres = () => suite(copiesOf(copyPostgres, schema), 'postgres')
   describe(title.replace('%s', 'postgres'), needs('postgres'), onPostgres)
+}
+
+/** Makes databases with a schema as copies of the first one: a copy needs less time than the steps of the schema. */
+function copiesOf(copy: (template?: string) => Promise<string>, schema: Migrations): () => Promise<string> {
+  let template: Promise<string> | undefined
+  const makeTemplate = async () => {
+    const url = await copy()
+    const store = await openSql(url, schema)
+    await store.close()
+    return url
+  }
+  return async () => {
+    if (schema.length === 0) return copy()
+    template ??= makeTemplate()
+    return copy(await template)
+  }
 }

@@ -22,3 +22,10 @@ it('lets only system tests need other programs and rights', () => {
   )
   expect(found).toEqual([])
 })
+
+it('names a test of all implementations beside the source as a suite', () => {
+  const files = globSync('{packages,apps}/**/*.test.ts', {
+    exclude: (path) => /node_modules|templates|-suite/.test(path),
+  })
+  expect(files.filter((path) => readFileSync(path, 'utf8').includes('describeOnStores'))).toEqual([])
+})

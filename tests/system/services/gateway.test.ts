@@ -386,7 +386,7 @@ describe('time', () => {
     expect(history.map(({ event }) => event)).toEqual(['deployed'])
   })
 
-  it('one that spins is ended, and started again for the next request', async () => {
+  it('one that spins is stopped, and started again for the next request', async () => {
     const spin = await services.deploy('spin', echo, { 'MCM.MAX_EXECUTION_TIME_SEC': '0.5' })
     expect((await services.call(`${spin.basePath}/spin`)).status).toBe(504)
     await expect.poll(async () => (await services.call(`${spin.basePath}/x`)).status).toBe(200)

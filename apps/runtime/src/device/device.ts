@@ -12,7 +12,7 @@ import { localTokenPath } from '@selvedge/protocol/tokens'
 import type { Alarms } from '@selvedge/service-kit/lifecycle'
 import type { Log } from '@selvedge/service-kit/log'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
-import { type DocumentNotice, openDocument } from '@selvedge/service-kit/store'
+import { createLearned, type DocumentNotice, type Learned, openDocument } from '@selvedge/service-kit/store'
 import { tracedFetch } from '@selvedge/service-kit/trace'
 import { deviceName, type RuntimeConfig } from '../config.ts'
 import { type Account, createAccount } from './account/account.ts'
@@ -28,7 +28,7 @@ import { type NodeKey, openNodeKey } from './node/node-key.ts'
 import { createNotices, type Notices } from './node/notices.ts'
 import { createPresence, type Presence } from './presence.ts'
 import { createSignals, type Signals, signalling } from './signals.ts'
-import { type StateStore, stateFormat } from './state.ts'
+import { type RuntimeState, type StateStore, stateFormat } from './state.ts'
 import { createDeviceClock, type DeviceClock } from './time/device-clock.ts'
 import { type Callers, type CallersParts, openCallers } from './tokens/callers.ts'
 import { openLists } from './tokens/revocations.ts'
@@ -43,6 +43,8 @@ interface Self {
   readonly nodeId: string
   readonly name: string
   readonly state: StateStore
+  /** For what the state learns from outside. */
+  readonly learned: Learned<RuntimeState>
   readonly clock: DeviceClock
   readonly notices: Notices
   readonly signals: Signals
@@ -151,7 +153,7 @@ export async function openDevice(
       presence.close()
       vitals.close()
       await Promise.all([contact.stop(), callers.revocations.stop()])
-      await Promise.all([tenants.stop(), leases.stop()])
+      await Promise.all([tenants.stop(), leases.stop(), self.learned.stop()])
     },
     close: async () => void (await Promise.all([self.state.close(), record.close()])),
   }
@@ -166,7 +168,20 @@ async function openSelf(folder: string, config: RuntimeConfig, log: Log, measure
   if (state.value.nodeId === '') await state.update((value) => ({ ...value, nodeId }))
   const clock = createDeviceClock(state.value.timeFloor)
   const notices = createNotices(clock, log, () => signals.send('notices'))
-  return { folder, key, nodeId, name: deviceName(config), state, clock, notices, signals, log, measures }
+  const learned = createLearned(state, { where: 'state.learned', log })
+  return {
+    folder,
+    key,
+    nodeId,
+    name: deviceName(config),
+    state,
+    learned,
+    clock,
+    notices,
+    signals,
+    log,
+    measures,
+  }
 }
 
 const openOwnCallers = (

@@ -6,6 +6,7 @@ export {
   expectKnownVersion,
   openDocument,
 } from './document.ts'
+export { createLearned, type Learned } from './learned.ts'
 export { createLearnedStore, type LearnedStore } from './learned-store.ts'
 export { makeFolder, makeTransientFolder } from './make-folder.ts'
 export {

@@ -9,8 +9,8 @@ import { freePort } from './free-port.ts'
 
 /** A PostgreSQL server of a test: on the loopback interface, on a free port, in a temporary folder. */
 export interface PostgresServer {
-  /** Makes an empty database. @returns its URL */
-  createDatabase(): Promise<string>
+  /** Makes an empty database, or a copy of one that nothing is connected to. @returns its URL */
+  createDatabase(template?: string): Promise<string>
   /** Ends all connections to a database, as a restart or a failover does (57P01). @returns how many */
   endConnections(url: string): Promise<number>
   /** Ends the server with all its processes, in order (SIGINT) or not (SIGKILL), and starts it again. */
@@ -59,9 +59,10 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
     )
   await server.untilReady(isAnswering)
   return {
-    async createDatabase() {
+    async createDatabase(template) {
       const name = `t${randomUUID().replaceAll('-', '')}`
-      await admin.query(`CREATE DATABASE ${name}`)
+      const origin = template === undefined ? '' : `TEMPLATE ${new URL(template).pathname.slice(1)}`
+      await admin.query(`CREATE DATABASE ${name} ${origin}`)
       return urlOf(name)
     },
     async endConnections(url) {

@@ -16,8 +16,10 @@ import { followLeases, noLeases, type Offline, offlineExpiry } from './offline.t
 import { createProjects, type Projects } from './projects.ts'
 
 describe('in memory', () => describeLeases(async () => openMemoryStore(migrations)))
-describeOnStores('%s', (makeDatabase) =>
-  describeLeases(async () => openSql(await makeDatabase(), migrations)),
+describeOnStores(
+  '%s',
+  (makeDatabase) => describeLeases(async () => openSql(await makeDatabase(), migrations)),
+  migrations,
 )
 
 const day = 86_400_000

@@ -18,8 +18,10 @@ const bounds = { perAccount: 20, inAll: 100 }
 const minute = 60_000
 
 describe('in memory', () => describeList(async () => openMemoryStore(migrations), 1000))
-describeOnStores('%s', (makeDatabase) =>
-  describeList(async () => openSql(await makeDatabase(), migrations), 100_000),
+describeOnStores(
+  '%s',
+  (makeDatabase) => describeList(async () => openSql(await makeDatabase(), migrations), 100_000),
+  migrations,
 )
 
 /**

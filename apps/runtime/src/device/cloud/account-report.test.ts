@@ -1,6 +1,7 @@
 import { OAuthFailure } from '@selvedge/client'
 import type { EdgeTokenResponse } from '@selvedge/protocol'
 import type { NodeStatement } from '@selvedge/protocol/tokens'
+import type { Learned } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { createNotices } from '../node/notices.ts'
@@ -60,13 +61,16 @@ describe('the report of the account', () => {
       get value() {
         return value
       },
-      async update(change: (before: RuntimeState) => RuntimeState) {
+    } as unknown as StateStore
+    const learned: Learned<RuntimeState> = {
+      learn(_what, change) {
         updates++
         value = change(value)
       },
-    } as unknown as StateStore
+      stop: async () => undefined,
+    }
     log = createMemoryLog()
-    account = createAccountReport({ state, notices, log })
+    account = createAccountReport({ state, learned, notices, log })
   })
   const raised = () => notices.list().map(({ reason }) => reason)
 
@@ -76,17 +80,17 @@ describe('the report of the account', () => {
       sent.push(each)
       return answerOf('')
     }
-    await account.learn(await account.send(request, statement), report)
+    account.learn(await account.send(request, statement), report)
     expect([sent[0]!.account, value.report]).toEqual([report, report])
-    await account.learn(answerOf('a'), report)
+    account.learn(answerOf('a'), report)
     await account.send(request, statement)
     expect([sent[1], value.report]).toEqual([statement, null])
   })
 
   it('leaves a token of the former account out of the cache', async () => {
-    expect(await account.learn(answerOf('former'), report)).toBe(false)
+    expect(account.learn(answerOf('former'), report)).toBe(false)
     expect(raised()).toEqual([])
-    expect(await account.learn(answerOf('a'), report)).toBe(true)
+    expect(account.learn(answerOf('a'), report)).toBe(true)
     expect(raised()).toEqual([])
   })
 
@@ -98,7 +102,7 @@ describe('the report of the account', () => {
     expect(await account.send(request, statement)).toEqual(answerOf(''))
     expect(raised()).toEqual(['account_not_confirmed'])
     expect(JSON.parse(noticeLog.lines.at(-1)!)).toMatchObject({ accountId: 'a' })
-    expect([await account.learn(answerOf(''), report), value.report]).toEqual([true, report])
+    expect([account.learn(answerOf(''), report), value.report]).toEqual([true, report])
     expect(raised()).toEqual(['account_not_confirmed'])
   })
 
@@ -124,40 +128,40 @@ describe('the report of the account', () => {
 
   it('is either refused or different from the account of the registry, until it is the same', async () => {
     value = { ...value, report: null }
-    await account.learn(answerOf('b'), null)
+    account.learn(answerOf('b'), null)
     value = { ...value, report }
     const refuse = async (each: NodeStatement) => {
       if (each.account) throw new OAuthFailure('invalid_grant', 'expired', 400)
       return answerOf('b')
     }
-    await account.learn(await account.send(refuse, statement), report)
+    account.learn(await account.send(refuse, statement), report)
     expect(raised()).toEqual(['account_not_confirmed'])
-    await account.learn(answerOf('a'), report)
+    account.learn(answerOf('a'), report)
     expect(raised()).toEqual([])
   })
 
   it('shows that the registry has another account, until it has the same one', async () => {
     value = { ...value, report: null }
-    await account.learn(answerOf('b'), null)
+    account.learn(answerOf('b'), null)
     expect(raised()).toEqual(['account_differs'])
     expect(JSON.parse(noticeLog.lines.at(-1)!)).toMatchObject({ registered: 'b', accountId: 'a' })
-    await account.learn(answerOf('a'), null)
+    account.learn(answerOf('a'), null)
     expect(raised()).toEqual([])
   })
 
   it('writes nothing if an answer changes nothing', async () => {
     value = { ...value, report: null }
-    await account.learn(answerOf('a'), null)
-    await account.learn(answerOf('a'), null)
+    account.learn(answerOf('a'), null)
+    account.learn(answerOf('a'), null)
     expect(updates).toBe(1)
   })
 
   it('names an account that the owner removed', async () => {
     const removed: string[] = []
     account.onAccountRemoved((id) => removed.push(id))
-    await account.learn(answerOf('', { removed_account: 'a' }), report)
+    account.learn(answerOf('', { removed_account: 'a' }), report)
     value = { ...value, report: null }
-    await account.learn(answerOf('', { removed_account: 'a' }), null)
+    account.learn(answerOf('', { removed_account: 'a' }), null)
     expect(removed).toEqual(['a'])
     expect(log.lines.map((line) => JSON.parse(line).accountId)).toEqual(['a'])
   })

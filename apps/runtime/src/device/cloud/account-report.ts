@@ -3,6 +3,7 @@ import { OAuthFailure } from '@selvedge/client'
 import type { EdgeTokenResponse } from '@selvedge/protocol'
 import type { NodeStatement } from '@selvedge/protocol/tokens'
 import type { Log } from '@selvedge/service-kit/log'
+import type { Learned } from '@selvedge/service-kit/store'
 import type { Notices } from '../node/notices.ts'
 import type { RuntimeState, StateStore } from '../state.ts'
 import type { RequestEdgeToken } from './edge-token-request.ts'
@@ -16,18 +17,19 @@ export interface AccountReport {
    */
   send(request: RequestEdgeToken, statement: NodeStatement): Promise<EdgeTokenResponse>
   /**
-   * Stores what an answer confirms.
+   * Learns what an answer confirms. If the disk refuses it, a report is sent again after a restart.
    *
    * @param reported the report that was due when the request was sent
    * @returns whether the token of the answer is for the present account
    */
-  learn(answer: EdgeTokenResponse, reported: Report | null): Promise<boolean>
+  learn(answer: EdgeTokenResponse, reported: Report | null): boolean
   /** @param listener called when the owner removed the account from this node at the registry, at each answer until it is gone */
   onAccountRemoved(listener: (accountId: string) => void): void
 }
 
 export interface AccountReportParts {
   readonly state: StateStore
+  readonly learned: Learned<RuntimeState>
   readonly log: Log
   readonly notices: Notices
 }
@@ -45,7 +47,7 @@ export const isRemovedHere = (
   { accountId, report }: Pick<RuntimeState, 'accountId' | 'report'>,
 ): removedAccountId is string => removedAccountId === accountId && report === null
 
-export function createAccountReport({ state, log, notices }: AccountReportParts): AccountReport {
+export function createAccountReport({ state, learned, log, notices }: AccountReportParts): AccountReport {
   /** The report that the service refused last. It is sent again with the next request: the reason may pass. */
   let refused: NodeStatement['account']
   let accountRemoved = (_accountId: string): void => undefined
@@ -73,7 +75,7 @@ export function createAccountReport({ state, log, notices }: AccountReportParts)
         return request(statement)
       }
     },
-    async learn(answer, reported) {
+    learn(answer, reported) {
       if (isRemovedHere(answer.removed_account, state.value)) {
         log.warn('the owner removed the account from this node', { accountId: answer.removed_account })
         accountRemoved(answer.removed_account)
@@ -81,7 +83,7 @@ export function createAccountReport({ state, log, notices }: AccountReportParts)
       const hmacCloudKey = answer.hmac_key
       const isNewKey = JSON.stringify(hmacCloudKey) !== JSON.stringify(state.value.hmacCloudKey)
       if (isNewKey || isConfirmed(reported, state.value.report, answer.account_id))
-        await state.update((value) => {
+        learned.learn('registry', (value) => {
           const report = isConfirmed(reported, value.report, answer.account_id) ? null : value.report
           return { ...value, hmacCloudKey, report }
         })

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { type AuthorizeRequest, type DiscoveryClient, OAuthFailure } from '@selvedge/client'
 import type { SessionRequest } from '@selvedge/protocol'
 import { publicJwk } from '@selvedge/protocol/tokens'
-import { openDocument } from '@selvedge/service-kit/store'
-import { createFakeClock } from '@selvedge/service-kit/testing'
+import { createLearned, openDocument } from '@selvedge/service-kit/store'
+import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { createSessionKeeper, signJws } from '@selvedge/service-kit/tokens'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { NodeKey } from '../node/node-key.ts'
@@ -75,6 +75,7 @@ function open() {
       forget: () => undefined,
     } as never,
     state,
+    learned: createLearned(state, { where: 'test.learned', log: createMemoryLog() }),
     clock,
     addresses: () => [],
     services: () => [],

@@ -14,9 +14,10 @@ import {
 } from '@selvedge/protocol'
 import { discoveryAudience, parseJws } from '@selvedge/protocol/tokens'
 import { shareRun } from '@selvedge/service-kit/share'
+import type { Learned } from '@selvedge/service-kit/store'
 import { createProof, offerSession } from '@selvedge/service-kit/tokens'
 import type { NodeKey } from '../node/node-key.ts'
-import type { StateStore } from '../state.ts'
+import type { RuntimeState, StateStore } from '../state.ts'
 import type { DeviceClock } from '../time/device-clock.ts'
 import type { EdgeTokens } from './edge-tokens.ts'
 
@@ -41,6 +42,7 @@ export interface DiscoverySessionParts {
   readonly key: NodeKey
   readonly tokens: EdgeTokens
   readonly state: StateStore
+  readonly learned: Learned<RuntimeState>
   readonly clock: DeviceClock
   readonly addresses: () => readonly string[]
   readonly services: () => readonly NodeService[]
@@ -57,7 +59,7 @@ interface Begun {
 const expiryMarginMs = 30_000
 
 export function createDiscoverySession(parts: DiscoverySessionParts): DiscoverySession {
-  const { client, key, tokens, state, clock, url } = parts
+  const { client, key, tokens, state, learned, clock, url } = parts
   let current: Begun | undefined
   /** Milliseconds; the default until the service sends its own. */
   let reportWithin = discoveryReportSeconds * 1000
@@ -90,7 +92,7 @@ export function createDiscoverySession(parts: DiscoverySessionParts): DiscoveryS
     reportWithin = answer.report_within * 1000
     const secret = open(answer.account_key)?.toString('base64url')
     if (secret !== undefined && secret !== state.value.accountKey?.key && state.value.accountId === accountId)
-      await state.update((value) =>
+      learned.learn('account key', (value) =>
         value.accountId === accountId ? { ...value, accountKey: { accountId, key: secret } } : value,
       )
     return begun

@@ -60,7 +60,7 @@ export function createEdgeTokens(parts: EdgeTokenParts): EdgeTokens {
     const reported = state.value.report
     const answer = await account.send(request, statement(audience))
     // A token of a former account is returned once, and not cached.
-    if (await account.learn(answer, reported))
+    if (account.learn(answer, reported))
       tokens.set(audience, { token: answer.id_token, expiresAt: clock.elapsed() + answer.expires_in * 1000 })
     return answer.id_token
   }

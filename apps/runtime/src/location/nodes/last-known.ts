@@ -3,7 +3,12 @@ import { type NodeList, type NodeOptions, nodeLimits, nodeList } from '@selvedge
 import type { Log } from '@selvedge/service-kit/log'
 import { reportFailure } from '@selvedge/service-kit/safely'
 import { shareResult } from '@selvedge/service-kit/share'
-import { type DocumentFormat, expectKnownVersion, openDocument } from '@selvedge/service-kit/store'
+import {
+  createLearned,
+  type DocumentFormat,
+  expectKnownVersion,
+  openDocument,
+} from '@selvedge/service-kit/store'
 import * as z from 'zod'
 
 const known = z.strictObject({
@@ -30,7 +35,7 @@ export interface LastKnown {
    * or it cannot be read.
    */
   find(accountId: string, question: Question): Promise<Answer | undefined>
-  /** Stores an answer. One that cannot be stored is reported: it is still an answer. */
+  /** Stores an answer: in memory at once, on the disk as soon as the disk accepts it. */
   keep(accountId: string, question: Question, at: number, list: NodeList): Promise<void>
   close(): Promise<void>
 }
@@ -55,13 +60,13 @@ export async function openLastKnown(path: string, log: Log): Promise<LastKnown> 
   const open = shareResult(async () => {
     const store = await openDocument(path, format)
     for (const { detail } of store.notices) log.warn('stored lists of nodes are damaged', { detail })
-    return store
+    return { store, learned: createLearned(store, { where: 'lastKnown.keep', log }) }
   })
   let writtenAt = Number.NEGATIVE_INFINITY
   return {
     async find(accountId, question) {
       const value = await open().then(
-        (store) => store.value,
+        ({ store }) => store.value,
         (cause) => reportFailure('lastKnown.open', cause),
       )
       if (!value || value.accountId !== accountId) return undefined
@@ -76,22 +81,20 @@ export async function openLastKnown(path: string, log: Log): Promise<LastKnown> 
         return { accountId, answers: { ...Object.fromEntries(recent), [write(question)]: { at, list } } }
       }
       try {
-        const store = await open()
+        const { store, learned } = await open()
         if (at - writtenAt < writeIntervalMs) return store.updateLazily(change)
         writtenAt = at
-        await store.update(change).catch((cause) => {
-          writtenAt = Number.NEGATIVE_INFINITY
-          throw cause
-        })
+        learned.learn('answers', change)
       } catch (cause) {
         reportFailure('lastKnown.keep', cause)
       }
     },
     async close() {
-      const store = await open.present()?.catch(() => undefined)
-      // What was kept in memory only goes with this.
-      await store?.update((value) => value).catch(() => undefined)
-      await store?.close()
+      const opened = await open.present()?.catch(() => undefined)
+      await opened?.learned.stop()
+      // What was kept in memory only is written with this.
+      await opened?.store.update((value) => value).catch(() => undefined)
+      await opened?.store.close()
     },
   }
 }

@@ -1,4 +1,4 @@
-/** The last lines that an instance wrote: they often say why it exited. */
+/** The last lines that an instance wrote: they often say why it stopped. */
 import type { Plan } from './engine.ts'
 
 /** Lines of each stream in a reason, and their characters together. */
