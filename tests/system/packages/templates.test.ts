@@ -78,7 +78,7 @@ describe.each(['function', 'worker'])('the project of init %s', (kind) => {
 it('the type check finds a wrong use of the API', () => {
   writeFileSync(
     at('my-worker/wrong.ts'),
-    `import type { Handler, Worker } from '../../packages/selvedge/index.ts'
+    `import type { Handler, Worker } from './selvedge/index.ts'
     export const a: Handler = (context, request, response) => response.end(context.storage.getItm('a'))
     export const b: Worker = { fetch: () => 'text' }
     mimikModule.exports = 1`,
