@@ -92,8 +92,7 @@ describe('dev with a function in TypeScript', () => {
     await expectAnswer('first')
     write({ 'other.ts': "export const text: string = 'from another file'" })
     write({
-      'index.ts':
-        "import { text } from '../../e2e/other.ts'\nexport default { fetch: () => new Response(text) }",
+      'index.ts': "import { text } from './other.ts'\nexport default { fetch: () => new Response(text) }",
     })
     await expectAnswer('from another file')
     write({ 'next.ts': "export const text: string = 'saved by rename'" })
@@ -117,7 +116,7 @@ describe('dev with a function in TypeScript', () => {
   it('shows an exception with the lines of the author, when it answers and when it loads', async () => {
     write({
       'index.ts':
-        "interface A { a: 1 }\n\nimport { fail } from '../../e2e/fail.ts'\nexport default { fetch: () => fail() }",
+        "interface A { a: 1 }\n\nimport { fail } from './fail.ts'\nexport default { fetch: () => fail() }",
       'fail.ts':
         "type B = string\n\nexport function fail(): Response {\n  throw new Error('on purpose')\n}\n",
     })

@@ -25,7 +25,7 @@ COMMIT
 `
 
 const program = `
-import { reserveNetworks } from '../../guards/tests/harness/podman-networks.ts'
+import { reserveNetworks } from './tests/harness/podman-networks.ts'
 const networks = await Promise.all([process.argv[1], process.argv[2]].map(reserveNetworks))
 for (const { conf } of networks) console.log(/10\\.\\d+/.exec(conf)[0])`
 

@@ -94,7 +94,7 @@ async function look(daemon: Name, state: string): Promise<Seen | { readonly refu
   }
   const { who, notices } = await ask(daemon, program.url).finally(() => program.stop('SIGKILL'))
   try {
-    return { who, notices, facts: await readFacts(daemon, join(state, '../..')) }
+    return { who, notices, facts: await readFacts(daemon, join(state, '..')) }
   } catch (cause) {
     // The runtime opens what functions store when one of them needs it.
     if ((cause as { code?: string }).code !== 'DAMAGED' || daemon !== 'runtime') throw cause

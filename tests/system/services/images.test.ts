@@ -78,14 +78,12 @@ describe('a good archive', () => {
       'function',
     ],
     [
-      '../../services/ before every name',
+      './ before every name',
       tarOf(
-        savedFiles({ layers: [tarOf([{ path: '../../services/index.js', content: handler }])] }).map(
-          (each) => ({
-            ...each,
-            path: `./${each.path}`,
-          }),
-        ),
+        savedFiles({ layers: [tarOf([{ path: './index.js', content: handler }])] }).map((each) => ({
+          ...each,
+          path: `./${each.path}`,
+        })),
       ),
       'function',
     ],
@@ -109,7 +107,7 @@ describe('a good archive', () => {
         {
           path: savedFiles({ layers: [tarOf(root), layer] }).find(({ path }) => path.startsWith('1-'))!.path,
           type: 'SymbolicLink',
-          linkpath: '../../other/layer.tar',
+          linkpath: '../other/layer.tar',
         },
       ]),
       'oci',
@@ -206,7 +204,7 @@ const hostile: [string, () => Buffer, string, RegExp][] = [
   ],
   [
     'a layer of the host',
-    () => replaced(/^manifest/, '[{"Config":"../../../../../etc/passwd","Layers":["/etc/passwd"]}]'),
+    () => replaced(/^manifest/, '[{"Config":"../../../../etc/passwd","Layers":["/etc/passwd"]}]'),
     'invalid_image',
     /does not hold/,
   ],
@@ -222,7 +220,7 @@ const hostile: [string, () => Buffer, string, RegExp][] = [
   ],
   [
     'an outer name that climbs',
-    () => tarOf([...savedFiles({ layers: [layer] }), { path: '../../../evil', content: 'x' }]),
+    () => tarOf([...savedFiles({ layers: [layer] }), { path: '../../evil', content: 'x' }]),
     'invalid_image',
     /leads out/,
   ],
@@ -271,7 +269,7 @@ const hostile: [string, () => Buffer, string, RegExp][] = [
   ],
   [
     'function: a name that climbs',
-    () => inFunction(index, { path: '../../index.js', content: 'x' }),
+    () => inFunction(index, { path: '../index.js', content: 'x' }),
     'invalid_image',
     /leads out/,
   ],
@@ -327,13 +325,13 @@ const hostile: [string, () => Buffer, string, RegExp][] = [
   ],
   [
     'a link out of the root',
-    () => oci([{ path: 'etc/evil', type: 'SymbolicLink', linkpath: '../../../../../etc' }]),
+    () => oci([{ path: 'etc/evil', type: 'SymbolicLink', linkpath: '../../../../etc' }]),
     'invalid_image',
     /out of the root/,
   ],
   [
     'a hard link out of the root',
-    () => oci([{ path: 'evil', type: 'Link', linkpath: '../../../etc/passwd' }]),
+    () => oci([{ path: 'evil', type: 'Link', linkpath: '../../etc/passwd' }]),
     'invalid_image',
     /out of the root/,
   ],

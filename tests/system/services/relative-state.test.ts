@@ -1,4 +1,4 @@
-/** Two runtimes with the default state folder, `../../services/.selvedge`, each started in a folder of its own. */
+/** Two runtimes with the default state folder, `./.selvedge`, each started in a folder of its own. */
 import type { RuntimeClient } from '@selvedge/client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { functionImage, writeFile } from '../../harness/archives.ts'
@@ -32,7 +32,7 @@ interface Device {
 async function startDevice(args: readonly string[] = []): Promise<Device> {
   const folder = await temporaryFolder()
   const env = {
-    SELVEDGE_STATE: '../../services/.selvedge',
+    SELVEDGE_STATE: './.selvedge',
     SELVEDGE_RUNTIME_PORT: '0',
     SELVEDGE_IDENTITY_URL: stack.identity.url,
     SELVEDGE_DISCOVERY_URL: stack.discovery.url,

@@ -84,7 +84,7 @@ export function signRelease(
 
 /** `selvedge upgrade` for an installation with its state folder beside it. */
 export function runUpgrade(prefix: string, ...args: string[]) {
-  const env = { PATH: process.env.PATH, HOME: '/nonexistent', SELVEDGE_STATE: join(prefix, '../../state') }
+  const env = { PATH: process.env.PATH, HOME: '/nonexistent', SELVEDGE_STATE: join(prefix, '../state') }
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     [cliPath, 'upgrade', ...args, '--prefix', prefix, '--skip-restart', '--json'],
@@ -95,7 +95,7 @@ export function runUpgrade(prefix: string, ...args: string[]) {
 
 /** Starts the runtime as its service does. @returns what the release printed: its version */
 export function start(prefix: string): string {
-  const env = { PATH: process.env.PATH, STATE_DIRECTORY: join(prefix, '../../state') }
+  const env = { PATH: process.env.PATH, STATE_DIRECTORY: join(prefix, '../state') }
   const { stdout } = spawnSync(join(prefix, 'choose-release'), ['selvedge-runtime'], {
     encoding: 'utf8',
     env,
@@ -105,4 +105,4 @@ export function start(prefix: string): string {
 
 /** What a release does once it works. */
 export const confirm = (prefix: string, version: string): void =>
-  writeFileSync(join(prefix, '../../state/confirmed-release'), version)
+  writeFileSync(join(prefix, '../state/confirmed-release'), version)

@@ -38,7 +38,7 @@ export function buildPreviousVersion(): string {
 
 /** Without the console: no promise is about the pages of an older version, and their libraries are not installed. */
 const bundlePrograms = `
-  import { bundleProgram, programs } from '../../upgrade/scripts/bundle-program.mjs'
+  import { bundleProgram, programs } from './scripts/bundle-program.mjs'
   for (const app of Object.keys(programs)) await bundleProgram(app, 'apps/' + app + '/dist')
 `
 
@@ -49,5 +49,5 @@ function linkDependencies(folder: string): void {
   for (const name of readdirSync(join(root, 'node_modules')))
     if (name !== '@selvedge') symlinkSync(join(root, 'node_modules', name), join(modules, name))
   for (const name of readdirSync(join(folder, 'packages')))
-    symlinkSync(join('../../../packages', name), join(modules, '@selvedge', name))
+    symlinkSync(join('../../packages', name), join(modules, '@selvedge', name))
 }

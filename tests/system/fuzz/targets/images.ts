@@ -86,11 +86,11 @@ const fields = {
   prefix: [345, 155],
 } as const
 const names = [
-  '../../../fuzz/x',
+  '../x',
   '/x',
   'a/../../x',
   'index.js',
-  '../../../fuzz/targets/index.js',
+  './index.js',
   'index.wasm',
   '',
   'a\\..\\b',

@@ -6,7 +6,7 @@ export default defineConfig({
   test: {
     ...common.test,
     include: ['tests/system/guards/stall/blocked.ts'],
-    reporters: [['../../../guards/stall/tests/harness/run/stall-reporter.ts', { limitMs: 10_000 }]],
+    reporters: [['./tests/harness/run/stall-reporter.ts', { limitMs: 10_000 }]],
     root: process.cwd(),
   },
 })

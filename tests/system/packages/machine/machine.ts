@@ -69,7 +69,7 @@ export function makeMachine(
   run(
     'ln',
     '-s',
-    '../../../packages/check.service',
+    '../check.service',
     join(system, 'etc/systemd/system/multi-user.target.wants/check.service'),
   )
   run('mke2fs', '-q', '-t', 'ext4', '-d', system, at('disk'), '8G')
