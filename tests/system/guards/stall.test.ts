@@ -24,7 +24,7 @@ it('ends a run in which a file reports nothing, names the file, and leaves no pr
   const [out, exited] = await Promise.all([text(child.stdout), once(child, 'exit')])
   expect(exited).toEqual([1, null])
   expect(out).toMatch(
-    /^tests\/guards\/stall\/blocked.ts reported nothing for 10 s, after .*: the run ends here$/m,
+    /^tests\/system\/guards\/stall\/blocked.ts reported nothing for 10 s, after .*: the run ends here$/m,
   )
   await expect.poll(() => workers(started)).toEqual([])
   expect(out.trimEnd()).toMatch(/\n\d+ passed, 1 failed, \d+ skipped$/)
