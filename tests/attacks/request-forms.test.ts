@@ -102,7 +102,7 @@ describe('a call', () => {
 })
 
 describe('a target that names a URL', () => {
-  it('is that URL, whatever the Host says', async () => {
+  it('is that URL, whatever the Host is', async () => {
     const own = hostOf(stack.runtime.url)
     expect(resultOf(await callAt(`http://${own}${rpcPath}`))).toBeDefined()
     expect(resultOf(await callAt(`http://${own}${rpcPath}?x`, { Host: 'sent.example' }))).toBeDefined()
