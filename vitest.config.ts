@@ -14,6 +14,8 @@ const alone = [
 ]
 /** They mostly wait: for processes, containers, networks and browsers. */
 const systemWorkers = 5
+/** Several times as long as a test needs alone: five files and their daemons share the processors. */
+const systemLimits = { testTimeout: 240_000, hookTimeout: 240_000 }
 
 /**
  * The kinds of tests. *unit*: beside the source, in one process. *integration*: daemons and their HTTP, and each interface that has several
@@ -27,10 +29,11 @@ const kinds = {
     include: ['tests/system/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: alone,
     maxWorkers: systemWorkers,
+    ...systemLimits,
     // Vitest asks for groups of projects with different numbers of workers; they run one after the other.
     sequence: { groupOrder: 1 },
   },
-  'system-alone': { include: alone, exclude: [], maxWorkers: 1 },
+  'system-alone': { include: alone, exclude: [], maxWorkers: 1, ...systemLimits },
   rules: { include: rules, exclude: [] },
 }
 

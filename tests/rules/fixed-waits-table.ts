@@ -20,7 +20,6 @@ export const fixedWaits: Readonly<Record<string, readonly [count: number, reason
   'packages/service-kit/src/otel/otlp.test.ts': [1, nothing],
   'packages/service-kit/src/otel/traces.test.ts': [2, load],
   'tests/attacks/bodies.test.ts': [1, load],
-  'tests/system/attacks/never-read.test.ts': [2, load],
   'tests/system/attacks/slow-start.test.ts': [1, age],
   'tests/attacks/strangers.test.ts': [1, nothing],
   'tests/discovery/access.test.ts': [1, age],
