@@ -19,6 +19,7 @@ import {
   startProgram,
   startStack,
 } from '../../harness/processes.ts'
+import { createProgramClock } from '../../harness/program-clock.ts'
 
 let stack: Stack
 let runtime: Program
@@ -29,6 +30,7 @@ const somewhere = { longitude: '1', latitude: '2', speed: '3', bearing: '4' }
 async function restart(
   name: 'identity' | 'discovery' | 'runtime',
   args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<Program> {
   const port = (url: string) => new URL(url).port
   return startProgram(
@@ -40,9 +42,27 @@ async function restart(
       SELVEDGE_RUNTIME_PORT: '0',
       SELVEDGE_IDENTITY_URL: stack.identity.url,
       SELVEDGE_DISCOVERY_URL: stack.discovery.url,
+      ...env,
     },
     args,
   )
+}
+
+/** A server in the place of another one that closes each connection. */
+async function startRefusing(url: string) {
+  let attempts = 0
+  const server = createServer((socket) => {
+    attempts++
+    socket.destroy()
+  }).listen(Number(new URL(url).port), '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    attempts: () => attempts,
+    async stop() {
+      server.close()
+      await once(server, 'close')
+    },
+  }
 }
 
 const eventually = async (check: () => Promise<boolean>): Promise<void> => {
@@ -121,15 +141,26 @@ describe('without the network', () => {
   })
 
   it('a fix is published at once when the discovery service is back, however long it was away', async () => {
+    const clock = await createProgramClock()
+    await runtime.stop()
+    runtime = await restart('runtime', [], clock.env)
     const token = await accessToken(stack, await createDeveloper(stack.state))
     await client().associateAccount({ edgeAccessToken: token })
     await stack.discovery.stop('SIGKILL')
     expect(await client().updateGps({ ...somewhere, edgeAccessToken: token })).toEqual({ status: 'queued' })
-    // By now the next attempt is seconds away.
-    await new Promise((resolve) => setTimeout(resolve, 3500))
+    // After five failed attempts the next one is at least eight seconds away.
+    const refusing = await startRefusing(stack.discovery.url)
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      const before = refusing.attempts()
+      await clock.pass(20_000)
+      await expect.poll(refusing.attempts).toBeGreaterThan(before)
+    }
+    await refusing.stop()
     const discovery = await restart('discovery')
     expect(await client().updateGps({ ...somewhere, edgeAccessToken: token })).toEqual({ status: 'ok' })
     await discovery.stop()
+    await runtime.stop()
+    await clock.remove()
   })
 
   it('a discovery service that accepts connections and never answers delays callers no longer than a refusal', async () => {
