@@ -5,6 +5,18 @@ const templates = 'apps/cli/templates/**'
 const suites = '{packages,apps}/**/*-suite.test.ts'
 const rules = ['tests/rules/**/*.test.ts', 'tests/layers.test.ts']
 
+/** Files whose promise is about CPU time or memory: nothing runs beside them. */
+const alone = [
+  'tests/system/attacks/{cost,never-read}.test.ts',
+  'tests/system/fuzz/fuzz.test.ts',
+  'tests/system/overload/connections.test.ts',
+  'tests/system/start/start.test.ts',
+]
+/** They mostly wait: for processes, containers, networks and browsers. */
+const systemWorkers = 5
+/** Several times as long as a test needs alone: five files and their daemons share the processors. */
+const systemLimits = { testTimeout: 240_000, hookTimeout: 240_000 }
+
 /**
  * The kinds of tests. *unit*: beside the source, in one process. *integration*: daemons and their HTTP, and each interface that has several
  * implementations on all of them, with PostgreSQL and Redis where they are installed. *system*: kills, packages, containers, browsers,
@@ -12,13 +24,17 @@ const rules = ['tests/rules/**/*.test.ts', 'tests/layers.test.ts']
  */
 const kinds = {
   unit: { include: ['{packages,apps}/**/*.test.ts'], exclude: [suites], isolate: false },
-  integration: {
-    include: ['tests/**/*.test.ts', suites],
-    exclude: ['tests/system/**', ...rules],
-    isolate: true,
+  integration: { include: ['tests/**/*.test.ts', suites], exclude: ['tests/system/**', ...rules] },
+  system: {
+    include: ['tests/system/**/*.test.ts', 'examples/**/*.test.ts'],
+    exclude: alone,
+    maxWorkers: systemWorkers,
+    ...systemLimits,
+    // Vitest asks for groups of projects with different numbers of workers; they run one after the other.
+    sequence: { groupOrder: 1 },
   },
-  system: { include: ['tests/system/**/*.test.ts', 'examples/**/*.test.ts'], exclude: [], isolate: true },
-  rules: { include: rules, exclude: [], isolate: true },
+  'system-alone': { include: alone, exclude: [], maxWorkers: 1, ...systemLimits },
+  rules: { include: rules, exclude: [] },
 }
 
 /** What holds for every test, also for those that the guards start in a Vitest of their own. */
@@ -40,9 +56,9 @@ export default defineConfig({
   ...common,
   test: {
     ...common.test,
-    projects: Object.entries(kinds).map(([name, { include, exclude, isolate }]) => ({
+    projects: Object.entries(kinds).map(([name, kind]) => ({
       extends: true as const,
-      test: { name, include, isolate, exclude: [...configDefaults.exclude, templates, ...exclude] },
+      test: { name, ...kind, exclude: [...configDefaults.exclude, templates, ...kind.exclude] },
     })),
   },
 })

@@ -2,4 +2,4 @@
 import { ensureInstalled, root, runOnProjectNode } from './install.mjs'
 
 ensureInstalled()
-runOnProjectNode(['--conditions=source', `${root}/tests/fuzz/run.ts`, ...process.argv.slice(2)])
+runOnProjectNode(['--conditions=source', `${root}/tests/system/fuzz/run.ts`, ...process.argv.slice(2)])

@@ -3,4 +3,4 @@ import { ensureInstalled, root, runOnProjectNode } from './install.mjs'
 
 ensureInstalled()
 runOnProjectNode([`${root}/scripts/bundle.mjs`])
-runOnProjectNode(['--conditions=source', `${root}/tests/packages/machine/run.ts`])
+runOnProjectNode(['--conditions=source', `${root}/tests/system/packages/machine/run.ts`])

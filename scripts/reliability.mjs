@@ -3,4 +3,4 @@ import { ensureInstalled, root, runOnProjectNode } from './install.mjs'
 
 ensureInstalled()
 runOnProjectNode([`${root}/scripts/bundle.mjs`])
-runOnProjectNode(['--conditions=source', `${root}/tests/reliability/run.ts`, ...process.argv.slice(2)])
+runOnProjectNode(['--conditions=source', `${root}/tests/system/reliability/run.ts`, ...process.argv.slice(2)])

@@ -3,4 +3,4 @@ import { ensureInstalled, root, runOnProjectNode } from './install.mjs'
 
 ensureInstalled()
 runOnProjectNode([`${root}/scripts/bundle.mjs`])
-runOnProjectNode(['--conditions=source', `${root}/tests/soak/run.ts`, ...process.argv.slice(2)])
+runOnProjectNode(['--conditions=source', `${root}/tests/system/soak/run.ts`, ...process.argv.slice(2)])

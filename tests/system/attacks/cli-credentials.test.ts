@@ -4,10 +4,11 @@ import { chmodSync, chownSync, mkdirSync, renameSync, rmSync, symlinkSync, write
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Call, everyCall } from '../../attacks/cli-commands.ts'
-import { cliPath, type Ran } from '../../harness/cli.ts'
+import type { Ran } from '../../harness/cli.ts'
+import { runHere } from '../../harness/cli-here.ts'
 import { temporaryFolder } from '../../harness/processes.ts'
 import { type Recorder, startRecorder } from '../../harness/recorder.ts'
-import { everyCommand, runIn } from '../../harness/run-in.ts'
+import { everyCommand } from '../../harness/run-in.ts'
 
 const secret = 'secret-of-the-person'
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -51,7 +52,7 @@ beforeEach(() => {
 
 /** Runs a command in a folder as a person who has credentials in the environment, and a sign-in at another service. */
 const run = (cwd: string, args: readonly string[], { lasts = false, env = {} } = {}): Promise<Ran> =>
-  runIn(cwd, [process.execPath, cliPath, ...args], {
+  runHere(cwd, args, {
     env: {
       HOME: inFolder('home'),
       SELVEDGE_ACCESS_TOKEN: `${secret}-environment`,

@@ -6,10 +6,11 @@ import { adminMethods } from '@selvedge/protocol/admin'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { type Call, everyCall } from '../../attacks/cli-commands.ts'
-import { cliPath, type Ran } from '../../harness/cli.ts'
+import type { Ran } from '../../harness/cli.ts'
+import { runHere } from '../../harness/cli-here.ts'
 import { temporaryFolder } from '../../harness/processes.ts'
 import { type Recorder, startRecorder } from '../../harness/recorder.ts'
-import { everyCommand, runIn } from '../../harness/run-in.ts'
+import { everyCommand } from '../../harness/run-in.ts'
 
 /** Clipboard, title, clear screen, C1, bidi, tags, a row of its own. */
 const attack =
@@ -103,7 +104,7 @@ afterAll(async () => {
 })
 
 const run = ({ args, lasts }: Pick<Call, 'args' | 'lasts'>, ...more: string[]): Promise<Ran> =>
-  runIn(folder.path, [process.execPath, cliPath, ...args, ...more], {
+  runHere(folder.path, [...args, ...more], {
     env: {
       HOME: inFolder('home'),
       SELVEDGE_STATE: inFolder('state'),

@@ -1,4 +1,5 @@
 /** Readers that never read, one row for each stream that a daemon sends: its memory stays, and it goes on to serve others. */
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -14,15 +15,17 @@ import { type Services, startServices } from '../../harness/services.ts'
 
 /** Readers of one stream. */
 const readers = 20
-/** Seconds for which they do not read. Each stream brings hundreds of megabytes in this time where nothing holds it back. */
-const seconds = 6
+/**
+ * They do not read until the memory of the daemon has grown by fewer than these megabytes in so many measurements, a tenth of a
+ * second apart. Each stream brings fifty megabytes in a second where nothing holds it back.
+ */
+const steady = { mb: 4, measurements: 8 }
 /** Megabytes by which the memory of a daemon may grow under all of them together. Usually 37 were measured, and 68 once. */
 const maxMb = 128
 /**
- * Before, readers that do read: for these seconds at least, and until they have this many bytes, about what the sockets of readers
- * that never read hold. The heap of a thread of the store, which no signal collects, has its size then.
+ * Before, readers that do read: until they have this many bytes, about what the sockets of readers that never read hold. The heap of
+ * a thread of the store, which no signal collects, has its size then.
  */
-const warmSeconds = 2
 const warmBytes = 100_000_000
 
 const always = { 'MCM.IDLE_SEC': '0', 'MCM.ACCESS': 'public' }
@@ -264,19 +267,31 @@ const streams: readonly {
 const daemonOf = (of: 'runtime' | 'console'): Program =>
   of === 'runtime' ? services.stack.runtime : pages.program
 
+/** Megabytes, once they grow no more: it does not return while they do. */
+async function steadyMemory(daemon: ChildProcess): Promise<number> {
+  let most = await memoryOf(daemon)
+  let last = most
+  for (let left = steady.measurements; left > 0; left--) {
+    await sleep(100)
+    last = await memoryOf(daemon)
+    if (last < most + steady.mb) continue
+    most = last
+    left = steady.measurements + 1
+  }
+  return last
+}
+
 it.each(streams)('$what costs bounded memory', { timeout: 300_000 }, async ({ of, open: openStream }) => {
   const { process: daemon, url } = daemonOf(of)
   isRead = true
   received = 0
   await openStream()
-  await sleep(warmSeconds * 1000)
   if (opened.length > 0) await expect.poll(() => received, { timeout: 120_000 }).toBeGreaterThan(warmBytes)
   closeAll()
   isRead = false
   const before = await memoryOf(daemon)
   await openStream()
-  await sleep(seconds * 1000)
   // What no reader reads stays or grows. What the daemon needs only while it works, such as a message being made, is freed.
-  await expect.poll(async () => (await memoryOf(daemon)) - before).toBeLessThan(maxMb)
+  await expect.poll(async () => (await steadyMemory(daemon)) - before).toBeLessThan(maxMb)
   expect((await fetch(`${url}/healthz`)).status).toBeLessThan(500)
 })

@@ -1,6 +1,6 @@
 /** A start that takes long, as on slow storage, while packets of the local network come in. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { on, once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -23,6 +23,7 @@ const asker = `
     process.stdout.write('asking\\n')
     setInterval(() => {
       for (const type of ['_selvedge', '_http']) socket.send(question(type), 5353, '224.0.0.251')
+      process.stdout.write('asked\\n')
     }, 50)
   })
   process.stdout.on('error', () => process.exit())
@@ -30,7 +31,7 @@ const asker = `
     if (address !== process.argv[1] && packet[2] & 0x80) process.stdout.write('answer\\n')
   })`
 
-describe('a runtime whose start takes three seconds', needs('networks'), () => {
+describe('a runtime that is asked sixty times before it has started', needs('networks'), () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let networks: Networks
   let neighbour: ChildProcess
@@ -64,7 +65,11 @@ describe('a runtime whose start takes three seconds', needs('networks'), () => {
       [],
       { space: networks.spaceOf('slow') },
     )
-    await new Promise((resolve) => setTimeout(resolve, 3000))
+    let asked = 0
+    for await (const [text] of on(neighbour.stdout!, 'data')) {
+      asked += String(text).split('asked').length - 1
+      if (asked >= 60) break
+    }
     const writer = await open(slow, 'w')
     const { version, initial } = deploymentsFormat
     await writer.write(slotContent(1, version, Buffer.from(JSON.stringify(initial)), true))

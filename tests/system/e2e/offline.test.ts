@@ -5,7 +5,7 @@ import { request as httpsRequest } from 'node:https'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createDiscoveryClient, type RpcFailure } from '@selvedge/client'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { slotContent } from '../../../packages/service-kit/src/store/slot.ts'
 import { makeCertificate } from '../../harness/certificate.ts'
 import { cliEnvOf, runCli } from '../../harness/cli.ts'
@@ -45,6 +45,23 @@ async function restart(
   )
 }
 
+/** A server in the place of another one that closes each connection. */
+async function startRefusing(url: string) {
+  let attempts = 0
+  const server = createServer((socket) => {
+    attempts++
+    socket.destroy()
+  }).listen(Number(new URL(url).port), '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    attempts: () => attempts,
+    async stop() {
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
 const eventually = async (check: () => Promise<boolean>): Promise<void> => {
   for (let attempt = 0; attempt < 200; attempt++) {
     if (await check()) return
@@ -53,16 +70,39 @@ const eventually = async (check: () => Promise<boolean>): Promise<void> => {
   throw new Error('it did not come to pass within ten seconds')
 }
 
-beforeEach(async () => {
-  stack = await startStack()
-  runtime = stack.runtime
-})
-afterEach(async () => {
-  await runtime.stop()
-  await stack.stop()
-})
+/** Each test of a suite gets a stack of its own, as it stops services or removes their data. */
+function useOwnStacks(): void {
+  beforeEach(async () => {
+    stack = await startStack()
+    runtime = stack.runtime
+  })
+  afterEach(async () => {
+    await runtime.stop()
+    await stack.stop()
+  })
+}
+
+/** Each test of a suite gets a new node; the services stay. */
+function useNewNodes(): void {
+  let shared: Stack
+  beforeAll(async () => {
+    shared = await startStack()
+    await shared.runtime.stop()
+  })
+  beforeEach(async () => {
+    stack = shared
+    rmSync(join(shared.state, 'runtime'), { recursive: true })
+    rmSync(join(shared.state, 'api-key'), { force: true })
+    runtime = await restart('runtime')
+    stack = { ...shared, runtime }
+  })
+  afterEach(() => runtime.stop())
+  afterAll(() => shared.stop())
+}
 
 describe('without the network', () => {
+  useOwnStacks()
+
   it('fixes are kept, the newest wins, and it is sent when the discovery service is back, restarts in between', async () => {
     const token = await accessToken(stack, await createDeveloper(stack.state))
     await client().associateAccount({ edgeAccessToken: token })
@@ -125,8 +165,10 @@ describe('without the network', () => {
     await client().associateAccount({ edgeAccessToken: token })
     await stack.discovery.stop('SIGKILL')
     expect(await client().updateGps({ ...somewhere, edgeAccessToken: token })).toEqual({ status: 'queued' })
-    // By now the next attempt is seconds away.
-    await new Promise((resolve) => setTimeout(resolve, 3500))
+    // After three failed attempts, the next one is two seconds away or more.
+    const refusing = await startRefusing(stack.discovery.url)
+    await expect.poll(refusing.attempts).toBeGreaterThanOrEqual(2)
+    await refusing.stop()
     const discovery = await restart('discovery')
     expect(await client().updateGps({ ...somewhere, edgeAccessToken: token })).toEqual({ status: 'ok' })
     await discovery.stop()
@@ -183,6 +225,8 @@ describe('without the network', () => {
 })
 
 describe('an identity service that lost its data', () => {
+  useOwnStacks()
+
   it('enrols the node again, and a notice says that the account is not known there', async () => {
     const developer = await createDeveloper(stack.state)
     await client().associateAccount({ edgeAccessToken: await accessToken(stack, developer) })
@@ -206,6 +250,8 @@ describe('an identity service that lost its data', () => {
 })
 
 describe('the state of a node', () => {
+  useNewNodes()
+
   it('is the same after a restart: node, account, and the tokens of a removed account stay refused', async () => {
     const developer = await createDeveloper(stack.state)
     const token = await accessToken(stack, developer)
@@ -336,6 +382,8 @@ describe('the state of a node', () => {
 })
 
 describe('TLS', () => {
+  useNewNodes()
+
   it('with a key is served like the plain listener', needs('openssl'), async () => {
     await runtime.stop()
     const files = makeCertificate(stack.state, 'tls', 1)
@@ -376,6 +424,8 @@ describe('TLS', () => {
 })
 
 describe('the API key', () => {
+  useNewNodes()
+
   it('is asked for by every method but getMe', async () => {
     await runtime.stop()
     runtime = await restart('runtime', ['--apiKey=true'])

@@ -10,6 +10,7 @@ import { functionImage, savedImage, tarOf, writeFile } from '../../harness/archi
 import { needs } from '../../harness/installed.ts'
 import { instanceFolder, processesOf } from '../../harness/instances.ts'
 import { podmanNeeds, startPodman } from '../../harness/podman.ts'
+import { createRandom } from '../../harness/seed.ts'
 import { type Services, startServices } from '../../harness/services.ts'
 
 /** A slow machine does fewer rounds, so that the others get their turn; the numbers are printed. */
@@ -22,23 +23,14 @@ interface Rounds {
   readonly until: readonly string[]
 }
 /** Seconds for functions; OCI containers get half of them. */
-const seconds = Number(process.env.SELVEDGE_KILL_SECONDS ?? 45)
+const seconds = Number(process.env.SELVEDGE_KILL_SECONDS ?? 8)
 const functionRounds: Rounds = {
-  least: 20,
+  least: 12,
   most: 240,
   withinMs: seconds * 1000,
   until: ['deploy: old', 'deploy: new', 'redeploy: old', 'redeploy: new'],
 }
 const ociRounds: Rounds = { least: 4, most: 60, withinMs: seconds * 500, until: [] }
-
-/** Not random between runs: what failed once fails again. */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32
-  }
-}
 
 interface Wanted {
   /** VERSION of the container, or none. */
@@ -60,7 +52,7 @@ async function runTrial(
   { least, most, withinMs, until }: Rounds,
 ): Promise<Record<string, number>> {
   const begunAt = performance.now()
-  const random = createRandom(20_261_120)
+  const random = createRandom()
   const outcomes: Record<string, number> = {}
   const name = 'trial'
   const id = `${services.developer.clientId}-${name}`

@@ -1,14 +1,21 @@
 /** An identity service whose disk fills up: it serves what needs no writing, and gives no token whose record it could not store. */
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
+import { watch } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { needs } from '../../harness/installed.ts'
 import { startStack, temporaryFolder } from '../../harness/processes.ts'
 import { identitySubject } from './subjects/identity.ts'
 
 const megabyte = 1024 * 1024
+
+/** Resolves when a start has tried this often for room in a folder: it makes a file, and removes it. */
+async function attemptsAt(folder: string, count: number): Promise<void> {
+  let seen = 0
+  for await (const { eventType, filename } of watch(folder))
+    if (filename === 'room-for-start' && eventType === 'rename' && ++seen === 2 * count) return
+}
 
 it('identity on a full disk issues nothing that it could not store, waits with its start, and goes on with room', {
   ...needs('mounts'),
@@ -42,11 +49,12 @@ it('identity on a full disk issues nothing that it could not store, waits with i
       'an exchange: done',
     ])
     let isReady = false
+    const attempts = attemptsAt(join(folder.path, 'identity'), 2)
     const restarted = subject.restart().then(() => {
       isReady = true
     })
-    // Longer than a start takes: it waits, and does not end.
-    await pause(5000)
+    // It tries for room twice: it waits, and does not end.
+    await attempts
     expect(isReady).toBe(false)
     empty()
     await restarted

@@ -5,25 +5,19 @@
 import { cpSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { accessToken, createDeveloper, runtimeOf } from '../../harness/flow.ts'
 import { type Program, startProgram, startStack, temporaryFolder } from '../../harness/processes.ts'
+import { createRandom } from '../../harness/seed.ts'
 
-const rounds = Number(process.env.SELVEDGE_KILL_ROUNDS ?? 60)
-
-/** The same numbers on every run, so that a failure can be repeated. */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return state / 2 ** 32
-  }
-}
+const rounds = Number(process.env.SELVEDGE_KILL_ROUNDS ?? 20)
+const answerRounds = Math.ceil(rounds / 2)
 
 it(
   `${rounds} kills lose nothing that was acknowledged`,
   async () => {
-    const random = createRandom(20_261_120)
+    const random = createRandom()
     const stack = await startStack()
     const developers = await Promise.all([createDeveloper(stack.state), createDeveloper(stack.state)])
     const { nodeId } = await runtimeOf(stack).getMe()
@@ -88,8 +82,15 @@ it(
         speed: me.accountId === acknowledged.accountId ? acknowledged.speed : -1,
       }
       attempted.accountId = [me.accountId]
-      const streaming = stream(runtime).catch(() => undefined)
-      await new Promise((resolve) => setTimeout(resolve, random() * 120))
+      let isStreaming = true
+      const streaming = stream(runtime)
+        .catch(() => undefined)
+        .finally(() => {
+          isStreaming = false
+        })
+      // At a random moment between two turns of so many calls.
+      const killAt = calls + random() * 40
+      while (isStreaming && calls < killAt) await sleep(1)
       await runtime.stop('SIGKILL')
       await streaming
     }
@@ -98,17 +99,17 @@ it(
     console.info(`${rounds} kills, ${calls} updates: nothing acknowledged was lost`)
     await stack.stop()
   },
-  rounds * 2000,
+  Math.max(60_000, rounds * 2000),
 )
 
 it('an account is there when the process is killed the moment the answer arrives', {
-  timeout: 40 * 4000,
+  timeout: Math.max(60_000, answerRounds * 4000),
 }, async () => {
   const stack = await startStack()
   const developer = await createDeveloper(stack.state)
   const token = await accessToken(stack, developer)
   await stack.runtime.stop()
-  for (let round = 0; round < 40; round++) {
+  for (let round = 0; round < answerRounds; round++) {
     const folder = await temporaryFolder()
     cpSync(join(stack.state, 'runtime'), join(folder.path, 'runtime'), { recursive: true })
     const env = {

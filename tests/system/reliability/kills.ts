@@ -13,6 +13,7 @@ import {
   startRedisCluster,
 } from '@selvedge/service-kit/testing'
 import { type FreezingProxy, startFreezingProxy } from '../../harness/freezing-proxy.ts'
+import { createRandom, testSeed } from '../../harness/seed.ts'
 import { startServices } from '../../harness/services.ts'
 import { discoverySubject } from './subjects/discovery.ts'
 import { identitySubject } from './subjects/identity.ts'
@@ -23,6 +24,9 @@ export interface KillOptions {
   readonly rounds: number
   /** Milliseconds for which something is frozen, each time or by turns. */
   readonly freezesMs: readonly number[]
+  /** Steps of the load before something happens: up to so many. */
+  readonly spread: number
+  readonly seed?: number
   readonly say?: (text: string) => void
 }
 
@@ -43,33 +47,28 @@ interface World {
   stop(): Promise<void>
 }
 
-/** Milliseconds of load before something happens: up to so many. */
-const spreadMs = 1500
 /** Attempts until all works again, a quarter of a second apart. */
 const attempts = 160
 
-/** Not random between runs. */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32
-  }
-}
-
-export async function killUnderLoad({ rounds, freezesMs, say }: KillOptions): Promise<Killed> {
+export async function killUnderLoad({
+  rounds,
+  freezesMs,
+  spread,
+  seed = testSeed,
+  say,
+}: KillOptions): Promise<Killed> {
   const world = await makeWorld()
-  const random = createRandom(20_261_122)
+  const random = createRandom(seed)
   const counts: Record<string, number> = {}
   const failures: string[] = []
-  const totals = { acknowledged: 0, refused: 0 }
+  const totals: Totals = { acknowledged: 0, refused: 0 }
   const names = Object.keys(world.blows)
   try {
     for (let round = 1; round <= rounds; round++) {
       const name = names[(round - 1) % names.length]!
       counts[name] = (counts[name] ?? 0) + 1
       const endLoad = beginLoad(world, round, totals)
-      await sleep(random() * spreadMs)
+      await stepsMade(totals, random() * spread)
       // Each kind of freeze lasts as long as the next of the times.
       await world.blows[name]!(freezesMs[(counts[name] - 1) % freezesMs.length]!)
       await endLoad()
@@ -84,12 +83,20 @@ export async function killUnderLoad({ rounds, freezesMs, say }: KillOptions): Pr
   return { rounds: counts, ...totals, failures }
 }
 
+interface Totals {
+  acknowledged: number
+  refused: number
+}
+
+/** Resolves when the load has made so many more steps. */
+async function stepsMade(totals: Totals, count: number): Promise<void> {
+  const made = () => totals.acknowledged + totals.refused
+  const from = made()
+  while (made() < from + count) await sleep(2)
+}
+
 /** Gives the function that ends it, once what is under way is answered. */
-function beginLoad(
-  { subjects, callers }: World,
-  round: number,
-  totals: { acknowledged: number; refused: number },
-): () => Promise<void> {
+function beginLoad({ subjects, callers }: World, round: number, totals: Totals): () => Promise<void> {
   let isOver = false
   const keepOn = async (ask: () => Promise<readonly Step[]>) => {
     while (!isOver) {

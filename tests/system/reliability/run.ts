@@ -9,6 +9,8 @@ import { killUpgrades } from './upgrade-kills.ts'
 
 /** Seconds for which something is frozen, by turns: of the kills only. */
 const [, , name = '', count, seconds = '30'] = process.argv
+/** Another one for each run: SELVEDGE_TEST_SEED repeats a run. */
+const seed = Number(process.env.SELVEDGE_TEST_SEED ?? Date.now() % 1_000_000)
 
 interface Experiment {
   readonly rounds: number
@@ -40,6 +42,8 @@ experiments.kills = {
     const killed = await killUnderLoad({
       rounds,
       freezesMs: seconds.split(',').map((each) => 1000 * Number(each)),
+      spread: 300,
+      seed,
       say,
     })
     const { acknowledged, refused } = killed
@@ -53,7 +57,7 @@ experiments.kills = {
 experiments['upgrade-kills'] = {
   rounds: 300,
   async run(rounds, say) {
-    const { failures, ...counted } = await killUpgrades(rounds, say)
+    const { failures, ...counted } = await killUpgrades(rounds, say, seed)
     say(JSON.stringify(counted))
     return failures
   },
@@ -119,6 +123,7 @@ if (!experiment || !(rounds > 0)) {
   )
   process.exit(2)
 }
+process.stdout.write(`seed ${seed}\n`)
 const failures = await experiment.run(rounds, (text) => process.stdout.write(`${text}\n`))
 for (const each of failures) process.stdout.write(`FAILED ${each}\n`)
 process.exit(failures.length > 0 ? 1 : 0)

@@ -11,6 +11,7 @@ import { freePort } from '@selvedge/service-kit/testing'
 import { cliPath } from '../../harness/cli.ts'
 import { accessToken, createDeveloper, runtimeOf } from '../../harness/flow.ts'
 import { root, type Stack, startStack, temporaryFolder } from '../../harness/processes.ts'
+import { createRandom, testSeed } from '../../harness/seed.ts'
 import { makeInstallation, packRelease } from '../upgrade/installation.ts'
 
 /** What is killed in a round. */
@@ -142,7 +143,12 @@ export async function settled(installed: Installed): Promise<Status> {
   throw new Error('no release confirmed itself')
 }
 
-export async function killUpgrades(rounds: number, say: (text: string) => void): Promise<Outcome> {
+export async function killUpgrades(
+  rounds: number,
+  say: (text: string) => void,
+  seed = testSeed,
+): Promise<Outcome> {
+  const random = createRandom(seed)
   const folder = await temporaryFolder()
   const stack = await startStack()
   const installed = await install(stack, folder.path)
@@ -162,7 +168,7 @@ export async function killUpgrades(rounds: number, say: (text: string) => void):
       const version = `1.${round}.0`
       const fail = (what: string) => failures.push(`round ${round}, ${victim} killed: ${what}`)
       try {
-        await killOnce(installed, folder.path, version, victim)
+        await killOnce(installed, folder.path, version, victim, random() * 1500)
         const me = await answers(installed)
         if (me.nodeId !== first.nodeId) fail(`it is another node: ${me.nodeId}`)
         if (me.accountId !== developer.accountId) fail(`its account is ${JSON.stringify(me.accountId)}`)
@@ -190,6 +196,7 @@ async function killOnce(
   folder: string,
   version: string,
   victim: (typeof victims)[number],
+  afterMs: number,
 ): Promise<void> {
   const own = join(folder, `packed-${version}`)
   mkdirSync(own)
@@ -197,7 +204,7 @@ async function killOnce(
   const env = { PATH: process.env.PATH, SELVEDGE_STATE: installed.state }
   const upgrade = spawn(process.execPath, upgradeArgs(installed, archive), { env, stdio: 'ignore' })
   const done = once(upgrade, 'exit').then(() => installed.manager.kill())
-  await sleep(Math.random() * 1500)
+  await sleep(afterMs)
   if (victim !== 'the service') upgrade.kill('SIGKILL')
   if (victim !== 'the upgrade') installed.manager.kill()
   await done

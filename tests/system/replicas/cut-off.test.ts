@@ -6,6 +6,7 @@ import { adminOf, createDeveloper } from '../../harness/flow.ts'
 import { type FreezingProxy, startFreezingProxy } from '../../harness/freezing-proxy.ts'
 import { needs } from '../../harness/installed.ts'
 import { post } from '../../harness/oauth.ts'
+import { createProgramClock, type ProgramClock } from '../../harness/program-clock.ts'
 import { edgeTokenThrough, type Replicas, startReplicas } from '../../harness/replicas.ts'
 
 const maxAgeSeconds = 2
@@ -14,8 +15,10 @@ describe('a replica that is cut from PostgreSQL', needs('postgres'), () => {
   let replicas: Replicas
   let proxy: FreezingProxy
   let edgeToken: string
+  let clock: ProgramClock
 
   beforeAll(async () => {
+    clock = await createProgramClock()
     replicas = await startReplicas(
       ['--limits.address=1000000', `--replicas.maxAge=${maxAgeSeconds}`],
       async (index, database) => {
@@ -23,7 +26,7 @@ describe('a replica that is cut from PostgreSQL', needs('postgres'), () => {
         const url = new URL(database)
         proxy = await startFreezingProxy(Number(url.port))
         url.port = String(proxy.port)
-        return { SELVEDGE_IDENTITY_STORE: url.href }
+        return { SELVEDGE_IDENTITY_STORE: url.href, ...clock.env }
       },
     )
     // Before the cut: the balancer knows both replicas.
@@ -33,6 +36,7 @@ describe('a replica that is cut from PostgreSQL', needs('postgres'), () => {
   afterAll(async () => {
     proxy.stop()
     await replicas.stop()
+    await clock.remove()
   })
 
   const connected = () => replicas.all[0].url
@@ -105,7 +109,7 @@ describe('a replica that is cut from PostgreSQL', needs('postgres'), () => {
     const replica = replicas.all[1]
     replica.process.kill('SIGSTOP')
     const made = adminOf(replica.state)['token.developer.create']({ email, clientId, days: null })
-    await pause(maxAgeSeconds * 1000 + 1000)
+    await clock.pass(maxAgeSeconds * 1000 + 1000)
     replica.process.kill('SIGCONT')
     expect((await made).jti).toMatch(/^[\w-]{36}$/)
   })

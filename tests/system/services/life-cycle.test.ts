@@ -5,13 +5,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accessToken, createDeveloper } from '../../harness/flow.ts'
 import { descendantsOf } from '../../harness/instances.ts'
 import { startProgram } from '../../harness/processes.ts'
+import { createProgramClock, type ProgramClock } from '../../harness/program-clock.ts'
 import { type Services, startServices } from '../../harness/services.ts'
 
 let services: Services
+let clock: ProgramClock
 beforeAll(async () => {
-  services = await startServices()
+  clock = await createProgramClock()
+  services = await startServices({ envOf: { runtime: clock.env } })
 })
-afterAll(() => services.stop())
+afterAll(async () => {
+  await services.stop()
+  await clock.remove()
+})
 
 const query = (id: string) => ({ edgeAccessToken: services.token, id })
 const historyOf = async (id: string) => (await services.runtime().getContainerHistory(query(id))).history
@@ -103,9 +109,10 @@ describe('one that ends by itself', () => {
           await services.call(basePath)
           const { state } = await find(id)
           states.add(state)
+          await clock.pass(1000)
           return state
         },
-        { timeout: 40_000, interval: 100 },
+        { interval: 20 },
       )
       .toBe('failed')
     const { reason, restarts } = await find(id)

@@ -35,10 +35,11 @@ describe('fails', () => {
     void Promise.reject(new Error('left alone'))
   })
   it('a test with an exception in a timer', async () => {
+    const thrown = once(process, 'uncaughtException')
     setTimeout(() => {
       throw new Error('of a timer')
     }, 1)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await thrown
   })
   it('a test whose daemon leaves a rejection unhandled', async () => {
     await (await startHarmed('rejection')).suffer()
