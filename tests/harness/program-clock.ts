@@ -1,48 +1,71 @@
 /**
- * A clock that a test sets for a whole program. By a preload and not by faketime: it works wherever Node does, needs no program of
- * the machine, and leaves the monotonic clock alone, as setting a real clock does.
+ * A clock that a test sets for whole programs. By a preload and not by faketime: it works wherever Node does, and needs no program of
+ * the machine.
  */
-import { renameSync, writeFileSync } from 'node:fs'
+import { readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 
 export interface ProgramClock {
-  /** For the environment of the program. */
+  /** For the environment of the programs. */
   readonly env: Readonly<Record<string, string>>
-  /** Sets it this many milliseconds ahead of the real clock (behind, if negative); returns when the program shows it. */
+  /**
+   * Sets it this many milliseconds ahead of the real clock (behind, if negative), as when somebody sets the clock of a machine: the
+   * monotonic clock and the timers stay. The next look of a program at its clock shows it.
+   */
   set(milliseconds: number): Promise<void>
-  /** Sets it this many milliseconds ahead of what it shows; returns when the program shows it. */
+  /** Sets it this many milliseconds ahead of what it shows. */
   advance(milliseconds: number): Promise<void>
+  /** Lets time pass, of both clocks and of the timers; resolves when every program has called the timers that were due. None may be frozen. */
+  pass(milliseconds: number): Promise<void>
   remove(): Promise<void>
 }
 
 const preload = join(import.meta.dirname, 'shifted-clock.cjs')
-/** Milliseconds after which a program has read the file again, twice over. */
-const settle = 25
 
 export async function createProgramClock(start = 0): Promise<ProgramClock> {
   const folder = await mkdtemp(join(tmpdir(), 'clock-'))
   const file = join(folder, 'shift')
   let shift = start
-  // Replaced in one step: the program never reads an empty file.
-  const write = (milliseconds: number) => {
-    shift = milliseconds
-    writeFileSync(`${file}.new`, String(shift))
+  let passed = 0
+  // Replaced in one step: a program never reads an empty file.
+  const write = () => {
+    writeFileSync(`${file}.new`, `${shift} ${passed}`)
     renameSync(`${file}.new`, file)
   }
   const set = async (milliseconds: number) => {
-    write(milliseconds)
-    await pause(settle)
+    shift = milliseconds
+    write()
   }
-  write(start)
+  write()
   return {
     env: { NODE_OPTIONS: `--require=${preload}`, SELVEDGE_TEST_CLOCK: file },
     set,
     advance: (milliseconds) => set(shift + milliseconds),
+    async pass(milliseconds) {
+      shift += milliseconds
+      passed += milliseconds
+      write()
+      await Promise.all(
+        readdirSync(folder)
+          .filter(isOfProgram)
+          .map((name) => moveTimers(join(folder, name))),
+      )
+    },
     remove: () => rm(folder, { recursive: true }),
   }
+}
+
+/** The socket of a program, named after its process. */
+const isOfProgram = (name: string): boolean => /^shift\.\d+$/.test(name)
+
+async function moveTimers(path: string): Promise<void> {
+  const socket = connect(path).resume()
+  // A program that exited has left its socket behind.
+  socket.on('error', () => undefined)
+  await new Promise((resolve) => socket.once('close', resolve))
 }
 
 /** Milliseconds. */

@@ -28,7 +28,6 @@ export const fixedWaits: Readonly<Record<string, readonly [count: number, reason
   'tests/discovery/fixes.test.ts': [1, age],
   'tests/system/e2e/offline.test.ts': [1, age],
   'tests/system/guards/gate/attempts.ts': [1, age],
-  'tests/harness/program-clock.ts': [1, age],
   'tests/system/overload/connections.test.ts': [1, window],
   'tests/system/overload/run.ts': [1, window],
   'tests/people/links.test.ts': [1, age],
