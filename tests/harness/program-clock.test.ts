@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createProgramClock, days, type ProgramClock } from './program-clock.ts'
 
-/** Answers each message with what its clocks show; starts the timers that it is asked for, and reports when they fire. */
+/** Answers each message with what its clocks show; starts the timers that the message names, and reports when they fire. */
 const source = `
 const { setTimeout: sleep } = require('node:timers/promises')
 const begun = performance.now()
@@ -100,7 +100,7 @@ describe('time that passes', () => {
     expect(fired).toEqual([3_600_000, 3_600_000, 3_600_000])
   })
 
-  it('counts anew for a timer that was refreshed', async () => {
+  it('begins again for a timer that was refreshed', async () => {
     await ask({ renew: 3_600_000 })
     await clock.pass(1_800_000)
     await ask()
@@ -111,7 +111,7 @@ describe('time that passes', () => {
     expect(fired).toEqual([3_600_000])
   })
 
-  it('has passed for a program that starts later, and asks nothing of one that exited', async () => {
+  it('has passed for a program that starts later, and does not wait for one that exited', async () => {
     program.kill('SIGKILL')
     await once(program, 'exit')
     await clock.pass(days(1))

@@ -12,13 +12,13 @@ export interface ProgramClock {
   /** For the environment of the programs. */
   readonly env: Readonly<Record<string, string>>
   /**
-   * Sets it this many milliseconds ahead of the real clock (behind, if negative), as when somebody sets the clock of a machine: the
-   * monotonic clock and the timers stay. The next look of a program at its clock shows it.
+   * Sets it this many milliseconds ahead of the real clock (behind, if negative), as when an administrator sets the clock of a
+   * machine: the monotonic clock and the timers stay. A program sees it the next time that it reads its clock.
    */
   set(milliseconds: number): Promise<void>
   /** Sets it this many milliseconds ahead of what it shows. */
   advance(milliseconds: number): Promise<void>
-  /** Lets time pass, of both clocks and of the timers; resolves when every program has called the timers that were due. None may be frozen. */
+  /** Lets time pass, of both clocks and of the timers; resolves when every program has called the timers that were due. No program may be frozen. */
   pass(milliseconds: number): Promise<void>
   remove(): Promise<void>
 }
