@@ -1,5 +1,4 @@
 /** What may read a location at the discovery service, and what ends it: every token that must not open it is tried. */
-import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OAuthFailure } from '@selvedge/client'
@@ -11,6 +10,9 @@ import { createDevice, type Device, fixAt } from '../harness/device.ts'
 import { adminOf, createDeveloper, type Developer } from '../harness/flow.ts'
 import { createProofKey } from '../harness/oauth.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
+import { randomOf } from '../harness/seed.ts'
+
+const random = randomOf('access')
 
 let stack: Stack
 let developer: Developer
@@ -196,8 +198,8 @@ describe('the stream of an account', () => {
       aud: discoveryAudience,
       scope: 'edge:clusters',
       account_id: developer.accountId,
-      sid: randomUUID(),
-      jti: randomUUID(),
+      sid: random.bytes(16).toString('hex'),
+      jti: random.bytes(16).toString('hex'),
       node_id: null,
       ...more,
     })
@@ -227,7 +229,7 @@ describe('the stream of an account', () => {
   })
 
   it('ends with the reason when its token is revoked', async () => {
-    const jti = randomUUID()
+    const jti = random.bytes(16).toString('hex')
     const { status, text } = await open(personToken({ jti, sid: device.accessToken && (await sidOf()) }))
     expect(status).toBe(200)
     await revoke(device.accessToken)

@@ -9,7 +9,6 @@ const window = 'the time over which something is measured'
 export const fixedWaits: Readonly<Record<string, readonly [count: number, reason: string]>> = {
   'apps/discovery/src/stores/cluster/late-cluster.test.ts': [2, age],
   'apps/discovery/src/stores/location-store-suite.test.ts': [1, nothing],
-  'apps/identity/src/registry/sign-ins/sign-ins-suite.test.ts': [1, load],
   'apps/runtime/src/device/account/account.test.ts': [1, nothing],
   'apps/runtime/src/location/gps/publisher.test.ts': [1, nothing],
   'apps/runtime/src/services/containers/service.test.ts': [1, nothing],

@@ -6,6 +6,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { adminOf, createDeveloper, type Developer, runtimeOf } from '../harness/flow.ts'
 import { post } from '../harness/oauth.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
+import { randomOf } from '../harness/seed.ts'
+
+const random = randomOf('rotation-under-load')
 
 const seconds = 6
 const perSecond = 500
@@ -40,7 +43,7 @@ it(`no verification fails while keys are rotated under ${perSecond} tokens a sec
       const answer = await post(`${stack.identity.url}/token`, form)
       const wait = Number(answer.headers.get('retry-after'))
       if (answer.status !== 503 || !(wait > 0)) return answer
-      await pause(wait * 1000 * (1 + Math.random()))
+      await pause(wait * 1000 * (1 + random.below(2 ** 32) / 2 ** 32))
     }
   }
 
@@ -50,7 +53,7 @@ it(`no verification fails while keys are rotated under ${perSecond} tokens a sec
       const problem = await backend.verify(token).catch((cause: AccessTokenError) => cause)
       if (!(problem instanceof AccessTokenError)) return
       if (problem.status !== 503 || left === 0) throw problem
-      await pause(500 * (1 + Math.random()))
+      await pause(500 * (1 + random.below(2 ** 32) / 2 ** 32))
     }
   }
 

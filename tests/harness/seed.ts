@@ -1,0 +1,10 @@
+/**
+ * Random values of tests. All of them come from one seed, so a test that failed fails again in the same way. The end of a run with a
+ * failure names it; `SELVEDGE_TEST_SEED=<text> npm test` runs the tests with other values.
+ */
+import { createRandom, type Random } from '../system/fuzz/engine/random.ts'
+
+export const seed: string = process.env.SELVEDGE_TEST_SEED ?? 'selvedge'
+
+/** Random values of one test file. @param name distinguishes them from those of other files */
+export const randomOf = (name: string): Random => createRandom(`${seed} ${name}`)
