@@ -35,5 +35,4 @@ export const fixedWaits: Readonly<Record<string, readonly [count: number, reason
   'tests/system/reliability/upgrade-kills.ts': [1, load],
   'tests/system/replicas/cut-off.test.ts': [1, age],
   'tests/system/soak/run.ts': [5, window],
-  'tests/tokens/foreign-issuers.test.ts': [2, age],
 }
