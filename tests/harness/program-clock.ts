@@ -7,10 +7,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface ProgramClock {
   /** For the environment of the programs. */
   readonly env: Readonly<Record<string, string>>
+  /** What it shows, in Unix milliseconds. */
+  now(): number
   /**
    * Sets it this many milliseconds ahead of the real clock (behind, if negative), as when an administrator sets the clock of a
    * machine: the monotonic clock and the timers stay. A program sees it the next time that it reads its clock.
@@ -20,6 +23,8 @@ export interface ProgramClock {
   advance(milliseconds: number): Promise<void>
   /** Lets time pass, of both clocks and of the timers; resolves when every program has called the timers that were due. No program may be frozen. */
   pass(milliseconds: number): Promise<void>
+  /** Lets second after second pass while something is so, with a moment for what the programs do in it. */
+  passWhile(isSo: () => boolean | Promise<boolean>): Promise<void>
   remove(): Promise<void>
 }
 
@@ -39,20 +44,28 @@ export async function createProgramClock(start = 0): Promise<ProgramClock> {
     shift = milliseconds
     write()
   }
+  const pass = async (milliseconds: number) => {
+    shift += milliseconds
+    passed += milliseconds
+    write()
+    await Promise.all(
+      readdirSync(folder)
+        .filter(isOfProgram)
+        .map((name) => moveTimers(join(folder, name))),
+    )
+  }
   write()
   return {
     env: { NODE_OPTIONS: `--require=${preload}`, SELVEDGE_TEST_CLOCK: file },
     set,
     advance: (milliseconds) => set(shift + milliseconds),
-    async pass(milliseconds) {
-      shift += milliseconds
-      passed += milliseconds
-      write()
-      await Promise.all(
-        readdirSync(folder)
-          .filter(isOfProgram)
-          .map((name) => moveTimers(join(folder, name))),
-      )
+    now: () => Date.now() + shift,
+    pass,
+    async passWhile(isSo) {
+      while (await isSo()) {
+        await pass(1000)
+        await sleep(10)
+      }
     },
     remove: () => rm(folder, { recursive: true }),
   }
