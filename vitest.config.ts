@@ -5,7 +5,7 @@ const templates = 'apps/cli/templates/**'
 const suites = '{packages,apps}/**/*-suite.test.ts'
 const rules = ['tests/rules/**/*.test.ts', 'tests/layers.test.ts']
 
-/** Files whose promise is about CPU time or memory: nothing runs beside them. */
+/** Files with a promise about CPU time or memory: nothing runs beside them. */
 const alone = [
   'tests/system/attacks/{cost,never-read}.test.ts',
   'tests/system/fuzz/fuzz.test.ts',
@@ -30,7 +30,7 @@ const kinds = {
     exclude: alone,
     maxWorkers: systemWorkers,
     ...systemLimits,
-    // Vitest asks for groups of projects with different numbers of workers; they run one after the other.
+    // Vitest needs groups of projects with different numbers of workers; they run one after the other.
     sequence: { groupOrder: 1 },
   },
   'system-alone': { include: alone, exclude: [], maxWorkers: 1, ...systemLimits },
