@@ -10,6 +10,7 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { testSeed } from '../seed.ts'
 import {
   countsOf,
   describeCounts,
@@ -75,7 +76,7 @@ async function attemptAgain(first: Outcomes): Promise<Outcomes> {
     if (second === undefined) return first
     const isUnstable = countsOf(second).failed === 0
     const more = failures.length > 1 ? ` and ${failures.length - 1} more` : ''
-    const line = `unstable: ${path} > ${failures[0]}${more}`
+    const line = `unstable: ${path} > ${failures[0]}${more}, seed ${testSeed}`
     outcomes = joinOutcomes(outcomes, { ...second, unstable: isUnstable ? [line] : [] })
   }
   return outcomes
@@ -86,6 +87,7 @@ if (first.outcomes === undefined || first.code === 0 || args.includes('--bail'))
 else {
   const outcomes = await attemptAgain(first.outcomes)
   for (const line of outcomes.unstable) say(line)
+  if (!isGood(outcomes)) say(`\nThe random values of the tests came from SELVEDGE_TEST_SEED=${testSeed}.`)
   say(`\n${describeCounts(countsOf(outcomes))}`)
   process.exitCode = isGood(outcomes) ? 0 : first.code
   first.outcomes = outcomes
