@@ -287,7 +287,7 @@ describe('a handshake', () => {
     ],
     ['of another method', { start: `POST ${rpcPath} HTTP/1.1` }, 415],
     ['of HTTP/1.0', { start: `GET ${rpcPath} HTTP/1.0` }, 405],
-    ['at another path', { path: `${rpcPath}/` }, 404],
+    ['at another path', { path: `${rpcPath}//` }, 404],
     ['with a token in the URL', { path: `${rpcPath}?token=secret` }, 404],
     ['beside the former path', { path: '/ws/edge-service-api/v2' }, 404],
   ])('%s is refused', async (_, options, status) => {

@@ -14,9 +14,13 @@ export interface CgiImage {
   readonly files?: readonly TarEntry[]
   /** More members of the image configuration. */
   readonly config?: object
+  /** Layers around the one with the files. */
+  readonly around?: { readonly below: readonly Buffer[]; readonly above: readonly Buffer[] }
 }
 
-export function cgiImage({ name, script, files = [], config = {} }: CgiImage): Buffer {
+const nothing = { below: [], above: [] }
+
+export function cgiImage({ name, script, files = [], config = {}, around = nothing }: CgiImage): Buffer {
   const all: TarEntry[] = [
     { path: 'bin', type: 'Directory' },
     { path: 'bin/busybox', content: readFileSync(busybox) },
@@ -34,7 +38,7 @@ export function cgiImage({ name, script, files = [], config = {} }: CgiImage): B
   ]
   return savedImage({
     name,
-    layers: [tarOf(all)],
+    layers: [...around.below, tarOf(all), ...around.above],
     config: {
       Cmd: ['/bin/busybox', 'httpd', '-f', '-p', '8080', '-h', '/www'],
       ExposedPorts: { '8080/tcp': {} },

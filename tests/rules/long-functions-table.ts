@@ -34,7 +34,6 @@ export const longFunctions: Readonly<Record<string, string>> = {
   'apps/runtime/src/services/engines/function/platform/storage.ts createStorage': oneState,
   'apps/runtime/src/services/engines/oci/engine-api.ts createEngineApi': oneState,
   'apps/runtime/src/services/gateway/upgrade.ts passUpgrade': sequence,
-  'apps/runtime/src/services/images/tar-stream.ts readTar': sequence,
   'apps/runtime/src/location/gps/publisher.ts createPublisher': oneState,
   'apps/runtime/src/location/link-local/browser.ts createBrowser': oneState,
   'apps/runtime/src/location/link-local/link-socket.ts openLinkSocket': sequence,

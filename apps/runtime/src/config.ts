@@ -24,7 +24,7 @@ export const runtimeOptions = {
   ),
   'listen.hosts': option.list(
     [],
-    'Host names, in addition to localhost, that the Host header of a request may have (protects against DNS rebinding).',
+    'Host names, in addition to localhost, that the Host header of a request may have (protects against DNS rebinding). A proxy in front is named with its port: device.example:443 accepts device.example without a port, too.',
   ),
   'listen.tlsCert': option.text('', 'File with the TLS certificate chain (PEM).'),
   'listen.tlsKey': option.text('', 'File with the private key of the TLS certificate (PEM).'),

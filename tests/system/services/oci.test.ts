@@ -80,6 +80,17 @@ describe('an OCI container', needs(...podmanNeeds, 'busybox'), () => {
     expect(containers()).toEqual([])
   })
 
+  it('may have layers that change nothing, also the same one several times', async () => {
+    const empty = Buffer.alloc(1024)
+    const around = { below: [empty, Buffer.alloc(10_240)], above: [empty, empty, Buffer.alloc(0)] }
+    const image = await services.deployImage(cgiImage({ name: 'layers', script: 'echo runs', around }))
+    const { basePath, id } = await services
+      .runtime()
+      .deployContainer({ edgeAccessToken: services.token, spec: { name: 'layers', image: image.id } })
+    expect((await run(basePath)).trim()).toBe('runs')
+    await services.runtime().removeContainer({ edgeAccessToken: services.token, id })
+  })
+
   it('keeps its volumes over a redeploy, and a killed runtime, even with another name, finds it again', async () => {
     const script = 'echo x >> /data/lines; /bin/busybox wc -l < /data/lines'
     const env = { 'MCM.VOLUMES': 'data:/data', 'MCM.HEALTH_PATH': '/index.html' }

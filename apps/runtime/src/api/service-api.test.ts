@@ -52,8 +52,9 @@ const json = { 'Content-Type': 'application/json' }
 
 it('owns the path of JSON-RPC and what is below the prefixes of the routes', async () => {
   const { owns } = openApi()({ id: 'x', instance: 'one', settings: {} as never, countCall: () => undefined })
-  for (const path of [rpcPath, '/v1/', '/v1/open?x=1']) expect(owns(path), path).toBe(true)
-  for (const path of ['', '/', '/v1', '/v12', `${rpcPath}/`, `${rpcPath}?x`, `/x${rpcPath}`, '//v1/open'])
+  for (const path of [rpcPath, `${rpcPath}/`, `${rpcPath}?x`, '/v1/', '/v1/open?x=1'])
+    expect(owns(path), path).toBe(true)
+  for (const path of ['', '/', '/v1', '/v12', `${rpcPath}x`, `/x${rpcPath}`, '//v1/open'])
     expect(owns(path), path).toBe(false)
 })
 

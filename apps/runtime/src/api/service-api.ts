@@ -1,11 +1,12 @@
 /** The local API for the services of this device: what their methods and routes declare, the same checks of tokens, and no API key. */
-import { expectFromServices, rpcPath } from '@selvedge/protocol'
+import { expectFromServices } from '@selvedge/protocol'
 import type { Dispatcher } from '@selvedge/protocol/jsonrpc'
 import {
   type CallContext,
   createBodyMemory,
   createOneATurn,
   createRpcListener,
+  isCallPath,
   type LoadShedder,
 } from '@selvedge/service-kit/http'
 import { provenRequest } from '../services/gateway/proven-request.ts'
@@ -48,7 +49,7 @@ export function createServiceApi(parts: ServiceApiParts): OpenServiceApi {
       others: { request: rest },
     })
     return {
-      owns: (path) => path === rpcPath || prefixes.some((prefix) => path.startsWith(prefix)),
+      owns: (path) => isCallPath(path) || prefixes.some((prefix) => path.startsWith(prefix)),
       request,
       openNodes: (body, asked) => parts.neighbours.open(body, service.instance, provenRequest(asked)),
     }

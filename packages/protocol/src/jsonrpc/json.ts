@@ -29,6 +29,8 @@ export class JsonError extends Error {
  * ```
  */
 export function parseJson(text: string, maxDepth = 32, isStored = false): unknown {
+  if (text.charCodeAt(0) === 0xfeff)
+    throw new JsonError('syntax', 'the text begins with a byte order mark (U+FEFF); send it without')
   const written = countMembersInText(text, maxDepth)
   let value: unknown
   try {

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { OAuthError } from '@selvedge/protocol'
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify'
@@ -9,6 +9,7 @@ import { createRefuseBusy } from '../http/refuse-busy.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import { sendJson } from '../http/send-json.ts'
 import { attach, createHttpServer, type Limits } from '../http/server.ts'
+import { pathOf } from '../http/target.ts'
 import { alwaysReady, type Readiness } from '../lifecycle/readiness.ts'
 import type { Log } from '../log/index.ts'
 import { safely } from '../safely/safely.ts'
@@ -111,11 +112,6 @@ const foreignHost = JSON.stringify({
 function refuseHost(response: ServerResponse): void {
   response.setHeader('Connection', 'close')
   sendJson(response, 403, foreignHost)
-}
-
-function pathOf({ url = '' }: IncomingMessage): string {
-  const end = url.indexOf('?')
-  return end === -1 ? url : url.slice(0, end)
 }
 
 /**

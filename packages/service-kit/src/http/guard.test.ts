@@ -102,6 +102,24 @@ describe('the Host of a listener with a port', () => {
     expect(reasonFor(options, 'Host', 'edge.example')).toBe('foreign_host')
   })
 
+  it('may be that of a proxy, with its port, and without it where that is the one of the scheme', () => {
+    const options = { ...local, hosts: ['Edge.example:443', 'edge.example:8443', '[fd00::1]:80'] }
+    for (const host of ['edge.example:443', 'EDGE.example', 'edge.example:8443', '[fd00::1]', '[fd00::1]:80'])
+      expect(reasonFor(options, 'Host', host), host).toBe('accepted')
+    for (const host of ['edge.example:8083', 'edge.example:80', '[fd00::1]:8083', 'edge.example:4430'])
+      expect(reasonFor(options, 'Host', host), host).toBe('foreign_host')
+  })
+
+  it.each([
+    ['https://edge.example', 'accepted'],
+    ['http://edge.example:443', 'accepted'],
+    ['http://edge.example', 'foreign_origin'],
+    ['https://edge.example:8083', 'foreign_origin'],
+  ])('of a proxy makes its pages own ones, of this port alone: %s', (origin, reason) => {
+    const options = { ...local, hosts: ['edge.example:443'] }
+    expect(reasonFor(options, 'Host', 'edge.example', 'Origin', origin)).toBe(reason)
+  })
+
   it.each([80, 443])('needs no port where that is %s, the one of the scheme', (port) => {
     expect(reasonFor({ ...local, port }, 'Host', 'localhost')).toBe('accepted')
     expect(reasonFor({ ...local, port }, 'Host', `localhost:${port}`)).toBe('accepted')
@@ -112,7 +130,7 @@ describe('the Host of a listener with a port', () => {
     const messageFor = (...rawHeaders: string[]) =>
       createGuard(local)(readGuardedHeaders({ rawHeaders }))?.message
     expect(messageFor('Host', 'x'.repeat(500))).toBe(
-      `the Host header is "${'x'.repeat(100)}"; this listener answers to localhost, 127.0.0.1, [::1] with port 8083`,
+      `the Host header is "${'x'.repeat(100)}"; this listener answers to localhost:8083, 127.0.0.1:8083, [::1]:8083. A name of this device, or of a proxy with the proxy's port, such as device.example:443, can be added to "listen.hosts"`,
     )
     expect(messageFor()).toContain('the Host header is missing;')
   })
@@ -134,7 +152,7 @@ describe('the Host of a Unix socket', () => {
   )
   it('has no port in the refusal', () => {
     const refusal = createGuard(socket)(readGuardedHeaders({ rawHeaders: ['Host', 'x'] }))
-    expect(refusal?.message).toMatch(/edge\.example$/)
+    expect(refusal?.message).toContain('answers to localhost, 127.0.0.1, [::1], edge.example. A name')
   })
 })
 
@@ -222,7 +240,18 @@ describe('Sec-Fetch-Site', () => {
 
 it('only JSON in UTF-8 is JSON', () => {
   expect(isJsonType('application/json; charset=utf-8')).toBe(true)
-  for (const type of [undefined, '', 'text/plain', 'application/json; charset=latin1'])
+  expect(isJsonType('application/json-rpc')).toBe(true)
+  expect(isJsonType('Application/JSONRequest; charset=utf-8')).toBe(true)
+  for (const type of [
+    undefined,
+    '',
+    'text/plain',
+    'application/json; charset=latin1',
+    'application/json-rpc; charset=utf-16',
+    'application/jsonrequests',
+    'application/json-rpc, text/plain',
+    'application/x-www-form-urlencoded',
+  ])
     expect(isJsonType(type)).toBe(false)
 })
 

@@ -62,12 +62,16 @@ export function readGuardedHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHea
 export interface GuardOptions {
   /** Port that the listener answers on; undefined on a Unix socket, where any port will do. */
   readonly port: number | undefined
-  /** Host names beside those of the loopback, without port. */
+  /**
+   * Host names beside those of the loopback. One with a port is of a proxy in front of the listener, and is compared with it:
+   * `device.example:443` accepts `Host: device.example` as well, since clients leave the usual port of a scheme out.
+   */
   readonly hosts?: readonly string[]
   /** Origins of pages that may call, as a browser spells them. */
   readonly allowedOrigins: readonly string[]
 }
 
+const withPort = /:\d{1,5}$/
 const loopbackNames = ['localhost', '127.0.0.1', '[::1]']
 
 /**
@@ -79,16 +83,16 @@ export function createGuard({
   hosts = [],
   allowedOrigins,
 }: GuardOptions): (headers: GuardedHeaders) => Refusal | undefined {
-  const ownNames = [...loopbackNames, ...hosts.map((each) => each.toLowerCase())]
-  const ownHosts = new Set(port === undefined ? [] : ownNames.map((name) => `${name}:${port}`))
-  if (port === 80 || port === 443) for (const name of ownNames) ownHosts.add(name)
-  const ownOrigins = new Set([
-    ...allowedOrigins,
-    ...[...ownHosts].flatMap((host) => [`http://${host}`, `https://${host}`]),
-  ])
+  const named = [...loopbackNames, ...hosts.map((each) => each.toLowerCase())]
+  const ownNames = new Set(named.map((each) => each.replace(withPort, '')))
+  const withPorts = named.flatMap((each) =>
+    withPort.test(each) ? [each] : port === undefined ? [] : [`${each}:${port}`],
+  )
+  const ownHosts = new Set(withPorts.flatMap((each) => [each, each.replace(/:(?:80|443)$/, '')]))
+  const ownOrigins = new Set([...allowedOrigins, ...withPorts.flatMap(originsOf)])
 
   const isOwnHost = (host: string): boolean =>
-    port === undefined ? ownNames.includes(host.replace(/:\d*$/, '')) : ownHosts.has(host)
+    port === undefined ? ownNames.has(host.replace(/:\d*$/, '')) : ownHosts.has(host)
 
   const isOwnPage = (page: string): boolean => {
     if (ownOrigins.has(page)) return true
@@ -106,7 +110,7 @@ export function createGuard({
       return refusal(
         403,
         'foreign_host',
-        `the Host header is ${show(host)}; this listener answers to ${ownNames.join(', ')}${port === undefined ? '' : ` with port ${port}`}`,
+        `the Host header is ${show(host)}; this listener answers to ${(port === undefined ? [...ownNames] : withPorts).join(', ')}. A name of this device, or of a proxy with the proxy's port, such as device.example:443, can be added to "listen.hosts"`,
       )
     }
     if (origin !== undefined && !ownOrigins.has(origin)) {
@@ -140,13 +144,20 @@ export function createGuard({
   }
 }
 
+/** The origins of pages at a host with a port, as browsers spell them. */
+const originsOf = (host: string): string[] =>
+  ['http', 'https'].flatMap((scheme) => URL.parse(`${scheme}://${host}`)?.origin ?? [])
+
 const refusal = (status: number, reason: string, message: string): Refusal => ({ status, reason, message })
 const show = (text: string | undefined): string =>
   text === undefined ? 'missing' : JSON.stringify(text.slice(0, 100))
 
-/** `application/json` in UTF-8. A page cannot send it without asking first, so nothing else is accepted. */
+/** `application/json`, and the names that clients older than RFC 8259 have for it. */
+const jsonTypes = ['application/json', 'application/json-rpc', 'application/jsonrequest']
+
+/** JSON in UTF-8 by its type. A page cannot send one of these without asking first (a preflight), so nothing else is accepted. */
 export const isJsonType = (contentType: string | undefined): boolean =>
-  isUtf8Type(contentType, 'application/json')
+  jsonTypes.some((type) => isUtf8Type(contentType, type))
 
 /** Headers that only browsers send, and Content-Encoding, which changes how the body is to be read. */
 const pageHeaders = /^(?:content-type|origin|referer|content-encoding|sec-.*|access-control-request-.*)$/i

@@ -19,6 +19,7 @@ export { busyMessage, createLoadShedder, type LoadShedder } from './load-shedder
 export { createOneATurn } from './one-a-turn.ts'
 export { isOwnHost } from './own-host.ts'
 export { pageNonceHeader } from './own-page.ts'
+export { isCallPath } from './page-gate.ts'
 export { refuseUpgrade } from './refuse-upgrade.ts'
 export { requestIdOf } from './request-id.ts'
 export type { CallContext } from './rpc-call.ts'
@@ -27,4 +28,5 @@ export { createBodyMemory, createRpcListener, type RpcListenerOptions } from './
 export { sendJson } from './send-json.ts'
 export { attach, createHttpServer, type Limits, type Listener } from './server.ts'
 export { shedCalls } from './shed-calls.ts'
+export { setHost } from './target.ts'
 export { traceparentOf } from './traceparent.ts'

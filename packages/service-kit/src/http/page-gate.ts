@@ -5,6 +5,7 @@ import { formerSocketPath, openRpcPath, rpcPath } from '@selvedge/protocol'
 
 import { createGuard, type GuardedHeaders, type GuardOptions, type Refusal } from './guard.ts'
 import { createOwnPage } from './own-page.ts'
+import { pathOf } from './target.ts'
 
 export interface PageGate {
   /** Checks the headers of a request, before its body is read. */
@@ -17,8 +18,21 @@ export interface PageGate {
   answerPreflight(request: IncomingMessage, headers: GuardedHeaders, response: ServerResponse): boolean
 }
 
-/** The paths of the API: calls over WebSocket are at both. */
-export const isSocketPath = (url: string | undefined): boolean => url === rpcPath || url === formerSocketPath
+/** Whether a target is the path of calls: clients add a query, or a slash at its end. */
+export const isCallPath = (url = ''): boolean => url === rpcPath || isAt(rpcPath, url)
+
+/**
+ * Whether a target is one of the paths for calls over WebSocket. Without a query: what a client puts there is a token, which is
+ * read from nowhere but the headers, and would be in the logs of proxies.
+ */
+export const isSocketPath = (url = ''): boolean =>
+  !url.includes('?') && (isCallPath(url) || isAt(formerSocketPath, url))
+
+function isAt(path: string, url: string): boolean {
+  if (!url.startsWith(path)) return false
+  const rest = pathOf({ url }).slice(path.length)
+  return rest === '' || rest === '/'
+}
 
 /** @param pageNonce that the page of this listener sends; undefined: it has no page */
 export function createPageGate(guard: GuardOptions, pageNonce: string | undefined): PageGate {
@@ -27,7 +41,7 @@ export function createPageGate(guard: GuardOptions, pageNonce: string | undefine
   const ownPage = createOwnPage(pageNonce, guard.allowedOrigins)
   const isOwnPage = (request: IncomingMessage, headers: GuardedHeaders): boolean =>
     headers.origin === 'null' &&
-    request.url === rpcPath &&
+    isCallPath(request.url) &&
     (ownPage.isCaller(headers) || ownPage.isPreflight(request, headers))
 
   return {
@@ -50,7 +64,7 @@ export function createPageGate(guard: GuardOptions, pageNonce: string | undefine
 
 /** Also everything below the path, such as events: a router may normalize the rest. */
 const isCall = (url = ''): boolean =>
-  isSocketPath(url) || (url.startsWith(`${rpcPath}/`) && url !== openRpcPath)
+  isCallPath(url) || isSocketPath(url) || (url.startsWith(`${rpcPath}/`) && url !== openRpcPath)
 
 /** For a request of the own page: host and repeated headers are checked as for every other. */
 const withoutPage = (headers: GuardedHeaders): GuardedHeaders => ({

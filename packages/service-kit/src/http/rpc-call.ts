@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { RpcError, rpcPath } from '@selvedge/protocol'
+import { RpcError } from '@selvedge/protocol'
 import type { Answer, Dispatcher } from '@selvedge/protocol/jsonrpc'
 import { safely } from '../safely/safely.ts'
 import { inRequest } from '../trace/trace.ts'
@@ -12,6 +12,7 @@ import { requestIdOf } from './request-id.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 import { sendJson } from './send-json.ts'
 import type { ShedContext } from './shed-calls.ts'
+import { pathOf } from './target.ts'
 
 /** What the transport passes to a handler about the caller. */
 export interface CallContext extends ShedContext {
@@ -23,6 +24,7 @@ export interface CallContext extends ShedContext {
   readonly host: string
   /** GET: the handshake of a WebSocket. */
   readonly method: 'GET' | 'POST'
+  /** As the caller spelled it: its proof names it (`htu`, RFC 9449 § 4.2). */
   readonly path: string
   /** Whether the call came over TLS, so from another machine. */
   readonly overTls: boolean
@@ -52,7 +54,7 @@ export function createAnswerCall(
 ) {
   return function answerCall(response: ServerResponse, headers: GuardedHeaders, body: Buffer): void {
     if (!isUtf8(body)) {
-      answer(response, dispatcher.refuse(new RpcError('parse_error', 'the body is not valid UTF-8')))
+      answer(response, dispatcher.refuse(new RpcError('parse_error', notUtf8(body))))
       return
     }
     if (headers.dpop !== undefined && nonce) response.setHeader('DPoP-Nonce', nonce())
@@ -61,7 +63,7 @@ export function createAnswerCall(
       dpop: headers.dpop,
       host: headers.host!,
       method: 'POST',
-      path: rpcPath,
+      path: pathOf(response.req),
       overTls,
       socket: response.req.socket,
       request: response.req,
@@ -80,6 +82,12 @@ export function createAnswerCall(
       )
     else send(text)
   }
+}
+
+function notUtf8(body: Buffer): string {
+  const mark = body.subarray(0, 2).toString('hex')
+  const isUtf16 = mark === 'fffe' || mark === 'feff'
+  return `the body is not valid UTF-8${isUtf16 ? ': it begins with the byte order mark of UTF-16' : ''}`
 }
 
 /** @param text undefined: there were only notifications */

@@ -14,7 +14,7 @@ import {
 } from './guard.ts'
 import { busyMessage, createLoadShedder, type LoadShedder, retryAfterSeconds } from './load-shedder.ts'
 import { createOneATurn } from './one-a-turn.ts'
-import { createPageGate } from './page-gate.ts'
+import { createPageGate, isCallPath } from './page-gate.ts'
 import { createRefuseBusy } from './refuse-busy.ts'
 import { answer, createAnswerCall, type RpcCallOptions } from './rpc-call.ts'
 import { createUpgrade } from './rpc-upgrade.ts'
@@ -82,7 +82,7 @@ export function createRpcListener(options: RpcListenerOptions): Listener {
     if (refused) return refuse(response, refused)
     if (gate.answerPreflight(request, headers, response)) return
     const { url, method } = request
-    if (url !== rpcPath) return other(request, response)
+    if (!isCallPath(url)) return other(request, response)
     if (method !== 'POST') return notAllowed(response, 'POST')
     if (!isJsonType(headers.contentType) && !(readsUntyped && isUntypedOfProgram(request))) {
       const message = `the content type is ${JSON.stringify(headers.contentType ?? '')}; send application/json in UTF-8`

@@ -12,8 +12,12 @@ import { safely } from '../safely/safely.ts'
 import { inRequest } from '../trace/trace.ts'
 import { type Connections, followConnections, maxConnectionsOf } from './connections.ts'
 import { createEarlyEnd, type DrainLimits, drainDefaults } from './early-response.ts'
+import type { Refusal } from './guard.ts'
 import { inTurn, isAnswering } from './in-turn.ts'
+import { refuseUpgrade } from './refuse-upgrade.ts'
+import { sendJson } from './send-json.ts'
 import { endSlowBodies } from './slow-bodies.ts'
+import { toOriginForm } from './target.ts'
 
 export interface Limits extends Partial<DrainLimits> {
   /**
@@ -79,8 +83,10 @@ const connectionsOf = new WeakMap<Server, Connections>()
 
 /** Serves a listener, the requests of one connection one after the other. Whatever it throws ends its own request. */
 export function attach(server: Server, { request, upgrade }: Listener): void {
-  const onRequest: RequestListener = (incoming, response) =>
-    inRequest(response, () => request(incoming, response))
+  const onRequest: RequestListener = (incoming, response) => {
+    if (toOriginForm(incoming)) inRequest(response, () => request(incoming, response))
+    else refuseTarget(response)
+  }
   const handle = safely('http.request', onRequest, failRequest)
   server.on('request', safely('http.in-turn', inTurn(handle), failRequest))
   if (!upgrade) return
@@ -90,6 +96,7 @@ export function attach(server: Server, { request, upgrade }: Listener): void {
       socket.destroy()
       return
     }
+    if (!toOriginForm(upgrading)) return refuseUpgrade(upgrading, socket, badTarget)
     connectionsOf.get(server)?.upgraded(upgrading.socket)
     upgrade(upgrading, socket, head)
   }
@@ -97,6 +104,18 @@ export function attach(server: Server, { request, upgrade }: Listener): void {
     'upgrade',
     safely('http.upgrade', onUpgrade, (_cause, _request, socket) => socket.destroy()),
   )
+}
+
+const badTarget: Refusal = {
+  status: 400,
+  reason: 'bad_request',
+  message: 'the target of the request is neither a path nor a URL with http or https',
+}
+
+function refuseTarget(response: ServerResponse): void {
+  const { status, reason, message } = badTarget
+  response.setHeader('Connection', 'close')
+  sendJson(response, status, JSON.stringify({ error: { code: status, message, reason } }))
 }
 
 function failRequest(_cause: unknown, _request: IncomingMessage, response: ServerResponse): void {

@@ -14,6 +14,9 @@ interface Logged {
 
 const logged = new WeakMap<Log, Map<string, Logged>>()
 
+/** Whether the fields of a line are those of a failure that has no ID yet. */
+export const isFailure = (fields: object): boolean => 'cause' in fields && !('errorId' in fields)
+
 /**
  * Logs a failure under an ID, which an answer or a notice may repeat: who has the ID finds the line. A database that only reads makes
  * every write fail, so failures of one cause have one line a minute, and share its ID. The next line has the number of those

@@ -21,6 +21,27 @@ describe('a log', () => {
     ])
   })
 
+  it('writes a failure that repeats once a minute, with an ID, and what is no failure each time', () => {
+    const { log, read } = collect()
+    for (let at = 0; at < 1000; at++) {
+      log.error('a fix could not be stored', { at, cause: new Error('the disk is full') })
+      log.warn('seen', { at })
+      log.info('seen', { at, cause: new Error('the disk is full') })
+    }
+    expect(read().filter(({ level }) => level === 'error')).toMatchObject([
+      { at: 0, errorId: expect.any(String) },
+    ])
+    expect(read().filter(({ level }) => level !== 'error')).toHaveLength(2000)
+  })
+
+  it('of errors alone has no line of a warning', () => {
+    const lines: string[] = []
+    const log = createLog({ service: 'test', level: 'error', now: () => 0 }, (line) => lines.push(line))
+    log.warn('hidden', { cause: new Error('one') })
+    log.error('shown', { cause: new Error('one') })
+    expect(lines).toHaveLength(1)
+  })
+
   const cyclic = new Error('cyclic')
   cyclic.cause = { again: cyclic }
   const deep = Array.from({ length: 20_000 }).reduce((cause) => new Error('deep', { cause }), undefined)

@@ -1,11 +1,11 @@
 /**
  * One JSON line an event, on standard error. Secrets never go in: callers log ids, not tokens, and what foreign text brings along
- * is
- * removed here, with control sequences. A log never ends or stalls its program: what cannot be written is dropped and counted, and
- * what cannot be shown as JSON is shown as text.
+ * is removed here, with control sequences. A log never ends or stalls its program: what cannot be written is dropped and counted, and
+ * what cannot be shown as JSON is shown as text. A failure that repeats has one line a minute: see `errorIdOf`.
  */
 import { escapeControls, isSecretName, redactText } from '@selvedge/protocol/redaction'
 import { isoTime } from '../clock/clock.ts'
+import { errorIdOf, isFailure } from './error-id.ts'
 import { createLineWriter } from './line-writer.ts'
 import { prettyLine } from './pretty-line.ts'
 
@@ -44,7 +44,16 @@ export function createLog(
       const line = lineOf(options, level, message, fields, isHidden)
       write(options.format === 'pretty' ? prettyLine(line, process.stderr.isTTY) : line)
     }
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  /** A line with a cause is a failure, and what fails once can fail with every request, fix or timer. */
+  const limited = (level: 'warn' | 'error') => {
+    const write = at(level)
+    return (message: string, fields: object = {}) => {
+      if (isFailure(fields)) errorIdOf(log, message, fields, level)
+      else write(message, fields)
+    }
+  }
+  const log: Log = { debug: at('debug'), info: at('info'), warn: limited('warn'), error: limited('error') }
+  return log
 }
 
 function toStandardError(options: LogOptions): (line: string) => void {

@@ -10,6 +10,7 @@ import { createOneATurn } from '../http/one-a-turn.ts'
 import { refuseUpgrade } from '../http/refuse-upgrade.ts'
 import { requestIdOf } from '../http/request-id.ts'
 import type { CallContext } from '../http/rpc-call.ts'
+import { pathOf } from '../http/target.ts'
 import { inBackground, safely } from '../safely/safely.ts'
 import { shareResult } from '../share/share.ts'
 import { createLargeMessages } from './large-messages.ts'
@@ -136,7 +137,7 @@ const contextOf = ({ request, socket, headers, overTls }: Handshake): SocketCont
   dpop: headers.dpop,
   host: headers.host!,
   method: 'GET',
-  path: request.url!,
+  path: pathOf(request),
   ...{ overTls, socket },
   request: { rawHeaders: ['X-Request-Id', requestIdOf(request)] },
 })

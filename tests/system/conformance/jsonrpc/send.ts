@@ -58,10 +58,11 @@ export function sendVector(
 ): Promise<{ status: number; text: string; headers: string }> {
   const { host, hostname, port } = new URL(url)
   const body = bodyOf(vector)
-  const lines = (vector.headers ?? usual).map((line) =>
+  const start = vector.start ?? 'POST /jsonrpc/v1 HTTP/1.1'
+  const lines = [start, ...(vector.headers ?? usual), 'Connection: close'].map((line) =>
     line.replace('{host}', host).replace('{length}', String(body.length)),
   )
-  const head = `${vector.start ?? 'POST /jsonrpc/v1 HTTP/1.1'}\r\n${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n`
+  const head = `${lines.join('\r\n')}\r\n\r\n`
   return new Promise((resolve, reject) => {
     const socket = socketPath === undefined ? connect(Number(port), hostname) : connect(socketPath)
     const chunks: Buffer[] = []

@@ -1,6 +1,7 @@
 /** Containers on the device. The document holds the desired state; the runtime follows it. */
 import type { Log } from '@selvedge/service-kit/log'
 import { reportFailure } from '@selvedge/service-kit/safely'
+import { createLearned } from '@selvedge/service-kit/store'
 import { withoutAccount } from '../deployments/deployments.ts'
 import type { HeldPathStore } from '../deployments/held-paths.ts'
 import { isKeyOf } from '../deployments/ownership.ts'
@@ -65,11 +66,12 @@ async function followAccount(
 }
 
 export function createContainers(parts: ContainerParts): Containers {
-  const { store, storage, onNotRecovered } = parts
+  const { store, storage, log, onNotRecovered } = parts
   let isClosing = false
   let resuming: Promise<void> | undefined
   const paths = createPathOwners(parts)
-  const history = createHistory({ ...parts, paths })
+  const learned = createLearned(store, { where: 'containers.failed', log })
+  const history = createHistory({ ...parts, paths, learned })
   const entries = createEntries(parts, history, () => resuming)
   const turns = createTurns(maxQueue)
 
@@ -153,7 +155,7 @@ export function createContainers(parts: ContainerParts): Containers {
       isClosing = true
       await resuming
       await entries.close(isReplaced)
-      await storage.close()
+      await Promise.all([storage.close(), learned.stop()])
     },
   }
 }

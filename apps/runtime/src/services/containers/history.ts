@@ -2,7 +2,7 @@
 import { type HistoryEntry, type LogLine, RpcError } from '@selvedge/protocol'
 import { redactText } from '@selvedge/protocol/redaction'
 import { type Clock, isoTime } from '@selvedge/service-kit/clock'
-import type { Log } from '@selvedge/service-kit/log'
+import type { Learned } from '@selvedge/service-kit/store'
 import {
   type Content,
   type DeploymentStore,
@@ -66,13 +66,14 @@ export function createHistory(parts: {
   readonly store: DeploymentStore
   readonly paths: PathOwners
   readonly clock: Clock
-  readonly log: Log
+  /** Writes what happened by itself as soon as the disk accepts it. */
+  readonly learned: Learned<Deployments>
   /** Called when a container was given up. */
   readonly onFailed: () => void
   /** Called with each event that is not of a caller. */
   readonly onEvent: (event: string) => void
 }): History {
-  const { store, paths, clock, log } = parts
+  const { store, paths, clock, learned } = parts
 
   const item: History['item'] = (event, rule, detail, by) => ({
     at: clock.now(),
@@ -127,9 +128,7 @@ export function createHistory(parts: {
       store.updateLazily(apply)
       if (!failed) return
       // Only that a container has failed must be known after a power cut.
-      store
-        .update((value) => value)
-        .catch((cause) => log.error('what became of a container could not be stored', { key, cause }))
+      learned.learn('failures', (value) => value)
       parts.onFailed()
     },
     of: (key) => store.value.history[key]?.map(({ at, ...rest }) => ({ time: isoTime(at), ...rest })),

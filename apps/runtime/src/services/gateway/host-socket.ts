@@ -13,7 +13,7 @@ import {
 } from '@selvedge/service-kit/http'
 import { safely } from '@selvedge/service-kit/safely'
 import * as z from 'zod'
-import { redirectedHeader, runtimeHost, targetHeader } from '../engines/function/control.ts'
+import { redirectedHeader, targetHeader } from '../engines/function/control.ts'
 import type { ServiceRequests } from '../service-api.ts'
 import { passOut, refuseCall } from './egress.ts'
 import type { Gateway } from './gateway.ts'
@@ -40,8 +40,6 @@ export interface HostSocketParts {
 
 /** Connections that one instance may have open. */
 const maxConnections = Math.min(128, maxConnectionsOf())
-
-const [hostName] = runtimeHost.split(':')
 
 const identityRequest = z.object({ audience: z.string() })
 
@@ -87,7 +85,7 @@ function answerOf(parts: HostSocketParts): RequestListener {
     // Functions have `identityToken`: for a service that fetches URLs of its callers, these paths must lead nowhere. Nor do
     // they in a container that forwards the usual address of the local API to this socket.
     else if (!isOwnHost(request.headers.host)) {
-      const answer = own.get(pathOf(request.url ?? ''))
+      const answer = own.get(request.url ?? '')
       if (answer) return answerOwn(request, response, answer)
     }
     const isOfApi = api.owns(request.url ?? '')
@@ -128,10 +126,6 @@ function refuseRepeated(response: ServerResponse): void {
   const message = 'a header that decides who is asked, or who asks, came twice; send it once'
   sendRefusal(response, { status: 400, reason: 'repeated_header', message })
 }
-
-/** Deno sends requests to its socket as to a proxy: with a whole URL (RFC 9112 § 3.2.2). */
-const pathOf = (url: string): string =>
-  url.startsWith(`http://${hostName}/`) ? url.slice(`http://${hostName}`.length) : url
 
 /** Answers a body. @throws RpcError */
 type AnswerOwn = (body: unknown, request: IncomingMessage) => unknown

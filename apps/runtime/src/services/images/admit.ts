@@ -2,10 +2,10 @@ import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { RpcError } from '@selvedge/protocol'
 import type { Content } from '../deployments/deployments.ts'
-import { type Packed, parseDocument } from './archive.ts'
+import type { Packed } from './archive.ts'
 import type { Blobs, Draft } from './blobs.ts'
 import { inspectLayer, type LayerReport, type Watch } from './layer.ts'
-import { configDocument, type ImageConfig, imageLimits, ownArchitecture } from './manifest.ts'
+import { configDocument, type ImageConfig, imageLimits, ownArchitecture, parseDocument } from './manifest.ts'
 
 /** What the document of all images contains of an image. */
 function expectFewParts({ layers, repoTags }: Packed): void {
@@ -95,16 +95,16 @@ async function commitImage(
       size: blob.size,
     }
   }
-  const layers = []
-  for (const [at, layer] of packed.layers.entries())
-    layers.push({ ...(await blobs.commit(layer)), diffId: diffIds[at]! })
+  // Layers that change nothing are often the same one several times.
+  for (const layer of new Set(packed.layers)) await blobs.commit(layer)
+  const layers = packed.layers.map(({ digest, size }, at) => ({ digest, size, diffId: diffIds[at]! }))
   return { config, kind: 'oci', layers, entry: null, size: layers.reduce((sum, { size }) => sum + size, 0) }
 }
 
-/** A single layer without folders that holds index.js or index.wasm is a function image, or a broken one. */
+/** A single layer without folders that holds index.js or index.wasm, beside empty ones, is a function image, or a broken one. */
 function functionEntry(reports: readonly LayerReport[]): LayerReport['entry'] {
-  const [only] = reports
-  if (reports.length !== 1 || !only) return undefined
+  const [only, ...others] = reports.filter(({ isEmpty }) => !isEmpty)
+  if (others.length > 0 || !only) return undefined
   if (only.entry && !only.notFunction) return only.entry
   if (only.claimsFunction && !only.hasFolders && only.notFunction) throw only.notFunction
   return undefined

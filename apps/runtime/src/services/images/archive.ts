@@ -4,7 +4,7 @@ import { posix } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
 import * as z from 'zod'
 import type { Blobs, Draft } from './blobs.ts'
-import { chooseManifest, indexDocument, manifestDocument } from './manifest.ts'
+import { findManifest, parseDocument } from './manifest.ts'
 import { readTar, unpacked } from './tar-stream.ts'
 
 export interface Packed {
@@ -77,7 +77,8 @@ type Find = (path: string) => Draft
 type Found = Omit<Packed, 'drafts'>
 
 async function readSaved(find: Find): Promise<Found> {
-  const manifests = await readJson(find('manifest.json'), saveManifest, 'manifest.json')
+  const text = await readText(find('manifest.json'), 'manifest.json')
+  const manifests = parseDocument(text, saveManifest, 'manifest.json')
   if (manifests.length > 1) throw broken(`the archive holds ${manifests.length} images; save one at a time`)
   const { Config, RepoTags, Layers } = manifests[0]!
   const config = find(Config)
@@ -92,14 +93,10 @@ async function readLayout(find: Find): Promise<Found> {
     expectDigest('a blob of the layout', digest, draft)
     return draft
   }
-  let index = await readJson(find('index.json'), indexDocument, 'index.json')
-  let chosen = chooseManifest(index)
-  const name = nameIn(chosen.annotations ?? {})
-  if (/index|manifest\.list/.test(chosen.mediaType)) {
-    index = await readJson(blob(chosen.digest), indexDocument, 'the index of the layout')
-    chosen = chooseManifest(index)
-  }
-  const manifest = await readJson(blob(chosen.digest), manifestDocument, 'the manifest of the layout')
+  const read = (digest: string) => readText(blob(digest), 'the document of an image')
+  const index = await readText(find('index.json'), 'index.json')
+  const { manifest, annotations } = await findManifest(index, 'index.json', read)
+  const name = nameIn(annotations)
   return {
     config: blob(manifest.config.digest),
     layers: manifest.layers.map(({ digest }) => blob(digest)),
@@ -119,21 +116,7 @@ function expectDigest(what: string, expected: string, draft: Draft): void {
     throw new RpcError('digest_mismatch', `${what} should be ${expected} and is ${draft.digest}`)
 }
 
-async function readJson<T>(draft: Draft, schema: z.ZodType<T>, what: string): Promise<T> {
+async function readText(draft: Draft, what: string): Promise<string> {
   if (draft.size > maxDocument) throw broken(`${what} is larger than ${maxDocument} bytes`)
-  return parseDocument(await readFile(draft.path, 'utf8'), schema, what)
-}
-
-/** @throws RpcError `invalid_image`, which names the fault and its place */
-export function parseDocument<T>(text: string, schema: z.ZodType<T>, what: string): T {
-  let json: unknown
-  try {
-    json = JSON.parse(text)
-  } catch (cause) {
-    throw new RpcError('invalid_image', `${what} is not JSON: ${(cause as Error).message}`, { cause })
-  }
-  const read = schema.safeParse(json)
-  if (read.success) return read.data
-  const { path, message } = read.error.issues[0]!
-  throw broken(`${what}: ${path.join('.') || 'the document'}: ${message}`)
+  return readFile(draft.path, 'utf8')
 }

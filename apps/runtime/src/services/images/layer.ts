@@ -16,6 +16,8 @@ export interface LayerReport {
   readonly notFunction: RpcError | undefined
   /** Whether it has an entry, or the first problem is that its entry is broken. */
   readonly claimsFunction: boolean
+  /** Whether it has no entry: it changes nothing, and is there because a step of a build was to make it. */
+  readonly isEmpty: boolean
   /** Whether it may be a root file system: it has folders. */
   readonly hasFolders: boolean
 }
@@ -42,6 +44,7 @@ export async function inspectLayer(
   let notFunction: RpcError | undefined
   let isEntryBroken = false
   let hasFolders = false
+  let isEmpty = true
   const object = (detail: string, hint?: string) => {
     notFunction ??= new RpcError('invalid_image', detail, hint === undefined ? {} : { hint })
   }
@@ -53,6 +56,7 @@ export async function inspectLayer(
   try {
     const onEntry = async (path: string, each: Entry): Promise<void> => {
       if (path === '') return
+      isEmpty = false
       refuseHostile(path, each)
       if (each.type === 'Directory') hasFolders = true
       else if (path.includes('/')) hasFolders = true
@@ -81,7 +85,7 @@ export async function inspectLayer(
     }
     await readTar(tar, onEntry, { mayBeEmpty: true })
     const claimsFunction = entry !== undefined || isEntryBroken
-    return { diffId: `sha256:${hash.digest('hex')}`, entry, notFunction, claimsFunction, hasFolders }
+    return { diffId: `sha256:${hash.digest('hex')}`, entry, notFunction, claimsFunction, isEmpty, hasFolders }
   } catch (cause) {
     if (entry) await blobs.discard([entry.draft])
     throw cause

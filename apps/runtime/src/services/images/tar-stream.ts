@@ -92,7 +92,8 @@ async function peek(
 /**
  * Reads a tar archive (POSIX.1-2017 pax, ustar, GNU), one entry after the other.
  *
- * @param options.mayBeEmpty whether an archive without entries is accepted: tools write layers that change nothing
+ * @param options.mayBeEmpty whether an archive without entries is accepted, zeros alone or no byte at all: tools write layers that
+ *   change nothing
  * @throws RpcError `invalid_image` where it is none, broken, cut short, or has an entry with a name that leads out of it
  */
 export async function readTar(
@@ -127,12 +128,7 @@ export async function readTar(
   const onEntryFound = (entry: Entry) => {
     working = working.then(() => take(entry))
   }
-  const onIgnored = (entry: Entry) =>
-    fail(
-      broken(
-        `the archive has an entry of type ${entry.type} that is not understood, or a header that is too large`,
-      ),
-    )
+  const onIgnored = ({ type }: Entry) => fail(broken(whyIgnored(type)))
   const onError = (cause: Error) => fail(broken(`the archive is broken: ${cause.message}`, cause))
   parser.on('entry', safely('tar.entry', onEntryFound, fail))
   parser.on('ignoredEntry', safely('tar.ignored-entry', onIgnored, fail))
@@ -146,10 +142,13 @@ export async function readTar(
   )
   const ended = new Promise<void>((resolve) => parser.once('end', resolve))
   let size = 0
+  /** Whether nothing but zeros has come: an archive without entries. */
+  let isBlank = true
   try {
     for await (const chunk of content) {
       if (failure !== undefined) break
       size += chunk.length
+      isBlank &&= chunk.every((byte) => byte === 0)
       // What follows the end mark is read, for it may be too much, and is nothing.
       if (isOver || parser.write(Buffer.from(chunk))) continue
       await Promise.race([
@@ -158,7 +157,8 @@ export async function readTar(
         stopped.promise,
       ])
     }
-    if (failure === undefined) {
+    // The parser takes zeros alone for no archive.
+    if (failure === undefined && !isBlank) {
       // Some tools leave out the padding of the last entry. Digests show whether anything else is missing.
       if (!isOver && size % block !== 0) parser.write(Buffer.alloc(block - (size % block)))
       parser.end()
@@ -171,7 +171,14 @@ export async function readTar(
   if (failure !== undefined) current?.destroy(failure as Error)
   await working
   if (failure !== undefined) throw failure
-  if (entries === 0 && !(mayBeEmpty && isOver)) throw broken('the archive is empty, or no tar archive')
+  if (entries === 0 && !(mayBeEmpty && (isBlank || isOver)))
+    throw broken('the archive is empty, or no tar archive')
+}
+
+function whyIgnored(type: string): string {
+  if (type === 'SparseFile')
+    return 'the archive has a sparse file in the old format of GNU tar; make it with "tar --format=pax", or without --sparse'
+  return `the archive has an entry of type ${type} that is not understood, or a header that is too large`
 }
 
 /** A name without `./`; one that leads out of the archive is refused. */

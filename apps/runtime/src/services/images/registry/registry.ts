@@ -3,9 +3,9 @@ import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { RpcError } from '@selvedge/protocol'
 import * as z from 'zod'
-import { type Packed, parseDocument } from '../archive.ts'
+import type { Packed } from '../archive.ts'
 import type { Blobs, Draft } from '../blobs.ts'
-import { chooseManifest, imageLimits, indexDocument, manifestDocument } from '../manifest.ts'
+import { findManifest, imageLimits } from '../manifest.ts'
 import {
   type Answer,
   type HttpGet,
@@ -51,10 +51,7 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
   const credentials = await readCredentials(options.authFile, registry)
   const get = authenticated(reference, credentials, await openHttpGet(registry, options.http))
 
-  async function document(
-    version: string,
-    expected: string | undefined,
-  ): Promise<{ text: string; type: string }> {
+  async function document(version: string, expected: string | undefined): Promise<string> {
     const answer = await get(`${base}/manifests/${version}`, { Accept: manifestTypes })
     const text = await readText(answer, maxManifest).catch((cause) => {
       throw cause instanceof RpcError ? cause : unavailable(base, (cause as Error).message, cause)
@@ -65,23 +62,23 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
         'digest_mismatch',
         `the manifest of ${source} should be ${expected} and is ${digest}`,
       )
-    return { text, type: answer.headers['content-type'] ?? '' }
+    return text
   }
 
-  let { text, type } = await document(reference.version, reference.digest)
-  if (/index|manifest\.list/.test(type)) {
-    const { digest } = chooseManifest(parseDocument(text, indexDocument, 'the index of the registry'))
-    text = (await document(digest, digest)).text
-  }
-  const manifest = parseDocument(text, manifestDocument, 'the manifest of the registry')
+  const { manifest } = await findManifest(
+    await document(reference.version, reference.digest),
+    'the manifest of the registry',
+    (digest) => document(digest, digest),
+  )
   expectSmall(manifest, options.maxSize)
   const isThere = async (digest: string) => options.mayReuse(digest) && (await blobs.has(digest))
+  // The same layer may come several times: one that changes nothing, for example.
+  const unique = new Map([manifest.config, ...manifest.layers].map((each) => [each.digest, each]))
   const missing = []
-  for (const each of [manifest.config, ...manifest.layers])
-    if (!(await isThere(each.digest))) missing.push(each)
+  for (const each of unique.values()) if (!(await isThere(each.digest))) missing.push(each)
   await options.announce(missing.reduce((sum, { size }) => sum + size, 0))
 
-  const drafts: Draft[] = []
+  const drafts = new Map<string, Draft>()
   try {
     const fetch = async ({ digest, size }: Blob): Promise<Draft> => {
       const draftOf = (content: AsyncIterable<Uint8Array>) =>
@@ -92,15 +89,15 @@ export async function pullImage(blobs: Blobs, source: string, options: PullOptio
           await draftOf(blobs.read(digest)).catch(() => undefined)
         : undefined
       const draft = stored ?? (await draftOf(await download()))
-      drafts.push(draft)
+      drafts.set(digest, draft)
       return draft
     }
-    const config = await fetch(manifest.config)
-    const layers: Draft[] = []
-    for (const each of manifest.layers) layers.push(await fetch(each))
-    return { config, layers, repoTags: [reference.text], drafts }
+    for (const each of unique.values()) await fetch(each)
+    const draftOf = ({ digest }: Blob) => drafts.get(digest)!
+    const [config, layers] = [draftOf(manifest.config), manifest.layers.map(draftOf)]
+    return { config, layers, repoTags: [reference.text], drafts: [...drafts.values()] }
   } catch (cause) {
-    await blobs.discard(drafts)
+    await blobs.discard(drafts.values())
     if (cause instanceof RpcError) throw cause
     throw unavailable(base, (cause as Error).message, cause)
   }
