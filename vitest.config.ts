@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Projects of users; tests/system/packages/templates.test.ts runs their tests. */
 const templates = 'apps/cli/templates/**'
@@ -12,6 +13,28 @@ const alone = [
   'tests/system/overload/connections.test.ts',
   'tests/system/start/start.test.ts',
 ]
+/** Files that take the longest, each a minute or more: they start first, so that the others fill the time beside them. */
+const longest = [
+  'containers/containers',
+  'powercut/powercut',
+  'people/console',
+  'packages/release',
+  'reliability/deploy-kill',
+  'reliability/kills',
+  'packages/arm64',
+  'packages/npm',
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rankOf = ({ moduleId }: TestSpecification) => {
+      const rank = longest.findIndex((each) => moduleId.endsWith(`tests/system/${each}.test.ts`))
+      return rank < 0 ? longest.length : rank
+    }
+    return (await super.sort(files)).toSorted((one, two) => rankOf(one) - rankOf(two))
+  }
+}
+
 /** They mostly wait: for processes, containers, networks and browsers. */
 const systemWorkers = 5
 /** Several times as long as a test needs alone: five files and their daemons share the processors. */
@@ -49,6 +72,7 @@ export const common = {
     // Its default is one second, which is too short on a machine with other work.
     expect: { poll: { timeout: 30_000 } },
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
   },
 }
 
