@@ -6,13 +6,6 @@ const templates = 'apps/cli/templates/**'
 const suites = '{packages,apps}/**/*-suite.test.ts'
 const rules = ['tests/rules/**/*.test.ts', 'tests/layers.test.ts']
 
-/** Files whose promise is about CPU time or memory: nothing runs beside them. */
-const alone = [
-  'tests/system/attacks/{cost,never-read}.test.ts',
-  'tests/system/fuzz/fuzz.test.ts',
-  'tests/system/overload/connections.test.ts',
-  'tests/system/start/start.test.ts',
-]
 /** Files that take the longest, each a minute or more: they start first, so that the others fill the time beside them. */
 const longest = [
   'containers/containers',
@@ -50,13 +43,12 @@ const kinds = {
   integration: { include: ['tests/**/*.test.ts', suites], exclude: ['tests/system/**', ...rules] },
   system: {
     include: ['tests/system/**/*.test.ts', 'examples/**/*.test.ts'],
-    exclude: alone,
+    exclude: [],
     maxWorkers: systemWorkers,
     ...systemLimits,
     // Vitest asks for groups of projects with different numbers of workers; they run one after the other.
     sequence: { groupOrder: 1 },
   },
-  'system-alone': { include: alone, exclude: [], maxWorkers: 1, ...systemLimits },
   rules: { include: rules, exclude: [] },
 }
 

@@ -82,7 +82,7 @@ async function attemptAgain(first: Outcomes): Promise<Outcomes> {
   return outcomes
 }
 
-const first = await runVitest([...chosen.map((each) => `--project=${each}*`), ...related, ...args])
+const first = await runVitest([...chosen.map((each) => `--project=${each}`), ...related, ...args])
 if (first.outcomes === undefined || first.code === 0 || args.includes('--bail')) process.exitCode = first.code
 else {
   const outcomes = await attemptAgain(first.outcomes)
