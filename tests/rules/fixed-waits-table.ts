@@ -24,7 +24,6 @@ export const fixedWaits: Readonly<Record<string, readonly [count: number, reason
   'tests/discovery/access.test.ts': [1, age],
   'tests/discovery/cluster.test.ts': [1, age],
   'tests/discovery/fixes.test.ts': [1, age],
-  'tests/system/overload/connections.test.ts': [1, window],
   'tests/system/overload/run.ts': [1, window],
   'tests/people/links.test.ts': [1, age],
   'tests/system/reliability/kills.ts': [1, load],
