@@ -1,17 +1,33 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Projects of users; tests/system/packages/templates.test.ts runs their tests. */
 const templates = 'apps/cli/templates/**'
 const suites = '{packages,apps}/**/*-suite.test.ts'
 const rules = ['tests/rules/**/*.test.ts', 'tests/layers.test.ts']
 
-/** Files with a promise about CPU time or memory: nothing runs beside them. */
-const alone = [
-  'tests/system/attacks/{cost,never-read}.test.ts',
-  'tests/system/fuzz/fuzz.test.ts',
-  'tests/system/overload/connections.test.ts',
-  'tests/system/start/start.test.ts',
+/** Files that take the longest, each a minute or more: they start first, so that the others fill the time beside them. */
+const longest = [
+  'containers/containers',
+  'powercut/powercut',
+  'people/console',
+  'packages/release',
+  'reliability/deploy-kill',
+  'reliability/kills',
+  'packages/arm64',
+  'packages/npm',
 ]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rankOf = ({ moduleId }: TestSpecification) => {
+      const rank = longest.findIndex((each) => moduleId.endsWith(`tests/system/${each}.test.ts`))
+      return rank < 0 ? longest.length : rank
+    }
+    return (await super.sort(files)).toSorted((one, two) => rankOf(one) - rankOf(two))
+  }
+}
+
 /** They mostly wait: for processes, containers, networks and browsers. */
 const systemWorkers = 5
 /** Several times as long as a test needs alone: five files and their daemons share the processors. */
@@ -27,13 +43,12 @@ const kinds = {
   integration: { include: ['tests/**/*.test.ts', suites], exclude: ['tests/system/**', ...rules] },
   system: {
     include: ['tests/system/**/*.test.ts', 'examples/**/*.test.ts'],
-    exclude: alone,
+    exclude: [],
     maxWorkers: systemWorkers,
     ...systemLimits,
     // Vitest needs groups of projects with different numbers of workers; they run one after the other.
     sequence: { groupOrder: 1 },
   },
-  'system-alone': { include: alone, exclude: [], maxWorkers: 1, ...systemLimits },
   rules: { include: rules, exclude: [] },
 }
 
@@ -49,6 +64,7 @@ export const common = {
     // Its default is one second, which is too short on a machine with other work.
     expect: { poll: { timeout: 30_000 } },
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
   },
 }
 

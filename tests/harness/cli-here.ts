@@ -9,7 +9,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { commands } from '../../apps/cli/src/commands/index.ts'
 import { createTerminal, type TerminalStreams } from '../../apps/cli/src/output/terminal.ts'
 import { runCli } from '../../apps/cli/src/program.ts'
-import type { Ran } from './cli.ts'
+import { inFolder, type Ran } from './cli.ts'
 import type { RunOptions } from './run-in.ts'
 
 const limitMs = 60_000
@@ -39,6 +39,13 @@ export function runHere(cwd: string, args: readonly string[], options: RunOption
   turnOf = ran.catch(() => undefined)
   return ran
 }
+
+/** Like `runCli`, in the process of the test. */
+export const runCliHere = (
+  args: readonly string[],
+  env: Record<string, string>,
+  cwd?: string,
+): Promise<Ran> => inFolder(cwd, args, (folder) => runHere(folder, args, { env }))
 
 async function runAlone(
   cwd: string,

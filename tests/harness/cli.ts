@@ -34,15 +34,19 @@ export function signInFile({ XDG_CONFIG_HOME = '' }: Record<string, string>): st
  *
  * @param cwd its folder; without one, it runs in an empty folder, and fails if it leaves a file there
  */
-export async function runCli(
+export const runCli = (args: readonly string[], env: Record<string, string>, cwd?: string): Promise<Ran> =>
+  inFolder(cwd, args, (folder) => runCliIn(folder, args, env))
+
+/** Runs a command in a folder; without one, in an empty folder. @throws if it leaves a file in that */
+export async function inFolder(
+  cwd: string | undefined,
   args: readonly string[],
-  env: Record<string, string>,
-  cwd?: string,
+  run: (cwd: string) => Promise<Ran>,
 ): Promise<Ran> {
-  if (cwd !== undefined) return runCliIn(cwd, args, env)
+  if (cwd !== undefined) return run(cwd)
   const empty = await mkdtemp(join(tmpdir(), 'selvedge-cli-'))
   try {
-    const ran = await runCliIn(empty, args, env)
+    const ran = await run(empty)
     const left = readdirSync(empty)
     if (left.length > 0)
       throw new Error(`selvedge ${args.join(' ')} wrote ${left.join(', ')} into its folder`)

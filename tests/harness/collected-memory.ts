@@ -9,17 +9,26 @@ export const collecting = {
   NODE_OPTIONS: `--expose-gc --require=${join(root, 'tests/system/soak/collect-garbage.cjs')}`,
 }
 
-/** Resident memory in megabytes of a daemon that has the environment {@link collecting}. */
-export async function memoryOf(daemon: ChildProcess): Promise<number> {
-  const collected = new Promise<void>((resolve) => {
+/** Megabytes. */
+export interface Memory {
+  /** Of the process, with what is free in it. */
+  readonly resident: number
+  /** By the objects and buffers of its main thread. */
+  readonly used: number
+}
+
+/** The memory of a daemon that has the environment {@link collecting}. */
+export async function memoryOf(daemon: ChildProcess): Promise<Memory> {
+  const collected = new Promise<number>((resolve) => {
     const onMessage = (message: unknown) => {
-      if (message !== 'collected') return
+      const { collected } = message as { readonly collected?: number }
+      if (collected === undefined) return
       daemon.off('message', onMessage)
-      resolve()
+      resolve(collected)
     }
     daemon.on('message', onMessage)
   })
   daemon.kill('SIGUSR2')
-  await collected
-  return residentMb(daemon.pid!)!
+  const used = (await collected) / 1024 / 1024
+  return { resident: residentMb(daemon.pid!)!, used }
 }

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 
 /** The networks of tests are 10.192.0.0/16 to 10.255.0.0/16, each for one Podman at a time. */
@@ -19,7 +19,8 @@ export interface PodmanNetworks {
 }
 
 /**
- * Reserves a range of addresses, and removes what a test that was killed left of it.
+ * Reserves a range of addresses, and removes what tests that were killed left of it and of the other ranges: a port that they forwarded
+ * would never reach the program that gets it next.
  *
  * @param folder for the configuration of the networks
  */
@@ -29,7 +30,13 @@ export async function reserveNetworks(folder: string): Promise<PodmanNetworks> {
   mkdirSync(networks)
   // Without it, Podman uses the bridge and the chain of its default network on this machine.
   writeFileSync(join(networks, 'podman.json'), JSON.stringify(defaultNetwork(second)))
-  for (const table of ['nat', 'filter']) removeRules(table, second)
+  removeRules(second)
+  for (const other of rangesWithRules()) {
+    const unused = await hold(other)
+    if (unused === undefined) continue
+    removeRules(other)
+    unused.close()
+  }
   return {
     conf: `[network]
 network_config_dir = "${networks}"
@@ -39,18 +46,28 @@ default_subnet_pools = [{ "base" = "10.${second}.128.0/17", "size" = 24 }]
   }
 }
 
-/** The first range that is free. Names of abstract sockets belong to a network namespace, as the addresses do, and end with the process. */
+/** The first range that is free. */
 async function reserve(): Promise<{ second: number; release: () => void }> {
   for (let second = first; second <= last; second++) {
-    const server = createServer().unref()
-    server.listen(`\0selvedge-test-networks-${second}`)
-    const isFree = await once(server, 'listening').then(
-      () => true,
-      () => false,
-    )
-    if (isFree) return { second, release: () => void server.close() }
+    const server = await hold(second)
+    if (server) return { second, release: () => void server.close() }
   }
   throw new Error(`all networks for tests are in use, from 10.${first}.0.0/16 on`)
+}
+
+/**
+ * Holds a range until the server is closed. Names of abstract sockets belong to a network namespace, as the addresses do, and end with
+ * the process.
+ *
+ * @returns undefined if the range is in use
+ */
+async function hold(second: number): Promise<Server | undefined> {
+  const server = createServer().unref()
+  server.listen(`\0selvedge-test-networks-${second}`)
+  return once(server, 'listening').then(
+    () => server,
+    () => undefined,
+  )
 }
 
 const defaultNetwork = (second: number) => ({
@@ -67,9 +84,24 @@ const defaultNetwork = (second: number) => ({
   ipam_options: { driver: 'host-local' },
 })
 
+const rulesOf = (table: string): string[] =>
+  execFileSync('iptables', ['--wait', '--table', table, '-S'], { encoding: 'utf8' }).split('\n')
+
+/** Ranges that a rule for addresses names. */
+function rangesWithRules(): number[] {
+  const seconds = rulesOf('nat').flatMap((line) =>
+    [...line.matchAll(/ 10\.(\d+)\./g)].map(([, second]) => Number(second)),
+  )
+  return [...new Set(seconds)].filter((second) => second >= first && second <= last)
+}
+
+function removeRules(second: number): void {
+  for (const table of ['nat', 'filter']) removeRulesOf(table, second)
+}
+
 /** Removes the rules of a table that name an address of a range, and the chains of its networks. */
-function removeRules(table: string, second: number): void {
-  const lines = execFileSync('iptables', ['--wait', '--table', table, '-S'], { encoding: 'utf8' }).split('\n')
+function removeRulesOf(table: string, second: number): void {
+  const lines = rulesOf(table)
   const inRange = (line: string) => line.includes(` 10.${second}.`)
   const chains = new Set(
     lines.filter(inRange).flatMap((line) => /^-A (NETAVARK-(?:DN-)?[0-9A-F]{8,}) /.exec(line)?.[1] ?? []),

@@ -20,7 +20,6 @@ export const fixedWaits: Readonly<Record<string, readonly [count: number, reason
   'packages/service-kit/src/otel/traces.test.ts': [2, load],
   'tests/attacks/bodies.test.ts': [1, load],
   'tests/discovery/cluster.test.ts': [1, age],
-  'tests/system/overload/connections.test.ts': [1, window],
   'tests/system/overload/run.ts': [1, window],
   'tests/system/reliability/kills.ts': [1, load],
   'tests/system/reliability/upgrade-kills.ts': [1, load],

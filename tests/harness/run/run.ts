@@ -82,11 +82,12 @@ async function attemptAgain(first: Outcomes): Promise<Outcomes> {
   return outcomes
 }
 
-const first = await runVitest([...chosen.map((each) => `--project=${each}*`), ...related, ...args])
+const first = await runVitest([...chosen.map((each) => `--project=${each}`), ...related, ...args])
 if (first.outcomes === undefined || first.code === 0 || args.includes('--bail')) process.exitCode = first.code
 else {
   const outcomes = await attemptAgain(first.outcomes)
   for (const line of outcomes.unstable) say(line)
+  if (!isGood(outcomes)) say(`\nThe random values of the tests came from SELVEDGE_TEST_SEED=${testSeed}.`)
   say(`\n${describeCounts(countsOf(outcomes))}`)
   process.exitCode = isGood(outcomes) ? 0 : first.code
   first.outcomes = outcomes

@@ -350,7 +350,7 @@ describe('a reader that never reads', () => {
         expect([502, 503, 504]).toContain(status)
       }
     }
-    const memory = () => memoryOf(services.stack.runtime.process)
+    const memory = async () => (await memoryOf(services.stack.runtime.process)).resident
     // One that reads: what any stream costs is no growth.
     const reader = await read(topics('logs'))
     await expect.poll(() => reader.of('logs').length, { timeout: 30_000 }).toBeGreaterThan(20)

@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { readUser } from '@selvedge/client/function'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cliEnvOf, cliPath, jsonOf, runCli } from '../../harness/cli.ts'
+import { cliEnvOf, cliPath, jsonOf } from '../../harness/cli.ts'
+import { runCliHere as runCli } from '../../harness/cli-here.ts'
 import { type Sharing, startSharing } from '../../harness/sharing.ts'
 
 let world: Sharing

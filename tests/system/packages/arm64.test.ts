@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createRuntimeClient } from '@selvedge/client'
@@ -13,10 +13,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { products } from '../../../packaging/products.ts'
 import { findEngine } from '../../../packaging/tree/engines.ts'
 import { makeTree } from '../../../packaging/tree/tree.ts'
+import { createDeveloper } from '../../harness/flow.ts'
 import { needs } from '../../harness/installed.ts'
 import { root, temporaryFolder } from '../../harness/processes.ts'
 
 const emulated = { PATH: process.env.PATH, QEMU_LD_PREFIX: '/usr/aarch64-linux-gnu' }
+/** What is emulated of each: the runtime with the command line, and the identity service. */
+const emulatedProducts = ['selvedge', 'selvedge-identity']
 const release = {
   version: '1.2.3',
   epochSeconds: 1_700_000_000,
@@ -33,7 +36,8 @@ describe('for arm64', needs('qemu-aarch64-static'), () => {
   beforeAll(async () => {
     folder = await temporaryFolder()
     execFileSync(process.execPath, [join(root, 'scripts/bundle.mjs')])
-    for (const product of products) makeTree(product, 'arm64', release, at(product.name))
+    for (const product of products.filter(({ name }) => emulatedProducts.includes(name)))
+      makeTree(product, 'arm64', release, at(product.name))
     const [runtimePort, identityPort] = [await freePort(), await freePort()]
     url = `http://127.0.0.1:${runtimePort}`
     mkdirSync(at('state'), { mode: 0o700 })
@@ -91,11 +95,8 @@ describe('for arm64', needs('qemu-aarch64-static'), () => {
     const { nodeId } = await runtime.getMe()
     const edgeToken = () => runtime.getEdgeIdToken().then(({ id_token: token }) => token, String)
     await expect.poll(edgeToken, { timeout: 120_000 }).toMatch(/^eyJ/)
-    const { accountId } = JSON.parse(
-      await selvedge('admin', 'account', 'create', '--email', 'you@example.com', '--if-none', '--json'),
-    )
-    const { clientId } = JSON.parse(await selvedge('admin', 'project', 'create', '--name', 'demo', '--json'))
-    await selvedge('admin', 'token', 'developer', '--client-id', clientId, '--out', at('token'))
+    const { accountId, clientId, idToken } = await createDeveloper(at('state'))
+    writeFileSync(at('token'), idToken, { mode: 0o600 })
     await selvedge('account', 'associate', '--developer-token-file', at('token'), '--client-id', clientId)
     expect(await runtime.getMe()).toMatchObject({ nodeId, accountId })
     const { checks } = JSON.parse(await selvedge('doctor', '--json'))

@@ -41,13 +41,15 @@ export async function identitySubject(
   const revoked: Token[] = []
   let last = 0
 
-  const exchange = async ({ clientId, idToken }: Token) =>
-    identity.exchange({
-      clientId,
-      developerIdToken: idToken,
-      edgeIdToken: await edgeIdToken(),
-      scope: 'openid edge:mcm',
+  const exchange = async ({ clientId, idToken }: Token) => {
+    const token = await edgeIdToken()
+    const asked = { clientId, developerIdToken: idToken, edgeIdToken: token, scope: 'openid edge:mcm' }
+    return identity.exchange(asked).catch((cause: unknown) => {
+      // It may be why: the device is asked for another one.
+      edge.until = 0
+      throw cause
     })
+  }
 
   async function createAccount(): Promise<void> {
     const next = `subject${++last}@example.com`
