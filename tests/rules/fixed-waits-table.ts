@@ -21,7 +21,7 @@ export const fixedWaits: Readonly<Record<string, readonly [count: number, reason
   'tests/attacks/bodies.test.ts': [1, load],
   'tests/system/attacks/never-read.test.ts': [2, load],
   'tests/system/attacks/slow-start.test.ts': [1, age],
-  'tests/discovery/cluster.test.ts': [1, age],
+  'tests/system/discovery/cluster.test.ts': [1, age],
   'tests/system/e2e/offline.test.ts': [1, age],
   'tests/system/guards/gate/attempts.ts': [1, age],
   'tests/system/overload/connections.test.ts': [1, window],
