@@ -8,10 +8,11 @@ import { createProgramClock, days, type ProgramClock } from './program-clock.ts'
 const source = `
 const { setTimeout: sleep } = require('node:timers/promises')
 const begun = performance.now()
-process.on('message', ({ wait, every, pause, renew }) => {
+process.on('message', ({ wait, every, pause, renew, abort }) => {
   const report = (fired) => process.send({ fired })
   if (wait) setTimeout(() => report(wait), wait)
   if (every) setInterval(() => report(every), every)
+  if (abort) AbortSignal.timeout(abort).onabort = ({ target }) => report(target.reason.name === 'TimeoutError' ? abort : -1)
   if (pause) sleep(pause).then(() => report(pause))
   if (renew) {
     const timer = setTimeout(() => report(renew), renew)
@@ -91,6 +92,15 @@ describe('time that passes', () => {
     await clock.pass(1000)
     await ask()
     expect(fired).toEqual([1_800_000, 3_600_000, 7_200_000])
+  })
+
+  it('aborts what has a timeout', async () => {
+    await ask({ abort: 3_600_000 })
+    await clock.pass(3_599_000)
+    expect(fired).toEqual([])
+    await clock.pass(1000)
+    await ask()
+    expect(fired).toEqual([3_600_000])
   })
 
   it('repeats an interval', async () => {
