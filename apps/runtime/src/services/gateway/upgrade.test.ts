@@ -1,12 +1,11 @@
 /** WebSockets through the gateway, to services that answer strangely and with readers that never read. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer as createSocketServer, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { attach, createHttpServer } from '@selvedge/service-kit/http'
 import { createLimitedWork, createWorkCount } from '@selvedge/service-kit/work'
 import { afterEach, describe, expect, it } from 'vitest'
 import { frame, opcodes } from '../../../../../tests/harness/raw-websocket.ts'
-import { opens, writeUntilFull } from '../../../../../tests/harness/unread.ts'
+import { manyTurns, opens, writeUntilFull } from '../../../../../tests/harness/unread.ts'
 import type { Running } from '../containers/instances.ts'
 import { maxMessageBytes } from './client-messages.ts'
 import { passUpgrade } from './upgrade.ts'
@@ -159,7 +158,7 @@ describe('an upgrade', () => {
     client.resetAndDestroy()
     await callerGone
     start.resolve()
-    await sleep(300)
+    await manyTurns()
     expect([asked, running.requests.underWay]).toEqual([0, 0])
   })
 
