@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer as createSocketServer, type Socket } from 'node:net'
 import { attach, createHttpServer } from '@selvedge/service-kit/http'
 import { createLimitedWork, createWorkCount } from '@selvedge/service-kit/work'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { frame, opcodes } from '../../../../../tests/harness/raw-websocket.ts'
 import { manyTurns, opens, writeUntilFull } from '../../../../../tests/harness/unread.ts'
 import type { Running } from '../containers/instances.ts'
@@ -12,6 +12,7 @@ import { passUpgrade } from './upgrade.ts'
 
 const ending: (() => unknown)[] = []
 afterEach(() => {
+  vi.useRealTimers()
   for (const end of ending.splice(0)) end()
 })
 
@@ -168,6 +169,7 @@ describe('an upgrade', () => {
     ['the service ends it', (_, service) => service.end()],
     ['the service resets it', (_, service) => service.resetAndDestroy()],
   ])('ends on both sides when %s and the other continues', async (_, end) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const { client, running, sockets } = await front((socket) => {
       socket.write(switching)
       socket.resume()
@@ -177,7 +179,13 @@ describe('an upgrade', () => {
     expect([running.requests.underWay, sockets.size]).toEqual([1, 1])
     const [service] = sockets
     end(client, service!)
-    await expect.poll(() => [running.requests.underWay, sockets.size]).toEqual([0, 0])
+    // The other side has a moment to close, too.
+    await expect
+      .poll(() => {
+        vi.advanceTimersByTime(500)
+        return [running.requests.underWay, sockets.size]
+      })
+      .toEqual([0, 0])
     await expect.poll(() => client.readableEnded || client.destroyed).toBe(true)
   })
 })
