@@ -111,7 +111,10 @@ describeOnStores('%s', (makeDatabase, kind) => {
   it('counts what devices can be filtered by', async () => {
     const facets = await timed('facets', () => createDeviceFacets(store)('a'))
     expect(facets.version.values).toHaveLength(7)
-    expect(facets.tag).toEqual({ values: [{ value: 'type:van', count: count((at) => at < tagged) }], isCut: false })
+    expect(facets.tag).toEqual({
+      values: [{ value: 'type:van', count: count((at) => at < tagged) }],
+      isCut: false,
+    })
     expect(facets.service.values.slice(0, 2)).toEqual([
       { value: 'camera', count: devices },
       { value: 'gateway', count: devices },
