@@ -61,8 +61,8 @@ export const common = {
     reporters: ['default', './tests/harness/run/count-reporter.ts', './tests/harness/run/stall-reporter.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // Its default is one second, which is too short on a machine with other work.
-    expect: { poll: { timeout: 30_000 } },
+    // Its defaults are one second, which is too short on a machine with other work, and 50 ms, which most states do not need.
+    expect: { poll: { timeout: 30_000, interval: 10 } },
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
   },

@@ -138,12 +138,10 @@ describe('a multipart body that is broken', () => {
     ['in the archive', field('image')],
     ['before it', '--b\r\n'],
   ])('and whose client goes away %s, leaves the runtime as it was', async (_, start) => {
-    const { socket } = begin(
-      'POST /mcm/v1/images',
-      { ...bearer(), ...multipart, 'Content-Length': 5000 },
-      start,
-    )
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    const headers = { ...bearer(), ...multipart, 'Content-Length': 5000, Expect: '100-continue' }
+    const { socket, text } = begin('POST /mcm/v1/images', headers)
+    await expect.poll(text).toMatch(/^HTTP\/1\.1 100 /)
+    await new Promise((resolve) => socket.write(start, resolve))
     socket.destroy()
     await isAlive()
   })

@@ -305,8 +305,12 @@ describe('a hostile provider', () => {
   })
 
   it('that does not answer is given up', async () => {
-    provider.answers['/token'] = () => undefined
-    expect(await signIn(open())).toMatch(/^company_unavailable: /)
+    const requested = Promise.withResolvers<void>()
+    provider.answers['/token'] = () => requested.resolve()
+    const attempt = signIn(open())
+    await requested.promise
+    await site.clock.pass(5000)
+    expect(await attempt).toMatch(/^company_unavailable: /)
   })
 
   it('that never stops answering costs 64 KiB', async () => {

@@ -42,7 +42,14 @@ const queries = [
   '?a&a&since=1&since=2&nodes=&nodes=a&tail=x',
   '?%zz=%E4&__proto__=x&cluster=NaN&from=-1&mark=',
 ]
-const methods = ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS'] as const
+/** Those that paths serve, and those that most of them refuse. */
+const methods = [
+  ['GET', 'served'],
+  ['POST', 'served'],
+  ['DELETE', 'refused'],
+  ['PUT', 'refused'],
+  ['OPTIONS', 'refused'],
+] as const
 /** Headers of a caller without a credential, and with invalid ones. */
 const credentials: readonly Record<string, string>[] = [
   {},
@@ -80,16 +87,21 @@ function send(
 /** Sends every request to every path. @returns those that the daemon failed to answer */
 async function attack(url: string, paths: readonly string[], others: readonly Record<string, string>[] = []) {
   const failed: string[] = []
+  const all = [...credentials, ...others]
+  const attempt = async (path: string, method: string, at: number, headers: Record<string, string>) => {
+    const odd = bodies[at]!
+    const target = `${path}${queries[at % queries.length]}`
+    const status = await send(url + target, method, odd, headers)
+    if (status === 500) failed.push(`${method} ${target} ${odd.join(' ')}`)
+  }
   for (const path of paths)
-    for (const method of methods)
-      for (const headers of [...credentials, ...others])
-        await Promise.all(
-          bodies.map(async (odd, at) => {
-            const target = `${path}${queries[at % queries.length]}`
-            const status = await send(url + target, method, odd, headers)
-            if (status === 500) failed.push(`${method} ${target} ${odd.join(' ')}`)
-          }),
-        )
+    for (const [method, usually] of methods) {
+      // Every body with every credential; where it is refused anyway, each with one of them.
+      const sets =
+        usually === 'served' ? all.map((headers) => () => headers) : [(at: number) => all[at % all.length]!]
+      for (const headersOf of sets)
+        await Promise.all(bodies.map((_, at) => attempt(path, method, at, headersOf(at))))
+    }
   return failed
 }
 

@@ -32,19 +32,29 @@ const memory = (): number =>
     /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${services.stack.runtime.process.pid}/status`, 'utf8'))?.[1],
   )
 
-/** The most that memory grows in some seconds, in kilobytes. */
-async function growth(seconds: number): Promise<number> {
+/** Kilobytes that tell growth from the noise of the other work of a runtime. */
+const noise = 2000
+/** Checks without growth, 50 ms apart, after which memory has its size. */
+const steadyChecks = 12
+
+/**
+ * How far memory grows until it has its size, in kilobytes, or until it is beyond a bound.
+ * @param isDone whether enough was sent; memory has no size before
+ */
+async function growth(bound: number, isDone: () => boolean | Promise<boolean> = () => true): Promise<number> {
   const before = memory()
   let most = 0
-  for (let at = 0; at < seconds * 10; at++) {
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    most = Math.max(most, memory() - before)
+  for (let steady = 0; most < bound && (steady < steadyChecks || !(await isDone())); ) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const now = memory() - before
+    steady = now > most + noise ? 0 : steady + 1
+    most = Math.max(most, now)
   }
   return most
 }
 
 const noisy = `let lines = 0
-const line = 'x'.repeat(2000)
+const line = 'x'.repeat(8000)
 setInterval(() => { for (let at = 0; at < 20; at++) console.log(++lines + ' ' + line) }, 5)
 export default { fetch: async (request) => {
   const path = new URL(request.url).pathname
@@ -79,16 +89,15 @@ describe('a reader that never reads', () => {
     'of a log that is followed costs bounded memory, and later learns what it missed',
     opens('packages/service-kit/src/http/bounded-writer.ts'),
     async () => {
-      const sockets = Array.from({ length: 5 }, () =>
+      const sockets = Array.from({ length: 10 }, () =>
         open(`GET /mcm/v1/containers/${id}/logs?follow=true&tail=1`),
       )
       for (const socket of sockets) socket.write('\r\n')
       const linesOf = async () => Number((await services.call(basePath)).text)
       const before = await linesOf()
-      // 2 kB a line for each of five readers: hundreds of megabytes where they were all kept.
-      const grown = await growth(6)
-      expect(await linesOf()).toBeGreaterThan(before + 1000)
-      expect(grown).toBeLessThan(120_000)
+      // 8 kB a line for each of ten readers: 160 megabytes where they were all stored.
+      const grown = await growth(80_000, async () => (await linesOf()) > before + 2000)
+      expect(grown).toBeLessThan(80_000)
       let text = ''
       const [socket] = sockets
       socket!.setEncoding('utf8').on('data', (chunk) => {
@@ -106,7 +115,7 @@ describe('a reader that never reads', () => {
     ['of a WebSocket', 'GET', 'socket', handshake],
   ])('%s costs bounded memory', async (_, method, path, rest) => {
     for (let at = 0; at < 5; at++) open(`${method} ${basePath}/${path}`).write(rest)
-    expect(await growth(3)).toBeLessThan(80_000)
+    expect(await growth(80_000)).toBeLessThan(80_000)
   })
 
   it(
@@ -123,7 +132,7 @@ describe('a reader that never reads', () => {
       }
       socket.on('drain', fill)
       fill()
-      expect(await growth(3)).toBeLessThan(80_000)
+      expect(await growth(80_000)).toBeLessThan(80_000)
       expect(sent - socket.writableLength).toBeLessThan(50_000_000)
     },
   )

@@ -4,6 +4,7 @@ import { identityPaths } from '@selvedge/protocol'
 import { type ConsoleMethods, consoleMethods } from '@selvedge/protocol/console'
 import { createProofKey, type ProofKey } from './oauth.ts'
 import { freePorts, startProgram, temporaryFolder } from './processes.ts'
+import { createProgramClock } from './program-clock.ts'
 
 export interface ConsoleSession {
   readonly api: RpcClient<ConsoleMethods>
@@ -105,16 +106,21 @@ export const reasonOf = (call: Promise<unknown>): Promise<string> =>
 /** Starts an identity service by itself, with its first owner. @param options of its command line */
 export async function startWithOwner(...options: readonly string[]) {
   const folder = await temporaryFolder()
-  const identity = await startProgram('identity', { SELVEDGE_STATE: folder.path, ...freePorts }, options)
+  const clock = await createProgramClock()
+  const env = { SELVEDGE_STATE: folder.path, ...freePorts, ...clock.env }
+  const identity = await startProgram('identity', env, options)
   const owner = await enterByLink(identity.url, identity.ready.setup!, 'ada@example.com')
   return {
     identity,
     owner,
+    /** Of the service. */
+    clock,
     /** Its state folder. */
     state: folder.path,
     async stop() {
       await identity.stop()
       await folder.remove()
+      await clock.remove()
     },
   }
 }

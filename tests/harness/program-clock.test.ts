@@ -9,16 +9,17 @@ import { createProgramClock, days, type ProgramClock } from './program-clock.ts'
 const source = `
 const { setTimeout: sleep } = require('node:timers/promises')
 const begun = performance.now()
-process.on('message', ({ wait, every, pause, abort, renew }) => {
+process.on('message', ({ wait, every, pause, renew, abort, cancel }) => {
   const report = (fired) => process.send({ fired })
   if (wait) setTimeout(() => report(wait), wait)
   if (every) setInterval(() => report(every), every)
+  if (abort) AbortSignal.timeout(abort).onabort = ({ target }) => report(target.reason.name === 'TimeoutError' ? abort : -1)
   if (pause) sleep(pause).then(() => report(pause))
-  if (abort) {
+  if (cancel) {
     const stop = new AbortController()
-    sleep(2 * abort, undefined, { signal: stop.signal }).catch(() => report(abort))
-    setTimeout(() => stop.abort(), abort)
-    clearTimeout(setTimeout(() => report(0), abort))
+    sleep(2 * cancel, undefined, { signal: stop.signal }).catch(() => report(cancel))
+    setTimeout(() => stop.abort(), cancel)
+    clearTimeout(setTimeout(() => report(0), cancel))
   }
   if (renew) {
     const timer = setTimeout(() => report(renew), renew)
@@ -100,6 +101,15 @@ describe('time that passes', () => {
     expect(fired).toEqual([1_800_000, 3_600_000, 7_200_000])
   })
 
+  it('aborts what has a timeout', async () => {
+    await ask({ abort: 3_600_000 })
+    await clock.pass(3_599_000)
+    expect(fired).toEqual([])
+    await clock.pass(1000)
+    await ask()
+    expect(fired).toEqual([3_600_000])
+  })
+
   it('repeats an interval', async () => {
     await ask({ every: 3_600_000 })
     for (let time = 0; time < 3; time++) await clock.pass(3_600_000)
@@ -119,7 +129,7 @@ describe('time that passes', () => {
   })
 
   it('calls off who waits when a signal is due, and fires nothing that was cleared', async () => {
-    await ask({ abort: 3_600_000 })
+    await ask({ cancel: 3_600_000 })
     await clock.pass(3_600_000)
     await ask()
     expect(fired).toEqual([3_600_000])

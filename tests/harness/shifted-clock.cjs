@@ -62,6 +62,13 @@ timersPromises.setTimeout = (milliseconds, value, { ref = true, signal } = {}) =
     signal?.addEventListener('abort', onAbort, { once: true })
   })
 Object.defineProperty(followed.setTimeout, promisify.custom, { value: timersPromises.setTimeout })
+AbortSignal.timeout = (milliseconds) => {
+  const controller = new AbortController()
+  const abort = () =>
+    controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'))
+  followed.setTimeout(abort, milliseconds).unref()
+  return controller.signal
+}
 const Timeout = real.setTimeout(() => undefined, 0).constructor
 const refresh = Timeout.prototype.refresh
 Timeout.prototype.refresh = function () {

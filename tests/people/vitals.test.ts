@@ -4,20 +4,28 @@ import { type ConsoleSession, enterByLink } from '../harness/console.ts'
 import { createNodeKey } from '../harness/device.ts'
 import { adminOf } from '../harness/flow.ts'
 import { contactAs } from '../harness/node-contact.ts'
+import { createProgramClock, type ProgramClock } from '../harness/program-clock.ts'
 import { type Services, startServices } from '../harness/services.ts'
 
+let clock: ProgramClock
 let services: Services
 let nodeId: string
 let owner: ConsoleSession
 beforeAll(async () => {
-  services = await startServices({ env: { SELVEDGE_SECRET_OF_A_TEST: 'environment-of-the-runtime' } })
+  clock = await createProgramClock()
+  services = await startServices({
+    env: { SELVEDGE_SECRET_OF_A_TEST: 'environment-of-the-runtime', ...clock.env },
+  })
   const { stack } = services
   nodeId = (await services.runtime().getMe()).nodeId
   const { email } = services.developer
   const { link } = await adminOf(stack.state)['account.link']({ email })
   owner = await enterByLink(stack.identity.url, link, email)
 })
-afterAll(() => services?.stop())
+afterAll(async () => {
+  await services?.stop()
+  await clock?.remove()
+})
 
 const vitals = async (of = nodeId) => (await owner.api['device.get']({ nodeId: of })).vitals
 
@@ -39,7 +47,7 @@ it('reports how often a service was restarted and why, and nothing that it wrote
   const ends = async () => (await vitals())?.services.find((each) => each.id === id)
   for (let round = 0; (await ends()) === undefined && round < 20; round++) {
     await contact(`other-${round}`)
-    await new Promise((resolve) => setTimeout(resolve, 1500))
+    await clock.pass(1500)
   }
   expect(await ends()).toMatchObject({ lastEnd: 'exited', restarts: expect.any(Number) })
   const text = JSON.stringify(await vitals())

@@ -252,6 +252,7 @@ export const programs: Bounds = {
   'apps/cli/src/archive/bundler/bundle.ts': {
     'bundleFunction.warnings': passing('`warnings.length < 20`'),
     'collectModules.files': passing('`files.size > limits.modules`'),
+    'collectModules.direct': passing('packages of `files`, which are limited'),
   },
   'apps/cli/src/archive/bundler/policy.ts': {
     'createPolicy.packages': passing('`packages.size >= maxPackages`'),

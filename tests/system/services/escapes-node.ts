@@ -184,7 +184,7 @@ export const nodeEscapes: readonly Escape[] = [
     name: 'write a report',
     stoppedBy: sandbox,
     attempt: 'return String(process.report.writeReport("/tmp/r"))',
-    // The platform writes none.
+    // The platform writes no report.
     answer: /^$|NotCapable/,
   },
   {

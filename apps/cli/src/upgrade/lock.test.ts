@@ -39,7 +39,7 @@ const program = `
   const { locked } = await import(process.argv[1])
   const folder = process.argv[2]
   let entered = 0
-  for (let round = 0; round < 300; round++) {
+  for (let round = 0; round < 100; round++) {
     const change = async () => {
       mkdirSync(folder + '/inside')
       await undefined

@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { destination, distanceBetween, snap } from '@selvedge/geo'
 import { discoveryReportSeconds, onlineWindowMs, type Precision, precisions } from '@selvedge/protocol'
 import { openSqlite, type SqlStore } from '@selvedge/service-kit/store'
@@ -239,8 +238,19 @@ describe.each(Object.entries(engines))('%s', (name, engine) => {
     await store.put([at(x, 2, { heardAt: start + 5 })])
     await expect.poll(() => told).toEqual([start + 2])
     stop()
-    await store.put([at(x, 6)])
-    await sleep(1500)
+    // Another watcher gets two more, one after the other.
+    const others: number[] = []
+    const stopOther = store.watch('a', (location) => others.push(location.fixedAt))
+    for (const fixedAt of [6, 7]) {
+      let next = fixedAt * 1000
+      await expect
+        .poll(async () => {
+          await store.put([at(x, ++next)])
+          return others.some((each) => each > start + fixedAt * 1000)
+        })
+        .toBe(true)
+    }
+    stopOther()
     expect(told).toEqual([start + 2])
   })
 

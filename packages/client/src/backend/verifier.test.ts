@@ -134,9 +134,14 @@ describe('an issuer that hangs', () => {
   it('delays forged tokens once, and sends a few requests for all of them', async () => {
     expect(await outcome(tokenOf(first))).toBe('accepted')
     mode = 'hangs'
+    const limit = new AbortController()
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(limit.signal)
+    onTestFinished(() => void timeout.mockRestore())
     // Its key may be new: the first one waits until the fetch is given up.
     const late = outcome(tokenOf(makeKey('forged')))
     expect(await answeredWithin(2500, outcome(tokenOf(first)))).toBe('accepted')
+    expect(timeout.mock.calls).toEqual([[5000]])
+    limit.abort(new DOMException('timeout', 'TimeoutError'))
     expect(await late).toBe('503 identity_unavailable')
     for (let at = 0; at < 8; at++)
       expect(await answeredWithin(2500, outcome(tokenOf(makeKey(`forged ${at}`))))).toBe(

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createProgramClock } from '../../../../tests/harness/program-clock.ts'
 import { alarmMessages } from './alarms.ts'
 import { exitCodes } from './exit-codes.ts'
 
@@ -16,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const source = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
 
 /** Runs a program as a process of its own. @param start body of its start; `alarms`, `stopped` and `folder` are there */
-function run(start: string): { child: ChildProcess; lines(): string[] } {
+function run(start: string, env: NodeJS.ProcessEnv = {}): { child: ChildProcess; lines(): string[] } {
   const program = `
     import { runService } from ${source('./run-service.ts')}
     import { ConfigError } from ${source('../config/index.ts')}
@@ -33,7 +34,7 @@ function run(start: string): { child: ChildProcess; lines(): string[] } {
   const child = spawn(
     process.execPath,
     ['--conditions=source', '--disable-warning=ExperimentalWarning', '--input-type=module', '-e', program],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
+    { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } },
   )
   let text = ''
   child.stderr!.on('data', (chunk) => {
@@ -116,12 +117,19 @@ describe('a program that cannot start', () => {
   })
 
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('and hangs instead is stopped by %s', async (signal) => {
+    const clock = await createProgramClock()
     const { child } = run(
-      `console.log('started'); await new Promise((resolve) => setTimeout(resolve, 2 ** 30))`,
+      `stopped.addEventListener('abort', () => console.log('asked to stop'))
+      console.log('started'); await new Promise((resolve) => setTimeout(resolve, 2 ** 30))`,
+      clock.env,
     )
     await started(child)
     child.kill(signal)
-    expect(await end(child)).toBe('SIGKILL')
+    await once(child.stdout!, 'data')
+    const ended = end(child)
+    await clock.pass(2000)
+    expect(await ended).toBe('SIGKILL')
+    await clock.remove()
   })
 
   it('any more, because it was asked to stop while it started, ends with 0', async () => {

@@ -148,8 +148,10 @@ describe('a collector', () => {
 
   it('that answers with an endless body is disconnected', async () => {
     let written = 0
+    const disconnected = Promise.withResolvers<void>()
     const pour: Answer = (response) => {
       response.writeHead(200)
+      response.once('close', () => disconnected.resolve())
       const piece = Buffer.alloc(65_536)
       const fill = () => {
         while (!response.destroyed && written < 100 * 1024 * 1024) {
@@ -164,7 +166,7 @@ describe('a collector', () => {
     const { otlp } = start(collector.url)
     note(otlp, 1)
     await expect.poll(() => collector.requests).toBe(1)
-    await sleep(300)
+    await disconnected.promise
     expect(written).toBeLessThan(20 * 1024 * 1024)
     collector.answer = accept
     note(otlp, 1)

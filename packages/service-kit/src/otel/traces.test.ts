@@ -1,7 +1,7 @@
 /** Which span a piece of work belongs to, however it was started. */
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { shareRun } from '../share/share.ts'
 import { inRequest, traced, tracedFetch, tracedRequests, tracedWork } from '../trace/trace.ts'
@@ -44,7 +44,7 @@ describe('work of a request', () => {
       },
     )
     await inRequest(response, async () => {
-      await sleep(1)
+      await nextTurn()
       await call('http://x/', { method: 'GET', headers: { a: 'b' } })
     })
     answer(response)
@@ -65,7 +65,7 @@ describe('work of a request', () => {
       responses.map((response) =>
         inRequest(response, async () => {
           for (let at = 0; at < 5; at++) {
-            await sleep(1)
+            await nextTurn()
             await store()
           }
         }),
@@ -89,7 +89,7 @@ describe('work of a request', () => {
   it('is no child of a request that was answered before: it links to it', async () => {
     const response = newResponse()
     const late = inRequest(response, async () => {
-      await sleep(5)
+      await nextTurn()
       await traced('call', 'GET identity', async () => undefined)
       await store()
     })

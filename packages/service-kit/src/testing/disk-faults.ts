@@ -7,8 +7,8 @@ type Method = 'write' | 'datasync'
 export interface DiskFaults {
   /** Calls of the method fail with ENOSPC. @param count of calls, from the next one; without it all of them */
   fail(method: Method, count?: number): void
-  /** Calls of the method wait for {@link DiskFaults.repair}. */
-  hold(method: Method): void
+  /** Calls of the method wait for {@link DiskFaults.repair}. @returns a function that waits until the first of them waits */
+  hold(method: Method): () => Promise<void>
   /** Lets what waits go on, and everything work again. */
   repair(): void
 }
@@ -38,9 +38,14 @@ export async function createDiskFaults(): Promise<DiskFaults> {
       })
     },
     hold(method) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      release = resolve
-      replace(method, () => promise)
+      const released = Promise.withResolvers<void>()
+      const held = Promise.withResolvers<void>()
+      release = released.resolve
+      replace(method, () => {
+        held.resolve()
+        return released.promise
+      })
+      return () => held.promise
     },
     repair() {
       Object.assign(files, real)

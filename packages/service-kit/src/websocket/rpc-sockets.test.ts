@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { RpcError, rpcPath } from '@selvedge/protocol'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { frame, opcodes, openRaw } from '../../../../tests/harness/raw-websocket.ts'
 import { manyTurns } from '../../../../tests/harness/unread.ts'
@@ -12,11 +12,13 @@ import { createRpcListener } from '../http/rpc-listener.ts'
 import { attach, createHttpServer } from '../http/server.ts'
 import { createRpcSockets, type RpcSocketsOptions } from './index.ts'
 
-/** Milliseconds between pings that a client answers in time, also on a machine with much other work. */
-const livePingMs = 1000
+/** Milliseconds between pings, for tests that move the timers. */
+const pingMs = 30_000
+const movePings = () => vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
 
 const ending: (() => unknown)[] = []
 afterEach(async () => {
+  vi.useRealTimers()
   for (const end of ending.splice(0).reverse()) await end()
 })
 
@@ -69,6 +71,15 @@ async function serve(options: Partial<RpcSocketsOptions> = {}) {
     return opened
   }
   return { port, open, raw, late, calls, sockets, server }
+}
+
+type Client = Awaited<ReturnType<Awaited<ReturnType<typeof serve>>['open']>>
+
+/** Resolves when a call is answered: everything that the client sent before it was read. */
+async function answerTo({ client, messages }: Client): Promise<void> {
+  const before = messages.length
+  client.send('a call')
+  await expect.poll(() => messages.length).toBeGreaterThan(before)
 }
 
 /** The HTTP status of a handshake that is refused. */
@@ -231,51 +242,75 @@ describe('a client that does not read', () => {
 
 describe('a ping', () => {
   it('is answered by a live client, which stays connected', async () => {
-    const { open } = await serve({ limits: { pingMs: livePingMs } })
-    const { client, messages } = await open()
-    let pings = 0
-    client.on('ping', () => pings++)
-    await expect.poll(() => pings).toBeGreaterThan(2)
-    client.send('a call')
-    await expect.poll(() => messages).toHaveLength(1)
+    movePings()
+    const { open } = await serve({ limits: { pingMs } })
+    const one = await open()
+    for (let round = 0; round < 3; round++) {
+      const pinged = once(one.client, 'ping')
+      vi.advanceTimersByTime(pingMs)
+      await pinged
+      await answerTo(one)
+    }
   })
 
   it('that a client does not answer ends the connection', async () => {
-    const { raw } = await serve({ limits: { pingMs: 50 } })
+    movePings()
+    const { raw } = await serve({ limits: { pingMs } })
     const { next, socket } = await raw()
+    vi.advanceTimersByTime(pingMs)
     expect((await next())?.opcode).toBe(opcodes.ping)
-    await once(socket, 'close')
+    const closed = once(socket, 'close')
+    vi.advanceTimersByTime(pingMs)
+    await closed
   })
 
   it('does not end a connection with a call under way that lasts long', async () => {
-    const { open, late } = await serve({ limits: { pingMs: livePingMs, callsUnderWay: 1 } })
-    const { client, messages } = await open()
-    let pings = 0
-    client.on('ping', () => pings++)
+    movePings()
+    const { open, late } = await serve({ limits: { pingMs, callsUnderWay: 1 } })
+    const one = await open()
     const other = await open()
-    client.send('late')
+    one.client.send('late')
+    await expect.poll(() => late).toHaveLength(1)
     // The connection is not read from here on.
-    client.send('late as well')
-    let others = 0
-    other.client.on('ping', () => others++)
-    await expect.poll(() => others).toBeGreaterThan(2)
+    one.client.send('late as well')
+    for (let round = 0; round < 3; round++) {
+      const pinged = once(other.client, 'ping')
+      vi.advanceTimersByTime(pingMs)
+      await pinged
+      await answerTo(other)
+    }
     late[0]!.answer('answered')
     await expect.poll(() => late).toHaveLength(2)
     late[1]!.answer('answered')
-    await expect.poll(() => messages).toHaveLength(2)
-    const before = pings
-    await expect.poll(() => pings).toBeGreaterThan(before + 1)
+    await expect.poll(() => one.messages).toHaveLength(2)
+    for (let round = 0; round < 2; round++) {
+      const pinged = [once(one.client, 'ping'), once(other.client, 'ping')]
+      vi.advanceTimersByTime(pingMs)
+      await Promise.all(pinged)
+      await answerTo(one)
+      await answerTo(other)
+    }
   })
 })
 
 describe('an incomplete message', () => {
   it('ends the connection when it does not arrive in time', async () => {
-    const { raw } = await serve({ limits: { pingMs: livePingMs } })
-    const { send, closed } = await raw()
+    movePings()
+    const { raw } = await serve({ limits: { pingMs } })
+    const { send, next } = await raw()
     send(frame('a', { fin: false }))
-    const timer = setInterval(() => send(frame('', { opcode: opcodes.pong })), 10)
-    ending.push(() => clearInterval(timer))
-    expect(await closed()).toBe(1008)
+    // It shows that it lives, each time, and its ping is answered after its message was read.
+    for (let round = 0; ; round++) {
+      send(frame('', { opcode: opcodes.pong }), frame('', { opcode: opcodes.ping }))
+      let last = await next()
+      while (last?.opcode === opcodes.ping) last = await next()
+      if (last?.opcode === opcodes.close) {
+        expect([round, last.content.readUInt16BE(0)]).toEqual([2, 1008])
+        return
+      }
+      expect(last?.opcode).toBe(opcodes.pong)
+      vi.advanceTimersByTime(pingMs)
+    }
   })
 
   it('of large size ends if another one arrives, and there are too many', async () => {
@@ -497,14 +532,18 @@ describe('a handshake', () => {
 
   it('that is refused ends the connection, also of a client that does not close it', async () => {
     const { port, server } = await serve()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const connection = once(server, 'connection')
     const { socket, status } = await openRaw(
       { host: '127.0.0.1', port, allowHalfOpen: true },
       { path: '/another/path' },
     )
     ending.push(() => socket.destroy())
     expect(status).toBe(404)
-    const countOpen = () => new Promise((resolve) => server.getConnections((_, count) => resolve(count)))
-    await expect.poll(countOpen).toBe(0)
+    const [own] = (await connection) as [Socket]
+    const closed = once(own, 'close')
+    vi.advanceTimersByTime(2000)
+    await closed
     expect(socket.destroyed).toBe(false)
   })
 

@@ -14,6 +14,25 @@ interface Token {
 /** Milliseconds for which an edge ID token is used: far less than it lasts. */
 const edgeTokenMs = 30_000
 
+/** Edge ID tokens of the device, each used for a time. */
+function edgeTokens(stack: Stack) {
+  let kept = { token: '', until: 0 }
+  return {
+    async token(): Promise<string> {
+      if (performance.now() > kept.until) {
+        const { id_token: token } = await runtimeOf(stack).getEdgeIdToken()
+        kept = { token, until: performance.now() + edgeTokenMs }
+      }
+      return kept.token
+    },
+    /** It may be why a request failed. @throws what is given */
+    forget(cause: unknown): never {
+      kept.until = 0
+      throw cause
+    },
+  }
+}
+
 /** @param env of the daemon, which is started again with it on the port that it had */
 export async function identitySubject(
   stack: Stack,
@@ -23,14 +42,7 @@ export async function identitySubject(
   let program: Program = stack.identity
   const admin = adminOf(stack.state)
   const identity = createIdentityClient({ url: stack.identity.url, fetch: atOnce(fetch) })
-  let edge = { token: '', until: 0 }
-  async function edgeIdToken(): Promise<string> {
-    if (performance.now() > edge.until) {
-      const { id_token: token } = await runtimeOf(stack).getEdgeIdToken()
-      edge = { token, until: performance.now() + edgeTokenMs }
-    }
-    return edge.token
-  }
+  const edge = edgeTokens(stack)
   const email = 'subject@example.com'
   await admin['account.create']({ email })
   const emails = [email]
@@ -42,13 +54,9 @@ export async function identitySubject(
   let last = 0
 
   const exchange = async ({ clientId, idToken }: Token) => {
-    const token = await edgeIdToken()
+    const token = await edge.token()
     const asked = { clientId, developerIdToken: idToken, edgeIdToken: token, scope: 'openid edge:mcm' }
-    return identity.exchange(asked).catch((cause: unknown) => {
-      // It may be why: the device is asked for another one.
-      edge.until = 0
-      throw cause
-    })
+    return identity.exchange(asked).catch(edge.forget)
   }
 
   async function createAccount(): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Modules that packages try to load, and go without: optional packages that are not installed, and native code deep in what a package
+ * Modules that packages try to load, and can work without: optional packages that are not installed, and native code deep in what a package
  * depends on. In their place is a module that fails as they would: when it is loaded, or when it is used.
  */
 import { sep } from 'node:path'
@@ -12,7 +12,7 @@ const nativeLoaders = new Set(['bindings', 'node-gyp-build', '@mapbox/node-pre-g
 
 export const isNativeLoader = (specifier: string): boolean => nativeLoaders.has(specifier)
 
-/** Whether the code goes on without the module if it is not there: it asks when it runs, and can catch the failure. */
+/** Whether the code can work without the module: it requests it when it runs, and can catch the failure. */
 export const mayBeAbsent = (kind: string, importer: string): boolean =>
   isOfPackage(importer) && (kind === 'require-call' || kind === 'dynamic-import')
 
@@ -34,9 +34,14 @@ throw Object.assign(new Error(${JSON.stringify(message)}), { code: 'MODULE_NOT_F
 module.exports = Object.assign(() => new Proxy({}, { get: () => fail }), { find: fail })`
 }
 
-const packageName = new RegExp(`.*\\${sep}node_modules\\${sep}((?:@[^\\${sep}]+\\${sep})?[^\\${sep}]+)`)
+const packages = `${sep}node_modules${sep}`
 
 /** The name of the package of a file; undefined for one of the function itself. */
-export const packageOfFile = (path: string): string | undefined => packageName.exec(path)?.[1]
+export function packageOfFile(path: string): string | undefined {
+  const at = path.lastIndexOf(packages)
+  if (at < 0) return undefined
+  const [first = '', second = ''] = path.slice(at + packages.length).split(sep, 2)
+  return first.startsWith('@') ? `${first}/${second}` : first
+}
 
 const isOfPackage = (path: string): boolean => packageOfFile(path) !== undefined

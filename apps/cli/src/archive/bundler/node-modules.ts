@@ -1,6 +1,6 @@
 /**
  * Modules of Node.js in a function. The sandbox has all of them; what needs files, processes or sockets throws an error of it when it
- * is used. They stay imports in a bundle that is a module, and are taken from `process` in a script and where CommonJS requires them.
+ * is used. They stay imports in a bundle that is a module, and come from `process` in a script and where CommonJS requires them.
  */
 import { isBuiltin } from 'node:module'
 import type { Plugin } from 'rolldown'

@@ -1,11 +1,7 @@
 /** Passkeys against forged responses: each check that WebAuthn requires of a server, and some more. */
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
-import { createFakeClock } from '@selvedge/service-kit/testing'
+import { createFakeClock, openMemoryStore } from '@selvedge/service-kit/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { randomOf } from '../../../../../tests/harness/seed.ts'
 import { migrations } from '../../storage/schema.ts'
@@ -118,7 +114,6 @@ function createAuthenticator(person: Person, id = random.bytes(32)) {
   }
 }
 
-let folder: string
 let store: SqlStore
 let passkeys: Passkeys
 const own = createAuthenticator(ada)
@@ -141,8 +136,7 @@ const reasonOf = (call: Promise<unknown>) =>
   )
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'passkeys-'))
-  store = await openSql(`sqlite:${join(folder, 'identity.db')}`, migrations)
+  store = openMemoryStore(migrations)
   passkeys = createPasskeys(
     store,
     clock,
@@ -157,7 +151,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await store.close()
-  rmSync(folder, { recursive: true })
 })
 
 it('an honest answer signs in its person', async () => {

@@ -1,10 +1,6 @@
 /** Nodes that enrol and are never seen again. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { openSql } from '@selvedge/service-kit/sql'
 import { sql } from '@selvedge/service-kit/store'
-import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
+import { createFakeClock, createMemoryLog, openMemoryStore } from '@selvedge/service-kit/testing'
 import { expect, it } from 'vitest'
 import { openChanges } from '../../storage/changes/changes.ts'
 import { migrations } from '../../storage/schema.ts'
@@ -15,9 +11,8 @@ import { removeStrangers } from './strangers.ts'
 const day = 86_400_000
 
 it('removes nodes that never had an account and were not seen for a week, and no others', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'strangers-'))
   const clock = createFakeClock()
-  const store = await openSql(`sqlite:${join(folder, 'identity.db')}`, migrations)
+  const store = openMemoryStore(migrations)
   const changes = await openChanges({ store, clock, system: clock, log: createMemoryLog(), maxAgeMs: 1e12 })
   const seal = createSeal([Buffer.alloc(32, 9)])
   const nodes = createNodes({ store, clock, changes, seal, revocations: {} as never, maxNodes: 10 })
@@ -40,7 +35,7 @@ it('removes nodes that never had an account and were not seen for a week, and no
       },
       { isNews: true, accountBefore: '' },
     )
-  for (let at = 0; at < 1200; at++) await enrol(`stranger${at}`)
+  await Promise.all(Array.from({ length: 1200 }, (_, at) => enrol(`stranger${at}`)))
   await enrol('associated', { accountId: 'a1' })
   await enrol('removed', { removedAccount: 'a1' })
   await enrol('blocked')
@@ -61,5 +56,4 @@ it('removes nodes that never had an account and were not seen for a week, and no
   expect(await nodes.list('a1')).toHaveLength(1)
   await changes.stop()
   await store.close()
-  rmSync(folder, { recursive: true })
 })

@@ -20,7 +20,7 @@ const minute = 60_000
 describe('in memory', () => describeList(async () => openMemoryStore(migrations), 1000))
 describeOnStores(
   '%s',
-  (makeDatabase) => describeList(async () => openSql(await makeDatabase(), migrations), 100_000),
+  (makeDatabase) => describeList(async () => openSql(await makeDatabase(), migrations), 3000),
   migrations,
 )
 
@@ -325,15 +325,15 @@ function describeList(openStore: () => Promise<SqlStore>, many: number): void {
   it('a runtime that is too far behind gets the whole list, not marked as restarted', async () => {
     const old = stateOf(await askWhole())
     await revoke('t1', 'a1', seconds() + 10 * 86_400)
-    for (let minutes = 0; minutes < 2 * 1440 + 10; minutes += 2) {
-      clock.advance(2 * minute)
+    for (let hours = 0; hours <= 48; hours++) {
+      clock.advance(60 * minute)
       await sweep.run()
     }
     const answer = await askWhole(old)
     expect(answer).toMatchObject({ revoked: [entry('t1')] })
     expect(answer.since).toBeUndefined()
     expect(answer.restarted).toBeUndefined()
-  }, 60_000)
+  })
 
   it('what expired leaves the list in batches, each a state of its own, and later the store', async () => {
     const steps = async () => Number((await store.run(sql`SELECT COUNT(*) AS n FROM revocation_steps`))[0]!.n)
@@ -501,19 +501,14 @@ function describeList(openStore: () => Promise<SqlStore>, many: number): void {
     expect(whole.revoked).toHaveLength(many)
     const before = signed
     signingMs = 25
-    const begun = process.cpuUsage()
     for (let at = 0; at < 4; at++) {
       await revoke(`new${at}`, 'a2')
       passed += 510
       await list.answer(undefined)
     }
-    const { user, system } = process.cpuUsage(begun)
-    console.info(
-      `4 changes of a list of ${many}: ${Math.round((user + system) / 1000)} ms of CPU, ${signed - before} signed`,
-    )
     expect(signed - before).toBeLessThanOrEqual(2)
     // A runtime that follows gets the few new ones.
     const change = await askWhole(stateOf(whole))
     expect(change.revoked).toHaveLength(4)
-  }, 60_000)
+  })
 }

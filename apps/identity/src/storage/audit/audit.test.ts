@@ -1,28 +1,21 @@
 /** How long the audit log is, whatever others do. */
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
-import { createFakeClock } from '@selvedge/service-kit/testing'
+import { createFakeClock, openMemoryStore } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { migrations } from '../schema.ts'
 import { type Audit, createAudit } from './audit.ts'
 
 const day = 86_400_000
 const clock = createFakeClock()
-let folder: string
 let store: SqlStore
 let audit: Audit
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'audit-'))
-  store = await openSql(`sqlite:${join(folder, 'identity.db')}`, migrations)
+  store = openMemoryStore(migrations)
   audit = createAudit(store, clock, { keepMs: 30 * day, perAccount: 10 })
 })
 afterEach(async () => {
   await store.close()
-  rmSync(folder, { recursive: true })
 })
 
 const record = (subject: string, outcome: 'ok' | 'refused' = 'ok', accountId = 'a1') =>

@@ -1,10 +1,8 @@
 /** What decides about trust is never older than it may be, and refuses otherwise; on a store that fails and is slow on purpose. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
-import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
+import { createFakeClock, createMemoryLog, openMemoryStore } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { noFolding } from '../../../../../tests/harness/grants.ts'
 import { openSigningKeys } from '../../registry/keys/signing-keys.ts'
@@ -23,19 +21,16 @@ import { topics } from './trust-cache.ts'
 const clock = createFakeClock()
 const nodeId = 'a'.repeat(56)
 const revoked = { endsAt: 4_000_000_000, checkedUntil: 4_000_000_000, accountId: '' }
-let folder: string
 let store: SqlStore
 let stops: (() => Promise<void>)[]
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'trust-'))
-  store = await openSql(`sqlite:${join(folder, 'trust.db')}`, migrations)
+  store = openMemoryStore(migrations)
   stops = []
 })
 afterEach(async () => {
   for (const stop of stops) await stop()
   await store.close()
-  rmSync(folder, { recursive: true })
 })
 
 /** A process with all of its caches. Its store can be made to fail, and its reads to wait. */

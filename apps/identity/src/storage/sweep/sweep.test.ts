@@ -1,11 +1,7 @@
 /** What removes expired rows: in small steps, by an index, and at its own pace. */
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, type Statement, sql } from '@selvedge/service-kit/store'
-import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
+import { createFakeClock, createMemoryLog, openMemoryStore } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createOneTime } from '../../registry/credentials/one-time.ts'
 import { removeExpiredRows } from '../../registry/expired-rows.ts'
@@ -14,15 +10,12 @@ import { migrations } from '../schema.ts'
 import { createSweep } from './sweep.ts'
 
 const clock = createFakeClock()
-let folder: string
 let store: SqlStore
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'sweep-'))
-  store = await openSql(`sqlite:${join(folder, 'identity.db')}`, migrations)
+  store = openMemoryStore(migrations)
 })
 afterEach(async () => {
   await store.close()
-  rmSync(folder, { recursive: true })
 })
 
 it('finds the rows of every table by an index', async () => {

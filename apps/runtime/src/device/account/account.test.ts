@@ -5,6 +5,7 @@ import type { AccessClaims } from '@selvedge/protocol/tokens'
 import { openDocument } from '@selvedge/service-kit/store'
 import { createDiskFaults, createFakeClock, type DiskFaults } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { manyTurns } from '../../../../../tests/harness/unread.ts'
 import { type StateStore, stateFormat } from '../state.ts'
 import { type Account, createAccount } from './account.ts'
 
@@ -33,13 +34,13 @@ afterEach(async () => {
 })
 
 const claims = (id: string) => ({ account_id: id, iat: 1 }) as AccessClaims
-const soon = () => new Promise((resolve) => setTimeout(resolve, 20))
 
 it('an account that two calls associate at once is acknowledged to neither before it is on the disk', async () => {
-  disk.hold('datasync')
+  const untilHeld = disk.hold('datasync')
   const answers: string[] = []
   const calls = [1, 2].map(() => account.associate(claims('a'), 'token').then(() => answers.push('done')))
-  await soon()
+  await untilHeld()
+  await manyTurns()
   expect({ answers, changes, accountId: state.value.accountId }).toEqual({
     answers: [],
     changes: [],

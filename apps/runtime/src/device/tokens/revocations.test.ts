@@ -121,8 +121,7 @@ async function look(next: typeof list): Promise<void> {
   list = next
   await revocations.stop()
   revocations = await open()
-  revocations.start()
-  for (const before = asked; asked === before; ) await new Promise((resolve) => setTimeout(resolve, 10))
+  await revocations.fetchNow()
   await revocations.stop()
   revocations = await open()
 }

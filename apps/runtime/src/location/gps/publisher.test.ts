@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { ConnectionFailure, type DiscoveryClient, OAuthFailure } from '@selvedge/client'
 import { RpcError } from '@selvedge/protocol'
 import { openDocument } from '@selvedge/service-kit/store'
 import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { manyTurns } from '../../../../../tests/harness/unread.ts'
 import { createLink } from '../../device/cloud/link.ts'
 import { createNotices } from '../../device/node/notices.ts'
 import { initialState, stateFormat } from '../../device/state.ts'
@@ -269,15 +269,13 @@ describe('a keep-alive', () => {
   afterEach(() => {
     vi.useRealTimers()
   })
-  /** Time in which a report would be sent. */
-  const settled = () => sleep(20)
 
   it('is sent when the service wants one, until the publisher stops', async () => {
     const { service, publisher, time, close } = await open({ reportWithin: 30_000 })
     publisher.resume()
     await expect.poll(() => service.reports).toHaveLength(1)
     vi.advanceTimersByTime(5000)
-    await settled()
+    await manyTurns()
     expect(service.reports).toHaveLength(1)
     time.advance(30_000)
     vi.advanceTimersByTime(5000)
@@ -294,11 +292,11 @@ describe('a keep-alive', () => {
     publisher.resume()
     expect(await publish(1)).toBe(false)
     service.check = () => undefined
-    await settled()
+    await manyTurns()
     service.reports.length = 0
     time.advance(59_999)
     vi.advanceTimersByTime(5000)
-    await settled()
+    await manyTurns()
     expect(service.reports).toEqual([])
     time.advance(1)
     vi.advanceTimersByTime(5000)
@@ -312,7 +310,7 @@ describe('a keep-alive', () => {
     publisher.resume()
     time.advance(60_000)
     vi.advanceTimersByTime(5000)
-    await settled()
+    await manyTurns()
     expect(service.reports).toEqual([])
     await close()
   })

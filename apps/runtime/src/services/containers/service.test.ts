@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type ContainerSettings, RpcError, readSettings } from '@selvedge/protocol'
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
+import { manyTurns } from '../../../../../tests/harness/unread.ts'
 import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
 import type { Happening } from './restarts.ts'
 import { createService } from './service.ts'
@@ -115,7 +116,7 @@ it('an engine that cannot stop instances, or loses their exit, leaves no rejecti
   service.switchTo(await service.prepare(plan()))
   await service.discard(await service.prepare(plan()))
   await service.stop()
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await manyTurns()
   process.off('unhandledRejection', note)
   expect(unhandled).toEqual([])
 })
@@ -201,8 +202,9 @@ it('reports that a container did not start', async () => {
 it('reports that the runtime stopped an instance with a failing health path', async () => {
   const server = createServer((request, response) => {
     response.statusCode = request.url === '/health' && isHealthy ? 200 : 500
-    response.end()
+    response.end(() => answered++)
   })
+  let answered = 0
   let isHealthy = true
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
@@ -217,11 +219,12 @@ it('reports that the runtime stopped an instance with a failing health path', as
   await service.acquire()
   isHealthy = false
   for (let check = 0; check < 3; check++) {
-    const before = service.health()
+    const before = { health: service.health(), answered }
     vi.setSystemTime(Date.now() + 30_000)
     service.tick()
-    if (before === 'healthy') await expect.poll(service.health).toBe('unhealthy')
-    else await new Promise((resolve) => setTimeout(resolve, 20))
+    if (before.health === 'healthy') await expect.poll(service.health).toBe('unhealthy')
+    else await expect.poll(() => answered).toBeGreaterThan(before.answered)
+    await manyTurns()
   }
   await expect.poll(service.lastEnd).toBe('unhealthy')
 })

@@ -1,12 +1,15 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { RpcError } from '@selvedge/protocol'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { refusalOf, refuseUpgrade } from './refusal.ts'
 
 it('a refused upgrade names the scheme of tokens, and closes the connection of a client that does not', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
   const server = createServer()
+  const connection = once(server, 'connection')
   server.on('upgrade', (request, socket) =>
     refuseUpgrade(request, socket, refusalOf(new RpcError('token_missing', 'there is no token'))),
   )
@@ -23,8 +26,10 @@ it('a refused upgrade names the scheme of tokens, and closes the connection of a
   expect(received).toMatch(/^HTTP\/1\.1 401 Refused\r\n/)
   expect(received).toContain('\r\nWWW-Authenticate: Bearer\r\n')
   expect(received).toContain('"reason":"token_missing"')
-  const countOpen = () => new Promise((resolve) => server.getConnections((_, count) => resolve(count)))
-  await expect.poll(countOpen).toBe(0)
+  const [own] = (await connection) as [Socket]
+  const closed = once(own, 'close')
+  vi.advanceTimersByTime(2000)
+  await closed
   client.destroy()
   server.close()
 })

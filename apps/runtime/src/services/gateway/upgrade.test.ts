@@ -1,18 +1,18 @@
 /** WebSockets through the gateway, to services that answer strangely and with readers that never read. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer as createSocketServer, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { attach, createHttpServer } from '@selvedge/service-kit/http'
 import { createLimitedWork, createWorkCount } from '@selvedge/service-kit/work'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { frame, opcodes } from '../../../../../tests/harness/raw-websocket.ts'
-import { opens, writeUntilFull } from '../../../../../tests/harness/unread.ts'
+import { manyTurns, opens, writeUntilFull } from '../../../../../tests/harness/unread.ts'
 import type { Running } from '../containers/instances.ts'
 import { maxMessageBytes } from './client-messages.ts'
 import { passUpgrade } from './upgrade.ts'
 
 const ending: (() => unknown)[] = []
 afterEach(() => {
+  vi.useRealTimers()
   for (const end of ending.splice(0)) end()
 })
 
@@ -159,7 +159,7 @@ describe('an upgrade', () => {
     client.resetAndDestroy()
     await callerGone
     start.resolve()
-    await sleep(300)
+    await manyTurns()
     expect([asked, running.requests.underWay]).toEqual([0, 0])
   })
 
@@ -169,6 +169,7 @@ describe('an upgrade', () => {
     ['the service ends it', (_, service) => service.end()],
     ['the service resets it', (_, service) => service.resetAndDestroy()],
   ])('ends on both sides when %s and the other continues', async (_, end) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const { client, running, sockets } = await front((socket) => {
       socket.write(switching)
       socket.resume()
@@ -178,7 +179,13 @@ describe('an upgrade', () => {
     expect([running.requests.underWay, sockets.size]).toEqual([1, 1])
     const [service] = sockets
     end(client, service!)
-    await expect.poll(() => [running.requests.underWay, sockets.size]).toEqual([0, 0])
+    // The other side has a moment to close, too.
+    await expect
+      .poll(() => {
+        vi.advanceTimersByTime(500)
+        return [running.requests.underWay, sockets.size]
+      })
+      .toEqual([0, 0])
     await expect.poll(() => client.readableEnded || client.destroyed).toBe(true)
   })
 })

@@ -59,8 +59,23 @@ async function* bytes(archive: Buffer) {
 const deploy = (archive: Buffer) => images.receive(owner, bytes(archive))
 const named = (name: string) => functionImage('export default {}', name)
 
+/** Stores images in the document as if they had been deployed one after the other: all of them have the same content. */
+async function deployMany(count: number): Promise<void> {
+  await deploy(named('image0'))
+  await store.update((value) => {
+    const [first] = Object.values(value.images)
+    const all = Array.from({ length: count }, (_, at) => {
+      const usedAt = first!.usedAt - 1000 * (count - at)
+      const image = { ...first!, name: `image${at}`, usedAt, created: usedAt }
+      return [keyOf(owner, image.name), image] as const
+    })
+    return { ...value, images: Object.fromEntries(all) }
+  })
+}
+
 it('keeps 200 images: a new one replaces the one that is unused the longest', async () => {
-  for (let at = 0; at < limit + 20; at++) await deploy(named(`image${at}`))
+  await deployMany(limit)
+  for (let at = limit; at < limit + 20; at++) await deploy(named(`image${at}`))
   const names = images.list(owner).map(({ name }) => name)
   expect(names).toHaveLength(limit)
   expect(names).toContain(`image${limit + 19}`)
@@ -71,7 +86,7 @@ it('keeps 200 images: a new one replaces the one that is unused the longest', as
 })
 
 it('refuses another one when containers use all of them, and keeps nothing of it', async () => {
-  for (let at = 0; at < limit; at++) await deploy(named(`image${at}`))
+  await deployMany(limit)
   const [image] = images.list(owner)
   // All images have the same content, which this container uses.
   const container = { accountId, imageKey: keyOf(owner, image!.name), digest: image!.digest }

@@ -43,7 +43,8 @@ describe('a zstd stream', () => {
   it.each([
     ['one frame', async () => [words]],
     ['several frames', async () => [words, noise, zeros, Buffer.from('x')]],
-    ['an empty frame between others', async () => [words, Buffer.alloc(0), noise]],
+    ['several small frames', async () => [words, noise.subarray(0, 2000), zeros, Buffer.from('x')]],
+    ['an empty frame between others', async () => [words, Buffer.alloc(0), noise.subarray(0, 2000)]],
   ])('of %s is unpacked whole, in chunks of any size', async (_, make) => {
     const contents = await make()
     const whole = Buffer.concat(contents)
@@ -51,7 +52,7 @@ describe('a zstd stream', () => {
     for (const frames of [contents.map((each) => zstdCompressSync(each)), contents.map(checked), streams]) {
       const packed = Buffer.concat(frames)
       for (const bytes of [packed.length, 65_536, 4096, 7, 1]) {
-        if (packed.length / bytes > 100_000) continue
+        if (packed.length / bytes > 5000) continue
         expect((await unpack(packed, bytes)).equals(whole)).toBe(true)
       }
     }

@@ -16,7 +16,7 @@ describe('a request to the server of a background', () => {
     '/broken': (response) => response.writeHead(500).end('<script>alert(1)</script>'),
     '/large': (response) => response.end(Buffer.alloc(2_000_001)),
     '/bomb': (response) =>
-      response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(gzipSync(Buffer.alloc(200_000_000))),
+      response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(gzipSync(Buffer.alloc(20_000_000))),
     '/half': (response) => {
       response.writeHead(200, { 'Content-Length': 100_000 })
       response.write(Buffer.alloc(50_000), () => response.destroy())

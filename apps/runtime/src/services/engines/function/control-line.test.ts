@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, expect, it } from 'vitest'
 import { leastOf } from '../../../../../../tests/harness/cpu.ts'
+import { manyTurns } from '../../../../../../tests/harness/unread.ts'
 import { openControlLine } from './control-line.ts'
 import { encodeFrame } from './frames.ts'
 
@@ -30,7 +31,7 @@ it.each([
     onListening: () => undefined,
     onReady: () => undefined,
     onBroken: () => undefined,
-    answer: () => new Promise((resolve) => setTimeout(resolve, 20)),
+    answer: async () => void (await manyTurns()),
     onViolation: (why) => closed.resolve(why),
     onClosed: () => closed.resolve('closed'),
   })

@@ -2,7 +2,7 @@
 import { duktape } from './duktape.ts'
 
 /**
- * Makes `process` that of the function: the platform's own asks for rights that no function has where packages only read (`process.env`,
+ * Makes `process` that of the function: the platform's own needs rights that no function has where packages only read (`process.env`,
  * `process.cwd()`). It shows nothing of the device, and what would change it throws the error of the sandbox.
  *
  * @param env values of the container

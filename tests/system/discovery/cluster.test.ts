@@ -10,10 +10,10 @@ import {
   startRedisCluster,
 } from '@selvedge/service-kit/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createDevice, type Device } from '../harness/device.ts'
-import { createDeveloper } from '../harness/flow.ts'
-import { needs } from '../harness/installed.ts'
-import { freePorts, type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
+import { createDevice, type Device } from '../../harness/device.ts'
+import { createDeveloper } from '../../harness/flow.ts'
+import { needs } from '../../harness/installed.ts'
+import { freePorts, type Program, startProgram, temporaryFolder } from '../../harness/processes.ts'
 
 /** Milliseconds between two reports of a device. */
 const interval = 500
