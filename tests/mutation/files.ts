@@ -1,7 +1,10 @@
 /**
  * The files that `npm run mutate` covers: those that decide about safety. A group is mutated together and tested by the tests of
  * the group, all of which run in the process of the test runner: what only a spawned daemon shows does not count.
+ * `folders.ts` says which files belong here, and `later.ts` which of them are still missing.
  */
+import { globSync } from 'node:fs'
+import { root } from '../harness/processes.ts'
 
 export interface Group {
   readonly name: string
@@ -10,6 +13,12 @@ export interface Group {
   /** Globs of test files. */
   readonly tests: readonly string[]
 }
+
+/** Files of a group, from the root of the project. */
+export const sourcesOf = ({ sources }: Group): string[] =>
+  globSync(sources, { cwd: root })
+    .filter((file) => !file.endsWith('.test.ts'))
+    .sort()
 
 const kit = 'packages/service-kit/src'
 const device = 'apps/runtime/src/device'

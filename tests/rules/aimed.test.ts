@@ -34,7 +34,13 @@ describe('aimed changes', () => {
   })
 
   it('are found to be stale', () => {
-    const change = { file: 'tests/rules/aimed.test.ts', from: 'x', to: 'y', breaks: 'z', tests: ['gone.test.ts'] }
+    const change = {
+      file: 'tests/rules/aimed.test.ts',
+      from: 'x',
+      to: 'y',
+      breaks: 'z',
+      tests: ['gone.test.ts'],
+    }
     expect(problemsOf(change)).toEqual([
       'tests/rules/aimed.test.ts: there is no test gone.test.ts',
       expect.stringMatching(/contains "x" \d+ times, not once/),

@@ -14,7 +14,8 @@ export interface Change {
 /** @throws Error if the text to replace is not in the source exactly once, or if nothing would change */
 export function applyChange(source: string, { file, from, to }: Change): string {
   const parts = source.split(from)
-  if (parts.length !== 2) throw new Error(`${file} contains ${JSON.stringify(from)} ${parts.length - 1} times, not once`)
+  if (parts.length !== 2)
+    throw new Error(`${file} contains ${JSON.stringify(from)} ${parts.length - 1} times, not once`)
   if (from === to) throw new Error(`${file}: ${JSON.stringify(from)} is replaced by itself`)
   return parts.join(to)
 }

@@ -14,6 +14,7 @@ interface Report {
   readonly success: boolean
   readonly testResults: readonly {
     readonly name: string
+    readonly status: string
     readonly message: string
     readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[]
   }[]
@@ -35,7 +36,7 @@ export function runTests(folder: string, files: readonly string[]): TestRun {
       encoding: 'utf8',
       timeout: limitMs,
       killSignal: 'SIGKILL',
-      env: { ...process.env, SELVEDGE_MUTATION_TESTS: JSON.stringify(files) },
+      env: { ...process.env, SELVEDGE_AIMED_TESTS: JSON.stringify(files) },
     },
   )
   if (error) return { failed: [], broken: `no result: ${error.message}` }
@@ -50,5 +51,9 @@ export function runTests(folder: string, files: readonly string[]): TestRun {
   )
   if (failed.length > 0) return { failed: [...new Set(failed)] }
   if (result.success && result.testResults.length > 0) return { failed }
-  return { failed, broken: result.testResults.map(({ name, message }) => `${name}: ${message}`).join('\n') }
+  const unloaded = result.testResults.filter(({ status }) => status === 'failed')
+  return {
+    failed,
+    broken: unloaded.map(({ name, message }) => `${name}: ${message}`).join('\n') || 'no tests ran',
+  }
 }

@@ -14,7 +14,12 @@ export function tableOf(results: readonly Result[]): string {
     String(of.length),
     String(of.filter(({ isNoticed }) => isNoticed).length),
   ]
-  const rows = names.map((name) => rowOf(name, results.filter(({ area }) => area === name)))
+  const rows = names.map((name) =>
+    rowOf(
+      name,
+      results.filter(({ area }) => area === name),
+    ),
+  )
   rows.push(rowOf('all', results))
   const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]!.length)))
   const line = (cells: readonly string[]): string =>

@@ -55,7 +55,7 @@ export const commandLineChanges: readonly Change[] = [
   },
   {
     file: `${cli}/context/redact.ts`,
-    from: "isSecretName(name) && !/^(?:Bearer|DPoP|Session|Basic) /i.test(value)",
+    from: 'isSecretName(name) && !/^(?:Bearer|DPoP|Session|Basic) /i.test(value)',
     to: 'value === ""',
     breaks: '--verbose shows no secret header',
     tests: [`${cli}/context/redact.test.ts`],

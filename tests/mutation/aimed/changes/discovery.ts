@@ -50,7 +50,7 @@ export const discoveryChanges: readonly Change[] = [
   {
     file: `${endpoints}/fixes.ts`,
     from: "if (before === 'left')",
-    to: "if (before === undefined)",
+    to: 'if (before === undefined)',
     breaks: 'a node that left the account reports nothing for it',
     tests: [`${endpoints}/fixes.test.ts`],
   },

@@ -114,8 +114,8 @@ export const identityChanges: readonly Change[] = [
   },
   {
     file: `${identity}/storage/secrets/seal.ts`,
-    from: ".setAAD(Buffer.from(purpose))\n            .setAuthTag",
-    to: ".setAAD(Buffer.alloc(0))\n            .setAuthTag",
+    from: '.setAAD(Buffer.from(purpose))\n            .setAuthTag',
+    to: '.setAAD(Buffer.alloc(0))\n            .setAuthTag',
     breaks: 'what was sealed for one purpose opens for it',
     tests: [`${identity}/storage/secrets/seal.test.ts`],
   },

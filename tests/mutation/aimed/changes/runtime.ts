@@ -37,7 +37,7 @@ export const runtimeChanges: readonly Change[] = [
   {
     file: `${gateway}/egress.ts`,
     from: "listed === undefined ? given === '80' || given === '443' : listed === given",
-    to: "listed === undefined || listed === given",
+    to: 'listed === undefined || listed === given',
     breaks: 'a host without a port in the list allows the ports 80 and 443 only',
     tests: [`${gateway}/egress.test.ts`],
   },
@@ -85,7 +85,7 @@ export const runtimeChanges: readonly Change[] = [
   },
   {
     file: `${images}/blobs.ts`,
-    from: "if (found !== digest) throw damaged(digest, `damaged: it is ${found}`)\n",
+    from: 'if (found !== digest) throw damaged(digest, `damaged: it is ${found}`)\n',
     to: '',
     breaks: 'damaged content never arrives whole',
     tests: [`${images}/blobs.test.ts`],
