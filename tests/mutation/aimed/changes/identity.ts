@@ -121,8 +121,8 @@ export const identityChanges: readonly Change[] = [
   },
   {
     file: `${tokens}/enrolment/enrolment.ts`,
-    from: 'if (known) refuseBlocked(known)',
-    to: '',
+    from: 'if (node.blockedAt === null) return node',
+    to: 'return node',
     breaks: 'a blocked node gets no edge ID token',
     tests: [`${tokens}/enrolment/enrolment.test.ts`],
   },

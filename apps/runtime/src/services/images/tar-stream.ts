@@ -124,7 +124,9 @@ export async function readTar(
 
   const { Parser } = await import('./tar.lazy.ts')
   const parser = new Parser({ strict: true, maxMetaEntrySize: limits.header })
+  let isFound = false
   const onEntryFound = (entry: Entry) => {
+    isFound = true
     working = working.then(() => take(entry))
   }
   const onIgnored = (entry: Entry) =>
@@ -158,7 +160,8 @@ export async function readTar(
         stopped.promise,
       ])
     }
-    if (failure === undefined) {
+    // An archive with nothing but its end mark is complete, and the parser would take it for another format.
+    if (failure === undefined && (isFound || !isOver)) {
       // Some tools leave out the padding of the last entry. Digests show whether anything else is missing.
       if (!isOver && size % block !== 0) parser.write(Buffer.alloc(block - (size % block)))
       parser.end()
