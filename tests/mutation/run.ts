@@ -54,6 +54,8 @@ const reportOf = ({ name }: Group): string => join(memory, `${name}.json`)
 async function mutate(group: Group, files: readonly string[], force: boolean): Promise<Report> {
   const report = reportOf(group)
   process.env.SELVEDGE_MUTATION_TESTS = JSON.stringify(group.tests)
+  // Databases of tests are in memory there, where a sync costs nothing.
+  if (existsSync('/dev/shm')) process.env.TMPDIR = '/dev/shm'
   await new Stryker({
     mutate: [...files],
     testRunner: 'vitest',
