@@ -101,6 +101,8 @@ describe('a track', () => {
       until,
     })
     expect(questions[2]).toEqual([nodeId, 3, 50])
+    stored = 2
+    expect(await read(true, { limit: 2 })).toMatchObject({ next: null })
   })
 })
 
