@@ -161,7 +161,15 @@ export const groups: readonly Group[] = [
     'login/sign-ins',
   ),
   beside('cli-output', cli, 'output/browser', 'output/terminal', 'support/mask', 'support/neutral'),
-  beside('cli-archive', cli, 'archive/pack'),
+  beside('cli-archive', cli, 'archive/pack', 'archive/bundler/entry', 'archive/bundler/policy'),
+  beside('cli-files', cli, 'context/config-file', 'context/config-folder', 'context/input-file'),
+  beside('cli-foreign-text', cli, 'output/clean', 'support/forms'),
+  beside('client', 'packages/client/src', 'read-text', 'proof-key', 'send', 'function/user'),
+  {
+    name: 'client-errors',
+    sources: ['packages/client/src/{oauth,errors}.ts'],
+    tests: ['packages/client/src/oauth.test.ts'],
+  },
   beside('console-session', 'apps/console/src', 'session/proof'),
   beside(
     'console-map',
