@@ -192,7 +192,7 @@ export const groups: readonly Group[] = [
   beside('gateway-policies', `${services}/gateway`, 'origin-wide', 'egress', 'refusal', 'routes', 'target'),
   beside('neighbours', services, 'neighbours/open-sealed'),
   beside('link-local', 'apps/runtime/src/location/link-local', 'budget', 'dns', 'defence'),
-  beside('images', `${services}/images`, 'budget', 'layer', 'zstd-frames', 'paced', 'registry/reference'),
+  beside('images', `${services}/images`, 'budget', 'layer', 'paced', 'registry/reference'),
   beside('image-store', `${services}/images`, 'blobs', 'tar-stream', 'evictable'),
   {
     name: 'redaction',
@@ -206,6 +206,14 @@ export const groups: readonly Group[] = [
   { name: 'addresses', sources: [`${kit}/addresses/*.ts`], tests: [`${kit}/addresses/*.test.ts`] },
   beside('limits', `${kit}/http`, 'limiter', 'in-turn', 'load-shedder', 'request-id', 'traceparent'),
   beside('work', `${kit}/work`, 'concurrency-limit', 'work-count'),
+  {
+    name: 'identity-token-endpoints',
+    sources: [`${identity}/api/endpoints/{introspect,revoke,issued-token,token-state}.ts`],
+    tests: [`${identity}/api/endpoints/issued-token.test.ts`],
+  },
+  beside('identity-company', `${identity}/tokens/company`, 'metadata', 'turns', 'explain'),
+  beside('identity-codes', identity, 'storage/secrets/open-secret', 'registry/nodes/enrolment-codes'),
+  beside('identity-edge-tokens', `${identity}/tokens/enrolment`, 'mint-edge', 'agree-hmac'),
   {
     name: 'identity-people',
     sources: [`${identity}/registry/people/*.ts`],
