@@ -39,7 +39,7 @@ const claims = {
   node_id: 'ab'.repeat(28),
   node_name: 'pümp',
 } as unknown as EdgeIdClaims
-const request: Omit<SessionRequest, 'key'> = { sharing: { account: 'exact', others: 'city' }, trackUntil: 5 }
+const request = { sharing: { account: 'exact', others: 'city' }, trackUntil: 5 }
 
 function begin(sessions = sessionsOf(), of: object = {}, owner = { accountId: 'a~ü', term: 3 }, more = {}) {
   const offer = offerSession()

@@ -76,8 +76,8 @@ export const commandLineChanges: readonly Change[] = [
   },
   {
     file: `${cli}/output/terminal.ts`,
-    from: 'void stdout.write(`${paint(stdout, withoutControls(text), colour)}\\n`)',
-    to: 'void stdout.write(`${paint(stdout, text, colour)}\\n`)',
+    from: 'paint(stdout, withoutControls(text), colour)',
+    to: 'paint(stdout, text, colour)',
     breaks: 'control sequences of a stranger do not reach the terminal',
     tests: [`${cli}/output/terminal.test.ts`],
   },

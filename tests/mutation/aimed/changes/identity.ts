@@ -44,8 +44,8 @@ export const identityChanges: readonly Change[] = [
   },
   {
     file: `${credentials}/one-time.ts`,
-    from: ' AND purpose = ${purpose}',
-    to: '',
+    from: 'AND purpose = $',
+    to: "AND '' <> $",
     breaks: 'a challenge for registering a passkey is no challenge for signing in',
     tests: [`${credentials}/one-time.test.ts`],
   },

@@ -1,5 +1,4 @@
 /** Introspection (RFC 7662) and revocation (RFC 7009) of every kind of token, over HTTP. */
-import type { AuditEntry } from '@selvedge/protocol/console'
 import { edgeAudience } from '@selvedge/protocol/tokens'
 import { createAddressSet } from '@selvedge/service-kit/address-set'
 import { seconds } from '@selvedge/service-kit/clock'
@@ -34,7 +33,7 @@ let node: { blockedAt: number | null } | undefined
 /** Developer ID tokens that are stored, and those that were revoked. */
 let stored: string[]
 let ended: string[]
-let recorded: Partial<AuditEntry & Record<string, unknown>>[]
+let recorded: object[]
 
 beforeEach(async () => {
   clock.set(start)
