@@ -17,7 +17,7 @@ export const hasCode = ({ program }: Pick<Source, 'program'>): boolean =>
     return declaration !== null && !withoutCode.has((declaration as { type: string }).type)
   })
 
-/** The entry with the longest path that leads to the file; undefined if there is none. */
+/** The entry with the longest path that leads to the file; undefined if no entry does. */
 export function entryOf(file: string): string | undefined {
   const isAbove = (entry: string): boolean => file === entry || file.startsWith(`${entry}/`)
   return [...Object.keys(mutated), ...Object.keys(notMutated)]

@@ -1,7 +1,7 @@
 /**
  * The files that `npm run mutate` covers: those that decide about safety. A group is mutated together and tested by the tests of
  * the group, all of which run in the process of the test runner: what only a spawned daemon shows does not count.
- * `folders.ts` says which files belong here, and `later.ts` which of them are still missing.
+ * `folders.ts` decides which files belong here, and `later.ts` which of them are still missing.
  */
 import { globSync } from 'node:fs'
 import { root } from '../harness/processes.ts'
@@ -162,7 +162,7 @@ export const groups: readonly Group[] = [
   ),
   beside('cli-output', cli, 'output/browser', 'output/terminal', 'support/mask', 'support/neutral'),
   beside('cli-archive', cli, 'archive/pack', 'archive/bundler/entry', 'archive/bundler/policy'),
-  beside('cli-files', cli, 'context/config-file', 'context/config-folder', 'context/input-file'),
+  beside('cli-files', cli, 'context/config-file', 'context/config-folder'),
   beside('cli-foreign-text', cli, 'output/clean', 'support/forms'),
   beside('client', 'packages/client/src', 'read-text', 'proof-key', 'send', 'function/user'),
   {

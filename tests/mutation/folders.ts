@@ -66,12 +66,13 @@ export const mutated: Readonly<Record<string, string>> = {
   'apps/runtime/src/services/containers/crash-policy.ts': 'limits restarts',
   'apps/runtime/src/services/containers/health-policy.ts': 'decides whether a revision is healthy',
   'apps/runtime/src/services/containers/idle-policy.ts': 'limits idle instances',
-  'apps/runtime/src/services/containers/owned.ts': 'decides whose container is changed',
+  'apps/runtime/src/services/containers/owned.ts': 'decides which owner may change a container',
   'apps/runtime/src/services/containers/path-owners.ts': 'decides which project owns a path',
   'apps/runtime/src/services/containers/paths.ts': 'decides which project owns a path',
   'apps/runtime/src/services/containers/requirements.ts': 'decides what may be deployed',
   'apps/runtime/src/services/containers/storage-items.ts': 'limits the stored data of services',
-  'apps/runtime/src/services/deployments': 'decides whose images and containers are changed, and limits work',
+  'apps/runtime/src/services/deployments':
+    'decides which owner may change images and containers, and limits work',
   'apps/runtime/src/services/engines/function/control-line.ts': 'opens what a function sends',
   'apps/runtime/src/services/engines/function/control-message.ts': 'opens what a function sends',
   'apps/runtime/src/services/engines/function/descriptors.ts': 'limits what a function holds',
@@ -112,7 +113,7 @@ export const mutated: Readonly<Record<string, string>> = {
   'packages/service-kit/src/work': 'limits work',
 }
 
-/** All other files and folders, with the reason why a mutant of them shows no rule that protects somebody. */
+/** All other files and folders, with the reason why a mutant of them shows no rule of protection. */
 export const notMutated: Readonly<Record<string, string>> = {
   'apps/cli/src': 'arguments, help and suggestions for the person at the terminal',
   'apps/cli/src/commands':

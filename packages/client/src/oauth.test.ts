@@ -22,7 +22,7 @@ describe('an answer', () => {
     expect(failureOf(reply(status, { a: 1 }))).toEqual({ a: 1 })
   })
 
-  it.each([199, 300, 400])('with the status %i is none', (status) => {
+  it.each([199, 300, 400])('with the status %i is a failure', (status) => {
     expect(failureOf(reply(status, { a: 1 }))).toBeInstanceOf(ConnectionFailure)
   })
 
@@ -78,8 +78,8 @@ describe('a request with a proof', () => {
   })
 
   it('is sent once more with the nonce that the service requires, and no third time', async () => {
-    const asks = (nonce: string) => reply(400, { error: 'use_dpop_nonce' }, nonce)
-    const { answer, proofs } = await send(asks('one'), asks('two'), reply(200, {}))
+    const asksFor = (nonce: string) => reply(400, { error: 'use_dpop_nonce' }, nonce)
+    const { answer, proofs } = await send(asksFor('one'), asksFor('two'), reply(200, {}))
     expect(proofs).toEqual(['proof with old', 'proof with one'])
     expect(answer.status).toBe(400)
   })

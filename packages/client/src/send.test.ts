@@ -56,7 +56,7 @@ describe('a request', () => {
     expect((reply as { header(name: string): unknown }).header('y')).toBe('z')
   })
 
-  it('without a body has none, and its headers are made for each attempt', async () => {
+  it('without a body has no body, and its headers are made for each attempt', async () => {
     vi.useFakeTimers()
     let made = 0
     const sent = sendTo([busy('1'), answer(204, '')], { headers: async () => ({ n: `${++made}` }) })

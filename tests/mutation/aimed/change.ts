@@ -2,7 +2,7 @@
 export interface Change {
   /** Source file, from the root of the project. */
   readonly file: string
-  /** Exact text that stands once in the file. */
+  /** Exact text that is once in the file. */
   readonly from: string
   readonly to: string
   /** The promise that does not hold any more, as a sentence. */

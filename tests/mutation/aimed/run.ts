@@ -38,7 +38,7 @@ function findRedFiles(): string[] {
   return broken === undefined ? [...failed] : [...failed, broken]
 }
 
-/** @returns the name of a test that noticed the change, or the reason why there is none */
+/** @returns the name of a test that noticed the change, or the reason why no test did */
 function tryChange(change: Change): { readonly noticed?: string; readonly reason?: string } {
   const path = join(folder, change.file)
   const source = readFileSync(path, 'utf8')

@@ -28,7 +28,7 @@ export function tableOf(results: readonly Result[]): string {
   return [line(head), `| ${rule.join(' | ')} |`, ...rows.map(line)].join('\n')
 }
 
-/** Replaces the table of a document. @throws Error if there is none */
+/** Replaces the table of a document. @throws Error if the document has no such table */
 export function updateTable(document: string, results: readonly Result[]): string {
   const table = /^\| Area .*(?:\n\|.*)*/m
   if (!table.test(document)) throw new Error('the document has no table with "Area" as its first column')

@@ -1,4 +1,4 @@
-/** Files with keys and sign-ins: whose they may be, and who else may read them. */
+/** Files with keys and sign-ins: which user owns them, and who else may read them. */
 import fs, {
   chmodSync,
   mkdirSync,
@@ -12,7 +12,7 @@ import fs, {
 import { syncBuiltinESMExports } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { temporaryFolder } from '../../../../tests/harness/processes.ts'
 import {
   configFolder,
@@ -102,6 +102,28 @@ describe('a private file', () => {
       }),
     )
     expect(readFileSync(path, 'utf8')).toBe('x')
+  })
+
+  it('is not written to a folder of another user', () => {
+    writePrivateFile(path, 'x')
+    const uid = process.getuid!()
+    vi.spyOn(process, 'getuid').mockReturnValue(uid + 1)
+    onTestFinished(() => void vi.restoreAllMocks())
+    expect(() => writePrivateFile(path, 'y')).toThrow(
+      `is of user ${uid} with mode 700; it must be yours alone`,
+    )
+  })
+
+  it('is closed after it was read, was refused, or its folder was synced', () => {
+    const openFiles = () => readdirSync('/proc/self/fd').length
+    writePrivateFile(path, 'x')
+    const before = openFiles()
+    for (let at = 0; at < 50; at++) {
+      readPrivateFile(path)
+      removePrivateFile(join(folder.path, 'own/missing'))
+      expect(() => readOwnFile(path, 0o600, '')).toThrow()
+    }
+    expect(openFiles() - before).toBeLessThan(25)
   })
 
   it('is removed, also if it is missing', () => {

@@ -1,4 +1,4 @@
-/** What the session of a node says about it, and when it ends. */
+/** What the session of a node contains, and when it expires. */
 import { precisions, type SessionRequest } from '@selvedge/protocol'
 import type { EdgeIdClaims } from '@selvedge/protocol/tokens'
 import type { Revocable } from '@selvedge/service-kit/revocations'
@@ -13,7 +13,7 @@ const start = clock.now()
 const issuer = 'https://identity.example'
 const secret = Buffer.alloc(32, 7)
 const times = { lifeSeconds: 3600, reportSeconds: 20 }
-/** What the service asks the lists of revoked tokens. */
+/** Tokens that the service looked up in the lists of revoked tokens. */
 let questions: Revocable[]
 let reason: string | undefined
 
@@ -61,7 +61,7 @@ function nodeOf(session: NodeSession, sessions = sessionsOf()) {
 }
 
 describe('a session', () => {
-  it('says what it began with, at each replica with the secret', () => {
+  it('contains what it began with, at each replica with the secret', () => {
     const { session, answer } = begin()
     expect(answer).toMatchObject({ expires_in: 3600, report_within: 20 })
     clock.advance(2000)
@@ -122,7 +122,7 @@ describe('a session', () => {
     expect(questions).toEqual([{ iss: issuer, jti: '', iat: 1_700_000_000, node_id: claims.node_id }])
   })
 
-  it.each([0, 12])('asks with the epoch %i of that token', (epoch) => {
+  it.each([0, 12])('is looked up with the epoch %i of that token', (epoch) => {
     nodeOf(begin(undefined, { epoch }).session)
     expect(questions).toMatchObject([{ epoch }])
   })

@@ -1,4 +1,4 @@
-/** Which calls show the API key of the runtime, and what a refusal says. */
+/** Which calls need the API key of the runtime, and what a refusal contains. */
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Method } from '@selvedge/protocol'

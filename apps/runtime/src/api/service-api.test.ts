@@ -79,7 +79,7 @@ it('reads a call without a content type', async () => {
   expect(response.statusCode).toBe(200)
 })
 
-it('opens the nodes that the instance asks about, with what proves the request', () => {
+it('opens the nodes that the instance sends, with what proves the request', () => {
   const { openNodes } = openApi()({
     id: 'x',
     instance: 'one',

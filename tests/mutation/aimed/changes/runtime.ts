@@ -22,8 +22,8 @@ export const runtimeChanges: readonly Change[] = [
   },
   {
     file: `${gateway}/path.ts`,
-    from: "if (decoded === '..') kept.pop()",
-    to: "if (segment === '..') kept.pop()",
+    from: "if (decoded === '..')",
+    to: "if (segment === '..')",
     breaks: 'an encoded ".." leads to the folder above before the path is compared',
     tests: [`${gateway}/path.test.ts`],
   },

@@ -59,7 +59,7 @@ describe('the entry of a function', () => {
   })
 
   it.each(['missing.js', 'a.txt', 'a.ts.txt', 'b', '', 7, null])(
-    'is the usual one if the main file is %j, which is none',
+    'is the usual one if the main file is not a source: %j',
     (main) => {
       expect(find(['index.js', 'a.txt', 'a.ts.txt', 'b/x.ts'], main)).toBe('index.js')
     },

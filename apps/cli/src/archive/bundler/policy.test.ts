@@ -83,7 +83,7 @@ describe('a file', () => {
     }
   })
 
-  it('is none of a package that is installed elsewhere', () => {
+  it('is not from a package that is installed elsewhere', () => {
     write('other/node_modules/a/i.js')
     expect(refuseFile('other/node_modules/a/i.js', 'a')).toBe(leads('other/node_modules/a/i.js'))
   })
@@ -118,7 +118,7 @@ describe('a package of the workspace', () => {
     expect(refuseFile('lib/src/a.ts', specifier)).toBeUndefined()
   })
 
-  it.each(['{}', '{', '[]', 'null'])('needs a workspace: %s declares none', (content) => {
+  it.each(['{}', '{', '[]', 'null'])('needs a workspace, which %s does not declare', (content) => {
     write('package.json', content)
     expect(refuseFile('lib/src/a.ts', 'lib')).toBe(leads('lib/src/a.ts'))
   })

@@ -28,7 +28,7 @@ describe('the hash of a password', () => {
     expect(await passwords.verify('\ufb01n', hashWith('fin'))).toBe(true)
   })
 
-  it('says itself what it cost, and how long it is', async () => {
+  it('contains its cost and its length', async () => {
     const passwords = createPasswords()
     const all = [
       hashWith('p', { memory: 16, passes: 1, parallelism: 1 }),

@@ -64,7 +64,7 @@ describe('query parameters', () => {
     },
   )
 
-  it('that are unknown are ignored by a route that says so', () => {
+  it('that are unknown are ignored by a route with this option', () => {
     expect(readQuery(new URLSearchParams('a=1&follow=true&a=2'), parameters, true)).toEqual({
       follow: 'true',
     })

@@ -117,7 +117,7 @@ describe('the layer of a function', () => {
     ['__MACOSX/x', 'macOS'],
     ['a.__MACOSX', 'A function image holds one file'],
     ['package.json', 'A function image holds one file'],
-  ])('is no function beside %s, and a hint says why', async (path, hint) => {
+  ])('is no function beside %s, with a hint why', async (path, hint) => {
     expect((await inspect(tarOf({ path }))).notFunction?.hint).toMatch(hint)
   })
 
