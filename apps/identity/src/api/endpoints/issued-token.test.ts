@@ -1,4 +1,5 @@
 /** Introspection (RFC 7662) and revocation (RFC 7009) of every kind of token, over HTTP. */
+import { OAuthError } from '@selvedge/protocol'
 import { edgeAudience } from '@selvedge/protocol/tokens'
 import { createAddressSet } from '@selvedge/service-kit/address-set'
 import { seconds } from '@selvedge/service-kit/clock'
@@ -18,6 +19,7 @@ import type { Project } from '../../registry/projects/projects.ts'
 import { newSid } from '../../registry/sign-ins/sign-ins.ts'
 import { addIntrospectEndpoint } from './introspect.ts'
 import { addRevokeEndpoint } from './revoke.ts'
+import { reasonAgainst } from './token-state.ts'
 
 const clock = createFakeClock()
 const start = clock.now()
@@ -25,6 +27,8 @@ const now = seconds(clock)
 const { issuer, privateKey, verifier } = createTestIssuer(clock)
 const nodeId = 'ab'.repeat(28)
 
+/** What the verifier fails with: its keys cannot be read. */
+let failure: Error | undefined
 let opened: GrantStore
 let app: FastifyInstance
 let project: Project | undefined
@@ -42,17 +46,27 @@ beforeEach(async () => {
   node = { blockedAt: null }
   stored = []
   ended = []
+  failure = undefined
   recorded = []
   app = Fastify()
   app.setErrorHandler((cause: Error & { code?: string }, _, reply) =>
     reply.code(400).send({ error: cause.code, error_description: cause.message }),
   )
   const parts = {
-    ...{ clock, issuer: () => issuer, verifier },
+    ...{ clock, issuer: () => issuer },
+    verifier: {
+      verifyEnded: (...of: Parameters<typeof verifier.verifyEnded>) =>
+        failure ? Promise.reject(failure) : verifier.verifyEnded(...of),
+    },
     signIns: opened.signIns,
     revocations: opened.revocations,
     projects: { find: async (clientId: string) => (clientId === 'c' ? project : undefined) },
-    nodes: { find: async (id: string) => (id === nodeId ? node : undefined) },
+    nodes: {
+      find: async (id: string) => {
+        expect(id).toBe(nodeId)
+        return node
+      },
+    },
     developerTokens: {
       find: async (jti: string) => (stored.includes(jti) ? {} : undefined),
       revoke: async (jti: string) => ({ isNews: !ended.includes(jti) && ended.push(jti) > 0 }),
@@ -97,6 +111,12 @@ const tokens = {
   developer: (more: object = {}) =>
     sign('JWT', { sub: 'a', aud: 'c', account_id: 'a', auth_time: 1, ...more }),
 }
+
+const lease = () =>
+  sign('lease+jwt', {
+    ...{ ...ofClient, aud: `urn:selvedge:node:${nodeId}`, node_id: nodeId, cnf: { jkt: 'key' } },
+    ...{ sid: 'sign-in', auth_time: 1, epoch: 3 },
+  })
 
 async function signIn(more: object = {}) {
   const sid = newSid()
@@ -166,14 +186,17 @@ describe('introspection', () => {
   })
 
   it('shows nothing of a lease, which is for one runtime', async () => {
-    const lease = sign('lease+jwt', {
-      ...{ ...ofClient, aud: `urn:selvedge:node:${nodeId}`, node_id: nodeId, cnf: { jkt: 'key' } },
-      ...{ sid: 'sign-in', auth_time: 1, epoch: 3 },
-    })
-    expect(await introspect(lease)).toEqual(inactive)
+    expect(await introspect(lease())).toEqual(inactive)
     // It can be revoked all the same.
-    expect((await revoke(lease)).status).toBe(200)
+    expect((await revoke(lease())).status).toBe(200)
     expect(recorded).toMatchObject([{ detail: 'lease token' }])
+  })
+
+  it('fails if it cannot be decided now who issued a token', async () => {
+    failure = new OAuthError('temporarily_unavailable', 'later')
+    const refused = { status: 400, json: { error: 'temporarily_unavailable' } }
+    expect(await post('/introspect', { token: tokens.access(), client_id: 'c' })).toMatchObject(refused)
+    expect(await revoke(tokens.access())).toMatchObject(refused)
   })
 
   it('needs a token', async () => {
@@ -239,8 +262,12 @@ describe('introspection', () => {
     const { sid, refreshToken } = await signIn()
     project = projectOf({ active: false })
     expect(await introspect(refreshToken)).toEqual(inactive)
+    project = undefined
+    expect(await introspect(refreshToken)).toEqual(inactive)
     project = projectOf()
     expect(await introspect(refreshToken)).toMatchObject({ active: true })
+    await opened.revocations.revokeAll('account', 'a')
+    expect(await introspect(refreshToken)).toEqual(inactive)
     await opened.signIns.revoke(sid)
     expect(await introspect(refreshToken)).toEqual(inactive)
   })
@@ -267,6 +294,14 @@ describe('revocation', () => {
       ])
     },
   )
+
+  it('of an edge ID token ends all that its node got until then', async () => {
+    await revoke(tokens.edge())
+    expect(await introspect(tokens.edge({ jti: 'same second' }))).toEqual(inactive)
+    expect(await introspect(tokens.edge({ jti: 'later', iat: now + 1 }))).toMatchObject({ active: true })
+    expect(await introspect(tokens.access({ jti: 'access' }))).toMatchObject({ active: true })
+    expect(opened.revocations.isRevoked('j')).toBe(false)
+  })
 
   it('of a refresh token ends its sign-in', async () => {
     const { sid, refreshToken } = await signIn()
@@ -296,6 +331,7 @@ describe('revocation', () => {
 
   it.each([
     ['of a token for a runtime until it expires', () => tokens.access(), now + 600],
+    ['of a lease until it expires', () => lease(), now + 600],
     ['of a token for no runtime not at all', () => tokens.person(), 0],
     [
       'of a developer ID token for as long as access tokens from it may last',
@@ -333,4 +369,23 @@ describe('revocation', () => {
     expect(await introspect(token)).toEqual(inactive)
     expect(recorded).toEqual([])
   })
+})
+
+it('a token that is not valid has a reason', async () => {
+  const claims = { ...base, jti: 'r', node_id: nodeId, client_id: 'c', account_id: 'a' }
+  const reason = (revoked?: string) =>
+    reasonAgainst({ kind: 'access', claims } as never, {
+      clock,
+      revocations: { reasonFor: () => revoked },
+      projects: { find: async () => project } as never,
+      nodes: { find: async () => node } as never,
+    })
+  expect(await reason()).toBeUndefined()
+  expect(await reason('it was revoked')).toBe('it was revoked')
+  node = { blockedAt: 1 }
+  expect(await reason()).toBe('its node is blocked')
+  project = undefined
+  expect(await reason()).toBe('its project is turned off')
+  clock.advance(600_000)
+  expect(await reason()).toBe('it has expired')
 })
