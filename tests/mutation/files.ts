@@ -215,6 +215,19 @@ export const groups: readonly Group[] = [
   beside('identity-codes', identity, 'storage/secrets/open-secret', 'registry/nodes/enrolment-codes'),
   beside('identity-edge-tokens', `${identity}/tokens/enrolment`, 'mint-edge', 'agree-hmac'),
   {
+    name: 'requests',
+    sources: [`${kit}/http/{address,content-type,own-host,single-header}.ts`],
+    tests: [`${kit}/http/{address,content-type,own-host}.test.ts`],
+  },
+  beside('gateway-identity', services, 'gateway/service-identity', 'images/image-name'),
+  beside('identity-urls', identity, 'registry/urls'),
+  {
+    name: 'owned',
+    sources: [`${services}/containers/{owned,paths}.ts`],
+    tests: [`${services}/containers/owned.test.ts`],
+  },
+  beside('parameters', 'packages/protocol/src', 'methods/read-params'),
+  {
     name: 'identity-people',
     sources: [`${identity}/registry/people/*.ts`],
     tests: [`${identity}/registry/people/*.test.ts`, `${identity}/registry/limits-suite.test.ts`],

@@ -92,7 +92,6 @@ export const mutated: Readonly<Record<string, string>> = {
   'packages/protocol/src/jsonrpc': 'opens the requests of strangers',
   'packages/protocol/src/lines': 'opens what strangers send, line by line',
   'packages/protocol/src/mcm/end-reasons.ts': 'decides what counts as a crash',
-  'packages/protocol/src/mcm/paths.ts': 'compares paths of services',
   'packages/protocol/src/methods/from-services.ts': 'decides which methods a service may call',
   'packages/protocol/src/methods/read-params.ts': 'opens the parameters of strangers',
   'packages/protocol/src/redaction': 'removes secrets, and escapes',
