@@ -192,7 +192,7 @@ export const groups: readonly Group[] = [
   beside('gateway-policies', `${services}/gateway`, 'origin-wide', 'egress', 'refusal', 'routes', 'target'),
   beside('neighbours', services, 'neighbours/open-sealed'),
   beside('link-local', 'apps/runtime/src/location/link-local', 'budget', 'dns', 'defence'),
-  beside('images', `${services}/images`, 'budget', 'layer', 'paced', 'registry/reference'),
+  beside('images', `${services}/images`, 'budget', 'layer', 'registry/reference'),
   beside('image-store', `${services}/images`, 'blobs', 'tar-stream', 'evictable'),
   {
     name: 'redaction',
