@@ -163,6 +163,11 @@ export const groups: readonly Group[] = [
   beside('cli-output', cli, 'output/browser', 'output/terminal', 'support/mask', 'support/neutral'),
   beside('cli-archive', cli, 'archive/pack', 'archive/bundler/entry', 'archive/bundler/policy'),
   beside('cli-files', cli, 'context/config-file', 'context/config-folder'),
+  {
+    name: 'cli-device',
+    sources: [`${cli}/context/{selection,bound-token,check-service}.ts`],
+    tests: [`${cli}/context/{selection,bound-token}.test.ts`],
+  },
   beside('cli-foreign-text', cli, 'output/clean', 'support/forms'),
   beside('client', 'packages/client/src', 'read-text', 'proof-key', 'send', 'function/user'),
   {
