@@ -11,8 +11,8 @@ import { has, needs } from './installed.ts'
 export type StoreName = 'sqlite' | 'postgres'
 
 /**
- * Describes a suite once for each store; on PostgreSQL only if it is installed. To be called at the top of a test file. Does nothing
- * in a mutation run, which repeats the tests of a rule thousands of times: there such a suite runs in memory.
+ * Describes a suite once for each store; on PostgreSQL only if it is installed, and not in a mutation run, which repeats the tests of
+ * a rule thousands of times. To be called at the top of a test file.
  *
  * @param title with `%s` for the name of the store
  * @param suite its tests; `makeDatabase` resolves with the URL of a new database each time
@@ -23,13 +23,13 @@ export function describeOnStores(
   suite: (makeDatabase: () => Promise<string>, name: StoreName) => void,
   schema: Migrations = [],
 ): void {
-  if (process.env.SELVEDGE_MUTATION_TESTS !== undefined) return
+  const isMutationRun = process.env.SELVEDGE_MUTATION_TESTS !== undefined
   let server: PostgresServer | undefined
   let folder: string
   let made = 0
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'selvedge-databases-'))
-    if (has('postgres')) server = await startPostgres()
+    if (!isMutationRun && has('postgres')) server = await startPostgres()
   })
   afterAll(async () => {
     await server?.stop()
@@ -42,6 +42,7 @@ export function describeOnStores(
   }
   const copyPostgres = (template?: string) => server!.createDatabase(template)
   describe(title.replace('%s', 'sqlite'), () => suite(copiesOf(copySqlite, schema), 'sqlite'))
+  if (isMutationRun) return
   const onPostgres = () => suite(copiesOf(copyPostgres, schema), 'postgres')
   describe(title.replace('%s', 'postgres'), needs('postgres'), onPostgres)
 }

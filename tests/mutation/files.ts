@@ -1,7 +1,10 @@
 /**
  * The files that `npm run mutate` covers: those that decide about safety. A group is mutated together and tested by the tests of
  * the group, all of which run in the process of the test runner: what only a spawned daemon shows does not count.
+ * `folders.ts` decides which files belong here, and `later.ts` which of them are still missing.
  */
+import { globSync } from 'node:fs'
+import { root } from '../harness/processes.ts'
 
 export interface Group {
   readonly name: string
@@ -11,10 +14,18 @@ export interface Group {
   readonly tests: readonly string[]
 }
 
+/** Files of a group, from the root of the project. */
+export const sourcesOf = ({ sources }: Group): string[] =>
+  globSync(sources, { cwd: root })
+    .filter((file) => !file.endsWith('.test.ts'))
+    .sort()
+
 const kit = 'packages/service-kit/src'
 const device = 'apps/runtime/src/device'
 const services = 'apps/runtime/src/services'
 const identity = 'apps/identity/src'
+const cli = 'apps/cli/src'
+const discovery = 'apps/discovery/src'
 
 /** What admits a request, and what reads the answer of a service. */
 const gateway = 'admit,users,user-header,path,headers,response-reader,response-head,chunked-body,find-end'
@@ -24,6 +35,13 @@ const federation = 'federation,match-rule,read-claimed,verify-by-rules'
 
 /** What people sign in with, beside sessions. */
 const credentials = 'one-time,known-browsers,passkey-answer,recovery-codes'
+
+/** Files with their tests beside them: `names` are paths below the folder, without an ending. */
+const beside = (name: string, folder: string, ...names: readonly string[]): Group => ({
+  name,
+  sources: names.map((each) => `${folder}/${each}.ts`),
+  tests: names.map((each) => `${folder}/${each}.test.ts`),
+})
 
 export const groups: readonly Group[] = [
   { name: 'guard', sources: [`${kit}/http/guard.ts`], tests: [`${kit}/http/guard.test.ts`] },
@@ -97,7 +115,7 @@ export const groups: readonly Group[] = [
   {
     name: 'identity-revocation',
     sources: [`${identity}/registry/revocation/*.ts`],
-    tests: [`${identity}/registry/revocation/*.test.ts`],
+    tests: [`${identity}/registry/revocation/!(*-suite).test.ts`],
   },
   {
     name: 'identity-authorize',
@@ -107,7 +125,6 @@ export const groups: readonly Group[] = [
   {
     name: 'identity-sign-ins',
     sources: [`${identity}/registry/sign-ins/*.ts`],
-    // The suite has no tests in memory.
     tests: [`${identity}/registry/sign-ins/!(*-suite).test.ts`],
   },
   {
@@ -134,5 +151,109 @@ export const groups: readonly Group[] = [
     name: 'backend',
     sources: ['packages/client/src/backend/{verifier,proof,issuer-keys}.ts'],
     tests: ['packages/client/src/backend/*.test.ts'],
+  },
+  beside(
+    'cli-credentials',
+    cli,
+    'context/service-url',
+    'context/redact',
+    'context/confirm',
+    'login/sign-ins',
+  ),
+  beside('cli-output', cli, 'output/browser', 'output/terminal', 'support/mask', 'support/neutral'),
+  beside('cli-archive', cli, 'archive/pack', 'archive/bundler/entry', 'archive/bundler/policy'),
+  beside('cli-files', cli, 'context/config-file', 'context/config-folder'),
+  {
+    name: 'cli-device',
+    sources: [`${cli}/context/{selection,bound-token,check-service}.ts`],
+    tests: [`${cli}/context/{selection,bound-token}.test.ts`],
+  },
+  beside('cli-foreign-text', cli, 'output/clean', 'support/forms'),
+  beside('client', 'packages/client/src', 'read-text', 'proof-key', 'send', 'function/user'),
+  {
+    name: 'client-errors',
+    sources: ['packages/client/src/{oauth,errors}.ts'],
+    tests: ['packages/client/src/oauth.test.ts'],
+  },
+  beside('console-session', 'apps/console/src', 'session/proof'),
+  beside(
+    'console-map',
+    'apps/console/src/parts/map/background',
+    ...['fetch-bounded', 'image-size', 'read-style'],
+  ),
+  beside('discovery-sessions', discovery, 'sessions/sessions', 'endpoints/read-track', 'trust/realms'),
+  beside('discovery-reports', discovery, 'endpoints/fixes'),
+  beside('identity-passwords', identity, 'registry/credentials/passwords'),
+  beside('identity-secrets', identity, 'storage/secrets/seal', 'registry/projects/app-addresses'),
+  beside('identity-enrolment', identity, 'tokens/enrolment/enrolment', 'api/endpoints/named-client'),
+  beside('runtime-api', 'apps/runtime/src/api', 'api-key', 'service-api', 'mcm/read-spec', 'rest/query'),
+  beside(
+    'runtime-owners',
+    services,
+    'containers/path-owners',
+    'deployments/owner-share',
+    'deployments/ownership',
+  ),
+  beside('gateway-policies', `${services}/gateway`, 'origin-wide', 'egress', 'refusal', 'routes', 'target'),
+  beside('neighbours', services, 'neighbours/open-sealed'),
+  beside('link-local', 'apps/runtime/src/location/link-local', 'budget', 'dns', 'defence'),
+  beside('images', `${services}/images`, 'budget', 'layer', 'registry/reference'),
+  beside('image-store', `${services}/images`, 'blobs', 'tar-stream', 'evictable'),
+  {
+    name: 'redaction',
+    sources: ['packages/protocol/src/{redaction,lines}/*.ts', 'packages/protocol/src/http/read-fixes.ts'],
+    tests: [
+      'packages/protocol/src/{redaction,lines}/*.test.ts',
+      'packages/protocol/src/http/read-fixes.test.ts',
+    ],
+  },
+  beside('store', `${kit}/store`, 'write-once', 'storage-refusal', 'store-password', 'steady-clock'),
+  { name: 'addresses', sources: [`${kit}/addresses/*.ts`], tests: [`${kit}/addresses/*.test.ts`] },
+  beside('limits', `${kit}/http`, 'limiter', 'in-turn', 'load-shedder', 'request-id', 'traceparent'),
+  beside('work', `${kit}/work`, 'concurrency-limit', 'work-count'),
+  {
+    name: 'identity-token-endpoints',
+    sources: [`${identity}/api/endpoints/{introspect,revoke,issued-token,token-state}.ts`],
+    tests: [`${identity}/api/endpoints/issued-token.test.ts`],
+  },
+  beside('identity-company', `${identity}/tokens/company`, 'metadata', 'turns', 'explain'),
+  beside('identity-codes', identity, 'storage/secrets/open-secret', 'registry/nodes/enrolment-codes'),
+  beside('identity-edge-tokens', `${identity}/tokens/enrolment`, 'mint-edge', 'agree-hmac'),
+  {
+    name: 'requests',
+    sources: [`${kit}/http/{address,content-type,own-host,single-header}.ts`],
+    tests: [`${kit}/http/{address,content-type,own-host}.test.ts`],
+  },
+  beside('gateway-identity', services, 'gateway/service-identity', 'images/image-name'),
+  beside('identity-urls', identity, 'registry/urls'),
+  {
+    name: 'owned',
+    sources: [`${services}/containers/{owned,paths}.ts`],
+    tests: [`${services}/containers/owned.test.ts`],
+  },
+  beside('parameters', 'packages/protocol/src', 'methods/read-params'),
+  {
+    name: 'identity-people',
+    sources: [`${identity}/registry/people/*.ts`],
+    tests: [`${identity}/registry/people/*.test.ts`, `${identity}/registry/limits-suite.test.ts`],
+  },
+  {
+    name: 'identity-shares',
+    sources: [`${identity}/registry/shares/*.ts`, `${identity}/storage/end-shares.ts`],
+    tests: [`${identity}/registry/shares/*.test.ts`, `${identity}/registry/people/removal-suite.test.ts`],
+  },
+  {
+    name: 'identity-replicas',
+    sources: [`${identity}/storage/replicas/*.ts`, `${identity}/storage/changes/*.ts`],
+    tests: [`${identity}/storage/{replicas,changes}/*.test.ts`],
+  },
+  {
+    name: 'identity-projects',
+    sources: [
+      ...['projects', 'developer-tokens', 'issuers', 'federated-subjects', 'offline'].map(
+        (name) => `${identity}/registry/projects/${name}.ts`,
+      ),
+    ],
+    tests: [`${identity}/registry/projects/*-suite.test.ts`],
   },
 ]

@@ -3,14 +3,14 @@
  * those that no test noticed. A file is named by a part of its path. Results of unchanged files and tests are stored in
  * `.cache/mutation`. Exit code 1 if a file is below 90 %, or an entry of `equivalents/` is stale.
  */
-import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { LogLevel } from '@stryker-mutator/api/core'
 import { Stryker } from '@stryker-mutator/core'
 import { root } from '../harness/processes.ts'
 import { equivalents } from './equivalents/index.ts'
-import { type Group, groups } from './files.ts'
+import { type Group, groups, sourcesOf } from './files.ts'
 import {
   type FileResult,
   isUnnoticed,
@@ -44,10 +44,6 @@ function fail(message: string): never {
   process.exit(2)
 }
 
-const sourcesOf = ({ sources }: Group): string[] =>
-  globSync(sources, { cwd: root })
-    .filter((file) => !file.endsWith('.test.ts'))
-    .sort()
 const isAsked = (file: string): boolean =>
   positionals.length === 0 || positionals.some((part) => file.includes(part))
 
@@ -58,6 +54,8 @@ const reportOf = ({ name }: Group): string => join(memory, `${name}.json`)
 async function mutate(group: Group, files: readonly string[], force: boolean): Promise<Report> {
   const report = reportOf(group)
   process.env.SELVEDGE_MUTATION_TESTS = JSON.stringify(group.tests)
+  // Databases of tests are in memory there, where a sync costs nothing.
+  if (existsSync('/dev/shm')) process.env.TMPDIR = '/dev/shm'
   await new Stryker({
     mutate: [...files],
     testRunner: 'vitest',

@@ -24,7 +24,7 @@ export default defineConfig({
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source'] } },
   test: {
-    include: JSON.parse(process.env.SELVEDGE_MUTATION_TESTS ?? '[]'),
+    include: JSON.parse(process.env.SELVEDGE_MUTATION_TESTS ?? process.env.SELVEDGE_AIMED_TESTS ?? '[]'),
     setupFiles: ['./tests/harness/gate-setup.ts'],
     // A mutant that hangs costs this time, twice.
     testTimeout: 10_000,

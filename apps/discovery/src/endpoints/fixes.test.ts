@@ -6,7 +6,7 @@ const now = systemClock.now()
 const day = 86_400_000
 
 /** The endpoint for a node with a track that ends in a minute, with a clock that may be ahead. */
-function createEndpoint({ ahead = 0 } = {}) {
+function createEndpoint({ ahead = 0, hasLeft = false } = {}) {
   const disk = { isFull: false, track: [] as number[] }
   let newest = -1
   const parts = {
@@ -20,7 +20,7 @@ function createEndpoint({ ahead = 0 } = {}) {
       put: async ([{ fixedAt }]: [{ fixedAt: number }]) => {
         const before = newest
         newest = Math.max(newest, fixedAt)
-        return [before]
+        return [hasLeft ? 'left' : before]
       },
     },
     tracks: {
@@ -52,4 +52,22 @@ it('stores the fixes from before the end of a track while the clock is ahead, an
   const { disk, report } = createEndpoint({ ahead: day })
   await report(now, now + 59_000, now + 61_000)
   expect(disk.track).toEqual([now, now + 59_000])
+})
+
+it('accepts fixes up to a minute ahead of the clock, and refuses a report with a later one', async () => {
+  const { report, disk } = createEndpoint()
+  expect(await report(now + 60_000)).toEqual({ accepted: 1, newest: now + 60_000 })
+  await expect(report(now, now + 60_001)).rejects.toMatchObject({
+    code: 'invalid_request',
+    message: expect.stringMatching(/^a fix of .* is in the future; it is .* here$/),
+  })
+  expect(disk.track).toEqual([])
+})
+
+it('refuses a report of a session from before the node left the account', async () => {
+  const { report } = createEndpoint({ hasLeft: true })
+  await expect(report(now)).rejects.toMatchObject({
+    code: 'invalid_token',
+    message: 'the session started before the node left the account; start a new session',
+  })
 })

@@ -1,4 +1,5 @@
 /** An issuer speaks for its own accounts alone. */
+import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { accountIdOf, createRealms } from './realms.ts'
 
@@ -27,6 +28,14 @@ describe('accounts', () => {
     expect(ofEdgeIssuer(second, 'a')).toBe(ofTenant(second, 'a'))
     expect(ofEdgeIssuer(second, 'a')).not.toBe(ofTenant(first, 'a'))
     expect(accountIdOf(ofTenant(second, 'a'))).toBe('a')
+  })
+
+  it('of a second issuer have a digest of it in the keys that are stored, and the form of the keys stays', () => {
+    const { ofTenant } = realms({ trustedTenants: [first, second], trustedEdgeIssuers: [first] })
+    const digest = createHash('sha256').update(second).digest('base64url').slice(0, 16)
+    expect([ofTenant(first, 'a.b-c_1'), ofTenant(second, 'a')]).toEqual(['a.b-c_1', `a@${digest}`])
+    expect(ofTenant(first, 'a'.repeat(128))).toHaveLength(128)
+    expect(() => ofTenant(first, 'a'.repeat(129))).toThrow('in a form that no account has')
   })
 
   it('of a tenant are stated by the issuer of edge ID tokens that the configuration names for it', () => {

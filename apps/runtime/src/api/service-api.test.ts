@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, request, type Server } from 'node:http'
+import { createServer, type IncomingMessage, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { methods, rpcPath } from '@selvedge/protocol'
 import { createLoadShedder } from '@selvedge/service-kit/http'
@@ -30,9 +30,9 @@ const routes: Routes = {
 const openApi = (): OpenServiceApi =>
   createServiceApi({
     dispatcherFor: () => ({ dispatch: () => '"answered"', refuse: () => '"refused"' }),
-    routesFor: () => [routes],
+    routesFor: () => [routes, { prefix: '/v2', table: {} }],
     rest: { nonce: () => '' } as never,
-    neighbours: {} as never,
+    neighbours: { open: (...asked: unknown[]) => asked } as never,
     shedder: createLoadShedder(),
     isMeasured: false,
   })
@@ -52,10 +52,48 @@ const json = { 'Content-Type': 'application/json' }
 
 it('owns the path of JSON-RPC and what is below the prefixes of the routes', async () => {
   const { owns } = openApi()({ id: 'x', instance: 'one', settings: {} as never, countCall: () => undefined })
-  for (const path of [rpcPath, `${rpcPath}/`, `${rpcPath}?x`, '/v1/', '/v1/open?x=1'])
+  for (const path of [rpcPath, `${rpcPath}/`, `${rpcPath}?x`, '/v1/', '/v1/open?x=1', '/v2/x'])
     expect(owns(path), path).toBe(true)
   for (const path of ['', '/', '/v1', '/v12', `${rpcPath}x`, `/x${rpcPath}`, '//v1/open'])
     expect(owns(path), path).toBe(false)
+})
+
+it('answers under the names of the loopback and its own, and to no page', async () => {
+  const url = await serve(openApi())
+  const statusOf = async (headers: Record<string, string>) => {
+    const asked = request(`${url}/v1/open`, { headers }).end()
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    response.resume()
+    return response.statusCode
+  }
+  expect(await statusOf({ Host: 'runtime' })).toBe(200)
+  expect(await statusOf({ Host: 'localhost:1234' })).toBe(200)
+  expect(await statusOf({ Host: 'evil.example' })).toBe(403)
+  expect(await statusOf({ Origin: 'http://runtime' })).toBe(403)
+})
+
+it('reads a call without a content type', async () => {
+  const url = await serve(openApi())
+  const asked = request(url + rpcPath, { method: 'POST' }).end('{}')
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  response.resume()
+  expect(response.statusCode).toBe(200)
+})
+
+it('opens the nodes that the instance sends, with what proves the request', () => {
+  const { openNodes } = openApi()({
+    id: 'x',
+    instance: 'one',
+    settings: {} as never,
+    countCall: () => undefined,
+  })
+  const headers = { host: 'runtime', dpop: 'proof' }
+  const asked = { method: 'POST', url: '/v1/nodes/open?x', headers } as unknown as IncomingMessage
+  expect(openNodes('body' as never, asked)).toMatchObject([
+    'body',
+    'one',
+    { method: 'POST', dpop: 'proof', host: 'runtime' },
+  ])
 })
 
 it('checks what a route declares before it answers without a token', async () => {

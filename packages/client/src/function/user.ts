@@ -46,8 +46,9 @@ const maxLength = 8192
 export function readUser(headers: RequestHeaders): ServiceUser | undefined {
   const value = typeof headers.get === 'function' ? headers.get(headerName) : headers[headerName as never]
   if (typeof value !== 'string' || value.length > maxLength) return undefined
-  const [, sub, name, groups] = shape.exec(value) ?? []
-  if (sub === undefined || name === undefined || groups === undefined) return undefined
+  const found = shape.exec(value)
+  if (!found) return undefined
+  const [, sub, name, groups] = found as unknown as [string, string, string, string]
   const quoted = groups === '' ? [] : groups.split(' ')
   if (!quoted.every((each) => group.test(each))) return undefined
   try {

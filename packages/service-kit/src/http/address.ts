@@ -10,16 +10,18 @@ export function addressOf(request: IncomingMessage, trustedProxies: AddressSet):
   const peer = plain(request.socket.remoteAddress ?? '')
   if (!trustedProxies.includes(peer)) return peer
   const forwarded = request.headers['x-forwarded-for']
-  const last = (Array.isArray(forwarded) ? forwarded.at(-1) : forwarded)?.split(',').at(-1)?.trim()
+  const last = String([forwarded].flat().at(-1) ?? '')
+    .split(',')
+    .at(-1)!
+    .trim()
   return last ? plain(last) : peer
 }
 
-const plain = (address: string): string =>
-  address.startsWith('::ffff:') ? address.replace(/^::ffff:(?=\d+\.)/, '') : address
+const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/, '')
 
 /** The key of rate limits: an IPv4 address, or the /64 network that one IPv6 subscriber gets. */
 export const limitKeyOf = (address: string): string =>
-  address.includes(':') && isIPv6(address) ? expand(address).slice(0, 4).join(':') : address
+  isIPv6(address) ? expand(address).slice(0, 4).join(':') : address
 
 function expand(address: string): string[] {
   const [head = '', tail] = address.split('%')[0]!.split('::')

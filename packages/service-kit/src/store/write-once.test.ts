@@ -2,7 +2,8 @@ import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFile
 import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { recordSyncs } from '../testing/record-syncs.ts'
 import { makeFolder, makeTransientFolder } from './make-folder.ts'
 import { readOrWriteOnce, writeOnce } from './write-once.ts'
 
@@ -19,6 +20,24 @@ describe('a file that is written once', () => {
     expect(String(await readOrWriteOnce(path(), () => 'second'))).toBe('first')
     expect(statSync(path()).mode & 0o777).toBe(0o600)
     expect(readdirSync(folder)).toEqual(['key'])
+  })
+
+  it('is on the disk before it gets its name, and the name before it is used', async () => {
+    const syncs = await recordSyncs()
+    onTestFinished(syncs.stop)
+    await readOrWriteOnce(path(), () => 'first')
+    expect(syncs.paths.map((each) => relative(folder, each))).toEqual([
+      expect.stringMatching(/^\.key\.[\da-f-]{36}\.draft$/),
+      '',
+    ])
+  })
+
+  it('that an earlier run made has its name on the disk before it is read', async () => {
+    writeFileSync(path(), 'first')
+    const syncs = await recordSyncs()
+    onTestFinished(syncs.stop)
+    expect(String(await readOrWriteOnce(path(), () => 'second'))).toBe('first')
+    expect(syncs.paths).toEqual([folder])
   })
 
   it('leaves no file if the program exits or fails while it writes', async () => {

@@ -6,6 +6,7 @@ export { createDiskFaults, type DiskFaults } from './disk-faults.ts'
 export { freePort } from './free-port.ts'
 export { openMemoryStore } from './memory-store.ts'
 export { findPostgres, type PostgresServer, startPostgres } from './postgres.ts'
+export { type RecordedSyncs, recordSyncs } from './record-syncs.ts'
 export { findRedis, type RedisCluster, startRedisCluster } from './redis.ts'
 
 export interface FakeClock extends SteadyClock {

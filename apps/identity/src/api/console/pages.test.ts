@@ -34,6 +34,41 @@ async function policiesWith(hosts: readonly string[]): Promise<string[][]> {
   return answers.map(({ headers }) => String(headers['content-security-policy']).split('; '))
 }
 
+it('shows the console under its own host name only', async () => {
+  const folder = await temporaryFolder()
+  const app = Fastify()
+  onTestFinished(async () => {
+    await app.close()
+    await folder.remove()
+  })
+  writeFileSync(join(folder.path, 'index.html'), '<!doctype html>')
+  app.setErrorHandler((cause: Error, _, reply) => reply.code(403).send(cause.message))
+  let site = new URL('https://console.example:8443')
+  addPages(
+    app,
+    folder.path,
+    () => site,
+    [],
+    () => 'n',
+  )
+  const answerTo = async (host: string) => {
+    const { statusCode, headers, body } = await app.inject({
+      url: '/devices?b',
+      headers: { host, accept: 'text/html' },
+    })
+    return [statusCode, headers.location ?? body]
+  }
+  const page = [200, '<!doctype html>']
+  const refused = [403, 'the console is at https://console.example:8443']
+  expect(await answerTo('console.example:8443')).toEqual(page)
+  expect(await answerTo('CONSOLE.example')).toEqual(page)
+  expect(await answerTo('other.example')).toEqual(refused)
+  expect(await answerTo('127.0.0.1:8443')).toEqual(refused)
+  site = new URL('http://localhost:8084')
+  expect(await answerTo('127.0.0.1:8084')).toEqual([307, 'http://localhost:8084/devices?b'])
+  expect(await answerTo('other.example')).toEqual([403, 'the console is at http://localhost:8084'])
+})
+
 const timing = 'nonce;desc="a.nonce"'
 const policy = [
   ['default-src', "'none'"],

@@ -39,16 +39,14 @@ export function addRevokeEndpoint(routes: FastifyInstance, parts: RevokeParts): 
     if (client !== undefined && required(form, 'client_id') !== client)
       throw new OAuthError('invalid_grant', 'the token was issued to another client')
     const isNews = await revoke(token)
-    const claims = token.kind === 'refresh' ? undefined : token.claims
-    const accountId =
-      token.kind === 'refresh' ? token.signIn.accountId : (claims?.account_id ?? claims?.sub ?? '')
+    const { id, accountId, nodeId } = subjectOf(token)
     // A repetition changes nothing and is not recorded. A node without an account has no audit log.
     if (!isNews || accountId === '') return reply.code(200).send()
     await parts.audit.record({
       accountId,
-      actor: client ?? claims?.node_id ?? '',
+      actor: client ?? nodeId,
       action: 'token.revoke',
-      subject: token.kind === 'refresh' ? token.signIn.sid : token.claims.jti,
+      subject: id,
       address,
       outcome: 'ok',
       detail: `${token.kind} token`,
@@ -61,7 +59,8 @@ export function addRevokeEndpoint(routes: FastifyInstance, parts: RevokeParts): 
     const { revocations, signIns, developerTokens } = parts
     if (token.kind === 'refresh')
       return !revocations.isRevoked(token.signIn.sid) && (await signIns.revoke(token.signIn.sid))
-    const { jti, exp, iat, sid, sub, node_id, account_id: accountId = '' } = token.claims
+    const { jti, exp, iat, sid, sub, node_id } = token.claims
+    const { accountId } = subjectOf(token)
     if (token.kind === 'edge') return revocations.revokeEdge(node_id!, iat, { endsAt: exp, accountId: sub })
     if (token.kind === 'access' || token.kind === 'lease')
       return revocations.revokeId(jti, {
@@ -75,4 +74,14 @@ export function addRevokeEndpoint(routes: FastifyInstance, parts: RevokeParts): 
     const what = { endsAt: exp, accountId }
     return revocations.revokeId(jti, sid === undefined ? what : { ...what, checkedUntil: 0 })
   }
+}
+
+/** A token, its account, and its node, for the audit log: "" if it has no account or node. */
+function subjectOf(token: IssuedToken): { id: string; accountId: string; nodeId: string } {
+  if (token.kind === 'refresh') {
+    const { sid: id, accountId, nodeId } = token.signIn
+    return { id, accountId, nodeId }
+  }
+  const { jti: id, sub, account_id: accountId = sub, node_id: nodeId = '' } = token.claims
+  return { id, accountId, nodeId }
 }

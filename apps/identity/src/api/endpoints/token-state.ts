@@ -7,7 +7,7 @@ import { clientOf, type IssuedToken } from './issued-token.ts'
 
 export interface TokenStateParts {
   readonly clock: Clock
-  readonly revocations: Pick<Revocations, 'reasonFor' | 'edgeReasonFor'>
+  readonly revocations: Pick<Revocations, 'reasonFor'>
   readonly projects: Projects
   readonly nodes: Nodes
 }
@@ -17,13 +17,11 @@ export async function reasonAgainst(
   token: Exclude<IssuedToken, { kind: 'refresh' }>,
   { clock, revocations, projects, nodes }: TokenStateParts,
 ): Promise<string | undefined> {
-  const { kind, claims } = token
+  const { claims } = token
   if (claims.exp <= seconds(clock)) return 'it has expired'
   const client = clientOf(token)
   if (client !== undefined && !(await projects.find(client))?.active) return 'its project is turned off'
-  const revoked =
-    revocations.reasonFor(claims, client) ??
-    (kind === 'edge' ? revocations.edgeReasonFor({ ...claims, node_id: claims.node_id! }) : undefined)
+  const revoked = revocations.reasonFor(claims, client)
   if (revoked !== undefined) return revoked
   const node = claims.node_id === undefined ? undefined : await nodes.find(claims.node_id)
   return node && node.blockedAt !== null ? 'its node is blocked' : undefined

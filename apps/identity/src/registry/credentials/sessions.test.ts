@@ -94,6 +94,38 @@ it('a session is not prolonged by its cookie alone, nor by the list of sessions'
   expect(await sessions.find(session.secret, 'k')).toBeUndefined()
 })
 
+it('a session is proven by its own key only', async () => {
+  const { secret } = await signIn()
+  const isProven = async (jkt: string | undefined) => (await sessions.find(secret, jkt))?.isProven
+  expect(await isProven('k')).toBe(true)
+  expect(await isProven('another key')).toBe(false)
+  expect(await isProven(undefined)).toBe(false)
+  expect(await sessions.find(`${secret}x`, 'k')).toBeUndefined()
+})
+
+describe('a session of a sign-in with a company', () => {
+  const request = { personId: 'ada', accountId: 'a', method: 'x', address: '', userAgent: '', jkt: 'k' }
+  const begin = (authTime = 5) =>
+    sessions.create({ ...request, company: { companyId: 'acme', accountId: 'a', authTime } })
+
+  it('has the company and the time of its provider', async () => {
+    const secret = (await begin())!
+    const found = await sessions.find(secret, 'k')
+    expect(found?.session).toMatchObject({ companyId: 'acme', authTime: 5 })
+    expect(await sessions.list('ada')).toMatchObject([{ method: 'company', companyId: 'acme', authTime: 5 }])
+    await store.run(sql`DELETE FROM company_sessions`)
+    expect((await sessions.find(secret, 'k'))?.session.companyId).toBeUndefined()
+  })
+
+  it('ends after twelve hours', async () => {
+    const secret = (await begin())!
+    clock.advance(12 * hour - 1)
+    expect((await sessions.find(secret, 'k'))?.isProven).toBe(true)
+    clock.advance(1)
+    expect(await sessions.find(secret, 'k')).toBeUndefined()
+  })
+})
+
 it('a session begins and moves only in an account of its person', async () => {
   const method = 'password'
   const request = { personId: 'ada', accountId: 'b', method, address: '', userAgent: '', jkt: 'k' }

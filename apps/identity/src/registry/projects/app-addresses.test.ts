@@ -1,6 +1,6 @@
 import type { AppType } from '@selvedge/protocol'
 import { describe, expect, it } from 'vitest'
-import { isRegistered, originProblem, redirectUriProblem } from './app-addresses.ts'
+import { isClaimed, isRegistered, originProblem, redirectUriProblem } from './app-addresses.ts'
 
 describe('a redirect URI', () => {
   it.each<[AppType, string]>([
@@ -12,6 +12,8 @@ describe('a redirect URI', () => {
     ['browser', 'http://127.0.0.1:5173/cb'],
     ['native', 'http://127.0.0.1/cb'],
     ['native', 'http://[::1]/cb'],
+    ['native', 'com.example2.app3:/cb'],
+    ['web', 'https://app.example/x://y@z'],
     ['native', 'com.example.app:/cb'],
     ['native', 'com.example.app://cb'],
     ['native', 'https://app.example/claimed'],
@@ -28,6 +30,11 @@ describe('a redirect URI', () => {
     ['web', 'https://me@app.example/cb', /user name/],
     ['web', 'https://me:secret@app.example/cb', /user name/],
     ['web', 'https://@app.example/cb', /user name/],
+    ['web', 'https:me@app.example/cb', /normal form/],
+    ['native', 'com.2x.app://me@host/cb', /user name/],
+    ['native', 'x+com.example.app:/cb', /domain name in reverse/],
+    ['web', 'https://app.example/cb?error=x', /"error"/],
+    ['web', 'https://app.example/cb?error_description=x', /"error_description"/],
     ['web', 'https://app.example/a/../cb', /normal form/],
     ['web', 'https://app.example/a/%2e%2e/cb', /normal form/],
     ['web', 'https://APP.example/cb', /normal form/],
@@ -107,4 +114,24 @@ describe('the redirect URI of a request', () => {
   ])('%s of a %s app is registered: %s', (uri, appType, expected) => {
     expect(isRegistered(uri, registered, appType)).toBe(expected)
   })
+})
+
+it('only a program with an own host name claims its redirect URI', () => {
+  expect(isClaimed('https://app.example/cb')).toBe(true)
+  expect(['http://127.0.0.1/cb', 'com.example.app:/cb', 'com.example.app:/https://'].map(isClaimed)).toEqual([
+    ...[false, false, false],
+  ])
+})
+
+it('only the port of a loopback address may differ, not one in the path of another URI', () => {
+  const uri = (port: number) => `com.example.app:/http://127.0.0.1:${port}/cb`
+  expect(isRegistered(uri(1), [uri(2)], 'native')).toBe(false)
+})
+
+it('what is no origin is told from one of another machine', () => {
+  expect(originProblem('https://app.example/')).toBe(
+    'it is not an origin as browsers send it, such as https://app.example',
+  )
+  expect(originProblem('http://app.example')).toBe('it is not https, and not of this device')
+  expect(originProblem('ws://localhost')).toBe('it is not https, and not of this device')
 })

@@ -21,8 +21,8 @@ export function redirectUriProblem(uri: string, appType: AppType): string | unde
   if (uri.includes('*')) return 'it has a wildcard; list each URI'
   const url = URL.parse(uri)
   if (!url) return 'it is not an absolute URI'
-  if (url.username !== '' || url.password !== '' || /^[a-z.+\d-]+:\/\/[^/?]*@/.test(uri))
-    return 'it contains a user name'
+  // Another spelling of one is not in its normal form.
+  if (/^[a-z.+\d-]+:\/\/[^/?]*@/.test(uri)) return 'it contains a user name'
   if (url.href !== uri) return `it is not in its normal form: write ${url.href}`
   const taken = answerNames.find((name) => url.searchParams.has(name))
   if (taken !== undefined) return `its query has "${taken}", which the answer has`

@@ -1,10 +1,12 @@
 import { methods, nodeOptions, RpcError } from '@selvedge/protocol'
 import { describe, expect, it } from 'vitest'
+import * as z from 'zod'
 import { decimal, oneOf, readQuery, time } from './query.ts'
 
 const parameters = {
   follow: oneOf(['true', 'false']),
   since: time,
+  part: decimal(z.number(), 'a number'),
   limit: decimal(nodeOptions.shape.limit.unwrap(), 'a whole number from 1'),
 }
 const read = (query: string) => readQuery(new URLSearchParams(query), parameters)
@@ -26,6 +28,11 @@ describe('query parameters', () => {
     ['limit=7&follow=false', { limit: 7, follow: 'false' }],
     ['since=2026-01-31T12:00:00Z', { since: Date.UTC(2026, 0, 31, 12) }],
     ['since=2026-01-31', { since: Date.UTC(2026, 0, 31) }],
+    ['limit=25', { limit: 25 }],
+    ['part=123.456', { part: 123.456 }],
+    ['since=2026-01-31T12:00', { since: new Date(2026, 0, 31, 12).getTime() }],
+    ['since=2026-01-31T12:00Z', { since: Date.UTC(2026, 0, 31, 12) }],
+    ['since=2026-01-31T12:00:00.123456789Z', { since: Date.UTC(2026, 0, 31, 12, 0, 0, 123) }],
     ['since=2026-01-31T12:00:00.5%2B01:00', { since: Date.UTC(2026, 0, 31, 11, 0, 0, 500) }],
   ])('%j are %j', (query, values) => {
     expect(read(query)).toEqual(values)
@@ -37,8 +44,8 @@ describe('query parameters', () => {
     ['limit=abc', 'the query parameter "limit" is "abc"; expected a whole number from 1'],
     ['since=1', 'the query parameter "since" is "1"; expected an ISO 8601 time such as 2026-01-31T12:00:00Z'],
     ['follow=true&follow=true', 'the query parameter "follow" is repeated; send it once'],
-    ['tial=5', 'the query parameter "tial" is unknown; expected "follow", "since", "limit"'],
-    ['toString=5', 'the query parameter "toString" is unknown; expected "follow", "since", "limit"'],
+    ['tial=5', 'the query parameter "tial" is unknown; expected "follow", "since", "part", "limit"'],
+    ['toString=5', 'the query parameter "toString" is unknown; expected "follow", "since", "part", "limit"'],
   ])('%j are refused with the value and what is expected', (query, message) => {
     expect(refusal(query)).toBe(message)
   })
@@ -50,12 +57,18 @@ describe('query parameters', () => {
     },
   )
 
-  it.each(['yesterday', '10m', '', '2026', '2026-13-01', '2026-01-31 12:00', 'Jan 31 2026'])(
+  it.each(['yesterday', '10m', '', '2026', '2026-13-01', '2026-01-31 12:00', 'Jan 31 2026', 'x2026-01-31'])(
     'are no time: %j',
     (text) => {
       expect(refusal(`since=${encodeURIComponent(text)}`)).toContain('ISO 8601')
     },
   )
+
+  it('that are unknown are ignored by a route with this option', () => {
+    expect(readQuery(new URLSearchParams('a=1&follow=true&a=2'), parameters, true)).toEqual({
+      follow: 'true',
+    })
+  })
 
   it('are refused by a route without any', () => {
     expect(() => readQuery(new URLSearchParams('a=1'), {})).toThrow('expected no query parameters')

@@ -12,7 +12,7 @@ import {
 } from '../deployments/deployments.ts'
 import { type HeldPath, openHeldPaths } from '../deployments/held-paths.ts'
 import { keyOf } from '../deployments/ownership.ts'
-import { createPathOwners, heldAfter, heldNow, ownPrefixesOf } from './path-owners.ts'
+import { createPathOwners, findTaken, heldAfter, heldNow, ownPrefixesOf } from './path-owners.ts'
 import { expectFree } from './requirements.ts'
 
 const day = 24 * 60 * 60 * 1000
@@ -173,5 +173,36 @@ describe('the stored paths', () => {
     })
     expect(heldThen).toBe(2)
     await close()
+  })
+})
+
+describe('of two containers that an earlier release accepted within each other', () => {
+  const aliasOf = (own: StoredContainer, ...others: StoredContainer[]) =>
+    ownPrefixesOf([own, ...others].reduce((device, each) => put(device, each), empty).value, own).filter(
+      (path) => path.startsWith('/api'),
+    )
+  const outer = at('d', 'y', '/pay', { created: 1 })
+  const inner = at('c', 'x', '/pay/v1', { created: 2 })
+
+  it('the older one has the path', () => {
+    expect([aliasOf(outer, inner), aliasOf(inner, outer)]).toEqual([['/api/pay'], []])
+    const [late, early] = [{ ...outer, created: 3 }, inner]
+    expect([aliasOf(late, early), aliasOf(early, late)]).toEqual([[], ['/api/pay/v1']])
+  })
+
+  it('the one of the first client ID has the path if they are of the same time', () => {
+    const same = { ...outer, created: 2 }
+    expect([aliasOf(same, inner), aliasOf(inner, same)]).toEqual([[], ['/api/pay/v1']])
+  })
+})
+
+it('a path that belongs to another project is named with its client, and until when it is held', () => {
+  const other = at('c', 'x', '/pay')
+  const next = at('d', 'y', '/pay/v1')
+  const device = put(empty, other)
+  expect(findTaken(device.value, [], undefined, next)).toEqual({ path: '/api/pay/v1', clientId: 'c' })
+  const removed = remove(device, other, 1000)
+  expect(findTaken(removed.value, removed.held, undefined, next)).toEqual({
+    ...{ path: '/api/pay/v1', clientId: 'c', until: 1000 + day },
   })
 })

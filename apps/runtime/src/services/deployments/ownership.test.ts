@@ -1,6 +1,6 @@
 /** No two owners and names have the same key, whatever characters their parts have. */
 import { describe, expect, it } from 'vitest'
-import { askedKey, isKeyOf, isOwnedBy, keyOf } from './ownership.ts'
+import { askedKey, idOfKey, isKeyOf, isOwnedBy, keyOf } from './ownership.ts'
 
 const parts = ['a', 'a/c', 'c', 'c/d', 'd', 'a%2Fc', '', '/', '..', 'é', '\ud800', 'c-web']
 
@@ -38,4 +38,9 @@ it('what is owned belongs to the account and the client together', () => {
   expect(isOwnedBy({ accountId: 'a', clientId: 'c' }, owner)).toBe(true)
   expect(isOwnedBy({ accountId: 'b', clientId: 'c' }, owner)).toBe(false)
   expect(isOwnedBy({ accountId: 'a', clientId: 'd' }, owner)).toBe(false)
+})
+
+it('the ID of a key is that of its client and its name', () => {
+  const owner = { account_id: 'a', client_id: 'c' }
+  expect(idOfKey(owner, keyOf(owner, 'my van/ü'))).toBe('c-my van/ü')
 })

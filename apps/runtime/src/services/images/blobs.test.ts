@@ -1,8 +1,18 @@
 import { execFileSync } from 'node:child_process'
-import { closeSync, constants, open, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  closeSync,
+  constants,
+  open,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { recordSyncs } from '@selvedge/service-kit/testing'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
 import { countedSource, manyTurns, opens } from '../../../../../tests/harness/unread.ts'
 import { type Blobs, openBlobs } from './blobs.ts'
@@ -32,6 +42,28 @@ const flip = (digest: string, at: number) => {
   bytes[at]! ^= 1
   writeFileSync(blobs.pathOf(digest), bytes)
 }
+
+/** Content in one piece. */
+async function* once(bytes: Buffer) {
+  yield bytes
+}
+
+it('a blob is on the disk before it gets its name, and then its name', async () => {
+  const draft = await blobs.draft(once(content))
+  const syncs = await recordSyncs()
+  onTestFinished(syncs.stop)
+  const { digest } = await blobs.commit(draft)
+  expect(syncs.paths).toEqual([draft.path, dirname(blobs.pathOf(digest))])
+})
+
+it('content with another digest than expected is not stored', async () => {
+  const expected = `sha256:${'0'.repeat(64)}`
+  await expect(blobs.draft(once(content), expected)).rejects.toMatchObject({ reason: 'digest_mismatch' })
+  expect(readdirSync(join(folder.path, 'images/incoming'))).toEqual([])
+  const { digest, size } = await blobs.draft(once(content))
+  expect(size).toBe(content.length)
+  expect(await blobs.draft(once(content), digest)).toMatchObject({ digest })
+})
 
 /** Keeps all threads that write files busy, like a disk that does not write. @returns lets them continue */
 async function stallDisk(): Promise<() => Promise<void>> {

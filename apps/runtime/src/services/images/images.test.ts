@@ -117,6 +117,15 @@ it.each([
   expect(store.value).toEqual(deploymentsFormat.initial)
 })
 
+it.each([tarOf([]), Buffer.alloc(10_240)])(
+  'accepts an image with a layer that has no entry',
+  async (empty) => {
+    const layers = [tarOf([{ path: 'bin/a', content: '1' }]), empty]
+    const { name } = await deploy(savedImage({ layers, config: { Cmd: ['/bin/a'] } }))
+    expect(images.list(owner).map((each) => each.name)).toEqual([name])
+  },
+)
+
 it('refuses an archive with more than 200 layers', async () => {
   const layer = tarOf([{ path: 'bin/a', content: '1' }])
   const files = layoutFiles({ layers: Array.from({ length: 300 }, () => layer), config: { Cmd: ['/a'] } })

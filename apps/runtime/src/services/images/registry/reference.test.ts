@@ -18,6 +18,78 @@ describe('a reference to an image', () => {
     expect(readReference(text)).toMatchObject({ registry, repository, version })
   })
 
+  it('has all of its parts', () => {
+    expect(readReference(`registry.example:5000/team/app:1.0@${pin}`)).toEqual({
+      ...{ registry: 'registry.example:5000', repository: 'team/app', version: pin, digest: pin },
+      text: 'registry.example:5000/team/app:1.0',
+    })
+    expect(readReference('busybox')).toEqual({
+      ...{ registry: 'registry-1.docker.io', repository: 'library/busybox', version: 'latest' },
+      ...{ digest: undefined, text: 'docker.io/library/busybox:latest' },
+    })
+    expect(readReference(`docker.io/app@${pin}`).text).toBe(`docker.io/library/app:${'a'.repeat(12)}`)
+    expect(readReference('registry.example/app').text).toBe('registry.example/app:latest')
+  })
+
+  it.each([
+    'localhost',
+    'a_b__c-d--e/f.g',
+    `app:${'x'.repeat(128)}`,
+    'app:_x.y-Z',
+    'x'.repeat(400),
+    'h/app',
+    'localhost/app',
+    'a-b.example/app',
+    'a--b.example:1/app',
+    '1a.example/app',
+  ])('may be %s', (text) => {
+    expect(() => readReference(text)).not.toThrow()
+  })
+
+  it.each([
+    'x'.repeat(401),
+    'x docker://app',
+    'docker://docker://app',
+    'app:',
+    'app:-x',
+    'app:x y',
+    `app:${'x'.repeat(129)}`,
+    '-registry.example/app',
+    '.registry.example/app',
+    'registry.example-/app',
+    'registry.example./app',
+    'registry.example:/app',
+    'registry.example:x/app',
+    'registry.example:123456/app',
+    'registry_a.example/app',
+    'Registry.example/app',
+    `app@${pin}a`,
+    `app@x${pin}`,
+    `app@${pin.slice(0, -1)}`,
+    `app@${pin}@${pin}`,
+    `app@${pin.toUpperCase()}`,
+    'app@',
+    '_a',
+    'a_',
+    'a___b',
+    'a..b',
+    'a._b',
+    '-a',
+    'a-',
+    'a/',
+    '/a',
+    'team:x/app',
+    'x app',
+  ])('is not %j', (text) => {
+    const shown = JSON.stringify(text.slice(0, 200))
+    expect(() => readReference(text)).toThrow(
+      expect.objectContaining({
+        reason: 'invalid_params',
+        message: `${shown} is neither an absolute path, nor an upload: handle, nor an image reference`,
+      }),
+    )
+  })
+
   it.each([
     '',
     'UPPER/case',
