@@ -8,7 +8,7 @@ import { checkService } from './check-service.ts'
 const key = { prove: async (request: object) => JSON.stringify(request) } as unknown as ProofKey
 const url = 'http://127.0.0.1:8083'
 const init = (headers: Record<string, string> = {}) =>
-  ({ method: 'POST', headers: { a: 'b', ...headers }, redirect: 'error' }) as Parameters<Fetch>[1]
+  ({ method: 'POST', headers: { a: 'b', ...headers }, redirect: 'error' }) as unknown as Parameters<Fetch>[1]
 
 function connect(more: object = {}) {
   const asked: Parameters<Fetch>[] = []

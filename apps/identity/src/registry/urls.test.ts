@@ -24,7 +24,7 @@ describe('the service names itself', () => {
     expect(of.issuer()).toBe('http://127.0.0.1:8084')
   })
 
-  it('anew when it listens', () => {
+  it('again when it listens', () => {
     const of = urls('https://id.example')
     const before = of.hosts()
     of.listen('x')

@@ -28,9 +28,9 @@ describe('parameters', () => {
   })
 
   it.each<[unknown, string]>([
-    [['x'], 'go: got 1 values; expected 0: none'],
-    [['', ''], 'go: got 2 values; expected 0: none'],
-    [{ a: 1 }, 'go: unknown parameter "a"; expected none'],
+    [['x'], 'go: got 1 values; expected 0: no parameters'],
+    [['', ''], 'go: got 2 values; expected 0: no parameters'],
+    [{ a: 1 }, 'go: unknown parameter "a"; expected no parameters'],
   ])('of a method without any are refused: %j', (raw, message) => {
     expect(refusalOf(method([]), raw)).toBe(`invalid_params: ${message}`)
   })

@@ -46,7 +46,7 @@ function isNothing(raw: unknown): boolean {
 
 function byPosition({ name, params, ignoresOneMore }: Method, raw: readonly unknown[]): Map<string, unknown> {
   if (raw.length > params.length + (ignoresOneMore ? 1 : 0)) {
-    const names = params.map((each) => each.name).join(', ') || 'none'
+    const names = params.map((each) => each.name).join(', ') || 'no parameters'
     throw new RpcError(
       'invalid_params',
       `${name}: got ${raw.length} values; expected ${params.length}: ${names}`,
@@ -59,7 +59,7 @@ function byName({ name, params }: Method, raw: object): Map<string, unknown> {
   const given = new Map(Object.entries(raw))
   for (const key of given.keys()) {
     if (!params.some((each) => each.name === key)) {
-      const names = params.map((each) => each.name).join(', ') || 'none'
+      const names = params.map((each) => each.name).join(', ') || 'no parameters'
       throw new RpcError('invalid_params', `${name}: unknown parameter ${show(key)}; expected ${names}`)
     }
   }

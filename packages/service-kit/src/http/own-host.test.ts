@@ -50,7 +50,7 @@ describe('a header that must not be repeated', () => {
     expect(singleHeader(['DPOP', ''], 'dpop')).toBe('')
   })
 
-  it('has none if it is missing, or repeated', () => {
+  it('has no value if it is missing, or repeated', () => {
     expect(singleHeader([], 'dpop')).toBeUndefined()
     expect(singleHeader(['a', 'dpop', 'abcd', 'x'], 'dpop')).toBeUndefined()
     expect(singleHeader(['dpop', '1', 'x', 'y', 'DPoP', '1'], 'dpop')).toBeUndefined()

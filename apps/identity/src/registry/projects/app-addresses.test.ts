@@ -128,7 +128,7 @@ it('only the port of a loopback address may differ, not one in the path of anoth
   expect(isRegistered(uri(1), [uri(2)], 'native')).toBe(false)
 })
 
-it('what is no origin is told from one of another machine', () => {
+it('the reason for an origin depends on whether it has the form of one', () => {
   expect(originProblem('https://app.example/')).toBe(
     'it is not an origin as browsers send it, such as https://app.example',
   )

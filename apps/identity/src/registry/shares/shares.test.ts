@@ -74,7 +74,7 @@ describe('a share', () => {
     expect(made).toEqual({ ...shared, with: 'drivers', kind: 'group' })
     const [row] = await opened.store.run(sql`SELECT person_id FROM service_shares`)
     expect(row!.person_id).toBe('')
-    expect(await reasonOf(add({ with: 'nobody' }))).toBe('not_found: the account has no group "nobody"')
+    expect(await reasonOf(add({ with: 'pilots' }))).toBe('not_found: the account has no group "pilots"')
   })
 
   it('is in the list of its account and its device', async () => {

@@ -24,7 +24,7 @@ const outcome = async (token: string, audience = 'c-called', of = identity) => {
   }
 }
 
-it('a token is for one service, for five minutes, and tells who calls', async () => {
+it('a token is for one service, for five minutes, and names the caller', async () => {
   const { token, expiresAt } = identity.issue(subject, 'c-called')
   expect(expiresAt).toBe('2026-01-01T00:05:00.000Z')
   const claims = await identity.verify(token, 'c-called')
@@ -36,7 +36,7 @@ it('a token is for one service, for five minutes, and tells who calls', async ()
   expect(identity.issue(subject, 'c-called').token).not.toBe(token)
 })
 
-it('a token expires, and a call that goes on with it is told', async () => {
+it('a token expires, also during a call', async () => {
   const { token } = identity.issue(subject, 'c-called')
   const claims = await identity.verify(token, 'c-called')
   clock.advance(359_000)
