@@ -44,7 +44,7 @@ const beside = (name: string, folder: string, ...names: readonly string[]): Grou
 })
 
 export const groups: readonly Group[] = [
-  { name: 'guard', sources: [`${kit}/http/guard.ts`], tests: [`${kit}/http/guard.test.ts`] },
+  beside('guard', `${kit}/http`, 'guard', 'target'),
   {
     name: 'guarded-requests',
     sources: [`${kit}/http/{get-guarded-json,guarded-fetch,guarded-request}.ts`],
@@ -153,7 +153,7 @@ export const groups: readonly Group[] = [
     tests: ['packages/client/src/backend/*.test.ts'],
   },
   beside('cli-credentials', cli, 'context/service-url'),
-  beside('cli-archive', `${cli}/archive/bundler`, 'entry', 'policy'),
+  beside('cli-archive', `${cli}/archive/bundler`, 'entry', 'policy', 'absent', 'node-modules'),
   beside('cli-files', cli, 'context/config-file', 'context/config-folder'),
   {
     name: 'cli-device',

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Log } from './log.ts'
+import type { Log } from './log-interface.ts'
 
 /** Milliseconds in which failures of one cause share a line, and the causes that have a line of their own in that time. */
 const limits = { quietMs: 60_000, causes: 100 } as const

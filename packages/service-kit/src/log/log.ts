@@ -7,16 +7,10 @@ import { escapeControls, isSecretName, redactText } from '@selvedge/protocol/red
 import { isoTime } from '../clock/clock.ts'
 import { errorIdOf, isFailure } from './error-id.ts'
 import { createLineWriter } from './line-writer.ts'
+import type { Log } from './log-interface.ts'
 import { prettyLine } from './pretty-line.ts'
 
 export type Level = 'debug' | 'info' | 'warn' | 'error'
-
-export interface Log {
-  debug(message: string, fields?: object): void
-  info(message: string, fields?: object): void
-  warn(message: string, fields?: object): void
-  error(message: string, fields?: object): void
-}
 
 const rank: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3 }
 

@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../../../../../tests/harness/processes.ts'
-import { builtin, createPolicy } from './policy.ts'
+import { createPolicy, native } from './policy.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 beforeEach(async () => {
@@ -44,15 +44,21 @@ describe('a specifier', () => {
     expect(policy().refuse('/etc/passwd')).toMatch(/^absolute paths are not allowed/)
   })
 
-  it('is no module of Node.js', () => {
-    expect(policy().refuse('node:fs')).toMatch(/^node:fs is a module of Node.js, which functions do not have/)
-    expect(policy().refuse('node:no-such-module')).toBeUndefined()
-    expect(builtin('fs')).toMatch(/^fs is a module/)
-    expect(builtin('hono')).toBeUndefined()
+  it('is no module that Node.js does not have', () => {
+    expect(policy().refuse('node:absent')).toBe('Node.js has no module "node:absent".')
   })
 })
 
+it('native code is named as such', () => {
+  expect(native('code.node')).toMatch(/^code\.node is or loads native code, which functions cannot run/)
+})
+
 describe('a file', () => {
+  it('is no native code', () => {
+    write('own/lib/a.node')
+    expect(refuseFile('own/lib/a.node')).toMatch(/^lib\/a\.node is or loads native code/)
+  })
+
   it('is one of the folder', () => {
     write('own/lib/a.ts')
     expect(refuseFile('own/lib/a.ts')).toBeUndefined()

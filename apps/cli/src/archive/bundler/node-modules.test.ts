@@ -1,0 +1,39 @@
+/** Which imports are modules of Node.js, and what is in their place. */
+import { expect, it } from 'vitest'
+import { collectNodeModules, nodeModule, nodeModuleInScript } from './node-modules.ts'
+
+it.each([
+  ['fs', 'node:fs'],
+  ['node:fs', 'node:fs'],
+  ['fs/promises', 'node:fs/promises'],
+  ['node:sqlite', 'node:sqlite'],
+  ['sqlite', undefined],
+  ['fs/', undefined],
+  ['hono', undefined],
+  ['node:absent', undefined],
+  ['./fs', undefined],
+])('%s is %s', (specifier, id) => {
+  expect(nodeModule(specifier)).toBe(id)
+})
+
+it('is an expression in a script', () => {
+  expect(nodeModuleInScript('node:fs')).toBe('process.getBuiltinModule("node:fs")')
+})
+
+it('stays an import, but for process, which the function has of its own; CommonJS needs a way to it', () => {
+  const { plugin, isRequired } = collectNodeModules()
+  const resolve = (specifier: string, kind: string) =>
+    (plugin.resolveId as (...given: unknown[]) => unknown)(specifier, '/own/index.js', { kind })
+  expect(resolve('hono', 'require-call')).toBeNull()
+  expect(resolve('fs', 'import-statement')).toEqual({ id: 'node:fs', external: true })
+  const own = resolve('process', 'import-statement')
+  expect(own).toMatch(/^\0/)
+  expect(isRequired()).toBe(false)
+  expect(resolve('process', 'require-call')).toEqual({ id: 'node:process', external: true })
+  expect(isRequired()).toBe(true)
+  const load = (id: unknown) => (plugin.load as (id: unknown) => unknown)(id)
+  expect(load(own)).toMatch(
+    /globalThis\.process\nexport default own\nexport const \{ arch, .*env, .*\} = own\n/,
+  )
+  expect(load('/own/index.js')).toBeNull()
+})
