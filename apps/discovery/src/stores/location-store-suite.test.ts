@@ -238,7 +238,7 @@ describe.each(Object.entries(engines))('%s', (name, engine) => {
     await store.put([at(x, 2, { heardAt: start + 5 })])
     await expect.poll(() => told).toEqual([start + 2])
     stop()
-    // Another watcher is told of two more, one after the other.
+    // Another watcher gets two more, one after the other.
     const others: number[] = []
     const stopOther = store.watch('a', (location) => others.push(location.fixedAt))
     for (const fixedAt of [6, 7]) {
