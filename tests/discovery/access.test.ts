@@ -69,12 +69,12 @@ async function untilRefused(call: () => Promise<string>): Promise<string> {
   await clock.passWhile(async () => /accepted/.test((found = await call())) && left-- > 0)
   return found
 }
-/** Lets time pass until a stream is closed. */
-async function untilEnded(text: Promise<string>): Promise<string> {
+/** Lets time pass until the text of a stream is complete. */
+async function untilComplete(text: Promise<string>): Promise<string> {
   let isOpen = true
-  const closed = text.finally(() => (isOpen = false))
+  const complete = text.finally(() => (isOpen = false))
   await clock.passWhile(() => isOpen)
-  return closed
+  return complete
 }
 
 describe('an access token that is bound to a key', () => {
@@ -244,7 +244,7 @@ describe('the stream of an account', () => {
     const { status, text } = await open(personToken({ jti, sid: device.accessToken && (await sidOf()) }))
     expect(status).toBe(200)
     await revoke(device.accessToken)
-    expect(await untilEnded(text)).toMatch(/event: end\ndata: \{"reason":"token_revoked"/)
+    expect(await untilComplete(text)).toMatch(/event: end\ndata: \{"reason":"token_revoked"/)
   })
 
   it('needs the scope "edge:clusters"', async () => {
