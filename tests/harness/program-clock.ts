@@ -16,7 +16,7 @@ export interface ProgramClock {
   /** Sets it this many milliseconds ahead of what it shows; returns when the program shows it. */
   advance(milliseconds: number): Promise<void>
   /**
-   * Lets time pass in the program: the wall clock and the monotonic one move, and what waits for a time by then goes on. Timers of
+   * Lets time pass in the program: the wall clock and the monotonic one move, and timers that are due by then fire. Timers of
    * Node itself, such as the time limits of its HTTP server, do not notice. Returns when the program shows it.
    */
   pass(milliseconds: number): Promise<void>
@@ -58,14 +58,14 @@ export async function createProgramClock(start = 0): Promise<ProgramClock> {
   }
 }
 
-/** Whether a thread shows the time, or can't: its program ended, or was stopped by a signal. @param name `<pid>-<thread>` */
+/** Whether a thread shows the time, or can't: its program exited, or was stopped by a signal. @param name `<pid>-<thread>` */
 function hasSeen(folder: string, name: string, shown: string): boolean {
   try {
     if (readFileSync(join(folder, name), 'utf8') === shown) return true
     const state = /\) (\w)/.exec(readFileSync(`/proc/${name.split('-')[0]}/stat`, 'utf8'))?.[1]
     if (state !== 'Z' && state !== 'X') return state === 'T'
   } catch {
-    // Its program has ended, or its thread.
+    // Its program has exited, or its thread.
   }
   rmSync(join(folder, name), { force: true })
   return true

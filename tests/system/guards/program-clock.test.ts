@@ -98,7 +98,7 @@ it('lets intervals repeat, and sleepers be called off', async () => {
   await expect.poll(() => lines).toEqual(['sixth', 'refreshed', 'beat', 'beat', 'AbortError'])
 })
 
-it('does not wait for a program that has ended, or is stopped', async () => {
+it('does not wait for a program that exited, or is stopped', async () => {
   const { clock, child } = await start()
   child.kill('SIGSTOP')
   await clock.pass(1000)

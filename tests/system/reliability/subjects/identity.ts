@@ -41,11 +41,9 @@ export async function identitySubject(
   const revoked: Token[] = []
   let last = 0
 
-  const exchange = async ({ clientId, idToken }: Token) => {
-    const token = await edgeIdToken()
-    const asked = { clientId, developerIdToken: idToken, edgeIdToken: token, scope: 'openid edge:mcm' }
+  const exchange = async ({ clientId, idToken: developerIdToken }: Token) => {
+    const asked = { clientId, developerIdToken, edgeIdToken: await edgeIdToken(), scope: 'openid edge:mcm' }
     return identity.exchange(asked).catch((cause: unknown) => {
-      // It may be why: the device is asked for another one.
       edge.until = 0
       throw cause
     })
