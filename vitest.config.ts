@@ -46,7 +46,7 @@ const kinds = {
     exclude: [],
     maxWorkers: systemWorkers,
     ...systemLimits,
-    // Vitest needs groups for projects with different numbers of workers; they run one after the other.
+    // Vitest needs groups of projects with different numbers of workers; they run one after the other.
     sequence: { groupOrder: 1 },
   },
   rules: { include: rules, exclude: [] },

@@ -5,19 +5,22 @@ import { createNodeKey } from '../harness/device.ts'
 import { contactAs } from '../harness/node-contact.ts'
 import { post } from '../harness/oauth.ts'
 import { type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
+import { createProgramClock, type ProgramClock } from '../harness/program-clock.ts'
 
 const limit = 20
+let clock: ProgramClock
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let identity: Program
 beforeAll(async () => {
   folder = await temporaryFolder()
-  identity = await startProgram('identity', { SELVEDGE_STATE: folder.path, SELVEDGE_IDENTITY_PORT: '0' }, [
-    `--limits.enrolment=${limit}`,
-  ])
+  clock = await createProgramClock()
+  const env = { SELVEDGE_STATE: folder.path, SELVEDGE_IDENTITY_PORT: '0', ...clock.env }
+  identity = await startProgram('identity', env, [`--limits.enrolment=${limit}`])
 })
 afterAll(async () => {
   await identity.stop()
   await folder.remove()
+  await clock.remove()
 })
 
 const enrol = () => contactAs(createNodeKey(), identity.url)
@@ -32,6 +35,7 @@ it('add nothing to the list that every device fetches, and no more nodes than th
     for (let repeat = 0; repeat < 3; repeat++)
       expect((await post(`${identity.url}/revoke`, { token })).status).toBe(200)
   expect((await post(`${identity.url}/introspect`, { token: tokens[0]! })).body).toEqual({ active: false })
-  await new Promise((resolve) => setTimeout(resolve, 600))
+  // The list is read from the store again.
+  await clock.pass(600)
   expect((await list()).headers.get('etag')).toBe(before)
 })

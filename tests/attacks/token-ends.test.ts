@@ -1,11 +1,13 @@
 /** What lasts longer than the token that opened it: an answer without end, a WebSocket, a log that is followed. */
-import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { identityPaths } from '@selvedge/protocol'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { accessToken } from '../harness/flow.ts'
+import { randomOf } from '../harness/seed.ts'
 import { type Services, startServices } from '../harness/services.ts'
 import { forge, readIssuerKeys } from './forge.ts'
+
+const random = randomOf('token-ends')
 
 let services: Services
 let id: string
@@ -107,7 +109,7 @@ describe('what lasts longer than its token', () => {
 
   it('ends when the token expires', async () => {
     // A minute of leeway, less five seconds.
-    opened = openAll(short({ iat: '$now-3600', exp: '$now-55', jti: randomUUID() }))
+    opened = openAll(short({ iat: '$now-3600', exp: '$now-55', jti: random.bytes(16).toString('hex') }))
     await expect.poll(begun(opened)).toBe(true)
     await expectEnded(opened, 'token_expired')
     expectOthersGoOn()

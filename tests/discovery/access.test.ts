@@ -1,7 +1,5 @@
 /** What may read a location at the discovery service, and what ends it: every token that must not open it is tried. */
-import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, request } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { OAuthFailure } from '@selvedge/client'
 import { discoveryPaths, identityPaths } from '@selvedge/protocol'
 import { discoveryAudience } from '@selvedge/protocol/tokens'
@@ -11,7 +9,12 @@ import { createDevice, type Device, fixAt } from '../harness/device.ts'
 import { adminOf, createDeveloper, type Developer } from '../harness/flow.ts'
 import { createProofKey } from '../harness/oauth.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
+import { createProgramClock, type ProgramClock } from '../harness/program-clock.ts'
+import { randomOf } from '../harness/seed.ts'
 
+const random = randomOf('access')
+
+let clock: ProgramClock
 let stack: Stack
 let developer: Developer
 let device: Device
@@ -23,14 +26,18 @@ const forged = (payload: Record<string, unknown>, token = device.accessToken, he
   forge(token, { name: '', payload, header, expect: '' }, readIssuerKeys(stack.state))
 
 beforeAll(async () => {
-  stack = await startStack({ discovery: ['--revocations.interval=1'] })
+  clock = await createProgramClock()
+  stack = await startStack({ discovery: ['--revocations.interval=1'], env: clock.env })
   developer = await createDeveloper(stack.state)
   device = await createDevice(urls(), developer)
   neighbour = await createDevice(urls(), developer, 'neighbour')
   foreign = await createDevice(urls(), await createDeveloper(stack.state), 'foreign')
   await Promise.all([device, neighbour, foreign].map((each) => each.report(fixAt(13, 52))))
 }, 60_000)
-afterAll(() => stack?.stop())
+afterAll(async () => {
+  await stack?.stop()
+  await clock?.remove()
+})
 
 /** Status, error and headers of an answer. */
 async function ask(path: string, headers: Record<string, string>) {
@@ -55,14 +62,19 @@ async function revoke(token: string): Promise<void> {
     body: new URLSearchParams({ token, client_id: developer.clientId }),
   })
 }
-/** Waits until a call is refused, as long as the list of revoked tokens takes. */
+/** Lets time pass until a call is refused, for as many lists of revoked tokens as that may need. */
 async function untilRefused(call: () => Promise<string>): Promise<string> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const found = await call()
-    if (!/accepted/.test(found)) return found
-    await sleep(100)
-  }
-  return 'accepted'
+  let found = ''
+  let left = 100
+  await clock.passWhile(async () => /accepted/.test((found = await call())) && left-- > 0)
+  return found
+}
+/** Lets time pass until a stream is closed. */
+async function untilEnded(text: Promise<string>): Promise<string> {
+  let isOpen = true
+  const closed = text.finally(() => (isOpen = false))
+  await clock.passWhile(() => isOpen)
+  return closed
 }
 
 describe('an access token that is bound to a key', () => {
@@ -166,7 +178,7 @@ describe('the session of a node', () => {
     expect(await untilRefused(() => refusal(own.report(fixAt(1, 1))))).toBe('invalid_token')
     expect(await refusal(own.begin({}, token))).toBe('invalid_token')
     // Tokens are distinguished by their second.
-    await sleep(1100)
+    await clock.pass(1000)
     expect(await refusal(own.begin({}, await own.state({ audience: discoveryAudience })))).toBe('accepted')
   })
 
@@ -196,8 +208,8 @@ describe('the stream of an account', () => {
       aud: discoveryAudience,
       scope: 'edge:clusters',
       account_id: developer.accountId,
-      sid: randomUUID(),
-      jti: randomUUID(),
+      sid: random.bytes(16).toString('hex'),
+      jti: random.bytes(16).toString('hex'),
       node_id: null,
       ...more,
     })
@@ -220,18 +232,19 @@ describe('the stream of an account', () => {
 
   it('ends with the reason when its token expires', async () => {
     // Tokens are accepted for a minute beyond their end.
-    const token = personToken({ iat: '$now-60', exp: '$now-57' })
+    const token = personToken({ iat: '$now-60', exp: '$now+60' })
     const { status, text } = await open(token)
     expect(status).toBe(200)
+    await clock.pass(120_000)
     expect(await text).toMatch(/event: end\ndata: \{"reason":"token_expired"/)
   })
 
   it('ends with the reason when its token is revoked', async () => {
-    const jti = randomUUID()
+    const jti = random.bytes(16).toString('hex')
     const { status, text } = await open(personToken({ jti, sid: device.accessToken && (await sidOf()) }))
     expect(status).toBe(200)
     await revoke(device.accessToken)
-    expect(await text).toMatch(/event: end\ndata: \{"reason":"token_revoked"/)
+    expect(await untilEnded(text)).toMatch(/event: end\ndata: \{"reason":"token_revoked"/)
   })
 
   it('needs the scope "edge:clusters"', async () => {

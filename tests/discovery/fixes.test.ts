@@ -4,16 +4,22 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDevice, type Device } from '../harness/device.ts'
 import { createDeveloper } from '../harness/flow.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
+import { createProgramClock, type ProgramClock } from '../harness/program-clock.ts'
 
+let clock: ProgramClock
 let stack: Stack
 let device: Device
 const urls = () => ({ identityUrl: stack.identity.url, discoveryUrl: stack.discovery.url })
 
 beforeAll(async () => {
-  stack = await startStack({ discovery: ['--limits.address=200'] })
+  clock = await createProgramClock()
+  stack = await startStack({ discovery: ['--limits.address=200'], env: clock.env })
   device = await createDevice(urls(), await createDeveloper(stack.state))
 })
-afterAll(() => stack.stop())
+afterAll(async () => {
+  await stack.stop()
+  await clock.remove()
+})
 
 const fix = (more: Partial<FixInput> = {}): FixInput => ({
   longitude: 1,
@@ -178,7 +184,7 @@ describe('a session', () => {
     expect(refused.length).toBeGreaterThan(0)
     expect(Number(refused[0]!.headers.get('retry-after'))).toBeGreaterThan(0)
     // Requests of a session still work.
-    await new Promise((resolve) => setTimeout(resolve, 1100))
+    await clock.pass(1100)
     expect(await device.report(fix({ fixedAt: Date.now() }), await device.begin())).toMatchObject({
       accepted: 1,
     })

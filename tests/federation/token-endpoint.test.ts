@@ -1,5 +1,4 @@
 /** ID tokens of issuers that a project trusts, at the token endpoint. */
-import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createIdentityClient, type OAuthFailure } from '@selvedge/client'
@@ -10,6 +9,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { adminOf, createDeveloper, createProject, type Developer, runtimeOf } from '../harness/flow.ts'
 import { githubClaims, jwkOf, type OidcIssuer, startOidcIssuer } from '../harness/oidc-issuer.ts'
 import { type Stack, startStack } from '../harness/processes.ts'
+import { randomOf } from '../harness/seed.ts'
+
+const random = randomOf('token-endpoint')
 
 let stack: Stack
 let developer: Developer
@@ -189,7 +191,10 @@ describe('between two issuers of a project', () => {
   })
 })
 
-const uniqueSubject = () => ({ ...claims, sub: `repo:octo-org/octo-repo:run:${randomUUID()}` })
+const uniqueSubject = () => ({
+  ...claims,
+  sub: `repo:octo-org/octo-repo:run:${random.bytes(16).toString('hex')}`,
+})
 const callWith = (edgeAccessToken: string) => runtimeOf(stack).getGps({ edgeAccessToken })
 const introspect = async (token: string, clientId = developer.clientId) => {
   const response = await fetch(`${stack.identity.url}/introspect`, {

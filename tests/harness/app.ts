@@ -1,10 +1,13 @@
 /** An app that people sign in to, and a person at its consent page without a browser. */
-import { hash, randomBytes } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { identityPaths } from '@selvedge/protocol'
 import type { AuthorizationStep } from '@selvedge/protocol/console'
 import type { ConsoleSession } from './console.ts'
 import { consoleOrigin } from './console.ts'
 import { type OAuthAnswer, type ProofKey, post, postProven } from './oauth.ts'
+import { randomOf } from './seed.ts'
+
+const random = randomOf('app')
 
 export interface App {
   readonly clientId: string
@@ -17,7 +20,7 @@ export interface Pkce {
 }
 
 export function createPkce(): Pkce {
-  const verifier = randomBytes(32).toString('base64url')
+  const verifier = random.bytes(32).toString('base64url')
   return { verifier, challenge: hash('sha256', verifier, 'base64url') }
 }
 

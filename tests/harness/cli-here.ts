@@ -91,7 +91,7 @@ async function runAlone(
   }
 }
 
-/** Makes the process that of a command. @returns the function that undoes all of it, and can send the command a signal */
+/** Makes the process that of a command. @returns the function that restores all of it, and sends the command a signal */
 function enter(cwd: string, env: Readonly<Record<string, string>>) {
   const own = { cwd: process.cwd(), env: { ...process.env }, exit: process.exit, exitCode: process.exitCode }
   const listeners = new Map(events.map((event) => [event, process.listeners(event as 'exit')]))
@@ -142,7 +142,7 @@ const lasting = ['Timeout', 'ProcessWrap', 'FSEventWrap', 'StatWatcher']
 const openResources = (): number =>
   process.getActiveResourcesInfo().filter((each) => lasting.includes(each)).length
 
-/** A process that was sent a signal needs a moment to exit. */
+/** A process that is to exit needs a moment for it. */
 async function expectNothingOpen(args: readonly string[], before: number): Promise<void> {
   const from = performance.now()
   while (openResources() > before) {

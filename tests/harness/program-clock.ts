@@ -1,25 +1,33 @@
 /**
- * A clock that a test sets for a whole program. By a preload and not by faketime: it works wherever Node does, needs no program of
- * the machine, and leaves the monotonic clock alone, as setting a real clock does.
+ * A clock that a test sets for whole programs. By a preload and not by faketime: it works wherever Node does, and needs no program of
+ * the machine.
  */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface ProgramClock {
-  /** For the environment of the program. */
+  /** For the environment of the programs. */
   readonly env: Readonly<Record<string, string>>
-  /** Sets it this many milliseconds ahead of the real clock (behind, if negative); returns when the program shows it. */
+  /** What it shows, in Unix milliseconds. */
+  now(): number
+  /**
+   * Sets it this many milliseconds ahead of the real clock (behind, if negative), as when an administrator sets the clock of a
+   * machine: the monotonic clock and the timers stay. A program sees it the next time that it reads its clock.
+   */
   set(milliseconds: number): Promise<void>
-  /** Sets it this many milliseconds ahead of what it shows; returns when the program shows it. */
+  /** Sets it this many milliseconds ahead of what it shows. */
   advance(milliseconds: number): Promise<void>
   /**
-   * Lets time pass in the program: the wall clock and the monotonic one move, and timers that are due by then fire. Timers of
-   * Node itself, such as the time limits of its HTTP server, do not notice. Returns when the program shows it.
+   * Lets time pass, of both clocks and of the timers; resolves when every program has called the timers that were due. A program that
+   * is stopped by a signal does so when it continues.
    */
   pass(milliseconds: number): Promise<void>
+  /** Lets second after second pass while something is so, with a moment for what the programs do in it. */
+  passWhile(isSo: () => boolean | Promise<boolean>): Promise<void>
   remove(): Promise<void>
 }
 
@@ -28,47 +36,61 @@ const preload = join(import.meta.dirname, 'shifted-clock.cjs')
 export async function createProgramClock(start = 0): Promise<ProgramClock> {
   const folder = await mkdtemp(join(tmpdir(), 'clock-'))
   const file = join(folder, 'shift')
-  const seen = `${file}.seen`
-  mkdirSync(seen)
   let shift = start
   let passed = 0
-  // Replaced in one step: the program never reads an empty file.
+  // Replaced in one step: a program never reads an empty file.
   const write = () => {
     writeFileSync(`${file}.new`, `${shift} ${passed}`)
     renameSync(`${file}.new`, file)
   }
-  const show = async () => {
-    write()
-    while (!readdirSync(seen).every((name) => hasSeen(seen, name, `${shift} ${passed}`))) await pause(2)
-  }
-  const set = (milliseconds: number) => {
+  const set = async (milliseconds: number) => {
     shift = milliseconds
-    return show()
+    write()
+  }
+  const pass = async (milliseconds: number) => {
+    shift += milliseconds
+    passed += milliseconds
+    write()
+    await Promise.all(
+      readdirSync(folder)
+        .filter(isOfProgram)
+        .map((name) => moveTimers(join(folder, name))),
+    )
   }
   write()
   return {
     env: { NODE_OPTIONS: `--require=${preload}`, SELVEDGE_TEST_CLOCK: file },
     set,
     advance: (milliseconds) => set(shift + milliseconds),
-    pass(milliseconds) {
-      passed += milliseconds
-      return show()
+    now: () => Date.now() + shift,
+    pass,
+    async passWhile(isSo) {
+      while (await isSo()) {
+        await pass(1000)
+        await sleep(10)
+      }
     },
     remove: () => rm(folder, { recursive: true }),
   }
 }
 
-/** Whether a thread shows the time, or can't: its program exited, or was stopped by a signal. @param name `<pid>-<thread>` */
-function hasSeen(folder: string, name: string, shown: string): boolean {
+/** The socket of a program, named after its process. */
+const isOfProgram = (name: string): boolean => /^shift\.\d+$/.test(name)
+
+async function moveTimers(path: string): Promise<void> {
+  const socket = connect(path).resume()
+  // A program that exited has left its socket behind.
+  socket.on('error', () => undefined)
+  if (isStopped(path)) return
+  await new Promise((resolve) => socket.once('close', resolve))
+}
+
+function isStopped(path: string): boolean {
   try {
-    if (readFileSync(join(folder, name), 'utf8') === shown) return true
-    const state = /\) (\w)/.exec(readFileSync(`/proc/${name.split('-')[0]}/stat`, 'utf8'))?.[1]
-    if (state !== 'Z' && state !== 'X') return state === 'T'
+    return /\) T /.test(readFileSync(`/proc/${path.split('.').at(-1)}/stat`, 'utf8'))
   } catch {
-    // Its program has exited, or its thread.
+    return false
   }
-  rmSync(join(folder, name), { force: true })
-  return true
 }
 
 /** Milliseconds. */

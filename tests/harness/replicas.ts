@@ -1,10 +1,12 @@
 /** Two identity services on one PostgreSQL, behind a balancer that knows nothing of them. */
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { createRuntimeClient } from '@selvedge/client'
 import { freePort, type PostgresServer, startPostgres } from '@selvedge/service-kit/testing'
 import { type Program, startProgram, temporaryFolder } from './processes.ts'
+import { randomOf } from './seed.ts'
+
+const random = randomOf('replicas')
 
 interface Replica extends Program {
   /** Folder of its operator's socket. */
@@ -65,7 +67,7 @@ export async function startReplicas(
 ): Promise<Replicas> {
   const postgres: PostgresServer = await startPostgres()
   const database = await postgres.createDatabase()
-  const keys = randomBytes(32).toString('base64url')
+  const keys = random.bytes(32).toString('base64url')
   const ports: number[] = []
   const balancer = await startBalancer(() => ports)
   const folders: { remove(): Promise<void> }[] = []

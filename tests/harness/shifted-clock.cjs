@@ -1,168 +1,100 @@
 /*
- * Preloaded into a program (NODE_OPTIONS=--require): its clock follows the file SELVEDGE_TEST_CLOCK, which may change while it runs. The
- * file has two numbers of milliseconds. The first shifts the wall clock alone, as when somebody sets the clock of a machine. The second is
- * time that passes: all clocks move, and timers fire that are due by then, in their order. Each thread writes what it has applied into
- * a file of its own in the folder `<file>.seen`.
+ * Preloaded into a program (NODE_OPTIONS=--require). The file SELVEDGE_TEST_CLOCK has two numbers of milliseconds and may change while
+ * the program runs: how far its clock is ahead of the real one, and how much time passed that did not really pass. The second one counts for
+ * the monotonic clock and for the timers of JavaScript; those of Node's own HTTP server and sockets stay in real time.
  */
-const { readFileSync, rmSync, writeFileSync } = require('node:fs')
-const { syncBuiltinESMExports } = require('node:module')
-const { join } = require('node:path')
+const { readFileSync } = require('node:fs')
+const { createServer } = require('node:net')
+const { performance } = require('node:perf_hooks')
 const timers = require('node:timers')
-const timerPromises = require('node:timers/promises')
-const { threadId } = require('node:worker_threads')
+const timersPromises = require('node:timers/promises')
+const { promisify } = require('node:util')
+const { isMainThread } = require('node:worker_threads')
 
 const file = process.env.SELVEDGE_TEST_CLOCK
-const seen = join(`${file}.seen`, `${process.pid}-${threadId}`)
-const pollMs = 5
 const RealDate = Date
-const realNow = Date.now
-const realMonotonic = performance.now.bind(performance)
-const realSetTimeout = setTimeout
-const realSetInterval = setInterval
-const realBigint = process.hrtime.bigint
-const readClock = () => realMonotonic() + passed
-
-let text = ''
-let shift = 0
-let passed = 0
-let readAt = Number.NEGATIVE_INFINITY
-/** Timers that may not have fired yet, with the time of `readClock` at which they are due. */
-const pending = new Map()
-let pruneAt = 1000
-
-function follow() {
-  const at = realMonotonic()
-  if (at - readAt < pollMs) return
-  readAt = at
-  let next
-  try {
-    next = readFileSync(file, 'utf8')
-  } catch {
-    // The test is over.
-    return
-  }
-  if (next === text) return
-  text = next
-  const [nextShift = 0, nextPassed = 0] = next.split(' ').map(Number)
-  shift = nextShift
-  const moved = nextPassed - passed
-  passed = nextPassed
-  if (moved > 0) hasten()
-  acknowledge()
+const real = {
+  now: Date.now,
+  monotonic: performance.now.bind(performance),
+  nanoseconds: process.hrtime.bigint,
+  setTimeout,
+  setInterval,
 }
+/** Read at each use: what the test has written counts at once, without a message that could come late. */
+const read = () => readFileSync(file, 'utf8').split(' ').map(Number)
 
-function acknowledge() {
-  try {
-    writeFileSync(seen, text)
-  } catch {
-    // The test is over.
-  }
-}
-
-/** Timers that are due by now fire in the next turns, by the time at which they are due; others wait for what is left. */
-function hasten() {
-  prune()
-  const now = readClock()
-  for (const [timer, due] of [...pending].sort(([, one], [, two]) => one - two)) {
-    timer._idleTimeout = Math.max(1, Math.ceil(due - now))
-    realRefresh.call(timer)
-  }
-}
-
-function prune() {
-  for (const [timer] of pending) if (timer._destroyed || timer._onTimeout === null) pending.delete(timer)
-  pruneAt = Math.max(1000, 2 * pending.size)
-}
-
-const realRefresh = Object.getPrototypeOf(realSetTimeout(() => undefined, 0)).refresh
-
-function track(timer, milliseconds, again) {
-  const wait = milliseconds >= 1 && milliseconds <= 2_147_483_647 ? milliseconds : 1
-  const mark = () => pending.set(timer, readClock() + wait)
-  mark()
-  timer.refresh = () => {
-    timer._idleTimeout = wait
-    mark()
-    return realRefresh.call(timer)
-  }
-  if (pending.size > pruneAt) prune()
-  again(mark)
-  return timer
-}
-
-function trackedTimeout(callback, milliseconds, ...args) {
-  if (typeof callback !== 'function') return realSetTimeout(callback, milliseconds, ...args)
-  const timer = realSetTimeout(
-    (...given) => {
-      pending.delete(timer)
-      callback.apply(timer, given)
-    },
-    milliseconds,
-    ...args,
-  )
-  return track(timer, Number(milliseconds), () => undefined)
-}
-
-function trackedInterval(callback, milliseconds, ...args) {
-  if (typeof callback !== 'function') return realSetInterval(callback, milliseconds, ...args)
-  let mark
-  const timer = realSetInterval(
-    (...given) => {
-      mark()
-      callback.apply(timer, given)
-    },
-    milliseconds,
-    ...args,
-  )
-  return track(timer, Number(milliseconds), (given) => {
-    mark = given
-  })
-}
-
-function trackedSleep(milliseconds, value, { signal, ref = true } = {}) {
-  return new Promise((resolve, reject) => {
-    const fail = () => {
-      clearTimeout(timer)
-      reject(
-        Object.assign(new Error('The operation was aborted', { cause: signal.reason }), {
-          name: 'AbortError',
-          code: 'ABORT_ERR',
-        }),
-      )
-    }
-    const timer = trackedTimeout(() => {
-      signal?.removeEventListener('abort', fail)
-      resolve(value)
-    }, milliseconds)
-    if (!ref) timer.unref()
-    if (signal?.aborted) return fail()
-    signal?.addEventListener('abort', fail, { once: true })
-  })
-}
-
-const { promisify } = require('node:util')
-Object.defineProperty(trackedTimeout, promisify.custom, { get: () => trackedSleep })
-Object.assign(globalThis, { setTimeout: trackedTimeout, setInterval: trackedInterval })
-Object.assign(timers, { setTimeout: trackedTimeout, setInterval: trackedInterval })
-timerPromises.setTimeout = trackedSleep
-syncBuiltinESMExports()
-
-const now = () => {
-  follow()
-  return realNow() + shift + passed
-}
+const now = () => real.now() + read()[0]
 globalThis.Date = new Proxy(RealDate, {
   construct: (target, args, newTarget) =>
     Reflect.construct(target, args.length === 0 ? [now()] : args, newTarget),
   get: (target, name) => (name === 'now' ? now : Reflect.get(target, name)),
 })
-performance.now = () => {
-  follow()
-  return readClock()
-}
-process.hrtime.bigint = () => realBigint() + BigInt(Math.round(passed * 1e6))
+performance.now = () => real.monotonic() + read()[1]
+process.hrtime.bigint = () => real.nanoseconds() + BigInt(read()[1] * 1_000_000)
 
-follow()
-acknowledge()
-process.on('exit', () => rmSync(seen, { force: true }))
-realSetInterval(follow, pollMs).unref()
+/** Timers that may still fire, and some that will not, with the delay that each of them began with. */
+const live = new Map()
+let pruneAt = 1000
+function follow(timer) {
+  live.set(timer, timer._idleTimeout)
+  if (live.size < pruneAt) return timer
+  for (const each of live.keys()) if (each._destroyed) live.delete(each)
+  pruneAt = 1000 + 2 * live.size
+  return timer
+}
+const followed = {
+  setTimeout: (...args) => follow(real.setTimeout(...args)),
+  setInterval: (...args) => follow(real.setInterval(...args)),
+}
+for (const holder of [globalThis, timers]) Object.assign(holder, followed)
+timersPromises.setTimeout = (milliseconds, value, { ref = true, signal } = {}) =>
+  new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    const onAbort = () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    }
+    const timer = followed.setTimeout(() => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve(value)
+    }, milliseconds)
+    if (!ref) timer.unref()
+    signal?.addEventListener('abort', onAbort, { once: true })
+  })
+Object.defineProperty(followed.setTimeout, promisify.custom, { value: timersPromises.setTimeout })
+const Timeout = real.setTimeout(() => undefined, 0).constructor
+const refresh = Timeout.prototype.refresh
+Timeout.prototype.refresh = function () {
+  // One that was moved has a shorter delay.
+  this._idleTimeout = live.get(this) ?? this._idleTimeout
+  return refresh.call(follow(this))
+}
+
+/** Lets each timer fire that much earlier, in their order. @returns when those have fired that are due */
+function moveTimers(milliseconds) {
+  // The time of the event loop, which timers count in.
+  const loopNow = real.setTimeout(() => undefined, 0)._idleStart
+  const leftOf = (timer) => timer._idleStart + timer._idleTimeout - loopNow
+  const waiting = [...live.keys()].filter((each) => !each._destroyed && each._idleTimeout > 0)
+  for (const timer of waiting.sort((one, two) => leftOf(one) - leftOf(two))) {
+    timer._idleTimeout = Math.max(1, Math.ceil(leftOf(timer) - milliseconds))
+    refresh.call(timer)
+  }
+  return new Promise((resolve) => real.setTimeout(resolve, 1))
+}
+
+if (isMainThread) {
+  let moved = 0
+  // Listens before it reads how much has passed: what passes later reaches it.
+  createServer(async (socket) => {
+    socket.on('error', () => undefined)
+    const passed = read()[1]
+    const more = passed - moved
+    moved = passed
+    await moveTimers(more)
+    socket.end()
+  })
+    .listen(`${file}.${process.pid}`)
+    .unref()
+  moved = read()[1]
+}

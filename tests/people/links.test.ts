@@ -1,24 +1,27 @@
 /** One-time sign-in links, as people and the operator use them. */
-import { setTimeout as pause } from 'node:timers/promises'
 import { identityPaths } from '@selvedge/protocol'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ConsoleSession, enterByLink, openConsole, reasonOf } from '../harness/console.ts'
 import { adminOf } from '../harness/flow.ts'
 import { freePorts, type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
+import { createProgramClock, type ProgramClock } from '../harness/program-clock.ts'
 
 const password = 'three quiet herons at dusk'
+let clock: ProgramClock
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let identity: Program
 beforeAll(async () => {
   folder = await temporaryFolder()
+  clock = await createProgramClock()
 })
 afterAll(async () => {
   await identity.stop()
   await folder.remove()
+  await clock.remove()
 })
 
 const start = async () => {
-  identity = await startProgram('identity', { SELVEDGE_STATE: folder.path, ...freePorts })
+  identity = await startProgram('identity', { SELVEDGE_STATE: folder.path, ...freePorts, ...clock.env })
   return identity.ready.setup
 }
 const enter = (link: string, email: string) => enterByLink(identity.url, link, email)
@@ -58,7 +61,7 @@ describe('a person who is signed in', () => {
     const ada = await signIn()
     const before = await authTime(ada)
     const cookie = ada.cookie()
-    await pause(1100)
+    await clock.pass(1000)
     const { link } = await ada.api['member.invite']({ role: 'member' })
     await ada.api['link.use']({ link: secretOf(link), email: 'ada@example.com' })
     expect(await authTime(ada)).toBe(before)

@@ -9,7 +9,6 @@ const window = 'the time over which something is measured'
 export const fixedWaits: Readonly<Record<string, readonly [count: number, reason: string]>> = {
   'apps/discovery/src/stores/cluster/late-cluster.test.ts': [2, age],
   'apps/discovery/src/stores/location-store-suite.test.ts': [1, nothing],
-  'apps/identity/src/registry/sign-ins/sign-ins-suite.test.ts': [1, load],
   'apps/runtime/src/device/account/account.test.ts': [1, nothing],
   'apps/runtime/src/location/gps/publisher.test.ts': [1, nothing],
   'apps/runtime/src/services/containers/service.test.ts': [1, nothing],
@@ -20,14 +19,9 @@ export const fixedWaits: Readonly<Record<string, readonly [count: number, reason
   'packages/service-kit/src/otel/otlp.test.ts': [1, nothing],
   'packages/service-kit/src/otel/traces.test.ts': [2, load],
   'tests/attacks/bodies.test.ts': [1, load],
-  'tests/attacks/strangers.test.ts': [1, nothing],
-  'tests/discovery/access.test.ts': [1, age],
   'tests/discovery/cluster.test.ts': [1, age],
-  'tests/discovery/fixes.test.ts': [1, age],
   'tests/system/overload/run.ts': [1, window],
-  'tests/people/links.test.ts': [1, age],
   'tests/system/reliability/kills.ts': [1, load],
   'tests/system/reliability/upgrade-kills.ts': [1, load],
   'tests/system/soak/run.ts': [5, window],
-  'tests/tokens/foreign-issuers.test.ts': [2, age],
 }

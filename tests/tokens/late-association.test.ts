@@ -1,5 +1,5 @@
 /** A device that was offline reports its account late: how late, the tenant's token decides. */
-import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,6 +16,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createDevice } from '../harness/device.ts'
 import { createDeveloper } from '../harness/flow.ts'
 import { freePorts, type Program, startProgram, temporaryFolder } from '../harness/processes.ts'
+import { randomOf } from '../harness/seed.ts'
+
+const random = randomOf('late-association')
 
 const day = 86_400
 const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -29,7 +32,14 @@ let issuer: string
 /** Its list of revoked tokens. */
 function emptyList(): string {
   const iat = Math.floor(Date.now() / 1000)
-  const head = { iss: issuer, sub: issuer, aud: revocationsAudience, iat, exp: iat + 60, jti: randomUUID() }
+  const head = {
+    iss: issuer,
+    sub: issuer,
+    aud: revocationsAudience,
+    iat,
+    exp: iat + 60,
+    jti: random.bytes(16).toString('hex'),
+  }
   const claims = { ...head, seq: 1, mark: 'm', revoked: [], not_before: {}, epochs: {} }
   return signJws({ typ: revocationsProfile.typ, kid: 'k' }, claims, pair.privateKey)
 }
@@ -62,14 +72,14 @@ it('an access token associates its device until 90 days after its end, and no lo
   const device = await createDevice({ identityUrl: identity.url, discoveryUrl: issuer }, developer)
   const stateWith = (daysAgo: number) => {
     const exp = Math.floor(Date.now() / 1000) - daysAgo * day
-    const id = randomUUID()
+    const id = random.bytes(16).toString('hex')
     const claims = {
       iss: issuer,
       sub: id,
       aud: edgeAudience,
       iat: exp - 3600,
       exp,
-      jti: randomUUID(),
+      jti: random.bytes(16).toString('hex'),
       client_id: 'c',
       azp: 'c',
       account_id: id,

@@ -1,5 +1,5 @@
 /** A token of one kind in the place of another: the refusal names both kinds, and repeats nothing else of the token. */
-import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { generateKeyPairSync } from 'node:crypto'
 import { createAccessTokenVerifier } from '@selvedge/client/backend'
 import { grantTypes, methods, tokenTypes } from '@selvedge/protocol'
 import { describeKind, publicJwk } from '@selvedge/protocol/tokens'
@@ -8,7 +8,10 @@ import { createProof } from '@selvedge/service-kit/tokens'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDeveloper, createProject, runtimeOf } from '../harness/flow.ts'
 import { sampleOf } from '../harness/samples.ts'
+import { randomOf } from '../harness/seed.ts'
 import { callUrl, type Services, startServices } from '../harness/services.ts'
+
+const random = randomOf('wrong-kind')
 
 const kinds = {
   edge: 'an edge ID token (typ edge-id+jwt)',
@@ -78,7 +81,7 @@ beforeAll(async () => {
     refresh: answer.refresh_token!,
     proof: createProof({ key: privateKey, jwk, htm: 'POST', htu: 'http://x/token', clock: systemClock }),
     hmac: edgeHmacCode,
-    key: randomBytes(32).toString('base64url'),
+    key: random.bytes(32).toString('base64url'),
     header: `Bearer ${access}`,
     json: JSON.stringify({ id_token: 'secret-inside-of-json' }),
     garbage: 'secret-garbage-of-nothing',

@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { fc } from '../../../tests/harness/properties.ts'
 import { createCells } from './cells.ts'
 import { isJump, isWorthSending, type Motion, predict } from './motion.ts'
 import { snap } from './precision.ts'

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { Reporter, TestModule } from 'vitest/node'
+import { seed } from '../seed.ts'
 import { countsOf, describeCounts, type FileOutcome, type Outcomes } from './outcomes.ts'
 import { describeSkipped } from './skipped.ts'
 
@@ -14,7 +15,9 @@ export default class CountReporter implements Reporter {
     const path = process.env.SELVEDGE_TEST_OUTCOMES
     if (path !== undefined) writeFileSync(path, JSON.stringify(outcomes))
     for (const line of describeSkipped(outcomes)) process.stdout.write(`${line}\n`)
-    process.stdout.write(`\n${describeCounts(countsOf(outcomes))}\n`)
+    const counts = countsOf(outcomes)
+    if (counts.failed > 0) process.stdout.write(`seed ${seed}\n`)
+    process.stdout.write(`\n${describeCounts(counts)}\n`)
   }
 }
 

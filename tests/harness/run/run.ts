@@ -10,7 +10,7 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { testSeed } from '../seed.ts'
+import { seed } from '../seed.ts'
 import {
   countsOf,
   describeCounts,
@@ -76,7 +76,7 @@ async function attemptAgain(first: Outcomes): Promise<Outcomes> {
     if (second === undefined) return first
     const isUnstable = countsOf(second).failed === 0
     const more = failures.length > 1 ? ` and ${failures.length - 1} more` : ''
-    const line = `unstable: ${path} > ${failures[0]}${more}, seed ${testSeed}`
+    const line = `unstable: ${path} > ${failures[0]}${more}, seed ${seed}`
     outcomes = joinOutcomes(outcomes, { ...second, unstable: isUnstable ? [line] : [] })
   }
   return outcomes

@@ -12,7 +12,7 @@ import { mutants } from './mutants/mutants.ts'
 import { createUpgrades } from './upgrades/upgrades.ts'
 
 const seed = testSeed
-/** The first mutant of each daemon, and of each way to record it. `npm run powercut mutants` has all of them. */
+/** The first mutant of each daemon, and of each way to record it. `npm run powercut mutants` runs all of them. */
 const samples = [
   ...new Map(
     mutants

@@ -10,7 +10,7 @@ import { functionImage, savedImage, tarOf, writeFile } from '../../harness/archi
 import { needs } from '../../harness/installed.ts'
 import { instanceFolder, processesOf } from '../../harness/instances.ts'
 import { podmanNeeds, startPodman } from '../../harness/podman.ts'
-import { createRandom } from '../../harness/seed.ts'
+import { createChance } from '../../harness/seed.ts'
 import { type Services, startServices } from '../../harness/services.ts'
 
 /** A slow machine does fewer rounds, so that the others get their turn; the numbers are printed. */
@@ -52,7 +52,7 @@ async function runTrial(
   { least, most, withinMs, until }: Rounds,
 ): Promise<Record<string, number>> {
   const begunAt = performance.now()
-  const random = createRandom()
+  const random = createChance()
   const outcomes: Record<string, number> = {}
   const name = 'trial'
   const id = `${services.developer.clientId}-${name}`

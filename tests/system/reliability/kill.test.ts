@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { accessToken, createDeveloper, runtimeOf } from '../../harness/flow.ts'
 import { type Program, startProgram, startStack, temporaryFolder } from '../../harness/processes.ts'
-import { createRandom } from '../../harness/seed.ts'
+import { createChance } from '../../harness/seed.ts'
 
 const rounds = Number(process.env.SELVEDGE_KILL_ROUNDS ?? 20)
 const answerRounds = Math.ceil(rounds / 2)
@@ -17,7 +17,7 @@ const answerRounds = Math.ceil(rounds / 2)
 it(
   `${rounds} kills lose nothing that was acknowledged`,
   async () => {
-    const random = createRandom()
+    const random = createChance()
     const stack = await startStack()
     const developers = await Promise.all([createDeveloper(stack.state), createDeveloper(stack.state)])
     const { nodeId } = await runtimeOf(stack).getMe()

@@ -13,7 +13,7 @@ import {
   startRedisCluster,
 } from '@selvedge/service-kit/testing'
 import { type FreezingProxy, startFreezingProxy } from '../../harness/freezing-proxy.ts'
-import { createRandom, testSeed } from '../../harness/seed.ts'
+import { createChance, testSeed } from '../../harness/seed.ts'
 import { startServices } from '../../harness/services.ts'
 import { discoverySubject } from './subjects/discovery.ts'
 import { identitySubject } from './subjects/identity.ts'
@@ -58,7 +58,7 @@ export async function killUnderLoad({
   say,
 }: KillOptions): Promise<Killed> {
   const world = await makeWorld()
-  const random = createRandom(seed)
+  const random = createChance(seed)
   const counts: Record<string, number> = {}
   const failures: string[] = []
   const totals: Totals = { acknowledged: 0, refused: 0 }

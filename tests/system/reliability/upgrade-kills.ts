@@ -11,7 +11,7 @@ import { freePort } from '@selvedge/service-kit/testing'
 import { cliPath } from '../../harness/cli.ts'
 import { accessToken, createDeveloper, runtimeOf } from '../../harness/flow.ts'
 import { root, type Stack, startStack, temporaryFolder } from '../../harness/processes.ts'
-import { createRandom, testSeed } from '../../harness/seed.ts'
+import { createChance, testSeed } from '../../harness/seed.ts'
 import { makeInstallation, packRelease } from '../upgrade/installation.ts'
 
 /** What is killed in a round. */
@@ -148,7 +148,7 @@ export async function killUpgrades(
   say: (text: string) => void,
   seed = testSeed,
 ): Promise<Outcome> {
-  const random = createRandom(seed)
+  const random = createChance(seed)
   const folder = await temporaryFolder()
   const stack = await startStack()
   const installed = await install(stack, folder.path)

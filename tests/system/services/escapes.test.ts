@@ -5,6 +5,7 @@ import { needs } from '../../harness/installed.ts'
 import { instanceFolder } from '../../harness/instances.ts'
 import { type Services, startServices } from '../../harness/services.ts'
 import { attackerSource, escapes } from './escapes.ts'
+import { nodeEscapes } from './escapes-node.ts'
 
 let services: Services
 let bystander: string
@@ -20,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => services.stop())
 
 describe('a hostile function can’t', needs('bwrap'), () => {
-  it.each(escapes)('$name', async (attack) => {
+  it.each([...escapes, ...nodeEscapes])('$name', async (attack) => {
     const source = attackerSource(attack, {
       STATE: services.stack.state,
       PORT: new URL(services.url()).port,

@@ -1,6 +1,7 @@
 /** What functions are given: the two conventions of JavaScript, WASM, storage, the way out, and an identity. */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { builtinModules } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -93,6 +94,53 @@ describe('a handler', () => {
     expect((await historyOf(`${services.developer.clientId}-bad`)).at(-1)).toMatchObject({
       event: 'deployment failed',
     })
+  })
+})
+
+describe('modules of Node.js', () => {
+  // That of single executables is the only one that the platform does not have.
+  const names = builtinModules.filter((name) => !name.startsWith('_') && name !== 'node:sea')
+  const report = `(await Promise.all(names.map((name) => import('node:' + name.replace(/^node:/, '')).then(() => undefined, () => name)))).filter(Boolean)`
+
+  it('all load in a module worker, and those that need nothing of the device work', async () => {
+    const { basePath } = await services.deploy(
+      'node-worker',
+      `import { Buffer as Own } from 'node:buffer'; import { createHash } from 'node:crypto'; import { EventEmitter, once } from 'node:events'
+      import { join } from 'node:path'; import { Readable } from 'node:stream'; import { format } from 'node:util'; import { gunzipSync, gzipSync } from 'node:zlib'
+      const names = ${JSON.stringify(names)}
+      export default { async fetch() {
+        const emitter = new EventEmitter(); setTimeout(() => emitter.emit('x', 1), 1)
+        let refused; try { process.getBuiltinModule('node:fs').readFileSync('/etc/passwd') } catch (cause) { refused = cause.name }
+        return Response.json({ absent: ${report}, hash: createHash('sha256').update('a').digest('hex').slice(0, 8), once: await once(emitter, 'x'),
+          path: join('/a', '../b'), read: await Readable.from(['a', 'b']).toArray(), text: format('%s-%d', 'a', 1), zlib: gunzipSync(gzipSync('z')).toString(),
+          same: Own === Buffer, env: process.env.OWN, cwd: process.cwd(), refused })
+      } }`,
+      { OWN: 'value' },
+    )
+    expect(await json(basePath)).toEqual({
+      absent: [],
+      hash: 'ca978112',
+      once: [1],
+      path: '/b',
+      read: ['a', 'b'],
+      text: 'a-1',
+      zlib: 'z',
+      same: true,
+      env: 'value',
+      cwd: '/',
+      refused: 'NotCapable',
+    })
+  })
+
+  it('are there for a handler as well', async () => {
+    const { basePath } = await services.deploy(
+      'node-handler',
+      `const util = process.getBuiltinModule('node:util')
+      mimikModule.exports = (context, request, response) => response.end(JSON.stringify({
+        text: util.format('%s', Buffer.from('61', 'hex').toString()), env: process.env.OWN, same: process.env.OWN === context.env.OWN }))`,
+      { OWN: 'value' },
+    )
+    expect(await json(basePath)).toEqual({ text: 'a', env: 'value', same: true })
   })
 })
 

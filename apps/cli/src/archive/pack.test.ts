@@ -83,6 +83,92 @@ describe('the image of a function in TypeScript', () => {
     expect(answers).toEqual(['a'])
   })
 
+  const oldCode = `const { inherits } = require('util'); const Events = require('node:events'); class Own extends Events {}
+    module.exports = () => typeof inherits + new Own().listenerCount('x') + typeof require('process').env`
+
+  it('may import modules of Node.js, by both names, also from CommonJS', async () => {
+    write({
+      'index.ts': `import { Buffer } from 'buffer'; import * as path from 'node:path'; import own, { env } from 'process'
+        import old from './old.cjs'
+        ${worker('Buffer.from("x").toString("hex") + path.join("a", "b") + old() + (own.env === env)')}`,
+      'old.cjs': oldCode,
+    })
+    const { default: made } = await import(`data:text/javascript,${encodeURIComponent(await codeOf())}`)
+    expect(await made.fetch().text()).toBe('78a/bfunction0objecttrue')
+  })
+
+  it('may import modules of Node.js in a handler', async () => {
+    write({
+      'index.js': `import { Buffer } from 'node:buffer'; import { env } from 'node:process'; import old from './old.cjs'
+        mimikModule.exports = (c, q, r) => r.end(Buffer.from('x').toString('hex') + old() + typeof env)`,
+      'old.cjs': oldCode,
+      'package.json': '{}',
+    })
+    const mimikModule: { exports?: (c: unknown, q: unknown, r: { end: (text: string) => void }) => void } = {}
+    runInNewContext(await codeOf(), { mimikModule, process })
+    const answers: string[] = []
+    mimikModule.exports?.({}, {}, { end: (text) => answers.push(text) })
+    expect(answers).toEqual(['78function0objectobject'])
+  })
+
+  const ran = async () => {
+    const { default: made } = await import(`data:text/javascript,${encodeURIComponent(await codeOf())}`)
+    return (await made.fetch()).text()
+  }
+
+  it('may import packages that go without what is not installed, and get the failure to catch', async () => {
+    write({
+      'index.ts': `import found from 'tries'\n${worker('found')}`,
+      'node_modules/tries/index.js': `let found = 'nothing'
+        try { found = require('absent/part') } catch (cause) { found = cause.code + ' ' + cause.message }
+        module.exports = found`,
+    })
+    expect(await ran()).toBe("MODULE_NOT_FOUND Cannot find module 'absent/part'")
+  })
+
+  const binding = `const load = require('node-gyp-build'); const found = load(__dirname); const { open } = found
+    module.exports = () => { try { open() } catch (cause) { return cause.name + ': ' + cause.message } }`
+
+  it('may import packages with native code deep in what they depend on: it fails when it is used', async () => {
+    write({
+      'index.ts': `import outer from 'outer'\n${worker('outer()')}`,
+      'node_modules/outer/index.js': `module.exports = require('inner')`,
+      'node_modules/inner/index.js': binding.replace('__dirname', '"."'),
+    })
+    expect(await ran()).toBe('NativeCodeError: node-gyp-build loads native code, which functions cannot run')
+  })
+
+  it.each([
+    ['node_modules/inner/index.js', binding],
+    ['node_modules/inner/index.js', 'module.exports = require("./code.node")'],
+    ['node_modules/inner/index.js', 'module.exports = require("bindings")("code")'],
+  ])('may not import a package of native code', async (path, source) => {
+    write({
+      'index.ts': `import inner from 'inner'\n${worker('inner()')}`,
+      [path]: source,
+      'node_modules/inner/code.node': '\x7fELF',
+    })
+    expect(await failure()).toMatch(/(?:inner|code\.node) is or loads native code/)
+  })
+
+  it('gets the way of a package for require where it requires, and that for import where it imports', async () => {
+    write({
+      'index.ts': `import a from 'both'; import old from './old.cjs'\n${worker('a + old')}`,
+      'old.cjs': `module.exports = require('both')`,
+      'node_modules/both/package.json': JSON.stringify({
+        exports: { import: './module.mjs', require: './common.cjs' },
+      }),
+      'node_modules/both/module.mjs': 'export default "imported "',
+      'node_modules/both/common.cjs': 'module.exports = "required"',
+    })
+    expect(await ran()).toBe('imported required')
+  })
+
+  it('has no way to modules of Node.js if it requires no such module', async () => {
+    write({ 'index.ts': `import { a } from './a.ts'\n${worker('a')}`, 'a.ts': 'export const a = "b"' })
+    expect(await codeOf()).not.toMatch(/getBuiltinModule|require/)
+  })
+
   it('has a map with names and places, and neither source text nor paths of this machine', async () => {
     write({
       'src/index.ts': `// a secret comment\n\n${worker('fail()')}\nfunction fail(): string { throw new Error() }`,
@@ -153,14 +239,14 @@ describe('a mistake is shown with its file, line and column, and the lines aroun
       /^index\.ts:3:10: Expected a semicolon[^\n]*\n {2}1 \| .*\n.*\n> 3 \| {5}retur new Response\(\)\n {4}\| {10}\^\n {2}4 \|/,
     ],
     [
-      'a module of Node.js',
-      `import fs from 'node:fs'\n${worker('fs')}`,
-      /^index\.ts:1:16: cannot import "node:fs": node:fs is a module of Node\.js, which functions do not have[^\n]*\n> 1 \| import fs/,
+      'no module of Node.js',
+      `import fs from 'node:absent'\n${worker('fs')}`,
+      /^index\.ts:1:16: cannot import "node:absent": Node\.js has no module "node:absent"/,
     ],
     [
-      'a module of Node.js by its old name',
-      `\nimport { join } from 'path'\n${worker('join()')}`,
-      /^index\.ts:2:22: cannot import "path": path is a module of Node\.js/,
+      'a package that loads native code',
+      `import load from 'node-gyp-build'\n${worker('load()')}`,
+      /^index\.ts:1:18: cannot import "node-gyp-build": node-gyp-build is or loads native code/,
     ],
     [
       'no such package',

@@ -1,6 +1,6 @@
 /** From an archive to the folder of a release: another user may have written the archive, and may change it meanwhile. */
 import { execFileSync } from 'node:child_process'
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import {
   appendFileSync,
   mkdirSync,
@@ -18,7 +18,10 @@ import { gzipSync } from 'node:zlib'
 import { Header, type HeaderData } from 'tar'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openBelow, recordSteps } from '../../../../tests/harness/recorded-steps.ts'
+import { randomOf } from '../../../../tests/harness/seed.ts'
 import { type OnProgress, stageRelease } from './stage.ts'
+
+const random = randomOf('stage')
 
 let folder: string
 let releases: string
@@ -51,7 +54,7 @@ function writeArchive(entries: readonly Entry[]): string {
 
 const version: Entry = { path: 'selvedge-1.1.0/VERSION', content: Buffer.from('1.1.0\n') }
 /** Does not shrink, so that it is read in several parts. */
-const large: Entry = { path: 'selvedge-1.1.0/bin/runtime', content: randomBytes(300_000) }
+const large: Entry = { path: 'selvedge-1.1.0/bin/runtime', content: random.bytes(300_000) }
 const sha256Of = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
 
 interface Options {
@@ -139,7 +142,7 @@ describe('an archive', () => {
     const sha256 = sha256Of(archive)
     const { size } = statSync(archive)
     const onProgress: OnProgress = (done) => {
-      if (done === size) writeFileSync(archive, randomBytes(size))
+      if (done === size) writeFileSync(archive, random.bytes(size))
     }
     await expect(stage(archive, { sha256, onProgress })).rejects.toThrow('has the SHA-256')
     expect(readdirSync(releases)).toEqual([])

@@ -12,9 +12,9 @@ import {
   type RedisCluster,
   startRedisCluster,
 } from '@selvedge/service-kit/testing'
-import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { has, needs } from '../../../../tests/harness/installed.ts'
+import { fc } from '../../../../tests/harness/properties.ts'
 import { migrations } from '../schema.ts'
 import { openClusterStore } from './cluster/cluster-store.ts'
 import { openEmbeddedStore } from './embedded/embedded-store.ts'

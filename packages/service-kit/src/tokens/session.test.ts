@@ -1,13 +1,16 @@
-import { createHmac, diffieHellman, generateKeyPairSync, hkdfSync, randomBytes } from 'node:crypto'
+import { createHmac, diffieHellman, generateKeyPairSync, hkdfSync } from 'node:crypto'
 import { publicJwk } from '@selvedge/protocol/tokens'
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { fc } from '../../../../tests/harness/properties.ts'
+import { randomOf } from '../../../../tests/harness/seed.ts'
 import { createFakeClock } from '../testing/index.ts'
 import { importPublicKey } from './es256.ts'
 import { openBytes, sealBytes } from './sealed-bytes.ts'
 import { createSessionKeeper, offerSession } from './session.ts'
 
-const secret = randomBytes(32)
+const random = randomOf('session')
+
+const secret = random.bytes(32)
 const clock = createFakeClock()
 const keeper = createSessionKeeper(secret, clock)
 
@@ -53,7 +56,7 @@ describe('a session', () => {
   it('is valid at every replica that has the secret, and nowhere else', () => {
     const { session } = begin(createSessionKeeper(secret, clock))
     expect(check(session.authorize('POST', '/a?b', 'body'))).toBe('who it is 0')
-    const { session: foreign } = begin(createSessionKeeper(randomBytes(32), clock))
+    const { session: foreign } = begin(createSessionKeeper(random.bytes(32), clock))
     expect(check(foreign.authorize('POST', '/a?b', 'body'))).toMatch(/not signed with the key/)
   })
 
@@ -191,7 +194,7 @@ describe('a session between two versions of the program', () => {
 
 describe('sealed bytes', () => {
   it('may be of no length, and are not opened where they are too short to be sealed', () => {
-    const key = randomBytes(32)
+    const key = random.bytes(32)
     const sealed = sealBytes(key, Buffer.alloc(0))
     expect(sealed).toHaveLength(28)
     expect(openBytes(key, sealed)).toEqual(Buffer.alloc(0))
@@ -200,11 +203,11 @@ describe('sealed bytes', () => {
   })
 
   it('open with their key and what they belong to, and not otherwise', () => {
-    const key = randomBytes(32)
+    const key = random.bytes(32)
     const sealed = sealBytes(key, Buffer.from('secret'), 'of a')
     expect(openBytes(key, sealed, 'of a')?.toString()).toBe('secret')
     expect(openBytes(key, sealed, 'of b')).toBeUndefined()
-    expect(openBytes(randomBytes(32), sealed, 'of a')).toBeUndefined()
+    expect(openBytes(random.bytes(32), sealed, 'of a')).toBeUndefined()
     expect(openBytes(key, sealed.subarray(0, 20), 'of a')).toBeUndefined()
     sealed[15]! ^= 1
     expect(openBytes(key, sealed, 'of a')).toBeUndefined()

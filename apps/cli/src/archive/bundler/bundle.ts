@@ -2,8 +2,17 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import type { OutputChunk, Plugin, RolldownBuild } from 'rolldown'
+import {
+  absentModule,
+  isNativeLoader,
+  mayBeAbsent,
+  nativeModule,
+  packageOfFile,
+  sourceInPlace,
+} from './absent.ts'
 import type { BuildLimits } from './limits.ts'
-import { builtin, createPolicy } from './policy.ts'
+import { collectNodeModules, type NodeModules, nodeModuleInScript, requireOfNode } from './node-modules.ts'
+import { createPolicy, native } from './policy.ts'
 import { codeFrame, type Problem, placeOf } from './problem.ts'
 
 export interface Bundled {
@@ -36,23 +45,24 @@ export async function bundleFunction(
 ): Promise<Bundled> {
   const own = realpathSync(folder)
   const modules = collectModules(own, limits)
+  const nodeModules = collectNodeModules()
   const warnings: Problem[] = []
   let build: RolldownBuild | undefined
   try {
     build = await rolldown({
       input: join(own, entry),
       cwd: own,
-      // What functions have is the API of browsers.
+      // Of two ways that a package has, that of browsers needs no files, processes and sockets.
       platform: 'browser',
-      resolve: { conditionNames: ['worker', 'browser', 'import', 'module', 'default'] },
+      resolve: { conditionNames: ['worker', 'browser', 'module', 'default'] },
       transform: { define: { 'process.env.NODE_ENV': '"production"' } },
-      plugins: [modules.plugin],
+      plugins: [nodeModules.plugin, modules.plugin],
       onLog(_, { code, message, loc }) {
         if (code === 'UNRESOLVED_IMPORT' || code === 'EVAL') return
         if (warnings.length < 20) warnings.push({ text: plain(message), ...relativePlace(own, loc) })
       },
     })
-    const chunk = await generate(build, own, entry)
+    const chunk = await generate(build, own, entry, nodeModules)
     const refused = modules.refused()
     if (refused) throw new BuildFailure(refused)
     return { code: withMap(chunk, limits.mapChars), files: [...modules.files], warnings }
@@ -68,6 +78,8 @@ export async function bundleFunction(
 function collectModules(own: string, limits: { readonly modules: number; readonly sourceBytes: number }) {
   const policy = createPolicy(own)
   const files = new Set<string>()
+  /** Packages that the files of the function import. */
+  const direct = new Set<string>()
   let sourceBytes = 0
   let refused: Problem | undefined
   const refuse = (why: string, specifier: string, importer: string) => {
@@ -76,17 +88,31 @@ function collectModules(own: string, limits: { readonly modules: number; readonl
   }
   const plugin: Plugin = {
     name: 'selvedge',
-    async resolveId(specifier, importer, { isEntry }) {
+    async resolveId(specifier, importer, { isEntry, kind }) {
       if (isEntry || importer === undefined) return null
+      const from = packageOfFile(importer)
+      if (isNativeLoader(specifier)) {
+        // What the function imports itself is refused here, and not when it is used.
+        if (from === undefined || direct.has(from))
+          return refuse(native(from ?? specifier), specifier, importer)
+        return nativeModule(specifier)
+      }
       const why = policy.refuse(specifier)
       if (why !== undefined) return refuse(why, specifier, importer)
-      const found = await this.resolve(specifier, importer, { skipSelf: true })
-      if (!found || found.external) return refuse(missing(specifier), specifier, importer)
+      const found = await this.resolve(specifier, importer, { kind, skipSelf: true })
+      if (!found || found.external) {
+        if (mayBeAbsent(kind, importer)) return absentModule(specifier)
+        return refuse(missing(specifier), specifier, importer)
+      }
       if (isEmpty(found.id)) return found
+      const to = packageOfFile(found.id)
+      if (from === undefined && to !== undefined) direct.add(to)
       const whyFile = policy.refuseFile(fileOf(found.id), specifier)
       return whyFile === undefined ? found : refuse(whyFile, specifier, importer)
     },
     load(id) {
+      const inPlace = sourceInPlace(id)
+      if (inPlace !== undefined) return inPlace
       if (isEmpty(id)) return null
       const path = fileOf(id)
       sourceBytes += statSync(path).size
@@ -110,10 +136,9 @@ const isEmpty = (id: string): boolean => id.startsWith('\0') || id.startsWith('(
 const fileOf = (id: string): string => (id.includes('?') ? id.slice(0, id.lastIndexOf('?')) : id)
 
 const missing = (specifier: string): string =>
-  builtin(specifier) ??
-  (/^\.{0,2}\//.test(specifier)
+  /^\.{0,2}\//.test(specifier)
     ? 'there is no such file'
-    : 'there is no such package: install it with npm in the folder of the function')
+    : 'there is no such package: install it with npm in the folder of the function'
 
 function importProblem(own: string, importer: string, specifier: string, why: string): Problem {
   const text = `cannot import ${JSON.stringify(specifier)}: ${why}`
@@ -124,13 +149,21 @@ function importProblem(own: string, importer: string, specifier: string, why: st
 }
 
 /** An ES module if the entry exports a worker, otherwise a script: handlers are scripts. */
-async function generate(build: RolldownBuild, own: string, entry: string): Promise<OutputChunk> {
+async function generate(
+  build: RolldownBuild,
+  own: string,
+  entry: string,
+  nodeModules: NodeModules,
+): Promise<OutputChunk> {
   const output = async (format: 'esm' | 'iife') => {
     const { output } = await build.generate({
       format,
       name: 'selvedgeEntry',
       exports: 'auto',
       codeSplitting: false,
+      globals: nodeModuleInScript,
+      // Known when the modules have been read.
+      intro: () => (nodeModules.isRequired() ? requireOfNode : ''),
       sourcemap: 'hidden',
       // The map contains names and positions, not the source code.
       sourcemapExcludeSources: true,

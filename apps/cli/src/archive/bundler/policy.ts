@@ -3,7 +3,6 @@
  * file of the user into an image. Nothing of the folder is run, and nothing is fetched.
  */
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
-import { isBuiltin } from 'node:module'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 
 /** Packages of the workspace in one function. */
@@ -27,7 +26,7 @@ export function createPolicy(folder: string): Policy {
   return {
     refuse(specifier) {
       const [scheme] = /^[a-z][a-z0-9+.-]+:/i.exec(specifier) ?? []
-      if (scheme === 'node:') return builtin(specifier)
+      if (scheme === 'node:') return `Node.js has no module ${JSON.stringify(specifier)}.`
       if (scheme !== undefined)
         return `${scheme} imports are not allowed: nothing is fetched. Install the package, or copy the file into the folder.`
       if (isAbsolute(specifier))
@@ -39,6 +38,7 @@ export function createPolicy(folder: string): Policy {
       try {
         real = realpathSync(path)
         if (!statSync(real).isFile()) return `${relative(own, path)} is not a file`
+        if (real.endsWith('.node')) return native(relative(own, path))
       } catch (cause) {
         return (cause as Error).message
       }
@@ -55,10 +55,8 @@ export function createPolicy(folder: string): Policy {
   }
 }
 
-export const builtin = (specifier: string): string | undefined =>
-  isBuiltin(specifier)
-    ? `${specifier} is a module of Node.js, which functions do not have: they run in a sandbox without files, processes and sockets. Use web APIs (fetch, crypto, TextEncoder, Uint8Array), or a package that needs no Node.js.`
-    : undefined
+export const native = (what: string): string =>
+  `${what} is or loads native code, which functions cannot run: their sandbox has no machine code of others. Use a package in JavaScript or WebAssembly, or a container.`
 
 /** Whether a real path is in a `node_modules` folder of the function's folder or of one above it. */
 function isInstalled(real: string, own: string): boolean {

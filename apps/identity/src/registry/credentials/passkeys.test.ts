@@ -1,5 +1,5 @@
 /** Passkeys against forged responses: each check that WebAuthn requires of a server, and some more. */
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,10 +7,13 @@ import { openSql } from '@selvedge/service-kit/sql'
 import { type SqlStore, sql } from '@selvedge/service-kit/store'
 import { createFakeClock } from '@selvedge/service-kit/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { randomOf } from '../../../../../tests/harness/seed.ts'
 import { migrations } from '../../storage/schema.ts'
 import { createLinks } from '../people/links.ts'
 import { createOneTime } from './one-time.ts'
 import { createPasskeys, type Passkeys } from './passkeys.ts'
+
+const random = randomOf('passkeys')
 
 const site = new URL('https://console.example.com')
 const [ada, eve] = ['11111111-aaaa', '22222222-bbbb'].map((personId) => ({
@@ -56,7 +59,7 @@ interface Forgery {
 }
 
 /** A software authenticator. It reports the user as present and verified unless a test changes that. */
-function createAuthenticator(person: Person, id = randomBytes(32)) {
+function createAuthenticator(person: Person, id = random.bytes(32)) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const jwk = publicKey.export({ format: 'jwk' })
   let counter = 0
@@ -164,7 +167,7 @@ it('an honest answer signs in its person', async () => {
 
 describe('a sign-in is refused', () => {
   it.each<[string, Forgery]>([
-    ['for another challenge', { challenge: base64url(randomBytes(32)) }],
+    ['for another challenge', { challenge: base64url(random.bytes(32)) }],
     ['for another origin', { origin: 'https://evil.example' }],
     ['for the same host on another port', { origin: 'https://console.example.com:8443' }],
     ['for another relying party', { rpId: 'evil.example' }],
@@ -181,8 +184,8 @@ describe('a sign-in is refused', () => {
     ['from a page inside another one that is named', { clientData: { topOrigin: 'https://evil.example' } }],
     ['that names another person', { userHandle: base64url(eve.personId) }],
     ['that contains no user handle', { userHandle: null }],
-    ['with an identifier of 2,000 bytes', { id: randomBytes(2000) }],
-    ['with the ID of an unknown credential', { id: randomBytes(32) }],
+    ['with an identifier of 2,000 bytes', { id: random.bytes(2000) }],
+    ['with the ID of an unknown credential', { id: random.bytes(32) }],
   ])('%s', async (_, forged) => {
     expect(await reasonOf(signIn(forged))).toBe('credentials_invalid')
   })
@@ -218,7 +221,7 @@ describe('a registration is refused', () => {
   it.each<[string, Forgery]>([
     ['from a page inside a page of another origin', { clientData: { crossOrigin: true } }],
     ['from a page inside another one that is named', { clientData: { topOrigin: 'https://evil.example' } }],
-    ['with an identifier of 2,000 bytes', { id: randomBytes(2000) }],
+    ['with an identifier of 2,000 bytes', { id: random.bytes(2000) }],
     ['for another origin', { origin: 'https://evil.example' }],
     ['for another relying party', { rpId: 'evil.example' }],
     ['without verification of the person', { flags: 0x41 }],

@@ -13,8 +13,11 @@ import { createFakeClock, createMemoryLog } from '@selvedge/service-kit/testing'
 import { createTokenVerifier, revocationEntry, signJws } from '@selvedge/service-kit/tokens'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { needs } from '../../../../../tests/harness/installed.ts'
+import { randomOf } from '../../../../../tests/harness/seed.ts'
 import { createNotices, type Notices } from '../node/notices.ts'
 import { createRevocations, openLists, type Revocations, type RevocationsParts } from './revocations.ts'
+
+const random = randomOf('revocations')
 
 const issuer = 'https://identity.example'
 const nodeId = 'a'.repeat(56)
@@ -70,7 +73,7 @@ const listOf = ({
       aud,
       iat,
       exp: iat + 86_400,
-      jti: `l${Math.random()}`,
+      jti: `l${random.below(2 ** 32)}`,
       seq,
       revoked,
       not_before: before,

@@ -1,11 +1,13 @@
-import { randomBytes } from 'node:crypto'
 import { sealBytes } from '@selvedge/service-kit/tokens'
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { fc } from '../../../../../tests/harness/properties.ts'
+import { randomOf } from '../../../../../tests/harness/seed.ts'
 import { readTxt, sealKeyOf, writeTxt } from './announcement.ts'
 
+const random = randomOf('announcement')
+
 const nodeId = 'ab'.repeat(28)
-const newKey = () => sealKeyOf(randomBytes(32).toString('base64url'))
+const newKey = () => sealKeyOf(random.bytes(32).toString('base64url'))
 const key = newKey()
 const now = Date.UTC(2026, 0)
 const statement = {

@@ -1,7 +1,7 @@
 import { decode, encode } from 'dns-packet'
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { leastOf, ownCpu } from '../../../../../tests/harness/cpu.ts'
+import { fc } from '../../../../../tests/harness/properties.ts'
 import { type DnsRecord, decodeMessage, encodeMessage } from './dns.ts'
 
 const type = '_selvedge._tcp.local'

@@ -1,10 +1,12 @@
 /** Archives with entries that nothing reads. */
-import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { Header } from 'tar'
 import { expect, it } from 'vitest'
+import { randomOf } from '../../../../../tests/harness/seed.ts'
 import { countedSource, manyTurns, opens } from '../../../../../tests/harness/unread.ts'
 import { readTar, unpacked } from './tar-stream.ts'
+
+const random = randomOf('tar-stream')
 
 const maxRead = 4 * 1024 * 1024
 
@@ -38,7 +40,7 @@ it(
   opens('apps/runtime/src/services/images/tar-stream.ts'),
   async () => {
     // A gzip file may have many members.
-    const source = countedSource({ each: gzipSync(randomBytes(65_536)) })
+    const source = countedSource({ each: gzipSync(random.bytes(65_536)) })
     const read = unpacked(source, () => undefined)
     await read.next()
     await manyTurns()

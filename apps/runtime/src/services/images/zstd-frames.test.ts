@@ -1,9 +1,11 @@
-import { randomBytes } from 'node:crypto'
 import { constants, createZstdCompress, gzipSync, zstdCompressSync } from 'node:zlib'
 import { RpcError } from '@selvedge/protocol'
 import { describe, expect, it } from 'vitest'
+import { randomOf } from '../../../../../tests/harness/seed.ts'
 import { unpacked } from './tar-stream.ts'
 import { framesOf } from './zstd-frames.ts'
+
+const random = randomOf('zstd-frames')
 
 const skippable = (content: Buffer, last = 0) => {
   const head = Buffer.alloc(8)
@@ -21,7 +23,7 @@ async function streamed(content: Buffer): Promise<Buffer> {
 }
 
 const words = Buffer.from('the quick brown fox '.repeat(20_000))
-const noise = randomBytes(300_000)
+const noise = random.bytes(300_000)
 const zeros = Buffer.alloc(1_000_000)
 
 async function* inPieces(content: Buffer, bytes: number) {

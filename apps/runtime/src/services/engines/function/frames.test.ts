@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { growthOf, linear } from '../../../../../../tests/harness/cpu.ts'
+import { fc } from '../../../../../../tests/harness/properties.ts'
 import { createFrameReader, encodeFrame, type Frame } from './frames.ts'
 
 const kind = fc.constantFrom<Frame['kind']>('message', 'bytes', 'source')

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { File } from '@bjorn3/browser_wasi_shim'
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { fc } from '../../../../../../tests/harness/properties.ts'
 import type { StorageChange } from './control.ts'
 import { encodeFrame, maxPayload } from './frames.ts'
 import { createStorage } from './platform/storage.ts'

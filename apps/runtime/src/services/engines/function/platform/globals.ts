@@ -1,34 +1,31 @@
-/**
- * The global names that handlers expect: those of the engine of this API family (ES5, no Node), and of what bundlers leave in.
- * `process` of the platform would ask for rights that no function has (`process.env.DEBUG` throws); this one answers, and knows nothing.
- */
+/** The global names of a function: those of Node.js as far as they concern it, and those of the engine of this API family (ES5). */
 import { duktape } from './duktape.ts'
 
-const nothing = () => undefined
-
-/** As much of Node's `process` as bundled packages read. It shows nothing of the device, and has no effect on it. */
-const inertProcess = Object.freeze({
-  env: Object.freeze({}),
-  argv: Object.freeze([]),
-  platform: '',
-  version: '',
-  // Without a version of Node, packages take the way of browsers.
-  versions: Object.freeze({}),
-  browser: true,
-  cwd: () => '/',
-  nextTick(callback: (...args: unknown[]) => void, ...args: unknown[]): void {
-    queueMicrotask(() => callback(...args))
-  },
-  on: nothing,
-  once: nothing,
-  off: nothing,
-  removeListener: nothing,
-  emit: () => false,
-})
-
-/** To be called before the code of a function runs. */
-export function setGlobals(target: object = globalThis): void {
-  const names = { process: inertProcess, Duktape: duktape, global: target }
-  for (const [name, value] of Object.entries(names))
-    Object.defineProperty(target, name, { value, writable: true, enumerable: false, configurable: true })
+/**
+ * Makes `process` that of the function: the platform's own asks for rights that no function has where packages only read (`process.env`,
+ * `process.cwd()`). It shows nothing of the device, and what would change it throws the error of the sandbox.
+ *
+ * @param env values of the container
+ */
+export function setProcess(
+  env: Readonly<Record<string, string>>,
+  target: { process: object } = globalThis as never,
+): void {
+  const members = {
+    env: { ...env },
+    cwd: () => '/',
+    argv: ['node', 'index.js'],
+    execArgv: [],
+    umask: () => 0o077,
+  }
+  for (const [name, value] of Object.entries(members)) setHidden(target.process, name, value)
 }
+
+/** To be called before the code of a handler runs. */
+export function setGlobals(target: object = globalThis): void {
+  for (const [name, value] of Object.entries({ Duktape: duktape, global: target }))
+    setHidden(target, name, value)
+}
+
+const setHidden = (target: object, name: string, value: unknown) =>
+  Object.defineProperty(target, name, { value, writable: true, enumerable: false, configurable: true })

@@ -2,6 +2,7 @@ import type { StartOrder, StorageChange } from '../control.ts'
 import { joined } from './bytes.ts'
 import { type Channel, type Order, openChannel } from './channel.ts'
 import { type DenoServer, deno } from './deno.ts'
+import { setProcess } from './globals.ts'
 import type { Surroundings } from './handler.ts'
 import { loadScript, type Serve } from './load.ts'
 import { createFetch, createRuntimeFetch } from './outbound.ts'
@@ -85,6 +86,7 @@ export async function hostFunction([
     const runtimeFetch = createRuntimeFetch(client)
     const fetch = createFetch(client)
     globalThis.fetch = fetch
+    setProcess(order.env)
     const around: Surroundings = {
       env: order.env,
       info: order.info,
