@@ -87,7 +87,6 @@ if (first.outcomes === undefined || first.code === 0 || args.includes('--bail'))
 else {
   const outcomes = await attemptAgain(first.outcomes)
   for (const line of outcomes.unstable) say(line)
-  if (!isGood(outcomes)) say(`\nThe random values of the tests came from SELVEDGE_TEST_SEED=${testSeed}.`)
   say(`\n${describeCounts(countsOf(outcomes))}`)
   process.exitCode = isGood(outcomes) ? 0 : first.code
   first.outcomes = outcomes
