@@ -19,7 +19,7 @@ const readers = 20
  * They do not read until the memory of the daemon has grown by fewer than these megabytes in so many measurements, a tenth of a
  * second apart. Each stream brings fifty megabytes in a second where nothing holds it back.
  */
-const steady = { mb: 4, measurements: 8 }
+const steady = { mb: 4, measurements: 25 }
 /** Megabytes by which the memory of a daemon may grow under all of them together. Usually 37 were measured, and 68 once. */
 const maxMb = 128
 /**
