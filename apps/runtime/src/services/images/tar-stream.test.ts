@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { Header } from 'tar'
 import { expect, it } from 'vitest'
+import { tarOf } from '../../../../../tests/harness/archives.ts'
 import { countedSource, manyTurns, opens } from '../../../../../tests/harness/unread.ts'
 import { readTar, unpacked } from './tar-stream.ts'
 
@@ -47,3 +48,19 @@ it(
     await read.return(undefined)
   },
 )
+
+it.each([
+  ['a/../b', 'leads out of it'],
+  ['../b', 'leads out of it'],
+  ['a/..', 'leads out of it'],
+  ['/a', 'absolute name'],
+  ['a\\..\\b', 'absolute name'],
+])('refuses an entry with the name %j', async (path, problem) => {
+  async function* archive() {
+    yield tarOf([{ path: 'first' }, { path }])
+  }
+  const found: string[] = []
+  const read = readTar(archive(), async (name) => void found.push(name))
+  await expect(read).rejects.toThrow(problem)
+  expect(found).toEqual(['first'])
+})
