@@ -2,7 +2,9 @@
 import { gzipSync } from 'node:zlib'
 import { Header } from 'tar'
 import { expect, it } from 'vitest'
+import { tarOf } from '../../../../../tests/harness/archives.ts'
 import { randomOf } from '../../../../../tests/harness/seed.ts'
+
 import { countedSource, manyTurns, opens } from '../../../../../tests/harness/unread.ts'
 import { readTar, unpacked } from './tar-stream.ts'
 
@@ -49,3 +51,19 @@ it(
     await read.return(undefined)
   },
 )
+
+it.each([
+  ['a/../b', 'leads out of it'],
+  ['../b', 'leads out of it'],
+  ['a/..', 'leads out of it'],
+  ['/a', 'absolute name'],
+  ['a\\..\\b', 'absolute name'],
+])('refuses an entry with the name %j', async (path, problem) => {
+  async function* archive() {
+    yield tarOf([{ path: 'first' }, { path }])
+  }
+  const found: string[] = []
+  const read = readTar(archive(), async (name) => void found.push(name))
+  await expect(read).rejects.toThrow(problem)
+  expect(found).toEqual(['first'])
+})
