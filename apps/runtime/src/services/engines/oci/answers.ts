@@ -33,7 +33,9 @@ export const network = z.object({
   IPAM: z.object({ Config: z.array(z.object({ Subnet: z.string() })).nullish() }),
 })
 
-export const volumes = z.object({ Volumes: z.array(z.object({ Name: z.string() })).nullish() })
+export const volumes = z.object({
+  Volumes: z.array(z.object({ Name: z.string(), Labels: labels })).nullish(),
+})
 
 export const stats = z.object({ memory_stats: z.object({ usage: z.number().optional() }).optional() })
 
@@ -41,6 +43,8 @@ export const info = z.object({
   ServerVersion: z.string().optional(),
   /** Contains `name=rootless` when the engine does not run as root. */
   SecurityOptions: z.array(z.string()).nullish(),
+  /** Of Podman alone. */
+  BuildahVersion: z.string().optional(),
 })
 
 /** An answer of which nothing is needed. */

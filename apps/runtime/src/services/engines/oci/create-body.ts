@@ -1,6 +1,8 @@
 import { createHmac, hash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { Plan } from '../engine.ts'
+import { rangeLabel, usernsMode } from './id-ranges.ts'
+import { capabilitiesOf, type Users } from './profile.ts'
 import { socketName } from './socket-folder.ts'
 
 /** The settings of a container, as sent to the engine. Everything that affects isolation is explicit. */
@@ -12,8 +14,14 @@ const tmpfsOptions = `rw,noexec,nosuid,nodev,size=${tmpfsBytes}`
 /** Size at which the engine replaces its log of the container. The runtime has its own, smaller one. */
 const maxLog = '4m'
 
-const withoutIpv6 = { 'net.ipv6.conf.all.disable_ipv6': '1' }
 const hasIpv6 = () => existsSync('/proc/sys/net/ipv6')
+
+/** @param hasOwnNetwork it is of IPv4, and so is what keeps containers from the device: link-local addresses would get around it */
+const sysctls = (hasOwnNetwork: boolean): Record<string, string> => ({
+  // A program that gave up root may listen on any port of its own network.
+  'net.ipv4.ip_unprivileged_port_start': '0',
+  ...(hasOwnNetwork && hasIpv6() && { 'net.ipv6.conf.all.disable_ipv6': '1' }),
+})
 
 /** Folder in the container with the socket that the runtime answers on. */
 const hostFolder = '/run/selvedge'
@@ -23,6 +31,8 @@ export const labels = {
   /** Of a container its key, of a volume the key of the data. */
   container: 'dev.selvedge.container',
   revision: 'dev.selvedge.revision',
+  /** First user ID and first group ID on the device of those in the container, where it has IDs of its own. */
+  ids: 'dev.selvedge.ids',
   /** Proves that this runtime made the container, from exactly this description. */
   proof: 'dev.selvedge.proof',
 } as const
@@ -50,6 +60,7 @@ export interface Description {
   readonly isPublished: boolean
   /** Folders that the image declares as volumes. */
   readonly volumes: readonly string[]
+  readonly users: Users
 }
 
 export interface CreateBody {
@@ -62,7 +73,7 @@ export interface CreateBody {
  * @param secret of this runtime, for the proof
  */
 export function createBody(description: Description, secret: Buffer): CreateBody {
-  const { plan, owner, image, port } = description
+  const { plan, owner, image, port, users } = description
   const { key, revision, env } = plan
   const body = {
     Image: image,
@@ -81,6 +92,7 @@ export function createBody(description: Description, secret: Buffer): CreateBody
   return {
     ...body,
     Labels: {
+      ...usersLabels(users),
       [labels.owner]: owner,
       [labels.container]: key,
       [labels.revision]: String(revision),
@@ -89,11 +101,18 @@ export function createBody(description: Description, secret: Buffer): CreateBody
   }
 }
 
-function hostConfig({ plan, owner, port, folder, network, isPublished, volumes }: Description): object {
+/** What says which users a container has, on it and on its volumes. */
+export const usersLabels = (users: Users): Readonly<Record<string, string>> =>
+  users.kind === 'own' ? { [labels.ids]: rangeLabel(users.range) } : {}
+
+function hostConfig(description: Description): object {
+  const { plan, owner, port, folder, network, isPublished, volumes, users } = description
   const { settings } = plan
   return {
     ReadonlyRootfs: true,
+    ...(users.kind === 'own' && { UsernsMode: usernsMode(users.range) }),
     CapDrop: ['ALL'],
+    CapAdd: capabilitiesOf(users),
     SecurityOpt: ['no-new-privileges'],
     Memory: (settings['MCM.MEMORY_MB'] ?? defaultMemoryMb) * 1024 * 1024,
     NanoCpus: Math.round(settings['MCM.CPU'] * 1e9),
@@ -107,8 +126,8 @@ function hostConfig({ plan, owner, port, folder, network, isPublished, volumes }
     Init: true,
     RestartPolicy: { Name: 'no' },
     LogConfig: { Type: 'json-file', Config: { 'max-size': maxLog } },
-    // The network is of IPv4, and so is what keeps containers from the device: link-local addresses would get around it.
-    ...(network !== undefined && { NetworkMode: network, ...(hasIpv6() && { Sysctls: withoutIpv6 }) }),
+    ...(network !== undefined && { NetworkMode: network }),
+    Sysctls: sysctls(network !== undefined),
     ...(isPublished && { PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] } }),
     // Read-only: a program can still connect to the socket, and cannot replace it.
     Binds: [`${folder}:${hostFolder}:ro`],

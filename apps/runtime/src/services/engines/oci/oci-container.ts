@@ -5,23 +5,18 @@ import { reportFailure } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Plan } from '../engine.ts'
 import * as answers from './answers.ts'
-import { type CreateBody, createBody, labels, shortHash, volumesOf } from './create-body.ts'
-import { isolationOf } from './describe-engine.ts'
+import { type CreateBody, createBody, labels, shortHash, usersLabels, volumesOf } from './create-body.ts'
 import { type EngineApi, EngineError, findEngine, ignoreMissing } from './engine-api.ts'
 import type { EngineImages } from './engine-images.ts'
+import type { EngineTraits, TraitsOf } from './engine-traits.ts'
 import type { HostGuard } from './host-guard.ts'
 import { type ImageConfig, imageVolumes, portOf, readImageConfig } from './image-config.ts'
 import { followContainer, type OciInstance } from './instance.ts'
 import { openLabelSecret } from './label-secret.ts'
-import {
-  createNetwork,
-  protectFrom,
-  type Reach,
-  type ReachOf,
-  removeNetwork,
-  upstreamOf,
-} from './networks.ts'
+import { createNetwork, protectFrom, type Reach, reachOf, removeNetwork, upstreamOf } from './networks.ts'
+import { layersOf, type Users } from './profile.ts'
 import { openSocketFolder, type SocketFolder } from './socket-folder.ts'
+import { type UsersOf, usersIn } from './users.ts'
 
 /** What all containers of one runtime share. */
 export interface OciHost {
@@ -36,13 +31,16 @@ export interface OciHost {
   readonly blobs: Blobs
   readonly guard: HostGuard
   readonly images: EngineImages
-  readonly reachOf: ReachOf
+  readonly traitsOf: TraitsOf
+  readonly users: UsersOf
 }
 
 /** What a container is to be, before it is created. */
 interface Prepared {
   readonly api: EngineApi
   readonly name: string
+  readonly traits: EngineTraits
+  readonly users: Users
   readonly reach: Reach
   readonly port: number
   /** The body that creates it. @param folder with its socket */
@@ -54,7 +52,14 @@ interface Prepared {
 /** Creates and starts the container of a plan. @throws RpcError `container_failed`, `storage_full`, `engine_unavailable` */
 export async function startContainer(host: OciHost, plan: Plan): Promise<OciInstance> {
   try {
-    return await startPrepared(host, await prepare(host, plan), plan)
+    const api = findEngine(host.socket)
+    const traits = await host.traitsOf(api)
+    const { users, release } = await host.users.choose(api, traits, plan)
+    try {
+      return await startPrepared(host, await prepare(host, plan, { api, traits, users }), plan)
+    } finally {
+      release()
+    }
   } catch (cause) {
     throw cause instanceof EngineError ? startFailure(cause) : cause
   }
@@ -78,9 +83,12 @@ export async function adoptContainer(host: OciHost, plan: Plan): Promise<OciInst
   const name = nameOf(host, plan)
   const found = await api.read(`/containers/${name}/json`, answers.inspected).catch(ignoreMissing)
   if (!found?.State.Running) return undefined
-  const prepared = await prepare(host, plan)
+  const traits = await host.traitsOf(api)
+  const users = usersIn(found.Config.Labels, traits)
+  const prepared = await prepare(host, plan, { api, traits, users })
   const own = await openFolder(host, plan)
   try {
+    // Its users are part of what is proven.
     const { Labels } = prepared.body(own.path)
     if (found.Config.Labels[labels.proof] === Labels[labels.proof]) {
       await protect(host, api, prepared.reach)
@@ -106,22 +114,27 @@ const nameOf = ({ owner }: OciHost, { key, revision }: Plan): string =>
 const openFolder = ({ folder }: OciHost, plan: Plan): Promise<SocketFolder> =>
   openSocketFolder(folder, `${shortHash(plan.key)}-${plan.revision}`, plan.host.serve, plan)
 
-async function prepare(host: OciHost, plan: Plan): Promise<Prepared> {
+async function prepare(
+  host: OciHost,
+  plan: Plan,
+  { api, traits, users }: Pick<Prepared, 'api' | 'traits' | 'users'>,
+): Promise<Prepared> {
   const { owner, blobs, images } = host
-  const api = findEngine(host.socket)
   const name = nameOf(host, plan)
   const config: ImageConfig = await readImageConfig(blobs, plan)
   const port = portOf(plan, config)
   const volumes = imageVolumes(plan, config)
-  const reach = await host.reachOf(api, name, plan)
+  const reach = reachOf(name, plan, traits)
   const image = images.tagOf(plan)
   const secret = () => openLabelSecret(join(host.state, 'oci-secret'))
   return {
     api,
+    traits,
+    users,
     name,
     reach,
     port,
-    body: (own) => createBody({ plan, owner, image, port, folder: own, volumes, ...reach }, secret()),
+    body: (own) => createBody({ plan, owner, image, port, folder: own, volumes, users, ...reach }, secret()),
     load: () => images.load(api, plan, config),
   }
 }
@@ -132,12 +145,12 @@ async function protect({ guard }: OciHost, api: EngineApi, { network, isPublishe
 }
 
 async function create(host: OciHost, prepared: Prepared, plan: Plan, own: string): Promise<void> {
-  const { api, name, reach } = prepared
+  const { api, name, reach, users } = prepared
   const { owner } = host
   await prepared.load()
   await removeContainer(api, name)
   for (const volume of volumesOf(plan, owner)) {
-    const volumeLabels = { [labels.owner]: owner, [labels.container]: plan.dataKey }
+    const volumeLabels = { [labels.owner]: owner, [labels.container]: plan.dataKey, ...usersLabels(users) }
     await api.send('POST', '/volumes/create', { Name: volume.name, Labels: volumeLabels })
   }
   if (reach.network !== undefined) await createNetwork(api, reach.network, owner)
@@ -164,7 +177,7 @@ async function follow(
   own: SocketFolder,
   isNew: boolean,
 ): Promise<OciInstance> {
-  const { api, name, reach, port } = prepared
+  const { api, name, reach, port, users, traits } = prepared
   const found = await api.read(`/containers/${name}/json`, answers.inspected)
   return followContainer({
     api,
@@ -172,7 +185,7 @@ async function follow(
     plan,
     // If it has exited already, the caller needs the reason and not an address.
     upstream: found.State.Running ? upstreamOf(found, reach, port) : { host: '127.0.0.1', port: 0 },
-    isolation: isolationOf(reach),
+    isolation: layersOf(users, traits, reach.network !== undefined),
     isNew,
     remove: async () => void (await removeContainer(api, name)),
     release: () => discard(host, prepared, own),

@@ -10,9 +10,12 @@ import { labels, shortHash } from './create-body.ts'
 import { describeEngine } from './describe-engine.ts'
 import { findEngine, ignoreMissing } from './engine-api.ts'
 import { createEngineImages } from './engine-images.ts'
+import { createTraitsOf } from './engine-traits.ts'
 import { createHostGuard, type HostGuard } from './host-guard.ts'
-import { createReachOf, removeUnusedNetworks } from './networks.ts'
+import { type SubordinateFiles, systemFiles } from './id-ranges.ts'
+import { removeUnusedNetworks } from './networks.ts'
 import { adoptContainer, type OciHost, removeContainer, startContainer } from './oci-container.ts'
+import { createUsersOf } from './users.ts'
 
 export interface OciEngineParts {
   /** State folder of the runtime; two runtimes with one engine keep apart by it. */
@@ -22,17 +25,21 @@ export interface OciEngineParts {
   readonly blobs: Blobs
   /** For tests. */
   readonly guard?: HostGuard
+  /** Where the user IDs for containers are listed; for tests. */
+  readonly subordinates?: SubordinateFiles
 }
 
 const filter = (label: string, value: string): string =>
   encodeURIComponent(JSON.stringify({ label: [`${label}=${value}`] }))
 
 export function createOciEngine(parts: OciEngineParts): Engine {
-  const { state, socket, blobs, guard = createHostGuard() } = parts
+  const { state, socket, blobs, guard = createHostGuard(), subordinates = systemFiles } = parts
   const folder = join(realpathSync(state), 'oci')
   const owner = shortHash(realpathSync(state))
   const images = createEngineImages(`localhost/selvedge-${owner}`, blobs)
-  const host: OciHost = { state, folder, owner, socket, blobs, guard, images, reachOf: createReachOf() }
+  const users = createUsersOf(owner, subordinates)
+  const traitsOf = createTraitsOf()
+  const host: OciHost = { state, folder, owner, socket, blobs, guard, images, traitsOf, users }
 
   return {
     async start(plan) {
@@ -76,6 +83,6 @@ export function createOciEngine(parts: OciEngineParts): Engine {
       // Containers that continue have mounted it.
       if (!isReplaced) rmSync(folder, { recursive: true, force: true })
     },
-    describe: () => describeEngine(socket, guard),
+    describe: () => describeEngine(socket, guard, users),
   }
 }
