@@ -123,6 +123,16 @@ export const containerSettings = {
     'Network of an OCI container: one of its own, from which it reaches no other container and nothing beyond the device but the hosts of `MCM.OUTBOUND`, through its socket (`isolated`); or the network of the engine, from which it reaches whatever the device reaches, and other `open` containers (`open`).',
     ['isolated', 'open'],
   ),
+  'MCM.ROOT': choice(
+    'Root file system of an OCI container: its own, gone with the instance, of at most `MCM.ROOT_MB` (`writable`); or that of the image, with `/run`, `/tmp`, `/var/run` and `/var/tmp` in memory, 64 MiB each (`read-only`).',
+    ['writable', 'read-only'],
+  ),
+  'MCM.ROOT_MB': number(
+    'Most that an OCI container may write to its root file system and to the volumes that its image declares, in MiB together. A container that has more is stopped.',
+    256,
+    1,
+    1_048_576,
+  ),
   'MCM.VOLUMES': setting<readonly string[]>(
     'Volumes of an OCI container, such as `data:/var/lib/data`. They stay when the container is redeployed, and are removed with it.',
     'name:/path pairs, separated by commas',

@@ -28,7 +28,12 @@ export interface Service {
   acquire(): Running | Promise<Running>
   /** Called when a request exceeded its time limit: a program that does not react any more is stopped. */
   overran(running: Running): Promise<void>
-  /** Starts an instance of another plan and checks it, beside the one that runs. @throws RpcError `container_failed` */
+  /**
+   * Starts an instance of another plan and checks it, beside the one that runs. If two may not run at once, the one that runs is stopped
+   * before; requests wait until `switchTo` or `discard`, and it starts again if the other one fails.
+   *
+   * @throws RpcError `container_failed`
+   */
   prepare(plan: Plan): Promise<Running>
   /** Stops a prepared instance that will not be used. */
   discard(running: Running): Promise<void>
@@ -60,10 +65,44 @@ export function createService(first: Plan, parts: ServiceParts): Service {
     endInstance(running, graceSeconds, 'unhealthy'),
   )
   const starts = createStarts(first, parts, serving, monitor.watch)
+  /** Resolves when an instance may start again; undefined while it may. */
+  let alone: (PromiseWithResolvers<void> & { readonly wasWanted: boolean }) | undefined
+
+  function endAlone(): void {
+    alone?.resolve()
+    alone = undefined
+  }
+
+  /** Starts what ran before an instance that needed to be alone. */
+  async function startFormer(): Promise<void> {
+    if (alone?.wasWanted) {
+      starts.want()
+      await starts.start().catch(() => undefined)
+    }
+    endAlone()
+  }
+
+  async function prepareAlone(plan: Plan): Promise<Running> {
+    alone = { ...Promise.withResolvers<void>(), wasWanted: starts.isWanted() }
+    starts.cancel()
+    const before = serving.release()
+    await starts.settled()
+    if (before) {
+      before.plan.log('runtime', 'it is stopped before the new version starts: its image declares volumes')
+      serving.drain(before, graceSeconds)
+    }
+    await serving.drained()
+    try {
+      return await startInstance(parts, plan)
+    } catch (cause) {
+      await startFormer()
+      throw cause
+    }
+  }
 
   return {
     acquire() {
-      const changing = handingOver()
+      const changing = alone?.promise ?? handingOver()
       if (changing) return changing.then(() => this.acquire())
       const running = current()
       if (running) return running
@@ -84,11 +123,17 @@ export function createService(first: Plan, parts: ServiceParts): Service {
       running.plan.log('runtime', why)
       await endInstance(running, 0, 'not_reacting')
     },
-    discard: (running) => endInstance(running, 0),
-    prepare: (plan) => startInstance(parts, plan),
-    switchTo(running) {
+    async discard(running) {
+      await endInstance(running, 0)
+      if (alone) await startFormer()
+    },
+    prepare: async (plan) =>
+      (await parts.engine.needsAlone?.(plan)) ? prepareAlone(plan) : startInstance(parts, plan),
+    async switchTo(running) {
       starts.want()
-      return starts.serve(running)
+      const served = starts.serve(running)
+      endAlone()
+      await served
     },
     resume: starts.resume,
     async stop(isLast = false) {

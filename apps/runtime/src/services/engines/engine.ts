@@ -104,6 +104,12 @@ export interface Engine {
    * @throws RpcError `container_failed` with its last output, `engine_unavailable`
    */
   start(plan: Plan): Promise<Instance>
+  /**
+   * Whether two instances of the container may not run at once, because the second would use files that the first has open.
+   *
+   * @throws RpcError where the image can't be read
+   */
+  needsAlone?(plan: Plan): Promise<boolean>
   /** An instance of the same plan that an earlier run of the runtime left running. */
   adopt(plan: Plan): Promise<Instance | undefined>
   /**

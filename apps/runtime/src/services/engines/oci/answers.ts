@@ -9,6 +9,7 @@ const labels = z
 export const inspected = z.object({
   State: z.object({
     Running: z.boolean(),
+    Pid: z.number().optional(),
     ExitCode: z.number(),
     OOMKilled: z.boolean().optional(),
     Error: z.string().optional(),
@@ -37,6 +38,15 @@ export const volumes = z.object({
   Volumes: z.array(z.object({ Name: z.string(), Labels: labels })).nullish(),
 })
 
+/** A container with the size of what it wrote to its root file system. */
+export const sized = z.object({ SizeRw: z.number().nullish() })
+
+export const diskUsage = z.object({
+  Volumes: z
+    .array(z.object({ Name: z.string(), UsageData: z.object({ Size: z.number() }).nullish() }))
+    .nullish(),
+})
+
 export const stats = z.object({ memory_stats: z.object({ usage: z.number().optional() }).optional() })
 
 export const info = z.object({
@@ -45,6 +55,10 @@ export const info = z.object({
   SecurityOptions: z.array(z.string()).nullish(),
   /** Of Podman alone. */
   BuildahVersion: z.string().optional(),
+  DockerRootDir: z.string().optional(),
+  Driver: z.string().optional(),
+  /** Pairs of a name and a value. */
+  DriverStatus: z.array(z.array(z.string())).nullish(),
 })
 
 /** An answer of which nothing is needed. */

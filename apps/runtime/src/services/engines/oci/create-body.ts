@@ -1,14 +1,17 @@
-import { createHmac, hash } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { Plan } from '../engine.ts'
+import type { EngineTraits } from './engine-traits.ts'
 import { rangeLabel, usernsMode } from './id-ranges.ts'
+import { hostNameOf, ownFileMounts } from './own-files.ts'
 import { capabilitiesOf, type Users } from './profile.ts'
 import { socketName } from './socket-folder.ts'
+import { memoryFolders, type Volumes } from './volumes.ts'
 
 /** The settings of a container, as sent to the engine. Everything that affects isolation is explicit. */
 const defaultMemoryMb = 512
 const maxFiles = 1024
-/** Bytes of a folder in memory: `/tmp`, and each volume that the image declares. */
+/** Bytes of a folder in memory. */
 const tmpfsBytes = 64 * 1024 * 1024
 const tmpfsOptions = `rw,noexec,nosuid,nodev,size=${tmpfsBytes}`
 /** Size at which the engine replaces its log of the container. The runtime has its own, smaller one. */
@@ -37,15 +40,6 @@ export const labels = {
   proof: 'dev.selvedge.proof',
 } as const
 
-export const shortHash = (text: string): string => hash('sha256', text, 'hex').slice(0, 12)
-
-/** The volumes of a container, with their names in the engine. */
-export const volumesOf = ({ dataKey, settings }: Plan, owner: string): { name: string; target: string }[] =>
-  settings['MCM.VOLUMES'].map((each) => {
-    const [name = '', target = ''] = each.split(':')
-    return { name: `selvedge-${owner}-${shortHash(dataKey)}-${name}`, target }
-  })
-
 export interface Description {
   readonly plan: Plan
   readonly owner: string
@@ -58,8 +52,8 @@ export interface Description {
   readonly network: string | undefined
   /** Whether the port is published to the loopback. */
   readonly isPublished: boolean
-  /** Folders that the image declares as volumes. */
-  readonly volumes: readonly string[]
+  readonly volumes: Volumes
+  readonly traits: EngineTraits
   readonly users: Users
 }
 
@@ -82,6 +76,7 @@ export function createBody(description: Description, secret: Buffer): CreateBody
       `PORT=${port}`,
       `SELVEDGE_SOCKET=${hostFolder}/${socketName}`,
     ],
+    Hostname: hostNameOf(plan),
     StopSignal: 'SIGTERM',
     ExposedPorts: { [`${port}/tcp`]: {} },
     HostConfig: hostConfig(description),
@@ -105,11 +100,18 @@ export function createBody(description: Description, secret: Buffer): CreateBody
 export const usersLabels = (users: Users): Readonly<Record<string, string>> =>
   users.kind === 'own' ? { [labels.ids]: rangeLabel(users.range) } : {}
 
+/** Of many images `/var/run` is a link to `/run`; Docker would mount it over what is in there. */
+const inMemory = ({ isPodman }: EngineTraits): readonly string[] =>
+  isPodman ? memoryFolders : memoryFolders.filter((each) => each !== '/var/run')
+
 function hostConfig(description: Description): object {
-  const { plan, owner, port, folder, network, isPublished, volumes, users } = description
+  const { plan, port, folder, network, isPublished, volumes, users, traits } = description
   const { settings } = plan
+  const isReadOnly = settings['MCM.ROOT'] === 'read-only'
   return {
-    ReadonlyRootfs: true,
+    ReadonlyRootfs: isReadOnly,
+    ...(!isReadOnly &&
+      traits.hasQuota && { StorageOpt: { size: String(settings['MCM.ROOT_MB'] * 1024 * 1024) } }),
     ...(users.kind === 'own' && { UsernsMode: usernsMode(users.range) }),
     CapDrop: ['ALL'],
     CapAdd: capabilitiesOf(users),
@@ -121,7 +123,7 @@ function hostConfig(description: Description): object {
       { Name: 'nofile', Soft: maxFiles, Hard: maxFiles },
       { Name: 'nproc', Soft: 4096, Hard: 4096 },
     ],
-    Tmpfs: Object.fromEntries(['/tmp', ...volumes].map((each) => [each, tmpfsOptions])),
+    Tmpfs: Object.fromEntries((isReadOnly ? inMemory(traits) : []).map((each) => [each, tmpfsOptions])),
     // Reaps, and passes the signal on: a program that is process 1 would not get SIGTERM.
     Init: true,
     RestartPolicy: { Name: 'no' },
@@ -130,8 +132,11 @@ function hostConfig(description: Description): object {
     Sysctls: sysctls(network !== undefined),
     ...(isPublished && { PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] } }),
     // Read-only: a program can still connect to the socket, and cannot replace it.
-    Binds: [`${folder}:${hostFolder}:ro`],
-    Mounts: volumesOf(plan, owner).map(({ name, target }) => ({
+    Binds: [
+      `${folder}:${hostFolder}:ro`,
+      ...ownFileMounts(folder, { hasOwnNetwork: network !== undefined, isPodman: traits.isPodman }),
+    ],
+    Mounts: [...volumes.named, ...volumes.ofImage].map(({ name, target }) => ({
       Type: 'volume',
       Source: name,
       Target: target,

@@ -1,5 +1,5 @@
 /** What a person should know of the engine for images with a root file system. */
-import type { RpcError } from '@selvedge/protocol'
+import { type RpcError, readSettings } from '@selvedge/protocol'
 import type { EngineReport } from '../engine.ts'
 import { findEngine } from './engine-api.ts'
 import { type EngineTraits, readTraits } from './engine-traits.ts'
@@ -47,7 +47,7 @@ export async function describeEngine(
       available: true,
       ...(version && { version }),
       detail,
-      isolation: [...layersOf({ kind }, traits, true)],
+      isolation: [...layersOf({ kind }, traits, readSettings({}))],
       hints,
     }
   } catch (cause) {

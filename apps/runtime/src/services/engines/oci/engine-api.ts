@@ -13,6 +13,8 @@ import type * as z from 'zod'
 import { type Shortage, shortageIn } from './engine-shortage.ts'
 
 const version = '/v1.41'
+/** Of paths that begin with `/libpod`, which Podman alone has. */
+const podmanVersion = '/v4.0.0'
 /** Milliseconds without a byte after which a call counts as lost. */
 const idleMs = 30_000
 /** Limit in bytes of an answer that is read whole. */
@@ -106,7 +108,7 @@ function createEngineApi(socketPath: string): EngineApi {
       const asked = request({
         socketPath,
         method,
-        path: version + path,
+        path: (path.startsWith('/libpod/') ? podmanVersion : version) + path,
         headers: { Host: 'localhost', ...headers },
         agent: false,
         timeout: maxIdleMs,

@@ -1,4 +1,6 @@
 /** What an engine is and can do. It is asked once: some take most of a second to answer. */
+import { readFileSync } from 'node:fs'
+import type * as z from 'zod'
 import * as answers from './answers.ts'
 import type { EngineApi } from './engine-api.ts'
 
@@ -11,12 +13,45 @@ export interface EngineTraits {
   readonly isRemapped: boolean
   /** Containers get its default seccomp profile. */
   readonly hasSeccomp: boolean
+  /** Folder of its images and containers. */
+  readonly folder: string | undefined
+  /** Whether it can limit the size of a root file system itself. */
+  readonly hasQuota: boolean
 }
 
 export type TraitsOf = (api: EngineApi) => Promise<EngineTraits>
 
+type Info = Pick<z.infer<typeof answers.info>, 'Driver' | 'DriverStatus' | 'DockerRootDir'>
+
+/**
+ * Whether the overlay driver can limit a container: its folder is on XFS with project quotas.
+ *
+ * @param table of the mounts of the device (`/proc/self/mounts`)
+ */
+export function hasQuota({ Driver, DriverStatus, DockerRootDir }: Info, table: string): boolean {
+  const files = DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1]
+  if (!Driver?.startsWith('overlay') || files !== 'xfs' || DockerRootDir === undefined) return false
+  const isAbove = (path: string) => path === '/' || `${DockerRootDir}/`.startsWith(`${path}/`)
+  const mount = table
+    .split('\n')
+    .map((line) => line.split(' '))
+    .filter(([, path = '']) => isAbove(path))
+    .toSorted(([, one = ''], [, other = '']) => one.length - other.length)
+    .at(-1)
+  return /(?:^|,)(?:prjquota|pquota)(?:,|$)/.test(mount?.[3] ?? '')
+}
+
+function mounts(): string {
+  try {
+    return readFileSync('/proc/self/mounts', 'utf8')
+  } catch {
+    return ''
+  }
+}
+
 export async function readTraits(api: EngineApi): Promise<EngineTraits> {
-  const { ServerVersion, SecurityOptions, BuildahVersion } = await api.read('/info', answers.info)
+  const found = await api.read('/info', answers.info)
+  const { ServerVersion, SecurityOptions, BuildahVersion, DockerRootDir } = found
   const has = (name: string) => SecurityOptions?.some((each) => each.includes(name)) ?? false
   return {
     version: ServerVersion,
@@ -24,6 +59,8 @@ export async function readTraits(api: EngineApi): Promise<EngineTraits> {
     isRootless: has('rootless'),
     isRemapped: has('name=userns'),
     hasSeccomp: has('name=seccomp'),
+    folder: DockerRootDir,
+    hasQuota: hasQuota(found, mounts()),
   }
 }
 

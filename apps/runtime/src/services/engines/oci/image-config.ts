@@ -5,8 +5,6 @@ import type { Blobs } from '../../images/blobs.ts'
 import type { Plan } from '../engine.ts'
 
 const defaultPort = 8080
-/** An image with more volumes is refused: each uses memory. */
-const maxVolumes = 16
 
 /**
  * The image configuration (OCI image specification 1.1), without labels, health checks, stop signals and volumes: these would
@@ -50,6 +48,10 @@ export async function readImageConfig(
   }
 }
 
+/** Programs of such images, databases for example, expect that no other one has their files open. */
+export const declaresVolumes = ({ config }: ImageConfig): boolean =>
+  Object.keys(config?.Volumes ?? {}).length > 0
+
 /** The configuration that the engine gets, as JSON. */
 export const engineConfig = (config: ImageConfig): Buffer =>
   Buffer.from(JSON.stringify({ ...platform.parse(config), config: program.parse(config.config ?? {}) }))
@@ -65,26 +67,4 @@ export function portOf({ settings }: Plan, { config }: ImageConfig): number {
     'container_failed',
     `the image exposes ${JSON.stringify(exposed.slice(0, 80))}, which is no TCP port; set MCM.PORT`,
   )
-}
-
-/**
- * The folders that the image declares as volumes, without those that the settings give a volume.
- *
- * @throws RpcError `container_failed` for one that can't be a folder in memory
- */
-export function imageVolumes({ settings }: Plan, { config }: ImageConfig): string[] {
-  const targets = settings['MCM.VOLUMES'].map((each) => each.slice(each.indexOf(':') + 1))
-  const given = ['/tmp', ...targets].map((each) => each.replace(/\/$/, ''))
-  const declared = Object.keys(config?.Volumes ?? {}).map((each) => each.replace(/\/$/, ''))
-  const others = [...new Set(declared)].filter((each) => !given.includes(each))
-  const wrong = others.find(
-    (each) =>
-      !/^(\/[\w.-]+)+$/.test(each) || /^\/(proc|sys|dev|run\/selvedge)(\/|$)|\/\.\.?(\/|$)/.test(each),
-  )
-  if (wrong === undefined && others.length <= maxVolumes) return others
-  const why =
-    wrong === undefined ? `${others.length} volumes` : `the volume ${JSON.stringify(wrong.slice(0, 80))}`
-  throw new RpcError('container_failed', `the image declares ${why}, which is not supported`, {
-    hint: 'Build the image without VOLUME, and give it folders that last with MCM.VOLUMES.',
-  })
 }

@@ -33,6 +33,7 @@ const follow = (isNew: boolean) =>
     upstream: { host: '127.0.0.1', port: 1 },
     isolation: [],
     isNew,
+    watchDisk: () => () => undefined,
     remove: async () => undefined,
     release: async () => undefined,
   })

@@ -20,6 +20,8 @@ export interface RunningContainer {
   readonly isolation: readonly string[]
   /** False for a container that was found running. */
   readonly isNew: boolean
+  /** Calls when it wrote more than it may; until what it returns is called. */
+  watchDisk(onFull: (bytes: number) => void): () => void
   /** Removes the container from the engine. */
   remove(): Promise<void>
   /** Removes everything else that belongs to it. Never throws. */
@@ -38,9 +40,17 @@ export function followContainer(container: RunningContainer): OciInstance {
   let isGone = false
   const output = createLastOutput(plan.log)
   const logs = followLogs(api, name, output.log, container.isNew)
+  const unwatch = container.watchDisk((bytes) => {
+    const why = fullDisk(plan, bytes)
+    plan.log('runtime', `${why}; it is stopped`)
+    gone.resolve({ reason: 'disk_full', why })
+    const killing = api.send('POST', `/containers/${name}/kill`).catch(() => undefined)
+    inBackground('oci.full', killing)
+  })
   inBackground('oci.end', awaitEnd(api, name, () => isGone).then(gone.resolve))
   const ended = gone.promise.then(async (ending) => {
     isGone = true
+    unwatch()
     await logs.finish(ending !== stopped)
     // What can't be removed now is removed by the next start of the runtime.
     await container.remove().catch((cause: Error) => {
@@ -73,6 +83,11 @@ export function followContainer(container: RunningContainer): OciInstance {
     },
   }
 }
+
+const megabytes = (bytes: number): number => Math.ceil(bytes / 1024 / 1024)
+
+const fullDisk = ({ settings }: Plan, bytes: number): string =>
+  `it has ${megabytes(bytes)} MiB in its root file system and the volumes of its image; the limit is ${settings['MCM.ROOT_MB']} MiB (MCM.ROOT_MB)`
 
 const exited = (why: string): Ending => ({ reason: 'exited', why })
 const stopped = exited('it was stopped')

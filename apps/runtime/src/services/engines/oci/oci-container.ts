@@ -5,18 +5,21 @@ import { reportFailure } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Plan } from '../engine.ts'
 import * as answers from './answers.ts'
-import { type CreateBody, createBody, labels, shortHash, usersLabels, volumesOf } from './create-body.ts'
+import { type CreateBody, createBody, labels, usersLabels } from './create-body.ts'
+import type { DiskWatch } from './disk-watch.ts'
 import { type EngineApi, EngineError, findEngine, ignoreMissing } from './engine-api.ts'
 import type { EngineImages } from './engine-images.ts'
 import type { EngineTraits, TraitsOf } from './engine-traits.ts'
 import type { HostGuard } from './host-guard.ts'
-import { type ImageConfig, imageVolumes, portOf, readImageConfig } from './image-config.ts'
+import { type ImageConfig, portOf, readImageConfig } from './image-config.ts'
 import { followContainer, type OciInstance } from './instance.ts'
 import { openLabelSecret } from './label-secret.ts'
 import { createNetwork, protectFrom, type Reach, reachOf, removeNetwork, upstreamOf } from './networks.ts'
+import { openOutput } from './open-output.ts'
 import { layersOf, type Users } from './profile.ts'
 import { openSocketFolder, type SocketFolder } from './socket-folder.ts'
 import { type UsersOf, usersIn } from './users.ts'
+import { shortHash, type Volumes, volumesOf } from './volumes.ts'
 
 /** What all containers of one runtime share. */
 export interface OciHost {
@@ -33,6 +36,7 @@ export interface OciHost {
   readonly images: EngineImages
   readonly traitsOf: TraitsOf
   readonly users: UsersOf
+  readonly disk: DiskWatch
 }
 
 /** What a container is to be, before it is created. */
@@ -43,6 +47,7 @@ interface Prepared {
   readonly users: Users
   readonly reach: Reach
   readonly port: number
+  readonly volumes: Volumes
   /** The body that creates it. @param folder with its socket */
   body(folder: string): CreateBody
   /** Gives the engine the image. */
@@ -123,7 +128,7 @@ async function prepare(
   const name = nameOf(host, plan)
   const config: ImageConfig = await readImageConfig(blobs, plan)
   const port = portOf(plan, config)
-  const volumes = imageVolumes(plan, config)
+  const volumes = volumesOf(plan, config, owner)
   const reach = reachOf(name, plan, traits)
   const image = images.tagOf(plan)
   const secret = () => openLabelSecret(join(host.state, 'oci-secret'))
@@ -134,7 +139,9 @@ async function prepare(
     name,
     reach,
     port,
-    body: (own) => createBody({ plan, owner, image, port, folder: own, volumes, users, ...reach }, secret()),
+    volumes,
+    body: (own) =>
+      createBody({ plan, owner, image, port, folder: own, volumes, users, traits, ...reach }, secret()),
     load: () => images.load(api, plan, config),
   }
 }
@@ -145,17 +152,18 @@ async function protect({ guard }: OciHost, api: EngineApi, { network, isPublishe
 }
 
 async function create(host: OciHost, prepared: Prepared, plan: Plan, own: string): Promise<void> {
-  const { api, name, reach, users } = prepared
+  const { api, name, reach, users, volumes } = prepared
   const { owner } = host
   await prepared.load()
   await removeContainer(api, name)
-  for (const volume of volumesOf(plan, owner)) {
+  for (const volume of [...volumes.named, ...volumes.ofImage]) {
     const volumeLabels = { [labels.owner]: owner, [labels.container]: plan.dataKey, ...usersLabels(users) }
     await api.send('POST', '/volumes/create', { Name: volume.name, Labels: volumeLabels })
   }
   if (reach.network !== undefined) await createNetwork(api, reach.network, owner)
   await protect(host, api, reach)
   await api.send('POST', `/containers/create?name=${name}`, prepared.body(own))
+  if (users.kind === 'own') await openOutput(api, name)
   await api.send('POST', `/containers/${name}/start`)
 }
 
@@ -177,7 +185,9 @@ async function follow(
   own: SocketFolder,
   isNew: boolean,
 ): Promise<OciInstance> {
-  const { api, name, reach, port, users, traits } = prepared
+  const { api, name, reach, port, users, traits, volumes } = prepared
+  const maxBytes = plan.settings['MCM.ROOT_MB'] * 1024 * 1024
+  const ofImage = volumes.ofImage.map((each) => each.name)
   const found = await api.read(`/containers/${name}/json`, answers.inspected)
   return followContainer({
     api,
@@ -185,7 +195,8 @@ async function follow(
     plan,
     // If it has exited already, the caller needs the reason and not an address.
     upstream: found.State.Running ? upstreamOf(found, reach, port) : { host: '127.0.0.1', port: 0 },
-    isolation: layersOf(users, traits, reach.network !== undefined),
+    isolation: layersOf(users, traits, plan.settings),
+    watchDisk: (onFull) => host.disk.watch({ api, name, maxBytes, volumes: ofImage, onFull }),
     isNew,
     remove: async () => void (await removeContainer(api, name)),
     release: () => discard(host, prepared, own),

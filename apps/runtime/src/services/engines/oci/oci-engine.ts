@@ -6,16 +6,19 @@ import type { Blobs } from '../../images/blobs.ts'
 import type { Engine, TcpUpstream } from '../engine.ts'
 import * as answers from './answers.ts'
 import { awaitPort } from './await-port.ts'
-import { labels, shortHash } from './create-body.ts'
+import { labels } from './create-body.ts'
 import { describeEngine } from './describe-engine.ts'
+import { createDiskWatch } from './disk-watch.ts'
 import { findEngine, ignoreMissing } from './engine-api.ts'
 import { createEngineImages } from './engine-images.ts'
-import { createTraitsOf } from './engine-traits.ts'
+import { createTraitsOf, type TraitsOf } from './engine-traits.ts'
 import { createHostGuard, type HostGuard } from './host-guard.ts'
 import { type SubordinateFiles, systemFiles } from './id-ranges.ts'
+import { declaresVolumes, readImageConfig } from './image-config.ts'
 import { removeUnusedNetworks } from './networks.ts'
 import { adoptContainer, type OciHost, removeContainer, startContainer } from './oci-container.ts'
 import { createUsersOf } from './users.ts'
+import { shortHash } from './volumes.ts'
 
 export interface OciEngineParts {
   /** State folder of the runtime; two runtimes with one engine keep apart by it. */
@@ -38,8 +41,15 @@ export function createOciEngine(parts: OciEngineParts): Engine {
   const owner = shortHash(realpathSync(state))
   const images = createEngineImages(`localhost/selvedge-${owner}`, blobs)
   const users = createUsersOf(owner, subordinates)
-  const traitsOf = createTraitsOf()
-  const host: OciHost = { state, folder, owner, socket, blobs, guard, images, traitsOf, users }
+  let engineFolder: string | undefined
+  const readTraits = createTraitsOf()
+  const traitsOf: TraitsOf = async (api) => {
+    const traits = await readTraits(api)
+    engineFolder = traits.folder
+    return traits
+  }
+  const disk = createDiskWatch({ folder: () => engineFolder })
+  const host: OciHost = { state, folder, owner, socket, blobs, guard, images, traitsOf, users, disk }
 
   return {
     async start(plan) {
@@ -51,6 +61,7 @@ export function createOciEngine(parts: OciEngineParts): Engine {
       const { why } = await instance.ended
       throw new RpcError('container_failed', problem === why ? why : instance.explain(problem))
     },
+    needsAlone: async (plan) => declaresVolumes(await readImageConfig(blobs, plan)),
     adopt: (plan) => adoptContainer(host, plan),
     async recover(running, digests) {
       const api = findEngine(socket)
@@ -80,6 +91,7 @@ export function createOciEngine(parts: OciEngineParts): Engine {
     },
     async close(isReplaced) {
       guard.close()
+      disk.close()
       // Containers that continue have mounted it.
       if (!isReplaced) rmSync(folder, { recursive: true, force: true })
     },

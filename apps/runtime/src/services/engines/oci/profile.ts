@@ -3,6 +3,7 @@
  * container engines give by default, without `NET_RAW`, `MKNOD`, `AUDIT_WRITE` and `SYS_CHROOT`. Where root in the container is root of
  * the device, it gets the few with which the programs of public images give up root, and which act on its own files and processes only.
  */
+import type { ContainerSettings } from '@selvedge/protocol'
 import type { EngineTraits } from './engine-traits.ts'
 import type { IdRange } from './id-ranges.ts'
 
@@ -30,8 +31,8 @@ const usersLayer: Record<Users['kind'], readonly string[]> = {
 /** The layers that hold a container. */
 export function layersOf(
   { kind }: Pick<Users, 'kind'>,
-  { hasSeccomp }: Pick<EngineTraits, 'hasSeccomp'>,
-  hasOwnNetwork: boolean,
+  { hasSeccomp, hasQuota }: Pick<EngineTraits, 'hasSeccomp' | 'hasQuota'>,
+  settings: Pick<ContainerSettings, 'MCM.ROOT' | 'MCM.NETWORK'>,
 ): readonly string[] {
   return [
     'namespaces',
@@ -39,7 +40,7 @@ export function layersOf(
     'no new privileges',
     ...(hasSeccomp ? ['seccomp'] : []),
     'cgroup',
-    'read-only root',
-    ...(hasOwnNetwork ? ['own network'] : []),
+    settings['MCM.ROOT'] === 'read-only' ? 'read-only root' : hasQuota ? 'root quota' : 'root watch',
+    ...(settings['MCM.NETWORK'] === 'isolated' ? ['own network'] : []),
   ]
 }
