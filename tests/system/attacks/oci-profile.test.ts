@@ -118,9 +118,8 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
       'insmod /x.ko',
       'swapon /data',
       'hostname stolen',
-      'date -s 2001-01-01',
+      'date -s 2001-01-01 && date | grep 2001',
       'dmesg',
-      'unshare -U true',
       'unshare -m true',
       'unshare -n true',
       'nsenter -t 1 -m -u true',
@@ -137,7 +136,6 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
       'echo mem > /sys/power/state',
       'echo x > /sys/kernel/uevent_helper',
       'mkdir /sys/fs/cgroup/memory/x',
-      'mkdir /sys/fs/cgroup/x',
       'echo x > /sys/fs/cgroup/memory/release_agent',
       'ls /sys/kernel/security/*',
       'ls /sys/kernel/debug/*',
@@ -212,25 +210,25 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
   it('gains nothing by a set-user-ID file, in the container or on the device', async () => {
     const { run } = await deploy(
       'setuid',
-      `cp /bin/busybox /x; chmod 6755 /x; setpriv --version >/dev/null 2>&1; su -s /bin/sh nobody -c '/x id -u; grep NoNewPrivs /proc/self/status'`,
+      `mkdir /x; cp /bin/busybox /x; chmod 6755 /x/busybox; su -s /bin/sh nobody -c '/x/busybox id -u; grep NoNewPrivs /proc/self/status'`,
       { files: [{ path: 'etc/passwd', content: 'root:x:0:0::/:/bin/sh\nnobody:x:99:99::/:/bin/sh\n' }] },
     )
     const text = await run()
     expect(text).toMatch(/^99\nNoNewPrivs:\s+1\n$/)
     const [container] = inspectAll() as [Inspected]
-    const { mode, uid } = lstatSync(join(container.GraphDriver.Data.UpperDir, 'x'))
+    const { mode, uid } = lstatSync(join(container.GraphDriver.Data.UpperDir, 'x/busybox'))
     expect(mode & 0o6000).toBe(0o6000)
     expect(uid).toBe(firstId(container))
   })
 
-  it('reads no disk through a device node of its image', async () => {
-    const device = { path: 'disk', type: 'BlockDevice', mode: 0o666 } as const
-    const deployed = await deploy('nodes', 'head -c 1 /disk | wc -c', { files: [device] }).catch(
-      (cause) => cause,
-    )
-    if (deployed instanceof Error)
-      expect(deployed).toMatchObject({ reason: expect.stringMatching(/image|container_failed/) })
-    else expect((await deployed.run()).trim()).toBe('0')
+  it.each<[string, TarEntry]>([
+    ['a device node', { path: 'disk', type: 'BlockDevice', mode: 0o666 }],
+    ['a link out of its root', { path: 'two', type: 'SymbolicLink', linkpath: '../../../../etc' }],
+  ])('is not made of an image with %s', async (_, entry) => {
+    await expect(deploy('nodes', 'echo x', { files: [entry] })).rejects.toMatchObject({
+      reason: 'invalid_image',
+    })
+    expect(inspectAll()).toEqual([])
   })
 
   it('stops at its number of processes with a fork bomb, and others are served', async () => {
@@ -276,8 +274,9 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
       .toMatch(
         /it has \d+ MiB in its root file system and the volumes of its image; the limit is 32 MiB \(MCM.ROOT_MB\)/,
       )
-    const [record] = await services.runtime().getContainers({ edgeAccessToken: services.token })
-    expect(record?.restarts).toBeGreaterThan(0)
+    const restarts = async () =>
+      (await services.runtime().getContainers({ edgeAccessToken: services.token }))[0]?.restarts
+    await expect.poll(restarts).toBeGreaterThan(0)
   })
 
   it('copies into a new volume what its image has, and nothing of the device through links', async () => {
@@ -290,16 +289,19 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
         files: [
           { path: 'etc/passwd', content: 'of the image\n' },
           { path: 'one', type: 'SymbolicLink', linkpath: '/etc' },
-          { path: 'two', type: 'SymbolicLink', linkpath: '../../../../../../../../etc' },
+          { path: 'two', type: 'SymbolicLink', linkpath: 'one' },
           { path: 'three', type: 'Directory' },
-          { path: 'three/up', type: 'SymbolicLink', linkpath: '../../../../../../../../../../etc/shadow' },
+          { path: 'three/up', type: 'SymbolicLink', linkpath: '/etc/shadow' },
           { path: 'three/absolute', type: 'SymbolicLink', linkpath: '/etc/passwd' },
         ],
       },
-    ).catch((cause) => ({ run: async () => `refused: ${cause.message} end` }))
+    )
     const text = await run()
+    // A link in a volume leads to the files of the container, whoever follows it.
+    expect(text).toContain('of the image')
     expect(text).toContain('end')
     expect(text).not.toContain('root:')
+    expect(lines('volume', 'ls', '--quiet')).toHaveLength(3)
     for (const volume of lines('volume', 'ls', '--quiet')) {
       const files = readdirSync(mountpoint(volume))
       expect(files).not.toContain('shadow')

@@ -190,11 +190,11 @@ describe('a hostile OCI image', needs(...podmanNeeds, 'busybox', 'gcc'), () => {
     expect(lines('volume', 'ls', '--quiet')).toEqual([])
   })
 
-  it('hands the engine no label, health check or stop signal', async () => {
+  it('hands the engine no label and no health check, and no signal that ends nothing', async () => {
     await deploy('told', 'echo x', {
       Labels: { 'io.containers.autoupdate': 'registry', 'traefik.enable': 'true' },
       StopSignal: 'SIGSTOP',
-      Healthcheck: { Test: ['CMD-SHELL', 'touch /data/x'], Interval: 1e9 },
+      Healthcheck: { Test: ['CMD-SHELL', '/bin/busybox touch /data/x'], Interval: 1e9 },
     })
     const [{ Config }] = inspectAll() as [Inspected]
     expect(Object.keys(Config.Labels).filter((each) => !each.startsWith('dev.selvedge.'))).toEqual([])

@@ -86,7 +86,8 @@ function addTools({ path }: Root): void {
   copyProgram(findProgram('setpriv')!, path)
 }
 
-const asUser = (user: string) => `exec /usr/bin/setpriv --reuid=${user} --regid=${user} --clear-groups --no-new-privs`
+const asUser = (user: string) =>
+  `exec /usr/bin/setpriv --reuid=${user} --regid=${user} --clear-groups --no-new-privs`
 
 /** nginx: writes its configuration from a template, root as the first process, workers of another user, port 80. */
 export const nginxImage = (): Buffer =>

@@ -142,7 +142,7 @@ export function createService(first: Plan, parts: ServiceParts): Service {
       // An instance that is starting when the runtime stops is stopped with it, or found by the next start.
       const limit = isLast ? [sleep(lastGraceSeconds * 1000)] : []
       await Promise.race([Promise.all([starts.settled(), handingOver()]), ...limit])
-      if (running) serving.drain(running, isLast ? lastGraceSeconds : graceSeconds)
+      if (running) serving.drain(running, isLast ? lastGraceSeconds : graceSeconds, isLast)
       await serving.drained()
     },
     tick() {

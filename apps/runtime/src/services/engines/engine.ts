@@ -87,6 +87,12 @@ export interface Instance {
   /** Whether its program still reacts, asked after a request ran into its time limit. */
   responds(): Promise<boolean>
   /**
+   * Checks its health by a command of its own. Undefined where it has none.
+   *
+   * @returns what is wrong; undefined if it is healthy. Never rejects
+   */
+  readonly checkHealth?: (timeoutMs: number) => Promise<string | undefined>
+  /**
    * Called before the first request: it is the one of its container that writes to the storage from now on. Undefined where
    * there is no storage.
    */

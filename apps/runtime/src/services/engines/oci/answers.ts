@@ -38,6 +38,12 @@ export const volumes = z.object({
   Volumes: z.array(z.object({ Name: z.string(), Labels: labels })).nullish(),
 })
 
+/** What the engine has made. */
+export const created = z.object({ Id: z.string() })
+
+/** A command in a container. */
+export const exec = z.object({ Running: z.boolean(), ExitCode: z.number().nullish() })
+
 /** A container with the size of what it wrote to its root file system. */
 export const sized = z.object({ SizeRw: z.number().nullish() })
 

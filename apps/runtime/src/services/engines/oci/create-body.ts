@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import type { Plan } from '../engine.ts'
 import type { EngineTraits } from './engine-traits.ts'
 import { rangeLabel, usernsMode } from './id-ranges.ts'
+import { type ImageConfig, stopSignalOf } from './image-config.ts'
 import { hostNameOf, ownFileMounts } from './own-files.ts'
 import { capabilitiesOf, type Users } from './profile.ts'
 import { socketName } from './socket-folder.ts'
@@ -11,9 +12,8 @@ import { memoryFolders, type Volumes } from './volumes.ts'
 /** The settings of a container, as sent to the engine. Everything that affects isolation is explicit. */
 const defaultMemoryMb = 512
 const maxFiles = 1024
-/** Bytes of a folder in memory. */
-const tmpfsBytes = 64 * 1024 * 1024
-const tmpfsOptions = `rw,noexec,nosuid,nodev,size=${tmpfsBytes}`
+const mebibyte = 1024 * 1024
+const memoryFolder = (megabytes: number): string => `rw,noexec,nosuid,nodev,size=${megabytes * mebibyte}`
 /** Size at which the engine replaces its log of the container. The runtime has its own, smaller one. */
 const maxLog = '4m'
 
@@ -53,6 +53,7 @@ export interface Description {
   /** Whether the port is published to the loopback. */
   readonly isPublished: boolean
   readonly volumes: Volumes
+  readonly config: ImageConfig
   readonly traits: EngineTraits
   readonly users: Users
 }
@@ -77,7 +78,7 @@ export function createBody(description: Description, secret: Buffer): CreateBody
       `SELVEDGE_SOCKET=${hostFolder}/${socketName}`,
     ],
     Hostname: hostNameOf(plan),
-    StopSignal: 'SIGTERM',
+    ...programOf(description),
     ExposedPorts: { [`${port}/tcp`]: {} },
     HostConfig: hostConfig(description),
   }
@@ -99,6 +100,42 @@ export function createBody(description: Description, secret: Buffer): CreateBody
 /** What says which users a container has, on it and on its volumes. */
 export const usersLabels = (users: Users): Readonly<Record<string, string>> =>
   users.kind === 'own' ? { [labels.ids]: rangeLabel(users.range) } : {}
+
+type Program = Pick<Description, 'plan' | 'config'>
+
+/** The program that is started, with all arguments. */
+function commandOf({ plan: { settings }, config: { config } }: Program): readonly string[] {
+  const { 'MCM.COMMAND': command, 'MCM.ARGS': args } = settings
+  return [...(command ?? config?.Entrypoint ?? []), ...(args ?? (command ? [] : (config?.Cmd ?? [])))]
+}
+
+/** What runs, in place of what the image says. */
+function programOf({ plan, config }: Program): object {
+  const { settings } = plan
+  const { 'MCM.COMMAND': command, 'MCM.ARGS': args, 'MCM.USER': user, 'MCM.WORKDIR': folder } = settings
+  return {
+    ...(command && { Entrypoint: command, Cmd: args ?? [] }),
+    ...(!command && args && { Cmd: args }),
+    ...(user !== undefined && { User: user }),
+    ...(folder !== undefined && { WorkingDir: folder }),
+    StopSignal: stopSignalOf(plan, config),
+  }
+}
+
+/** Programs that have to be process 1. Any other one gets an init before it: as process 1 it would not get SIGTERM. */
+const isInit = ([program = '']: readonly string[]): boolean =>
+  /^(?:.*\/)?(?:init|my_init|tini|tini-static|dumb-init|catatonit|docker-init|s6-svscan|systemd)$/.test(
+    program,
+  )
+
+function memoryFoldersOf({ plan: { settings }, traits }: Description): Record<string, string> {
+  const usual = settings['MCM.ROOT'] === 'read-only' ? inMemory(traits) : []
+  const own = settings['MCM.TMPFS'].map((each) => each.split(':') as [string, string?])
+  return Object.fromEntries([
+    ...usual.map((each) => [each, memoryFolder(64)]),
+    ...own.map(([path, megabytes]) => [path, memoryFolder(Number(megabytes ?? 64))]),
+  ])
+}
 
 /** Of many images `/var/run` is a link to `/run`; Docker would mount it over what is in there. */
 const inMemory = ({ isPodman }: EngineTraits): readonly string[] =>
@@ -123,9 +160,9 @@ function hostConfig(description: Description): object {
       { Name: 'nofile', Soft: maxFiles, Hard: maxFiles },
       { Name: 'nproc', Soft: 4096, Hard: 4096 },
     ],
-    Tmpfs: Object.fromEntries((isReadOnly ? inMemory(traits) : []).map((each) => [each, tmpfsOptions])),
-    // Reaps, and passes the signal on: a program that is process 1 would not get SIGTERM.
-    Init: true,
+    Tmpfs: memoryFoldersOf(description),
+    Init: !isInit(commandOf(description)),
+    ShmSize: settings['MCM.SHM_MB'] * mebibyte,
     RestartPolicy: { Name: 'no' },
     LogConfig: { Type: 'json-file', Config: { 'max-size': maxLog } },
     ...(network !== undefined && { NetworkMode: network }),

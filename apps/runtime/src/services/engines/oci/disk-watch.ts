@@ -2,7 +2,7 @@
  * Limits what containers write to the disk of the engine: their root file systems, and the volumes that their images declare. Few
  * storage drivers can refuse to write more (the overlay driver on XFS with project quotas), so the sizes are measured by the engine,
  * and a container above its limit is stopped. Measuring reads whole folders. It happens when the disk lost space since the last time,
- * which is cheap to find out; and once a minute.
+ * which is cheap to find out; and every ten seconds, since others may have freed as much.
  */
 import { statfs } from 'node:fs/promises'
 import { safely } from '@selvedge/service-kit/safely'
@@ -12,7 +12,7 @@ import type { EngineApi } from './engine-api.ts'
 /** Milliseconds between two looks at the free space of the disk. */
 const checkMs = 1000
 /** Milliseconds after which sizes are measured anyway: with the disk in sight, and without. */
-const pauseMs = { seen: 60_000, unseen: 5000 }
+const pauseMs = { seen: 10_000, unseen: 5000 }
 /** Bytes that the disk may lose until sizes are measured, as a share of the lowest limit and at most. */
 const loss = { share: 0.25, max: 16 * 1024 * 1024 }
 /** Measuring gets one of so many milliseconds. */

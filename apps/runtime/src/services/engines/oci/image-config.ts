@@ -1,5 +1,5 @@
 /** How an image is to run. Only this much of its configuration reaches the engine. */
-import { RpcError } from '@selvedge/protocol'
+import { containerSettings, RpcError } from '@selvedge/protocol'
 import * as z from 'zod'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Plan } from '../engine.ts'
@@ -7,7 +7,7 @@ import type { Plan } from '../engine.ts'
 const defaultPort = 8080
 
 /**
- * The image configuration (OCI image specification 1.1), without labels, health checks, stop signals and volumes: these would
+ * The image configuration (OCI image specification 1.1), without labels, health checks and volumes: these would
  * make the engine, or programs that watch it, act on behalf of the image.
  */
 const program = z.object({
@@ -28,6 +28,12 @@ const read = platform.extend({
     .extend({
       ExposedPorts: z.record(z.string(), z.unknown()).nullish(),
       Volumes: z.record(z.string(), z.unknown()).nullish(),
+      StopSignal: z.string().nullish(),
+      /** Not of the OCI specification; images in the format of Docker have it. */
+      Healthcheck: z
+        .object({ Test: z.array(z.string()).nullish() })
+        .nullish()
+        .catch(undefined),
     })
     .nullish(),
 })
@@ -46,6 +52,41 @@ export async function readImageConfig(
   } catch (cause) {
     throw new RpcError('container_failed', 'the configuration of the image is not one', { cause })
   }
+}
+
+/** Signals of images by number (signal(7)); those of the setting by name. */
+const signalNumbers: Readonly<Record<string, string>> = {
+  1: 'SIGHUP',
+  2: 'SIGINT',
+  3: 'SIGQUIT',
+  9: 'SIGKILL',
+  10: 'SIGUSR1',
+  12: 'SIGUSR2',
+  15: 'SIGTERM',
+  28: 'SIGWINCH',
+  30: 'SIGPWR',
+  37: 'SIGRTMIN+3',
+}
+
+/** The signal that stops a container: the setting, or what the image says, if that ends a program in order; else SIGTERM. */
+export function stopSignalOf({ settings }: Pick<Plan, 'settings'>, { config }: ImageConfig): string {
+  const asked = config?.StopSignal ?? ''
+  const named = signalNumbers[asked] ?? (asked.startsWith('SIG') ? asked : `SIG${asked}`)
+  const { read } = containerSettings['MCM.STOP_SIGNAL']
+  return settings['MCM.STOP_SIGNAL'] ?? read(named) ?? 'SIGTERM'
+}
+
+/** The command that checks the health of a container: the setting, or what the image says; undefined for none. */
+export function healthCommandOf(
+  { settings }: Pick<Plan, 'settings'>,
+  { config }: ImageConfig,
+): readonly string[] | undefined {
+  const own = settings['MCM.HEALTH_CMD']
+  if (own) return own.length > 0 ? own : undefined
+  const [kind, ...command] = config?.Healthcheck?.Test ?? []
+  if (command[0] === undefined) return undefined
+  if (kind === 'CMD-SHELL') return ['/bin/sh', '-c', command[0]]
+  return kind === 'CMD' ? command : undefined
 }
 
 /** Programs of such images, databases for example, expect that no other one has their files open. */

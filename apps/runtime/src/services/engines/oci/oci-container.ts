@@ -11,7 +11,7 @@ import { type EngineApi, EngineError, findEngine, ignoreMissing } from './engine
 import type { EngineImages } from './engine-images.ts'
 import type { EngineTraits, TraitsOf } from './engine-traits.ts'
 import type { HostGuard } from './host-guard.ts'
-import { type ImageConfig, portOf, readImageConfig } from './image-config.ts'
+import { healthCommandOf, type ImageConfig, portOf, readImageConfig, stopSignalOf } from './image-config.ts'
 import { followContainer, type OciInstance } from './instance.ts'
 import { openLabelSecret } from './label-secret.ts'
 import { createNetwork, protectFrom, type Reach, reachOf, removeNetwork, upstreamOf } from './networks.ts'
@@ -48,6 +48,7 @@ interface Prepared {
   readonly reach: Reach
   readonly port: number
   readonly volumes: Volumes
+  readonly config: ImageConfig
   /** The body that creates it. @param folder with its socket */
   body(folder: string): CreateBody
   /** Gives the engine the image. */
@@ -140,8 +141,12 @@ async function prepare(
     reach,
     port,
     volumes,
+    config,
     body: (own) =>
-      createBody({ plan, owner, image, port, folder: own, volumes, users, traits, ...reach }, secret()),
+      createBody(
+        { plan, owner, image, port, folder: own, volumes, config, users, traits, ...reach },
+        secret(),
+      ),
     load: () => images.load(api, plan, config),
   }
 }
@@ -195,6 +200,8 @@ async function follow(
     plan,
     // If it has exited already, the caller needs the reason and not an address.
     upstream: found.State.Running ? upstreamOf(found, reach, port) : { host: '127.0.0.1', port: 0 },
+    stopSignal: stopSignalOf(plan, prepared.config),
+    healthCommand: healthCommandOf(plan, prepared.config),
     isolation: layersOf(users, traits, plan.settings),
     watchDisk: (onFull) => host.disk.watch({ api, name, maxBytes, volumes: ofImage, onFull }),
     isNew,

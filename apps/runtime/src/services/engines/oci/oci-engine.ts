@@ -3,9 +3,9 @@ import { realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
 import type { Blobs } from '../../images/blobs.ts'
-import type { Engine, TcpUpstream } from '../engine.ts'
+import type { Engine } from '../engine.ts'
 import * as answers from './answers.ts'
-import { awaitPort } from './await-port.ts'
+import { awaitReady } from './await-ready.ts'
 import { labels } from './create-body.ts'
 import { describeEngine } from './describe-engine.ts'
 import { createDiskWatch } from './disk-watch.ts'
@@ -54,8 +54,7 @@ export function createOciEngine(parts: OciEngineParts): Engine {
   return {
     async start(plan) {
       const instance = await startContainer(host, plan)
-      const seconds = plan.settings['MCM.HEALTH_SEC']
-      const problem = await awaitPort(instance.upstream as TcpUpstream, seconds, instance.ended)
+      const problem = await awaitReady(instance, plan.settings)
       if (problem === undefined) return instance
       await instance.stop(0)
       const { why } = await instance.ended

@@ -2,7 +2,7 @@
  * Files that engines make for each container and mount writable, from folders of their own: a container with a writable root could fill
  * the disk or the memory of the device through them, past its limits. The runtime gives the container these, read-only.
  */
-import { writeFileSync } from 'node:fs'
+import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Plan } from '../engine.ts'
 
@@ -28,12 +28,20 @@ export const hostNameOf = ({ id }: Pick<Plan, 'id'>): string =>
 /** @param folder of the instance */
 export function writeOwnFiles(folder: string, plan: Plan): void {
   const name = hostNameOf(plan)
+  const hosts = plan.settings['MCM.HOSTS'].map((each) => {
+    const [host, address] = each.split('=')
+    return `${address} ${host}\n`
+  })
   const contents: Record<(typeof ownFileNames)[number], string> = {
-    hosts: `127.0.0.1 localhost\n127.0.1.1 ${name}\n`,
+    hosts: `127.0.0.1 localhost\n127.0.1.1 ${name}\n${hosts.join('')}`,
     hostname: `${name}\n`,
     empty: '',
   }
-  for (const each of ownFileNames) writeFileSync(join(folder, each), contents[each], { mode: 0o644 })
+  for (const each of ownFileNames) {
+    writeFileSync(join(folder, each), contents[each])
+    // For the users of the container, whatever the umask of the runtime.
+    chmodSync(join(folder, each), 0o644)
+  }
 }
 
 /**

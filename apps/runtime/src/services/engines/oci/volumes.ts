@@ -55,7 +55,15 @@ export function volumesOf(plan: Plan, { config }: ImageConfig, owner: string): V
       )
     return { name: `${prefix}-${each.slice(0, at)}`, target }
   })
+  const inMemory = settings['MCM.TMPFS'].map((each) => withoutSlash(each.split(':')[0]!))
+  const reserved = inMemory.find(isReserved)
+  if (reserved !== undefined)
+    throw new RpcError(
+      'container_failed',
+      `MCM.TMPFS has the folder ${JSON.stringify(reserved)}, which can't be in memory`,
+    )
   const given = [
+    ...inMemory,
     ...named.map(({ target }) => target),
     ...(settings['MCM.ROOT'] === 'read-only' ? memoryFolders : []),
   ]
