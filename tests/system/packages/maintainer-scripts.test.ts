@@ -88,7 +88,7 @@ describe('configuration', needs('root', 'bwrap'), () => {
       'containers:2147483647:2147483648',
     ]))
 
-  it('leaves the IDs that an administrator gave, and takes none of another user', () =>
+  it('leaves the IDs that an administrator gave, and no IDs of another user', () =>
     expect(
       run(
         'postinst',

@@ -58,7 +58,7 @@ describe('a setting of an OCI container', needs(...podmanNeeds, 'busybox'), () =
       config,
     )
     expect((await services.call(`${one.basePath}/index.html`)).text).toBe('got --a b c\n;$(id)\n')
-    // Without arguments of its own, the program gets none of the image.
+    // Without arguments of its own, the program gets no arguments of the image.
     const two = await deploy('echo x', { 'MCM.COMMAND': command }, config)
     expect((await services.call(`${two.basePath}/index.html`)).text).toBe('got /bin/sh \n')
     const three = await deploy(
@@ -127,7 +127,7 @@ describe('a setting of an OCI container', needs(...podmanNeeds, 'busybox'), () =
     expect((await logOf(id)).join('\n')).not.toContain('killed')
   })
 
-  it('says when a container had to be killed, and waits as long as set: MCM.STOP_SEC', async () => {
+  it('logs when a container had to be killed, and waits as long as set: MCM.STOP_SEC', async () => {
     const stubborn = `trap "echo asked" TERM; /bin/busybox httpd -f -p 8080 -h /www & while :; do wait; done`
     const env = { 'MCM.STOP_SEC': '1', 'MCM.COMMAND': JSON.stringify(['/bin/sh', '-c', stubborn]) }
     const { id } = await deploy('echo x', env)
@@ -143,7 +143,7 @@ describe('a setting of an OCI container', needs(...podmanNeeds, 'busybox'), () =
     expect(await logOf(id)).toContain('stored')
   })
 
-  it('is ready when MCM.READY says so', async () => {
+  it('is ready as MCM.READY defines', async () => {
     const command = (text: string) => ({ 'MCM.COMMAND': JSON.stringify(['/bin/sh', '-c', text]) })
     const worker = 'echo "ready to work" >&2; exec sleep 1000'
     const said = await deploy('echo x', { ...command(worker), 'MCM.READY': 'log:ready to' })
@@ -168,16 +168,16 @@ describe('a setting of an OCI container', needs(...podmanNeeds, 'busybox'), () =
     expect(await http.run()).toBe('well')
   })
 
-  it('is healthy while a command says so, of the setting or of the image: MCM.HEALTH_CMD', async () => {
+  it('is healthy while a command succeeds, of the setting or of the image: MCM.HEALTH_CMD', async () => {
     const config = { Healthcheck: { Test: ['CMD-SHELL', 'cat /well >/dev/null'], Interval: 1 } }
     const short = { 'MCM.HEALTH_SEC': '2' }
     await expect(deploy('echo x', short, config)).rejects.toMatchObject({
       reason: 'container_failed',
       message: expect.stringMatching(/it is not healthy: .*exited with 1/),
     })
-    const none = await deploy('echo x', { ...short, 'MCM.HEALTH_CMD': '[]' }, config)
-    expect(none.health).toBe('unknown')
-    await remove(none.id)
+    const unchecked = await deploy('echo x', { ...short, 'MCM.HEALTH_CMD': '[]' }, config)
+    expect(unchecked.health).toBe('unknown')
+    await remove(unchecked.id)
     const own = { ...short, 'MCM.HEALTH_CMD': '["/bin/stat","/www/index.html"]' }
     expect((await deploy('echo x', own, config)).health).toBe('healthy')
     const missing = { ...short, 'MCM.HEALTH_CMD': '["/no/such"]' }

@@ -70,11 +70,10 @@ const texts = 'a JSON array of texts, such as ["sh", "-c", "echo hello"]'
 const orImage = <T>(description: string, expected: string, read: (text: string) => T | undefined) =>
   setting<T | undefined>(description, expected, undefined, read)
 
-const userPart = '(?:[A-Za-z_][A-Za-z0-9_.-]{0,31}|\\d{1,5})'
-const userPattern = new RegExp(`^${userPart}(?::${userPart})?$`)
-const isId = (part: string) => !/^\d/.test(part) || Number(part) <= 65_535
+const userPart = /^(?:[A-Za-z_][A-Za-z0-9_.-]{0,31}|\d{1,5})$/
+const isUserPart = (part: string) => userPart.test(part) && !(Number(part) > 65_535)
 
-/** A path whose folders are none of `.` and `..`. */
+/** A path without the folders `.` and `..`. */
 const isFolder = (path: string): boolean =>
   path.length <= 200 && /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~+-]+)+$/.test(path)
 
@@ -185,7 +184,10 @@ export const containerSettings = {
   'MCM.USER': orImage(
     'User of an OCI container, with an optional group, by name or by ID up to 65535. Default: that of the image.',
     'a user such as "www-data", "1000" or "1000:1000"',
-    (text) => (userPattern.test(text) && text.split(':').every(isId) ? text : undefined),
+    (text) => {
+      const parts = text.split(':')
+      return parts.length <= 2 && parts.every(isUserPart) ? text : undefined
+    },
   ),
   'MCM.WORKDIR': orImage(
     'Working directory of an OCI container. Default: that of the image.',

@@ -227,18 +227,18 @@ it('reports that the runtime stopped an instance with a failing health path', as
 })
 
 describe('a version that may not run beside another one', () => {
-  /** A service whose instances note when they start and stop; the image of revision 3 does not start. */
+  /** A service with instances that note when they start and stop; the image of revision 3 does not start. */
   function lonely() {
     const events: string[] = []
     const start = async ({ revision }: Plan) => {
       events.push(`start ${revision}`)
       if (revision === 3) throw new RpcError('container_failed', 'broken')
-      const ended = Promise.withResolvers<Ending>()
+      const end = Promise.withResolvers<Ending>()
       const stop = async () => {
         events.push(`stop ${revision}`)
-        ended.resolve({ reason: 'exited', why: 'it was stopped' })
+        end.resolve({ reason: 'exited', why: 'it was stopped' })
       }
-      return instance({ ended: ended.promise, stop })
+      return instance({ ended: end.promise, stop })
     }
     const service = createService(plan({ 'MCM.IDLE_SEC': '0' }), {
       engine: { start, needsAlone: async () => true } as unknown as Engine,
@@ -257,7 +257,7 @@ describe('a version that may not run beside another one', () => {
     const { service, events } = lonely()
     await service.switchTo(await service.prepare(revision(1)))
     const prepared = service.prepare(revision(2))
-    await vi.waitFor(() => expect(service.running()).toBeUndefined())
+    await expect.poll(service.running).toBeUndefined()
     const asked = service.acquire()
     expect(asked).toBeInstanceOf(Promise)
     const running = await prepared

@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ContainerRecord, type EndReason, RpcError } from '@selvedge/protocol'
 import type { Plan } from '../engines/engine.ts'
+import { createAlone } from './alone.ts'
 import { createHealthMonitor } from './health-monitor.ts'
 import { idleSecondsOf, isIdle } from './idle-policy.ts'
 import { endInstance, type Running, startInstance } from './instances.ts'
@@ -65,44 +66,11 @@ export function createService(first: Plan, parts: ServiceParts): Service {
     endInstance(running, graceSeconds, 'unhealthy'),
   )
   const starts = createStarts(first, parts, serving, monitor.watch)
-  /** Resolves when an instance may start again; undefined while it may. */
-  let alone: (PromiseWithResolvers<void> & { readonly wasWanted: boolean }) | undefined
-
-  function endAlone(): void {
-    alone?.resolve()
-    alone = undefined
-  }
-
-  /** Starts what ran before an instance that needed to be alone. */
-  async function startFormer(): Promise<void> {
-    if (alone?.wasWanted) {
-      starts.want()
-      await starts.start().catch(() => undefined)
-    }
-    endAlone()
-  }
-
-  async function prepareAlone(plan: Plan): Promise<Running> {
-    alone = { ...Promise.withResolvers<void>(), wasWanted: starts.isWanted() }
-    starts.cancel()
-    const before = serving.release()
-    await starts.settled()
-    if (before) {
-      before.plan.log('runtime', 'it is stopped before the new version starts: its image declares volumes')
-      serving.drain(before, graceSeconds)
-    }
-    await serving.drained()
-    try {
-      return await startInstance(parts, plan)
-    } catch (cause) {
-      await startFormer()
-      throw cause
-    }
-  }
+  const alone = createAlone(parts, serving, starts, graceSeconds)
 
   return {
     acquire() {
-      const changing = alone?.promise ?? handingOver()
+      const changing = alone.waiting() ?? handingOver()
       if (changing) return changing.then(() => this.acquire())
       const running = current()
       if (running) return running
@@ -125,16 +93,15 @@ export function createService(first: Plan, parts: ServiceParts): Service {
     },
     async discard(running) {
       await endInstance(running, 0)
-      if (alone) await startFormer()
+      await alone.giveBack()
     },
     prepare: async (plan) =>
-      (await parts.engine.needsAlone?.(plan)) ? prepareAlone(plan) : startInstance(parts, plan),
-    async switchTo(running) {
-      starts.want()
-      const served = starts.serve(running)
-      endAlone()
-      await served
-    },
+      (await parts.engine.needsAlone?.(plan)) ? alone.prepare(plan) : startInstance(parts, plan),
+    switchTo: (running) =>
+      alone.endAfter(() => {
+        starts.want()
+        return starts.serve(running)
+      }),
     resume: starts.resume,
     async stop(isLast = false) {
       starts.cancel()
@@ -156,6 +123,8 @@ export function createService(first: Plan, parts: ServiceParts): Service {
       serving.release()
       running.plan.log('runtime', `paused: no request for ${idleSeconds} s (MCM.IDLE_SEC)`)
       serving.drain(running, graceSeconds)
+      // The next instance may need the files of this one.
+      if (running.plan.content.kind === 'oci') alone.waitFor(serving.drained())
     },
     running: current,
     health: monitor.health,

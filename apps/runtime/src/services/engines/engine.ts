@@ -87,7 +87,7 @@ export interface Instance {
   /** Whether its program still reacts, asked after a request ran into its time limit. */
   responds(): Promise<boolean>
   /**
-   * Checks its health by a command of its own. Undefined where it has none.
+   * Checks its health by a command of its own. Undefined without one.
    *
    * @returns what is wrong; undefined if it is healthy. Never rejects
    */

@@ -1,4 +1,4 @@
-/** Waits until a container is ready, as `MCM.READY` says. */
+/** Waits until a container is ready: `MCM.READY`. */
 import type { ContainerSettings } from '@selvedge/protocol'
 import { inBackground } from '@selvedge/service-kit/safely'
 import type { TcpUpstream } from '../engine.ts'

@@ -97,7 +97,7 @@ export function createBody(description: Description, secret: Buffer): CreateBody
   }
 }
 
-/** What says which users a container has, on it and on its volumes. */
+/** The label of the users of a container, for it and for its volumes. */
 export const usersLabels = (users: Users): Readonly<Record<string, string>> =>
   users.kind === 'own' ? { [labels.ids]: rangeLabel(users.range) } : {}
 
@@ -109,7 +109,7 @@ function commandOf({ plan: { settings }, config: { config } }: Program): readonl
   return [...(command ?? config?.Entrypoint ?? []), ...(args ?? (command ? [] : (config?.Cmd ?? [])))]
 }
 
-/** What runs, in place of what the image says. */
+/** What runs in place of the program of the image. */
 function programOf({ plan, config }: Program): object {
   const { settings } = plan
   const { 'MCM.COMMAND': command, 'MCM.ARGS': args, 'MCM.USER': user, 'MCM.WORKDIR': folder } = settings

@@ -71,11 +71,11 @@ describe('a container', () => {
     expect(full).toEqual([['one', 11 * mib]])
   })
 
-  it('that the engine does not know, or that ended, is not reported; others are', async () => {
+  it('that the engine does not know, or that exited, is not reported; others are', async () => {
     start()
-    sizes = { ended: 20 * mib, one: 20 * mib }
+    sizes = { gone: 20 * mib, one: 20 * mib }
     watch.watch(watched('unknown'))
-    const stop = watch.watch(watched('ended'))
+    const stop = watch.watch(watched('gone'))
     watch.watch(watched('one'))
     stop()
     await pass(10_000)

@@ -9,7 +9,7 @@ import { safely } from '@selvedge/service-kit/safely'
 import * as answers from './answers.ts'
 import type { EngineApi } from './engine-api.ts'
 
-/** Milliseconds between two looks at the free space of the disk. */
+/** Milliseconds between two checks of the free space of the disk. */
 const checkMs = 1000
 /** Milliseconds after which sizes are measured anyway: with the disk in sight, and without. */
 const pauseMs = { seen: 10_000, unseen: 5000 }
@@ -30,7 +30,7 @@ export interface Watched {
 }
 
 export interface DiskWatch {
-  /** @returns what to call when the container has ended */
+  /** @returns what to call when the container has exited */
   watch(container: Watched): () => void
   close(): void
 }

@@ -28,7 +28,7 @@ export interface EngineApi {
    * @throws EngineError when the engine refuses; RpcError `engine_unavailable` when it does not answer, or not as expected
    */
   read<T>(path: string, schema: z.ZodType<T>): Promise<T>
-  /** Makes something, and reads what the engine says of it. @throws as `read` */
+  /** Makes something, and reads the answer of the engine. @throws as `read` */
   ask<T>(path: string, body: object, schema: z.ZodType<T>): Promise<T>
   /** Changes something; the answer's body is not looked at. @param maxIdleMs for calls that take their time. @throws as `read` */
   send(method: 'POST' | 'DELETE', path: string, body?: object, maxIdleMs?: number): Promise<void>

@@ -56,8 +56,8 @@ describe('the ranges of a device', () => {
     ['negative numbers', 'containers:-1:65536'],
     ['more members', 'containers:100000:65536:1'],
     ['another name that begins alike', 'containers2:100000:65536'],
-  ])('are none with %s', (_, text) => expect(read(text)).toEqual([]))
-  it('are none without the files', () =>
+  ])('are missing with %s', (_, text) => expect(read(text)).toEqual([]))
+  it('are missing without the files', () =>
     expect(readRanges({ uid: join(folder, 'no'), gid: join(folder, 'no') })).toEqual([]))
 })
 

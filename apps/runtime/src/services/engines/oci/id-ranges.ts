@@ -9,7 +9,7 @@ import { RpcError } from '@selvedge/protocol'
 
 /** IDs of one container: as many as images may use. */
 export const rangeSize = 65_536
-/** Name under which Podman looks for ranges of `--userns=auto`. */
+/** Name under which Podman finds the ranges of `--userns=auto`. */
 const rangeUser = 'containers'
 /** A range below is refused: these IDs are those of the users of the device. */
 const minStart = 65_536
@@ -47,7 +47,7 @@ function startsIn(path: string): number[] {
   })
 }
 
-/** All ranges for containers of the device; empty if it has none. */
+/** All ranges for containers of the device; empty without any. */
 export function readRanges({ uid, gid }: SubordinateFiles): IdRange[] {
   const gids = startsIn(gid)
   return startsIn(uid)

@@ -68,7 +68,7 @@ const signalNumbers: Readonly<Record<string, string>> = {
   37: 'SIGRTMIN+3',
 }
 
-/** The signal that stops a container: the setting, or what the image says, if that ends a program in order; else SIGTERM. */
+/** The signal that stops a container: the setting, or that of the image, if it ends a program in order; else SIGTERM. */
 export function stopSignalOf({ settings }: Pick<Plan, 'settings'>, { config }: ImageConfig): string {
   const asked = config?.StopSignal ?? ''
   const named = signalNumbers[asked] ?? (asked.startsWith('SIG') ? asked : `SIG${asked}`)
@@ -76,7 +76,7 @@ export function stopSignalOf({ settings }: Pick<Plan, 'settings'>, { config }: I
   return settings['MCM.STOP_SIGNAL'] ?? read(named) ?? 'SIGTERM'
 }
 
-/** The command that checks the health of a container: the setting, or what the image says; undefined for none. */
+/** The command that checks the health of a container: the setting, or that of the image; undefined without one. */
 export function healthCommandOf(
   { settings }: Pick<Plan, 'settings'>,
   { config }: ImageConfig,

@@ -130,7 +130,7 @@ const endMs = 1000
 const readEnd = (api: EngineApi, name: string): Promise<answers.Inspected | undefined> =>
   api.read(`/containers/${name}/json`, answers.inspected).catch(() => undefined)
 
-/** Exit code of a program that SIGKILL ended. */
+/** Exit code of a program that SIGKILL stopped. */
 const killedCode = 137
 
 /** @param usual of a container that nothing killed */

@@ -1,6 +1,6 @@
 /**
  * Lets programs open their standard output and error again, as `/dev/stdout` or `/proc/self/fd/1`: images of web servers have log files
- * that are links to these. They are pipes that Podman makes as root of the device. In a user namespace, nobody may open them; so the
+ * that are links to these. They are pipes that Podman makes as root of the device. No program in a user namespace may open them, so the
  * permissions are changed before the program starts, if the runtime runs as root.
  */
 import { chmodSync, statSync } from 'node:fs'

@@ -21,9 +21,11 @@ export const ownFileTargets = [
 export const hostNameOf = ({ id }: Pick<Plan, 'id'>): string =>
   id
     .toLowerCase()
-    .replace(/[^a-z0-9-]+/g, '-')
+    .split(/[^a-z0-9]/)
+    .filter((each) => each !== '')
+    .join('-')
     .slice(-63)
-    .replace(/^-+|-+$/g, '') || 'container'
+    .replace(/^-/, '') || 'container'
 
 /** @param folder of the instance */
 export function writeOwnFiles(folder: string, plan: Plan): void {

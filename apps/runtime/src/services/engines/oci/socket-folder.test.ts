@@ -69,7 +69,7 @@ describe('the folder with the socket of an instance', () => {
     expect(existsSync(join(parent, 'one'))).toBe(false)
   })
 
-  it('has files that each user of the container reads and none changes, whatever the umask of the runtime', async () => {
+  it('has files that each user of the container can read, and only the runtime can change, whatever the umask of the runtime', async () => {
     const before = process.umask(0o077)
     const folder = await openSocketFolder(join(state, 'oci'), 'one', serve, plan).finally(() =>
       process.umask(before),

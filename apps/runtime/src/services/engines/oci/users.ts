@@ -1,10 +1,18 @@
 /** Decides which users of the device the users in a container are, and stores it in the engine. */
+import { RpcError } from '@selvedge/protocol'
 import type { Plan } from '../engine.ts'
 import * as answers from './answers.ts'
 import { labels } from './create-body.ts'
 import type { EngineApi } from './engine-api.ts'
 import type { EngineTraits } from './engine-traits.ts'
-import { chooseRange, type IdRange, parseRange, readRanges, type SubordinateFiles } from './id-ranges.ts'
+import {
+  chooseRange,
+  type IdRange,
+  parseRange,
+  rangesHint,
+  readRanges,
+  type SubordinateFiles,
+} from './id-ranges.ts'
 import type { Users } from './profile.ts'
 
 const byLabel = (label: string): string => `filters=${encodeURIComponent(JSON.stringify({ label: [label] }))}`
@@ -13,7 +21,7 @@ const isRange = (range: IdRange | undefined): range is IdRange => range !== unde
 
 export interface UsersOf {
   /**
-   * The users of a new container. Resolves with a range that nobody else gets until `release` is called, which is to be when the
+   * The users of a new container. Resolves with a range that no other container gets until `release` is called, which is to be when the
    * engine knows the container, or it failed.
    *
    * @throws EngineError; RpcError `engine_unavailable` if no range is free
@@ -51,20 +59,27 @@ export function createUsersOf(owner: string, files: SubordinateFiles): UsersOf {
       mayHaveOwn(traits) && readRanges(files).length > 0 ? 'own' : withoutOwnUsers(traits).kind,
     async choose(api, traits, plan) {
       const fixed = (users: Users) => ({ users, release: () => undefined })
-      const all = mayHaveOwn(traits) ? readRanges(files) : []
-      if (all.length === 0) return fixed(withoutOwnUsers(traits))
+      if (!mayHaveOwn(traits)) return fixed(withoutOwnUsers(traits))
+      const all = readRanges(files)
       const volumes = await volumesOf(api, plan)
-      if (volumes.length > 0) {
-        // Without a label, the files in them belong to users of the device: an earlier release made them, or there were no ranges.
-        const range = volumes.map(({ Labels }) => parseRange(Labels[labels.ids])).find(isRange)
-        return fixed(range ? { kind: 'own', range } : { kind: 'device' })
-      }
-      const range = await chooseFree(api, all, `${owner} ${plan.key} ${plan.revision}`)
-      reserved.add(range)
-      return { users: { kind: 'own', range }, release: () => void reserved.delete(range) }
+      const range = volumes.map(({ Labels }) => parseRange(Labels[labels.ids])).find(isRange)
+      if (range && all.length === 0) throw withoutRanges(range)
+      if (range) return fixed({ kind: 'own', range })
+      // Volumes without a label have files of users of the device: an earlier release made them, or there were no ranges.
+      if (volumes.length > 0 || all.length === 0) return fixed({ kind: 'device' })
+      const chosen = await chooseFree(api, all, `${owner} ${plan.key} ${plan.revision}`)
+      reserved.add(chosen)
+      return { users: { kind: 'own', range: chosen }, release: () => void reserved.delete(chosen) }
     },
   }
 }
+
+const withoutRanges = ({ uid }: IdRange): RpcError =>
+  new RpcError(
+    'engine_unavailable',
+    `the files in its volumes belong to users from ${uid}, and /etc/subuid and /etc/subgid have no user IDs for containers any more`,
+    { hint: rangesHint },
+  )
 
 /** The users of a container that runs, by its labels. @param proven labels of a container that this runtime made */
 export function usersIn(proven: Readonly<Record<string, string>>, traits: EngineTraits): Users {

@@ -31,14 +31,14 @@ export interface Volumes {
 /** Folders that are in memory where the root is read-only. */
 export const memoryFolders = ['/run', '/tmp', '/var/run', '/var/tmp'] as const
 
-const withoutSlash = (path: string): string => path.replace(/\/+$/, '')
+const withoutSlash = (path: string): string => path.replace(/\/$/, '')
 
 /** Folders of the kernel and of the runtime, which no volume replaces. */
 const isReserved = (path: string): boolean =>
   /^\/(?:proc|sys|dev|run\/selvedge)(?:\/|$)/.test(path) ||
   ownFileTargets.some((each) => path === each || path.startsWith(`${each}/`))
 
-/** A path of folders, of which none is `.` or `..`. */
+/** A path without the folders `.` and `..`. */
 const isPlain = (path: string): boolean => /^(?:\/[\w.-]+)+$/.test(path) && !/\/\.\.?(?:\/|$)/.test(path)
 
 /** @throws RpcError `container_failed` for a folder that can't be a volume */
