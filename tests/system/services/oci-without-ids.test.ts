@@ -26,7 +26,7 @@ describe('without user IDs for containers', needs(...podmanNeeds, 'busybox', 'us
     folder = await temporaryFolder()
     blobs = await openBlobs(join(folder.path, 'images'))
     const script = `/bin/busybox grep -E '^(CapEff|CapBnd|NoNewPrivs):' /proc/self/status; /bin/busybox cat /proc/self/uid_map
-      /bin/busybox touch /data/x /mine && /bin/busybox chown 7:7 /data/x && /bin/busybox stat -c '%u' /data/x`
+      /bin/busybox touch /data/x /tmp/mine && /bin/busybox chown 7:7 /data/x && /bin/busybox stat -c '%u' /data/x`
     content = await admitImage(blobs, chunksOf(cgiImage({ name: 'few', script })))
   })
   afterEach(async () => {

@@ -17,12 +17,14 @@ const memoryFolder = (megabytes: number): string => `rw,noexec,nosuid,nodev,size
 /** Size at which the engine replaces its log of the container. The runtime has its own, smaller one. */
 const maxLog = '4m'
 
+/** Kernels before 4.11 have no such setting. */
+const portSysctl = '/proc/sys/net/ipv4/ip_unprivileged_port_start'
 const hasIpv6 = () => existsSync('/proc/sys/net/ipv6')
 
 /** @param hasOwnNetwork it is of IPv4, and so is what keeps containers from the device: link-local addresses would get around it */
 const sysctls = (hasOwnNetwork: boolean): Record<string, string> => ({
   // A program that gave up root may listen on any port of its own network.
-  'net.ipv4.ip_unprivileged_port_start': '0',
+  ...(existsSync(portSysctl) && { 'net.ipv4.ip_unprivileged_port_start': '0' }),
   ...(hasOwnNetwork && hasIpv6() && { 'net.ipv6.conf.all.disable_ipv6': '1' }),
 })
 

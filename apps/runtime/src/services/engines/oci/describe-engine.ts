@@ -5,6 +5,7 @@ import { findEngine } from './engine-api.ts'
 import { type EngineTraits, readTraits } from './engine-traits.ts'
 import type { HostGuard } from './host-guard.ts'
 import { rangesHint } from './id-ranges.ts'
+import { canOpenOutput } from './open-output.ts'
 import { layersOf } from './profile.ts'
 import type { UsersOf } from './users.ts'
 
@@ -13,6 +14,9 @@ const nameOf = (socketPath: string): string =>
   ['Podman', 'Docker', 'balenaEngine'].find((each) =>
     socketPath.toLowerCase().includes(each.toLowerCase()),
   ) ?? 'Container engine'
+
+const outputHint =
+  'Programs in containers cannot open /dev/stdout again, as log files of web servers that are links to it: for that, the runtime needs to run as root.'
 
 /** How the engine gets user namespaces for containers. */
 const usersHint = ({ isPodman }: EngineTraits): string =>
@@ -42,6 +46,7 @@ export async function describeEngine(
         ? []
         : [`Containers reach programs of this device that listen on all addresses: ${missing}.`]),
       ...(kind === 'device' ? [usersHint(traits)] : []),
+      ...(kind === 'own' && !canOpenOutput() ? [outputHint] : []),
     ]
     return {
       available: true,

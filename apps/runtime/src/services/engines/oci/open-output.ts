@@ -7,13 +7,15 @@ import { chmodSync, statSync } from 'node:fs'
 import * as answers from './answers.ts'
 import type { EngineApi } from './engine-api.ts'
 
+export const canOpenOutput = (): boolean => process.getuid?.() === 0
+
 /**
  * To be called between the creation of a container and its start. An engine or a device where that fails runs the container without.
  *
  * @param name of the container
  */
 export async function openOutput(api: EngineApi, name: string): Promise<void> {
-  if (process.getuid?.() !== 0) return
+  if (!canOpenOutput()) return
   try {
     await api.send('POST', `/libpod/containers/${name}/init`)
     const { State } = await api.read(`/containers/${name}/json`, answers.inspected)
