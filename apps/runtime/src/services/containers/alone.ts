@@ -1,19 +1,19 @@
 /** Lets a version of a container run alone: the one before stops first, and starts again if the other one fails. */
 import { inBackground } from '@selvedge/service-kit/safely'
 import type { Plan } from '../engines/engine.ts'
-import { type InstanceParts, type Running, startInstance } from './instances.ts'
+import { endInstance, type InstanceParts, type Running, startInstance } from './instances.ts'
 import type { Serving } from './serving.ts'
 import type { Starts } from './starts.ts'
 
 export interface Alone {
   /** Resolves when an instance may start again; undefined while it may. */
   waiting(): Promise<void> | undefined
-  /** Stops the instance that runs, and starts another one. Others wait until `endAfter` or `giveBack`. @throws what the start throws */
+  /** Stops the instance that runs, and starts another one. Others wait until `endAfter` or `discard`. @throws what the start throws */
   prepare(plan: Plan): Promise<Running>
   /** Others need not wait any more, once the work has begun: the prepared instance serves. @returns what the work does */
   endAfter(work: () => Promise<void>): Promise<void>
-  /** If an instance was prepared, it is gone: what ran before starts again. Never rejects. */
-  giveBack(): Promise<void>
+  /** Ends an instance that will not be used. What ran before starts again, if it was stopped for it. Never rejects. */
+  discard(prepared: Running): Promise<void>
   /** Instances wait for what is about to stop. */
   waitFor(stopping: Promise<void>): void
 }
@@ -47,7 +47,10 @@ export function createAlone(
       end()
       return done
     },
-    giveBack,
+    async discard(prepared) {
+      await endInstance(prepared, 0)
+      await giveBack()
+    },
     waitFor(stopping) {
       const mine = { ...Promise.withResolvers<void>(), wasWanted: true }
       turn = mine

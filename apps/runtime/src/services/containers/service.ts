@@ -91,10 +91,7 @@ export function createService(first: Plan, parts: ServiceParts): Service {
       running.plan.log('runtime', why)
       await endInstance(running, 0, 'not_reacting')
     },
-    async discard(running) {
-      await endInstance(running, 0)
-      await alone.giveBack()
-    },
+    discard: alone.discard,
     prepare: async (plan) =>
       (await parts.engine.needsAlone?.(plan)) ? alone.prepare(plan) : startInstance(parts, plan),
     switchTo: (running) =>
