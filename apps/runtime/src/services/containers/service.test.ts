@@ -235,6 +235,8 @@ describe('a version that may not run beside another one', () => {
       if (revision === 3) throw new RpcError('container_failed', 'broken')
       const end = Promise.withResolvers<Ending>()
       const stop = async () => {
+        // It has something to store first.
+        await new Promise(setImmediate)
         events.push(`stop ${revision}`)
         end.resolve({ reason: 'exited', why: 'it was stopped' })
       }
