@@ -24,7 +24,7 @@ function copyLibraries(program: string, target: string): void {
 }
 
 /** Copies a file or folder to where it really is; a link leads there if the system has one (`/lib64`). */
-export function copy(path: string, target: string): void {
+function copy(path: string, target: string): void {
   const real = realpathSync(path)
   const to = join(target, real)
   mkdirSync(dirname(to), { recursive: true })

@@ -14,7 +14,7 @@ const maxVolumes = 16
 
 export const shortHash = (text: string): string => hash('sha256', text, 'hex').slice(0, 12)
 
-export interface Volume {
+interface Volume {
   /** In the engine. */
   readonly name: string
   /** Folder in the container. */
