@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { findPostgres, findRedis } from '@selvedge/service-kit/testing'
 import type { TestOptions } from 'vitest'
+import { readRanges, systemFiles } from '../../apps/runtime/src/services/engines/oci/id-ranges.ts'
 import { canMakeNetworks } from './networks.ts'
 import programs from './programs.json' with { type: 'json' }
 
@@ -24,6 +25,7 @@ export type Need =
   | 'root'
   | 'networks'
   | 'mounts'
+  | 'user IDs'
   | 'package tools'
   | 'client libraries'
   | 'image tools'
@@ -71,6 +73,7 @@ const lookUps: Partial<Record<Need, () => boolean>> = {
     )
   },
   mounts: canMount,
+  'user IDs': () => readRanges(systemFiles).length > 0,
   'client libraries': () =>
     existsSync(join(import.meta.dirname, '../system/clients/libraries/node_modules/oidc-client-ts')),
   networks: canMakeNetworks,

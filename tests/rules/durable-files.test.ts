@@ -17,6 +17,7 @@ const allowed: Readonly<Record<string, string>> = {
   'apps/runtime/src/services/images/blobs.ts': 'syncs the blob, moves it, and syncs the folder',
   'apps/runtime/src/services/images/uploads.ts': 'uploads are removed at the next start',
   'apps/runtime/src/services/engines/oci/label-secret.ts': 'a lost secret means that containers start anew',
+  'apps/runtime/src/services/engines/oci/own-files.ts': 'files of one run',
   'apps/runtime/src/services/engines/function/instance-folder.ts': 'folders of one run',
   'apps/runtime/src/services/engines/function/cgroup.ts': 'cgroups are no files on a disk',
 }

@@ -10,6 +10,8 @@ const exceptions: Readonly<Record<string, string>> = {
     'server-sent events: an incomplete one at the end is discarded (HTML § 9.2.6)',
   'apps/runtime/src/services/gateway/response-head.ts': 'the whole head of a response',
   'apps/runtime/src/services/engines/oci/host-guard.ts': 'the whole output of a tool',
+  'apps/runtime/src/services/engines/oci/engine-traits.ts': 'a whole file of the kernel',
+  'apps/runtime/src/services/engines/oci/id-ranges.ts': 'a whole file',
   'apps/runtime/src/services/engines/function/platform/wasm.ts': 'the whole head of a response',
   'apps/runtime/src/services/engines/function/platform/form.ts': 'the whole head of a part',
   'apps/runtime/src/services/engines/function/cgroup.ts': 'whole files of the kernel',

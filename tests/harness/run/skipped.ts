@@ -26,6 +26,7 @@ const rights: Readonly<Record<string, string>> = {
   'image tools': 'npm ci --prefix tests/system/services/image-tools',
   root: 'run as root',
   networks: 'run as root where network namespaces can be made',
+  'user IDs': "echo 'containers:2147483647:2147483648' | tee -a /etc/subuid /etc/subgid",
   mounts: 'run as root where file systems can be mounted',
 }
 

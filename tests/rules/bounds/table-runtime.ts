@@ -167,16 +167,36 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/services/engines/oci/networks.ts': {
     'removeUnusedNetworks.names': passing('one for each network of this runtime: `labels.owner`'),
-    'createReachOf.isRootless': own('one for each engine socket: Docker, Podman'),
     'engine /networks/create': lasting(
       'one for each OCI container: `Name: name`',
       '`removeNetwork`, and `removeUnusedNetworks` at the start',
     ),
   },
+  'apps/runtime/src/services/engines/oci/engine-traits.ts': {
+    'createTraitsOf.known': own('one for each engine socket: Docker, Podman'),
+  },
+  'apps/runtime/src/services/engines/oci/disk-watch.ts': {
+    'createDiskWatch.watched': lasting(
+      'one for each OCI container: `watched.add(container)`',
+      '`watched.delete(container)` when it has exited',
+    ),
+  },
+  'apps/runtime/src/services/engines/oci/own-files.ts': {
+    'files of writeOwnFiles': lasting(
+      'three for each OCI container: `ownFileNames`, of at most 64 hosts each (MCM.HOSTS)',
+      '`socket-folder.ts: removeFolder` when it has exited',
+    ),
+  },
+  'apps/runtime/src/services/engines/oci/users.ts': {
+    'createUsersOf.reserved': lasting(
+      'one for each OCI container that starts: `reserved.add(chosen)`',
+      '`release` when it has started or failed',
+    ),
+  },
   'apps/runtime/src/services/engines/oci/oci-container.ts': {
     'engine /containers/create': lasting('one for each OCI container', '`removeContainer`'),
     'engine /volumes/create': lasting(
-      'the volumes that MCM.VOLUMES names: `volumesOf`; their sizes have no limit',
+      'the volumes that MCM.VOLUMES names: `volumesOf`; their sizes have no limit. Those of the image: 16, limited by MCM.ROOT_MB',
       '`oci-engine.ts: removeData` when the container is removed',
     ),
   },

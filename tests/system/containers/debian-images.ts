@@ -12,7 +12,7 @@ import { findProgram } from '../../harness/installed.ts'
 export type Build = (tag: string, files: string, config: string) => void
 
 /** Copies a file and the libraries that it needs to the same paths. */
-function copyProgram(path: string, target: string): void {
+export function copyProgram(path: string, target: string): void {
   copy(path, target)
   copyLibraries(path, target)
 }
@@ -35,7 +35,7 @@ function copy(path: string, target: string): void {
 }
 
 /** A file system with the folders and links that every Debian has. */
-function makeRoot(folder: string, users = ''): void {
+export function makeRoot(folder: string, users = ''): void {
   for (const each of [
     'usr/bin',
     'usr/sbin',
@@ -65,7 +65,8 @@ export function buildBase(build: Build, folder: string): void {
 const runBusybox = (...args: string[]): string =>
   `RUN ${JSON.stringify([realpathSync(findProgram('busybox')!), ...args])}`
 
-function addShell(folder: string): void {
+/** busybox as the shell and its tools, and getent. */
+export function addShell(folder: string): void {
   const busybox = findProgram('busybox')!
   copyProgram(busybox, folder)
   copyProgram(findProgram('getent')!, folder)

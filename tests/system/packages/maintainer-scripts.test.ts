@@ -74,6 +74,29 @@ describe('installation', needs('root', 'bwrap'), () => {
   })
 })
 
+describe('configuration', needs('root', 'bwrap'), () => {
+  const stubs = `mkdir /root/bin; PATH=/root/bin:$PATH
+    for each in systemd-sysusers deb-systemd-helper deb-systemd-invoke systemctl; do
+      printf '#!/bin/sh\\n' > /root/bin/$each; chmod 755 /root/bin/$each
+    done`
+  const configure = `${stubs}; maintain configure; maintain configure 1; cat /etc/subuid; echo; cat /etc/subgid`
+
+  it('gives Podman user IDs for containers, once', () =>
+    expect(run('postinst', configure)).toEqual([
+      'containers:2147483647:2147483648',
+      '',
+      'containers:2147483647:2147483648',
+    ]))
+
+  it('leaves the IDs that an administrator gave, and no IDs of another user', () =>
+    expect(
+      run(
+        'postinst',
+        `echo containers:500000:65536 > /etc/subuid; echo ann:100000:4000000000 > /etc/subgid; ${configure}`,
+      ),
+    ).toEqual(['containers:500000:65536', '', 'ann:100000:4000000000']))
+})
+
 describe('purge', needs('root', 'bwrap'), () => {
   it('removes the state and the secret settings', () => {
     expect(run('postrm', `${installed}; rm /etc/selvedge/runtime.json; maintain purge; ${left}`)).toEqual([

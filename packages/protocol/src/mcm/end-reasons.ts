@@ -3,6 +3,7 @@
  * no path and no setting.
  */
 const endReasons = {
+  disk_full: 'it used more of the disk than its limit (MCM.ROOT_MB)',
   exited: 'its program exited',
   not_reacting: 'it did not react within its time limit (MCM.MAX_EXECUTION_TIME_SEC)',
   not_started: 'it could not be started',

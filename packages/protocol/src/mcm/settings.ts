@@ -48,6 +48,61 @@ const listOf = (pattern: RegExp, text: string): readonly string[] | undefined =>
   return parts.every((each) => pattern.test(each)) ? parts : undefined
 }
 
+/** Characters of a JSON array, and its texts. */
+const maxJson = { characters: 32_768, texts: 256 }
+
+/** A JSON array of texts, without NUL: the system would end a text there. */
+function readTexts(json: string): readonly string[] | undefined {
+  if (json.length > maxJson.characters) return undefined
+  let value: unknown
+  try {
+    value = JSON.parse(json)
+  } catch {
+    return undefined
+  }
+  const isText = (each: unknown) => typeof each === 'string' && !each.includes('\0')
+  return Array.isArray(value) && value.length <= maxJson.texts && value.every(isText) ? value : undefined
+}
+
+const texts = 'a JSON array of texts, such as ["sh", "-c", "echo hello"]'
+
+/** The image decides if the setting is absent. */
+const orImage = <T>(description: string, expected: string, read: (text: string) => T | undefined) =>
+  setting<T | undefined>(description, expected, undefined, read)
+
+const userPart = /^(?:[A-Za-z_][A-Za-z0-9_.-]{0,31}|\d{1,5})$/
+const isUserPart = (part: string) => userPart.test(part) && !(Number(part) > 65_535)
+
+/** A path without the folders `.` and `..`. */
+const isFolder = (path: string): boolean =>
+  path.length <= 200 && /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~+-]+)+$/.test(path)
+
+/** Signals that end a program in order. */
+const stopSignals = [
+  ...['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGWINCH', 'SIGPWR', 'SIGKILL'],
+  ...['SIGRTMIN+3'],
+] as const
+
+const isIpv4 = (text: string) =>
+  /^\d{1,3}(?:\.\d{1,3}){3}$/.test(text) && text.split('.').every((each) => Number(each) < 256)
+const isIpv6 = (text: string) => /^(?=.*:.*:)[0-9a-f:]{2,39}$/.test(text) && !/:::|::.*::/.test(text)
+
+function readHosts(text: string): readonly string[] | undefined {
+  const hosts = listOf(/^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?=[0-9a-f.:]{2,39}$/, text.toLowerCase())
+  const isHost = (each: string) => {
+    const address = each.slice(each.indexOf('=') + 1)
+    return isIpv4(address) || isIpv6(address)
+  }
+  return hosts && hosts.length <= 64 && hosts.every(isHost) ? hosts : undefined
+}
+
+function readMemoryFolders(text: string): readonly string[] | undefined {
+  const folders = listOf(/^\/[^:]*(?::[1-9]\d{0,4})?$/, text)
+  return folders && folders.length <= 16 && folders.every((each) => isFolder(each.split(':')[0]!))
+    ? folders
+    : undefined
+}
+
 export const containerSettings = {
   'MCM.BASE_API_PATH': setting<string | undefined>(
     'Path under which the service answers; the runtime puts `/<clientId>` before it. Default: `/<name>`.',
@@ -100,6 +155,11 @@ export const containerSettings = {
     undefined,
     (text) => (text.length <= 200 && /^\/[\w.~/-]*$/.test(text) ? text : undefined),
   ),
+  'MCM.HEALTH_CMD': orImage(
+    'Health check of an OCI container without `MCM.HEALTH_PATH`: a command that exits with 0 in the container while it is healthy, within 30 seconds. `[]` for none. Default: the `HEALTHCHECK` of its image. It is checked as `MCM.HEALTH_PATH` is.',
+    texts,
+    readTexts,
+  ),
   'MCM.HEALTH_SEC': number(
     'Timeout of a start in seconds: the service must listen and pass its health check.',
     30,
@@ -112,6 +172,51 @@ export const containerSettings = {
   'MCM.CPU': number('Maximum CPU time, in cores.', 1, 0.05, 128),
   'MCM.PIDS': number('Maximum number of processes and threads.', 128, 32, 32_768),
   'MCM.STORAGE_MB': number('Most that `context.storage` of a function may hold, in MiB.', 8, 0, 64),
+  'MCM.COMMAND': orImage(
+    'Program of an OCI container with its first arguments, in place of the `ENTRYPOINT` and the `CMD` of its image.',
+    texts,
+    (text) => {
+      const command = readTexts(text)
+      return command?.[0] ? command : undefined
+    },
+  ),
+  'MCM.ARGS': orImage('Arguments of an OCI container, in place of the `CMD` of its image.', texts, readTexts),
+  'MCM.USER': orImage(
+    'User of an OCI container, with an optional group, by name or by ID up to 65535. Default: that of the image.',
+    'a user such as "www-data", "1000" or "1000:1000"',
+    (text) => {
+      const parts = text.split(':')
+      return parts.length <= 2 && parts.every(isUserPart) ? text : undefined
+    },
+  ),
+  'MCM.WORKDIR': orImage(
+    'Working directory of an OCI container. Default: that of the image.',
+    'a path such as "/srv/app"',
+    (text) => (text === '/' || isFolder(text) ? text : undefined),
+  ),
+  'MCM.STOP_SIGNAL': orImage(
+    'Signal that stops an OCI container. Default: the `STOPSIGNAL` of its image, else SIGTERM.',
+    `one of ${stopSignals.join(', ')}`,
+    (text) => stopSignals.find((each) => each === text),
+  ),
+  'MCM.STOP_SEC': number(
+    'Seconds for an OCI container to exit after the signal that stops it. Then it is killed; at most 10 when the runtime itself stops.',
+    10,
+    1,
+    300,
+  ),
+  'MCM.READY': setting<string>(
+    'When the start of an OCI container is complete: when its port accepts connections (`tcp`), when it answers HTTP with a status below 500 (`http`), when it writes a line with a text to its standard output or error (`log:<text>`), or at once (`none`). `MCM.HEALTH_PATH` is checked after that.',
+    '"tcp" or "http" or "none" or "log:" and a text of up to 200 characters in one line',
+    'tcp',
+    (text) => (/^(?:tcp|http|none|log:[^\p{Cc}]{1,200})$/u.test(text) ? text : undefined),
+  ),
+  'MCM.HOSTS': setting<readonly string[]>(
+    'Names with addresses for `/etc/hosts` of an OCI container, such as `db=10.0.0.5`.',
+    'name=address pairs, separated by commas',
+    [],
+    readHosts,
+  ),
   'MCM.PORT': setting<number | undefined>(
     'Port that an OCI container listens on. Default: the one that its image exposes, else 8080.',
     'a port from 1 to 65535',
@@ -123,6 +228,23 @@ export const containerSettings = {
     'Network of an OCI container: one of its own, from which it reaches no other container and nothing beyond the device but the hosts of `MCM.OUTBOUND`, through its socket (`isolated`); or the network of the engine, from which it reaches whatever the device reaches, and other `open` containers (`open`).',
     ['isolated', 'open'],
   ),
+  'MCM.ROOT': choice(
+    'Root file system of an OCI container: its own, gone with the instance, of at most `MCM.ROOT_MB` (`writable`); or that of the image, with `/run`, `/tmp`, `/var/run` and `/var/tmp` in memory, 64 MiB each (`read-only`).',
+    ['writable', 'read-only'],
+  ),
+  'MCM.ROOT_MB': number(
+    'Most that an OCI container may write to its root file system and to the volumes that its image declares, in MiB together. A container that has more is stopped.',
+    256,
+    1,
+    1_048_576,
+  ),
+  'MCM.TMPFS': setting<readonly string[]>(
+    'Folders of an OCI container in memory, each with its size in MiB (64), such as `/cache:16`. They count as memory of the container.',
+    'paths, each with an optional size, separated by commas',
+    [],
+    readMemoryFolders,
+  ),
+  'MCM.SHM_MB': number('Size of `/dev/shm` of an OCI container, in MiB.', 64, 1, 65_536),
   'MCM.VOLUMES': setting<readonly string[]>(
     'Volumes of an OCI container, such as `data:/var/lib/data`. They stay when the container is redeployed, and are removed with it.',
     'name:/path pairs, separated by commas',

@@ -45,7 +45,7 @@ export const deployContainer = method({
   reasons: [...reasons, 'conflict', 'busy'],
   access,
   fromServices: 'MCM.MANAGE',
-  timeoutMs: 660_000,
+  timeoutMs: 960_000,
   // Every character of `env` may be written as an escape of six.
   maxBodyBytes: 256 * 1024,
 })
@@ -79,7 +79,7 @@ export const stopContainer = method({
   reasons: ['not_found', 'storage_full', 'busy'],
   access,
   fromServices: 'MCM.MANAGE',
-  timeoutMs: 60_000,
+  timeoutMs: 360_000,
 })
 
 export const removeContainer = method({
@@ -90,7 +90,7 @@ export const removeContainer = method({
   reasons: ['not_found', 'storage_full', 'engine_unavailable', 'busy'],
   access,
   fromServices: 'MCM.MANAGE',
-  timeoutMs: 60_000,
+  timeoutMs: 360_000,
 })
 
 export const getContainerLogs = method({

@@ -22,10 +22,10 @@ export const getMe = method({
   ignoresOneMore: true,
   result: z.object({
     nodeId: z.string().describe('Node ID of the device'),
-    accountId: z.string().describe('Account associated with this runtime; empty if there is none'),
+    accountId: z.string().describe('Account associated with this runtime; empty without one'),
     name: z.string().describe('Name of the device'),
     version: z.string().describe('Version of the runtime'),
-    linkLocalIp: z.string().describe('Address of the device on its local network; empty if it has none'),
+    linkLocalIp: z.string().describe('Address of the device on its local network; empty without one'),
     time: z
       .object({
         state: z.enum(['trusted', 'held', 'unknown']),

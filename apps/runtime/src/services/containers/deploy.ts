@@ -78,7 +78,7 @@ export function createDeploy(parts: ChangeParts): Deploy {
 
   /** Records why the new revision did not start. @returns the error for the caller */
   async function recordFailure(
-    { key, owner, before }: Deployment,
+    { key, owner, before, next, content }: Deployment,
     { log }: Entry,
     cause: RpcError,
   ): Promise<RpcError> {
@@ -88,6 +88,8 @@ export function createDeploy(parts: ChangeParts): Deploy {
     const why = [detail, ...last].join(separator)
     const reason = cause.reason ?? 'container_failed'
     if (!before) {
+      // An engine that does not answer made no volume.
+      await parts.removeData(next.dataKey, content.kind).catch(() => undefined)
       const failed = history.item('deployment failed', rule, why, owner)
       await store.update((value) => withHistory(value, key, failed))
       return new RpcError(reason, detail, { cause, hint: `Nothing was stored.${words}` })

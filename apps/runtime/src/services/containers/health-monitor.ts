@@ -3,10 +3,18 @@ import type { ContainerRecord } from '@selvedge/protocol'
 import { inBackground } from '@selvedge/service-kit/safely'
 import { afterCheck, initialHealth, isCheckDue, maxFailedChecks, mustEnd } from './health-policy.ts'
 import type { Running } from './instances.ts'
-import { probe } from './probe.ts'
+import { commandMs, probe } from './probe.ts'
 
 /** Milliseconds for an instance to answer a health check. */
 const probeTimeoutMs = 5000
+
+/** What checks the health of an instance: its path, else its command; undefined if it has neither. */
+function checkOf({ plan, instance }: Running): (() => Promise<string | undefined>) | undefined {
+  const path = plan.settings['MCM.HEALTH_PATH']
+  if (path !== undefined) return () => probe(instance.upstream, path, probeTimeoutMs)
+  const { checkHealth } = instance
+  return checkHealth && (() => checkHealth(commandMs))
+}
 
 export interface HealthMonitor {
   /** Starts with the health of another instance. */
@@ -29,8 +37,8 @@ export function createHealthMonitor(
 ): HealthMonitor {
   let state = initialHealth(false, now())
 
-  async function check(running: Running, path: string): Promise<void> {
-    const problem = await probe(running.instance.upstream, path, probeTimeoutMs)
+  async function check(running: Running, look: () => Promise<string | undefined>): Promise<void> {
+    const problem = await look()
     if (current() !== running) return
     state = afterCheck(state, problem === undefined)
     if (!mustEnd(state)) return
@@ -42,15 +50,15 @@ export function createHealthMonitor(
   }
 
   return {
-    watch({ plan }) {
-      state = initialHealth(plan.settings['MCM.HEALTH_PATH'] !== undefined, now())
+    watch(running) {
+      state = initialHealth(checkOf(running) !== undefined, now())
     },
     tick() {
       const running = current()
-      const path = running?.plan.settings['MCM.HEALTH_PATH']
-      if (!running || path === undefined || !isCheckDue(state, now())) return
+      const look = running && checkOf(running)
+      if (!look || !isCheckDue(state, now())) return
       state = { ...state, lastCheck: now() }
-      inBackground('containers.health', check(running, path))
+      inBackground('containers.health', check(running, look))
     },
     health: () => (current() ? state.health : 'unknown'),
   }

@@ -10,7 +10,7 @@ import {
 } from '@selvedge/service-kit/work'
 import type { ContentInUse } from '../deployments/content-in-use.ts'
 import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
-import { awaitHealth } from './probe.ts'
+import { awaitCommand, awaitHealth, awaitHttp } from './probe.ts'
 
 export interface Running {
   readonly plan: Plan
@@ -81,8 +81,11 @@ const runningOf = ({ now, clock }: InstanceParts, plan: Plan, instance: Instance
 })
 
 async function expectHealthy({ plan: { settings }, instance, ended }: Running): Promise<void> {
-  const path = settings['MCM.HEALTH_PATH']
-  if (path === undefined) return
-  const problem = await awaitHealth(instance.upstream, path, settings['MCM.HEALTH_SEC'], ended)
+  const { 'MCM.HEALTH_PATH': path, 'MCM.HEALTH_SEC': seconds, 'MCM.READY': ready } = settings
+  const problem =
+    path !== undefined
+      ? await awaitHealth(instance.upstream, path, seconds, ended)
+      : ((ready === 'http' ? await awaitHttp(instance.upstream, seconds, ended) : undefined) ??
+        (await awaitCommand(instance, seconds, ended)))
   if (problem !== undefined) throw new RpcError('container_failed', `it is not healthy: ${problem}`)
 }

@@ -1,10 +1,15 @@
 import { type IncomingMessage, request } from 'node:http'
 import { safely } from '@selvedge/service-kit/safely'
-import type { Ending, Upstream } from '../engines/engine.ts'
+import type { Ending, Instance, Upstream } from '../engines/engine.ts'
 import { waitUntilHealthy } from '../engines/wait-until-healthy.ts'
 
-/** Requests the health path of a service. @returns undefined after a 200, else what is wrong */
-export function probe(upstream: Upstream, path: string, timeoutMs: number): Promise<string | undefined> {
+/** Requests the health path of a service. @returns undefined after a good status (200), else what is wrong */
+export function probe(
+  upstream: Upstream,
+  path: string,
+  timeoutMs: number,
+  isGood: (status: number) => boolean = (status) => status === 200,
+): Promise<string | undefined> {
   return new Promise((resolve) => {
     const options = {
       ...upstream,
@@ -17,7 +22,7 @@ export function probe(upstream: Upstream, path: string, timeoutMs: number): Prom
     const read = (response: IncomingMessage) => {
       response.on('error', () => undefined)
       response.resume()
-      resolve(response.statusCode === 200 ? undefined : `${path} answered ${response.statusCode}`)
+      resolve(isGood(response.statusCode ?? 500) ? undefined : `${path} answered ${response.statusCode}`)
       asked.destroy()
     }
     const refuse = () => {
@@ -44,5 +49,32 @@ export const awaitHealth = (
   waitUntilHealthy((leftMs) => probe(upstream, path, Math.min(Math.max(leftMs, 500), 5000)), {
     seconds,
     pauseMs: 100,
+    gone,
+  })
+
+/** Requests `/` until the service answers HTTP with a status below 500, or the time has passed. @returns what is wrong then */
+export const awaitHttp = (
+  upstream: Upstream,
+  seconds: number,
+  gone: Promise<Ending>,
+): Promise<string | undefined> =>
+  waitUntilHealthy(
+    (leftMs) => probe(upstream, '/', Math.min(Math.max(leftMs, 500), 5000), (status) => status < 500),
+    { seconds, pauseMs: 100, gone },
+  )
+
+/** Milliseconds that a command has to check the health. */
+export const commandMs = 30_000
+
+/** Runs the command that checks the health until it succeeds, or the time has passed. @returns what is wrong then */
+export const awaitCommand = async (
+  { checkHealth }: Pick<Instance, 'checkHealth'>,
+  seconds: number,
+  gone: Promise<Ending>,
+): Promise<string | undefined> =>
+  checkHealth &&
+  waitUntilHealthy((leftMs) => checkHealth(Math.min(Math.max(leftMs, 500), commandMs)), {
+    seconds,
+    pauseMs: 500,
     gone,
   })

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type ContainerSettings, RpcError, readSettings } from '@selvedge/protocol'
-import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { manyTurns } from '../../../../../tests/harness/unread.ts'
 import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
 import type { Happening } from './restarts.ts'
@@ -227,4 +227,67 @@ it('reports that the runtime stopped an instance with a failing health path', as
     await manyTurns()
   }
   await expect.poll(service.lastEnd).toBe('unhealthy')
+})
+
+describe('a version that may not run beside another one', () => {
+  /** A service with instances that note when they start and stop; the image of revision 3 does not start. */
+  function lonely() {
+    const events: string[] = []
+    const start = async ({ revision }: Plan) => {
+      events.push(`start ${revision}`)
+      if (revision === 3) throw new RpcError('container_failed', 'broken')
+      const end = Promise.withResolvers<Ending>()
+      const stop = async () => {
+        // It has something to store first.
+        await new Promise(setImmediate)
+        events.push(`stop ${revision}`)
+        end.resolve({ reason: 'exited', why: 'it was stopped' })
+      }
+      return instance({ ended: end.promise, stop })
+    }
+    const service = createService(plan({ 'MCM.IDLE_SEC': '0' }), {
+      engine: { start, needsAlone: async () => true } as unknown as Engine,
+      now: () => Date.now(),
+      clock: { now: () => Date.now() },
+      hold: (_, work) => work(),
+      ready: () => undefined,
+      onServing: () => undefined,
+      report: () => undefined,
+    })
+    return { service, events }
+  }
+  const revision = (at: number) => ({ ...plan({ 'MCM.IDLE_SEC': '0' }), revision: at })
+
+  it('starts when the one before has stopped, and requests wait for it', async () => {
+    const { service, events } = lonely()
+    await service.switchTo(await service.prepare(revision(1)))
+    const prepared = service.prepare(revision(2))
+    await expect.poll(service.running).toBeUndefined()
+    const asked = service.acquire()
+    expect(asked).toBeInstanceOf(Promise)
+    const running = await prepared
+    expect(events).toEqual(['start 1', 'stop 1', 'start 2'])
+    await service.switchTo(running)
+    expect(await asked).toBe(running)
+    await service.stop()
+  })
+
+  it('gives its place back to the one before when it does not start, or is not wanted', async () => {
+    const { service, events } = lonely()
+    await service.switchTo(await service.prepare(revision(1)))
+    await expect(service.prepare(revision(3))).rejects.toThrow('broken')
+    expect((await service.acquire()).plan.revision).toBe(1)
+    expect(events).toEqual(['start 1', 'stop 1', 'start 3', 'start 1'])
+    await service.discard(await service.prepare(revision(2)))
+    expect((await service.acquire()).plan.revision).toBe(1)
+    expect(events.slice(4)).toEqual(['stop 1', 'start 2', 'stop 2', 'start 1'])
+    await service.stop()
+  })
+
+  it('does not start what did not run before', async () => {
+    const { service, events } = lonely()
+    await expect(service.prepare(revision(3))).rejects.toThrow('broken')
+    expect(() => service.acquire()).toThrow('is stopped')
+    expect(events).toEqual(['start 3'])
+  })
 })

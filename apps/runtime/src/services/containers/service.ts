@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ContainerRecord, type EndReason, RpcError } from '@selvedge/protocol'
 import type { Plan } from '../engines/engine.ts'
+import { createAlone } from './alone.ts'
 import { createHealthMonitor } from './health-monitor.ts'
 import { idleSecondsOf, isIdle } from './idle-policy.ts'
 import { endInstance, type Running, startInstance } from './instances.ts'
@@ -28,7 +29,12 @@ export interface Service {
   acquire(): Running | Promise<Running>
   /** Called when a request exceeded its time limit: a program that does not react any more is stopped. */
   overran(running: Running): Promise<void>
-  /** Starts an instance of another plan and checks it, beside the one that runs. @throws RpcError `container_failed` */
+  /**
+   * Starts an instance of another plan and checks it, beside the one that runs. If two may not run at once, the one that runs is stopped
+   * before; requests wait until `switchTo` or `discard`, and it starts again if the other one fails.
+   *
+   * @throws RpcError `container_failed`
+   */
   prepare(plan: Plan): Promise<Running>
   /** Stops a prepared instance that will not be used. */
   discard(running: Running): Promise<void>
@@ -60,10 +66,11 @@ export function createService(first: Plan, parts: ServiceParts): Service {
     endInstance(running, graceSeconds, 'unhealthy'),
   )
   const starts = createStarts(first, parts, serving, monitor.watch)
+  const alone = createAlone(parts, serving, starts, graceSeconds)
 
   return {
     acquire() {
-      const changing = handingOver()
+      const changing = alone.waiting() ?? handingOver()
       if (changing) return changing.then(() => this.acquire())
       const running = current()
       if (running) return running
@@ -84,12 +91,14 @@ export function createService(first: Plan, parts: ServiceParts): Service {
       running.plan.log('runtime', why)
       await endInstance(running, 0, 'not_reacting')
     },
-    discard: (running) => endInstance(running, 0),
-    prepare: (plan) => startInstance(parts, plan),
-    switchTo(running) {
-      starts.want()
-      return starts.serve(running)
-    },
+    discard: alone.discard,
+    prepare: async (plan) =>
+      (await parts.engine.needsAlone?.(plan)) ? alone.prepare(plan) : startInstance(parts, plan),
+    switchTo: (running) =>
+      alone.endAfter(() => {
+        starts.want()
+        return starts.serve(running)
+      }),
     resume: starts.resume,
     async stop(isLast = false) {
       starts.cancel()
@@ -97,7 +106,7 @@ export function createService(first: Plan, parts: ServiceParts): Service {
       // An instance that is starting when the runtime stops is stopped with it, or found by the next start.
       const limit = isLast ? [sleep(lastGraceSeconds * 1000)] : []
       await Promise.race([Promise.all([starts.settled(), handingOver()]), ...limit])
-      if (running) serving.drain(running, isLast ? lastGraceSeconds : graceSeconds)
+      if (running) serving.drain(running, isLast ? lastGraceSeconds : graceSeconds, isLast)
       await serving.drained()
     },
     tick() {
@@ -111,6 +120,8 @@ export function createService(first: Plan, parts: ServiceParts): Service {
       serving.release()
       running.plan.log('runtime', `paused: no request for ${idleSeconds} s (MCM.IDLE_SEC)`)
       serving.drain(running, graceSeconds)
+      // The next instance may need the files of this one.
+      if (running.plan.content.kind === 'oci') alone.waitFor(serving.drained())
     },
     running: current,
     health: monitor.health,

@@ -1,8 +1,18 @@
 /** The instance of a container that serves, and those before it, which end when they have answered their requests. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inBackground, reportFailure } from '@selvedge/service-kit/safely'
-import type { Ending } from '../engines/engine.ts'
+import type { Ending, Plan } from '../engines/engine.ts'
 import { endInstance, type Running } from './instances.ts'
+
+/** Seconds that a container gets at most to exit when the runtime ends; systemd gives the runtime 15. */
+const maxLastSeconds = 10
+
+/** Seconds for an instance to exit, after the signal that stops it. @param left of the time to answer requests */
+function stopSecondsOf({ content: { kind }, settings }: Plan, left: number, isLast: boolean): number {
+  if (kind === 'function') return Math.max(1, left)
+  const seconds = settings['MCM.STOP_SEC']
+  return isLast ? Math.min(seconds, maxLastSeconds) : seconds
+}
 
 /** Seconds for which requests wait until those before them are answered by the instance that is replaced. */
 const handOverSeconds = 3
@@ -22,8 +32,12 @@ export interface Serving {
   serve(running: Running, onEnded: (running: Running, ending: Ending) => void): Promise<void>
   /** From now on no instance serves. @returns the one that did */
   release(): Running | undefined
-  /** Ends an instance when it has answered its requests, or after a number of seconds. */
-  drain(running: Running, seconds: number): void
+  /**
+   * Ends an instance when it has answered its requests, or after a number of seconds.
+   *
+   * @param isLast whether the runtime ends, too, and has not long
+   */
+  drain(running: Running, seconds: number, isLast?: boolean): void
   /** Resolves when all instances that were to stop have stopped. */
   drained(): Promise<void>
 }
@@ -42,11 +56,12 @@ export function createServing(now: () => number, drainSeconds: number, onChange:
     while (!isDone() && now() < deadline) await sleep(5)
   }
 
-  function drain(running: Running, seconds: number): void {
+  function drain(running: Running, seconds: number, isLast = false): void {
     const endIdle = async () => {
       const deadline = now() + seconds * 1000
       await until(() => running.requests.underWay === 0, deadline)
-      await endInstance(running, Math.max(1, (deadline - now()) / 1000))
+      const left = (deadline - now()) / 1000
+      await endInstance(running, stopSecondsOf(running.plan, left, isLast))
       draining.delete(done)
     }
     const done = endIdle()

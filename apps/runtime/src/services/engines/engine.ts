@@ -87,6 +87,12 @@ export interface Instance {
   /** Whether its program still reacts, asked after a request ran into its time limit. */
   responds(): Promise<boolean>
   /**
+   * Checks its health by a command of its own. Undefined without one.
+   *
+   * @returns what is wrong; undefined if it is healthy. Never rejects
+   */
+  readonly checkHealth?: (timeoutMs: number) => Promise<string | undefined>
+  /**
    * Called before the first request: it is the one of its container that writes to the storage from now on. Undefined where
    * there is no storage.
    */
@@ -104,6 +110,12 @@ export interface Engine {
    * @throws RpcError `container_failed` with its last output, `engine_unavailable`
    */
   start(plan: Plan): Promise<Instance>
+  /**
+   * Whether two instances of the container may not run at once, because the second would use files that the first has open.
+   *
+   * @throws RpcError where the image can't be read
+   */
+  needsAlone?(plan: Plan): Promise<boolean>
   /** An instance of the same plan that an earlier run of the runtime left running. */
   adopt(plan: Plan): Promise<Instance | undefined>
   /**

@@ -9,6 +9,7 @@ const labels = z
 export const inspected = z.object({
   State: z.object({
     Running: z.boolean(),
+    Pid: z.number().optional(),
     ExitCode: z.number(),
     OOMKilled: z.boolean().optional(),
     Error: z.string().optional(),
@@ -33,7 +34,24 @@ export const network = z.object({
   IPAM: z.object({ Config: z.array(z.object({ Subnet: z.string() })).nullish() }),
 })
 
-export const volumes = z.object({ Volumes: z.array(z.object({ Name: z.string() })).nullish() })
+export const volumes = z.object({
+  Volumes: z.array(z.object({ Name: z.string(), Labels: labels })).nullish(),
+})
+
+/** What the engine has made. */
+export const created = z.object({ Id: z.string() })
+
+/** A command in a container. */
+export const exec = z.object({ Running: z.boolean(), ExitCode: z.number().nullish() })
+
+/** A container with the size of what it wrote to its root file system. */
+export const sized = z.object({ SizeRw: z.number().nullish() })
+
+export const diskUsage = z.object({
+  Volumes: z
+    .array(z.object({ Name: z.string(), UsageData: z.object({ Size: z.number() }).nullish() }))
+    .nullish(),
+})
 
 export const stats = z.object({ memory_stats: z.object({ usage: z.number().optional() }).optional() })
 
@@ -41,6 +59,12 @@ export const info = z.object({
   ServerVersion: z.string().optional(),
   /** Contains `name=rootless` when the engine does not run as root. */
   SecurityOptions: z.array(z.string()).nullish(),
+  /** Of Podman alone. */
+  BuildahVersion: z.string().optional(),
+  DockerRootDir: z.string().optional(),
+  Driver: z.string().optional(),
+  /** Pairs of a name and a value. */
+  DriverStatus: z.array(z.array(z.string())).nullish(),
 })
 
 /** An answer of which nothing is needed. */

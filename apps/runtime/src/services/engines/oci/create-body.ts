@@ -1,19 +1,32 @@
-import { createHmac, hash } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { Plan } from '../engine.ts'
+import type { EngineTraits } from './engine-traits.ts'
+import { rangeLabel, usernsMode } from './id-ranges.ts'
+import { type ImageConfig, stopSignalOf } from './image-config.ts'
+import { hostNameOf, ownFileMounts } from './own-files.ts'
+import { capabilitiesOf, type Users } from './profile.ts'
 import { socketName } from './socket-folder.ts'
+import { memoryFolders, type Volumes } from './volumes.ts'
 
 /** The settings of a container, as sent to the engine. Everything that affects isolation is explicit. */
 const defaultMemoryMb = 512
 const maxFiles = 1024
-/** Bytes of a folder in memory: `/tmp`, and each volume that the image declares. */
-const tmpfsBytes = 64 * 1024 * 1024
-const tmpfsOptions = `rw,noexec,nosuid,nodev,size=${tmpfsBytes}`
+const mebibyte = 1024 * 1024
+const memoryFolder = (megabytes: number): string => `rw,noexec,nosuid,nodev,size=${megabytes * mebibyte}`
 /** Size at which the engine replaces its log of the container. The runtime has its own, smaller one. */
 const maxLog = '4m'
 
-const withoutIpv6 = { 'net.ipv6.conf.all.disable_ipv6': '1' }
+/** Kernels before 4.11 have no such setting. */
+const portSysctl = '/proc/sys/net/ipv4/ip_unprivileged_port_start'
 const hasIpv6 = () => existsSync('/proc/sys/net/ipv6')
+
+/** @param hasOwnNetwork it is of IPv4, and so is what keeps containers from the device: link-local addresses would get around it */
+const sysctls = (hasOwnNetwork: boolean): Record<string, string> => ({
+  // A program that gave up root may listen on any port of its own network.
+  ...(existsSync(portSysctl) && { 'net.ipv4.ip_unprivileged_port_start': '0' }),
+  ...(hasOwnNetwork && hasIpv6() && { 'net.ipv6.conf.all.disable_ipv6': '1' }),
+})
 
 /** Folder in the container with the socket that the runtime answers on. */
 const hostFolder = '/run/selvedge'
@@ -23,18 +36,11 @@ export const labels = {
   /** Of a container its key, of a volume the key of the data. */
   container: 'dev.selvedge.container',
   revision: 'dev.selvedge.revision',
+  /** First user ID and first group ID on the device of those in the container, where it has IDs of its own. */
+  ids: 'dev.selvedge.ids',
   /** Proves that this runtime made the container, from exactly this description. */
   proof: 'dev.selvedge.proof',
 } as const
-
-export const shortHash = (text: string): string => hash('sha256', text, 'hex').slice(0, 12)
-
-/** The volumes of a container, with their names in the engine. */
-export const volumesOf = ({ dataKey, settings }: Plan, owner: string): { name: string; target: string }[] =>
-  settings['MCM.VOLUMES'].map((each) => {
-    const [name = '', target = ''] = each.split(':')
-    return { name: `selvedge-${owner}-${shortHash(dataKey)}-${name}`, target }
-  })
 
 export interface Description {
   readonly plan: Plan
@@ -48,8 +54,10 @@ export interface Description {
   readonly network: string | undefined
   /** Whether the port is published to the loopback. */
   readonly isPublished: boolean
-  /** Folders that the image declares as volumes. */
-  readonly volumes: readonly string[]
+  readonly volumes: Volumes
+  readonly config: ImageConfig
+  readonly traits: EngineTraits
+  readonly users: Users
 }
 
 export interface CreateBody {
@@ -62,7 +70,7 @@ export interface CreateBody {
  * @param secret of this runtime, for the proof
  */
 export function createBody(description: Description, secret: Buffer): CreateBody {
-  const { plan, owner, image, port } = description
+  const { plan, owner, image, port, users } = description
   const { key, revision, env } = plan
   const body = {
     Image: image,
@@ -71,7 +79,8 @@ export function createBody(description: Description, secret: Buffer): CreateBody
       `PORT=${port}`,
       `SELVEDGE_SOCKET=${hostFolder}/${socketName}`,
     ],
-    StopSignal: 'SIGTERM',
+    Hostname: hostNameOf(plan),
+    ...programOf(description),
     ExposedPorts: { [`${port}/tcp`]: {} },
     HostConfig: hostConfig(description),
   }
@@ -81,6 +90,7 @@ export function createBody(description: Description, secret: Buffer): CreateBody
   return {
     ...body,
     Labels: {
+      ...usersLabels(users),
       [labels.owner]: owner,
       [labels.container]: key,
       [labels.revision]: String(revision),
@@ -89,11 +99,61 @@ export function createBody(description: Description, secret: Buffer): CreateBody
   }
 }
 
-function hostConfig({ plan, owner, port, folder, network, isPublished, volumes }: Description): object {
+/** The label of the users of a container, for it and for its volumes. */
+export const usersLabels = (users: Users): Readonly<Record<string, string>> =>
+  users.kind === 'own' ? { [labels.ids]: rangeLabel(users.range) } : {}
+
+type Program = Pick<Description, 'plan' | 'config'>
+
+/** The program that is started, with all arguments. */
+function commandOf({ plan: { settings }, config: { config } }: Program): readonly string[] {
+  const { 'MCM.COMMAND': command, 'MCM.ARGS': args } = settings
+  return [...(command ?? config?.Entrypoint ?? []), ...(args ?? (command ? [] : (config?.Cmd ?? [])))]
+}
+
+/** What runs in place of the program of the image. */
+function programOf({ plan, config }: Program): object {
   const { settings } = plan
+  const { 'MCM.COMMAND': command, 'MCM.ARGS': args, 'MCM.USER': user, 'MCM.WORKDIR': folder } = settings
   return {
-    ReadonlyRootfs: true,
+    ...(command && { Entrypoint: command, Cmd: args ?? [] }),
+    ...(!command && args && { Cmd: args }),
+    ...(user !== undefined && { User: user }),
+    ...(folder !== undefined && { WorkingDir: folder }),
+    StopSignal: stopSignalOf(plan, config),
+  }
+}
+
+/** Programs that have to be process 1. Any other one gets an init before it: as process 1 it would not get SIGTERM. */
+const isInit = ([program = '']: readonly string[]): boolean =>
+  /^(?:.*\/)?(?:init|my_init|tini|tini-static|dumb-init|catatonit|docker-init|s6-svscan|systemd)$/.test(
+    program,
+  )
+
+function memoryFoldersOf({ plan: { settings }, traits }: Description): Record<string, string> {
+  const usual = settings['MCM.ROOT'] === 'read-only' ? inMemory(traits) : []
+  const own = settings['MCM.TMPFS'].map((each) => each.split(':') as [string, string?])
+  return Object.fromEntries([
+    ...usual.map((each) => [each, memoryFolder(64)]),
+    ...own.map(([path, megabytes]) => [path, memoryFolder(Number(megabytes ?? 64))]),
+  ])
+}
+
+/** Of many images `/var/run` is a link to `/run`; Docker would mount it over what is in there. */
+const inMemory = ({ isPodman }: EngineTraits): readonly string[] =>
+  isPodman ? memoryFolders : memoryFolders.filter((each) => each !== '/var/run')
+
+function hostConfig(description: Description): object {
+  const { plan, port, folder, network, isPublished, volumes, users, traits } = description
+  const { settings } = plan
+  const isReadOnly = settings['MCM.ROOT'] === 'read-only'
+  return {
+    ReadonlyRootfs: isReadOnly,
+    ...(!isReadOnly &&
+      traits.hasQuota && { StorageOpt: { size: String(settings['MCM.ROOT_MB'] * 1024 * 1024) } }),
+    ...(users.kind === 'own' && { UsernsMode: usernsMode(users.range) }),
     CapDrop: ['ALL'],
+    CapAdd: capabilitiesOf(users),
     SecurityOpt: ['no-new-privileges'],
     Memory: (settings['MCM.MEMORY_MB'] ?? defaultMemoryMb) * 1024 * 1024,
     NanoCpus: Math.round(settings['MCM.CPU'] * 1e9),
@@ -102,17 +162,20 @@ function hostConfig({ plan, owner, port, folder, network, isPublished, volumes }
       { Name: 'nofile', Soft: maxFiles, Hard: maxFiles },
       { Name: 'nproc', Soft: 4096, Hard: 4096 },
     ],
-    Tmpfs: Object.fromEntries(['/tmp', ...volumes].map((each) => [each, tmpfsOptions])),
-    // Reaps, and passes the signal on: a program that is process 1 would not get SIGTERM.
-    Init: true,
+    Tmpfs: memoryFoldersOf(description),
+    Init: !isInit(commandOf(description)),
+    ShmSize: settings['MCM.SHM_MB'] * mebibyte,
     RestartPolicy: { Name: 'no' },
     LogConfig: { Type: 'json-file', Config: { 'max-size': maxLog } },
-    // The network is of IPv4, and so is what keeps containers from the device: link-local addresses would get around it.
-    ...(network !== undefined && { NetworkMode: network, ...(hasIpv6() && { Sysctls: withoutIpv6 }) }),
+    ...(network !== undefined && { NetworkMode: network }),
+    Sysctls: sysctls(network !== undefined),
     ...(isPublished && { PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] } }),
     // Read-only: a program can still connect to the socket, and cannot replace it.
-    Binds: [`${folder}:${hostFolder}:ro`],
-    Mounts: volumesOf(plan, owner).map(({ name, target }) => ({
+    Binds: [
+      `${folder}:${hostFolder}:ro`,
+      ...ownFileMounts(folder, { hasOwnNetwork: network !== undefined, isPodman: traits.isPodman }),
+    ],
+    Mounts: [...volumes.named, ...volumes.ofImage].map(({ name, target }) => ({
       Type: 'volume',
       Source: name,
       Target: target,

@@ -1,16 +1,13 @@
 /** What a person should know of the engine for images with a root file system. */
-import type { RpcError } from '@selvedge/protocol'
+import { type RpcError, readSettings } from '@selvedge/protocol'
 import type { EngineReport } from '../engine.ts'
-import * as answers from './answers.ts'
 import { findEngine } from './engine-api.ts'
+import { type EngineTraits, readTraits } from './engine-traits.ts'
 import type { HostGuard } from './host-guard.ts'
-import type { Reach } from './networks.ts'
-
-/** The layers that every container of this engine is given; `own network` unless the deployment sets another. */
-const layers = ['namespaces', 'read-only root', 'no capabilities', 'no new privileges', 'cgroup']
-
-export const isolationOf = ({ network }: Reach): readonly string[] =>
-  network === undefined ? layers : [...layers, 'own network']
+import { rangesHint } from './id-ranges.ts'
+import { canOpenOutput } from './open-output.ts'
+import { layersOf } from './profile.ts'
+import type { UsersOf } from './users.ts'
 
 /** By its socket: engines answer this API under each other's names. */
 const nameOf = (socketPath: string): string =>
@@ -18,23 +15,44 @@ const nameOf = (socketPath: string): string =>
     socketPath.toLowerCase().includes(each.toLowerCase()),
   ) ?? 'Container engine'
 
-/** @param socket of the engine; empty: the first that is found. Never rejects */
-export async function describeEngine(socket: string, { missing }: HostGuard): Promise<EngineReport> {
+const outputHint =
+  'Programs in containers cannot open /dev/stdout again, as log files of web servers that are links to it: for that, the runtime needs to run as root.'
+
+/** How the engine gets user namespaces for containers. */
+const usersHint = ({ isPodman }: EngineTraits): string =>
+  isPodman
+    ? `${rangesHint}. Until then, containers have fewer capabilities.`
+    : 'Set "userns-remap": "default" in the configuration of the engine, or use Podman, so that root in a container is not root of the device. Until then, containers have fewer capabilities.'
+
+/**
+ * Describes the engine with the layers that a container gets by default.
+ *
+ * @param socket of the engine; empty: the first that is found. Never rejects
+ */
+export async function describeEngine(
+  socket: string,
+  { missing }: HostGuard,
+  users: UsersOf,
+): Promise<EngineReport> {
   try {
     const api = findEngine(socket)
-    const { ServerVersion, SecurityOptions } = await api.read('/info', answers.info)
-    const isRootless = SecurityOptions?.some((each) => each.includes('rootless')) ?? false
-    const version = ServerVersion && `${nameOf(api.socketPath)} ${ServerVersion}`
-    const detail = `${api.socketPath}, version ${ServerVersion}${isRootless ? ', rootless' : ''}`
-    const hints =
-      missing === undefined || isRootless
+    const traits = await readTraits(api)
+    const { isRootless } = traits
+    const version = traits.version && `${nameOf(api.socketPath)} ${traits.version}`
+    const detail = `${api.socketPath}, version ${traits.version}${isRootless ? ', rootless' : ''}`
+    const kind = users.usual(traits)
+    const hints = [
+      ...(missing === undefined || isRootless
         ? []
-        : [`Containers reach programs of this device that listen on all addresses: ${missing}.`]
+        : [`Containers reach programs of this device that listen on all addresses: ${missing}.`]),
+      ...(kind === 'device' ? [usersHint(traits)] : []),
+      ...(kind === 'own' && !canOpenOutput() ? [outputHint] : []),
+    ]
     return {
       available: true,
       ...(version && { version }),
       detail,
-      isolation: [...layers, 'own network'],
+      isolation: [...layersOf({ kind }, traits, readSettings({}))],
       hints,
     }
   } catch (cause) {

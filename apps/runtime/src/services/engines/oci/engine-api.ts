@@ -13,6 +13,8 @@ import type * as z from 'zod'
 import { type Shortage, shortageIn } from './engine-shortage.ts'
 
 const version = '/v1.41'
+/** Of paths that begin with `/libpod`, which Podman alone has. */
+const podmanVersion = '/v4.0.0'
 /** Milliseconds without a byte after which a call counts as lost. */
 const idleMs = 30_000
 /** Limit in bytes of an answer that is read whole. */
@@ -26,6 +28,8 @@ export interface EngineApi {
    * @throws EngineError when the engine refuses; RpcError `engine_unavailable` when it does not answer, or not as expected
    */
   read<T>(path: string, schema: z.ZodType<T>): Promise<T>
+  /** Makes something, and reads the answer of the engine. @throws as `read` */
+  ask<T>(path: string, body: object, schema: z.ZodType<T>): Promise<T>
   /** Changes something; the answer's body is not looked at. @param maxIdleMs for calls that take their time. @throws as `read` */
   send(method: 'POST' | 'DELETE', path: string, body?: object, maxIdleMs?: number): Promise<void>
   /**
@@ -106,7 +110,7 @@ function createEngineApi(socketPath: string): EngineApi {
       const asked = request({
         socketPath,
         method,
-        path: version + path,
+        path: (path.startsWith('/libpod/') ? podmanVersion : version) + path,
         headers: { Host: 'localhost', ...headers },
         agent: false,
         timeout: maxIdleMs,
@@ -141,27 +145,38 @@ function createEngineApi(socketPath: string): EngineApi {
     })
   }
 
+  const post = (method: 'POST' | 'DELETE', path: string, body?: object, maxIdleMs = idleMs) => {
+    const text = body === undefined ? '' : JSON.stringify(body)
+    const headers = {
+      'Content-Length': Buffer.byteLength(text),
+      ...(body && { 'Content-Type': 'application/json' }),
+    }
+    return textOf({ method, path, headers, maxIdleMs, send: end(text) })
+  }
+
+  function parse<T>(call: string, text: string, schema: z.ZodType<T>): T {
+    try {
+      return schema.parse(JSON.parse(text))
+    } catch (cause) {
+      throw new RpcError(
+        'engine_unavailable',
+        `the container engine at ${socketPath} answers ${call.split('?')[0]} in a way that is not understood`,
+        { cause },
+      )
+    }
+  }
+
   return {
     socketPath,
     async read(path, schema) {
       const text = await textOf({ method: 'GET', path, headers: {}, maxIdleMs: idleMs, send: end() })
-      try {
-        return schema.parse(JSON.parse(text))
-      } catch (cause) {
-        throw new RpcError(
-          'engine_unavailable',
-          `the container engine at ${socketPath} answers GET ${path.split('?')[0]} in a way that is not understood`,
-          { cause },
-        )
-      }
+      return parse(`GET ${path}`, text, schema)
+    },
+    async ask(path, body, schema) {
+      return parse(`POST ${path}`, await post('POST', path, body), schema)
     },
     async send(method, path, body, maxIdleMs = idleMs) {
-      const text = body === undefined ? '' : JSON.stringify(body)
-      const headers = {
-        'Content-Length': Buffer.byteLength(text),
-        ...(body && { 'Content-Type': 'application/json' }),
-      }
-      await textOf({ method, path, headers, maxIdleMs, send: end(text) })
+      await post(method, path, body, maxIdleMs)
     },
     upload: (path, content, maxIdleMs) => {
       // The answer of a broken upload contains the reason; the broken pipe itself does not.

@@ -1,15 +1,13 @@
 /** How an image is to run. Only this much of its configuration reaches the engine. */
-import { RpcError } from '@selvedge/protocol'
+import { containerSettings, RpcError } from '@selvedge/protocol'
 import * as z from 'zod'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Plan } from '../engine.ts'
 
 const defaultPort = 8080
-/** An image with more volumes is refused: each uses memory. */
-const maxVolumes = 16
 
 /**
- * The image configuration (OCI image specification 1.1), without labels, health checks, stop signals and volumes: these would
+ * The image configuration (OCI image specification 1.1), without labels, health checks and volumes: these would
  * make the engine, or programs that watch it, act on behalf of the image.
  */
 const program = z.object({
@@ -30,6 +28,12 @@ const read = platform.extend({
     .extend({
       ExposedPorts: z.record(z.string(), z.unknown()).nullish(),
       Volumes: z.record(z.string(), z.unknown()).nullish(),
+      StopSignal: z.string().nullish(),
+      /** Not of the OCI specification; images in the format of Docker have it. */
+      Healthcheck: z
+        .object({ Test: z.array(z.string()).nullish() })
+        .nullish()
+        .catch(undefined),
     })
     .nullish(),
 })
@@ -50,6 +54,45 @@ export async function readImageConfig(
   }
 }
 
+/** Signals of images by number (signal(7)); those of the setting by name. */
+const signalNumbers: Readonly<Record<string, string>> = {
+  1: 'SIGHUP',
+  2: 'SIGINT',
+  3: 'SIGQUIT',
+  9: 'SIGKILL',
+  10: 'SIGUSR1',
+  12: 'SIGUSR2',
+  15: 'SIGTERM',
+  28: 'SIGWINCH',
+  30: 'SIGPWR',
+  37: 'SIGRTMIN+3',
+}
+
+/** The signal that stops a container: the setting, or that of the image, if it ends a program in order; else SIGTERM. */
+export function stopSignalOf({ settings }: Pick<Plan, 'settings'>, { config }: ImageConfig): string {
+  const asked = config?.StopSignal ?? ''
+  const named = signalNumbers[asked] ?? (asked.startsWith('SIG') ? asked : `SIG${asked}`)
+  const { read } = containerSettings['MCM.STOP_SIGNAL']
+  return settings['MCM.STOP_SIGNAL'] ?? read(named) ?? 'SIGTERM'
+}
+
+/** The command that checks the health of a container: the setting, or that of the image; undefined without one. */
+export function healthCommandOf(
+  { settings }: Pick<Plan, 'settings'>,
+  { config }: ImageConfig,
+): readonly string[] | undefined {
+  const own = settings['MCM.HEALTH_CMD']
+  if (own) return own.length > 0 ? own : undefined
+  const [kind, ...command] = config?.Healthcheck?.Test ?? []
+  if (command[0] === undefined) return undefined
+  if (kind === 'CMD-SHELL') return ['/bin/sh', '-c', command[0]]
+  return kind === 'CMD' ? command : undefined
+}
+
+/** Programs of such images, databases for example, expect that no other one has their files open. */
+export const declaresVolumes = ({ config }: ImageConfig): boolean =>
+  Object.keys(config?.Volumes ?? {}).length > 0
+
 /** The configuration that the engine gets, as JSON. */
 export const engineConfig = (config: ImageConfig): Buffer =>
   Buffer.from(JSON.stringify({ ...platform.parse(config), config: program.parse(config.config ?? {}) }))
@@ -65,26 +108,4 @@ export function portOf({ settings }: Plan, { config }: ImageConfig): number {
     'container_failed',
     `the image exposes ${JSON.stringify(exposed.slice(0, 80))}, which is no TCP port; set MCM.PORT`,
   )
-}
-
-/**
- * The folders that the image declares as volumes, without those that the settings give a volume.
- *
- * @throws RpcError `container_failed` for one that can't be a folder in memory
- */
-export function imageVolumes({ settings }: Plan, { config }: ImageConfig): string[] {
-  const targets = settings['MCM.VOLUMES'].map((each) => each.slice(each.indexOf(':') + 1))
-  const given = ['/tmp', ...targets].map((each) => each.replace(/\/$/, ''))
-  const declared = Object.keys(config?.Volumes ?? {}).map((each) => each.replace(/\/$/, ''))
-  const others = [...new Set(declared)].filter((each) => !given.includes(each))
-  const wrong = others.find(
-    (each) =>
-      !/^(\/[\w.-]+)+$/.test(each) || /^\/(proc|sys|dev|run\/selvedge)(\/|$)|\/\.\.?(\/|$)/.test(each),
-  )
-  if (wrong === undefined && others.length <= maxVolumes) return others
-  const why =
-    wrong === undefined ? `${others.length} volumes` : `the volume ${JSON.stringify(wrong.slice(0, 80))}`
-  throw new RpcError('container_failed', `the image declares ${why}, which is not supported`, {
-    hint: 'Build the image without VOLUME, and give it folders that last with MCM.VOLUMES.',
-  })
 }

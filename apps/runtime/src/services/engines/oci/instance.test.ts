@@ -18,6 +18,7 @@ const api: EngineApi = {
     calls.push({ path, maxIdleMs })
     return path.endsWith('/wait') ? new Promise(() => undefined) : Promise.resolve()
   },
+  ask: () => new Promise(() => undefined),
   upload: () => Promise.resolve(''),
   follow: (path) => {
     calls.push({ path, maxIdleMs: 0 })
@@ -31,8 +32,11 @@ const follow = (isNew: boolean) =>
     name: 'c',
     plan: { settings: readSettings({}), log: () => undefined } as unknown as Plan,
     upstream: { host: '127.0.0.1', port: 1 },
+    stopSignal: 'SIGTERM',
+    healthCommand: undefined,
     isolation: [],
     isNew,
+    watchDisk: () => () => undefined,
     remove: async () => undefined,
     release: async () => undefined,
   })

@@ -6,6 +6,7 @@ import { createLastOutput } from '../last-output.ts'
 import * as answers from './answers.ts'
 import { type EngineApi, EngineError } from './engine-api.ts'
 import { followLogs } from './logs.ts'
+import { runInside } from './run-inside.ts'
 
 /** Milliseconds between two checks of a container if the engine does not report its exit: short at first. */
 const pollIntervals = { first: 50, last: 1000 }
@@ -17,9 +18,14 @@ export interface RunningContainer {
   readonly name: string
   readonly plan: Plan
   readonly upstream: TcpUpstream
+  readonly stopSignal: string
+  /** Command that checks its health. */
+  readonly healthCommand: readonly string[] | undefined
   readonly isolation: readonly string[]
   /** False for a container that was found running. */
   readonly isNew: boolean
+  /** Calls when it wrote more than it may; until what it returns is called. */
+  watchDisk(onFull: (bytes: number) => void): () => void
   /** Removes the container from the engine. */
   remove(): Promise<void>
   /** Removes everything else that belongs to it. Never throws. */
@@ -29,18 +35,40 @@ export interface RunningContainer {
 export interface OciInstance extends Instance {
   /** @returns what is wrong, with what the container wrote last */
   explain(problem: string): string
+  /** Resolves when it has written a line with the text of `MCM.READY`. */
+  readonly said: Promise<void>
 }
 
 export function followContainer(container: RunningContainer): OciInstance {
-  const { api, name, plan, upstream, isolation } = container
+  const { api, name, plan, upstream, isolation, healthCommand } = container
   /** Resolves when it has exited, by itself or because it was stopped: whatever is known first. */
-  const gone = Promise.withResolvers<Ending>()
+  const gone = Promise.withResolvers<ContainerEnding>()
   let isGone = false
-  const output = createLastOutput(plan.log)
+  /** Seconds that it has to exit, once it is to. */
+  let stopSeconds: number | undefined
+  const said = Promise.withResolvers<void>()
+  const [, expected] = /^log:(.*)$/s.exec(plan.settings['MCM.READY']) ?? []
+  const output = createLastOutput((stream, text) => {
+    plan.log(stream, text)
+    if (expected !== undefined && stream !== 'runtime' && text.includes(expected)) said.resolve()
+  })
   const logs = followLogs(api, name, output.log, container.isNew)
+  const unwatch = container.watchDisk((bytes) => {
+    const why = fullDisk(plan, bytes)
+    plan.log('runtime', `${why}; it is stopped`)
+    gone.resolve({ reason: 'disk_full', why })
+    const killing = api.send('POST', `/containers/${name}/kill`).catch(() => undefined)
+    inBackground('oci.full', killing)
+  })
   inBackground('oci.end', awaitEnd(api, name, () => isGone).then(gone.resolve))
-  const ended = gone.promise.then(async (ending) => {
+  const ended = gone.promise.then(async (found): Promise<Ending> => {
+    let ending = found
     isGone = true
+    unwatch()
+    if (found.isKilled && stopSeconds !== undefined) {
+      ending = killed(container.stopSignal, stopSeconds)
+      plan.log('runtime', ending.why)
+    }
     await logs.finish(ending !== stopped)
     // What can't be removed now is removed by the next start of the runtime.
     await container.remove().catch((cause: Error) => {
@@ -55,30 +83,69 @@ export function followContainer(container: RunningContainer): OciInstance {
     isolation,
     ended,
     explain: output.explain,
+    said: said.promise,
     memory: async () => {
       const path = `/containers/${name}/stats?stream=false&one-shot=true`
       const found = await api.read(path, answers.stats).catch(() => undefined)
       return found?.memory_stats?.usage ?? null
     },
+    ...(healthCommand && {
+      checkHealth: (timeoutMs: number) => runInside(api, name, healthCommand, timeoutMs),
+    }),
     // A program may answer some requests slowly and others well: only its health path decides.
     responds: async () => true,
     async stop(graceSeconds) {
       const seconds = Math.ceil(graceSeconds)
-      if (seconds > 0)
+      if (seconds > 0) {
+        stopSeconds = seconds
         await api
           .send('POST', `/containers/${name}/stop?t=${seconds}`, undefined, seconds * 1000 + stopMarginMs)
           .catch(() => undefined)
+        const found = await Promise.race([readEnd(api, name), sleep(endMs, undefined, { ref: false })])
+        if (found && !found.State.Running) gone.resolve(endingOf(found, stopped))
+      }
       gone.resolve(stopped)
       await ended
     },
   }
 }
 
-const exited = (why: string): Ending => ({ reason: 'exited', why })
+const megabytes = (bytes: number): number => Math.ceil(bytes / 1024 / 1024)
+
+const fullDisk = ({ settings }: Plan, bytes: number): string =>
+  `it has ${megabytes(bytes)} MiB in its root file system and the volumes of its image; the limit is ${settings['MCM.ROOT_MB']} MiB (MCM.ROOT_MB)`
+
+/** How a container exited, and whether by SIGKILL. */
+type ContainerEnding = Ending & { readonly isKilled?: boolean }
+
+const exited = (why: string): ContainerEnding => ({ reason: 'exited', why })
+const killed = (signal: string, seconds: number): ContainerEnding => ({
+  ...exited(`it did not exit within ${seconds} s of ${signal}, and was killed (MCM.STOP_SEC)`),
+  isKilled: true,
+})
+
+/** Milliseconds for the engine to say how a container that was stopped exited. */
+const endMs = 1000
+
+const readEnd = (api: EngineApi, name: string): Promise<answers.Inspected | undefined> =>
+  api.read(`/containers/${name}/json`, answers.inspected).catch(() => undefined)
+
+/** Exit code of a program that SIGKILL stopped. */
+const killedCode = 137
+
+/** @param usual of a container that nothing killed */
+function endingOf({ State }: answers.Inspected, usual?: ContainerEnding): ContainerEnding {
+  const { OOMKilled, ExitCode, Error: problem } = State
+  if (OOMKilled) return { reason: 'out_of_memory', why: 'it passed its memory limit (MCM.MEMORY_MB)' }
+  const ending = exited(`it ended with exit code ${ExitCode}${problem ? `: ${problem}` : ''}`)
+  if (ExitCode === killedCode) return { ...ending, isKilled: true }
+  return usual ?? ending
+}
+
 const stopped = exited('it was stopped')
 
 /** Resolves when a container has exited. An engine that does not answer does not mean that the container exited. */
-async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Promise<Ending> {
+async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Promise<ContainerEnding> {
   for (let pause = pollIntervals.first; ; pause = Math.min(pause * 2, pollIntervals.last)) {
     // Some engines forget those who wait: each wait has its time.
     await api.send('POST', `/containers/${name}/wait`).catch(() => undefined)
@@ -86,12 +153,7 @@ async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Pr
       .read(`/containers/${name}/json`, answers.inspected)
       .catch((cause) => (cause instanceof EngineError && cause.status === 404 ? 'gone' : undefined))
     if (found === 'gone' || isGone()) return exited('it was removed')
-    if (typeof found === 'object' && !found.State.Running) {
-      const { OOMKilled, ExitCode, Error: problem } = found.State
-      return OOMKilled
-        ? { reason: 'out_of_memory', why: 'it passed its memory limit (MCM.MEMORY_MB)' }
-        : exited(`it ended with exit code ${ExitCode}${problem ? `: ${problem}` : ''}`)
-    }
+    if (typeof found === 'object' && !found.State.Running) return endingOf(found)
     await sleep(pause)
   }
 }

@@ -10,6 +10,7 @@ import type { Plan, TcpUpstream } from '../engine.ts'
 import * as answers from './answers.ts'
 import { labels } from './create-body.ts'
 import { type EngineApi, EngineError, ignoreMissing } from './engine-api.ts'
+import type { EngineTraits } from './engine-traits.ts'
 import type { HostGuard } from './host-guard.ts'
 
 /** How the runtime reaches a container. */
@@ -20,26 +21,18 @@ export interface Reach {
   readonly isPublished: boolean
 }
 
-export type ReachOf = (api: EngineApi, name: string, plan: Plan) => Promise<Reach>
-
 /**
- * Decides how the runtime reaches a container; the name is that of the container and of its network. The engine is asked once
- * whether it runs as root: some take most of a second to answer.
+ * How the runtime reaches a container; the name is that of the container and of its network. The networks of an engine without root
+ * are in a namespace that the runtime is not in.
  */
-export function createReachOf(): ReachOf {
-  const isRootless = new Map<string, boolean>()
-  return async (api, name, { settings }) => {
-    if (settings['MCM.NETWORK'] === 'open') return { network: undefined, isPublished: true }
-    let isPublished = isRootless.get(api.socketPath)
-    if (isPublished === undefined) {
-      const { SecurityOptions } = await api.read('/info', answers.info)
-      // The networks of an engine without root are in a namespace that the runtime is not in.
-      isPublished = SecurityOptions?.some((each) => each.includes('rootless')) ?? false
-      isRootless.set(api.socketPath, isPublished)
-    }
-    return { network: name, isPublished }
-  }
-}
+export const reachOf = (
+  name: string,
+  { settings }: Plan,
+  { isRootless }: Pick<EngineTraits, 'isRootless'>,
+): Reach =>
+  settings['MCM.NETWORK'] === 'open'
+    ? { network: undefined, isPublished: true }
+    : { network: name, isPublished: isRootless }
 
 /** Replaces the network of a container: another program may have prepared the one that exists. */
 export async function createNetwork(api: EngineApi, name: string, owner: string): Promise<void> {

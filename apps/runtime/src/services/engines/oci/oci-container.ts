@@ -5,23 +5,21 @@ import { reportFailure } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Plan } from '../engine.ts'
 import * as answers from './answers.ts'
-import { type CreateBody, createBody, labels, shortHash, volumesOf } from './create-body.ts'
-import { isolationOf } from './describe-engine.ts'
+import { type CreateBody, createBody, labels, usersLabels } from './create-body.ts'
+import type { DiskWatch } from './disk-watch.ts'
 import { type EngineApi, EngineError, findEngine, ignoreMissing } from './engine-api.ts'
 import type { EngineImages } from './engine-images.ts'
+import type { EngineTraits, TraitsOf } from './engine-traits.ts'
 import type { HostGuard } from './host-guard.ts'
-import { type ImageConfig, imageVolumes, portOf, readImageConfig } from './image-config.ts'
+import { healthCommandOf, type ImageConfig, portOf, readImageConfig, stopSignalOf } from './image-config.ts'
 import { followContainer, type OciInstance } from './instance.ts'
 import { openLabelSecret } from './label-secret.ts'
-import {
-  createNetwork,
-  protectFrom,
-  type Reach,
-  type ReachOf,
-  removeNetwork,
-  upstreamOf,
-} from './networks.ts'
+import { createNetwork, protectFrom, type Reach, reachOf, removeNetwork, upstreamOf } from './networks.ts'
+import { openOutput } from './open-output.ts'
+import { layersOf, type Users } from './profile.ts'
 import { openSocketFolder, type SocketFolder } from './socket-folder.ts'
+import { type UsersOf, usersIn } from './users.ts'
+import { shortHash, type Volumes, volumesOf } from './volumes.ts'
 
 /** What all containers of one runtime share. */
 export interface OciHost {
@@ -36,15 +34,21 @@ export interface OciHost {
   readonly blobs: Blobs
   readonly guard: HostGuard
   readonly images: EngineImages
-  readonly reachOf: ReachOf
+  readonly traitsOf: TraitsOf
+  readonly users: UsersOf
+  readonly disk: DiskWatch
 }
 
 /** What a container is to be, before it is created. */
 interface Prepared {
   readonly api: EngineApi
   readonly name: string
+  readonly traits: EngineTraits
+  readonly users: Users
   readonly reach: Reach
   readonly port: number
+  readonly volumes: Volumes
+  readonly config: ImageConfig
   /** The body that creates it. @param folder with its socket */
   body(folder: string): CreateBody
   /** Gives the engine the image. */
@@ -54,7 +58,14 @@ interface Prepared {
 /** Creates and starts the container of a plan. @throws RpcError `container_failed`, `storage_full`, `engine_unavailable` */
 export async function startContainer(host: OciHost, plan: Plan): Promise<OciInstance> {
   try {
-    return await startPrepared(host, await prepare(host, plan), plan)
+    const api = findEngine(host.socket)
+    const traits = await host.traitsOf(api)
+    const { users, release } = await host.users.choose(api, traits, plan)
+    try {
+      return await startPrepared(host, await prepare(host, plan, { api, traits, users }), plan)
+    } finally {
+      release()
+    }
   } catch (cause) {
     throw cause instanceof EngineError ? startFailure(cause) : cause
   }
@@ -78,9 +89,12 @@ export async function adoptContainer(host: OciHost, plan: Plan): Promise<OciInst
   const name = nameOf(host, plan)
   const found = await api.read(`/containers/${name}/json`, answers.inspected).catch(ignoreMissing)
   if (!found?.State.Running) return undefined
-  const prepared = await prepare(host, plan)
+  const traits = await host.traitsOf(api)
+  const users = usersIn(found.Config.Labels, traits)
+  const prepared = await prepare(host, plan, { api, traits, users })
   const own = await openFolder(host, plan)
   try {
+    // Its users are part of what is proven.
     const { Labels } = prepared.body(own.path)
     if (found.Config.Labels[labels.proof] === Labels[labels.proof]) {
       await protect(host, api, prepared.reach)
@@ -106,22 +120,33 @@ const nameOf = ({ owner }: OciHost, { key, revision }: Plan): string =>
 const openFolder = ({ folder }: OciHost, plan: Plan): Promise<SocketFolder> =>
   openSocketFolder(folder, `${shortHash(plan.key)}-${plan.revision}`, plan.host.serve, plan)
 
-async function prepare(host: OciHost, plan: Plan): Promise<Prepared> {
+async function prepare(
+  host: OciHost,
+  plan: Plan,
+  { api, traits, users }: Pick<Prepared, 'api' | 'traits' | 'users'>,
+): Promise<Prepared> {
   const { owner, blobs, images } = host
-  const api = findEngine(host.socket)
   const name = nameOf(host, plan)
   const config: ImageConfig = await readImageConfig(blobs, plan)
   const port = portOf(plan, config)
-  const volumes = imageVolumes(plan, config)
-  const reach = await host.reachOf(api, name, plan)
+  const volumes = volumesOf(plan, config, owner)
+  const reach = reachOf(name, plan, traits)
   const image = images.tagOf(plan)
   const secret = () => openLabelSecret(join(host.state, 'oci-secret'))
   return {
     api,
+    traits,
+    users,
     name,
     reach,
     port,
-    body: (own) => createBody({ plan, owner, image, port, folder: own, volumes, ...reach }, secret()),
+    volumes,
+    config,
+    body: (own) =>
+      createBody(
+        { plan, owner, image, port, folder: own, volumes, config, users, traits, ...reach },
+        secret(),
+      ),
     load: () => images.load(api, plan, config),
   }
 }
@@ -132,17 +157,18 @@ async function protect({ guard }: OciHost, api: EngineApi, { network, isPublishe
 }
 
 async function create(host: OciHost, prepared: Prepared, plan: Plan, own: string): Promise<void> {
-  const { api, name, reach } = prepared
+  const { api, name, reach, users, volumes } = prepared
   const { owner } = host
   await prepared.load()
   await removeContainer(api, name)
-  for (const volume of volumesOf(plan, owner)) {
-    const volumeLabels = { [labels.owner]: owner, [labels.container]: plan.dataKey }
+  for (const volume of [...volumes.named, ...volumes.ofImage]) {
+    const volumeLabels = { [labels.owner]: owner, [labels.container]: plan.dataKey, ...usersLabels(users) }
     await api.send('POST', '/volumes/create', { Name: volume.name, Labels: volumeLabels })
   }
   if (reach.network !== undefined) await createNetwork(api, reach.network, owner)
   await protect(host, api, reach)
   await api.send('POST', `/containers/create?name=${name}`, prepared.body(own))
+  if (users.kind === 'own') await openOutput(api, name)
   await api.send('POST', `/containers/${name}/start`)
 }
 
@@ -164,7 +190,9 @@ async function follow(
   own: SocketFolder,
   isNew: boolean,
 ): Promise<OciInstance> {
-  const { api, name, reach, port } = prepared
+  const { api, name, reach, port, users, traits, volumes } = prepared
+  const maxBytes = plan.settings['MCM.ROOT_MB'] * 1024 * 1024
+  const ofImage = volumes.ofImage.map((each) => each.name)
   const found = await api.read(`/containers/${name}/json`, answers.inspected)
   return followContainer({
     api,
@@ -172,7 +200,10 @@ async function follow(
     plan,
     // If it has exited already, the caller needs the reason and not an address.
     upstream: found.State.Running ? upstreamOf(found, reach, port) : { host: '127.0.0.1', port: 0 },
-    isolation: isolationOf(reach),
+    stopSignal: stopSignalOf(plan, prepared.config),
+    healthCommand: healthCommandOf(plan, prepared.config),
+    isolation: layersOf(users, traits, plan.settings),
+    watchDisk: (onFull) => host.disk.watch({ api, name, maxBytes, volumes: ofImage, onFull }),
     isNew,
     remove: async () => void (await removeContainer(api, name)),
     release: () => discard(host, prepared, own),

@@ -3,16 +3,22 @@ import { realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
 import type { Blobs } from '../../images/blobs.ts'
-import type { Engine, TcpUpstream } from '../engine.ts'
+import type { Engine } from '../engine.ts'
 import * as answers from './answers.ts'
-import { awaitPort } from './await-port.ts'
-import { labels, shortHash } from './create-body.ts'
+import { awaitReady } from './await-ready.ts'
+import { labels } from './create-body.ts'
 import { describeEngine } from './describe-engine.ts'
+import { createDiskWatch } from './disk-watch.ts'
 import { findEngine, ignoreMissing } from './engine-api.ts'
 import { createEngineImages } from './engine-images.ts'
+import { createTraitsOf, type TraitsOf } from './engine-traits.ts'
 import { createHostGuard, type HostGuard } from './host-guard.ts'
-import { createReachOf, removeUnusedNetworks } from './networks.ts'
+import { type SubordinateFiles, systemFiles } from './id-ranges.ts'
+import { declaresVolumes, readImageConfig } from './image-config.ts'
+import { removeUnusedNetworks } from './networks.ts'
 import { adoptContainer, type OciHost, removeContainer, startContainer } from './oci-container.ts'
+import { createUsersOf } from './users.ts'
+import { shortHash } from './volumes.ts'
 
 export interface OciEngineParts {
   /** State folder of the runtime; two runtimes with one engine keep apart by it. */
@@ -22,28 +28,39 @@ export interface OciEngineParts {
   readonly blobs: Blobs
   /** For tests. */
   readonly guard?: HostGuard
+  /** Where the user IDs for containers are listed; for tests. */
+  readonly subordinates?: SubordinateFiles
 }
 
 const filter = (label: string, value: string): string =>
   encodeURIComponent(JSON.stringify({ label: [`${label}=${value}`] }))
 
 export function createOciEngine(parts: OciEngineParts): Engine {
-  const { state, socket, blobs, guard = createHostGuard() } = parts
+  const { state, socket, blobs, guard = createHostGuard(), subordinates = systemFiles } = parts
   const folder = join(realpathSync(state), 'oci')
   const owner = shortHash(realpathSync(state))
   const images = createEngineImages(`localhost/selvedge-${owner}`, blobs)
-  const host: OciHost = { state, folder, owner, socket, blobs, guard, images, reachOf: createReachOf() }
+  const users = createUsersOf(owner, subordinates)
+  let engineFolder: string | undefined
+  const readTraits = createTraitsOf()
+  const traitsOf: TraitsOf = async (api) => {
+    const traits = await readTraits(api)
+    engineFolder = traits.folder
+    return traits
+  }
+  const disk = createDiskWatch({ folder: () => engineFolder })
+  const host: OciHost = { state, folder, owner, socket, blobs, guard, images, traitsOf, users, disk }
 
   return {
     async start(plan) {
       const instance = await startContainer(host, plan)
-      const seconds = plan.settings['MCM.HEALTH_SEC']
-      const problem = await awaitPort(instance.upstream as TcpUpstream, seconds, instance.ended)
+      const problem = await awaitReady(instance, plan.settings)
       if (problem === undefined) return instance
       await instance.stop(0)
       const { why } = await instance.ended
       throw new RpcError('container_failed', problem === why ? why : instance.explain(problem))
     },
+    needsAlone: async (plan) => declaresVolumes(await readImageConfig(blobs, plan)),
     adopt: (plan) => adoptContainer(host, plan),
     async recover(running, digests) {
       const api = findEngine(socket)
@@ -73,9 +90,10 @@ export function createOciEngine(parts: OciEngineParts): Engine {
     },
     async close(isReplaced) {
       guard.close()
+      disk.close()
       // Containers that continue have mounted it.
       if (!isReplaced) rmSync(folder, { recursive: true, force: true })
     },
-    describe: () => describeEngine(socket, guard),
+    describe: () => describeEngine(socket, guard, users),
   }
 }

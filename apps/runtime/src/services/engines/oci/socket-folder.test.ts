@@ -1,10 +1,22 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
 import { createServer, get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readSettings } from '@selvedge/protocol'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Plan } from '../engine.ts'
 import { openSocketFolder } from './socket-folder.ts'
+
+const plan = { id: 'Client_1-My.Service', settings: readSettings({ 'MCM.HOSTS': 'db=10.0.0.5' }) } as Plan
 
 let state: string
 beforeEach(() => {
@@ -31,7 +43,7 @@ describe('the folder with the socket of an instance', () => {
     ['far longer than the path of a socket may be', `${'deep/'.repeat(30)}oci`],
   ])('works where the state folder is %s', async (_, below) => {
     const parent = join(state, below)
-    const folder = await openSocketFolder(parent, 'one', serve, {} as Plan)
+    const folder = await openSocketFolder(parent, 'one', serve, plan)
     expect(statSync(join(folder.path, 'host')).isSocket()).toBe(true)
     // A link of the test's own, since a client has the same limit.
     const short = join(state, 'x')
@@ -45,7 +57,7 @@ describe('the folder with the socket of an instance', () => {
     const parent = join(state, 'oci')
     mkdirSync(parent)
     chmodSync(parent, 0o755)
-    const folder = await openSocketFolder(parent, 'one', serve, {} as Plan)
+    const folder = await openSocketFolder(parent, 'one', serve, plan)
     expect(statSync(parent).mode & 0o777).toBe(0o700)
     await folder.close()
   })
@@ -53,7 +65,22 @@ describe('the folder with the socket of an instance', () => {
   it('is gone when nothing can listen in it', async () => {
     const parent = join(state, 'oci')
     const fails = () => Promise.reject(new Error('no'))
-    await expect(openSocketFolder(parent, 'one', fails, {} as Plan)).rejects.toThrow('no')
+    await expect(openSocketFolder(parent, 'one', fails, plan)).rejects.toThrow('no')
     expect(existsSync(join(parent, 'one'))).toBe(false)
+  })
+
+  it('has files that each user of the container can read, and only the runtime can change, whatever the umask of the runtime', async () => {
+    const before = process.umask(0o077)
+    const folder = await openSocketFolder(join(state, 'oci'), 'one', serve, plan).finally(() =>
+      process.umask(before),
+    )
+    const read = (name: string) => readFileSync(join(folder.path, name), 'utf8')
+    expect(read('hosts')).toBe('127.0.0.1 localhost\n127.0.1.1 client-1-my-service\n10.0.0.5 db\n')
+    expect(read('hostname')).toBe('client-1-my-service\n')
+    expect(read('empty')).toBe('')
+    for (const name of ['hosts', 'hostname', 'empty'])
+      expect(statSync(join(folder.path, name)).mode & 0o777).toBe(0o644)
+    await folder.close()
+    expect(existsSync(folder.path)).toBe(false)
   })
 })

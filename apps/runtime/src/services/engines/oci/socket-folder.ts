@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { makeTransientFolder } from '@selvedge/service-kit/store'
 import type { HostServices, Plan } from '../engine.ts'
 import { removeFolder } from '../remove-folder.ts'
+import { ownFileNames, writeOwnFiles } from './own-files.ts'
 
 /** Name of the socket in the folder. */
 export const socketName = 'host'
@@ -38,7 +39,7 @@ export async function openSocketFolder(
   const path = join(parent, name)
   makeTransientFolder(path)
   chmodSync(path, 0o711)
-  const remove = () => removeFolder(path, [socketName])
+  const remove = () => removeFolder(path, [socketName, ...ownFileNames])
   // A path by way of an open folder is short, however deep the state folder is.
   const isLong = Buffer.byteLength(join(path, socketName)) > maxPathBytes
   const opened = isLong ? openSync(path, constants.O_RDONLY | constants.O_DIRECTORY) : undefined
@@ -46,6 +47,7 @@ export async function openSocketFolder(
     if (opened !== undefined) closeSync(opened)
   }
   try {
+    writeOwnFiles(path, plan)
     const listener = await serve(join(isLong ? `/proc/self/fd/${opened}` : path, socketName), plan)
     return {
       path,

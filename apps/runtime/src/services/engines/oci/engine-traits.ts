@@ -1,0 +1,74 @@
+/** What an engine is and can do. It is asked once: some take most of a second to answer. */
+import { readFileSync } from 'node:fs'
+import type * as z from 'zod'
+import * as answers from './answers.ts'
+import type { EngineApi } from './engine-api.ts'
+
+export interface EngineTraits {
+  readonly version: string | undefined
+  readonly isPodman: boolean
+  /** It runs as a user of the device, in a user namespace of that user. */
+  readonly isRootless: boolean
+  /** All its containers are in one user namespace (`userns-remap` of Docker). */
+  readonly isRemapped: boolean
+  /** Containers get its default seccomp profile. */
+  readonly hasSeccomp: boolean
+  /** Folder of its images and containers. */
+  readonly folder: string | undefined
+  /** Whether it can limit the size of a root file system itself. */
+  readonly hasQuota: boolean
+}
+
+export type TraitsOf = (api: EngineApi) => Promise<EngineTraits>
+
+type Info = Pick<z.infer<typeof answers.info>, 'Driver' | 'DriverStatus' | 'DockerRootDir'>
+
+/**
+ * Whether the overlay driver can limit a container: its folder is on XFS with project quotas.
+ *
+ * @param table of the mounts of the device (`/proc/self/mounts`)
+ */
+export function hasQuota({ Driver, DriverStatus, DockerRootDir }: Info, table: string): boolean {
+  const files = DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1]
+  if (!Driver?.startsWith('overlay') || files !== 'xfs' || DockerRootDir === undefined) return false
+  const isAbove = (path: string) => path === '/' || `${DockerRootDir}/`.startsWith(`${path}/`)
+  const mount = table
+    .split('\n')
+    .map((line) => line.split(' '))
+    .filter(([, path = '']) => isAbove(path))
+    .toSorted(([, one = ''], [, other = '']) => one.length - other.length)
+    .at(-1)
+  return /(?:^|,)(?:prjquota|pquota)(?:,|$)/.test(mount?.[3] ?? '')
+}
+
+function mounts(): string {
+  try {
+    return readFileSync('/proc/self/mounts', 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+export async function readTraits(api: EngineApi): Promise<EngineTraits> {
+  const found = await api.read('/info', answers.info)
+  const { ServerVersion, SecurityOptions, BuildahVersion, DockerRootDir } = found
+  const has = (name: string) => SecurityOptions?.some((each) => each.includes(name)) ?? false
+  return {
+    version: ServerVersion,
+    isPodman: BuildahVersion !== undefined,
+    isRootless: has('rootless'),
+    isRemapped: has('name=userns'),
+    hasSeccomp: has('name=seccomp'),
+    folder: DockerRootDir,
+    hasQuota: hasQuota(found, mounts()),
+  }
+}
+
+export function createTraitsOf(): TraitsOf {
+  const known = new Map<string, EngineTraits>()
+  return async (api) => {
+    const traits = known.get(api.socketPath) ?? (await readTraits(api))
+    known.set(api.socketPath, traits)
+    return traits
+  }
+}

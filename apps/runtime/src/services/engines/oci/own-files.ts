@@ -1,0 +1,62 @@
+/**
+ * Files that engines make for each container and mount writable, from folders of their own: a container with a writable root could fill
+ * the disk or the memory of the device through them, past its limits. The runtime gives the container these, read-only.
+ */
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Plan } from '../engine.ts'
+
+/** Names of the files in the folder of an instance. */
+export const ownFileNames = ['hosts', 'hostname', 'empty'] as const
+
+/** Where they are in the container. */
+export const ownFileTargets = [
+  '/etc/hosts',
+  '/etc/hostname',
+  '/etc/resolv.conf',
+  '/run/.containerenv',
+] as const
+
+/** A name of a host (RFC 1123) from the ID of the container. */
+export const hostNameOf = ({ id }: Pick<Plan, 'id'>): string =>
+  id
+    .toLowerCase()
+    .split(/[^a-z0-9]/)
+    .filter((each) => each !== '')
+    .join('-')
+    .slice(-63)
+    .replace(/^-/, '') || 'container'
+
+/** @param folder of the instance */
+export function writeOwnFiles(folder: string, plan: Plan): void {
+  const name = hostNameOf(plan)
+  const hosts = plan.settings['MCM.HOSTS'].map((each) => {
+    const [host, address] = each.split('=')
+    return `${address} ${host}\n`
+  })
+  const contents: Record<(typeof ownFileNames)[number], string> = {
+    hosts: `127.0.0.1 localhost\n127.0.1.1 ${name}\n${hosts.join('')}`,
+    hostname: `${name}\n`,
+    empty: '',
+  }
+  for (const each of ownFileNames) {
+    writeFileSync(join(folder, each), contents[each])
+    // For the users of the container, whatever the umask of the runtime.
+    chmodSync(join(folder, each), 0o644)
+  }
+}
+
+/**
+ * The mounts of these files.
+ *
+ * @param hasOwnNetwork there it has no name server; in the network of the engine, that of the engine
+ */
+export const ownFileMounts = (
+  folder: string,
+  { hasOwnNetwork, isPodman }: { hasOwnNetwork: boolean; isPodman: boolean },
+): string[] => [
+  `${folder}/hosts:/etc/hosts:ro`,
+  `${folder}/hostname:/etc/hostname:ro`,
+  ...(hasOwnNetwork ? [`${folder}/empty:/etc/resolv.conf:ro`] : []),
+  ...(isPodman ? [`${folder}/empty:/run/.containerenv:ro`] : []),
+]

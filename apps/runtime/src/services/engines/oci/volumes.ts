@@ -1,0 +1,83 @@
+/**
+ * The volumes of a container: those of its settings, and those that its image declares. They belong to the data of the container, so
+ * they are the same after a redeploy, and are removed with the container. A new volume gets the content and the owner of the folder of
+ * the image; the engine does that.
+ */
+import { hash } from 'node:crypto'
+import { RpcError } from '@selvedge/protocol'
+import type { Plan } from '../engine.ts'
+import type { ImageConfig } from './image-config.ts'
+import { ownFileTargets } from './own-files.ts'
+
+/** An image with more volumes is refused. */
+const maxVolumes = 16
+
+export const shortHash = (text: string): string => hash('sha256', text, 'hex').slice(0, 12)
+
+interface Volume {
+  /** In the engine. */
+  readonly name: string
+  /** Folder in the container. */
+  readonly target: string
+}
+
+export interface Volumes {
+  /** Of the setting `MCM.VOLUMES`. */
+  readonly named: readonly Volume[]
+  /** That the image declares, without those that the settings give a volume or memory. */
+  readonly ofImage: readonly Volume[]
+}
+
+/** Folders that are in memory where the root is read-only. */
+export const memoryFolders = ['/run', '/tmp', '/var/run', '/var/tmp'] as const
+
+const withoutSlash = (path: string): string => path.replace(/\/$/, '')
+
+/** Folders of the kernel and of the runtime, which no volume replaces. */
+const isReserved = (path: string): boolean =>
+  /^\/(?:proc|sys|dev|run\/selvedge)(?:\/|$)/.test(path) ||
+  ownFileTargets.some((each) => path === each || path.startsWith(`${each}/`))
+
+/** A path without the folders `.` and `..`. */
+const isPlain = (path: string): boolean => /^(?:\/[\w.-]+)+$/.test(path) && !/\/\.\.?(?:\/|$)/.test(path)
+
+/** @throws RpcError `container_failed` for a folder that can't be a volume */
+export function volumesOf(plan: Plan, { config }: ImageConfig, owner: string): Volumes {
+  const prefix = `selvedge-${owner}-${shortHash(plan.dataKey)}`
+  const { settings } = plan
+  const named = settings['MCM.VOLUMES'].map((each) => {
+    const at = each.indexOf(':')
+    const target = withoutSlash(each.slice(at + 1))
+    if (!isPlain(target) || isReserved(target))
+      throw new RpcError(
+        'container_failed',
+        `MCM.VOLUMES has the folder ${JSON.stringify(target)}, which can't be a volume`,
+      )
+    return { name: `${prefix}-${each.slice(0, at)}`, target }
+  })
+  const inMemory = settings['MCM.TMPFS'].map((each) => withoutSlash(each.split(':')[0]!))
+  const reserved = inMemory.find(isReserved)
+  if (reserved !== undefined)
+    throw new RpcError(
+      'container_failed',
+      `MCM.TMPFS has the folder ${JSON.stringify(reserved)}, which can't be in memory`,
+    )
+  const given = [
+    ...inMemory,
+    ...named.map(({ target }) => target),
+    ...(settings['MCM.ROOT'] === 'read-only' ? memoryFolders : []),
+  ]
+  const declared = [...new Set(Object.keys(config?.Volumes ?? {}).map(withoutSlash))]
+  const others = declared.filter((each) => !given.includes(each))
+  const wrong = others.find((each) => !isPlain(each) || isReserved(each))
+  if (wrong !== undefined || others.length > maxVolumes) {
+    const why =
+      wrong === undefined ? `${others.length} volumes` : `the volume ${JSON.stringify(wrong.slice(0, 80))}`
+    throw new RpcError('container_failed', `the image declares ${why}, which is not supported`, {
+      hint: 'Build the image without VOLUME, and give it folders that last with MCM.VOLUMES.',
+    })
+  }
+  // No name in MCM.VOLUMES has a dot.
+  const ofImage = others.map((target) => ({ name: `${prefix}-image.${shortHash(target)}`, target }))
+  return { named, ofImage }
+}

@@ -1,0 +1,204 @@
+/** What a deployment sets for an OCI container, through the whole runtime, on a real Podman. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { TarEntry } from '../../harness/archives.ts'
+import { cgiImage } from '../../harness/cgi-image.ts'
+import { needs } from '../../harness/installed.ts'
+import { type Podman, podmanNeeds, startPodman } from '../../harness/podman.ts'
+import { type Services, startServices } from '../../harness/services.ts'
+
+const files: TarEntry[] = [
+  { path: 'etc/passwd', content: 'root:x:0:0::/:/bin/sh\napp:x:501:502::/:/bin/sh\n' },
+  { path: 'etc/group', content: 'root:x:0:\napp:x:502:\nextra:x:503:\n' },
+  ...['cat', 'df', 'dd', 'echo', 'id', 'pwd', 'sleep', 'touch', 'head', 'grep', 'stat'].map(
+    (name): TarEntry => ({ path: `bin/${name}`, type: 'SymbolicLink', linkpath: 'busybox' }),
+  ),
+]
+const serve = 'exec /bin/busybox httpd -f -p 8080 -h /www'
+
+describe('a setting of an OCI container', needs(...podmanNeeds, 'busybox'), () => {
+  let podman: Podman
+  let services: Services
+  beforeAll(async () => {
+    podman = await startPodman()
+    services = await startServices({ args: [`--oci.socket=${podman.socket}`] })
+  })
+  afterEach(async () => {
+    const edgeAccessToken = services.token
+    for (const { id } of await services.runtime().getContainers({ edgeAccessToken }))
+      await services.runtime().removeContainer({ edgeAccessToken, id })
+  })
+  afterAll(async () => {
+    await services.stop()
+    await podman.stop()
+  })
+
+  async function deploy(script: string, env: Record<string, string>, config = {}) {
+    const image = cgiImage({ name: 'set', script: `PATH=/bin; ${script}`, files, config })
+    const { id } = await services.deployImage(image)
+    const spec = { name: 'set', image: id, env }
+    const container = await services.runtime().deployContainer({ edgeAccessToken: services.token, spec })
+    const path = `${container.basePath}/cgi-bin/run`
+    return { ...container, run: async () => (await services.call(path)).text.trim() }
+  }
+  const remove = (id: string) => services.runtime().removeContainer({ edgeAccessToken: services.token, id })
+  const logOf = async (id: string) => {
+    const { lines } = await services
+      .runtime()
+      .getContainerLogs({ edgeAccessToken: services.token, id, tail: 100 })
+    return lines.map(({ text }) => text)
+  }
+
+  it('replaces the program and its arguments: MCM.COMMAND, MCM.ARGS', async () => {
+    const program = `echo "got $0 $1" > /www/index.html; ${serve}`
+    const command = JSON.stringify(['/bin/sh', '-c', program])
+    const config = { Entrypoint: ['/bin/false'], Cmd: ['of the image'] }
+    const one = await deploy(
+      'echo x',
+      { 'MCM.COMMAND': command, 'MCM.ARGS': '["--a","b c\\n;$(id)"]' },
+      config,
+    )
+    expect((await services.call(`${one.basePath}/index.html`)).text).toBe('got --a b c\n;$(id)\n')
+    // Without arguments of its own, the program gets no arguments of the image.
+    const two = await deploy('echo x', { 'MCM.COMMAND': command }, config)
+    expect((await services.call(`${two.basePath}/index.html`)).text).toBe('got /bin/sh \n')
+    const three = await deploy(
+      'echo x',
+      { 'MCM.ARGS': JSON.stringify([program, 'zero', 'one']) },
+      {
+        ...config,
+        Entrypoint: ['/bin/sh', '-c'],
+      },
+    )
+    expect((await services.call(`${three.basePath}/index.html`)).text).toBe('got zero one\n')
+  })
+
+  it('sets the user and the working directory: MCM.USER, MCM.WORKDIR', async () => {
+    const config = { User: '0:0', WorkingDir: '/www' }
+    const { run } = await deploy(
+      'id -u; id -g; pwd',
+      { 'MCM.USER': 'app:extra', 'MCM.WORKDIR': '/data' },
+      config,
+    )
+    // The working directory of a CGI program is its own folder.
+    expect((await run()).split('\n').slice(0, 2)).toEqual(['501', '503'])
+    expect(podman.run('exec', podman.run('ps', '--quiet').trim(), '/bin/pwd').trim()).toBe('/data')
+  })
+
+  it('has a root that is read-only, with folders in memory: MCM.ROOT', async () => {
+    const { run, isolation } = await deploy(
+      'for each in / /www /run /tmp /var/run /var/tmp; do touch $each/x 2>/dev/null && echo $each; done; stat -c %F /run/selvedge/host',
+      { 'MCM.ROOT': 'read-only' },
+    )
+    expect((await run()).split('\n')).toEqual(['/run', '/tmp', '/var/run', '/var/tmp', 'socket'])
+    expect(isolation).toContain('read-only root')
+  })
+
+  it('sets folders in memory, shared memory and names: MCM.TMPFS, MCM.SHM_MB, MCM.HOSTS', async () => {
+    const { run } = await deploy(
+      'df -m /cache /dev/shm; grep db /etc/hosts; dd if=/dev/zero of=/cache/x bs=1M count=9 2>&1',
+      {
+        'MCM.TMPFS': '/cache:8',
+        'MCM.SHM_MB': '100',
+        'MCM.HOSTS': 'db=10.0.0.5',
+      },
+    )
+    const text = await run()
+    expect(text).toMatch(/^tmpfs\s+8\s.*\/cache$/m)
+    expect(text).toMatch(/^shm\s+100\s.*\/dev\/shm$/m)
+    expect(text).toMatch(/^10\.0\.0\.5 db$/m)
+    expect(text).toContain('No space left on device')
+  })
+
+  it.each([
+    ['of the image', {}, 'INT'],
+    ['of the setting', { 'MCM.STOP_SIGNAL': 'SIGUSR1' }, 'USR1'],
+  ])('stops by the signal %s', async (_, env, signal) => {
+    const program = `for each in TERM INT USR1 QUIT; do trap "echo got $each; kill %1; exit 0" $each; done
+      /bin/busybox httpd -f -p 8080 -h /www & while :; do wait; done`
+    const { id } = await deploy(
+      'echo x',
+      { ...env, 'MCM.COMMAND': JSON.stringify(['/bin/sh', '-c', program]) },
+      {
+        StopSignal: 'SIGINT',
+      },
+    )
+    await services.runtime().stopContainer({ edgeAccessToken: services.token, id })
+    expect(await logOf(id)).toContain(`got ${signal}`)
+    expect((await logOf(id)).join('\n')).not.toContain('killed')
+  })
+
+  it('logs when a container had to be killed, and waits as long as set: MCM.STOP_SEC', async () => {
+    const stubborn = `trap "echo asked" TERM; /bin/busybox httpd -f -p 8080 -h /www & while :; do wait; done`
+    const env = { 'MCM.STOP_SEC': '1', 'MCM.COMMAND': JSON.stringify(['/bin/sh', '-c', stubborn]) }
+    const { id } = await deploy('echo x', env)
+    await services.runtime().stopContainer({ edgeAccessToken: services.token, id })
+    const log = await logOf(id)
+    expect(log).toContain('asked')
+    expect(log).toContain('it did not exit within 1 s of SIGTERM, and was killed (MCM.STOP_SEC)')
+    // One that needs longer than the usual 10 s to store what it has.
+    const slow = `trap "sleep 12; echo stored; exit 0" TERM; /bin/busybox httpd -f -p 8080 -h /www & while :; do wait; done`
+    const patient = { 'MCM.STOP_SEC': '60', 'MCM.COMMAND': JSON.stringify(['/bin/sh', '-c', slow]) }
+    const again = await deploy('echo x', patient)
+    await services.runtime().stopContainer({ edgeAccessToken: services.token, id: again.id })
+    expect(await logOf(id)).toContain('stored')
+  })
+
+  it('is ready as MCM.READY defines', async () => {
+    const command = (text: string) => ({ 'MCM.COMMAND': JSON.stringify(['/bin/sh', '-c', text]) })
+    const worker = 'echo "ready to work" >&2; exec sleep 1000'
+    const said = await deploy('echo x', { ...command(worker), 'MCM.READY': 'log:ready to' })
+    expect(said.state).toBe('running')
+    const quiet = await deploy('echo x', { ...command('exec sleep 1000'), 'MCM.READY': 'none' })
+    expect(quiet.state).toBe('running')
+    await remove(quiet.id)
+    const short = { 'MCM.HEALTH_SEC': '2' }
+    for (const [env, problem] of [
+      [{ ...command(worker), 'MCM.READY': 'log:other' }, 'it did not write a line with "other" (MCM.READY)'],
+      [{ ...command(worker), 'MCM.READY': 'tcp' }, 'it did not listen on its port'],
+      [
+        { ...command('while :; do echo no | /bin/busybox nc -l -p 8080; done'), 'MCM.READY': 'http' },
+        'it is not healthy: /',
+      ],
+    ] as const)
+      await expect(deploy('echo x', { ...env, ...short })).rejects.toMatchObject({
+        reason: 'container_failed',
+        message: expect.stringContaining(problem),
+      })
+    const http = await deploy('echo well', { 'MCM.READY': 'http' })
+    expect(await http.run()).toBe('well')
+  })
+
+  it('is healthy while a command succeeds, of the setting or of the image: MCM.HEALTH_CMD', async () => {
+    const config = { Healthcheck: { Test: ['CMD-SHELL', 'cat /well >/dev/null'], Interval: 1 } }
+    const short = { 'MCM.HEALTH_SEC': '2' }
+    await expect(deploy('echo x', short, config)).rejects.toMatchObject({
+      reason: 'container_failed',
+      message: expect.stringMatching(/it is not healthy: .*exited with 1/),
+    })
+    const unchecked = await deploy('echo x', { ...short, 'MCM.HEALTH_CMD': '[]' }, config)
+    expect(unchecked.health).toBe('unknown')
+    await remove(unchecked.id)
+    const own = { ...short, 'MCM.HEALTH_CMD': '["/bin/stat","/www/index.html"]' }
+    expect((await deploy('echo x', own, config)).health).toBe('healthy')
+    const missing = { ...short, 'MCM.HEALTH_CMD': '["/no/such"]' }
+    await expect(deploy('echo x', missing, config)).rejects.toMatchObject({ reason: 'container_failed' })
+  })
+
+  it.each([
+    ['MCM.VOLUMES', 'x:/proc/self'],
+    ['MCM.VOLUMES', 'x:/etc/hosts'],
+    ['MCM.VOLUMES', 'x:/a/../run/selvedge'],
+    ['MCM.TMPFS', '/run/selvedge'],
+    ['MCM.TMPFS', '/dev/shm'],
+  ])(
+    'is refused where it would replace a folder of the runtime or the kernel: %s %s',
+    async (name, value) => {
+      await expect(deploy('echo x', { [name]: value })).rejects.toMatchObject({
+        reason: expect.stringMatching(/^(container_failed|invalid_params)$/),
+        message: expect.stringContaining(name),
+      })
+      expect(podman.run('volume', 'ls', '--quiet')).toBe('')
+      expect(podman.run('ps', '--all', '--quiet')).toBe('')
+    },
+  )
+})
