@@ -18,16 +18,6 @@ export const guard = of(
     'it saves the conversion to lower case; a name of another length is not in the list',
   ],
   [
-    'const ownHosts = new Set(port === undefined ? [] : ownNames.map((name) => `${name}:${port}`))',
-    'port === undefined → false',
-    'the hosts have "undefined" as their port, and the Host of a Unix socket is compared without a port',
-  ],
-  [
-    'const ownHosts = new Set(port === undefined ? [] : ownNames.map((name) => `${name}:${port}`))',
-    '[] → ["Stryker was here"]',
-    'it adds the origin of a host name with blanks, which no browser sends',
-  ],
-  [
     'if (ownOrigins.has(page)) return true',
     'ownOrigins.has(page) → false',
     'it saves the parsing of a referrer that is an origin',
