@@ -36,6 +36,8 @@ it('another cause, another message and another callback have lines of their own'
     fail(failure('53100')),
     fail(new TypeError('x is undefined')),
     fail(failure('25006'), { where: 'sweep' }),
+    fail(failure('25006'), { task: 'sessions' }),
+    fail(failure('25006'), { issuer: 'https://a.example' }),
     errorIdOf(log, 'a method failed', { cause: failure('25006') }, 'error', () => time),
   ]
   expect(lines().map(({ errorId }) => errorId)).toEqual(ids)

@@ -48,14 +48,13 @@ export function errorIdOf(
   return errorId
 }
 
-/** The message with its cause; the message alone while too many causes are known. */
+/** Fields that name what failed: a part of the program, or an issuer. Others name the request. */
+const parts = ['where', 'reason', 'task', 'topic', 'issuer']
+
+/** The message with its part and its cause; the message alone while too many are known. */
 function keyOf(known: Map<string, Logged>, now: number, message: string, fields: object): string {
-  const { cause, ...rest } = fields as {
-    readonly cause?: unknown
-    readonly where?: unknown
-    readonly reason?: unknown
-  }
-  const key = `${message} ${rest.where} ${rest.reason} ${describe(cause)}`
+  const read = fields as Readonly<Record<string, unknown>>
+  const key = [message, ...parts.map((part) => read[part]), describe(read.cause)].join(' ')
   if (known.has(key) || known.size < limits.causes) return key
   for (const [each, { at }] of known) if (now - at >= limits.quietMs) known.delete(each)
   return known.size < limits.causes ? key : message
