@@ -313,7 +313,7 @@ describe('a public service that fetches URLs for its callers', () => {
     '/healthz',
     '/readyz',
     '/jsonrpc/v1/openrpc.json',
-    '/jsonrpc/v1/',
+    '/jsonrpc/v1//',
     '//jsonrpc/v1',
     '/mcm/v1',
   ])('finds nothing at %s', async (path) => {
