@@ -37,7 +37,10 @@ if (stale.length > 0) {
     }
     // `selvedge init` copies them into projects.
     if (app === 'cli')
-      cpSync(join(root, 'packages/client/src/function'), join(target, 'function'), { recursive: true })
+      cpSync(join(root, 'packages/client/src/function'), join(target, 'function'), {
+        recursive: true,
+        filter: (path) => !path.endsWith('.test.ts'),
+      })
     if (app === 'identity') {
       const { build } = await import('vite')
       await build({ configFile: join(root, 'apps/console/vite.config.ts') })

@@ -369,8 +369,11 @@ describe('requests that two readers would read differently', () => {
     expect(text).not.toContain(' 200 ')
   })
 
-  it('absolute targets go nowhere', async () => {
-    expect(await raw(head(`http://127.0.0.1${base}/`))).toMatch(/^HTTP\/1\.1 404/)
+  it('absolute targets name the host that is checked, whatever the Host is', async () => {
+    const { host } = new URL(services.url())
+    expect(await raw(head(`http://${host}${base}/`))).toMatch(/^HTTP\/1\.1 200/)
+    for (const other of ['127.0.0.1', '127.0.0.1:1', 'evil.example', `evil.example:${host.split(':')[1]}`])
+      expect(await raw(head(`http://${other}${base}/`)), other).toMatch(/^HTTP\/1\.1 403/)
   })
 })
 

@@ -60,16 +60,17 @@ describe('a service of this API family', needs('image tools', 'curl'), () => {
     return JSON.parse(text.toString())
   }
 
+  const settingsOf = (image: string) => ({
+    'MCM.BASE_API_PATH': `/${image}/v1`,
+    'MCM.WEBSOCKET_SUPPORT': 'true',
+    'MCM.FORWARD_TOKEN': 'true',
+    uMDS: 'http://127.0.0.1:8083/mds/v1',
+  })
+
   /** Deploys an archive. @returns the container as the API shows it */
   function deploy(archive: string, image: string) {
     expect(curl('/mcm/v1/images', '-F', `image=@${archive}`)).toMatchObject({ name: image })
-    const env = {
-      'MCM.BASE_API_PATH': `/${image}/v1`,
-      'MCM.WEBSOCKET_SUPPORT': 'true',
-      'MCM.FORWARD_TOKEN': 'true',
-      uMDS: 'http://127.0.0.1:8083/mds/v1',
-    }
-    const spec = JSON.stringify({ name: image, image, env })
+    const spec = JSON.stringify({ name: image, image, env: settingsOf(image) })
     return curl('/mcm/v1/containers', '-H', 'Content-Type: application/json', '-d', spec)
   }
 
@@ -94,10 +95,14 @@ describe('a service of this API family', needs('image tools', 'curl'), () => {
     const get = async (path: string) => (await call(path)).json
     const ask = async (request: object) => (await call('/ask', 'POST', JSON.stringify(request))).json
 
-    it('loads, and finds the global names that it expects and an environment with nothing in it', async () => {
+    it('loads, and finds the global names that it expects, and the environment of its container', async () => {
       expect(await get('/hello')).toEqual({
         hello: 'world',
-        env: {},
+        env: {
+          ...settingsOf(image),
+          'MCM.BASE_API_PATH': base,
+          'MCM.RUNTIME': 'js',
+        },
         isGlobal: true,
         timers: ['function', 'function', 'function'],
         encoded: 'aGVsbG8=',

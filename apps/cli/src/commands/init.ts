@@ -40,6 +40,8 @@ export const init = command({
 function copyFunctionModules(target: string): void {
   mkdirSync(target)
   for (const name of readdirSync(functionModules)) {
+    // Tests of the library are beside its sources.
+    if (name.endsWith('.test.ts')) continue
     const text = readFileSync(join(functionModules, name), 'utf8')
     writeFileSync(join(target, name), withProjectPaths(text))
   }
