@@ -70,7 +70,7 @@ export async function startPodman(): Promise<Podman> {
       return stdout + stderr
     },
     async stop() {
-      run('rm', '--all', '--force', '--time', '0')
+      await removeAll(run)
       run('volume', 'rm', '--all', '--force')
       service.kill()
       await ended
@@ -78,6 +78,21 @@ export async function startPodman(): Promise<Podman> {
       rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 })
       networks.release()
     },
+  }
+}
+
+/** Attempts to remove the containers: one that exited a moment ago may still have its mounts. */
+const removals = 20
+
+async function removeAll(run: Podman['run']): Promise<void> {
+  for (let left = removals; left > 0; left--) {
+    try {
+      run('rm', '--all', '--force', '--time', '0')
+      return
+    } catch (cause) {
+      if (left === 1 || !(cause as Error).message.includes('busy')) throw cause
+      await sleep(250)
+    }
   }
 }
 

@@ -220,7 +220,7 @@ describe('a hostile OCI image', needs(...podmanNeeds, 'busybox', 'gcc'), () => {
     const { basePath } = await deploy('twin', 'echo genuine')
     const [genuine] = inspectAll() as [Inspected]
     const [network = ''] = Object.keys(genuine.NetworkSettings.Networks)
-    services.stack.runtime.process.kill('SIGKILL')
+    process.kill(services.runtimePid(), 'SIGKILL')
     podman.run('rm', '--force', '--time', '0', genuine.Name)
     const { 'dev.selvedge.proof': _, ...known } = genuine.Config.Labels
     const labels = Object.entries(known).flatMap(([name, value]) => ['--label', `${name}=${value}`])

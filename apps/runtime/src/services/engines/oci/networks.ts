@@ -3,6 +3,7 @@
  * of the device. The runtime reaches
  * the container by its address in that network, or, where the engine does not run as root, by a port on the loopback.
  */
+import { hash } from 'node:crypto'
 import { BlockList, isIPv4 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { RpcError } from '@selvedge/protocol'
@@ -34,6 +35,13 @@ export const reachOf = (
     ? { network: undefined, isPublished: true }
     : { network: name, isPublished: isRootless }
 
+/**
+ * The network interface of a network on this device (at most 15 characters). By itself, an engine counts its own networks: two engines
+ * on a device take the same name, and the containers of one are in the network of the other.
+ */
+const interfaceOf = (name: string, owner: string): string =>
+  `sv-${hash('sha256', `${owner} ${name}`, 'hex').slice(0, 12)}`
+
 /** Replaces the network of a container: another program may have prepared the one that exists. */
 export async function createNetwork(api: EngineApi, name: string, owner: string): Promise<void> {
   await removeNetwork(api, name)
@@ -42,6 +50,7 @@ export async function createNetwork(api: EngineApi, name: string, owner: string)
     Driver: 'bridge',
     Internal: true,
     CheckDuplicate: true,
+    Options: { 'com.docker.network.bridge.name': interfaceOf(name, owner) },
     Labels: { [labels.owner]: owner },
   }
   await api.send('POST', '/networks/create', body)
