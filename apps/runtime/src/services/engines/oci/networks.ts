@@ -42,6 +42,9 @@ export const reachOf = (
 const interfaceOf = (name: string, owner: string): string =>
   `sv-${hash('sha256', `${owner} ${name}`, 'hex').slice(0, 12)}`
 
+/** Podman looks through the interfaces of the device for a free subnet, and fails if one of them is removed meanwhile. */
+const attempts = 5
+
 /** Replaces the network of a container: another program may have prepared the one that exists. */
 export async function createNetwork(api: EngineApi, name: string, owner: string): Promise<void> {
   await removeNetwork(api, name)
@@ -53,7 +56,14 @@ export async function createNetwork(api: EngineApi, name: string, owner: string)
     Options: { 'com.docker.network.bridge.name': interfaceOf(name, owner) },
     Labels: { [labels.owner]: owner },
   }
-  await api.send('POST', '/networks/create', body)
+  for (let left = attempts; ; left--) {
+    try {
+      return await api.send('POST', '/networks/create', body)
+    } catch (cause) {
+      const hasRaced = cause instanceof EngineError && cause.message.includes('no such network interface')
+      if (!hasRaced || left === 1) throw cause
+    }
+  }
 }
 
 export const removeNetwork = (api: EngineApi, name: string): Promise<void> =>
