@@ -10,7 +10,7 @@ import { pipeline } from 'node:stream/promises'
 import { RpcError } from '@selvedge/protocol'
 import { inBackground, safely } from '@selvedge/service-kit/safely'
 import type * as z from 'zod'
-import { type Shortage, shortageIn } from './engine-shortage.ts'
+import { hasRaced, type Shortage, shortageIn } from './engine-shortage.ts'
 
 const version = '/v1.41'
 /** Of paths that begin with `/libpod`, which Podman alone has. */
@@ -48,11 +48,14 @@ export class EngineError extends Error {
   readonly status: number
   /** What the engine or the device lacks; undefined: the request or the container is at fault. */
   readonly shortage: Shortage | undefined
+  /** Whether the same request may succeed at once: something that the engine read was removed meanwhile. */
+  readonly hasRaced: boolean
   /** @param text of the refusal; the message is its beginning */
   constructor(status: number, text: string) {
     super(text.slice(0, 500))
     this.status = status
     this.shortage = shortageIn(status, text)
+    this.hasRaced = hasRaced(status, text)
   }
 }
 

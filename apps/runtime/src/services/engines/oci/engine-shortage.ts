@@ -28,3 +28,10 @@ export function shortageIn(status: number, text: string): Shortage | undefined {
   if (diskFull.test(line)) return 'disk'
   return scarce.test(line) ? 'other' : undefined
 }
+
+/**
+ * Whether a refusal means that a network interface of the device was removed while the engine read all of them: for a free subnet, Podman
+ * reads the addresses of each.
+ */
+export const hasRaced = (status: number, text: string): boolean =>
+  status >= 500 && text.includes('route ip+net: no such network interface')

@@ -42,7 +42,7 @@ export const reachOf = (
 const interfaceOf = (name: string, owner: string): string =>
   `sv-${hash('sha256', `${owner} ${name}`, 'hex').slice(0, 12)}`
 
-/** Podman looks through the interfaces of the device for a free subnet, and fails if one of them is removed meanwhile. */
+/** Attempts at a network, where the engine fails because an interface of the device was removed meanwhile. */
 const attempts = 5
 
 /** Replaces the network of a container: another program may have prepared the one that exists. */
@@ -60,8 +60,7 @@ export async function createNetwork(api: EngineApi, name: string, owner: string)
     try {
       return await api.send('POST', '/networks/create', body)
     } catch (cause) {
-      const hasRaced = cause instanceof EngineError && cause.message.includes('no such network interface')
-      if (!hasRaced || left === 1) throw cause
+      if (left === 1 || !(cause instanceof EngineError && cause.hasRaced)) throw cause
     }
   }
 }
