@@ -73,13 +73,15 @@ export async function startPostgres(settings: readonly string[] = ['fsync=off'])
       return rows.length
     },
     async restart(signal) {
-      if (signal === 'SIGKILL') server.signalAll(signal)
+      const killed = signal === 'SIGKILL' ? server.signalAll(signal) : []
       await server.end(signal)
+      // The memory that they share is in use until the last of them is gone, and the next server refuses to start.
+      while (killed.some(isThere)) await new Promise((resolve) => setTimeout(resolve, 20))
       server = launch()
       await server.untilReady(isAnswering)
     },
-    freeze: () => server.signalAll('SIGSTOP'),
-    thaw: () => server.signalAll('SIGCONT'),
+    freeze: () => void server.signalAll('SIGSTOP'),
+    thaw: () => void server.signalAll('SIGCONT'),
     async stop() {
       await admin.end()
       await server.end('SIGINT')
@@ -111,6 +113,15 @@ function initialize(programs: string): DatabaseCluster {
   return { folder, data, owner }
 }
 
+/** Whether a process has memory: one that exited may wait for its parent. */
+function isThere(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
 /** One run of the server, with the processes that it starts. */
 class ServerProcess {
   readonly #process: ChildProcess
@@ -137,17 +148,19 @@ class ServerProcess {
     }
   }
 
-  /** Sends a signal to the server and all its processes. */
-  signalAll(signal: NodeJS.Signals): void {
+  /** Sends a signal to the server and all its processes. @returns their IDs */
+  signalAll(signal: NodeJS.Signals): number[] {
     const pid = this.#process.pid!
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
-    for (const each of [pid, ...children.map(Number)]) {
+    const all = [pid, ...children.map(Number)]
+    for (const each of all) {
       try {
         process.kill(each, signal)
       } catch {
         // It exited in the meantime.
       }
     }
+    return all
   }
 
   async end(signal: NodeJS.Signals): Promise<void> {
