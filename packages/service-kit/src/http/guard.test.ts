@@ -84,6 +84,7 @@ describe('the Host of a listener with a port', () => {
     'localhost',
     'localhost:80',
     'localhost:8083.evil.example',
+    'localhost83',
     '0.0.0.0:8083',
     '',
   ])('is refused as %j', (host) => {

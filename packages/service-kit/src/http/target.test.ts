@@ -45,6 +45,7 @@ it.each([
   'http://other.example#evil.example/',
   `http://${'x'.repeat(301)}/`,
   'ws://other.example/',
+  'x http://other.example/',
 ])('another target is not served: %s', (url) => {
   const request = requestOf(url)
   expect(toOriginForm(request)).toBe(false)

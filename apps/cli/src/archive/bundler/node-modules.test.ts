@@ -1,6 +1,6 @@
 /** Which imports are modules of Node.js, and what is in their place. */
 import { expect, it } from 'vitest'
-import { collectNodeModules, nodeModule, nodeModuleInScript } from './node-modules.ts'
+import { collectNodeModules, nodeModule, nodeModuleInScript, requireOfNode } from './node-modules.ts'
 
 it.each([
   ['fs', 'node:fs'],
@@ -14,6 +14,13 @@ it.each([
   ['./fs', undefined],
 ])('%s is %s', (specifier, id) => {
   expect(nodeModule(specifier)).toBe(id)
+})
+
+it('is what CommonJS requires in a bundle', () => {
+  const found = new Function('process', `${requireOfNode}\nreturn require('node:fs')`)({
+    getBuiltinModule: (id: string) => `found ${id}`,
+  })
+  expect(found).toBe('found node:fs')
 })
 
 it('is an expression in a script', () => {
@@ -33,7 +40,7 @@ it('stays an import, but for process, which the function has of its own; CommonJ
   expect(isRequired()).toBe(true)
   const load = (id: unknown) => (plugin.load as (id: unknown) => unknown)(id)
   expect(load(own)).toMatch(
-    /globalThis\.process\nexport default own\nexport const \{ arch, .*env, .*\} = own\n/,
+    /globalThis\.process\nexport default own\nexport const \{ arch, (?:\w+, )*env, (?:\w+, )*versions \} = own\n/,
   )
   expect(load('/own/index.js')).toBeNull()
 })
