@@ -96,7 +96,7 @@ async function attack(url: string, paths: readonly string[], others: readonly Re
   }
   for (const path of paths)
     for (const [method, usually] of methods) {
-      // Every body with every credential; where it is refused anyway, each with one of them.
+      // GET and POST: every body with every credential. The other methods: every body with one credential.
       const sets =
         usually === 'served' ? all.map((headers) => () => headers) : [(at: number) => all[at % all.length]!]
       for (const headersOf of sets)

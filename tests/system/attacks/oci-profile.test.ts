@@ -5,8 +5,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { TarEntry } from '../../harness/archives.ts'
 import { cgiImage } from '../../harness/cgi-image.ts'
 import { needs } from '../../harness/installed.ts'
-import { type Podman, podmanNeeds, startPodman } from '../../harness/podman.ts'
-import { type Services, startServices } from '../../harness/services.ts'
+import { type Podman, podmanNeeds } from '../../harness/podman.ts'
+import { type PodmanServices, startPodmanServices } from '../../harness/podman-services.ts'
+import type { Services } from '../../harness/services.ts'
 
 interface Inspected {
   readonly Name: string
@@ -19,20 +20,13 @@ const rangeSize = 65_536
 describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
   let podman: Podman
   let services: Services
+  let stack: PodmanServices
   beforeAll(async () => {
-    podman = await startPodman()
-    services = await startServices({ args: [`--oci.socket=${podman.socket}`] })
+    stack = await startPodmanServices()
+    ;({ podman, services } = stack)
   })
-  afterEach(async () => {
-    const edgeAccessToken = services.token
-    for (const { id } of await services.runtime().getContainers({ edgeAccessToken }))
-      await services.runtime().removeContainer({ edgeAccessToken, id })
-    expect(lines('volume', 'ls', '--quiet')).toEqual([])
-  })
-  afterAll(async () => {
-    await services.stop()
-    await podman.stop()
-  })
+  afterEach(() => stack.removeContainers())
+  afterAll(() => stack?.stop())
 
   async function deploy(
     name: string,

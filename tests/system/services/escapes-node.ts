@@ -195,7 +195,7 @@ export const nodeEscapes: readonly Escape[] = [
     answer: /NotCapable|"code":502/,
   },
   {
-    name: 'ask who and where it is',
+    name: 'read the name, the users and the networks of the device',
     stoppedBy: sandbox,
     attempt: `const os = await import("node:os"); const shown = []
       for (const name of ["hostname", "networkInterfaces", "userInfo", "cpus", "loadavg", "homedir"])

@@ -3,8 +3,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { TarEntry } from '../../harness/archives.ts'
 import { cgiImage } from '../../harness/cgi-image.ts'
 import { needs } from '../../harness/installed.ts'
-import { type Podman, podmanNeeds, startPodman } from '../../harness/podman.ts'
-import { type Services, startServices } from '../../harness/services.ts'
+import { type Podman, podmanNeeds } from '../../harness/podman.ts'
+import { type PodmanServices, startPodmanServices } from '../../harness/podman-services.ts'
+import type { Services } from '../../harness/services.ts'
 
 const files: TarEntry[] = [
   { path: 'etc/passwd', content: 'root:x:0:0::/:/bin/sh\napp:x:501:502::/:/bin/sh\n' },
@@ -18,19 +19,13 @@ const serve = 'exec /bin/busybox httpd -f -p 8080 -h /www'
 describe('a setting of an OCI container', needs(...podmanNeeds, 'busybox'), () => {
   let podman: Podman
   let services: Services
+  let stack: PodmanServices
   beforeAll(async () => {
-    podman = await startPodman()
-    services = await startServices({ args: [`--oci.socket=${podman.socket}`] })
+    stack = await startPodmanServices()
+    ;({ podman, services } = stack)
   })
-  afterEach(async () => {
-    const edgeAccessToken = services.token
-    for (const { id } of await services.runtime().getContainers({ edgeAccessToken }))
-      await services.runtime().removeContainer({ edgeAccessToken, id })
-  })
-  afterAll(async () => {
-    await services.stop()
-    await podman.stop()
-  })
+  afterEach(() => stack.removeContainers())
+  afterAll(() => stack?.stop())
 
   async function deploy(script: string, env: Record<string, string>, config = {}) {
     const image = cgiImage({ name: 'set', script: `PATH=/bin; ${script}`, files, config })

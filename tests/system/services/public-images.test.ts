@@ -3,27 +3,21 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { needs } from '../../harness/installed.ts'
-import { type Podman, podmanNeeds, startPodman } from '../../harness/podman.ts'
-import { type Services, startServices } from '../../harness/services.ts'
+import { type Podman, podmanNeeds } from '../../harness/podman.ts'
+import { type PodmanServices, startPodmanServices } from '../../harness/podman-services.ts'
+import type { Services } from '../../harness/services.ts'
 import { mosquittoImage, nginxImage, postgresImage, redisImage, templateImage } from './public-images.ts'
 
 describe('an image of a public registry', needs(...podmanNeeds, 'busybox', 'setpriv', 'user IDs'), () => {
   let podman: Podman
   let services: Services
+  let stack: PodmanServices
   beforeAll(async () => {
-    podman = await startPodman()
-    services = await startServices({ args: [`--oci.socket=${podman.socket}`] })
+    stack = await startPodmanServices()
+    ;({ podman, services } = stack)
   })
-  afterEach(async () => {
-    const edgeAccessToken = services.token
-    for (const { id } of await services.runtime().getContainers({ edgeAccessToken }))
-      await services.runtime().removeContainer({ edgeAccessToken, id })
-    expect(podman.run('volume', 'ls', '--quiet')).toBe('')
-  })
-  afterAll(async () => {
-    await services.stop()
-    await podman.stop()
-  })
+  afterEach(() => stack.removeContainers())
+  afterAll(() => stack?.stop())
 
   async function deploy(name: string, archive: Buffer, env: Record<string, string> = {}) {
     const { id: image } = await services.deployImage(archive)

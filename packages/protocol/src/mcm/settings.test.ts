@@ -22,7 +22,7 @@ describe('a setting of containers reads', () => {
     ['MCM.STOP_SEC', '300', 300],
     ['MCM.ROOT', 'read-only', 'read-only'],
     ['MCM.ROOT_MB', '1', 1],
-    ['MCM.TMPFS', '/cache, /work/x:16', ['/cache', '/work/x:16']],
+    ['MCM.TMPFS', '/cache, /var/x:16', ['/cache', '/var/x:16']],
     ['MCM.SHM_MB', '256', 256],
     ['MCM.HOSTS', 'db=10.0.0.5, CACHE.local=fd00::1', ['db=10.0.0.5', 'cache.local=fd00::1']],
     ['MCM.READY', 'http', 'http'],

@@ -30,7 +30,7 @@ export function toOriginForm(request: IncomingMessage): boolean {
   return true
 }
 
-/** Sets the `Host` of a request, in both places where it is read from. */
+/** Sets the `Host` header of a request, in `headers` and in `rawHeaders`. */
 export function setHost(request: IncomingMessage, host: string): void {
   request.headers.host = host
   const { rawHeaders } = request

@@ -36,7 +36,7 @@ export const labels = {
   /** Of a container its key, of a volume the key of the data. */
   container: 'dev.selvedge.container',
   revision: 'dev.selvedge.revision',
-  /** First user ID and first group ID on the device of those in the container, where it has IDs of its own. */
+  /** Where a container has its own user IDs: the first user ID and the first group ID that it has on the device. */
   ids: 'dev.selvedge.ids',
   /** Proves that this runtime made the container, from exactly this description. */
   proof: 'dev.selvedge.proof',

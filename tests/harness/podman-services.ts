@@ -1,0 +1,31 @@
+/** A stack with a runtime that has a Podman of its own. */
+import { type Podman, startPodman } from './podman.ts'
+import { type Services, startServices } from './services.ts'
+
+export interface PodmanServices {
+  readonly podman: Podman
+  readonly services: Services
+  /** Removes the containers of the runtime. @throws if one of them has left a volume in the engine */
+  removeContainers(): Promise<void>
+  stop(): Promise<void>
+}
+
+export async function startPodmanServices(): Promise<PodmanServices> {
+  const podman = await startPodman()
+  const services = await startServices({ args: [`--oci.socket=${podman.socket}`] })
+  return {
+    podman,
+    services,
+    async removeContainers() {
+      const edgeAccessToken = services.token
+      for (const { id } of await services.runtime().getContainers({ edgeAccessToken }))
+        await services.runtime().removeContainer({ edgeAccessToken, id })
+      const left = podman.run('volume', 'ls', '--quiet')
+      if (left !== '') throw new Error(`containers have left volumes: ${left}`)
+    },
+    async stop() {
+      await services.stop()
+      await podman.stop()
+    },
+  }
+}
