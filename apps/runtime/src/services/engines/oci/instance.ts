@@ -144,16 +144,29 @@ function endingOf({ State }: answers.Inspected, usual?: ContainerEnding): Contai
 
 const stopped = exited('it was stopped')
 
-/** Resolves when a container has exited. An engine that does not answer does not mean that the container exited. */
+/**
+ * Resolves when a container has exited. An engine that does not answer does not mean that the container exited.
+ *
+ * It waits for the next exit and reads the state at growing pauses besides: a wait for the state `not-running` makes Podman 4 read the
+ * state without a pause, which takes most of a processor for each container.
+ */
 async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Promise<ContainerEnding> {
+  let exit: Promise<void> | undefined
   for (let pause = pollIntervals.first; ; pause = Math.min(pause * 2, pollIntervals.last)) {
-    // Some engines forget those who wait: each wait has its time.
-    await api.send('POST', `/containers/${name}/wait`).catch(() => undefined)
+    exit ??= awaitExit(api, name).then(() => {
+      exit = undefined
+    })
     const found = await api
       .read(`/containers/${name}/json`, answers.inspected)
       .catch((cause) => (cause instanceof EngineError && cause.status === 404 ? 'gone' : undefined))
     if (found === 'gone' || isGone()) return exited('it was removed')
     if (typeof found === 'object' && !found.State.Running) return endingOf(found)
-    await sleep(pause)
+    await Promise.race([exit, sleep(pause)])
   }
 }
+
+/** Resolves at the next exit, or a while after the engine did not wait for it: some forget those who wait. */
+const awaitExit = (api: EngineApi, name: string): Promise<void> =>
+  api
+    .send('POST', `/containers/${name}/wait?condition=next-exit`)
+    .catch(() => sleep(pollIntervals.last, undefined, { ref: false }))
