@@ -201,6 +201,28 @@ describe('a container of root', needs(...podmanNeeds, 'busybox', 'user IDs'), ()
     expect(new Set(inspectAll().map(firstId))).toEqual(new Set([id]))
   })
 
+  it.each(['99', 'guest', '99:99'])(
+    'has no capabilities if its program starts as %s: it does not read what other users of its image may',
+    async (user) => {
+      const { run, isolation } = await deploy(
+        'ordinary',
+        'grep -E "^Cap(Inh|Prm|Eff|Bnd|Amb)" /proc/self/status; cat /secret 2>/dev/null; chown 0 /tmp 2>/dev/null || echo kept',
+        {
+          env: { 'MCM.USER': user },
+          files: [
+            { path: 'etc/passwd', content: 'root:x:0:0::/:/bin/sh\nguest:x:99:99::/:/bin/sh\n' },
+            { path: 'secret', content: 'of root', mode: 0o400 },
+          ],
+        },
+      )
+      const text = await run()
+      expect(text.match(/^Cap\w+:\s+0{16}$/gm)).toHaveLength(5)
+      expect(text).not.toContain('of root')
+      expect(text).toContain('kept')
+      expect(isolation).toContain('no capabilities')
+    },
+  )
+
   it('gains nothing by a set-user-ID file, in the container or on the device', async () => {
     const { run } = await deploy(
       'setuid',

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import type { Plan } from '../engine.ts'
 import type { EngineTraits } from './engine-traits.ts'
 import { rangeLabel, usernsMode } from './id-ranges.ts'
-import { type ImageConfig, stopSignalOf } from './image-config.ts'
+import { type ImageConfig, stopSignalOf, userOf } from './image-config.ts'
 import { hostNameOf, ownFileMounts } from './own-files.ts'
 import { capabilitiesOf, type Users } from './profile.ts'
 import { socketName } from './socket-folder.ts'
@@ -144,7 +144,7 @@ const inMemory = ({ isPodman }: EngineTraits): readonly string[] =>
   isPodman ? memoryFolders : memoryFolders.filter((each) => each !== '/var/run')
 
 function hostConfig(description: Description): object {
-  const { plan, port, folder, network, isPublished, volumes, users, traits } = description
+  const { plan, port, folder, network, isPublished, volumes, users, traits, config } = description
   const { settings } = plan
   const isReadOnly = settings['MCM.ROOT'] === 'read-only'
   return {
@@ -153,7 +153,7 @@ function hostConfig(description: Description): object {
       traits.hasQuota && { StorageOpt: { size: String(settings['MCM.ROOT_MB'] * 1024 * 1024) } }),
     ...(users.kind === 'own' && { UsernsMode: usernsMode(users.range) }),
     CapDrop: ['ALL'],
-    CapAdd: capabilitiesOf(users),
+    CapAdd: capabilitiesOf(users, userOf(plan, config)),
     SecurityOpt: ['no-new-privileges'],
     Memory: (settings['MCM.MEMORY_MB'] ?? defaultMemoryMb) * 1024 * 1024,
     NanoCpus: Math.round(settings['MCM.CPU'] * 1e9),

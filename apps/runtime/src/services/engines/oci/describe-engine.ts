@@ -52,7 +52,7 @@ export async function describeEngine(
       available: true,
       ...(version && { version }),
       detail,
-      isolation: [...layersOf({ kind }, traits, readSettings({}))],
+      isolation: [...layersOf({ kind }, 'root', traits, readSettings({}))],
       hints,
     }
   } catch (cause) {

@@ -76,6 +76,10 @@ export function stopSignalOf({ settings }: Pick<Plan, 'settings'>, { config }: I
   return settings['MCM.STOP_SIGNAL'] ?? read(named) ?? 'SIGTERM'
 }
 
+/** The user that a container starts as: the setting, or that of the image; empty for root. */
+export const userOf = ({ settings }: Pick<Plan, 'settings'>, { config }: ImageConfig): string =>
+  settings['MCM.USER'] ?? config?.User ?? ''
+
 /** The command that checks the health of a container: the setting, or that of the image; undefined without one. */
 export function healthCommandOf(
   { settings }: Pick<Plan, 'settings'>,

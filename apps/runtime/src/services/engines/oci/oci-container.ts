@@ -11,7 +11,14 @@ import { type EngineApi, EngineError, findEngine, ignoreMissing } from './engine
 import type { EngineImages } from './engine-images.ts'
 import type { EngineTraits, TraitsOf } from './engine-traits.ts'
 import type { HostGuard } from './host-guard.ts'
-import { healthCommandOf, type ImageConfig, portOf, readImageConfig, stopSignalOf } from './image-config.ts'
+import {
+  healthCommandOf,
+  type ImageConfig,
+  portOf,
+  readImageConfig,
+  stopSignalOf,
+  userOf,
+} from './image-config.ts'
 import { followContainer, type OciInstance } from './instance.ts'
 import { openLabelSecret } from './label-secret.ts'
 import { createNetwork, protectFrom, type Reach, reachOf, removeNetwork, upstreamOf } from './networks.ts'
@@ -202,7 +209,7 @@ async function follow(
     upstream: found.State.Running ? upstreamOf(found, reach, port) : { host: '127.0.0.1', port: 0 },
     stopSignal: stopSignalOf(plan, prepared.config),
     healthCommand: healthCommandOf(plan, prepared.config),
-    isolation: layersOf(users, traits, plan.settings),
+    isolation: layersOf(users, userOf(plan, prepared.config), traits, plan.settings),
     watchDisk: (onFull) => host.disk.watch({ api, name, maxBytes, volumes: ofImage, onFull }),
     isNew,
     remove: async () => void (await removeContainer(api, name)),

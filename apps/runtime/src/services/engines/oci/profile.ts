@@ -2,6 +2,7 @@
  * What a container may do. In a user namespace, root in the container is no user of the device: there it gets the capabilities that
  * container engines give by default, without `NET_RAW`, `MKNOD`, `AUDIT_WRITE` and `SYS_CHROOT`. Where root in the container is root of
  * the device, it gets the few with which the programs of public images give up root, and which act on its own files and processes only.
+ * A program that does not start as root gets none: Podman would give it all of them, where Docker gives it none.
  */
 import type { ContainerSettings } from '@selvedge/protocol'
 import type { EngineTraits } from './engine-traits.ts'
@@ -19,24 +20,34 @@ export type Users =
 const fewCapabilities = ['CHOWN', 'FOWNER', 'KILL', 'NET_BIND_SERVICE', 'SETGID', 'SETUID'] as const
 const defaultCapabilities = [...fewCapabilities, 'DAC_OVERRIDE', 'FSETID', 'SETFCAP', 'SETPCAP'] as const
 
-export const capabilitiesOf = ({ kind }: Users): readonly string[] =>
-  kind === 'device' ? fewCapabilities : defaultCapabilities
+/** Whether a program starts as root of its container. @param user as images have it: a name or a number, with or without a group */
+export const isRoot = (user: string): boolean => /^(?:root|0+)?(?::|$)/.test(user)
 
-const usersLayer: Record<Users['kind'], readonly string[]> = {
-  own: ['user namespace', 'default capabilities'],
-  engine: ['user namespace of the engine', 'default capabilities'],
-  device: ['few capabilities'],
+/** @param user that the program starts as */
+export function capabilitiesOf({ kind }: Pick<Users, 'kind'>, user: string): readonly string[] {
+  if (!isRoot(user)) return []
+  return kind === 'device' ? fewCapabilities : defaultCapabilities
 }
 
-/** The layers that hold a container. */
+const usersLayer: Record<Users['kind'], readonly string[]> = {
+  own: ['user namespace'],
+  engine: ['user namespace of the engine'],
+  device: [],
+}
+const capabilitiesLayer = ({ kind }: Pick<Users, 'kind'>, user: string): string =>
+  isRoot(user) ? (kind === 'device' ? 'few capabilities' : 'default capabilities') : 'no capabilities'
+
+/** The layers that hold a container. @param user that its program starts as */
 export function layersOf(
-  { kind }: Pick<Users, 'kind'>,
+  users: Pick<Users, 'kind'>,
+  user: string,
   { hasSeccomp, hasQuota }: Pick<EngineTraits, 'hasSeccomp' | 'hasQuota'>,
   settings: Pick<ContainerSettings, 'MCM.ROOT' | 'MCM.NETWORK'>,
 ): readonly string[] {
   return [
     'namespaces',
-    ...usersLayer[kind],
+    ...usersLayer[users.kind],
+    capabilitiesLayer(users, user),
     'no new privileges',
     ...(hasSeccomp ? ['seccomp'] : []),
     'cgroup',
