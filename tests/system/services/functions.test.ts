@@ -144,6 +144,27 @@ describe('modules of Node.js', () => {
   })
 })
 
+describe('caches', () => {
+  it('keep responses from one request to the next, in the memory of the instance', async () => {
+    const source = `export default {
+      async fetch(request) {
+        const named = await caches.open('named')
+        const found = (await caches.default.match(request)) ?? (await named.match('https://example.com/a'))
+        if (found) return new Response(await found.text(), { headers: { 'X-Found': found.headers.get('x-made') } })
+        const made = new Response('made once', { headers: { 'X-Made': 'yes' } })
+        await (request.url.includes('named') ? named.put('https://example.com/a', made) : caches.default.put(request, made))
+        return new Response('first')
+      }
+    }`
+    const { basePath } = await services.deploy('caching', source)
+    for (const path of [basePath, `${basePath}/named`]) {
+      expect((await services.call(path)).text).toBe('first')
+      const { text, headers } = await services.call(path)
+      expect([text, headers['x-found']]).toEqual(['made once', 'yes'])
+    }
+  })
+})
+
 describe('storage', () => {
   const source = `mimikModule.exports = (context, request, response) => {
     const { storage } = context

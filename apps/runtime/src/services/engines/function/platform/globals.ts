@@ -1,4 +1,5 @@
 /** The global names of a function: those of Node.js as far as they concern it, and those of the engine of this API family (ES5). */
+import { createCaches } from './caches.ts'
 import { duktape } from './duktape.ts'
 
 /**
@@ -20,6 +21,9 @@ export function setProcess(
   }
   for (const [name, value] of Object.entries(members)) setHidden(target.process, name, value)
 }
+
+/** Makes `caches` those of the function: the platform's own need a disk. */
+export const setCaches = (target: object = globalThis): unknown => setHidden(target, 'caches', createCaches())
 
 /** To be called before the code of a handler runs. */
 export function setGlobals(target: object = globalThis): void {

@@ -2,7 +2,7 @@ import type { StartOrder, StorageChange } from '../control.ts'
 import { joined } from './bytes.ts'
 import { type Channel, type Order, openChannel } from './channel.ts'
 import { type DenoServer, deno } from './deno.ts'
-import { setProcess } from './globals.ts'
+import { setCaches, setProcess } from './globals.ts'
 import type { Surroundings } from './handler.ts'
 import { loadScript, type Serve } from './load.ts'
 import { createFetch, createRuntimeFetch } from './outbound.ts'
@@ -87,6 +87,7 @@ export async function hostFunction([
     const fetch = createFetch(client)
     globalThis.fetch = fetch
     setProcess(order.env)
+    setCaches()
     const around: Surroundings = {
       env: order.env,
       info: order.info,
