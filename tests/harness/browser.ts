@@ -1,10 +1,15 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
 import { findProgram } from './installed.ts'
 
 /** A Chromium that connects only to the hosts of the test. */
-export const launchBrowser = (...more: readonly string[]): Promise<Browser> =>
-  chromium.launch({
-    executablePath: process.env.SELVEDGE_CHROMIUM ?? findProgram('chromium')!,
+export async function launchBrowser(...more: readonly string[]): Promise<Browser> {
+  const program = process.env.SELVEDGE_CHROMIUM ?? findProgram('chromium')!
+  const folder = mkdtempSync(join(tmpdir(), 'chromium-'))
+  const browser = await chromium.launch({
+    executablePath: withoutNetlink(program, folder),
     args: [
       '--no-sandbox',
       '--disable-quic',
@@ -15,3 +20,54 @@ export const launchBrowser = (...more: readonly string[]): Promise<Browser> =>
       ...more,
     ],
   })
+  browser.on('disconnected', () => rmSync(folder, { recursive: true, force: true }))
+  return browser
+}
+
+/**
+ * Chromium drops all its connections (ERR_NETWORK_CHANGED) when an address of the machine changes, and containers of other tests change
+ * them. It learns of them by netlink sockets; a filter of system calls refuses to make them.
+ *
+ * @returns a program that starts it so; Chromium itself without bubblewrap
+ */
+function withoutNetlink(program: string, folder: string): string {
+  const bubblewrap = findProgram('bwrap')
+  if (bubblewrap === undefined) return program
+  const filter = join(folder, 'filter')
+  writeFileSync(filter, Buffer.concat(refuseNetlink.map(instruction)))
+  const script = join(folder, 'chromium')
+  const command = `exec '${bubblewrap}' --dev-bind / / --die-with-parent --seccomp 9 '${program}' "$@" 9<'${filter}'`
+  writeFileSync(script, `#!/bin/sh\n${command}\n`, { mode: 0o755 })
+  return script
+}
+
+const load = (offset: number) => [0x20, 0, 0, offset] as const
+/** @param whenEqual how many instructions to skip. @param otherwise likewise */
+const compare = (value: number, whenEqual: number, otherwise: number) =>
+  [0x15, whenEqual, otherwise, value] as const
+const answer = (value: number) => [0x06, 0, 0, value] as const
+
+/** A program for the kernel (seccomp(2), `struct seccomp_data`): `socket(AF_NETLINK, …)` fails with EAFNOSUPPORT. */
+const refuseNetlink = [
+  load(4),
+  // x86_64, arm64: what `socket` is there.
+  compare(0xc000003e, 1, 0),
+  compare(0xc00000b7, 2, 6),
+  load(0),
+  compare(41, 2, 4),
+  load(0),
+  compare(198, 0, 2),
+  load(16),
+  compare(16, 1, 0),
+  answer(0x7fff0000),
+  answer(0x00050000 | 97),
+]
+
+function instruction([code, whenEqual, otherwise, value]: readonly [number, number, number, number]): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeUInt16LE(code, 0)
+  bytes.writeUInt8(whenEqual, 2)
+  bytes.writeUInt8(otherwise, 3)
+  bytes.writeUInt32LE(value, 4)
+  return bytes
+}
