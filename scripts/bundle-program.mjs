@@ -1,5 +1,5 @@
 /** How one program is bundled: each entry is a file of its own. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -63,9 +63,11 @@ const isForDeno = (name) => name === 'function-host'
  * @param {keyof typeof programs} app
  * @param {string} target folder of the bundles
  * @param {object[]} plugins of the bundler
+ * @returns paths of the modules that it is made of
  */
 export async function bundleProgram(app, target, plugins = []) {
   const { rolldown } = await import('rolldown')
+  const modules = new Set()
   for (const [name, path] of Object.entries(programs[app])) {
     const bundle = await rolldown({
       input: path.startsWith('/') ? path : join(root, 'apps', app, path),
@@ -86,7 +88,7 @@ export async function bundleProgram(app, target, plugins = []) {
         if (log.code !== 'EVAL') handle(level, log)
       },
     })
-    await bundle.write({
+    const { output } = await bundle.write({
       file: join(target, `${name}.${isForDeno(name) ? 'mjs' : 'cjs'}`),
       // An ES module that imports node:http makes Node load its whole WebSocket client at once (17 ms, 5 MB); require does not.
       format: isForDeno(name) ? 'esm' : 'cjs',
@@ -97,5 +99,9 @@ export async function bundleProgram(app, target, plugins = []) {
       minify: { compress: true, mangle: false, codegen: { removeWhitespace: true } },
     })
     escapeNonAscii(join(target, `${name}.${isForDeno(name) ? 'mjs' : 'cjs'}`))
+    // Some are made up by the bundler, and are no files.
+    for (const each of output.flatMap((chunk) => chunk.moduleIds ?? []))
+      if (existsSync(each)) modules.add(each)
   }
+  return [...modules]
 }
