@@ -1,5 +1,11 @@
-/** `npm run check`: format and lint, types, unused code, packaging, generated reference. Every step is named when it fails. */
-import { spawnSync } from 'node:child_process'
+/**
+ * `npm run check`: format and lint, types, unused code, packaging, generated reference. Every step is named when it fails. As many run at
+ * the same time as there are processors.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { availableParallelism } from 'node:os'
+import { text } from 'node:stream/consumers'
 import { ensureInstalled, projectNode, root } from './install.mjs'
 
 ensureInstalled()
@@ -22,33 +28,56 @@ const projects = [
   'examples/backend',
   '.',
 ]
+/** Each may name one before it that it waits for. The longest are first. */
 const steps = [
-  ['format and lint', bin('biome'), ['check', '--error-on-warnings', '.']],
-  ...projects.map((project) => [`types of ${project}`, bin('tsc'), ['-p', project]]),
+  ['the libraries build', projectNode(), [`${root}/scripts/libraries.mjs`]],
   [
     'the rules',
     projectNode(),
     [`${root}/node_modules/vitest/vitest.mjs`, 'run', 'tests/rules', 'tests/layers'],
   ],
   ['unused code', bin('knip'), []],
-  ['the libraries build', projectNode(), [`${root}/scripts/libraries.mjs`]],
-  ['packaging of protocol', bin('publint'), ['packages/protocol', '--strict', '--pack', 'npm']],
-  ['packaging of client', bin('publint'), ['packages/client', '--strict', '--pack', 'npm']],
+  ['format and lint', bin('biome'), ['check', '--error-on-warnings', '.']],
+  ...projects.map((project) => [`types of ${project}`, bin('tsc'), ['-p', project]]),
   [
     'the reference is up to date',
     projectNode(),
     ['--conditions=source', 'docs/generate/reference.ts', '--check'],
   ],
+  ...['protocol', 'client'].map((library) => [
+    `packaging of ${library}`,
+    bin('publint'),
+    [`packages/${library}`, '--strict', '--pack', 'npm'],
+    'the libraries build',
+  ]),
 ]
+
 const failed = []
-for (const [name, command, args] of steps) {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd: root, encoding: 'utf8' })
+const outcomes = new Map()
+
+async function run([name, command, args, before]) {
+  await outcomes.get(before)
+  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [out, errors, [status]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close'),
+  ])
   console.info(`${status === 0 ? 'ok    ' : 'FAILED'} ${name}`)
-  if (status !== 0) {
-    failed.push(name)
-    console.info(`${stdout}${stderr}`)
+  if (status === 0) return
+  failed.push(name)
+  console.info(`${out}${errors}`)
+}
+
+const waiting = [...steps]
+async function runInTurn() {
+  for (let step = waiting.shift(); step; step = waiting.shift()) {
+    const outcome = run(step)
+    outcomes.set(step[0], outcome)
+    await outcome
   }
 }
+await Promise.all(Array.from({ length: availableParallelism() }, runInTurn))
 if (failed.length > 0) {
   console.error(`${failed.length} of ${steps.length} checks failed: ${failed.join(', ')}`)
   process.exit(1)
