@@ -2,10 +2,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { cliPath, type Ran } from '../harness/cli.ts'
+import type { Ran } from '../harness/cli.ts'
+import { runHere } from '../harness/cli-here.ts'
 import { temporaryFolder } from '../harness/processes.ts'
 import { type Recorder, startRecorder } from '../harness/recorder.ts'
-import { everyCommand, runIn } from '../harness/run-in.ts'
+import { everyCommand } from '../harness/run-in.ts'
 import { everyCall } from './cli-commands.ts'
 
 const secret = 'secret-of-the-kitchen'
@@ -48,7 +49,7 @@ const environment = () => ({
   SELVEDGE_API_KEY: `${secret}-environment-key`,
 })
 const run = (args: readonly string[], env: Record<string, string> = {}, lasts = false): Promise<Ran> =>
-  runIn(folder.path, [process.execPath, cliPath, ...args], {
+  runHere(folder.path, args, {
     env: { ...environment(), ...env },
     untilShown: lasts ? 'deployed' : undefined,
   })
