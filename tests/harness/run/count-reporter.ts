@@ -40,5 +40,7 @@ function outcomeOf(module: TestModule): FileOutcome {
     counts.failed = 1
     failures.push('the file')
   }
-  return { ...counts, seconds: module.diagnostic().duration / 1000, failures, unnamed, missing }
+  const { cpuSeconds = 0 } = module.meta()
+  const seconds = module.diagnostic().duration / 1000
+  return { ...counts, seconds, cpuSeconds, failures, unnamed, missing }
 }

@@ -8,6 +8,8 @@ export interface FileOutcome {
   readonly failed: number
   readonly skipped: number
   readonly seconds: number
+  /** CPU time of its process, and of the processes that it started and that have exited. */
+  readonly cpuSeconds: number
   /** Titles of the failed tests, with those of their suites. */
   readonly failures: readonly string[]
   /** Titles of the skipped tests that name no need. */

@@ -1,6 +1,6 @@
 /**
- * The end of CI: a table of its parts with their tests, seconds and budgets, the ten slowest files, what was unstable, and the counts of
- * everything as the last line. Argument: a folder with a file `<number>-<name>.json` of outcomes and `<number>-<name>.seconds`
+ * The end of CI: a table of its parts with their tests, seconds and budgets, the ten slowest files and those with the most CPU time, what was
+ * unstable, and the counts of everything as the last line. Argument: a folder with a file `<number>-<name>.json` of outcomes and `<number>-<name>.seconds`
  * ("<seconds> <budget>") for each part. Exit code 1 if a test failed or too many files were unstable.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -45,9 +45,15 @@ for (const { name, seconds, budget, outcomes } of parts) {
   const { passed, failed } = countsOf(outcomes)
   say(`| ${name} | ${passed + failed} | ${seconds}${seconds > budget ? ' (over)' : ''} | ${budget} |`)
 }
-const slowest = Object.entries(all.files).sort(([, one], [, two]) => two.seconds - one.seconds)
-say('\nThe ten slowest files:')
-for (const [path, { seconds }] of slowest.slice(0, 10)) say(`${seconds.toFixed(1).padStart(7)} s  ${path}`)
+const files = Object.entries(all.files)
+for (const [title, member] of [
+  ['The ten slowest files', 'seconds'],
+  ['The ten files with the most CPU time', 'cpuSeconds'],
+] as const) {
+  say(`\n${title}:`)
+  const most = files.toSorted(([, one], [, two]) => two[member] - one[member]).slice(0, 10)
+  for (const [path, outcome] of most) say(`${outcome[member].toFixed(1).padStart(7)} s  ${path}`)
+}
 say('')
 for (const line of [...describeSkipped(all), ...all.unstable]) say(line)
 say(`\n${describeCounts(countsOf(all))}`)
