@@ -2,7 +2,7 @@
  * The keys that a node is. They are made at first start, kept in one file that is never written again, and never leave the
  * device. A node whose key is lost is another node: that must never happen by accident.
  */
-import { createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+import { createECDH, createPrivateKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { readdir, rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type PublicJwk, publicJwk } from '@selvedge/protocol/tokens'
@@ -20,6 +20,7 @@ export interface NodeKey {
 
 const privateJwk = publicJwk.extend({ d: z.string() })
 const keyFile = z.object({ signing: privateJwk, agreement: privateJwk })
+type PrivateJwk = z.infer<typeof privateJwk>
 
 /**
  * The key of this node; a new one only in a folder that never held one.
@@ -63,10 +64,23 @@ const unrepairable = (message: string): StoreError => new StoreError(message, { 
 const whatToDo = (path: string): string =>
   `Restore ${path} from a backup to stay the same node; to become a new one, start with an empty state folder.`
 
+/**
+ * Whether the private part of a key belongs to its public part. Node does not check that, and a node with halves of two keys would sign
+ * proofs that no service accepts.
+ */
+function isPair({ d, x, y }: PrivateJwk): boolean {
+  const pair = createECDH('prime256v1')
+  pair.setPrivateKey(d, 'base64url')
+  // 0x04, then both coordinates of 32 bytes.
+  const point = pair.getPublicKey()
+  return point.toString('base64url', 1, 33) === x && point.toString('base64url', 33) === y
+}
+
 function parse(content: string): NodeKey | undefined {
   try {
     const { signing, agreement } = keyFile.parse(JSON.parse(content))
-    const open = (jwk: z.infer<typeof privateJwk>) => ({
+    if (![signing, agreement].every(isPair)) return undefined
+    const open = (jwk: PrivateJwk) => ({
       privateKey: createPrivateKey({ key: jwk, format: 'jwk' }),
       jwk: publicJwk.parse(jwk),
     })
