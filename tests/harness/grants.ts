@@ -60,6 +60,7 @@ export async function openGrantStore(clock: SteadyClock) {
   const lifetimes = { lifetimeSeconds: 86_400, graceSeconds: 10 }
   return {
     store,
+    changes,
     revocations,
     signIns: createSignIns({ store, clock, secret, revocations, ...lifetimes }),
     audit: createAudit(store, clock, { keepMs: 1e12, perAccount: 100 }),
