@@ -236,3 +236,90 @@ describe('a registration is refused', () => {
     await expect(register(eve)).rejects.toMatchObject({ reason: 'limit_exceeded' })
   })
 })
+
+describe('the passkeys of a person', () => {
+  const someone: Person = { personId: '33333333-cccc', email: 'lin@example.com', password: '' }
+  beforeAll(() => store.run(sql`INSERT INTO people VALUES (${someone.personId}, ${someone.email}, '', 0)`))
+  const authenticators = [createAuthenticator(someone), createAuthenticator(someone)] as const
+
+  it('are listed from the oldest, with their names and last use', async () => {
+    expect(await passkeys.list(someone.personId)).toEqual([])
+    const createdAt = new Date(clock.now()).toISOString()
+    await register(someone, authenticators[0])
+    clock.advance(1000)
+    await register(someone, authenticators[1])
+    clock.advance(1000)
+    await signIn({}, authenticators[1])
+    const [first, second] = await passkeys.list(someone.personId)
+    expect(first).toEqual({ credentialId: expect.any(String), name: 'a key', createdAt, lastUsedAt: null })
+    expect(second).toMatchObject({ lastUsedAt: new Date(clock.now()).toISOString() })
+  })
+
+  it('are registered once, and a device with one of them is not offered again', async () => {
+    await expect(register(someone, authenticators[0])).rejects.toMatchObject({
+      reason: 'already_exists',
+      message: 'this passkey is already registered',
+    })
+    const { options } = await passkeys.beginRegistration(someone)
+    const listed = (await passkeys.list(someone.personId)).map(({ credentialId }) => credentialId)
+    expect((options.excludeCredentials as { id: string }[]).map(({ id }) => id).toSorted()).toEqual(
+      listed.toSorted(),
+    )
+    expect(options).toMatchObject({
+      rp: { name: 'Selvedge', id: 'console.example.com' },
+      user: { id: base64url(someone.personId), name: 'lin@example.com' },
+      attestation: 'none',
+      authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+      pubKeyCredParams: [-7, -8, -257].map((alg) => ({ alg, type: 'public-key' })),
+      timeout: 300_000,
+    })
+  })
+
+  it('are asked for without a name, for this site, with the person verified', async () => {
+    const { options } = await passkeys.beginSignIn()
+    expect(options).toMatchObject({
+      ...{ rpId: 'console.example.com', userVerification: 'required', timeout: 300_000 },
+    })
+    expect(options.allowCredentials).toBeUndefined()
+  })
+
+  it('are removed by their person, but for the last sign-in method', async () => {
+    const [one, other] = await passkeys.list(someone.personId)
+    for (const person of [ada, { ...ada, password: 'hash' }])
+      await expect(passkeys.remove(person, one!.credentialId)).rejects.toMatchObject({
+        reason: 'not_found',
+        message: 'you have no such passkey',
+      })
+    await passkeys.remove(someone, one!.credentialId)
+    expect(await passkeys.list(someone.personId)).toEqual([other])
+    await expect(passkeys.remove(someone, other!.credentialId)).rejects.toMatchObject({
+      reason: 'conflict',
+      message: 'this passkey is your only sign-in method',
+      hint: 'Add another passkey or a password first.',
+    })
+    await passkeys.remove({ ...someone, password: 'hash' }, other!.credentialId)
+    expect(await passkeys.list(someone.personId)).toEqual([])
+  })
+
+  it('end the links that were to let the person in', async () => {
+    const links = createLinks(store, clock, 10)
+    const link = {
+      purpose: 'reset',
+      accountId: '',
+      role: 'member',
+      email: someone.email,
+      madeBy: '',
+    } as const
+    const secret = await links.create(link, 60)
+    await register(someone)
+    expect(await links.find(secret)).toBeUndefined()
+  })
+})
+
+it('a refusal has the cause for the log, and what to do', async () => {
+  await expect(signIn({ origin: 'https://evil.example' })).rejects.toMatchObject({
+    message: 'the passkey was not accepted',
+    hint: expect.stringContaining('Try again.'),
+    cause: expect.objectContaining({ message: expect.stringContaining('origin') }),
+  })
+})

@@ -110,3 +110,58 @@ it('stand in the store encrypted, also those from before secrets were', async ()
   const [row] = await store.run(sql`SELECT private_jwk FROM signing_keys WHERE kid = ${kid!}`)
   expect(row!.private_jwk).toMatch(/^v1\./)
 })
+
+const decode = (token: string) => JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString())
+
+it('a token has its type and the ID of the active key, by which this service finds the key', async () => {
+  const keys = await open()
+  const { kid } = keys.list().find(({ state }) => state === 'active')!
+  for (const typ of ['at+jwt', 'JWT', 'at+jwt'])
+    expect(decode(keys.sign(typ, { iat: 1 }))).toEqual({ typ, kid, alg: 'ES256' })
+  const issuer = keys.asIssuer('https://identity.example')
+  expect(issuer.issuer).toBe('https://identity.example')
+  expect(issuer.findKey(kid)).toBeDefined()
+  expect(issuer.findKey(kid, 'ES256')).toBe(issuer.findKey(kid))
+  expect(issuer.findKey(kid, 'RS256')).toBeUndefined()
+  expect(issuer.findKey('unknown')).toBeUndefined()
+  await keys.rotate()
+  expect(decode(keys.sign('at+jwt', {})).kid).toBe(keys.list().find(({ state }) => state === 'active')!.kid)
+  expect(decode(keys.sign('at+jwt', {})).kid).not.toBe(kid)
+})
+
+it('an ID token for an app is signed with the algorithm of the app, once its keys were prepared', async () => {
+  const keys = await open()
+  const claims = { iss: 'x' } as never
+  expect(decode(keys.signAppId(claims, 'ES256'))).toMatchObject({ alg: 'ES256', typ: 'app-id+jwt' })
+  await keys.prepare('ES256')
+  expect(() => keys.signAppId(claims, 'RS256')).toThrow('the database has no active signing key for RS256')
+  await Promise.all([keys.prepare('RS256'), keys.prepare('RS256')])
+  await keys.prepare('RS256')
+  const made = keys.list().filter(({ alg }) => alg === 'RS256')
+  expect(made.map(({ state }) => state).toSorted()).toEqual(['active', 'next'])
+  expect(made[0]!.since).toBe(new Date(clock.steady()).toISOString())
+  expect(decode(keys.signAppId(claims, 'RS256'))).toMatchObject({ alg: 'RS256', typ: 'app-id+jwt' })
+})
+
+it('a retired key is published for as long as leases live, and stored until its last token has expired', async () => {
+  const changes = await openChanges({ store, clock, system: clock, log: createMemoryLog(), maxAgeMs: 1e12 })
+  let leasesSeconds = 0
+  const keys = await openSigningKeys({
+    ...{ store, clock, changes, seal: createSeal([Buffer.alloc(32, 9)]), rotateAfter: 86_400 },
+    ...{ maxLifeSeconds: 10 * 86_400, publishedSeconds: 2 * 86_400, leasesSeconds: () => leasesSeconds },
+  })
+  await keys.rotate()
+  clock.advance(2 * day)
+  expect(published(keys.jwks)).toHaveLength(3)
+  clock.advance(1)
+  expect(published(keys.jwks)).toHaveLength(2)
+  leasesSeconds = 3 * 86_400
+  expect(published(keys.jwks)).toHaveLength(3)
+  clock.advance(8 * day - 1)
+  await keys.rotate()
+  expect(keys.list()).toHaveLength(4)
+  clock.advance(1)
+  await keys.rotate()
+  expect(keys.list().filter(({ state }) => state === 'retired')).toHaveLength(2)
+  await changes.stop()
+})
