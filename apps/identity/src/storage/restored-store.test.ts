@@ -49,6 +49,33 @@ it('removes codes and links that may have been used after the backup', () => {
     expect(restored.prepare(`SELECT COUNT(*) AS rows FROM ${table}`).get()).toEqual({ rows: 0 })
 })
 
+it('removes what waits, sessions of browsers, and replicas; people and sign-ins stay', () => {
+  const restored = createStore(1)
+  for (const { sqlite } of appTables) restored.exec(sqlite)
+  restored.exec(`INSERT INTO people VALUES ('ada', 'ada', '', 0);
+    INSERT INTO sessions VALUES ('s', 'h', 'ada', 'a', 0, 'password', 0, 0, 9, '', '', 'key');
+    INSERT INTO app_consents VALUES ('s', 'c', 'a', '');
+    INSERT INTO replicas VALUES ('r', 0);
+    INSERT INTO device_requests VALUES ('h', 'u', 'c', '', '', '', '', 0, 9, 5, 0, 0, '', 'sid', NULL, 'a', 'ada', '', 0, NULL, '');
+    INSERT INTO authorization_codes VALUES ('h', 'id', 'c', '', '', '', '', '', '', '', 'a', 'ada', '', 0, 0, '', 9, NULL)`)
+  endSingleUse(restored)
+  for (const table of ['sessions', 'app_consents', 'replicas', 'device_requests', 'authorization_codes'])
+    expect(restored.prepare(`SELECT COUNT(*) AS rows FROM ${table}`).get(), table).toEqual({ rows: 0 })
+  expect(restored.prepare('SELECT COUNT(*) AS rows FROM people').get()).toEqual({ rows: 1 })
+})
+
+it('keys of a store from before encryption can be read, and a refusal leaves the store to the operator', () => {
+  const restored = createStore(1)
+  const [own, other] = [createSeal([Buffer.alloc(32, 1)]), createSeal([Buffer.alloc(32, 2)])]
+  const insert = restored.prepare(`INSERT INTO signing_keys VALUES (?, ?, 'retired', 1)`)
+  insert.run('plain', '{"d":"x"}')
+  expect(() => expectReadable(restored, own, String)).not.toThrow()
+  insert.run('sealed', own.close('{}', 'sealed'))
+  expect(() => expectReadable(restored, other, String)).toThrow(
+    expect.objectContaining({ name: 'StoreError', isUnrepairable: true, cause: expect.any(Error) }),
+  )
+})
+
 it.each(['signing_keys', 'rsa_signing_keys'])(
   'refuses a backup with %s that were encrypted with another key',
   (table) => {
