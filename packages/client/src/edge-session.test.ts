@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parseJws } from '@selvedge/protocol/tokens'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createEdgeSession, type EdgeSessionOptions, type StoredEdgeSession } from './edge-session.ts'
+import { createEdgeSession, type EdgeSessionOptions, isAway, type StoredEdgeSession } from './edge-session.ts'
+import { ConnectionFailure, OAuthFailure, RpcFailure } from './errors.ts'
 import { createProofKey } from './proof-key.ts'
 
 interface Seen {
@@ -272,4 +273,78 @@ describe('a key', () => {
     expect(parseJws(proof).header.jwk).toEqual(key.jwk)
     expect(JSON.stringify(parseJws(proof).header)).not.toContain('"d"')
   })
+})
+
+describe('a token of a session', () => {
+  it('is used until half a minute before it expires', async () => {
+    const session = open()
+    const first = await session.access()
+    expect(first.expiresAt).toBe(1_000_000 + 3_600_000)
+    now = first.expiresAt - 30_000
+    expect(await session.access()).toBe(first)
+    now++
+    expect(await session.access()).not.toBe(first)
+    expect(exchanges(identity)).toHaveLength(2)
+  })
+
+  it('is stored only when a credential is another one', async () => {
+    identity.token = () => answer({ lease: 'lease-1' })
+    const session = open({ stored: { refreshToken: 'refresh-1', lease: 'lease-1' } })
+    await session.access()
+    expect(stored).toEqual([])
+    identity.token = () => answer({ lease: 'lease-2' })
+    session.forget()
+    await session.access()
+    expect(stored).toEqual([{ refreshToken: 'refresh-1', lease: 'lease-2' }])
+  })
+
+  it('that is local serves while the session tries once a minute to refresh', async () => {
+    const clock = performance.now.bind(performance)
+    let passed = 0
+    performance.now = () => clock() + passed
+    try {
+      identity.token = () => ({ status: 500, body: {} })
+      const session = open({ stored: { refreshToken: 'refresh-1', lease: 'lease-1' } })
+      const local = await session.access()
+      expect(local.isLocal).toBe(true)
+      await session.access()
+      expect(exchanges(identity)).toHaveLength(1)
+      passed += 60_000
+      expect(await session.access()).toBe(local)
+      await expect.poll(() => exchanges(identity).length).toBe(2)
+      identity.token = () => answer({ lease: 'lease-2', refresh_token: 'refresh-2' })
+      passed += 60_000
+      expect(await session.access()).toBe(local)
+      await expect.poll(async () => (await session.access()).isLocal).toBe(false)
+    } finally {
+      performance.now = clock
+    }
+  })
+
+  it('needs a refresh token or a developer ID token', async () => {
+    const session = createEdgeSession({
+      ...{ identity: { url: identity.url }, runtime: { url: runtime.url }, clientId: 'c', scope: '', key },
+    })
+    await expect(session.access()).rejects.toMatchObject({
+      reason: 'refused',
+      message: 'the session has no refresh token and no developer ID token',
+    })
+    expect(identity.seen).toEqual([])
+  })
+})
+
+it.each<[cause: unknown, isGone: boolean]>([
+  [new ConnectionFailure('not_running', ''), true],
+  [new ConnectionFailure('timeout', ''), true],
+  [new ConnectionFailure('bad_answer', ''), true],
+  [new ConnectionFailure('refused', ''), true],
+  [new ConnectionFailure('aborted', ''), false],
+  [new OAuthFailure('temporarily_unavailable', '', 500), true],
+  [new OAuthFailure('temporarily_unavailable', '', 499), false],
+  [new RpcFailure({ code: 0, message: '', data: { reason: 'identity_unavailable' } } as never), true],
+  [new RpcFailure({ code: 0, message: '', data: { reason: 'forbidden' } } as never), false],
+  [new Error('a defect'), false],
+  [undefined, false],
+])('%o counts as an identity service that is gone: %j', (cause, isGone) => {
+  expect(isAway(cause)).toBe(isGone)
 })
