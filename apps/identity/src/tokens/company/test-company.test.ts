@@ -13,7 +13,7 @@ const good = {
   token_endpoint_auth_methods_supported: ['client_secret_post'],
 }
 
-async function test(metadata: object | Error = good, keys: number | Error = 1, change: object = {}) {
+async function check(metadata: object | Error = good, keys: number | Error = 1, change: object = {}) {
   const tested = await createTestCompany({
     async readMetadata() {
       if (metadata instanceof Error) throw metadata
@@ -34,12 +34,12 @@ const ready = {
 
 it('a provider that supports what is needed is ready', async () => {
   const redirectUri = 'https://console.example/sign-in/corp.example/callback'
-  expect(await test()).toEqual({ isReady: true, redirectUri, checks: ready })
+  expect(await check()).toEqual({ isReady: true, redirectUri, checks: ready })
   // RFC 8414 § 2: what is not stated has defaults.
-  expect(await test({})).toEqual({ isReady: true, redirectUri, checks: ready })
+  expect(await check({})).toEqual({ isReady: true, redirectUri, checks: ready })
   for (const method of ['none', 'private_key_jwt'] as const)
     expect(
-      await test({ ...good, token_endpoint_auth_methods_supported: [method] }, 1, { clientAuth: method }),
+      await check({ ...good, token_endpoint_auth_methods_supported: [method] }, 1, { clientAuth: method }),
     ).toMatchObject({ isReady: true })
 })
 
@@ -56,26 +56,26 @@ it.each<[metadata: object, name: string, problem: string]>([
     'the provider does not support client_secret_basic or client_secret_post',
   ],
 ])('a provider with %j lacks something', async (metadata, name, problem) => {
-  expect(await test({ ...good, ...metadata })).toMatchObject({
+  expect(await check({ ...good, ...metadata })).toMatchObject({
     isReady: false,
     checks: { ...ready, [name]: problem },
   })
 })
 
 it('the method of the company itself must be supported', async () => {
-  const { checks } = await test(good, 1, { clientAuth: 'private_key_jwt' })
+  const { checks } = await check(good, 1, { clientAuth: 'private_key_jwt' })
   expect(checks['client authentication']).toBe('the provider does not support private_key_jwt')
 })
 
 it('a provider that does not answer is named with the cause, shortened', async () => {
-  const { isReady, checks } = await test(new Error(`no answer ${'x'.repeat(400)}`), new Error('no keys'))
+  const { isReady, checks } = await check(new Error(`no answer ${'x'.repeat(400)}`), new Error('no keys'))
   expect(isReady).toBe(false)
   expect(checks).toEqual({ metadata: `no answer ${'x'.repeat(290)}`, keys: 'no keys', rules: null })
 })
 
 it('a provider without usable keys, and a company without rules, let no person in', async () => {
-  expect((await test(good, 0)).checks.keys).toBe('the provider publishes no key that can be used')
-  expect(await test(good, 1, { rules: [] })).toMatchObject({
+  expect((await check(good, 0)).checks.keys).toBe('the provider publishes no key that can be used')
+  expect(await check(good, 1, { rules: [] })).toMatchObject({
     isReady: false,
     checks: { rules: 'there is no rule, so no person gets access' },
   })
