@@ -102,7 +102,7 @@ describe('the fixes of nodes', () => {
       },
       expect.objectContaining({ nodeId: node(2), speed: 0, bearing: 0 }),
     ])
-    expect(body[1].longitude).not.toBe(12.3456789)
+    expect((body as { longitude: number }[])[1]!.longitude).not.toBe(12.3456789)
   })
 
   it('are of 500 nodes at most, and of no name that no node has', async () => {

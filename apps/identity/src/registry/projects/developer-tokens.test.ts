@@ -101,6 +101,15 @@ it('an account has a limit of tokens that have not expired, in all its projects'
   await tokens.issue({ ...ada, accountId: 'b', personId: '' }, 'c', 60)
 })
 
+it('a person who left the account is not sent to the limit, which expired tokens do not count for', async () => {
+  await tokens.issue(ada, 'c', 60)
+  await tokens.issue(ada, 'd', 60)
+  const stranger = { ...ada, personId: 'eve' }
+  await expect(tokens.issue(stranger, 'c', 60)).rejects.toMatchObject({ reason: 'limit_exceeded' })
+  clock.advance(60_000)
+  await expect(tokens.issue(stranger, 'c', 60)).rejects.toMatchObject({ reason: 'conflict' })
+})
+
 it('lists are of one account with the newest first, or of all with the oldest first', async () => {
   const first = await tokens.issue(ada, 'c', 60)
   clock.advance(1000)

@@ -32,6 +32,16 @@ it('from a private network is not for rules that do not allow one', async () => 
   expect(await sets.load(issuer)).toEqual(at(1000, 'public'))
 })
 
+it('has the same name for every version, since replicas of two versions may share a database', async () => {
+  await sets.save(issuer, at(1))
+  await sets.save({ ...issuer, allowsPrivate: true }, at(1))
+  const rows = await store.run(sql`SELECT issuer_key FROM issuer_key_sets ORDER BY issuer_key`)
+  expect(rows.map((row) => row.issuer_key)).toEqual([
+    'private https://issuer.example',
+    'public https://issuer.example',
+  ])
+})
+
 it('is replaced by a newer one, and by one that shows that the stored time was wrong', async () => {
   await sets.save(issuer, at(1_000_000))
   for (const older of [1_000_000, 999_999, 940_000]) {
