@@ -207,4 +207,26 @@ export const groups: readonly Group[] = [
     tests: [`${kit}/http/{address,content-type,own-host}.test.ts`],
   },
   beside('parameters', 'packages/protocol/src', 'methods/read-params'),
+  beside('identity-people', `${identity}/registry/people`, 'accounts', 'members', 'links', 'companies'),
+  {
+    name: 'identity-members',
+    sources: [`${identity}/registry/people/{people,company-people,link-statements,local-owners}.ts`],
+    tests: [`${identity}/registry/people/!(*-suite).test.ts`],
+  },
+  beside(
+    'identity-projects',
+    `${identity}/registry/projects`,
+    'developer-tokens',
+    'expiring-tokens',
+    'issuer-key-sets',
+    'offline',
+    'stated',
+  ),
+  {
+    name: 'connection-tokens',
+    sources: ['apps/runtime/src/api/{caller,connection-tokens}.ts'],
+    tests: ['apps/runtime/src/api/connection-tokens.test.ts'],
+  },
+  beside('node-key', device, 'node/node-key'),
+  { name: 'hmac', sources: [`${device}/hmac/*.ts`], tests: [`${device}/hmac/*.test.ts`] },
 ]

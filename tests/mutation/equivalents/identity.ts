@@ -14,6 +14,15 @@ const noJson = 'neither text is JSON in base64url, so the token is no JWT'
 
 export const identity: readonly Equivalent[] = [
   ...of(
+    'apps/identity/src/registry/projects/issuer-key-sets.ts',
+    [
+      'if (!row) return undefined',
+      '!row → false',
+      'a row that is absent cannot be read, as one that is no JSON',
+    ],
+    ['} catch {', '{ return undefined } → {}', 'a function without a result returns undefined'],
+  ),
+  ...of(
     `${federation}/read-claimed.ts`,
     ["const [header = '', payload = ''] = token.split('.', 2)", '\'\' → "Stryker was here!"', noJson],
     ['} catch {', '{ return undefined } → {}', 'a function without a result returns undefined'],
