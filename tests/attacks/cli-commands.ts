@@ -31,6 +31,8 @@ const samples: Readonly<Record<string, readonly string[]>> = {
   'container remove': ['x'],
   'container logs': ['x', '--follow'],
   'container wait': ['x', '--timeout', '1'],
+  'secret set': ['x', '--file', '{folder}/track.nmea'],
+  'secret remove': ['x'],
   why: ['x'],
   'service logs': ['selvedge', '--lines', '1'],
   init: ['function', '{folder}/made'],

@@ -10,8 +10,10 @@ export function sampleOf(method: string, edgeAccessToken: string): object {
     subscribe: { topics: ['account'] },
     unsubscribe: { subscription: '1' },
     deployImage: { source: '/nowhere' },
+    setSecret: { name: 'x', value: 'value of a secret' },
+    removeSecret: { name: 'x' },
     deployContainer: { spec: { name: 'x', image: 'x', env: {} } },
   }
-  const byId = /^(?:remove|start|stop)|Logs$|History$/.test(method) ? { id: 'x' } : {}
+  const byId = /^(?:remove(?!Secret)|start|stop)|Logs$|History$/.test(method) ? { id: 'x' } : {}
   return { edgeAccessToken, ...byId, ...samples[method] }
 }

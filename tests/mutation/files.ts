@@ -82,6 +82,11 @@ export const groups: readonly Group[] = [
     tests: [`${services}/containers/{crash-policy,health-policy,idle-policy,requirements}.test.ts`],
   },
   {
+    name: 'secrets',
+    sources: [`${services}/secrets/*.ts`],
+    tests: [`${services}/secrets/*.test.ts`],
+  },
+  {
     name: 'gateway',
     sources: [`${services}/gateway/{${gateway}}.ts`],
     tests: [`${services}/gateway/{${gateway}}.test.ts`],

@@ -82,6 +82,7 @@ export const mutated: Readonly<Record<string, string>> = {
   'apps/runtime/src/services/gateway': 'admits requests, and opens what callers and services send',
   'apps/runtime/src/services/images': 'opens images, within limits',
   'apps/runtime/src/services/neighbours': 'decides which neighbours a service sees',
+  'apps/runtime/src/services/secrets': 'encrypts secrets, decides who gets them, and hides them in logs',
   'packages/client/src': 'opens the answers of services, and decides which address gets a credential',
   'packages/client/src/backend': 'verifies access tokens',
   'packages/client/src/function/user.ts': 'opens the header with the user',

@@ -34,6 +34,9 @@ const device = {
     'removeContainer',
     'getContainerLogs',
     'getContainerHistory',
+    'setSecret',
+    'getSecrets',
+    'removeSecret',
   ],
 }
 

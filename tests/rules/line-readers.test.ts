@@ -8,6 +8,7 @@ const exceptions: Readonly<Record<string, string>> = {
     'server-sent events: an incomplete one at the end is discarded (HTML § 9.2.6)',
   'apps/console/src/session/events.ts':
     'server-sent events: an incomplete one at the end is discarded (HTML § 9.2.6)',
+  'apps/runtime/src/services/secrets/masks.ts': 'a whole value',
   'apps/runtime/src/services/gateway/response-head.ts': 'the whole head of a response',
   'apps/runtime/src/services/engines/oci/host-guard.ts': 'the whole output of a tool',
   'apps/runtime/src/services/engines/oci/engine-traits.ts': 'a whole file of the kernel',

@@ -30,6 +30,7 @@ export const meanings: Readonly<Record<string, readonly string[]>> = {
   getimages: ['image list'],
   getme: ['me'],
   getnodes: ['nodes'],
+  getsecrets: ['secret list'],
   health: ['doctor', 'status'],
   history: ['why'],
   id: ['whoami', 'me'],

@@ -1,6 +1,7 @@
 /** Every setting of the runtime. */
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { expectedRules, readDeviceRule, readMountRule, readNetworkRule } from '@selvedge/protocol'
 import { type ConfigOf, daemonOptions, option } from '@selvedge/service-kit/config'
 
 export const runtimeOptions = {
@@ -115,6 +116,21 @@ export const runtimeOptions = {
     '',
     'Unix socket of the container engine (Docker Engine API). Empty: the first of Podman, Docker and balenaEngine that is found.',
     { env: 'SELVEDGE_OCI_SOCKET' },
+  ),
+  'services.devices': option.rules(
+    (text) => readDeviceRule(text) !== undefined,
+    expectedRules.devices,
+    'Devices that OCI containers may get with MCM.DEVICES, each with the service, project or image, such as "/dev/ttyUSB0 service=my-project-gpsd". Empty: no devices.',
+  ),
+  'services.mounts': option.rules(
+    (text) => readMountRule(text) !== undefined,
+    expectedRules.mounts,
+    'Folders and files of the device that OCI containers may get with MCM.MOUNTS, each with the service, project or image, such as "/srv/media:rw service=my-project-player". Without ":rw" they are read-only. Empty: no folders.',
+  ),
+  'services.hostNetwork': option.rules(
+    (text) => readNetworkRule(text) !== undefined,
+    expectedRules.hostNetwork,
+    'OCI containers that may use the network of the device with MCM.NETWORK "host", such as "service=my-project-avahi". There they reach all programs of the device on the loopback. Empty: no containers.',
   ),
   ...daemonOptions,
 } as const

@@ -49,7 +49,7 @@ export async function startRuntime(
     if (names.length > 0) device.notices.raise('requests_stalled', { stalled: names })
     else device.notices.clear('requests_stalled')
   })
-  raiseDocumentNotices(device.notices, { ...device.documents, deployments: services })
+  raiseDocumentNotices(device.notices, { ...device.documents, ...services.documents })
   const api = await openApi({ config, methods, device, location, services, metrics, readiness })
   if (metrics) measureRuntime(metrics, device, location, services)
   const url = device.presence.url()

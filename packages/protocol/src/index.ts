@@ -15,6 +15,14 @@ export * from './http/discovery.ts'
 export * from './http/identity.ts'
 export { readFixes } from './http/read-fixes.ts'
 export { describeEndReason, type EndReason } from './mcm/end-reasons.ts'
+export {
+  type Conditions,
+  expectedRules,
+  type GrantRule,
+  readDeviceRule,
+  readMountRule,
+  readNetworkRule,
+} from './mcm/grant-rules.ts'
 export * from './mcm/paths.ts'
 export * from './mcm/records.ts'
 export * from './mcm/services.ts'
@@ -39,6 +47,7 @@ export {
 } from './methods/method.ts'
 export { type NodeOptions, nodeOptions, nodesResult, type TrackOptions } from './methods/nodes.ts'
 export { describeNotice, type Notice, type NoticeReason, noticeReasons } from './methods/notices.ts'
+export { maxSecretBytes, type SecretRecord } from './methods/secrets.ts'
 export { nodeIdPattern } from './methods/values.ts'
 export { commonReasons, openRpcDocument, reasonsOf } from './openrpc.ts'
 export * from './presence.ts'

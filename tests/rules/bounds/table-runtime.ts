@@ -231,6 +231,7 @@ export const runtime: Bounds = {
   },
   'apps/runtime/src/api/handlers.ts': {
     'createHandlers.sharing': own('one setting for each audience'),
+    'createHandlers.secrets': own('no collection: it calls `service-secrets.ts: secrets.set`'),
   },
   'apps/runtime/src/services/gateway/closable-frames.ts': {
     'createClosableFrames.stream': passing('the buffers of a Transform, and one `closeFrame`'),
@@ -318,6 +319,35 @@ export const runtime: Bounds = {
       '`path-owners.ts: heldNow`, after a day; `path-owners.ts: forget`, when the account leaves',
     ),
   },
+  'apps/runtime/src/services/engines/oci/given.ts': {
+    'holdGiven.held': passing('`settings.ts: maxGiven` devices and as many folders'),
+  },
+  'apps/runtime/src/services/engines/oci/held-path.ts': {
+    'holdPath.parts': passing('`maxLinks` links, each with the parts of its target'),
+  },
+  'apps/runtime/src/services/engines/oci/secret-files.ts': {
+    'files of secretsFolder': own('one folder for each state folder'),
+    'files of openSecretFiles.replace': lasting(
+      'the secrets of the settings: `settings.ts: maxGiven` for each instance',
+      '`remove`, and `removeOtherFiles` at the next start',
+    ),
+  },
+  'apps/runtime/src/services/secrets/service-secrets.ts': {
+    'createServiceSecrets.secrets': own('no collection: it calls `secrets.ts: store.update`'),
+  },
+  'apps/runtime/src/services/secrets/stored-secrets.ts': {
+    'document secrets': lasting(
+      '`room.ts: limits`',
+      '`secrets.ts: without`, and `secrets.ts: forget` when the account leaves',
+    ),
+  },
+  'apps/runtime/src/services/secrets/masks.ts': {
+    'createMask.continued': own('the streams of an instance: standard output, standard error'),
+    'createMask.values': lasting('`maxValues`', '`slice(0, maxValues)`'),
+  },
+  'apps/runtime/src/services/containers/renewals.ts': {
+    'createRenewals.waiting': lasting('one for each container', '`waiting.delete`'),
+  },
   'apps/runtime/src/services/services.ts': {
     'document deployments': lasting(
       '`requirements.ts: maxContainers` and `limits.ts: maxImages`, and `deployments.ts: kept.removed` histories',
@@ -388,6 +418,7 @@ export const sandbox: Bounds = {
   'apps/runtime/src/services/engines/function/platform/host.ts': {
     'hostFunction.source': own('its own program, sent by the runtime'),
     'hostFunction.background': own('the memory of the function is limited from outside'),
+    'hostFunction.secrets': own('the secrets of the settings: `settings.ts: maxGiven`'),
   },
   'apps/runtime/src/services/engines/function/platform/source-map.ts': {
     digits: own('the digits of base64'),

@@ -246,7 +246,7 @@ if [ "$(id -u)" = 0 ]; then
   ${asUser('70')} "$0" "$@"
 fi
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
-  printf %s "$POSTGRES_PASSWORD" > /tmp/password
+  printf %s "\${POSTGRES_PASSWORD:-$(cat "$POSTGRES_PASSWORD_FILE")}" > /tmp/password
   initdb --username=postgres --pwfile=/tmp/password --auth-local=trust --auth-host=scram-sha-256 >/dev/null
   rm /tmp/password
   echo 'host all all all scram-sha-256' >> "$PGDATA/pg_hba.conf"
@@ -256,6 +256,24 @@ exec "$@" -c listen_addresses='*' -c unix_socket_directories=/var/run/postgresql
       )
     },
     'postgres:x:70:70::/:/bin/sh\n',
+  )
+
+/** gpsd: reads a receiver from a device, as root of its container. @param device path in the container */
+export const gpsdImage = (device: string): Buffer =>
+  makeImage(
+    'gpsd',
+    {
+      Entrypoint: ['/usr/sbin/gpsd', '-N', '-n', '-G'],
+      Cmd: [device],
+      Env: ['PATH=/usr/sbin:/usr/bin'],
+      ExposedPorts: { '2947/tcp': {} },
+    },
+    (root) => {
+      addTools(root)
+      copyProgram(findProgram('gpsd')!, root.path)
+      root.folder('run')
+    },
+    'gpsd:x:102:20::/run/gpsd:/bin/false\nnobody:x:65534:65534::/nonexistent:/bin/false\n',
   )
 
 /** A program that writes its configuration with sed, gives up root, and listens on port 80 as an ordinary user. */

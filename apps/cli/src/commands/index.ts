@@ -64,6 +64,9 @@ import { logout } from './logout.ts'
 import { me } from './me.ts'
 import { nodes } from './nodes.ts'
 import { open } from './open.ts'
+import { secretList } from './secret/list.ts'
+import { secretRemove } from './secret/remove.ts'
+import { secretSet } from './secret/set.ts'
 import { serviceInstall } from './service/install.ts'
 import { serviceLogs } from './service/logs.ts'
 import { serviceStatus } from './service/status.ts'
@@ -130,6 +133,9 @@ export const commands: readonly CommandDeclaration[] = [
   ...containerChanges,
   containerLogs,
   containerWait,
+  secretSet,
+  secretList,
+  secretRemove,
   why,
   init,
   dev,
@@ -188,6 +194,7 @@ export const groups: Readonly<Record<string, string>> = {
   group: 'Groups of people of the account, to share services with.',
   image: 'Images on the device.',
   container: 'Services on the device.',
+  secret: 'Secrets of services.',
   support: 'Facts about this machine, for a question to others.',
   service: 'The systemd service of an installed program.',
   admin: "The operator's commands, over the socket of the identity service.",

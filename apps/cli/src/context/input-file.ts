@@ -12,7 +12,11 @@ import { reasonOf, UsageError } from '../failure.ts'
  * @param hint what to do if it cannot be read
  * @throws UsageError if it cannot be read, or is longer
  */
-export function readInputFile(path: string, maxBytes: number, hint: string): string {
+export const readInputFile = (path: string, maxBytes: number, hint: string): string =>
+  readInputBytes(path, maxBytes, hint).toString()
+
+/** The same for content that need not be text. */
+export function readInputBytes(path: string, maxBytes: number, hint: string): Buffer {
   const shown = path === '-' ? 'standard input' : path
   // What is typed there would be on the screen, and in the scroll-back buffer of the terminal.
   if (path === '-' && isatty(0))
@@ -28,7 +32,7 @@ export function readInputFile(path: string, maxBytes: number, hint: string): str
   } catch (cause) {
     throw new UsageError(`can't read ${shown}: ${reasonOf(cause)}`, hint)
   }
-  if (content.length <= maxBytes) return content.toString()
+  if (content.length <= maxBytes) return content
   throw new UsageError(`${shown} has more than ${maxBytes} bytes`, hint)
 }
 

@@ -11,6 +11,7 @@ import type { Nodes } from '../location/nodes/nodes.ts'
 import type { LocationSharing } from '../location/nodes/sharing.ts'
 import type { Containers } from '../services/containers/containers.ts'
 import type { Images } from '../services/images/images.ts'
+import type { ServiceSecrets } from '../services/secrets/service-secrets.ts'
 import type { Subscriptions } from './events/subscriptions.ts'
 
 export interface HandlerParts {
@@ -23,6 +24,7 @@ export interface HandlerParts {
   readonly hmac: Hmac
   readonly images: Images
   readonly containers: Containers
+  readonly secrets: ServiceSecrets
   readonly subscriptions: Subscriptions
   readonly describeEngines: () => Promise<ResultOf<Methods['getEngines']>>
   /** Removes all that an account has on the device, and the account itself, with `leave`. */
@@ -38,7 +40,7 @@ export interface RuntimeCallers {
 
 /** One handler for each method. The dispatcher checks the caller against the method's declaration before the handler runs. */
 export function createHandlers(parts: HandlerParts): HandlersOf<Methods, RuntimeCallers, CallContext> {
-  const { tokens, account, gps, nodes, sharing, hmac, images, containers, subscriptions } = parts
+  const { tokens, account, gps, nodes, sharing, hmac, images, containers, secrets, subscriptions } = parts
   return {
     getMe: (_params, _caller, context) => parts.getMe(context),
     getEdgeIdToken: async () => ({ id_token: await tokens.get() }),
@@ -66,6 +68,9 @@ export function createHandlers(parts: HandlerParts): HandlersOf<Methods, Runtime
     removeContainer: ({ id }, caller) => containers.remove(caller, id),
     getContainerLogs: ({ id, tail }, caller) => ({ lines: containers.logs(caller, id).tail(tail) }),
     getContainerHistory: ({ id }, caller) => containers.history(caller, id),
+    setSecret: ({ name, value, encoding }, caller) => secrets.set(caller, name, value, encoding),
+    getSecrets: (_, caller) => secrets.list(caller),
+    removeSecret: ({ name }, caller) => secrets.remove(caller, name),
     // Any caller may ask, and a batch holds a hundred calls.
     getEngines: shareRun(parts.describeEngines),
     subscribe: (params, caller, context) => subscriptions.subscribe(params, caller, context),

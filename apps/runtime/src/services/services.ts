@@ -19,6 +19,7 @@ import { signalling } from '../device/signals.ts'
 import { createContainerHosts } from './container-host.ts'
 import { type Containers, createContainers } from './containers/containers.ts'
 import { createFailedNotice } from './containers/failed-notice.ts'
+import { createGrants } from './containers/grants.ts'
 import { createContainerStorage } from './containers/storage.ts'
 import { type DeploymentStore, deploymentsFormat, kindsInUse } from './deployments/deployments.ts'
 import { openHeldPaths } from './deployments/held-paths.ts'
@@ -32,13 +33,18 @@ import { createRoutes } from './gateway/routes.ts'
 import { createServiceIdentity } from './gateway/service-identity.ts'
 import { type Blobs, openBlobs } from './images/blobs.ts'
 import { type Images, openImages } from './images/images.ts'
+import { openSecrets } from './secrets/secrets.ts'
+import { createServiceSecrets, type ServiceSecrets } from './secrets/service-secrets.ts'
 import type { CallingService, OpenServiceApi, ServiceRequests } from './service-api.ts'
 
 export interface Services {
   readonly images: Images
   readonly containers: Containers
-  /** What a person should know of the files of the deployments. */
-  readonly notices: readonly DocumentNotice[]
+  readonly secrets: ServiceSecrets
+  /** What a person should know of the files of the deployments, of paths that were given up, and of secrets. */
+  readonly documents: Readonly<
+    Record<'deployments' | 'heldPaths' | 'secrets', { readonly notices: readonly DocumentNotice[] }>
+  >
   /** Answers requests for services. */
   readonly listener: Required<Listener>
   /** Sets the local API, as services reach it. To be called before `start`. */
@@ -69,7 +75,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const accountId = () => device.state.value.accountId
   const store = await openDeployments(device)
   const heldPaths = await openHeldPaths(folder)
-  for (const { detail } of heldPaths.notices) log.warn('the list of held paths is damaged', { detail })
+  const secrets = await openSecrets(folder, clock)
   const blobs = await openBlobs(join(folder, 'images'))
   const engines = createEngines(config, device, blobs)
   const showFailed = createFailedNotice(store, notices, accountId)
@@ -91,6 +97,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   const containers = createContainers({
     store,
     heldPaths,
+    ...{ secrets, grants: createGrants(config) },
     engines,
     storage: createContainerStorage(join(folder, 'storage.db')),
     clock,
@@ -114,7 +121,8 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
   return {
     images,
     containers,
-    notices: store.notices,
+    secrets: createServiceSecrets(secrets, containers),
+    documents: { deployments: store, heldPaths, secrets },
     listener: { request: gateway.handle, upgrade: gateway.handleUpgrade },
     answerServices: serviceApi.set,
     describeEngines: () => describeEngines(engines),
@@ -129,7 +137,7 @@ export async function openServices(config: RuntimeConfig, device: Device): Promi
       await containers.close(isReplaced)
       await Promise.all(Object.values(engines).map((engine) => engine.close(isReplaced)))
       gateway.close()
-      await Promise.all([store.close(), heldPaths.close()])
+      await Promise.all([store.close(), heldPaths.close(), secrets.close()])
     },
   }
 }

@@ -1,5 +1,5 @@
 /** A handler, as services of this API family are written: `mimikModule.exports = (context, request, response) => { … }`. */
-import type { FunctionInfo, FunctionStorage, IdentityToken } from './storage.ts'
+import type { FunctionInfo, FunctionSecrets, FunctionStorage, IdentityToken } from './storage.ts'
 
 /** Items, and files that `response.writeMimeFile` answers with. */
 export interface HandlerStorage extends FunctionStorage {
@@ -67,6 +67,7 @@ export interface HandlerContext<Env extends object = Readonly<Record<string, str
   readonly http: { request(request: HttpRequest): void }
   readonly edge: HandlerEdge
   readonly identityToken: (audience: string) => Promise<IdentityToken>
+  readonly secrets: FunctionSecrets
   /** Sends an event to the clients of the service. */
   readonly dispatchWebSocketEvent: (event: { readonly type: string; readonly message: unknown }) => void
 }

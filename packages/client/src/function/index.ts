@@ -20,6 +20,6 @@ export type {
   HttpResult,
   NodesRequest,
 } from './handler.ts'
-export type { FunctionInfo, FunctionStorage, IdentityToken, VisitItem } from './storage.ts'
+export type { FunctionInfo, FunctionSecrets, FunctionStorage, IdentityToken, VisitItem } from './storage.ts'
 export { readUser, type ServiceUser } from './user.ts'
 export type { Worker, WorkerContext } from './worker.ts'

@@ -36,6 +36,12 @@ export interface FunctionStorage {
   eachItemByTag(tag: string, visit: VisitItem): void
 }
 
+/** The secrets of `MCM.SECRETS`, as they were when the instance started. */
+export interface FunctionSecrets {
+  /** The value as text, or null if the settings of the function do not name the secret. */
+  get(name: string): string | null
+}
+
 export interface IdentityToken {
   readonly token: string
   /** ISO 8601. */

@@ -5,12 +5,14 @@
  */
 
 import type { Handler, HandlerContext, HandlerRequest, HandlerResponse, HttpRequest } from './handler.ts'
-import type { FunctionInfo, FunctionStorage, IdentityToken, VisitItem } from './storage.ts'
+import type { FunctionInfo, FunctionSecrets, FunctionStorage, IdentityToken, VisitItem } from './storage.ts'
 import type { Worker, WorkerContext } from './worker.ts'
 
 export interface TestOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly info?: Partial<FunctionInfo>
+  /** The secrets of the function, by name. */
+  readonly secrets?: Readonly<Record<string, string>>
   /** Items of the storage; use one map in several calls for what lasts between them. */
   readonly items?: Map<string, string>
   /** Answers `context.http.request` of a handler. Default: 501. */
@@ -48,6 +50,7 @@ export async function callWorker(
     info: { ...info, ...options.info },
     storage,
     identityToken,
+    secrets: secretsOf(options),
     waitUntil: (promise) => void background.push(promise),
     passThroughOnException: () => undefined,
   }
@@ -106,6 +109,7 @@ export function callHandler(
       requestBep: ({ error }) => error?.({ message: 'there is no device in a test', status: 501 }),
     },
     identityToken,
+    secrets: secretsOf(options),
     dispatchWebSocketEvent: () => undefined,
   }
   const request: HandlerRequest = {
@@ -127,6 +131,10 @@ const info: FunctionInfo = {
   httpPort: 8083,
   apiRoot: 'http://localhost:8083',
 }
+
+const secretsOf = ({ secrets = {} }: TestOptions): FunctionSecrets => ({
+  get: (name) => (Object.hasOwn(secrets, name) ? secrets[name]! : null),
+})
 
 const identityToken = async (audience: string): Promise<IdentityToken> => ({
   token: `a token of the test for ${audience}`,

@@ -1,11 +1,12 @@
 /** A module worker: `export default { fetch(request, env, ctx) { … } }`. */
-import type { FunctionInfo, FunctionStorage, IdentityToken } from './storage.ts'
+import type { FunctionInfo, FunctionSecrets, FunctionStorage, IdentityToken } from './storage.ts'
 
 export interface WorkerContext {
   readonly info: FunctionInfo
   readonly storage: FunctionStorage
   /** A token that proves to an audience which service calls it. */
   readonly identityToken: (audience: string) => Promise<IdentityToken>
+  readonly secrets: FunctionSecrets
   /** The function is not stopped before the promise settles. What it rejects with is written to the log. */
   readonly waitUntil: (promise: Promise<unknown>) => void
   /** For code of other platforms; does nothing. */

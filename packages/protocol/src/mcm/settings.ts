@@ -41,6 +41,9 @@ const orEngine = (each: Setting<number>): Setting<number | undefined> => ({ ...e
 
 const pathPattern = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/
 const hostPattern = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/
+/** Name of a secret, and of its file. */
+export const secretNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
+const secretPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}(?::\/run\/secrets\/[A-Za-z0-9][A-Za-z0-9._-]{0,62})?$/
 const volumePattern = /^[a-z0-9][a-z0-9_-]{0,31}:\/[\w./-]{1,200}$/
 
 const listOf = (pattern: RegExp, text: string): readonly string[] | undefined => {
@@ -74,8 +77,15 @@ const userPart = /^(?:[A-Za-z_][A-Za-z0-9_.-]{0,31}|\d{1,5})$/
 const isUserPart = (part: string) => userPart.test(part) && !(Number(part) > 65_535)
 
 /** A path without the folders `.` and `..`. */
-const isFolder = (path: string): boolean =>
+export const isFolder = (path: string): boolean =>
   path.length <= 200 && /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~+-]+)+$/.test(path)
+
+/** A device node, also by one of the names that survive replugging, such as those in `/dev/serial/by-id`. */
+export const isDevicePath = (path: string): boolean =>
+  path.length <= 200 && /^\/dev(?:\/(?!\.{1,2}(?:\/|$))[\w.+:@=-]+)+$/.test(path)
+
+/** Signals that make a program read its files again. */
+const reloadSignals = ['SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGWINCH', 'SIGTERM', 'SIGINT', 'SIGQUIT'] as const
 
 /** Signals that end a program in order. */
 const stopSignals = [
@@ -101,6 +111,70 @@ function readMemoryFolders(text: string): readonly string[] | undefined {
   return folders && folders.length <= 16 && folders.every((each) => isFolder(each.split(':')[0]!))
     ? folders
     : undefined
+}
+
+/** Secrets, devices and folders of one container at most. */
+const maxGiven = 32
+
+const withoutRepeats = (texts: readonly string[]): boolean => new Set(texts).size === texts.length
+
+const secretsFolder = '/run/secrets/'
+
+/** A secret that a container gets: its name, and the file in the container; undefined without one in the setting. */
+export interface UsedSecret {
+  readonly name: string
+  readonly file: string | undefined
+}
+
+/** The secrets of the setting `MCM.SECRETS`, in its order. */
+export const usedSecrets = (texts: readonly string[]): UsedSecret[] =>
+  texts.map((text) => {
+    const [name = '', path] = text.split(':')
+    return { name, file: path?.slice(secretsFolder.length) }
+  })
+
+function readSecrets(text: string): readonly string[] | undefined {
+  const secrets = listOf(secretPattern, text)
+  if (!secrets || secrets.length > maxGiven) return undefined
+  const used = usedSecrets(secrets)
+  const isUnique =
+    withoutRepeats(used.map(({ name }) => name)) && withoutRepeats(used.map(({ name, file }) => file ?? name))
+  return isUnique ? secrets : undefined
+}
+
+/** Word of `MCM.DEVICES` for the graphics processors of the device. */
+export const gpuWord = 'gpu'
+
+function readDevices(text: string): readonly string[] | undefined {
+  const devices = listOf(/^(?:gpu|\/dev\/[^,\s]+)$/, text)
+  const isNode = (each: string) => each === gpuWord || isDevicePath(each)
+  return devices && devices.length <= maxGiven && devices.every(isNode) && withoutRepeats(devices)
+    ? devices
+    : undefined
+}
+
+/** A folder of the device that a container gets. */
+export interface UsedMount {
+  /** On the device. */
+  readonly source: string
+  /** In the container. */
+  readonly target: string
+  readonly isWritable: boolean
+}
+
+/** The folders of the setting `MCM.MOUNTS`, in its order. */
+export const usedMounts = (texts: readonly string[]): UsedMount[] =>
+  texts.map((text) => {
+    const [source = '', target = '', mode] = text.split(':')
+    return { source, target, isWritable: mode === 'rw' }
+  })
+
+function readMounts(text: string): readonly string[] | undefined {
+  const mounts = listOf(/^\/[^:]+:\/[^:]+(?::r[ow])?$/, text)
+  if (!mounts || mounts.length > maxGiven) return undefined
+  const used = usedMounts(mounts)
+  const isSound = used.every(({ source, target }) => isFolder(source) && isFolder(target))
+  return isSound && withoutRepeats(used.map(({ target }) => target)) ? mounts : undefined
 }
 
 export const containerSettings = {
@@ -225,8 +299,8 @@ export const containerSettings = {
       /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535 ? Number(text) : undefined,
   ),
   'MCM.NETWORK': choice(
-    'Network of an OCI container: one of its own, from which it reaches no other container and nothing beyond the device but the hosts of `MCM.OUTBOUND`, through its socket (`isolated`); or the network of the engine, from which it reaches whatever the device reaches, and other `open` containers (`open`).',
-    ['isolated', 'open'],
+    'Network of an OCI container: one of its own, from which it reaches no other container and nothing beyond the device but the hosts of `MCM.OUTBOUND`, through its socket (`isolated`); or the network of the engine, from which it reaches whatever the device reaches, and other `open` containers (`open`); or that of the device itself, where the configuration of the device allows it with `services.hostNetwork` (`host`).',
+    ['isolated', 'open', 'host'],
   ),
   'MCM.ROOT': choice(
     'Root file system of an OCI container: its own, gone with the instance, of at most `MCM.ROOT_MB` (`writable`); or that of the image, with `/run`, `/tmp`, `/var/run` and `/var/tmp` in memory, 64 MiB each (`read-only`).',
@@ -250,6 +324,30 @@ export const containerSettings = {
     'name:/path pairs, separated by commas',
     [],
     (text) => listOf(volumePattern, text),
+  ),
+  'MCM.SECRETS': setting<readonly string[]>(
+    'Secrets of the project that the service gets, such as `db-password, tls-key:/run/secrets/key.pem`: an OCI container as files in memory in `/run/secrets`, which every user in it can read; a function by `context.secrets.get(name)`. A service with a secret that is not set waits for it. Their values are hidden in its log.',
+    'names of secrets, each with an optional ":/run/secrets/" and a file name, separated by commas; at most 32, each once',
+    [],
+    readSecrets,
+  ),
+  'MCM.SECRETS_SIGNAL': setting<string | undefined>(
+    'Signal for an OCI container when one of its secrets was set again: its program reads the new file. Default: a new revision of the container starts, and replaces the one before when it is healthy.',
+    `one of ${reloadSignals.join(', ')}`,
+    undefined,
+    (text) => reloadSignals.find((each) => each === text),
+  ),
+  'MCM.DEVICES': setting<readonly string[]>(
+    'Devices that an OCI container gets, such as `/dev/ttyUSB0, /dev/serial/by-id/usb-gps`, under the same paths; `gpu` means the graphics processors in `/dev/dri`. The configuration of the device must allow each with `services.devices`. The runtime has to run as root, with Podman.',
+    'paths of device nodes below /dev, or "gpu", separated by commas; at most 32. CDI names such as vendor.com/gpu=0 are not supported: name the nodes',
+    [],
+    readDevices,
+  ),
+  'MCM.MOUNTS': setting<readonly string[]>(
+    'Folders or files of the device that an OCI container gets, such as `/srv/media:/media:ro`; `rw` makes one writable. The configuration of the device must allow each with `services.mounts`. The runtime has to run as root, with Podman.',
+    '/path:/path pairs, each with an optional ":ro" or ":rw", separated by commas; at most 32, without links, "." and ".."',
+    [],
+    readMounts,
   ),
   'MCM.PAGES': choice(
     'Whether browsers isolate the pages of the service from those of the runtime and of other services (`sandboxed`), or treat them as one site (`trusted`).',

@@ -23,6 +23,7 @@ import {
   setLocationSharing,
   setLocationTrack,
 } from './nodes.ts'
+import { getSecrets, removeSecret, setSecret } from './secrets.ts'
 import { subscribe, unsubscribe } from './subscribe.ts'
 import { unassociateAccount } from './unassociate-account.ts'
 
@@ -50,6 +51,9 @@ export const methods = {
   removeContainer,
   getContainerLogs,
   getContainerHistory,
+  setSecret,
+  getSecrets,
+  removeSecret,
   getEngines,
   subscribe,
   unsubscribe,

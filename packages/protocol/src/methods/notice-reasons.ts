@@ -12,6 +12,10 @@ export const noticeReasons = {
     'The stored lists of revoked tokens were damaged and were set aside. Until they are fetched again, a revoked token may be accepted. The log has the names of the files.',
   leases_damaged:
     'The record of leases was damaged and was set aside. Leases are refused until this device has reached its identity service once, and uses that were not reported yet are missing there. The log has the names of the files.',
+  secrets_damaged:
+    'Stored secrets were damaged, or the key that they are encrypted with. Services that use them wait. Set them again: selvedge secret list, selvedge secret set <name>. The log has the names of the files.',
+  held_paths_damaged:
+    'The list of paths that services gave up was damaged and was set aside. Another project may get such a path before its day is over. The log has the names of the files.',
   state_rolled_back:
     'The last change of the state cannot be read, so the previous state is used. Check account, sharing and containers, and repeat the last change. Check the disk of the device.',
   container_failed:

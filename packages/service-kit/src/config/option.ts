@@ -78,6 +78,17 @@ export const option = {
     fromText: toList,
     ...extra,
   }),
+  /** Texts of a form. @param expected what is valid, for error messages */
+  rules: (
+    accepts: (text: string) => boolean,
+    expected: string,
+    description: string,
+  ): Option<readonly string[]> => ({
+    fallback: [],
+    description,
+    schema: z.array(z.string().max(1000).refine(accepts, `expected ${expected}`)).max(1000),
+    fromText: toList,
+  }),
   networks: (fallback: readonly string[], description: string): Option<readonly string[]> => ({
     fallback,
     description,

@@ -17,6 +17,8 @@ import {
 import { type HeldPath, openHeldPaths } from '../../../../apps/runtime/src/services/deployments/held-paths.ts'
 import { keyOf } from '../../../../apps/runtime/src/services/deployments/ownership.ts'
 import { openBlobs } from '../../../../apps/runtime/src/services/images/blobs.ts'
+import { openSecrets } from '../../../../apps/runtime/src/services/secrets/secrets.ts'
+import { openStoredSecrets } from '../../../../apps/runtime/src/services/secrets/stored-secrets.ts'
 import { functionImage, writeFile } from '../../../harness/archives.ts'
 import { accessToken, allScopes, createProject, type Developer } from '../../../harness/flow.ts'
 import type { Part, PartView, Subject, View } from '../subject.ts'
@@ -78,6 +80,30 @@ async function readHeldPaths(folder: string): Promise<PartView> {
   return { facts: store.value, whole: JSON.stringify(store.value), alarms: detailsOf(store) }
 }
 
+/** The values, by the key of the secret. */
+async function readSecrets(folder: string): Promise<PartView> {
+  const own = folderOf(folder)
+  const secrets = await openSecrets(own, { now: () => 0 })
+  await secrets.close()
+  const store = await openStoredSecrets(own)
+  await store.close()
+  const facts = Object.fromEntries(
+    Object.entries(store.value).map(([key, { accountId, clientId, name }]) => {
+      const [opened] = readable(() => secrets.open({ accountId, clientId }, [{ name, file: undefined }]))
+      return [key, opened?.value.toString() ?? null]
+    }),
+  )
+  return { facts, whole: JSON.stringify(facts), alarms: secrets.notices.map(({ detail }) => detail) }
+}
+
+function readable<T>(read: () => readonly T[]): readonly T[] {
+  try {
+    return read()
+  } catch {
+    return []
+  }
+}
+
 /** Digests of the blobs that are there and whole. */
 async function readImages(folder: string): Promise<PartView> {
   const own = join(folderOf(folder), 'images')
@@ -109,6 +135,7 @@ const parts: readonly Part[] = [
   { name: 'leases', owns: ownsFile('leases.'), read: readLeases },
   { name: 'deployments', owns: ownsFile('deployments.'), read: readDeployed },
   { name: 'paths', owns: ownsFile('held-paths.'), read: readHeldPaths },
+  { name: 'secrets', owns: ownsFile('secrets.', 'secrets-key.json'), read: readSecrets },
   { name: 'images', owns: ownsFile('images/'), read: readImages },
   { name: 'storage', owns: ownsFile('storage.db'), read: readStored },
 ]
@@ -119,6 +146,7 @@ const ownKey = ({ accountId, clientId }: Developer, name: string): string =>
 
 const stateOf = (view: View) => view.state as StatePart
 const pathsOf = (view: View) => view.paths as readonly HeldPath[]
+const secretsOf = (view: View) => view.secrets as Readonly<Record<string, string | null>>
 const deployedOf = (view: View) => view.deployments as Deployments
 
 /** Everything that the deployments refer to is there, whole. */
@@ -181,6 +209,7 @@ async function work(
   for (let round = 1; round <= rounds; round++) {
     await move(bench, round * 10)
     await store(bench, round)
+    await keepSecret(bench, round)
     if (round % 3 === 0) await deploy(bench, round)
     if (round === 2) await revoke(bench)
   }
@@ -262,6 +291,22 @@ async function deploy(
     (view) => deployedOf(view).containers[ownKey(developer, 'store')]?.env.VERSION === String(version),
   )
   return image.id
+}
+
+/** Every second one is removed again. */
+async function keepSecret({ client, token, developer, witness }: Bench, round: number): Promise<void> {
+  const edgeAccessToken = token
+  const value = `value of round ${round}`
+  const key = ownKey(developer, 'db')
+  await client.setSecret({ edgeAccessToken, name: 'db', value })
+  await witness.acknowledged(`a secret of round ${round}`, 'secret', (view) => secretsOf(view)[key] === value)
+  if (round % 2 === 1) return
+  await client.removeSecret({ edgeAccessToken, name: 'db' })
+  await witness.acknowledged(
+    `no secret in round ${round}`,
+    'secret',
+    (view) => !Object.hasOwn(secretsOf(view), key),
+  )
 }
 
 /** What a function stores is safe when its answer is there. */

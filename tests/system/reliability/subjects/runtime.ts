@@ -62,6 +62,9 @@ export async function runtimeSubject(services: Services): Promise<RuntimeSubject
     version = next
     possible = [next]
   }
+  async function keepSecret(round: number): Promise<void> {
+    await services.runtime().setSecret({ edgeAccessToken, name: 'db', value: `value of round ${round}` })
+  }
   async function remove(): Promise<void> {
     possible.push(undefined)
     await services.runtime().removeContainer({ edgeAccessToken, id: 'trial' })
@@ -90,6 +93,7 @@ export async function runtimeSubject(services: Services): Promise<RuntimeSubject
   return {
     async work(round) {
       const steps: Step[] = [
+        await attempt('a secret', () => keepSecret(round)),
         await attempt('a fix', move),
         await attempt('an increment', increment),
         await attempt('an increment', increment),

@@ -8,6 +8,8 @@ const resetReasons = {
   deployments: 'deployments_damaged',
   revocations: 'revocations_damaged',
   leases: 'leases_damaged',
+  secrets: 'secrets_damaged',
+  heldPaths: 'held_paths_damaged',
 } as const satisfies Record<string, NoticeReason>
 
 /** Shows damage of the runtime's documents; the log lines have the names of the files. */

@@ -66,7 +66,10 @@ export function createAlone(
       const before = serving.release()
       await starts.settled()
       if (before) {
-        before.plan.log('runtime', 'it is stopped before the new version starts: its image declares volumes')
+        before.plan.log(
+          'runtime',
+          'it is stopped before the new version starts: only one of them may use its volumes, devices or ports',
+        )
         serving.drain(before, drainSeconds)
       }
       await serving.drained()

@@ -116,6 +116,8 @@ function open(): Containers {
     hold: inUse.hold,
     store,
     heldPaths,
+    secrets: { expectSet: () => undefined, open: () => [], forget: async () => undefined },
+    grants: { expect: () => undefined },
     engines: { function: engine, oci: engine },
     storage: { remove: async () => undefined, close: async () => undefined } as never,
     clock: createFakeClock(),

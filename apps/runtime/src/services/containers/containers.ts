@@ -13,10 +13,11 @@ import { createHistory } from './history.ts'
 import { isOfAccount } from './owned.ts'
 import { createPathOwners } from './path-owners.ts'
 import { recover, removeData, removeLeaving } from './recovery.ts'
+import { createRenewals, type Renewals } from './renewals.ts'
 import type { Service } from './service.ts'
 import { createViews, type Views } from './views.ts'
 
-export interface Containers extends Changes, Views {
+export interface Containers extends Changes, Views, Renewals {
   readonly deploy: Deploy
   /** Recovers what an earlier run left and starts what is wanted; requests wait until it resolves. Never rejects. */
   resume(): Promise<void>
@@ -84,6 +85,8 @@ export function createContainers(parts: ContainerParts): Containers {
       entries.dropIfRemoved(key)
     }
   }
+  const takeAnyway = (key: string, work: (entry: Entry, key: string) => Promise<void>) =>
+    turns.takeAnyway(key, () => inside(key, work))
   const changeParts = {
     ...parts,
     entries,
@@ -116,7 +119,7 @@ export function createContainers(parts: ContainerParts): Containers {
   async function wipe<T>(accountId: string, leave: () => Promise<T>): Promise<T> {
     const forget = async () => {
       await store.update((value) => withoutAccount(value, accountId))
-      await paths.forget(accountId)
+      await Promise.all([paths.forget(accountId), parts.secrets.forget(accountId)])
     }
     await resuming
     await forget()
@@ -131,9 +134,11 @@ export function createContainers(parts: ContainerParts): Containers {
     return left
   }
 
+  const { deploy, renew } = createDeploy(changeParts)
   return {
     wipe,
-    deploy: createDeploy(changeParts),
+    deploy,
+    ...createRenewals({ store, entries, renew, takeAnyway }),
     ...createChanges(changeParts),
     ...createViews(store, entries, history, parts.accountId),
     resume() {

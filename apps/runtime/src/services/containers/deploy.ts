@@ -31,11 +31,24 @@ interface Deployment {
   readonly next: StoredContainer
   /** Of the image of `next`. */
   readonly content: Content
+  /** What the history shows. */
+  readonly happened: { readonly event: string; readonly rule: string }
 }
 
 export type Deploy = (owner: Owner, spec: ContainerSpec) => Promise<ContainerRecord>
 
-export function createDeploy(parts: ChangeParts): Deploy {
+export interface Deploys {
+  readonly deploy: Deploy
+  /**
+   * Starts the next revision of a container with the same image and settings, in its turn; it replaces the present one when it is healthy.
+   *
+   * @param rule why, for the history
+   * @throws what `deploy` throws
+   */
+  renew(key: string, entry: Entry, rule: string): Promise<void>
+}
+
+export function createDeploy(parts: ChangeParts): Deploys {
   const { store, clock, entries, history, inTurn } = parts
 
   function planDeployment(owner: Owner, key: string, { name, image, env }: ContainerSpec): Deployment {
@@ -54,13 +67,15 @@ export function createDeploy(parts: ChangeParts): Deploy {
       revision: (before?.revision ?? 0) + 1,
       restarts: 0,
     }
-    return { key, owner, before, next, content: store.value.contents[next.digest]! }
+    const happened = { event: before ? 'redeployed' : 'deployed', rule: 'deployContainer' }
+    return { key, owner, before, next, content: store.value.contents[next.digest]!, happened }
   }
 
   /** Called again when the document is changed: other containers may have been deployed while this one started. */
   function expectDeployable(value: Deployments, { key, next }: Deployment): void {
     expectOfAccount(next, parts.accountId())
     readSettings(next.env)
+    entries.expectAllowed(next)
     expectRoom(value, key, next)
     expectUnreserved(next)
     expectFree(value, parts.paths.held(), key, next)
@@ -76,35 +91,8 @@ export function createDeploy(parts: ChangeParts): Deploy {
       : entries.makeService(key, next)
   }
 
-  /** Records why the new revision did not start. @returns the error for the caller */
-  async function recordFailure(
-    { key, owner, before, next, content }: Deployment,
-    { log }: Entry,
-    cause: RpcError,
-  ): Promise<RpcError> {
-    const detail = cause.message
-    const last = lastWords(detail, log.tail(linesOfReason))
-    const words = last.length > 0 ? ` Its last lines: ${last.join(separator)}` : ''
-    const why = [detail, ...last].join(separator)
-    const reason = cause.reason ?? 'container_failed'
-    if (!before) {
-      // An engine that does not answer made no volume.
-      await parts.removeData(next.dataKey, content.kind).catch(() => undefined)
-      const failed = history.item('deployment failed', rule, why, owner)
-      await store.update((value) => withHistory(value, key, failed))
-      return new RpcError(reason, detail, { cause, hint: `Nothing was stored.${words}` })
-    }
-    const note = `rolled back: ${detail}`
-    await history.change(
-      key,
-      (container) => ({ ...container, note }),
-      history.item('rolled back', rule, why, owner),
-    )
-    return new RpcError(reason, note, { cause, hint: `Revision ${before.revision} is untouched.${words}` })
-  }
-
   async function storeRevision(deployment: Deployment): Promise<void> {
-    const { key, owner, before, next, content } = deployment
+    const { key, owner, next, content, happened } = deployment
     await history.put(
       key,
       content,
@@ -113,8 +101,8 @@ export function createDeploy(parts: ChangeParts): Deploy {
         return next
       },
       history.item(
-        before ? 'redeployed' : 'deployed',
-        'deployContainer',
+        happened.event,
+        happened.rule,
         `revision ${next.revision}, image ${idOf({ ...next, name: next.image })} ${next.digest}`,
         owner,
       ),
@@ -126,7 +114,7 @@ export function createDeploy(parts: ChangeParts): Deploy {
     expectDeployable(store.value, deployment)
     const service = serviceFor(deployment)
     const running = await service.prepare(entries.planOf(key, next)).catch(async (cause: RpcError) => {
-      throw await recordFailure(deployment, entry, cause)
+      throw await recordFailure(parts, deployment, entry, cause)
     })
     try {
       await storeRevision(deployment)
@@ -140,11 +128,22 @@ export function createDeploy(parts: ChangeParts): Deploy {
     return entries.record(key)
   }
 
-  return (owner, spec) =>
-    inTurn(keyOf(owner, spec.name), (entry, key) => {
-      const deployment = planDeployment(owner, key, spec)
-      return parts.hold(contentsOf(store.value, deployment), () => run(deployment, entry))
-    })
+  const start = (deployment: Deployment, entry: Entry) =>
+    parts.hold(contentsOf(store.value, deployment), () => run(deployment, entry))
+
+  return {
+    deploy: (owner, spec) =>
+      inTurn(keyOf(owner, spec.name), (entry, key) => start(planDeployment(owner, key, spec), entry)),
+    async renew(key, entry, rule) {
+      const before = store.value.containers[key]
+      if (!before) return
+      const { accountId, clientId } = before
+      const next = { ...before, revision: before.revision + 1, note: null }
+      const content = store.value.contents[before.digest]!
+      const owner = { account_id: accountId, client_id: clientId }
+      await start({ key, owner, before, next, content, happened: { event: 'renewed', rule } }, entry)
+    },
+  }
 }
 
 /** Content of both versions: the image may be deployed again meanwhile, and requests may start the version before. */
@@ -159,4 +158,34 @@ async function switchTo(running: Running, service: Service, entry: Entry): Promi
   entry.service = service
   await service.switchTo(running)
   if (former && former !== service) inBackground('containers.stopFormer', former.stop())
+}
+
+/** Records why the new revision did not start. @returns the error for the caller */
+async function recordFailure(
+  parts: ChangeParts,
+  { key, owner, before, next, content }: Deployment,
+  entry: Entry,
+  cause: RpcError,
+): Promise<RpcError> {
+  const { store, history } = parts
+  const { mask } = entry
+  const detail = mask.hide(cause.message)
+  const last = lastWords(detail, entry.log.tail(linesOfReason))
+  const words = last.length > 0 ? ` Its last lines: ${last.join(separator)}` : ''
+  const why = [detail, ...last].join(separator)
+  const reason = cause.reason ?? 'container_failed'
+  if (!before) {
+    // An engine that does not answer made no volume.
+    await parts.removeData(next.dataKey, content.kind).catch(() => undefined)
+    const failed = history.item('deployment failed', rule, why, owner)
+    await store.update((value) => withHistory(value, key, failed))
+    return new RpcError(reason, detail, { cause, hint: `Nothing was stored.${words}` })
+  }
+  const note = `rolled back: ${detail}`
+  await history.change(
+    key,
+    (container) => ({ ...container, note }),
+    history.item('rolled back', rule, why, owner),
+  )
+  return new RpcError(reason, note, { cause, hint: `Revision ${before.revision} is untouched.${words}` })
 }

@@ -1,11 +1,13 @@
 /** The log and the service of each container, in memory. The document lists the containers and their desired state. */
 import {
   type ContainerRecord,
+  type ContainerSettings,
   type ContainerState,
   type ContainerStatus,
   type LogLine,
   RpcError,
   readSettings,
+  usedSecrets,
 } from '@selvedge/protocol'
 import { redactText } from '@selvedge/protocol/redaction'
 import type { Clock } from '@selvedge/service-kit/clock'
@@ -14,7 +16,12 @@ import type { ContentInUse } from '../deployments/content-in-use.ts'
 import type { DeploymentStore, StoredContainer } from '../deployments/deployments.ts'
 import { idOf } from '../deployments/ownership.ts'
 import type { Engine, HostServices, Plan, ServiceInfo } from '../engines/engine.ts'
+import { logLines } from '../engines/log-lines.ts'
+import { createMask, type Mask } from '../secrets/masks.ts'
+import type { Secrets } from '../secrets/secrets.ts'
 import { createAllLogs } from './all-logs.ts'
+import { createAllowed } from './allowed.ts'
+import type { Grants } from './grants.ts'
 import { type History, linesOfReason } from './history.ts'
 import { type ContainerLog, createContainerLog } from './logs.ts'
 import { isOfAccount } from './owned.ts'
@@ -25,6 +32,8 @@ import type { ContainerStorage } from './storage.ts'
 
 export interface Entry {
   readonly log: ContainerLog
+  /** Hides the values of its secrets. */
+  readonly mask: Mask
   service: Service | undefined
 }
 
@@ -36,6 +45,8 @@ export interface EntryParts {
   readonly info: () => Omit<ServiceInfo, 'serviceType'>
   /** What the runtime does for the instances of a container, beside its storage. @param key of the container */
   readonly hostFor: (key: string) => Omit<HostServices, 'openStorage'>
+  readonly secrets: Pick<Secrets, 'expectSet' | 'open' | 'forget'>
+  readonly grants: Grants
   /** The associated account, or "": containers of another account do not run. */
   readonly accountId: () => string
   /** Does work with the content of an image, which stays on the disk until the work is complete. */
@@ -63,6 +74,12 @@ export interface Entries {
   /** A service beside that of the entry, for a revision that needs another engine. */
   makeService(key: string, container: StoredContainer): Service
   mayRun(container: StoredContainer): boolean
+  /**
+   * @throws RpcError `invalid_params` for what the device does not grant, `not_found` for a secret that is not set
+   */
+  expectAllowed(container: StoredContainer): void
+  /** Whether an instance that an earlier run left may continue: what its settings need is still granted, and its secrets are there. */
+  mayContinue(container: StoredContainer): boolean
   status(key: string, container: StoredContainer): ContainerStatus
   summary(key: string, container: StoredContainer): ServiceSummary
   /** @throws RpcError `not_found` */
@@ -83,15 +100,16 @@ export function createEntries(
 ): Entries {
   const { store, engines, storage, clock } = parts
   const entries = new Map<string, Entry>()
+  const allowed = createAllowed(parts.grants, parts.secrets)
   const logs = createAllLogs(entries)
-  let ticking: NodeJS.Timeout | undefined
+  const ticking = createTicking(entries)
 
   const contentOf = ({ digest }: StoredContainer) => store.value.contents[digest]!
 
   function entryOf(key: string): Entry {
     let entry = entries.get(key)
     if (!entry) {
-      entry = { log: createContainerLog(clock), service: undefined }
+      entry = { log: createContainerLog(clock), mask: createMask(logLines.maxLine), service: undefined }
       entries.set(key, entry)
       logs.added(key, entry.log)
     }
@@ -118,23 +136,15 @@ export function createEntries(
         openStorage: (reader) => storage.open(dataKey, settings['MCM.STORAGE_MB'] * 1024 * 1024, reader),
       },
       // A container may write what it likes into its own log; lines of the runtime may quote secrets in errors and addresses.
-      log: (stream, text) => entry.log.add(stream, stream === 'runtime' ? redactText(text) : text),
+      log: (stream, text) =>
+        entry.log.add(stream, stream === 'runtime' ? redactText(entry.mask.hide(text)) : text),
+      expectAllowed: () => allowed.expect(container),
+      ...secretsOf(parts.secrets, entry.mask, container, settings),
     }
   }
 
-  /** The timer starts with the first service: a runtime without containers does not need it. */
-  function startTicking(): void {
-    const tick = safely('containers.tick', (service: Service | undefined) => service?.tick())
-    ticking ??= setInterval(
-      safely('containers.tick', () => {
-        for (const { service } of entries.values()) tick(service)
-      }),
-      tickIntervalMs,
-    ).unref()
-  }
-
   function makeService(key: string, container: StoredContainer): Service {
-    startTicking()
+    ticking.start()
     return createService(planOf(key, container), {
       engine: engines[contentOf(container).kind],
       now,
@@ -142,7 +152,10 @@ export function createEntries(
       hold: parts.hold,
       ready,
       onServing: parts.onServing,
-      report: (happening) => history.report(key, happening, entryOf(key).log.tail(linesOfReason)),
+      report: (happening) => {
+        const { log, mask } = entryOf(key)
+        history.report(key, { ...happening, detail: mask.hide(happening.detail) }, log.tail(linesOfReason))
+      },
     })
   }
 
@@ -169,6 +182,8 @@ export function createEntries(
     serviceOf,
     makeService,
     mayRun,
+    expectAllowed: allowed.expect,
+    mayContinue: (container) => mayRun(container) && allowed.holds(container),
     status: (key, container) =>
       statusOf(container, contentOf(container), stateOf(key, container), entries.get(key)?.service),
     summary: (key, container) => summaryOf(container, stateOf(key, container), entries.get(key)?.service),
@@ -178,11 +193,42 @@ export function createEntries(
       return recordOf(container, contentOf(container), stateOf(key, container), entries.get(key)?.service)
     },
     async close(isReplaced) {
-      clearInterval(ticking)
+      ticking.stop()
       const continues = (service: Service) => isReplaced && service.running()?.instance.outlivesRuntime
       await Promise.all(
         [...entries.values()].map(({ service }) => service && !continues(service) && service.stop(true)),
       )
     },
+  }
+}
+
+/** What a plan has of secrets. They are hidden before the instance has them. */
+function secretsOf(
+  secrets: EntryParts['secrets'],
+  mask: Mask,
+  container: StoredContainer,
+  settings: ContainerSettings,
+) {
+  const used = usedSecrets(settings['MCM.SECRETS'])
+  const open = () => {
+    const opened = secrets.open(container, used)
+    mask.learn(opened.map(({ value }) => value))
+    return opened
+  }
+  return { hideSecrets: mask.hideLine, ...(used.length > 0 && { secrets: open }) }
+}
+
+/** The timer starts with the first service: a runtime without containers does not need it. */
+function createTicking(entries: ReadonlyMap<string, Entry>) {
+  const tick = safely('containers.tick', (service: Service | undefined) => service?.tick())
+  let timer: NodeJS.Timeout | undefined
+  const tickAll = () => {
+    for (const { service } of entries.values()) tick(service)
+  }
+  return {
+    start(): void {
+      timer ??= setInterval(safely('containers.tick', tickAll), tickIntervalMs).unref()
+    },
+    stop: () => clearInterval(timer),
   }
 }

@@ -42,6 +42,7 @@ export interface InstanceParts {
 /** Starts an instance and waits until it is healthy. @throws RpcError `container_failed`, and what the engine throws */
 export const startInstance = (parts: InstanceParts, plan: Plan): Promise<Running> =>
   parts.hold([plan.content], async () => {
+    plan.expectAllowed?.()
     const running = runningOf(parts, plan, await parts.engine.start(plan))
     try {
       await expectHealthy(running)

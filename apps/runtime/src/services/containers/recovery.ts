@@ -23,13 +23,13 @@ export async function removeData(
  */
 export async function recover(
   parts: Parts,
-  { mayRun }: Entries,
+  { mayContinue }: Entries,
   onNotRecovered: (details: object) => void,
 ): Promise<void> {
   const { containers, contents, leaving } = parts.store.value
   const running = new Map(
     Object.entries(containers)
-      .filter(([, container]) => mayRun(container))
+      .filter(([, container]) => mayContinue(container))
       .map(([key, { revision }]) => [key, revision]),
   )
   const digests = new Set(Object.keys(contents))

@@ -90,6 +90,44 @@ it.each([
   },
 )
 
+it('what waits for its next start starts at once when it is tried again, and only then', async () => {
+  vi.useFakeTimers()
+  let isWell = false
+  const fail = () => Promise.reject(new RpcError('not_found', 'the secret "db" of the project is not set'))
+  const { service, happenings, starts } = serviceOn(() => (isWell ? Promise.resolve(instance()) : fail()), {
+    'MCM.IDLE_SEC': '0',
+  })
+  await service.retry()
+  expect(starts()).toBe(0)
+  service.resume()
+  await vi.advanceTimersByTimeAsync(200_000)
+  const before = starts()
+  isWell = true
+  await Promise.all([service.retry(), service.retry()])
+  await manyTurns()
+  expect(starts()).toBe(before + 1)
+  expect(service.running()).toBeDefined()
+  await service.retry()
+  expect(starts()).toBe(before + 1)
+  expect(happenings.map(({ event }) => event)).toEqual(['postponed'])
+  await service.stop()
+  await service.retry()
+  expect(service.running()).toBeUndefined()
+  expect(starts()).toBe(before + 1)
+})
+
+it('a plan that the device does not allow any more starts no instance', async () => {
+  const { service, starts } = serviceOn(async () => instance())
+  const refused = {
+    ...plan(),
+    expectAllowed: () => {
+      throw new RpcError('invalid_params', 'which this device does not grant')
+    },
+  }
+  await expect(service.prepare(refused)).rejects.toMatchObject({ reason: 'invalid_params' })
+  expect(starts()).toBe(0)
+})
+
 it('after five failed starts for a reason of its own the container has failed', async () => {
   vi.useFakeTimers()
   const { service, happenings } = serviceOn(

@@ -45,6 +45,8 @@ export interface Service {
   switchTo(running: Running): Promise<void>
   /** Continues after a restart of the runtime: containers that are never idle start at once, others with their first request. */
   resume(): void
+  /** Starts it now, if it waits for its next attempt. Resolves when the start that was under way before is complete. Never rejects. */
+  retry(): Promise<void>
   /** Ends it. @param isLast whether the runtime ends, too, and has not long */
   stop(isLast?: boolean): Promise<void>
   /** Called every second: pauses an idle instance, checks its health. */
@@ -100,6 +102,7 @@ export function createService(first: Plan, parts: ServiceParts): Service {
         return starts.serve(running)
       }),
     resume: starts.resume,
+    retry: starts.retry,
     async stop(isLast = false) {
       starts.cancel()
       const running = serving.release()

@@ -25,6 +25,8 @@ export interface Starts {
   cancel(): void
   /** Starts an instance, or joins the start that is under way. @throws what the engine throws, RpcError `container_failed` */
   start(): Promise<Running>
+  /** Starts it now if it is wanted, does not run, and does not wait for a request; after a start that is under way. Never rejects. */
+  retry(): Promise<void>
   /** Resolves when no start is under way. Never rejects. */
   settled(): Promise<void>
   /** Makes an instance the one that serves. Never rejects. */
@@ -116,6 +118,13 @@ export function createStarts(
       clearTimeout(timer)
     },
     start,
+    async retry() {
+      await start.present()?.catch(() => undefined)
+      if (!isWanted || serving.current() || start.present()) return
+      clearTimeout(timer)
+      restarts.requested()
+      if (idleSecondsOf(plan) === 0) start().catch(() => undefined)
+    },
     async settled() {
       await start.present()?.catch(() => undefined)
     },

@@ -4,6 +4,7 @@
  */
 import type { ContainerSettings, EndReason, Methods, ResultOf } from '@selvedge/protocol'
 import type { Content } from '../deployments/deployments.ts'
+import type { ServiceSecret } from '../secrets/secrets.ts'
 import type { ServiceInfo, StorageChange } from './function/control.ts'
 
 export type { ServiceInfo, StorageChange, StorageItem } from './function/control.ts'
@@ -67,6 +68,16 @@ export interface Plan {
   readonly info: ServiceInfo
   readonly host: HostServices
   log(stream: LogStream, text: string): void
+  /** @throws RpcError if the container may not start now: the device does not grant what its settings need, or a secret is not set */
+  readonly expectAllowed?: () => void
+  /**
+   * The secrets of the instance, read when it starts. Absent: the settings name no secrets.
+   *
+   * @throws RpcError `not_found` with the name of one that is not set
+   */
+  readonly secrets?: () => readonly ServiceSecret[]
+  /** A line of the program without the values of secrets. Absent: it has no secrets. */
+  readonly hideSecrets?: (stream: LogStream, line: string) => string
 }
 
 /** How an instance exited. */
@@ -97,6 +108,12 @@ export interface Instance {
    * there is no storage.
    */
   readonly takeOver?: () => Promise<void>
+  /**
+   * Gives it the present values of its secrets, and notifies it by a signal. Undefined where it gets them at its start only.
+   *
+   * @throws RpcError as `Plan.secrets`, and what the engine throws
+   */
+  readonly renewSecrets?: (signal: string) => Promise<void>
   /** Whether it continues while no runtime runs; the next one adopts it. */
   readonly outlivesRuntime?: true
   /** Ends it gracefully, then by force. Resolves when it is gone. */

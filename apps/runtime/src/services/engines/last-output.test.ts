@@ -2,14 +2,14 @@ import { expect, it } from 'vitest'
 import { createLastOutput } from './last-output.ts'
 
 const explain = (...lines: readonly (readonly ['stdout' | 'stderr' | 'runtime', string])[]) => {
-  const output = createLastOutput(() => undefined)
+  const output = createLastOutput(() => undefined, undefined)
   for (const [stream, text] of lines) output.log(stream, text)
   return output.explain('it stopped')
 }
 
 it('explains an end with the last five lines of each stream, and passes all on', () => {
   const logged: string[] = []
-  const output = createLastOutput((stream, text) => void logged.push(`${stream} ${text}`))
+  const output = createLastOutput((stream, text) => void logged.push(`${stream} ${text}`), undefined)
   for (let at = 1; at <= 7; at++) {
     output.log('stdout', `out ${at}`)
     output.log('stderr', `err ${at}`)

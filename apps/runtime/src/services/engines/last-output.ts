@@ -16,11 +16,13 @@ export interface LastOutput {
   explain(reason: string): string
 }
 
-export function createLastOutput(log: Plan['log']): LastOutput {
+/** @param hide removes secrets from a line of the program */
+export function createLastOutput(log: Plan['log'], hide: Plan['hideSecrets']): LastOutput {
   const stdout = createLastLines()
   const stderr = createLastLines()
   return {
-    log(stream, text) {
+    log(stream, line) {
+      const text = stream === 'runtime' ? line : (hide?.(stream, line) ?? line)
       log(stream, text)
       if (stream === 'stdout') stdout.add(text)
       if (stream === 'stderr') stderr.add(text)

@@ -34,12 +34,13 @@ export interface StartOrder {
 }
 
 /**
- * The runtime sends `start`, then the storage, then the source in frames of bytes, then `load`. A `ping` is answered with `pong`
+ * The runtime sends `start`, then the secrets, then the storage, then the source in frames of bytes, then `load`. A `ping` is answered with `pong`
  * and its number: one that says whether the function may write, once everything that it wrote before is stored.
  */
 export type ToFunction =
   | { readonly start: StartOrder }
   | ChangeMessage
+  | { readonly secret: string; readonly value: string }
   | { readonly load: true }
   | { readonly done: number; readonly value?: unknown }
   | { readonly failed: number; readonly reason: string }

@@ -14,6 +14,7 @@ import { createInstanceFolder, type InstanceFolder } from './instance-folder.ts'
 import { memoryOfTree, watchMemory } from './memory.ts'
 import { awaitEnd, type ProgramEnd } from './output.ts'
 import { type CommandLine, commandLine, type Sandbox, userOf } from './sandbox.ts'
+import { textSecrets } from './secrets.ts'
 
 const defaultMemoryMb = 128
 const megabyte = 1024 * 1024
@@ -27,6 +28,8 @@ interface Starting {
   readonly folder: InstanceFolder
   readonly user: number | undefined
   readonly storage: StorageSession
+  /** Values by name. */
+  readonly secrets: ReadonlyMap<string, string>
   readonly undo: Undo
 }
 
@@ -47,6 +50,7 @@ export async function startInstance(
   const user = sandbox.hasOwnUser ? userOf(path) : undefined
   let line: ControlLine | undefined
   try {
+    const secrets = textSecrets(plan.secrets?.() ?? [])
     const folder = createInstanceFolder(path, user)
     undo.add(folder.remove)
     const storage = await plan.host.openStorage({
@@ -57,7 +61,7 @@ export async function startInstance(
     const host = await plan.host.serve(folder.host, plan)
     undo.add(host.close)
     folder.share(folder.host)
-    return await run({ plan, sandbox, blobs, folder, user, storage, undo }, (opened) => {
+    return await run({ plan, sandbox, blobs, folder, user, storage, secrets, undo }, (opened) => {
       line = opened
     })
   } catch (cause) {
@@ -65,6 +69,12 @@ export async function startInstance(
     throw startFailure(cause)
   }
 }
+
+const notLoaded = ({ content, hideSecrets }: Plan, why: string): RpcError =>
+  new RpcError(
+    'container_failed',
+    `index.${content.entry?.language} did not load: ${hideSecrets?.('runtime', why) ?? why}`,
+  )
 
 /** What the runtime could not do for a function is never the fault of the function, which has not begun. */
 function startFailure(cause: unknown): RpcError {
@@ -99,8 +109,7 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
       )
     },
     onReady: started.resolve,
-    onBroken: (why) =>
-      fail(new RpcError('container_failed', `index.${plan.content.entry?.language} did not load: ${why}`)),
+    onBroken: (why) => fail(notLoaded(plan, why)),
     answer: (question) => answer(question, storage, plan),
     onViolation: (why) => program?.kill(why),
     onClosed() {
@@ -153,7 +162,7 @@ async function run(starting: Starting, onLine: (line: ControlLine) => void): Pro
 }
 
 /** Hands the function over to its program: settings, storage, source. The source is verified before it may be loaded. */
-async function hand(line: Sender, { plan, blobs, folder, storage }: Starting): Promise<void> {
+async function hand(line: Sender, { plan, blobs, folder, storage, secrets }: Starting): Promise<void> {
   folder.takeOver()
   const { entry } = plan.content
   if (!entry) throw new RpcError('container_failed', 'the image is no function image')
@@ -167,6 +176,7 @@ async function hand(line: Sender, { plan, blobs, folder, storage }: Starting): P
       openNodesPath: hostPaths.openNodes,
     },
   })
+  for (const [secret, value] of secrets) await line.send({ secret, value })
   await storage.follow()
   for await (const chunk of blobs.read(entry.digest)) await line.sendSource(chunk)
   await line.send({ load: true })
@@ -207,7 +217,7 @@ function launch({ plan, sandbox, folder, user, undo }: Starting, memoryMb: numbe
     kill(overMemory)
   }
   if (!group && child.pid !== undefined) undo.add(watchMemory(child.pid, memoryBytes, endForMemory))
-  const ended = awaitEnd(child, plan.log).then(({ why, cause, isHeapFull }) => {
+  const ended = awaitEnd(child, plan).then(({ why, cause, isHeapFull }) => {
     isOverMemory ||= endedBecause === undefined && (isHeapFull || wasOutOfMemory(group))
     const isOfFunction = isOverMemory || endedBecause !== undefined
     const reason: Ending['reason'] = isOverMemory ? 'out_of_memory' : 'exited'

@@ -19,7 +19,7 @@ describe('the output of a program', () => {
   it('leaves the runtime most of its time, even if it is nothing but empty lines of three programs', async () => {
     let lines = 0
     const programs = Array.from({ length: 3 }, () => start('yes', ''))
-    const ended = programs.map((child) => awaitEnd(child, () => void lines++))
+    const ended = programs.map((child) => awaitEnd(child, { log: () => void lines++ }))
     // The start of the programs is no part of it.
     await expect.poll(() => lines).toBeGreaterThan(1000)
     const first = lines
@@ -37,7 +37,7 @@ describe('the output of a program', () => {
   it('is complete before the end is reported', async () => {
     const lines: string[] = []
     const child = start('sh', '-c', 'seq 1 200000; echo ä >&2; exit 3')
-    const ending = await awaitEnd(child, (stream, text) => void lines.push(`${stream} ${text}`))
+    const ending = await awaitEnd(child, { log: (stream, text) => void lines.push(`${stream} ${text}`) })
     expect(ending.why).toBe('it ended with exit code 3: ä | 199996 | 199997 | 199998 | 199999 | 200000')
     expect(lines.filter((line) => line.startsWith('stdout'))).toEqual(
       Array.from({ length: 200_000 }, (_, at) => `stdout ${at + 1}`),
@@ -47,7 +47,7 @@ describe('the output of a program', () => {
   it('includes a last line without a newline, on both streams and in the reason of the end', async () => {
     const lines: string[] = []
     const child = start('sh', '-c', 'printf "a\\r\\nbye"; printf "fatal: sensor lost" >&2; exit 3')
-    const ending = await awaitEnd(child, (stream, text) => void lines.push(`${stream} ${text}`))
+    const ending = await awaitEnd(child, { log: (stream, text) => void lines.push(`${stream} ${text}`) })
     expect(lines.toSorted()).toEqual(['stderr fatal: sensor lost', 'stdout a', 'stdout bye'])
     expect(ending.why).toBe('it ended with exit code 3: fatal: sensor lost | a | bye')
   })
@@ -55,7 +55,7 @@ describe('the output of a program', () => {
   it('loses nothing of a line that is longer than a line of the log', async () => {
     const texts: string[] = []
     const child = start('sh', '-c', 'head -c 20000 /dev/zero | tr "\\0" x; echo; echo end')
-    await awaitEnd(child, (_, text) => void texts.push(text))
+    await awaitEnd(child, { log: (_, text) => void texts.push(text) })
     expect(texts.map(({ length }) => length)).toEqual([8192, 8192, 3616, 3])
   })
 })

@@ -17,8 +17,11 @@ export interface ProgramEnd {
 }
 
 /** Passes the program's output to the log of its container. Resolves when the program has exited or could not be started. */
-export function awaitEnd(child: ChildProcess, log: Plan['log']): Promise<ProgramEnd> {
-  const output = createLastOutput(log)
+export function awaitEnd(
+  child: ChildProcess,
+  { log, hideSecrets }: Pick<Plan, 'log' | 'hideSecrets'>,
+): Promise<ProgramEnd> {
+  const output = createLastOutput(log, hideSecrets)
   const reads = (['stdout', 'stderr'] as const).map(async (name) => {
     const stream = child[name]
     const onLine = (text: string) => output.log(name, text)

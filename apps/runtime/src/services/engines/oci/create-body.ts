@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { Plan } from '../engine.ts'
 import type { EngineTraits } from './engine-traits.ts'
+import { deviceSpecs, type Given, mountSpecs } from './given.ts'
 import { rangeLabel, usernsMode } from './id-ranges.ts'
 import { type ImageConfig, stopSignalOf, userOf } from './image-config.ts'
 import { hostNameOf, ownFileMounts } from './own-files.ts'
@@ -21,12 +22,26 @@ const maxLog = '4m'
 const portSysctl = '/proc/sys/net/ipv4/ip_unprivileged_port_start'
 const hasIpv6 = () => existsSync('/proc/sys/net/ipv6')
 
+/** In the network of the device, no setting is its own. */
+const sysctlsOf = ({ network, isOfDevice }: Description): Record<string, string> =>
+  isOfDevice ? {} : sysctls(network !== undefined)
+
 /** @param hasOwnNetwork it is of IPv4, and so is what keeps containers from the device: link-local addresses would get around it */
 const sysctls = (hasOwnNetwork: boolean): Record<string, string> => ({
   // A program that gave up root may listen on any port of its own network.
   ...(existsSync(portSysctl) && { 'net.ipv4.ip_unprivileged_port_start': '0' }),
   ...(hasOwnNetwork && hasIpv6() && { 'net.ipv6.conf.all.disable_ipv6': '1' }),
 })
+
+/** In a user namespace and the network of the device, the kernel allows no `/sys` of its own. */
+const sysOfDevice = '/sys:/sys:ro,rbind'
+
+/** Where a container finds its secrets. */
+const secretsTarget = '/run/secrets'
+/**
+ * No core dump shows secrets. The kernel gives a program that receives core dumps even those of limit 0, but not those of limit 1 (core(5)).
+ */
+const withoutCoreDumps = { Name: 'core', Soft: 1, Hard: 1 }
 
 /** Folder in the container with the socket that the runtime answers on. */
 const hostFolder = '/run/selvedge'
@@ -54,6 +69,11 @@ export interface Description {
   readonly network: string | undefined
   /** Whether the port is published to the loopback. */
   readonly isPublished: boolean
+  /** It is in the network of the device. */
+  readonly isOfDevice?: true
+  /** Folder on this device with the files of its secrets. */
+  readonly secretsFolder: string | undefined
+  readonly given: Given
   readonly volumes: Volumes
   readonly config: ImageConfig
   readonly traits: EngineTraits
@@ -144,7 +164,8 @@ const inMemory = ({ isPodman }: EngineTraits): readonly string[] =>
   isPodman ? memoryFolders : memoryFolders.filter((each) => each !== '/var/run')
 
 function hostConfig(description: Description): object {
-  const { plan, port, folder, network, isPublished, volumes, users, traits, config } = description
+  const { plan, port, folder, network, isPublished, isOfDevice, volumes, users, traits, config } = description
+  const { secretsFolder, given } = description
   const { settings } = plan
   const isReadOnly = settings['MCM.ROOT'] === 'read-only'
   return {
@@ -161,6 +182,7 @@ function hostConfig(description: Description): object {
     Ulimits: [
       { Name: 'nofile', Soft: maxFiles, Hard: maxFiles },
       { Name: 'nproc', Soft: 4096, Hard: 4096 },
+      ...(secretsFolder === undefined ? [] : [withoutCoreDumps]),
     ],
     Tmpfs: memoryFoldersOf(description),
     Init: !isInit(commandOf(description)),
@@ -168,13 +190,18 @@ function hostConfig(description: Description): object {
     RestartPolicy: { Name: 'no' },
     LogConfig: { Type: 'json-file', Config: { 'max-size': maxLog } },
     ...(network !== undefined && { NetworkMode: network }),
-    Sysctls: sysctls(network !== undefined),
+    ...(isOfDevice && { NetworkMode: 'host' }),
+    Sysctls: sysctlsOf(description),
     ...(isPublished && { PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] } }),
     // Read-only: a program can still connect to the socket, and cannot replace it.
     Binds: [
       `${folder}:${hostFolder}:ro`,
       ...ownFileMounts(folder, { hasOwnNetwork: network !== undefined, isPodman: traits.isPodman }),
+      ...(secretsFolder === undefined ? [] : [`${secretsFolder}:${secretsTarget}:ro`]),
+      ...(isOfDevice ? [sysOfDevice] : []),
+      ...mountSpecs(given, folder),
     ],
+    ...(given.devices.length > 0 && { Devices: deviceSpecs(given, folder) }),
     Mounts: [...volumes.named, ...volumes.ofImage].map(({ name, target }) => ({
       Type: 'volume',
       Source: name,

@@ -3,6 +3,7 @@ import { type RpcError, readSettings } from '@selvedge/protocol'
 import type { EngineReport } from '../engine.ts'
 import { findEngine } from './engine-api.ts'
 import { type EngineTraits, readTraits } from './engine-traits.ts'
+import { canGive } from './given.ts'
 import type { HostGuard } from './host-guard.ts'
 import { rangesHint } from './id-ranges.ts'
 import { canOpenOutput } from './open-output.ts'
@@ -17,6 +18,9 @@ const nameOf = (socketPath: string): string =>
 
 const outputHint =
   'Programs in containers cannot open /dev/stdout again, as log files of web servers that are links to it: for that, the runtime needs to run as root.'
+
+const givenHint =
+  'Containers get no devices and no folders of the device (MCM.DEVICES, MCM.MOUNTS): for that, the runtime needs to run as root, with Podman as root.'
 
 /** How the engine gets user namespaces for containers. */
 const usersHint = ({ isPodman }: EngineTraits): string =>
@@ -47,6 +51,7 @@ export async function describeEngine(
         : [`Containers reach programs of this device that listen on all addresses: ${missing}.`]),
       ...(kind === 'device' ? [usersHint(traits)] : []),
       ...(kind === 'own' && !canOpenOutput() ? [outputHint] : []),
+      ...(canGive(traits) ? [] : [givenHint]),
     ]
     return {
       available: true,

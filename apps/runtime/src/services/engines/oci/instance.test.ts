@@ -35,6 +35,7 @@ const follow = (isNew: boolean) =>
     stopSignal: 'SIGTERM',
     healthCommand: undefined,
     isolation: [],
+    renewFiles: undefined,
     isNew,
     watchDisk: () => () => undefined,
     remove: async () => undefined,

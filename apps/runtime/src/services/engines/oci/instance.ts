@@ -26,6 +26,8 @@ export interface RunningContainer {
   readonly isNew: boolean
   /** Calls when it wrote more than it may; until what it returns is called. */
   watchDisk(onFull: (bytes: number) => void): () => void
+  /** Writes the present values of its secrets into its files; undefined without secrets. @throws RpcError, NodeJS.ErrnoException */
+  readonly renewFiles: (() => void) | undefined
   /** Removes the container from the engine. */
   remove(): Promise<void>
   /** Removes everything else that belongs to it. Never throws. */
@@ -51,7 +53,7 @@ export function followContainer(container: RunningContainer): OciInstance {
   const output = createLastOutput((stream, text) => {
     plan.log(stream, text)
     if (expected !== undefined && stream !== 'runtime' && text.includes(expected)) said.resolve()
-  })
+  }, plan.hideSecrets)
   const logs = followLogs(api, name, output.log, container.isNew)
   const unwatch = container.watchDisk((bytes) => {
     const why = fullDisk(plan, bytes)
@@ -92,6 +94,7 @@ export function followContainer(container: RunningContainer): OciInstance {
     ...(healthCommand && {
       checkHealth: (timeoutMs: number) => runInside(api, name, healthCommand, timeoutMs),
     }),
+    ...(container.renewFiles && { renewSecrets: renewing(container, container.renewFiles) }),
     // A program may answer some requests slowly and others well: only its health path decides.
     responds: async () => true,
     async stop(graceSeconds) {
@@ -109,6 +112,13 @@ export function followContainer(container: RunningContainer): OciInstance {
     },
   }
 }
+
+const renewing =
+  ({ api, name }: RunningContainer, renewFiles: () => void) =>
+  async (signal: string): Promise<void> => {
+    renewFiles()
+    await api.send('POST', `/containers/${name}/kill?signal=${signal}`)
+  }
 
 const megabytes = (bytes: number): number => Math.ceil(bytes / 1024 / 1024)
 

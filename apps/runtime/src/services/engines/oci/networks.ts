@@ -20,6 +20,8 @@ export interface Reach {
   readonly network: string | undefined
   /** Whether its port is published to the loopback. */
   readonly isPublished: boolean
+  /** Whether it is in the network of the device, and listens there itself. */
+  readonly isOfDevice?: true
 }
 
 /**
@@ -30,10 +32,12 @@ export const reachOf = (
   name: string,
   { settings }: Plan,
   { isRootless }: Pick<EngineTraits, 'isRootless'>,
-): Reach =>
-  settings['MCM.NETWORK'] === 'open'
+): Reach => {
+  if (settings['MCM.NETWORK'] === 'host') return { network: undefined, isPublished: false, isOfDevice: true }
+  return settings['MCM.NETWORK'] === 'open'
     ? { network: undefined, isPublished: true }
     : { network: name, isPublished: isRootless }
+}
 
 /**
  * The network interface of a network on this device (at most 15 characters). By itself, an engine counts its own networks: two engines
@@ -103,9 +107,10 @@ export async function removeUnusedNetworks(api: EngineApi, owner: string): Promi
  */
 export function upstreamOf(
   { NetworkSettings }: answers.Inspected,
-  { network, isPublished }: Reach,
+  { network, isPublished, isOfDevice }: Reach,
   port: number,
 ): TcpUpstream {
+  if (isOfDevice) return { host: '127.0.0.1', port }
   if (network === undefined || isPublished) {
     const published = Number(NetworkSettings.Ports?.[`${port}/tcp`]?.[0]?.HostPort)
     if (published > 0 && published < 65_536) return { host: '127.0.0.1', port: published }

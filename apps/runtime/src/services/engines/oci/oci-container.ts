@@ -1,15 +1,17 @@
 /** The container of one plan in an engine of the Docker Engine API: prepares, creates, follows and removes it. */
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
 import { reportFailure } from '@selvedge/service-kit/safely'
 import type { Blobs } from '../../images/blobs.ts'
 import type { Plan } from '../engine.ts'
 import * as answers from './answers.ts'
 import { type CreateBody, createBody, labels, usersLabels } from './create-body.ts'
+import { expectFreePort } from './device-port.ts'
 import type { DiskWatch } from './disk-watch.ts'
 import { type EngineApi, EngineError, findEngine, ignoreMissing } from './engine-api.ts'
 import type { EngineImages } from './engine-images.ts'
 import type { EngineTraits, TraitsOf } from './engine-traits.ts'
+import { type Given, holdGiven, makeNodes, verifyGiven } from './given.ts'
 import type { HostGuard } from './host-guard.ts'
 import {
   healthCommandOf,
@@ -24,6 +26,7 @@ import { openLabelSecret } from './label-secret.ts'
 import { createNetwork, protectFrom, type Reach, reachOf, removeNetwork, upstreamOf } from './networks.ts'
 import { openOutput } from './open-output.ts'
 import { layersOf, type Users } from './profile.ts'
+import { openSecretFiles, type SecretFiles, secretsFolder } from './secret-files.ts'
 import { openSocketFolder, type SocketFolder } from './socket-folder.ts'
 import { type UsersOf, usersIn } from './users.ts'
 import { shortHash, type Volumes, volumesOf } from './volumes.ts'
@@ -56,10 +59,16 @@ interface Prepared {
   readonly port: number
   readonly volumes: Volumes
   readonly config: ImageConfig
-  /** The body that creates it. @param folder with its socket */
-  body(folder: string): CreateBody
+  readonly given: Given
+  /** The body that creates it. */
+  body(own: OwnFolder): CreateBody
   /** Gives the engine the image. */
   load(): Promise<void>
+}
+
+/** The folders of an instance on the device. */
+interface OwnFolder extends SocketFolder {
+  readonly secrets: SecretFiles | undefined
 }
 
 /** Creates and starts the container of a plan. @throws RpcError `container_failed`, `storage_full`, `engine_unavailable` */
@@ -79,14 +88,21 @@ export async function startContainer(host: OciHost, plan: Plan): Promise<OciInst
 }
 
 async function startPrepared(host: OciHost, prepared: Prepared, plan: Plan): Promise<OciInstance> {
-  const own = await openFolder(host, plan)
+  const { given, users } = prepared
+  const own = await openFolder(host, plan).catch((cause: unknown) => {
+    given.close()
+    throw cause
+  })
   try {
-    await create(host, prepared, plan, own.path)
+    await makeNodes(given, users, own.path)
+    await create(host, prepared, plan, own)
     return await follow(host, prepared, plan, own, true)
   } catch (cause) {
     await removeContainer(prepared.api, prepared.name).catch(() => undefined)
     await discard(host, prepared, own)
     throw cause
+  } finally {
+    given.close()
   }
 }
 
@@ -98,11 +114,27 @@ export async function adoptContainer(host: OciHost, plan: Plan): Promise<OciInst
   if (!found?.State.Running) return undefined
   const traits = await host.traitsOf(api)
   const users = usersIn(found.Config.Labels, traits)
-  const prepared = await prepare(host, plan, { api, traits, users })
+  try {
+    return await adoptPrepared(host, plan, await prepare(host, plan, { api, traits, users }), found)
+  } catch (cause) {
+    // Nothing follows what it does any more: its device or a secret may be gone.
+    if (cause instanceof RpcError) await removeContainer(api, name).catch(() => undefined)
+    throw cause
+  }
+}
+
+async function adoptPrepared(
+  host: OciHost,
+  plan: Plan,
+  prepared: Prepared,
+  found: answers.Inspected,
+): Promise<OciInstance | undefined> {
+  const { api, given } = prepared
+  given.close()
   const own = await openFolder(host, plan)
   try {
     // Its users are part of what is proven.
-    const { Labels } = prepared.body(own.path)
+    const { Labels } = prepared.body(own)
     if (found.Config.Labels[labels.proof] === Labels[labels.proof]) {
       await protect(host, api, prepared.reach)
       plan.log('runtime', 'it went on while the runtime was away')
@@ -124,8 +156,27 @@ export const removeContainer = (api: EngineApi, name: string): Promise<unknown> 
 const nameOf = ({ owner }: OciHost, { key, revision }: Plan): string =>
   `selvedge-${owner}-${shortHash(key)}-r${revision}`
 
-const openFolder = ({ folder }: OciHost, plan: Plan): Promise<SocketFolder> =>
-  openSocketFolder(folder, `${shortHash(plan.key)}-${plan.revision}`, plan.host.serve, plan)
+/** @throws RpcError if a secret is not set, or there is no folder in memory; and what the system throws */
+async function openFolder({ folder, owner }: OciHost, plan: Plan): Promise<OwnFolder> {
+  const name = `${shortHash(plan.key)}-${plan.revision}`
+  const values = plan.secrets?.()
+  const secrets = values && openSecretFiles(secretsFolder(owner), name)
+  try {
+    if (values) secrets?.replace(values)
+    const socket = await openSocketFolder(folder, name, plan.host.serve, plan)
+    return {
+      path: socket.path,
+      secrets,
+      async close() {
+        await socket.close()
+        secrets?.remove()
+      },
+    }
+  } catch (cause) {
+    secrets?.remove()
+    throw cause
+  }
+}
 
 async function prepare(
   host: OciHost,
@@ -140,7 +191,10 @@ async function prepare(
   const reach = reachOf(name, plan, traits)
   const image = images.tagOf(plan)
   const secret = () => openLabelSecret(join(host.state, 'oci-secret'))
+  const own = [host.state, dirname(host.state), api.socketPath, traits.folder ?? host.state]
+  const given = holdGiven({ settings: plan.settings, traits, users, own })
   return {
+    given,
     api,
     traits,
     users,
@@ -149,11 +203,10 @@ async function prepare(
     port,
     volumes,
     config,
-    body: (own) =>
-      createBody(
-        { plan, owner, image, port, folder: own, volumes, config, users, traits, ...reach },
-        secret(),
-      ),
+    body: ({ path: folder, secrets }) => {
+      const common = { plan, owner, image, port, folder, volumes, config, users, traits, given, ...reach }
+      return createBody({ ...common, secretsFolder: secrets?.path }, secret())
+    },
     load: () => images.load(api, plan, config),
   }
 }
@@ -163,7 +216,7 @@ async function protect({ guard }: OciHost, api: EngineApi, { network, isPublishe
   if (network !== undefined && !isPublished) await protectFrom(api, guard, network)
 }
 
-async function create(host: OciHost, prepared: Prepared, plan: Plan, own: string): Promise<void> {
+async function create(host: OciHost, prepared: Prepared, plan: Plan, own: OwnFolder): Promise<void> {
   const { api, name, reach, users, volumes } = prepared
   const { owner } = host
   await prepared.load()
@@ -172,18 +225,16 @@ async function create(host: OciHost, prepared: Prepared, plan: Plan, own: string
     const volumeLabels = { [labels.owner]: owner, [labels.container]: plan.dataKey, ...usersLabels(users) }
     await api.send('POST', '/volumes/create', { Name: volume.name, Labels: volumeLabels })
   }
+  if (reach.isOfDevice) await expectFreePort(prepared.port)
   if (reach.network !== undefined) await createNetwork(api, reach.network, owner)
   await protect(host, api, reach)
   await api.send('POST', `/containers/create?name=${name}`, prepared.body(own))
   if (users.kind === 'own') await openOutput(api, name)
+  await verifyGiven(api, name, prepared.given)
   await api.send('POST', `/containers/${name}/start`)
 }
 
-async function discard(
-  { guard, images }: OciHost,
-  { api, name }: Prepared,
-  own: SocketFolder,
-): Promise<void> {
+async function discard({ guard, images }: OciHost, { api, name }: Prepared, own: OwnFolder): Promise<void> {
   await own.close()
   await removeNetwork(api, name).catch(() => undefined)
   await guard.release(name).catch((cause) => reportFailure('oci.guard', cause))
@@ -194,7 +245,7 @@ async function follow(
   host: OciHost,
   prepared: Prepared,
   plan: Plan,
-  own: SocketFolder,
+  own: OwnFolder,
   isNew: boolean,
 ): Promise<OciInstance> {
   const { api, name, reach, port, users, traits, volumes } = prepared
@@ -212,6 +263,7 @@ async function follow(
     isolation: layersOf(users, userOf(plan, prepared.config), traits, plan.settings),
     watchDisk: (onFull) => host.disk.watch({ api, name, maxBytes, volumes: ofImage, onFull }),
     isNew,
+    renewFiles: own.secrets && (() => own.secrets?.replace(plan.secrets?.() ?? [])),
     remove: async () => void (await removeContainer(api, name)),
     release: () => discard(host, prepared, own),
   })

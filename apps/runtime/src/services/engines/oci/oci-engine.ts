@@ -3,7 +3,7 @@ import { realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { RpcError } from '@selvedge/protocol'
 import type { Blobs } from '../../images/blobs.ts'
-import type { Engine } from '../engine.ts'
+import type { Engine, Plan } from '../engine.ts'
 import * as answers from './answers.ts'
 import { awaitReady } from './await-ready.ts'
 import { labels } from './create-body.ts'
@@ -17,6 +17,7 @@ import { type SubordinateFiles, systemFiles } from './id-ranges.ts'
 import { declaresVolumes, readImageConfig } from './image-config.ts'
 import { removeUnusedNetworks } from './networks.ts'
 import { adoptContainer, type OciHost, removeContainer, startContainer } from './oci-container.ts'
+import { removeOtherFiles } from './secret-files.ts'
 import { createUsersOf } from './users.ts'
 import { shortHash } from './volumes.ts'
 
@@ -31,6 +32,10 @@ export interface OciEngineParts {
   /** Where the user IDs for containers are listed; for tests. */
   readonly subordinates?: SubordinateFiles
 }
+
+/** A device and a port of the device have one user at a time. */
+const usesAlone = ({ settings }: Plan): boolean =>
+  settings['MCM.DEVICES'].length > 0 || settings['MCM.NETWORK'] === 'host'
 
 const filter = (label: string, value: string): string =>
   encodeURIComponent(JSON.stringify({ label: [`${label}=${value}`] }))
@@ -60,7 +65,7 @@ export function createOciEngine(parts: OciEngineParts): Engine {
       const { why } = await instance.ended
       throw new RpcError('container_failed', problem === why ? why : instance.explain(problem))
     },
-    needsAlone: async (plan) => declaresVolumes(await readImageConfig(blobs, plan)),
+    needsAlone: async (plan) => usesAlone(plan) || declaresVolumes(await readImageConfig(blobs, plan)),
     adopt: (plan) => adoptContainer(host, plan),
     async recover(running, digests) {
       const api = findEngine(socket)
@@ -70,6 +75,8 @@ export function createOciEngine(parts: OciEngineParts): Engine {
         const isWanted = State === 'running' && String(running.get(key)) === Labels[labels.revision]
         if (!isWanted) await removeContainer(api, Id)
       }
+      const names = [...running].map(([key, revision]) => `${shortHash(key)}-${revision}`)
+      removeOtherFiles(owner, new Set(names))
       await guard.releaseOthers(`selvedge-${owner}-`, await removeUnusedNetworks(api, owner))
       await images.keepOnly(api, digests)
       await images.sweep(api)
@@ -92,7 +99,9 @@ export function createOciEngine(parts: OciEngineParts): Engine {
       guard.close()
       disk.close()
       // Containers that continue have mounted it.
-      if (!isReplaced) rmSync(folder, { recursive: true, force: true })
+      if (isReplaced) return
+      rmSync(folder, { recursive: true, force: true })
+      removeOtherFiles(owner, new Set())
     },
     describe: () => describeEngine(socket, guard, users),
   }

@@ -35,7 +35,7 @@ const withoutSlash = (path: string): string => path.replace(/\/$/, '')
 
 /** Folders of the kernel and of the runtime, which no volume replaces. */
 const isReserved = (path: string): boolean =>
-  /^\/(?:proc|sys|dev|run\/selvedge)(?:\/|$)/.test(path) ||
+  /^\/(?:proc|sys|dev|run\/(?:selvedge|secrets))(?:\/|$)/.test(path) ||
   ownFileTargets.some((each) => path === each || path.startsWith(`${each}/`))
 
 /** A path without the folders `.` and `..`. */

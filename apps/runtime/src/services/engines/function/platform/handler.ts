@@ -1,5 +1,6 @@
 /** The handler convention of this API family: `mimikModule.exports = (context, request, response) => …`. */
 import type {
+  FunctionSecrets,
   FunctionStorage,
   HandlerContext,
   HandlerRequest,
@@ -24,6 +25,7 @@ export interface Surroundings {
   /** For requests to the runtime itself, by path. */
   readonly runtimeFetch: typeof globalThis.fetch
   readonly identityToken: (audience: string) => Promise<IdentityToken>
+  readonly secrets: FunctionSecrets
   /** Path of the runtime that opens sealed lists of nodes. */
   readonly openNodesPath: string
 }
@@ -32,7 +34,7 @@ type Handler = (context: unknown, request: unknown, response: unknown) => unknow
 
 /** Gives the function that serves a request. */
 export function hostHandler(handler: Handler, around: Surroundings) {
-  const { env, info, storage, files, fetch, identityToken } = around
+  const { env, info, storage, files, fetch, identityToken, secrets } = around
   const events = createEventSockets()
   const edge = createEdge(around)
   const shared = {
@@ -41,6 +43,7 @@ export function hostHandler(handler: Handler, around: Surroundings) {
     storage: { ...storage, ...fileAccess(files) },
     http: { request: createHttpRequest(fetch) },
     identityToken,
+    secrets,
     dispatchWebSocketEvent: events.dispatch,
   }
 

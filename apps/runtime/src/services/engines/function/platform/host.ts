@@ -6,7 +6,7 @@ import { setCaches, setProcess } from './globals.ts'
 import type { Surroundings } from './handler.ts'
 import { loadScript, type Serve } from './load.ts'
 import { createFetch, createRuntimeFetch } from './outbound.ts'
-import { decode, later, log } from './own.ts'
+import { decode, later, log, OwnMap } from './own.ts'
 import { placeOf } from './stack-traces.ts'
 import { createStorage, type HeldStorage } from './storage.ts'
 import { hostWasm } from './wasm.ts'
@@ -28,6 +28,7 @@ export async function hostFunction([
   let storage: HeldStorage | undefined
   let current: Loaded | undefined
   const source: Uint8Array[] = []
+  const secrets = new OwnMap<string, string>()
 
   const connection = await deno.connect({ transport: 'unix', path: control })
   const client = deno.createHttpClient({ proxy: { transport: 'unix', path: host } })
@@ -49,7 +50,8 @@ export async function hostFunction([
     if ('start' in order) {
       start = order.start
       storage = createStorage(order.start.quota, channel.write, endAfterFailure)
-    } else if ('source' in order) source[source.length] = order.source
+    } else if ('secret' in order) secrets.set(order.secret, order.value)
+    else if ('source' in order) source[source.length] = order.source
     else if ('load' in order) void load()
     else if ('ping' in order) void answerPing(order.ping, order.mayWrite)
     else if ('stop' in order) void stop()
@@ -96,6 +98,7 @@ export async function hostFunction([
       fetch,
       runtimeFetch,
       identityToken: (audience) => channel.identify(String(audience)),
+      secrets: { get: (name) => secrets.get(String(name)) ?? null },
       openNodesPath: order.openNodesPath,
     }
     if (order.language === 'wasm') return { serve: await hostWasm(bytes, around), storage: held }

@@ -61,7 +61,7 @@ function runScript(source: string): Parameters<typeof hostHandler>[0] {
 
 async function loadWorker(
   url: string,
-  { env, info, storage, identityToken }: Surroundings,
+  { env, info, storage, identityToken, secrets }: Surroundings,
   background: (task: Promise<unknown>) => void,
 ): Promise<Serve> {
   const { default: worker } = (await import(url)) as WorkerModule
@@ -75,6 +75,7 @@ async function loadWorker(
     storage,
     info,
     identityToken,
+    secrets,
   }
   return async (request) => serve.call(worker, request, env, context)
 }

@@ -1,0 +1,70 @@
+/** Whether the configuration of the device grants a container what its settings name. */
+import {
+  type Conditions,
+  type ContainerSettings,
+  type GrantRule,
+  RpcError,
+  readDeviceRule,
+  readMountRule,
+  readNetworkRule,
+  usedMounts,
+} from '@selvedge/protocol'
+import type { StoredContainer } from '../deployments/deployments.ts'
+import { idOf } from '../deployments/ownership.ts'
+
+/** The rules, as the configuration has them. */
+export interface GrantConfig {
+  readonly 'services.devices': readonly string[]
+  readonly 'services.mounts': readonly string[]
+  readonly 'services.hostNetwork': readonly string[]
+}
+
+type Asking = Pick<StoredContainer, 'accountId' | 'clientId' | 'name' | 'image' | 'digest'>
+
+export interface Grants {
+  /** @throws RpcError `invalid_params` with the first thing that is not granted, and the rule that grants it */
+  expect(container: Asking, settings: ContainerSettings): void
+}
+
+const present = <T>(value: T | undefined): value is T => value !== undefined
+
+function isFor({ service, project, image, account }: Conditions, container: Asking): boolean {
+  const { accountId, clientId, digest } = container
+  const isImage = image === digest || image === idOf({ clientId, name: container.image })
+  return (
+    (service === undefined || service === idOf(container)) &&
+    (project === undefined || project === clientId) &&
+    (image === undefined || isImage) &&
+    (account === undefined || account === accountId)
+  )
+}
+
+function refused(setting: string, what: string, rule: string): RpcError {
+  return new RpcError('invalid_params', `env["${setting}"] has ${what}, which this device does not grant`, {
+    hint: `The operator of the device grants it in its configuration: ${rule}`,
+  })
+}
+
+export function createGrants(config: GrantConfig): Grants {
+  const devices = config['services.devices'].map(readDeviceRule).filter(present)
+  const mounts = config['services.mounts'].map(readMountRule).filter(present)
+  const networks = config['services.hostNetwork'].map(readNetworkRule).filter(present)
+  const grants = (rules: readonly GrantRule[], container: Asking, what: string, isWritable = false) =>
+    rules.some((rule) => rule.what === what && (rule.isWritable || !isWritable) && isFor(rule.to, container))
+
+  return {
+    expect(container, settings) {
+      const to = `service=${idOf(container)}`
+      for (const device of settings['MCM.DEVICES'])
+        if (!grants(devices, container, device))
+          throw refused('MCM.DEVICES', device, `services.devices: ["${device} ${to}"]`)
+      for (const { source, isWritable } of usedMounts(settings['MCM.MOUNTS'])) {
+        if (grants(mounts, container, source, isWritable)) continue
+        const mode = isWritable ? 'rw' : 'ro'
+        throw refused('MCM.MOUNTS', `${source}:${mode}`, `services.mounts: ["${source}:${mode} ${to}"]`)
+      }
+      if (settings['MCM.NETWORK'] === 'host' && !grants(networks, container, 'host'))
+        throw refused('MCM.NETWORK', '"host"', `services.hostNetwork: ["${to}"]`)
+    },
+  }
+}

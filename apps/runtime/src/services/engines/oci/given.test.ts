@@ -1,0 +1,146 @@
+/** What of the device a container may get. Nodes and folders are made in a folder of the test. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type RpcError, readSettings } from '@selvedge/protocol'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { needs } from '../../../../../../tests/harness/installed.ts'
+import type { EngineTraits } from './engine-traits.ts'
+import { deviceSpecs, holdGiven, makeNodes, mountSpecs } from './given.ts'
+import type { Users } from './profile.ts'
+
+const podman = { isPodman: true, isRootless: false } as EngineTraits
+const own: Users = { kind: 'own', range: { uid: 300_000, gid: 400_000 } }
+
+let folder: string
+/** Below /dev, where the settings want it. */
+let node: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'given-'))
+  node = `/dev/selvedge-given-${process.pid}`
+})
+afterEach(() => {
+  rmSync(folder, { recursive: true })
+  rmSync(node, { force: true })
+})
+
+const hold = (
+  env: Record<string, string>,
+  { traits = podman, users = own as Users, own: paths = [] as string[] } = {},
+) => holdGiven({ settings: readSettings(env), traits, users, own: paths })
+function problem(...given: Parameters<typeof hold>): string {
+  try {
+    hold(...given).close()
+    return ''
+  } catch (cause) {
+    const { reason, message } = cause as RpcError
+    return `${reason}: ${message}`
+  }
+}
+const openFiles = () => readdirSync('/proc/self/fd').length
+
+describe('a container without devices and folders', () => {
+  it('needs no engine for them', () => {
+    expect(hold({}, { traits: { isPodman: false } as EngineTraits }).devices).toEqual([])
+  })
+})
+
+describe('a container gets of the device', needs('root'), () => {
+  it.each([{ isPodman: false }, { isPodman: true, isRootless: true }])(
+    'nothing with another engine: %j',
+    (traits) => {
+      expect(problem({ 'MCM.MOUNTS': '/srv:/srv' }, { traits: traits as EngineTraits })).toContain(
+        'need a runtime and a Podman',
+      )
+    },
+  )
+
+  it('a node that its users may not open, as one of their own', async () => {
+    execFileSync('mknod', ['-m', '0600', node, 'c', '1', '5'])
+    const given = hold({ 'MCM.DEVICES': node })
+    await makeNodes(given, own, folder)
+    const made = statSync(join(folder, 'device-0'))
+    expect([made.rdev, made.mode & 0o777, made.uid, made.gid]).toEqual([
+      statSync(node).rdev,
+      0o666,
+      300_000,
+      400_000,
+    ])
+    expect(deviceSpecs(given, folder)).toEqual([
+      {
+        PathOnHost: join(folder, 'device-0'),
+        PathInContainer: join(folder, 'device-0'),
+        CgroupPermissions: 'rw',
+      },
+    ])
+    expect(mountSpecs(given, folder)).toEqual([`${folder}/device-0:${node}:rw,bind,dev,nosuid,noexec`])
+    given.close()
+  })
+
+  it.each<[string, Users, string]>([
+    ['that everyone may open', own, '0666'],
+    ['where root in it is root of the device', { kind: 'device' }, '0600'],
+  ])('a node %s, as it is', async (_, users, mode) => {
+    execFileSync('mknod', ['-m', mode, node, 'c', '1', '5'])
+    const given = hold({ 'MCM.DEVICES': node }, { users })
+    await makeNodes(given, users, folder)
+    expect(readdirSync(folder)).toEqual([])
+    expect(deviceSpecs(given, folder)).toMatchObject([{ PathOnHost: node, PathInContainer: node }])
+    given.close()
+  })
+
+  it('a folder, without the mounts below it, for reading or writing', () => {
+    mkdirSync(join(folder, 'a'))
+    const given = hold({ 'MCM.MOUNTS': `${folder}/a:/x, ${folder}/a:/y:rw` })
+    expect(mountSpecs(given, folder)).toEqual([
+      `${folder}/a:/x:ro,bind,nosuid,nodev`,
+      `${folder}/a:/y:rw,bind,nosuid,nodev`,
+    ])
+    given.close()
+  })
+
+  it.each([
+    ['b', '7', '0', 'it is a disk'],
+    ['c', '1', '1', 'it shows the memory or the log'],
+    ['c', '1', '2', 'it shows the memory or the log'],
+    ['c', '1', '4', 'it shows the memory or the log'],
+    ['c', '1', '11', 'it shows the memory or the log'],
+    ['c', '1', '3', ''],
+    ['c', '10', '1', ''],
+    ['c', '4', '64', ''],
+  ])('of the node %s %s %s: %j', (type, major, minor, why) => {
+    execFileSync('mknod', [node, type, major, minor])
+    expect(problem({ 'MCM.DEVICES': node })).toContain(why)
+    if (why === '') expect(problem({ 'MCM.DEVICES': node })).toBe('')
+  })
+
+  it('no file as a device, and what is not there with the names that are', () => {
+    writeFileSync(node, 'x')
+    expect(problem({ 'MCM.DEVICES': node })).toContain('it is not a device')
+    expect(problem({ 'MCM.DEVICES': `${node}-missing` })).toMatch(
+      /^engine_unavailable: MCM.DEVICES has \S+: \S+ is not there; \/dev has selvedge-given-/,
+    )
+    expect(problem({ 'MCM.DEVICES': '/dev/missing/x' })).toContain('/dev/missing is not there')
+    expect(problem({ 'MCM.MOUNTS': `${folder}/missing:/x` })).toMatch(/^engine_unavailable: .* is empty$/)
+  })
+
+  it('nothing over what it has of its own, and nothing of the runtime', () => {
+    for (const target of ['/proc/x', '/dev/shm', '/run', '/run/secrets', '/sys'])
+      expect(problem({ 'MCM.MOUNTS': `${folder}:${target}` })).toContain('the container has its own')
+    expect(problem({ 'MCM.MOUNTS': `${folder}:/runs` })).toBe('')
+    expect(problem({ 'MCM.MOUNTS': `${folder}:/x` }, { own: [folder] })).toContain('which no container gets')
+  })
+
+  it('no pipe, and no open descriptor stays, whether it is refused or closed', () => {
+    execFileSync('mkfifo', [join(folder, 'pipe')])
+    mkdirSync(join(folder, 'a'))
+    const before = openFiles()
+    expect(problem({ 'MCM.MOUNTS': `${folder}/a:/a, ${folder}/pipe:/x` })).toContain(
+      'neither a folder nor a file',
+    )
+    expect(problem({ 'MCM.MOUNTS': `${folder}/a:/a, ${folder}/missing:/x` })).toContain('is not there')
+    hold({ 'MCM.MOUNTS': `${folder}/a:/a` }).close()
+    expect(openFiles()).toBe(before)
+  })
+})

@@ -1,0 +1,271 @@
+/**
+ * What a container gets of the device beyond its own files: devices (`MCM.DEVICES`) and folders (`MCM.MOUNTS`). Each is opened once and
+ * checked. The engine gets its path, and before the program starts, the runtime compares what the container has with what is open.
+ */
+import { execFile } from 'node:child_process'
+import { chmodSync, chownSync, readdirSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { type ContainerSettings, gpuWord, RpcError, usedMounts } from '@selvedge/protocol'
+import * as answers from './answers.ts'
+import type { EngineApi } from './engine-api.ts'
+import type { EngineTraits } from './engine-traits.ts'
+import { whyForbidden } from './forbidden-paths.ts'
+import { type HeldPath, holdPath, PathRefused } from './held-path.ts'
+import type { Users } from './profile.ts'
+
+/** Major number of the memory of the device; of its devices, those that show it or its log. */
+const memoryMajor = 1
+const memoryMinors = [1, 2, 4, 11]
+
+interface GivenDevice {
+  readonly target: string
+  readonly held: HeldPath
+  /** Whether the users of the container may open the node of the device. */
+  readonly isOpen: boolean
+}
+
+interface GivenMount {
+  readonly target: string
+  readonly isWritable: boolean
+  readonly held: HeldPath
+}
+
+/** Devices and folders of one instance, open until its program starts. */
+export interface Given {
+  readonly devices: readonly GivenDevice[]
+  readonly mounts: readonly GivenMount[]
+  close(): void
+}
+
+export const nothingGiven: Given = { devices: [], mounts: [], close: () => undefined }
+
+interface GivenParts {
+  readonly settings: Pick<ContainerSettings, 'MCM.DEVICES' | 'MCM.MOUNTS'>
+  readonly traits: EngineTraits
+  readonly users: Users
+  /** Paths of this runtime and of the engine, which no container gets. */
+  readonly own: readonly string[]
+}
+
+/** Whether a container can get something of the device here. */
+export const canGive = ({ isPodman, isRootless }: Pick<EngineTraits, 'isPodman' | 'isRootless'>): boolean =>
+  isPodman && !isRootless && process.getuid?.() === 0
+
+/**
+ * Opens what the settings name.
+ *
+ * @throws RpcError `container_failed` for what no container gets, `engine_unavailable` for a device or a folder that is not there at
+ * present: the start is tried again
+ */
+export function holdGiven({ settings, traits, users, own }: GivenParts): Given {
+  const { 'MCM.DEVICES': devices, 'MCM.MOUNTS': mounts } = settings
+  if (devices.length === 0 && mounts.length === 0) return nothingGiven
+  if (!canGive(traits))
+    throw new RpcError(
+      'container_failed',
+      'MCM.DEVICES and MCM.MOUNTS need a runtime and a Podman that run as root',
+    )
+  const held: HeldPath[] = []
+  const close = () => {
+    for (const each of held) each.close()
+  }
+  const hold = (setting: string, path: string, check: (opened: HeldPath) => string | undefined) => {
+    const opened = open(setting, path)
+    held.push(opened)
+    const problem = check(opened)
+    if (problem !== undefined) throw new RpcError('container_failed', `${setting} has ${path}: ${problem}`)
+    return opened
+  }
+  try {
+    return {
+      devices: devices.flatMap(nodesOf).map((target) => {
+        const opened = hold('MCM.DEVICES', target, whyNoDevice)
+        return { target, held: opened, isOpen: users.kind !== 'own' || (opened.stats.mode & 0o006) === 0o006 }
+      }),
+      mounts: usedMounts(mounts).map(({ source, target, isWritable }) => ({
+        target,
+        isWritable,
+        held: hold('MCM.MOUNTS', source, (opened) => whyNoMount(opened, target, own)),
+      })),
+      close,
+    }
+  } catch (cause) {
+    close()
+    throw cause
+  }
+}
+
+function open(setting: string, path: string): HeldPath {
+  try {
+    return holdPath(path)
+  } catch (cause) {
+    if (!(cause instanceof PathRefused)) throw cause
+    const detail = `${setting} has ${path}: ${cause.message}`
+    if (!cause.isMissing) throw new RpcError('container_failed', detail, { cause })
+    throw new RpcError('engine_unavailable', `${detail}; ${whatIsThere(path)}`, {
+      cause,
+      hint: 'Connect the device, or correct the setting. A deployed service starts when it is there.',
+    })
+  }
+}
+
+/** Entries beside a missing path that are shown. */
+const maxShown = 20
+
+function whatIsThere(path: string): string {
+  const folder = dirname(path)
+  const word = /^[A-Za-z]+/.exec(basename(path))?.[0] ?? ''
+  try {
+    const all = readdirSync(folder).toSorted()
+    const alike = all.filter((each) => each.startsWith(word))
+    const shown = (alike.length > 0 ? alike : all).slice(0, maxShown)
+    return shown.length === 0 ? `${folder} is empty` : `${folder} has ${shown.join(', ')}`
+  } catch {
+    return `${folder} is not there`
+  }
+}
+
+const gpuFolder = '/dev/dri'
+
+function nodesOf(device: string): string[] {
+  if (device !== gpuWord) return [device]
+  let names: string[] = []
+  try {
+    names = readdirSync(gpuFolder).filter((each) => /^(?:card|renderD)\d+$/.test(each))
+  } catch {
+    // Without a graphics processor the folder is missing.
+  }
+  if (names.length === 0)
+    throw new RpcError(
+      'engine_unavailable',
+      `MCM.DEVICES has gpu, and ${gpuFolder} has no graphics processor`,
+    )
+  return names.toSorted().map((each) => join(gpuFolder, each))
+}
+
+/** Numbers of a device node, as makedev(3) joins them. */
+const numbersOf = ({ rdev }: { readonly rdev: number }) => ({
+  major: (rdev >>> 8) & 0xfff,
+  minor: (rdev & 0xff) | ((rdev >>> 12) & 0xfff00),
+})
+
+function whyNoDevice({ stats }: HeldPath): string | undefined {
+  if (stats.isBlockDevice()) return 'it is a disk, which no container gets; give it a folder with MCM.MOUNTS'
+  if (!stats.isCharacterDevice()) return 'it is not a device'
+  const { major, minor } = numbersOf(stats)
+  return major === memoryMajor && memoryMinors.includes(minor)
+    ? 'it shows the memory or the log of the device, which no container gets'
+    : undefined
+}
+
+/** Folders of a container that no folder of the device replaces. */
+const reservedTargets = ['/proc', '/sys', '/dev', '/run/selvedge', '/run/secrets']
+
+function whyNoMount(held: HeldPath, target: string, own: readonly string[]): string | undefined {
+  const { stats } = held
+  if (!stats.isDirectory() && !stats.isFile() && !stats.isSocket()) return 'it is neither a folder nor a file'
+  const reserved = reservedTargets.find(
+    (each) => target === each || target.startsWith(`${each}/`) || each.startsWith(`${target}/`),
+  )
+  if (reserved !== undefined) return `the container has its own ${reserved}`
+  return whyForbidden(held, own)
+}
+
+/** Path of a node that the runtime makes for the users of a container. @param folder of the instance */
+const nodePath = (folder: string, at: number): string => join(folder, `device-${at}`)
+
+/**
+ * Makes the nodes of devices that the users of the container may not open: root there is no user of the device. Each is below a folder
+ * that other users of the device cannot enter.
+ *
+ * @throws Error where the device does not allow nodes in the folder
+ */
+export async function makeNodes({ devices }: Given, users: Users, folder: string): Promise<void> {
+  for (const [at, { held, isOpen }] of devices.entries()) {
+    if (isOpen || users.kind !== 'own') continue
+    const path = nodePath(folder, at)
+    const { major, minor } = numbersOf(held.stats)
+    rmSync(path, { force: true })
+    await promisify(execFile)('mknod', [path, 'c', String(major), String(minor)])
+    chownSync(path, users.range.uid, users.range.gid)
+    chmodSync(path, 0o666)
+  }
+}
+
+/**
+ * For the engine, which opens the device for the control group of the container. In a user namespace, runc gives the container the node that
+ * has the same path on the device: a node of its own is at that path, too.
+ *
+ * @param folder of the instance
+ */
+export const deviceSpecs = ({ devices }: Given, folder: string): object[] =>
+  devices.map(({ target, held, isOpen }, at) => ({
+    PathOnHost: isOpen ? held.path : nodePath(folder, at),
+    PathInContainer: isOpen ? target : nodePath(folder, at),
+    CgroupPermissions: 'rw',
+  }))
+
+/**
+ * For the engine: folders without devices and set-user-ID programs in them, and without the mounts that are below them; and nodes of their own under the
+ * paths of the devices.
+ *
+ * @param folder of the instance
+ */
+export const mountSpecs = ({ devices, mounts }: Given, folder: string): string[] => [
+  ...mounts.map(
+    ({ target, isWritable, held }) => `${held.path}:${target}:${isWritable ? 'rw' : 'ro'},bind,nosuid,nodev`,
+  ),
+  ...devices.flatMap(({ target, isOpen }, at) =>
+    isOpen ? [] : [`${nodePath(folder, at)}:${target}:rw,bind,dev,nosuid,noexec`],
+  ),
+]
+
+/**
+ * Prepares the container up to the start of its program, and compares what it has with what was checked: a path may lead elsewhere since.
+ *
+ * @param name of the container, which is created
+ * @throws RpcError `container_failed`
+ */
+export async function verifyGiven(api: EngineApi, name: string, given: Given): Promise<void> {
+  if (given.devices.length === 0 && given.mounts.length === 0) return
+  const pid = await preparedPid(api, name)
+  const refuse = (target: string) => {
+    throw new RpcError(
+      'container_failed',
+      `${target} of the container is not what was checked; it is not started`,
+    )
+  }
+  for (const { target, held } of given.devices)
+    if (inside(pid, target, ({ stats }) => stats.rdev) !== held.stats.rdev) refuse(target)
+  for (const { target, held } of given.mounts)
+    if (
+      inside(pid, target, ({ stats }) => `${stats.dev} ${stats.ino}`) !==
+      `${held.stats.dev} ${held.stats.ino}`
+    )
+      refuse(target)
+}
+
+async function preparedPid(api: EngineApi, name: string): Promise<number> {
+  const read = async () => (await api.read(`/containers/${name}/json`, answers.inspected)).State.Pid
+  const running = await read()
+  if (running) return running
+  await api.send('POST', `/libpod/containers/${name}/init`)
+  const pid = await read()
+  if (pid) return pid
+  throw new RpcError('engine_unavailable', 'the engine did not prepare the container before its start')
+}
+
+/** What a container has at a path; undefined for nothing. A link there is not followed. */
+function inside<T>(pid: number, target: string, read: (opened: HeldPath) => T): T | undefined {
+  try {
+    const opened = holdPath(target, `/proc/${pid}/root/`)
+    try {
+      return read(opened)
+    } finally {
+      opened.close()
+    }
+  } catch {
+    return undefined
+  }
+}
