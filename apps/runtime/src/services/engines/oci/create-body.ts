@@ -199,9 +199,9 @@ function hostConfig(description: Description): object {
       ...ownFileMounts(folder, { hasOwnNetwork: network !== undefined, isPodman: traits.isPodman }),
       ...(secretsFolder === undefined ? [] : [`${secretsFolder}:${secretsTarget}:ro`]),
       ...(isOfDevice ? [sysOfDevice] : []),
-      ...mountSpecs(given, folder),
+      ...mountSpecs(given),
     ],
-    ...(given.devices.length > 0 && { Devices: deviceSpecs(given, folder) }),
+    ...(given.devices.length > 0 && { Devices: deviceSpecs(given) }),
     Mounts: [...volumes.named, ...volumes.ofImage].map(({ name, target }) => ({
       Type: 'volume',
       Source: name,

@@ -2,10 +2,8 @@
  * What a container gets of the device beyond its own files: devices (`MCM.DEVICES`) and folders (`MCM.MOUNTS`). Each is opened once and
  * checked. The engine gets its path, and before the program starts, the runtime compares what the container has with what is open.
  */
-import { execFile } from 'node:child_process'
-import { chmodSync, chownSync, readdirSync, rmSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import { type ContainerSettings, gpuWord, RpcError, usedMounts } from '@selvedge/protocol'
 import * as answers from './answers.ts'
 import type { EngineApi } from './engine-api.ts'
@@ -21,8 +19,6 @@ const memoryMinors = [1, 2, 4, 11]
 interface GivenDevice {
   readonly target: string
   readonly held: HeldPath
-  /** Whether the users of the container may open the node of the device. */
-  readonly isOpen: boolean
 }
 
 interface GivenMount {
@@ -80,8 +76,7 @@ export function holdGiven({ settings, traits, users, own }: GivenParts): Given {
   try {
     return {
       devices: devices.flatMap(nodesOf).map((target) => {
-        const opened = hold('MCM.DEVICES', target, whyNoDevice)
-        return { target, held: opened, isOpen: users.kind !== 'own' || (opened.stats.mode & 0o006) === 0o006 }
+        return { target, held: hold('MCM.DEVICES', target, (opened) => whyNoDevice(opened, users)) }
       }),
       mounts: usedMounts(mounts).map(({ source, target, isWritable }) => ({
         target,
@@ -150,12 +145,17 @@ const numbersOf = ({ rdev }: { readonly rdev: number }) => ({
   minor: (rdev & 0xff) | ((rdev >>> 12) & 0xfff00),
 })
 
-function whyNoDevice({ stats }: HeldPath): string | undefined {
+/** The mode of a device that every user may open. */
+const forAll = 0o006
+
+function whyNoDevice({ stats }: HeldPath, users: Users): string | undefined {
   if (stats.isBlockDevice()) return 'it is a disk, which no container gets; give it a folder with MCM.MOUNTS'
   if (!stats.isCharacterDevice()) return 'it is not a device'
   const { major, minor } = numbersOf(stats)
-  return major === memoryMajor && memoryMinors.includes(minor)
-    ? 'it shows the memory or the log of the device, which no container gets'
+  if (major === memoryMajor && memoryMinors.includes(minor))
+    return 'it shows the memory or the log of the device, which no container gets'
+  return users.kind === 'own' && (stats.mode & forAll) !== forAll
+    ? 'its mode does not let every user open it, and root in the container is no user of the device; give it the mode 0666, such as with a udev rule'
     : undefined
 }
 
@@ -172,54 +172,19 @@ function whyNoMount(held: HeldPath, target: string, own: readonly string[]): str
   return whyForbidden(held, own)
 }
 
-/** Path of a node that the runtime makes for the users of a container. @param folder of the instance */
-const nodePath = (folder: string, at: number): string => join(folder, `device-${at}`)
-
-/**
- * Makes the nodes of devices that the users of the container may not open: root there is no user of the device. Each is below a folder
- * that other users of the device cannot enter.
- *
- * @throws Error where the device does not allow nodes in the folder
- */
-export async function makeNodes({ devices }: Given, users: Users, folder: string): Promise<void> {
-  for (const [at, { held, isOpen }] of devices.entries()) {
-    if (isOpen || users.kind !== 'own') continue
-    const path = nodePath(folder, at)
-    const { major, minor } = numbersOf(held.stats)
-    rmSync(path, { force: true })
-    await promisify(execFile)('mknod', [path, 'c', String(major), String(minor)])
-    chownSync(path, users.range.uid, users.range.gid)
-    chmodSync(path, 0o666)
-  }
-}
-
-/**
- * For the engine, which opens the device for the control group of the container. In a user namespace, runc gives the container the node that
- * has the same path on the device: a node of its own is at that path, too.
- *
- * @param folder of the instance
- */
-export const deviceSpecs = ({ devices }: Given, folder: string): object[] =>
-  devices.map(({ target, held, isOpen }, at) => ({
-    PathOnHost: isOpen ? held.path : nodePath(folder, at),
-    PathInContainer: isOpen ? target : nodePath(folder, at),
+/** For the engine. */
+export const deviceSpecs = ({ devices }: Given): object[] =>
+  devices.map(({ target, held }) => ({
+    PathOnHost: held.path,
+    PathInContainer: target,
     CgroupPermissions: 'rw',
   }))
 
-/**
- * For the engine: folders without devices and set-user-ID programs in them, and without the mounts that are below them; and nodes of their own under the
- * paths of the devices.
- *
- * @param folder of the instance
- */
-export const mountSpecs = ({ devices, mounts }: Given, folder: string): string[] => [
-  ...mounts.map(
+/** For the engine: folders without devices and set-user-ID programs in them. */
+export const mountSpecs = ({ mounts }: Given): string[] =>
+  mounts.map(
     ({ target, isWritable, held }) => `${held.path}:${target}:${isWritable ? 'rw' : 'ro'},bind,nosuid,nodev`,
-  ),
-  ...devices.flatMap(({ target, isOpen }, at) =>
-    isOpen ? [] : [`${nodePath(folder, at)}:${target}:rw,bind,dev,nosuid,noexec`],
-  ),
-]
+  )
 
 /**
  * Prepares the container up to the start of its program, and compares what it has with what was checked: a path may lead elsewhere since.

@@ -11,7 +11,7 @@ import type { DiskWatch } from './disk-watch.ts'
 import { type EngineApi, EngineError, findEngine, ignoreMissing } from './engine-api.ts'
 import type { EngineImages } from './engine-images.ts'
 import type { EngineTraits, TraitsOf } from './engine-traits.ts'
-import { type Given, holdGiven, makeNodes, verifyGiven } from './given.ts'
+import { type Given, holdGiven, verifyGiven } from './given.ts'
 import type { HostGuard } from './host-guard.ts'
 import {
   healthCommandOf,
@@ -88,13 +88,12 @@ export async function startContainer(host: OciHost, plan: Plan): Promise<OciInst
 }
 
 async function startPrepared(host: OciHost, prepared: Prepared, plan: Plan): Promise<OciInstance> {
-  const { given, users } = prepared
+  const { given } = prepared
   const own = await openFolder(host, plan).catch((cause: unknown) => {
     given.close()
     throw cause
   })
   try {
-    await makeNodes(given, users, own.path)
     await create(host, prepared, plan, own)
     return await follow(host, prepared, plan, own, true)
   } catch (cause) {
