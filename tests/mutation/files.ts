@@ -28,7 +28,8 @@ const cli = 'apps/cli/src'
 const discovery = 'apps/discovery/src'
 
 /** What admits a request, and what reads the answer of a service. */
-const gateway = 'admit,users,user-header,path,headers,response-reader,response-head,chunked-body,find-end'
+const gateway =
+  'grpc-refusal,admit,users,user-header,path,headers,response-reader,response-head,chunked-body,find-end'
 
 /** What lets ID tokens of other issuers in. */
 const federation = 'federation,match-rule,read-claimed,verify-by-rules'
@@ -90,6 +91,18 @@ export const groups: readonly Group[] = [
     name: 'gateway',
     sources: [`${services}/gateway/{${gateway}}.ts`],
     tests: [`${services}/gateway/{${gateway}}.test.ts`],
+  },
+  {
+    name: 'http2-services',
+    sources: [
+      `${services}/gateway/{http1-carrier,http2-carrier,http2-end,http2-sessions,accepts-trailers}.ts`,
+    ],
+    tests: [`${services}/gateway/http2-carrier.test.ts`, `${services}/gateway/proxy.test.ts`],
+  },
+  {
+    name: 'http2-clients',
+    sources: ['apps/runtime/src/api/http2/*.ts', `${kit}/http/protocols.ts`],
+    tests: ['apps/runtime/src/api/http2/*.test.ts'],
   },
   { name: 'vitals', sources: [`${device}/vitals/*.ts`], tests: [`${device}/vitals/*.test.ts`] },
   {

@@ -45,6 +45,7 @@ export const mutated: Readonly<Record<string, string>> = {
   'apps/runtime/src/api/caller.ts': 'identifies callers',
   'apps/runtime/src/api/connection-tokens.ts': 'decides which token a call of a connection has',
   'apps/runtime/src/api/events': 'limits streams, and decides who follows what',
+  'apps/runtime/src/api/http2': 'opens what clients of HTTP/2 send, within limits',
   'apps/runtime/src/api/images-for-services.ts': 'decides which images a service may deploy',
   'apps/runtime/src/api/mcm': 'opens images and specs that clients send',
   'apps/runtime/src/api/rest': 'opens the requests of strangers',

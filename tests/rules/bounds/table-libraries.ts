@@ -20,6 +20,15 @@ export const serviceKit: Bounds = {
   'packages/service-kit/src/http/connections.ts': {
     'followConnections.all': lasting('`all.size >= max`', '`evict`, and `all.delete` when one closes'),
   },
+  'packages/service-kit/src/http/protocols.ts': {
+    'speakHttp2.beside.sessions': lasting(
+      'the connections: `connections.ts: all.size >= max`',
+      '`beside.sessions.delete`',
+    ),
+    'sniff.head': passing('one read of the socket: `length < preface.length`'),
+    'sniff.socket': passing('what was read, given back once: `socket.unshift(head)`'),
+    'sniff.undecided': lasting('the connections: `connections.ts: all.size >= max`', '`undecided.delete`'),
+  },
   'packages/service-kit/src/http/in-turn.ts': {
     'inTurn.line': lasting('`line.length < maxWaiting`', '`shift`, at the end of each answer'),
   },

@@ -200,6 +200,32 @@ export const runtime: Bounds = {
       '`oci-engine.ts: removeData` when the container is removed',
     ),
   },
+  'apps/runtime/src/api/http2/response-headers.ts': {
+    'fieldsOf.fields': passing('one response: `response-reader.ts: maxHeadBytes`'),
+    'fieldsOf.before': passing('one response: `response-reader.ts: maxHeadBytes`'),
+  },
+  'apps/runtime/src/api/http2/session.ts': {
+    'Session.#waiting': lasting(
+      '`maxConcurrentStreams: limits.streams`',
+      '`this.#waiting = undefined`, in `resume`',
+    ),
+  },
+  'apps/runtime/src/api/http2/stream-socket.ts': {
+    'StreamSocket.#trailers': lasting('`chunked-body.ts: maxTrailerBytes`', '`this.#trailers = trailers`'),
+  },
+  'apps/runtime/src/services/containers/ask-http2.ts': {
+    'collect.parts': passing('`bytes < maxBody`'),
+    'collect.fields': passing('`http2-client.ts: maxHeaderListSize: 64 * 1024`'),
+  },
+  'apps/runtime/src/services/gateway/http2-carrier.ts': {
+    'requestFields.fields': passing('one request: `server.ts: maxHeaderSize: 16 * 1024`'),
+    'requestFields.before': passing('one request: `server.ts: maxHeaderSize: 16 * 1024`'),
+    'headOf.pairs': passing('one answer: `http2-client.ts: maxHeaderListSize: 64 * 1024`'),
+  },
+  'apps/runtime/src/services/gateway/http2-sessions.ts': {
+    'createHttp2Sessions.all': lasting('`maxSessions` for each container', '`all.delete` when it closes'),
+    'createHttp2Sessions.open.own': lasting('`own.length < maxSessions`', '`own.splice` when it closes'),
+  },
   'apps/runtime/src/services/gateway/connections.ts': {
     'createConnections.all': lasting(
       '`maxIdle` for each container, and one for each request under way',
@@ -221,6 +247,7 @@ export const runtime: Bounds = {
     'HeadPieces.#pieces': lasting('`maxHeadBytes`', '`#unfinishedHead = undefined`, with all its pieces'),
   },
   'apps/runtime/src/services/gateway/chunked-body.ts': {
+    'ChunkedBody.trailers': lasting('`maxTrailerBytes`', 'the end of the body: `isComplete`'),
     'ChunkedBody.#data': lasting('the bytes of one read of the socket', '`#data = []` after each'),
   },
   'apps/runtime/src/location/gps/publisher-track.ts': {

@@ -39,6 +39,19 @@ export const streams: Readonly<Record<string, Stream>> = {
     'pauseUntilDrained(request, socket)',
     ['tests/attacks/streams.test.ts', 'of a request is not sent more than the buffers on the way hold'],
   ),
+  'apps/runtime/src/api/http2/stream-socket.ts': stream(
+    'answers over HTTP/2',
+    'this.#isFull && !this.#isAnswered',
+    ['apps/runtime/src/api/http2/session.test.ts', 'an answer that nobody reads is not read from its source'],
+  ),
+  'apps/runtime/src/services/gateway/http2-carrier.ts': stream(
+    'requests to services that speak HTTP/2',
+    'pauseUntilDrained(request, stream)',
+    [
+      'apps/runtime/src/services/gateway/http2-carrier.test.ts',
+      'an answer is not read faster than its client reads, and a request not faster than its service',
+    ],
+  ),
   'apps/runtime/src/services/gateway/egress.ts': stream(
     'calls of a function to the outside, and their answers',
     'incoming.pipe(response)',

@@ -16,6 +16,7 @@ import {
 import type { Readiness } from '@selvedge/service-kit/lifecycle'
 import { createRpcSockets } from '@selvedge/service-kit/websocket'
 import { type RuntimeConfig, runtimeOptions, socketOf } from '../config.ts'
+import { createOpenHttp2 } from './http2/session.ts'
 import { limits } from './limits.ts'
 
 export interface ListenerParts {
@@ -72,7 +73,7 @@ export async function openListeners(config: RuntimeConfig, parts: ListenerParts)
     isDraining: readiness.isDraining,
     limits: { messageBytes: limits.body },
   })
-  const serverLimits = { ...limits, isDraining: readiness.isDraining }
+  const serverLimits = { ...limits, isDraining: readiness.isDraining, http2: createOpenHttp2() }
   const listenerFor = (port: number | undefined, url: () => string) =>
     createRpcListener({
       dispatcher: parts.dispatcher,

@@ -26,6 +26,8 @@ describe('a setting of containers reads', () => {
     ['MCM.SHM_MB', '256', 256],
     ['MCM.HOSTS', 'db=10.0.0.5, CACHE.local=fd00::1', ['db=10.0.0.5', 'cache.local=fd00::1']],
     ['MCM.READY', 'http', 'http'],
+    ['MCM.READY', 'grpc', 'grpc'],
+    ['MCM.PROTOCOL', 'h2c', 'h2c'],
     ['MCM.READY', 'log:ready to accept: yes', 'log:ready to accept: yes'],
     [
       'MCM.SECRETS',
@@ -50,6 +52,7 @@ describe('a setting of containers reads', () => {
     expect(settings['MCM.STOP_SEC']).toBe(10)
     expect(settings['MCM.SHM_MB']).toBe(64)
     expect(settings['MCM.READY']).toBe('tcp')
+    expect(settings['MCM.PROTOCOL']).toBe('http/1.1')
     for (const name of ['COMMAND', 'ARGS', 'USER', 'WORKDIR', 'STOP_SIGNAL'] as const)
       expect(settings[`MCM.${name}`]).toBeUndefined()
   })

@@ -280,10 +280,10 @@ export const containerSettings = {
     300,
   ),
   'MCM.READY': setting<string>(
-    'When the start of an OCI container is complete: when its port accepts connections (`tcp`), when it answers HTTP with a status below 500 (`http`), when it writes a line with a text to its standard output or error (`log:<text>`), or at once (`none`). `MCM.HEALTH_PATH` is checked after that.',
-    '"tcp" or "http" or "none" or "log:" and a text of up to 200 characters in one line',
+    'When the start of an OCI container is complete: when its port accepts connections (`tcp`), when it answers HTTP with a status below 500 (`http`), when the health check of gRPC, `grpc.health.v1.Health/Check`, says `SERVING` (`grpc`), when it writes a line with a text to its standard output or error (`log:<text>`), or at once (`none`). `MCM.HEALTH_PATH` is checked after that.',
+    '"tcp" or "http" or "grpc" or "none" or "log:" and a text of up to 200 characters in one line',
     'tcp',
-    (text) => (/^(?:tcp|http|none|log:[^\p{Cc}]{1,200})$/u.test(text) ? text : undefined),
+    (text) => (/^(?:tcp|http|grpc|none|log:[^\p{Cc}]{1,200})$/u.test(text) ? text : undefined),
   ),
   'MCM.HOSTS': setting<readonly string[]>(
     'Names with addresses for `/etc/hosts` of an OCI container, such as `db=10.0.0.5`.',
@@ -297,6 +297,10 @@ export const containerSettings = {
     undefined,
     (text) =>
       /^\d{1,5}$/.test(text) && Number(text) >= 1 && Number(text) <= 65_535 ? Number(text) : undefined,
+  ),
+  'MCM.PROTOCOL': choice(
+    'What an OCI container speaks on its port: HTTP/1.1 (`http/1.1`), or HTTP/2 without TLS, as servers of gRPC do (`h2c`).',
+    ['http/1.1', 'h2c'],
   ),
   'MCM.NETWORK': choice(
     'Network of an OCI container: one of its own, from which it reaches no other container and nothing beyond the device but the hosts of `MCM.OUTBOUND`, through its socket (`isolated`); or the network of the engine, from which it reaches whatever the device reaches, and other `open` containers (`open`); or that of the device itself, where the configuration of the device allows it with `services.hostNetwork` (`host`).',

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import { safely } from '../safely/safely.ts'
+import { closeAllBeside, closeIdleBeside } from './protocols.ts'
 
 /** Milliseconds between two searches for connections that became idle. */
 const searchMs = 50
@@ -11,15 +12,17 @@ const searchMs = 50
  * @param graceMs for the requests under way
  */
 export function endConnections(server: Server, graceMs: number): void {
-  server.closeIdleConnections()
-  const search = setInterval(
-    safely('http.closeIdle', () => server.closeIdleConnections()),
-    searchMs,
-  )
-  const end = setTimeout(
-    safely('http.closeAll', () => server.closeAllConnections()),
-    graceMs,
-  )
+  const closeIdle = () => {
+    server.closeIdleConnections()
+    closeIdleBeside(server)
+  }
+  const closeAll = () => {
+    server.closeAllConnections()
+    closeAllBeside(server)
+  }
+  closeIdle()
+  const search = setInterval(safely('http.closeIdle', closeIdle), searchMs)
+  const end = setTimeout(safely('http.closeAll', closeAll), graceMs)
   server.once(
     'close',
     safely('http.closed', () => {

@@ -1,5 +1,5 @@
 /**
- * The open connections of a server, and their limit. When it is reached, the connections that wait for their client end, the
+ * The open connections of a server, streams of HTTP/2 among them, and their limit. When it is reached, the connections that wait for their client end, the
  * longest unused first: those between two requests, then those with an incomplete body. What is being answered, and large
  * bodies, go on; if nothing else is left, the new connection is refused. So a client that opens thousands of connections, or
  * sends its bodies slowly, costs a bounded number of descriptors and locks no other client out.
@@ -10,6 +10,7 @@ import type { Socket } from 'node:net'
 import { reportFailure, safely } from '../safely/safely.ts'
 import { isLarge } from './large-body.ts'
 import { busyMessage, retryAfterSeconds } from './load-shedder.ts'
+import { isHttp2Stream } from './protocols.ts'
 
 /** What a connection is busy with. */
 export interface Connection {
@@ -19,6 +20,8 @@ export interface Connection {
   response: ServerResponse | undefined
   /** Whether it speaks another protocol than HTTP. */
   isUpgraded: boolean
+  /** Whether no stream is open on it, if it speaks HTTP/2: its streams are connections of their own. */
+  hasNoStream: (() => boolean) | undefined
   /** Number of the last use, of all uses of the server. */
   used: number
   /** For slow bodies: the request that the last look found, the number of that look, and the bytes that had come until then. */
@@ -33,6 +36,8 @@ export interface Connections {
   note(request: IncomingMessage, response: ServerResponse): void
   /** Marks a connection that does not speak HTTP any more: it ends when its listener ends it. */
   upgraded(socket: Socket): void
+  /** Marks a connection that speaks HTTP/2. */
+  carries(socket: Socket, session: { isIdle(): boolean }): void
 }
 
 /** Maximum connections of one server, even if the system allows more: each needs about 10 KB. */
@@ -71,6 +76,7 @@ export function followConnections(server: Server, max: number): Connections {
       request: undefined,
       response: undefined,
       isUpgraded: false,
+      hasNoStream: undefined,
       used: ++uses,
       seen: undefined,
       since: 0,
@@ -105,23 +111,36 @@ export function followConnections(server: Server, max: number): Connections {
       const connection = all.get(socket)
       if (connection) connection.isUpgraded = true
     },
+    carries(socket, session) {
+      const connection = all.get(socket)
+      if (connection) connection.hasNoStream = session.isIdle
+    },
   }
 }
 
-const isIdle = ({ request, response, isUpgraded }: Connection): boolean =>
-  !isUpgraded && (request === undefined || (request.complete && response?.writableFinished === true))
+function isIdle({ socket, request, response, isUpgraded, hasNoStream }: Connection): boolean {
+  if (hasNoStream) return hasNoStream()
+  if (isUpgraded) return false
+  // The request of a stream of HTTP/2 has come with it.
+  if (request === undefined) return !isHttp2Stream(socket)
+  return request.complete && response?.writableFinished === true
+}
 
 const isBodyComing = ({ request, isUpgraded }: Connection): boolean =>
   !isUpgraded && request !== undefined && !request.complete && !isLarge(request)
 
 /** Ends connections that wait for their client. @returns how many */
-function evict(all: ReadonlyMap<Socket, Connection>, max: number): number {
+function evict(all: Map<Socket, Connection>, max: number): number {
   for (const isEvictable of [isIdle, isBodyComing]) {
     const found = [...all.values()].filter(isEvictable)
     if (found.length === 0) continue
     found.sort((one, other) => one.used - other.used)
     const evicted = found.slice(0, Math.max(1, Math.floor(max * evictedPart)))
-    for (const { socket } of evicted) socket.destroy()
+    for (const { socket } of evicted) {
+      // At once: others may come before it has closed.
+      all.delete(socket)
+      socket.destroy()
+    }
     return evicted.length
   }
   return 0

@@ -5,6 +5,7 @@
  */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import { safely } from '../safely/safely.ts'
+import { isHttp2Stream } from './protocols.ts'
 
 export interface DrainLimits {
   /** Seconds for which the rest of a body is read after the answer. */
@@ -42,7 +43,9 @@ export function createEarlyEnd(limits: DrainLimits): (response: ServerResponse) 
   ): ServerResponse {
     if (this.req.complete) return endAtOnce.call(this, content, encoding, callback)
     if (ending.has(this)) return this
-    if (!isBodyComing(this.req)) return endAtOnce.call(this, content, encoding, callback)
+    // A stream of HTTP/2 ends alone, and the rest of its body is not sent (RFC 9113 § 8.1).
+    if (!isBodyComing(this.req) || isHttp2Stream(this.req.socket))
+      return endAtOnce.call(this, content, encoding, callback)
     ending.add(this)
     endEarly(this, limits, [content, encoding, callback])
     return this

@@ -11,12 +11,16 @@
 import type { Socket } from 'node:net'
 import { RpcError } from '@selvedge/protocol'
 import { safely } from '../safely/safely.ts'
+import { carrierOf } from './protocols.ts'
 
 /** Seconds that a refused caller is asked to wait: the value of `Retry-After`. */
 export const retryAfterSeconds = 1
 
 /** What a refused caller reads. */
 export const busyMessage = `the service has more requests than it can answer; send it again in ${retryAfterSeconds} s or later`
+
+/** What is not read while it rests. */
+type Line = ReturnType<typeof carrierOf>
 
 export interface LoadShedder {
   /**
@@ -78,9 +82,9 @@ export function createLoadShedder(
   /** Refusals that are still without consequence, for the time since the last tick. */
   let freeLeft = freeRefusals
   /** Connections that are not read, the first one first, and those that are read again since the last tick. */
-  const resting = new Map<Socket, number>()
-  let resumed = new Set<Socket>()
-  let resumedBefore = new Set<Socket>()
+  const resting = new Map<Line, number>()
+  let resumed = new Set<Line>()
+  let resumedBefore = new Set<Line>()
 
   /** What a connection brings right after its rest has waited meanwhile: within one tick, or two where a tick is in between. */
   function resumeRested(at: number): void {
@@ -96,6 +100,8 @@ export function createLoadShedder(
       socket.resume()
     }
   }
+
+  const hasRested = (line: Line) => resumed.delete(line) || resumedBefore.delete(line)
 
   const tick = safely('http.load', () => {
     const at = now()
@@ -122,15 +128,16 @@ export function createLoadShedder(
         isTicking = true
         schedule(now())
       }
-      if (resumed.delete(socket) || resumedBefore.delete(socket)) return true
+      if ((resumed.size > 0 || resumedBefore.size > 0) && hasRested(carrierOf(socket))) return true
       if (++count <= alwaysServed) return false
       const at = now()
       return at - due > (at < standingUntil ? targetMs : maxWaitMs)
     },
     wasRefused(socket) {
       if (freeLeft-- > 0) return
-      socket.pause()
-      resting.set(socket, now())
+      const line = carrierOf(socket)
+      line.pause()
+      resting.set(line, now())
     },
   }
 }

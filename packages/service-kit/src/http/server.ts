@@ -14,6 +14,7 @@ import { type Connections, followConnections, maxConnectionsOf } from './connect
 import { createEarlyEnd, type DrainLimits, drainDefaults } from './early-response.ts'
 import type { Refusal } from './guard.ts'
 import { inTurn, isAnswering } from './in-turn.ts'
+import { type OpenHttp2, speakHttp2 } from './protocols.ts'
 import { refuseUpgrade } from './refuse-upgrade.ts'
 import { sendJson } from './send-json.ts'
 import { endSlowBodies } from './slow-bodies.ts'
@@ -29,6 +30,8 @@ export interface Limits extends Partial<DrainLimits> {
   readonly connections?: number
   /** Whether the daemon is about to stop: then each connection closes after its answer. */
   readonly isDraining?: () => boolean
+  /** Speaks HTTP/2 with clients that choose it. Absent: HTTP/1.1 alone. */
+  readonly http2?: OpenHttp2
 }
 
 /** What answers requests, and requests to speak WebSocket; without `upgrade` those are ordinary requests. */
@@ -38,13 +41,13 @@ export interface Listener {
 }
 
 /**
- * Creates an HTTP/1.1 server. Slow bodies end, early answers close, a handler that throws refuses its request alone, and only
+ * Creates an HTTP server. Slow bodies end, early answers close, a handler that throws refuses its request alone, and only
  * a GET of HTTP/1.1 for a WebSocket is an upgrade: any other request with an Upgrade header is answered without it (RFC 9110 § 7.8).
  *
  * @param tls PEM texts; without them the server speaks plain HTTP
  */
 export function createHttpServer(
-  { bodySeconds = 30, connections = maxConnectionsOf(), isDraining = () => false, ...drain }: Limits,
+  { bodySeconds = 30, connections = maxConnectionsOf(), isDraining = () => false, http2, ...drain }: Limits,
   tls?: { readonly cert: string; readonly key: string },
 ): Server {
   const settings = {
@@ -58,7 +61,12 @@ export function createHttpServer(
   const create = (options: typeof settings & Pick<ServerOptions, 'shouldUpgradeCallback'>): Server =>
     tls
       ? // Loaded when it is needed: that takes 6 ms, and most listeners are on the loopback.
-        process.getBuiltinModule('node:https').createServer({ ...options, minVersion: 'TLSv1.2', ...tls })
+        process.getBuiltinModule('node:https').createServer({
+          ...options,
+          minVersion: 'TLSv1.2',
+          ...(http2 && { ALPNProtocols: ['h2', 'http/1.1'] }),
+          ...tls,
+        })
       : createServer(options)
   const server: Server = create({
     ...settings,
@@ -66,6 +74,14 @@ export function createHttpServer(
   })
   const endEarly = createEarlyEnd({ ...drainDefaults, ...drain })
   const followed = followConnections(server, connections)
+  if (http2) {
+    speakHttp2(server, tls !== undefined, {
+      open: http2,
+      isDraining,
+      firstBytesMs: settings.headersTimeout,
+      onSession: followed.carries,
+    })
+  }
   server.on(
     'request',
     safely('http.begin', (request: IncomingMessage, response: ServerResponse) => {

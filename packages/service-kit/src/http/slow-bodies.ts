@@ -3,6 +3,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import { safely } from '../safely/safely.ts'
 import type { Connection, Connections } from './connections.ts'
 import { isLarge } from './large-body.ts'
+import { isHttp2Stream } from './protocols.ts'
 
 /** Bytes per second that a large body must bring, on average over `bodySeconds`. */
 const slowestBytesPerSecond = 1024
@@ -26,8 +27,10 @@ export function endSlowBodies(server: Server, { all }: Connections, bodySeconds:
   server.on('close', () => clearInterval(timer))
 
   function check(connection: Connection): void {
-    const { socket, request, seen, since, bytes } = connection
+    const { socket, request, response, seen, since, bytes } = connection
     if (!request || request.complete || request.destroyed) return
+    // Both sides of a stream of HTTP/2 may send when they have something: its answer has begun, and has limits of its own.
+    if (isHttp2Stream(socket) && isLarge(request) && response?.headersSent) return
     if (request === seen) {
       if (look - since < looks) return
       if (!isLarge(request) || !isFastEnough(request, socket.bytesRead - bytes)) {

@@ -1,17 +1,19 @@
 /** Checks the health of the instance that serves, and ends it when it stays unhealthy. */
 import type { ContainerRecord } from '@selvedge/protocol'
 import { inBackground } from '@selvedge/service-kit/safely'
+import { speaksHttp2 } from '../engines/speaks-http2.ts'
 import { afterCheck, initialHealth, isCheckDue, maxFailedChecks, mustEnd } from './health-policy.ts'
 import type { Running } from './instances.ts'
-import { commandMs, probe } from './probe.ts'
+import { commandMs, probeOf } from './probe.ts'
 
 /** Milliseconds for an instance to answer a health check. */
 const probeTimeoutMs = 5000
 
 /** What checks the health of an instance: its path, else its command; undefined if it has neither. */
-function checkOf({ plan, instance }: Running): (() => Promise<string | undefined>) | undefined {
+function checkOf(running: Running): (() => Promise<string | undefined>) | undefined {
+  const { plan, instance } = running
   const path = plan.settings['MCM.HEALTH_PATH']
-  if (path !== undefined) return () => probe(instance.upstream, path, probeTimeoutMs)
+  if (path !== undefined) return () => probeOf(speaksHttp2(running))(instance.upstream, path, probeTimeoutMs)
   const { checkHealth } = instance
   return checkHealth && (() => checkHealth(commandMs))
 }

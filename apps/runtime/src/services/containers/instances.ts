@@ -10,7 +10,9 @@ import {
 } from '@selvedge/service-kit/work'
 import type { ContentInUse } from '../deployments/content-in-use.ts'
 import type { Ending, Engine, Instance, Plan } from '../engines/engine.ts'
-import { awaitCommand, awaitHealth, awaitHttp } from './probe.ts'
+import { speaksHttp2 } from '../engines/speaks-http2.ts'
+import { awaitGrpc } from './grpc-health.ts'
+import { awaitCommand, awaitHealth, awaitHttp, probeOf } from './probe.ts'
 
 export interface Running {
   readonly plan: Plan
@@ -81,12 +83,16 @@ const runningOf = ({ now, clock }: InstanceParts, plan: Plan, instance: Instance
   lastUsed: now(),
 })
 
-async function expectHealthy({ plan: { settings }, instance, ended }: Running): Promise<void> {
+async function expectHealthy(running: Running): Promise<void> {
+  const { instance, ended } = running
+  const { settings } = running.plan
+  const probe = probeOf(speaksHttp2(running))
   const { 'MCM.HEALTH_PATH': path, 'MCM.HEALTH_SEC': seconds, 'MCM.READY': ready } = settings
   const problem =
     path !== undefined
-      ? await awaitHealth(instance.upstream, path, seconds, ended)
-      : ((ready === 'http' ? await awaitHttp(instance.upstream, seconds, ended) : undefined) ??
+      ? await awaitHealth(probe, instance.upstream, path, seconds, ended)
+      : ((ready === 'http' ? await awaitHttp(probe, instance.upstream, seconds, ended) : undefined) ??
+        (ready === 'grpc' ? await awaitGrpc(instance.upstream, seconds, ended) : undefined) ??
         (await awaitCommand(instance, seconds, ended)))
   if (problem !== undefined) throw new RpcError('container_failed', `it is not healthy: ${problem}`)
 }

@@ -2,13 +2,32 @@ import { type IncomingMessage, request } from 'node:http'
 import { safely } from '@selvedge/service-kit/safely'
 import type { Ending, Instance, Upstream } from '../engines/engine.ts'
 import { waitUntilHealthy } from '../engines/wait-until-healthy.ts'
+import { askHttp2 } from './ask-http2.ts'
 
-/** Requests the health path of a service. @returns undefined after a good status (200), else what is wrong */
+/** Requests a path of a service. @returns undefined after a good status (200), else what is wrong */
+export type Probe = (
+  upstream: Upstream,
+  path: string,
+  timeoutMs: number,
+  isGood?: (status: number) => boolean,
+) => Promise<string | undefined>
+
+const isOk = (status: number): boolean => status === 200
+
+/** @param isHttp2 whether the service speaks HTTP/2 without TLS */
+export const probeOf = (isHttp2: boolean): Probe => (isHttp2 ? probeHttp2 : probe)
+
+const probeHttp2: Probe = async (upstream, path, timeoutMs, isGood = isOk) => {
+  const answer = await askHttp2(upstream, { ':path': path }, undefined, timeoutMs)
+  if (typeof answer === 'string') return `${path} ${answer}`
+  return isGood(answer.status) ? undefined : `${path} answered ${answer.status}`
+}
+
 export function probe(
   upstream: Upstream,
   path: string,
   timeoutMs: number,
-  isGood: (status: number) => boolean = (status) => status === 200,
+  isGood: (status: number) => boolean = isOk,
 ): Promise<string | undefined> {
   return new Promise((resolve) => {
     const options = {
@@ -41,6 +60,7 @@ export function probe(
 
 /** Requests the health path until the service is healthy, or the time has passed. @returns what is wrong then */
 export const awaitHealth = (
+  probe: Probe,
   upstream: Upstream,
   path: string,
   seconds: number,
@@ -54,6 +74,7 @@ export const awaitHealth = (
 
 /** Requests `/` until the service answers HTTP with a status below 500, or the time has passed. @returns what is wrong then */
 export const awaitHttp = (
+  probe: Probe,
   upstream: Upstream,
   seconds: number,
   gone: Promise<Ending>,

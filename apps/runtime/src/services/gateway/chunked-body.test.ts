@@ -12,7 +12,7 @@ function read(text: string, size = text.length) {
     rest = body.read(Buffer.concat([rest, bytes.subarray(at, at + size)]))
     data += body.takeData().toString('latin1')
   }
-  return { data, rest: rest.toString('latin1'), isComplete: body.isComplete }
+  return { data, rest: rest.toString('latin1'), isComplete: body.isComplete, trailers: body.trailers }
 }
 
 describe('a chunked body', () => {
@@ -26,13 +26,13 @@ describe('a chunked body', () => {
       '',
     ],
     ['loses extensions of chunks', '1 ;a="b"\r\nx\r\n0;c\r\n\r\n', 'x', ''],
-    ['loses trailers', '1\r\nx\r\n0\r\nA: b\r\nC: d\r\n\r\n', 'x', ''],
+    ['has trailers apart from its data', '1\r\nx\r\n0\r\nA: b\r\nC: d\r\n\r\n', 'x', ''],
     ['ends before the bytes that follow it', '1\r\nx\r\n0\r\n\r\nHTTP', 'x', 'HTTP'],
     ['ends before lines that follow it', '0\r\n\r\nA: b\r\n\r\n', '', 'A: b\r\n\r\n'],
     ['may contain line ends', '4\r\n\r\n\r\n\r\n0\r\n\r\n', '\r\n\r\n', ''],
   ])('%s', (_, text, data, rest) => {
     for (const size of [1, 2, 3, 7, text.length])
-      expect(read(text, size)).toEqual({ data, rest, isComplete: true })
+      expect(read(text, size)).toMatchObject({ data, rest, isComplete: true })
   })
 
   it.each(['5\r\nhel', '5\r\nhello', '5\r\nhello\r', '5\r\nhello\r\n', '5', '', '0\r\n', '0\r\nA: b\r\n'])(
@@ -71,6 +71,16 @@ describe('limits of a chunked body', () => {
   it('a line without an end is refused after 258 bytes', () => {
     expect(read(`1;${'a'.repeat(255)}`).isComplete).toBe(false)
     expect(() => read(`1;${'a'.repeat(256)}`)).toThrow('a line of its chunks is too long')
+  })
+
+  it('a trailer has at most 8 KiB', () => {
+    const body = (length: number) => `0\r\nA:${'a'.repeat(length - 2)}\r\n\r\n`
+    expect(read(body(8192)).trailers).toEqual(['A', 'a'.repeat(8190)])
+    expect(() => read(body(8193))).toThrow('a line of its chunks is too long')
+  })
+
+  it('trailers that are malformed are dropped', () => {
+    expect(read('0\r\nA: b\r\nno field\r\nC: \x01\r\nD:e\r\n\r\n').trailers).toEqual(['A', 'b', 'D', 'e'])
   })
 
   it('trailers have at most 16 KiB, line ends included', () => {

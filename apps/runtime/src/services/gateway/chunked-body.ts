@@ -1,9 +1,12 @@
-/** Reads a body in the chunked transfer coding (RFC 9112 § 7.1). Chunk extensions and trailers are dropped. */
+/** Reads a body in the chunked transfer coding (RFC 9112 § 7.1). Chunk extensions are dropped, and trailers that are malformed. */
 import { BrokenResponse } from './broken-response.ts'
 import { findEnd } from './find-end.ts'
+import { parseField } from './response-head.ts'
 
-/** Bytes of a line with the size of a chunk, or of one trailer. */
+/** Bytes of a line with the size of a chunk. */
 const maxLineBytes = 256
+/** Bytes of one trailer: the message of a failure of gRPC is one. */
+const maxTrailerLineBytes = 8 * 1024
 /** Bytes of all trailers, line ends included. */
 const maxTrailerBytes = 16 * 1024
 
@@ -13,6 +16,8 @@ const crlf = Buffer.from('\r\n')
 export class ChunkedBody {
   /** Whether the last chunk and the trailers were read. */
   isComplete = false
+  /** Names and values in turn, once it is complete. */
+  readonly trailers: string[] = []
   #next: 'size' | 'data' | 'data-end' | 'trailer' = 'size'
   /** Bytes of the current chunk that were not read yet. */
   #left = 0
@@ -66,7 +71,7 @@ export class ChunkedBody {
   }
 
   #readSize(bytes: Buffer): number {
-    const line = readLine(bytes)
+    const line = readLine(bytes, maxLineBytes)
     if (line === undefined) return 0
     const size = sizeLine.exec(line)?.[1]
     if (size === undefined) throw new BrokenResponse('the size of a chunk is malformed')
@@ -76,18 +81,19 @@ export class ChunkedBody {
   }
 
   #readTrailer(bytes: Buffer): number {
-    const line = readLine(bytes)
+    const line = readLine(bytes, maxTrailerLineBytes)
     if (line === undefined) return 0
     this.#trailerBytes += line.length + 2
     if (line === '') this.isComplete = true
     else if (this.#trailerBytes > maxTrailerBytes)
       throw new BrokenResponse(`its trailers are larger than ${maxTrailerBytes} bytes`)
+    else this.trailers.push(...(parseField(line) ?? []))
     return line.length + 2
   }
 }
 
 /** @returns undefined if the line is not complete. @throws BrokenResponse if it is too long */
-function readLine(bytes: Buffer): string | undefined {
-  const end = findEnd(bytes, crlf, maxLineBytes, 'a line of its chunks is too long')
+function readLine(bytes: Buffer, maxBytes: number): string | undefined {
+  const end = findEnd(bytes, crlf, maxBytes, 'a line of its chunks is too long')
   return end < 0 ? undefined : bytes.toString('latin1', 0, end)
 }

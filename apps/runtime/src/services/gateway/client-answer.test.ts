@@ -17,7 +17,7 @@ beforeEach(() => {
   isReading = true
   response = Object.assign(new EventEmitter(), {
     headersSent: false,
-    req: { rawHeaders: [] },
+    req: { rawHeaders: [], headers: {} },
     writeHead(status: number) {
       this.headersSent = true
       log.push(`head ${status}`)
@@ -34,6 +34,7 @@ beforeEach(() => {
   const upstream = { pause: () => log.push('pause'), resume: () => log.push('resume') }
   answer = new ClientAnswer(response as unknown as ServerResponse, upstream as unknown as Socket, {
     sandboxed: false,
+    wantsTrailers: false,
     requestId: 'id-1',
   })
 })

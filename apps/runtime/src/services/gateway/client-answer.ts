@@ -1,9 +1,8 @@
 /** The answer to the client of a request: what a service sent, or a refusal. */
 import type { ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { RpcError } from '@selvedge/protocol'
 import { createEventEnd } from './event-end.ts'
-import { type AnswerFacts, responseHeaders } from './headers.ts'
+import { type AnswerFacts, responseHeaders, trailersFor } from './headers.ts'
 import { maxJoinedBytes } from './joined-writes.ts'
 import { type HttpRefusal, refusalOf, sendRefusal } from './refusal.ts'
 import type { ResponseHead } from './response-head.ts'
@@ -11,10 +10,21 @@ import type { ResponseHead } from './response-head.ts'
 /** Time to send the last event of a stream: its reader may have stopped reading. */
 const lastEventMs = 2000
 
+/** Where an answer comes from. */
+export interface Pausable {
+  pause(): void
+  resume(): void
+}
+
+export interface ClientFacts extends AnswerFacts {
+  /** Whether the client reads trailers. */
+  readonly wantsTrailers: boolean
+}
+
 export class ClientAnswer {
   readonly #response: ServerResponse
-  readonly #upstream: Socket
-  readonly #facts: AnswerFacts
+  readonly #upstream: Pausable
+  readonly #facts: ClientFacts
   readonly #events = createEventEnd()
   #head: ResponseHead | undefined
   #hasBegun = false
@@ -24,7 +34,7 @@ export class ClientAnswer {
    * @param upstream is paused while the client does not read
    * @param facts what the headers of the answer depend on
    */
-  constructor(response: ServerResponse, upstream: Socket, facts: AnswerFacts) {
+  constructor(response: ServerResponse, upstream: Pausable, facts: ClientFacts) {
     this.#response = response
     this.#upstream = upstream
     this.#facts = facts
@@ -41,14 +51,30 @@ export class ClientAnswer {
     this.#events.begin(head.headers)
   }
 
+  /** Sends status and headers before the first part of the body. */
+  begin(): void {
+    this.#writeHead()
+    this.#response.flushHeaders()
+  }
+
+  /** Sets the trailers, to be sent after the last part, if the client reads them. */
+  setTrailers(trailers: readonly string[]): void {
+    if (!this.#facts.wantsTrailers) return
+    this.#writeHead()
+    this.#response.addTrailers(trailersFor(trailers, this.#facts))
+  }
+
+  #writeHead(): void {
+    const head = this.#head
+    if (!head || this.#hasBegun) return
+    this.#response.writeHead(head.status, head.message, responseHeaders(head.headers, this.#facts))
+    this.#hasBegun = true
+  }
+
   /** @param isLast nothing follows this part */
   send(part: Buffer, isLast: boolean): void {
     const response = this.#response
-    const head = this.#head
-    if (head && !this.#hasBegun) {
-      response.writeHead(head.status, head.message, responseHeaders(head.headers, this.#facts))
-      this.#hasBegun = true
-    }
+    this.#writeHead()
     this.#events.follow(part)
     // As text with one byte a character: Node sends text in the same system call as the headers.
     if (isLast) response.end(part.length <= maxJoinedBytes ? part.toString('latin1') : part, 'latin1')

@@ -1,7 +1,8 @@
 /** Persistent connections to instances, with one request at a time on each. */
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { safely } from '@selvedge/service-kit/safely'
 import type { Running } from '../containers/instances.ts'
+import { connectTo } from '../engines/http2-client.ts'
 
 /** Maximum idle connections to one instance. */
 const maxIdle = 256
@@ -36,8 +37,7 @@ export function createConnections(): Connections {
   const all = new Set<Socket>()
 
   function open(running: Running): Connection {
-    const { upstream } = running.instance
-    const socket = 'socketPath' in upstream ? connect(upstream.socketPath) : connect(upstream)
+    const socket = connectTo(running.instance.upstream)
     const connection: Connection = {
       socket,
       used: false,

@@ -1,28 +1,21 @@
-/** One request on one connection to an instance, and its answer. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+/** One request to an instance, and its answer. */
 import type { RpcError } from '@selvedge/protocol'
 import { safely } from '@selvedge/service-kit/safely'
+import type { Carrier, CarrierUser } from './carrier.ts'
 import { ClientAnswer } from './client-answer.ts'
-import type { Connection, Connections, ConnectionUser } from './connections.ts'
-import { linesOf } from './headers.ts'
-import type { Passage } from './passage.ts'
+import type { Connections } from './connections.ts'
+import type { Exchanged } from './exchanged.ts'
+import { Http1Carrier } from './http1-carrier.ts'
+import { Http2Carrier } from './http2-carrier.ts'
+import type { Http2Sessions } from './http2-sessions.ts'
 import { countRequest, type RequestCount } from './request-count.ts'
-import type { ResponseHead } from './response-head.ts'
-import { createResponseReader, type ResponseEvents, type ResponseReader } from './response-reader.ts'
-import { type BodyFraming, sendRequest } from './send-request.ts'
+import type { ParsedHead } from './response-head.ts'
 
 export interface ExchangeParts {
   readonly connections: Connections
+  readonly sessions: Http2Sessions
   /** Monotonic milliseconds. */
   readonly now: () => number
-}
-
-/** What a request for a service consists of. */
-export interface Exchanged {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly passage: Passage
-  readonly body: BodyFraming
 }
 
 /** What decides whether a request may be sent again after its connection closed. */
@@ -35,28 +28,26 @@ export interface Attempt {
   readonly isRepeated: boolean
 }
 
+const brokenMessage = 'the service broke the connection, or answered with something that is not HTTP'
 const repeatableMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** Whether a request may be sent again, once: nothing was answered, and it is safe (RFC 9110 § 9.2.1, § 9.2.2). */
 export const mayRepeat = ({ method, hasBody, isReused, isAnswered, isRepeated }: Attempt): boolean =>
   isReused && !isAnswered && !hasBody && !isRepeated && repeatableMethods.has(method)
 
-export class Exchange implements ConnectionUser, ResponseEvents {
+export class Exchange implements CarrierUser {
   readonly #parts: ExchangeParts
   readonly #exchanged: Exchanged
   readonly #isRepeated: boolean
   readonly #method: string
-  readonly #connection: Connection
+  readonly #carrier: Carrier
   readonly #answer: ClientAnswer
-  readonly #reader: ResponseReader
   readonly #count: RequestCount
   readonly #limit: NodeJS.Timeout
   readonly #onClientGone = safely('gateway.client-gone', () => {
     if (!this.#exchanged.response.writableFinished) this.#end(false)
   })
   #unwatch: () => void = () => undefined
-  /** Whether the whole request was sent. */
-  #isSent = false
   #isOver = false
 
   /** @param isRepeated whether this sends a request again */
@@ -67,9 +58,10 @@ export class Exchange implements ConnectionUser, ResponseEvents {
     this.#isRepeated = isRepeated
     this.#method = request.method ?? 'GET'
     this.#count = countRequest(passage.running, parts.now)
-    this.#connection = parts.connections.take(passage.running)
-    this.#answer = new ClientAnswer(response, this.#connection.socket, passage)
-    this.#reader = createResponseReader(this.#method === 'HEAD', this)
+    this.#carrier = passage.speaksHttp2
+      ? new Http2Carrier(parts.sessions, exchanged)
+      : new Http1Carrier(parts.connections, exchanged)
+    this.#answer = new ClientAnswer(response, this.#carrier, passage)
     this.#limit = setTimeout(
       safely('gateway.limit', () => this.#onLate()),
       passage.limitMs,
@@ -77,23 +69,10 @@ export class Exchange implements ConnectionUser, ResponseEvents {
   }
 
   start(): void {
-    const { request, response, passage, body } = this.#exchanged
+    const { response, passage } = this.#exchanged
     this.#unwatch = passage.endWithCaller((cause) => this.#onRevoked(cause))
-    this.#connection.user = this
     response.on('close', this.#onClientGone)
-    const framing = framingLine(body, request)
-    const head = `${this.#method} ${passage.path} HTTP/1.1\r\n${linesOf(passage.headers)}${framing}\r\n`
-    sendRequest(request, body, this.#connection.socket, head, () => {
-      this.#isSent = true
-    })
-  }
-
-  read(chunk: Buffer): void {
-    this.#reader.read(chunk)
-  }
-
-  ended(): void {
-    this.#reader.end()
+    this.#carrier.start(this)
   }
 
   /** The connection closed. An instance may have closed a persistent connection while the request was on its way. */
@@ -102,7 +81,7 @@ export class Exchange implements ConnectionUser, ResponseEvents {
     const attempt = {
       method: this.#method,
       hasBody: this.#exchanged.body !== 'none',
-      isReused: this.#connection.used,
+      isReused: this.#carrier.isReused,
       isAnswered: this.#answer.hasBegun,
       isRepeated: this.#isRepeated,
     }
@@ -116,10 +95,15 @@ export class Exchange implements ConnectionUser, ResponseEvents {
     this.onBroken(cause.message)
   }
 
-  onHead(head: ResponseHead): void {
+  onHead(head: ParsedHead): void {
     clearTimeout(this.#limit)
     this.#count.answered()
     this.#answer.setHead(head)
+    if (this.#carrier.passesHeadsAtOnce && head.framing !== 'none') this.#answer.begin()
+  }
+
+  onTrailers(trailers: readonly string[]): void {
+    this.#answer.setTrailers(trailers)
   }
 
   onBody(part: Buffer, isLast: boolean): void {
@@ -134,13 +118,10 @@ export class Exchange implements ConnectionUser, ResponseEvents {
     this.gone()
   }
 
-  onBroken(why: string): void {
+  /** @param message for the client */
+  onBroken(why: string, message = brokenMessage): void {
     this.#log(why)
-    this.#refuse(
-      502,
-      'bad_gateway',
-      'the service broke the connection, or answered with something that is not HTTP',
-    )
+    this.#refuse(502, 'bad_gateway', message)
   }
 
   #onLate(): void {
@@ -181,17 +162,6 @@ export class Exchange implements ConnectionUser, ResponseEvents {
     this.#count.end()
     this.#exchanged.response.off('close', this.#onClientGone)
     this.#answer.resume()
-    this.#connection.user = undefined
-    if (isReusable && this.#isSent)
-      this.#parts.connections.keep(this.#exchanged.passage.running, this.#connection)
-    else this.#connection.socket.destroy()
+    this.#carrier.end(isReusable)
   }
-}
-
-/** The header that frames the body, as a line, or "". */
-function framingLine(body: BodyFraming, { headers }: IncomingMessage): string {
-  if (body === 'none') return ''
-  return body === 'length'
-    ? `Content-Length: ${headers['content-length']}\r\n`
-    : 'Transfer-Encoding: chunked\r\n'
 }

@@ -31,7 +31,7 @@ async function serve(maxOpen: number) {
   const routeOf = (id: string) => {
     const running = {
       instance: { upstream: { host: '127.0.0.1', port: (upstream.address() as AddressInfo).port } },
-      plan: { content: { kind: 'oci' } },
+      plan: { content: { kind: 'oci' }, settings: {} },
       ...{ requests: createWorkCount(), unanswered: createLimitedWork(), lastUsed: 0 },
     }
     const settings = { 'MCM.MAX_EXECUTION_TIME_SEC': 60, 'MCM.PAGES': 'none' }

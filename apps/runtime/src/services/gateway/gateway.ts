@@ -8,12 +8,13 @@ import type { Running } from '../containers/instances.ts'
 import type { Route } from '../containers/views.ts'
 import type { Admitted } from './admit.ts'
 import { downRefusal } from './down-refusal.ts'
+import { serviceHeader } from './headers.ts'
 import { type Passage, type PassageParts, passageOf } from './passage.ts'
 import { provenRequest } from './proven-request.ts'
 import { createProxy } from './proxy.ts'
 import { type HttpRefusal, refusalOf, refuseUpgrade, sendError, sendRefusal } from './refusal.ts'
 import type { Routes } from './routes.ts'
-import { findTarget, findUpgradeTarget } from './target.ts'
+import { findNamedTarget, findTarget, findUpgradeTarget } from './target.ts'
 import { passUpgrade } from './upgrade.ts'
 
 export interface Gateway {
@@ -42,7 +43,7 @@ export function createGateway(parts: GatewayParts): Gateway {
     handle(request, response) {
       admitTo(
         request,
-        findTarget,
+        findOf(request),
         (passage) => {
           // The client may have gone while the service was started.
           if (!response.destroyed) proxy.pass(request, response, passage)
@@ -60,7 +61,10 @@ export function createGateway(parts: GatewayParts): Gateway {
       admitTo(
         request,
         findUpgradeTarget,
-        (passage) => passUpgrade(socket, head, passage, now),
+        (passage) => {
+          if (passage.speaksHttp2) refuseUpgrade(request, socket, noWebSocket)
+          else passUpgrade(socket, head, passage, now)
+        },
         (cause, down) => {
           if (down) refuseUpgrade(request, socket, down)
           else if (cause instanceof RpcError) refuseUpgrade(request, socket, refusalOf(cause))
@@ -78,6 +82,14 @@ export function createGateway(parts: GatewayParts): Gateway {
 }
 
 type Find = typeof findTarget
+
+/** How the service of a request is found: by its path, or by a header that names it. */
+function findOf({ headers }: IncomingMessage): Find {
+  const named = headers[serviceHeader]
+  // One that came twice is joined, and names no service.
+  return named === undefined ? findTarget : (routes, url) => findNamedTarget(routes, url, String(named))
+}
+
 type Failed = (cause: unknown, down: HttpRefusal | undefined) => void
 
 /**
@@ -113,6 +125,12 @@ const createAdmitTo =
       fail(cause)
     }
   }
+
+const noWebSocket: HttpRefusal = {
+  status: 501,
+  reason: 'unsupported_upgrade',
+  message: 'the service speaks HTTP/2 (MCM.PROTOCOL "h2c"), over which the gateway passes no WebSockets on',
+}
 
 /** Created once: a refusal must cost little, and the stack trace of an exception is most of its cost. */
 const tooMany = new RpcError('busy', 'the service has more requests than it can answer; send it again in 1 s')

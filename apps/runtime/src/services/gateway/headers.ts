@@ -7,6 +7,8 @@ import { isOriginWide } from './origin-wide.ts'
 import { userHeader } from './user-header.ts'
 
 const requestIdHeader = 'X-Request-Id'
+/** Names the service of a request that has no room for its path, such as a call of gRPC. */
+export const serviceHeader = 'selvedge-service'
 
 /** Meant for one connection only, or for the gateway itself. */
 const dropped = new Set([
@@ -21,7 +23,14 @@ const dropped = new Set([
   'upgrade',
 ])
 /** `Proxy` becomes HTTP_PROXY in a CGI program, and leads its own calls elsewhere. */
-const droppedFromRequests = new Set([...dropped, 'expect', 'forwarded', 'content-length', 'proxy'])
+const droppedFromRequests = new Set([
+  ...dropped,
+  'expect',
+  'forwarded',
+  'content-length',
+  'proxy',
+  serviceHeader,
+])
 /** Sent by the gateway with a value of its own. */
 const ownRequestId = requestIdHeader.toLowerCase()
 /** What the Connection header cannot remove: whom a request is for, who sends it, where its body ends. */
@@ -135,6 +144,34 @@ export function responseHeaders(raw: readonly string[], { sandboxed, requestId }
   if (requestId !== undefined) headers.push(requestIdHeader, requestId)
   if (sandboxed) headers.push('Content-Security-Policy', pagePolicy)
   return headers
+}
+
+/** Fields that change how a message is framed, routed, authorized or read: a trailer of that name may not (RFC 9110 § 6.5.1). */
+const neverTrailers = new Set([
+  ...['age', 'authorization', 'cache-control', 'content-encoding', 'content-length', 'content-range'],
+  ...[
+    'content-security-policy',
+    'content-type',
+    'cookie',
+    'date',
+    'expires',
+    'host',
+    'location',
+    'max-forwards',
+  ],
+  ...['retry-after', 'set-cookie', 'vary', 'warning', 'www-authenticate'],
+])
+
+/** The trailers for the client, as pairs. */
+export const trailersFor = (raw: readonly string[], facts: AnswerFacts): [string, string][] => {
+  const allowed = responseHeaders(raw, { ...facts, sandboxed: false, requestId: undefined })
+  const pairs: [string, string][] = []
+  for (let at = 0; at < allowed.length; at += 2) {
+    const lower = allowed[at]!.toLowerCase()
+    if (!neverTrailers.has(lower) && lower !== ownRequestId && !lower.startsWith('access-control-'))
+      pairs.push([allowed[at]!, allowed[at + 1]!])
+  }
+  return pairs
 }
 
 /**

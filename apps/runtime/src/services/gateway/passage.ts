@@ -5,6 +5,8 @@ import { requestIdOf } from '@selvedge/service-kit/http'
 import { inBackground } from '@selvedge/service-kit/safely'
 import type { LastingAnswers } from '../../device/tokens/lasting.ts'
 import type { Running } from '../containers/instances.ts'
+import { speaksHttp2 } from '../engines/speaks-http2.ts'
+import { acceptsTrailers } from './accepts-trailers.ts'
 import type { Admit, Admitted } from './admit.ts'
 import { requestHeaders } from './headers.ts'
 import { provenRequest } from './proven-request.ts'
@@ -17,6 +19,10 @@ export interface Passage {
   /** Names and values in turn. */
   readonly headers: readonly string[]
   readonly sandboxed: boolean
+  /** Whether the service gets HTTP/2. */
+  readonly speaksHttp2: boolean
+  /** Whether the client reads trailers. */
+  readonly wantsTrailers: boolean
   /** Whether the caller is a client of events. */
   readonly isOfEvents: boolean
   /** The ID of the request, for the service, the caller and the log. */
@@ -66,6 +72,8 @@ export function passageOf(
       requestId,
       isOfEvents,
     }),
+    speaksHttp2: speaksHttp2(running),
+    wantsTrailers: request.headers.te !== undefined && acceptsTrailers(request.headers.te),
     sandboxed: settings['MCM.PAGES'] === 'sandboxed',
     limitMs: settings['MCM.MAX_EXECUTION_TIME_SEC'] * 1000,
     endWithCaller: (end) => lasting.watch({ expectAllowed, verifyAgain, end }),

@@ -39,6 +39,8 @@ async function front(onRequest: (socket: Socket, count: number) => void) {
       path: incoming.url!,
       headers: ['Host', 'x'],
       sandboxed: false,
+      speaksHttp2: false,
+      wantsTrailers: false,
       isOfEvents: false,
       requestId: 'id-1',
       limitMs: 1000,

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { allowLargeBody } from '@selvedge/service-kit/http'
 import { createConnections } from './connections.ts'
 import { Exchange } from './exchange.ts'
+import { createHttp2Sessions } from './http2-sessions.ts'
 import type { Passage } from './passage.ts'
 import { sendRefusal } from './refusal.ts'
 import type { BodyFraming } from './send-request.ts'
@@ -14,7 +15,7 @@ export interface Proxy {
 
 /** @param now gives monotonic milliseconds */
 export function createProxy(now: () => number): Proxy {
-  const parts = { connections: createConnections(), now }
+  const parts = { connections: createConnections(), sessions: createHttp2Sessions(), now }
   return {
     pass(request, response, passage) {
       const body = bodyFraming(request)
@@ -26,7 +27,10 @@ export function createProxy(now: () => number): Proxy {
       if (body !== 'none') allowLargeBody(request)
       new Exchange(parts, { request, response, passage, body }).start()
     },
-    close: parts.connections.close,
+    close() {
+      parts.connections.close()
+      parts.sessions.close()
+    },
   }
 }
 

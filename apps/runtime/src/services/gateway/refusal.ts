@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { catalogue, type Reason, RpcError } from '@selvedge/protocol'
 import { refuseUpgrade as endUpgrade, sendJson } from '@selvedge/service-kit/http'
 import { storageRefusal } from '@selvedge/service-kit/store'
+import { grpcFields, isGrpc } from './grpc-refusal.ts'
 
 /** HTTP status of an error of the catalogue, by its code. */
 const statuses: Readonly<Record<number, number>> = {
@@ -47,6 +48,10 @@ export function sendRefusal(
   { status, reason, message, hint, headers = {} }: HttpRefusal,
 ): void {
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+  if (isGrpc(response.req)) {
+    response.writeHead(status, { ...grpcFields(status, message), 'Content-Length': 0 }).end()
+    return
+  }
   sendJson(
     response,
     status,

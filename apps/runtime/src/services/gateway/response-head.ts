@@ -69,6 +69,12 @@ export function parseHead(text: string, hasNoBody: boolean): ParsedHead {
   }
 }
 
+/** The name and the value of a line, or undefined if it is malformed. */
+export function parseField(line: string): readonly [string, string] | undefined {
+  const match = headerLine.exec(line)
+  return match ? [match[1]!, trimmed(match[2]!)] : undefined
+}
+
 /** @throws BrokenResponse */
 function framingOf(
   status: number,

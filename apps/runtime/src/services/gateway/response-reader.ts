@@ -5,7 +5,7 @@
 import { BrokenResponse } from './broken-response.ts'
 import { ChunkedBody } from './chunked-body.ts'
 import { findEnd } from './find-end.ts'
-import { type Framing, type ParsedHead, parseHead, type ResponseHead } from './response-head.ts'
+import { type Framing, type ParsedHead, parseHead } from './response-head.ts'
 
 /** Bytes of a status line with its headers. */
 const maxHeadBytes = 64 * 1024
@@ -14,15 +14,22 @@ const maxInterim = 16
 
 export interface ResponseEvents {
   /** The head of the final response; interim ones are dropped. */
-  onHead(head: ResponseHead): void
+  onHead(head: ParsedHead): void
+  /** The trailers of a body in chunks, before its last part. */
+  onTrailers?(trailers: readonly string[]): void
   /** A part of the body. `isLast`: nothing follows it. */
   onBody(part: Buffer, isLast: boolean): void
   /** The response is complete. @param reusable whether the connection may carry another one */
   onEnd(reusable: boolean): void
   /** The connection closed before the head was complete. */
   onUnanswered(): void
-  /** The response is malformed or cut short: nothing follows. `why` completes a sentence about the response. */
-  onBroken(why: string): void
+  /**
+   * The response is malformed or cut short: nothing follows.
+   *
+   * @param why completes a sentence about the response
+   * @param message for the client, if there is a better one than the usual one
+   */
+  onBroken(why: string, message?: string): void
 }
 
 export interface ResponseReader {
@@ -144,6 +151,7 @@ class Reader implements ResponseReader {
   #readChunks(body: ChunkedBody, bytes: Buffer): void {
     this.#rest = body.read(this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]))
     const data = body.takeData()
+    if (body.isComplete && body.trailers.length > 0) this.#events.onTrailers?.(body.trailers)
     if (data.length > 0 || body.isComplete) this.#events.onBody(data, body.isComplete)
     if (body.isComplete) this.#complete(this.#rest.length)
   }

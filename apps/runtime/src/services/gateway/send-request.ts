@@ -1,6 +1,7 @@
 /** Sends a request to an instance: its head, and its body as it arrives. */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
 import { safely } from '@selvedge/service-kit/safely'
 import { maxJoinedBytes } from './joined-writes.ts'
 
@@ -66,7 +67,8 @@ function sendWithBody(
   request.on('end', safely('gateway.request-end', finish, destroy))
 }
 
-function pauseUntilDrained(request: IncomingMessage, socket: Socket): void {
+/** Reads no more of a request until what it is written to has room. */
+export function pauseUntilDrained(request: IncomingMessage, socket: Writable): void {
   request.pause()
   const resume = () => {
     socket.off('drain', resume)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Route } from '../containers/views.ts'
-import { findTarget, findUpgradeTarget } from './target.ts'
+import { findNamedTarget, findTarget, findUpgradeTarget } from './target.ts'
 
 const route = {} as Route
 const routes = {
@@ -26,6 +26,26 @@ it.each([
 
 it('shows no more than 200 characters of a path that it refuses', () => {
   expect(() => findTarget(routes, `/${'a'.repeat(300)}`)).toThrow(`"/${'a'.repeat(199)}"`)
+})
+
+describe('a service that a header names', () => {
+  it('gets the whole path', () => {
+    expect(findNamedTarget(routes, '/x/../a.B/C?d', '/c/web')).toEqual({
+      match: { route, prefix: '/', rest: '/a.B/C' },
+      path: { path: '/a.B/C', query: '?d' },
+    })
+  })
+
+  it.each([
+    ['/a.B/C', '/c/web/', 'not_found'],
+    ['/a.B/C', '/c/web/x', 'not_found'],
+    ['/a.B/C', '/c/other', 'not_found'],
+    ['/a.B/C', '', 'not_found'],
+    ['/c/web', '/c/web, /c/web', 'not_found'],
+    ['/a.B/%zz', '/c/web', 'invalid_params'],
+  ])('%j at %j is refused as %s', (url, named, reason) => {
+    expect(() => findNamedTarget(routes, url, named)).toThrow(expect.objectContaining({ reason }))
+  })
 })
 
 describe('an upgrade', () => {

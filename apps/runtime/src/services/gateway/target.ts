@@ -1,5 +1,6 @@
 /** Finds the service that a request is for. */
 import { RpcError } from '@selvedge/protocol'
+import { serviceHeader } from './headers.ts'
 import { type RequestPath, readPath } from './path.ts'
 import type { Match, Routes } from './routes.ts'
 
@@ -46,6 +47,25 @@ export function findTarget(routes: Pick<Routes, 'find'>, url: string): Target {
     })
   }
   return { match, path }
+}
+
+/**
+ * The service that a header names, in place of the path: a call of gRPC has the path `/<package>.<Service>/<Method>`. The service gets
+ * the whole path.
+ *
+ * @param named value of the header: the path of the service
+ * @throws RpcError `invalid_params`, `not_found`
+ */
+export function findNamedTarget(routes: Pick<Routes, 'find'>, url: string, named: string): Target {
+  const path = readPath(url)
+  if (!path) throw new RpcError('invalid_params', `the path ${shown(url)} is not one that can be routed`)
+  const match = routes.find(named)
+  if (match?.prefix !== named) {
+    throw new RpcError('not_found', `there is no service at ${shown(named)} (header ${serviceHeader})`, {
+      hint: 'Name a service by its path, /<clientId><base path>; getContainers shows it.',
+    })
+  }
+  return { match: { route: match.route, prefix: '/', rest: path.path }, path }
 }
 
 const shown = (url: string): string => JSON.stringify(url.slice(0, 200))

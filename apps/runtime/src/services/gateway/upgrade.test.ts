@@ -57,6 +57,8 @@ async function front(
           path: request.url!,
           headers: ['Host', 'x'],
           sandboxed: false,
+          speaksHttp2: false,
+          wantsTrailers: false,
           isOfEvents,
           requestId: 'id-1',
           limitMs: 5000,
