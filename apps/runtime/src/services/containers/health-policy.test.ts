@@ -40,7 +40,7 @@ describe('the monitor', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
     const running = {
-      plan: { settings: { 'MCM.HEALTH_PATH': '/health' }, log: () => undefined },
+      plan: { content: { kind: 'oci' }, settings: { 'MCM.HEALTH_PATH': '/health' }, log: () => undefined },
       instance: { upstream: { host: '127.0.0.1', port } },
     } as unknown as Running
     let now = 0
