@@ -29,7 +29,7 @@ export interface Http2TestServer {
 export interface SeenRequest {
   readonly request: IncomingMessage
   readonly body: () => string
-  /** How its body ended; undefined while it comes. */
+  /** how its body is complete; undefined while it comes. */
   readonly outcome: () => 'whole' | 'cut' | undefined
 }
 

@@ -42,7 +42,7 @@ export const streams: Readonly<Record<string, Stream>> = {
   'apps/runtime/src/api/http2/stream-socket.ts': stream(
     'answers over HTTP/2',
     'this.#isFull && !this.#isAnswered',
-    ['apps/runtime/src/api/http2/session.test.ts', 'an answer that nobody reads is not read from its source'],
+    ['apps/runtime/src/api/http2/session.test.ts', 'an answer without a reader is not read from its source'],
   ),
   'apps/runtime/src/services/gateway/http2-carrier.ts': stream(
     'requests to services that speak HTTP/2',

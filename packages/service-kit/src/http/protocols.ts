@@ -53,7 +53,7 @@ export const carrierOf = (socket: Socket): Pick<Socket, 'pause' | 'resume' | 'de
 
 /** First bytes of a client that speaks HTTP/2 (RFC 9113 § 3.4). */
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
-const none = Buffer.alloc(0)
+const noBytes = Buffer.alloc(0)
 
 export interface ProtocolOptions {
   readonly open: OpenHttp2
@@ -115,7 +115,7 @@ function sniff(
   firstBytesMs: number,
   { http1, http2 }: Protocols,
 ): void {
-  let head: Buffer = none
+  let head: Buffer = noBytes
   const destroy = () => socket.destroy()
   const forget = () => undecided.delete(socket)
   const onEnd = () => socket.end()

@@ -104,12 +104,12 @@ describe('gRPC through the gateway', needs('grpcio'), () => {
       ).toEqual(Array(6).fill('UNAUTHENTICATED'))
   })
 
-  it('knows no service by a part of its path, or by none', async () => {
+  it('knows no service by a part of its path, or without one', async () => {
     for (const name of ['/p', '/p/echo/', '/p/echo/x', '', '/'])
       expect((await call('right', name)).unary[0]).toBe('UNIMPLEMENTED')
   })
 
-  it('tells when the service is ready', async () => {
+  it('a service with the health check of gRPC is ready', async () => {
     const never = new Promise<never>(() => undefined)
     expect(await awaitGrpc({ host: '127.0.0.1', port }, 30, never)).toBeUndefined()
   })

@@ -39,7 +39,7 @@ const post: Fields = [[':method', 'POST'], ...get.slice(1)]
 const many = (count: number, make: (at: number) => Buffer): Buffer =>
   Buffer.concat(Array.from({ length: count }, (_, at) => make(at)))
 
-/** The connection has ended, nothing of it is under way, and others are served. */
+/** The connection has closed, nothing of it is under way, and others are served. */
 async function expectEnd(client: RawClient): Promise<void> {
   await client.closed
   await expect.poll(() => server.underWay()).toBe(0)
@@ -81,7 +81,7 @@ describe('a connection ends after', () => {
       frame(types.headers, 5, 1, Buffer.from([0x3f, 0xff, 0xff, 0x7f])),
     ],
     [
-      'a text of a header that is not encoded as it says',
+      'a text of a header that is not encoded as declared',
       frame(types.headers, 5, 1, Buffer.from('0082ffff83ffffff', 'hex')),
     ],
     ['GOAWAY with a protocol error', frame(types.goaway, 0, 0, number32(0, 1))],
@@ -215,7 +215,7 @@ describe('a client that', () => {
     ['resets its connection', ({ socket }) => socket.resetAndDestroy()],
     ['resets its stream', (client) => client.send(frame(types.reset, 0, 1, number32(codes.cancel)))],
     ['resets its stream without an error', (client) => client.send(frame(types.reset, 0, 1, number32(0)))],
-    ['says GOAWAY with an error', (client) => client.send(frame(types.goaway, 0, 0, number32(0, 2)))],
+    ['sends GOAWAY with an error', (client) => client.send(frame(types.goaway, 0, 0, number32(0, 2)))],
   ])('%s is missed: its upload is cut off, and its request ends', async (_, leave) => {
     server = await startHttp2Server(() => undefined)
     const client = open()
@@ -235,7 +235,7 @@ describe('a client that', () => {
     await expectEnd(client)
   })
 
-  it('sends a body that nobody reads fills its window and no more', async () => {
+  it('sends a body that is not read fills its window and no more', async () => {
     let read = 0
     server = await startHttp2Server((request) => {
       request.removeAllListeners('data')
@@ -293,7 +293,7 @@ describe('the first bytes of a connection', () => {
   )
 
   it.each([['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\r'], ['PRI * HTTP/1.1\r\n\r\n'], ['PRX']])(
-    'that are nearly those of HTTP/2 are none: %j',
+    'that are nearly those of HTTP/2 are not: %j',
     async (bytes) => {
       server = await startHttp2Server()
       const client = open(false)

@@ -1,4 +1,4 @@
-/** Requests over HTTP/2 that two readers might understand differently (RFC 9113 § 8.1.1, § 10.3): none of them reaches a handler. */
+/** Requests over HTTP/2 that two readers might understand differently (RFC 9113 § 8.1.1, § 10.3): they reach no handler. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
   block,
@@ -35,7 +35,7 @@ it.each<[string, Fields]>([
   ['without a path', without(':path')],
   ['without a scheme', without(':scheme')],
   ['with an empty path', changed(':path', '')],
-  ['with a path that is none', changed(':path', 'hostile')],
+  ['with a path that has no slash', changed(':path', 'hostile')],
   ['with a URL as its path', changed(':path', 'http://hostile/')],
   ['with a space in its path', changed(':path', '/hostile HTTP/1.1')],
   ['with a line in its path', changed(':path', '/hostile HTTP/1.1\r\nX: y')],

@@ -14,7 +14,7 @@ export interface RequestHead {
   readonly expectsContinue: boolean
 }
 
-/** A request that HTTP/1.1 cannot carry. The message says why; only the log of a test shows it: the stream is reset. */
+/** A request that HTTP/1.1 cannot carry. The message is for the client: why. */
 export class BadRequest extends Error {
   override readonly name = 'BadRequest'
 }
@@ -26,7 +26,7 @@ const pathPattern = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/
 /** A host with or without a port; no user. */
 const authorityPattern = /^[^\x00-\x20/?#@\\\x7f-\xff]{1,300}$/
 const lengthPattern = /^\d{1,15}$/
-/** Of one connection of HTTP/1.1 (RFC 9113 § 8.2.2); `te` may only say that trailers are read. */
+/** Of one connection of HTTP/1.1 (RFC 9113 § 8.2.2); `te` may only be "trailers". */
 const ofConnection = new Set([
   'connection',
   'keep-alive',

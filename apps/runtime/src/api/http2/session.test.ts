@@ -268,7 +268,7 @@ describe('over TLS', needs('openssl', 'curl'), () => {
 })
 
 it(
-  'an answer that nobody reads is not read from its source',
+  'an answer without a reader is not read from its source',
   opens('apps/runtime/src/api/http2/stream-socket.ts'),
   async () => {
     let written = 0

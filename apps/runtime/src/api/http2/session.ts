@@ -1,6 +1,6 @@
 /**
  * A connection that speaks HTTP/2: each of its streams is served as a connection of HTTP/1.1. The limits here are those that one
- * connection of HTTP/1.1 has by itself: streams at a time, bytes of headers, and work that a client asks for and then drops.
+ * connection of HTTP/1.1 has by itself: streams at a time, bytes of headers, and work that a client requests and then drops.
  */
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
@@ -127,7 +127,7 @@ class Session implements Http2Connection {
       'close',
       safely('http2.session-close', () => clearTimeout(this.#timer)),
     )
-    // A client that closes its half of the connection is gone, and so are its streams: no frame says so.
+    // A client that closes its half of the connection is gone, and so are its streams: no frame reports it.
     socket.on('end', destroy)
     this.#whenIdle()
   }
@@ -173,10 +173,10 @@ class Session implements Http2Connection {
     }
   }
 
-  /** Ends the connection of a client that wastes what it asks for. */
+  /** Ends the connection of a client that wastes what it requests. */
   #refuseAll(): void {
     if (!this.#session.destroyed)
-      this.#session.destroy(new Error('its client wastes what it asks for'), codes.enhanceYourCalm)
+      this.#session.destroy(new Error('its client wastes what it requests'), codes.enhanceYourCalm)
   }
 
   /** Without a stream, the connection closes after some time, or soon if it is closing. */

@@ -39,7 +39,7 @@ export function askHttp2(
     const fail = safely('containers.probe-failed', (cause: Error) => end(`did not answer: ${cause.message}`))
     session.on('error', fail)
     socket.on('error', fail)
-    // Nothing else says that the other side is gone.
+    // Nothing else reports that the other side is gone.
     socket.on(
       'close',
       safely('containers.probe-closed', () => end('did not answer in HTTP/2')),

@@ -11,7 +11,7 @@ afterEach(() => {
 
 const message = (...bytes: number[]) => Buffer.from([0, 0, 0, 0, bytes.length, ...bytes])
 
-/** A service whose health check answers with a message and a status of gRPC. */
+/** A service with a health check that answers with a message and a status of gRPC. */
 async function service(body: Buffer, code = '0', status = 200) {
   const started = await startHttp2Service((stream, { ':path': path, 'content-type': type }) => {
     const isCheck = path === '/grpc.health.v1.Health/Check' && type === 'application/grpc'

@@ -4,12 +4,12 @@ import { waitUntilHealthy } from '../engines/wait-until-healthy.ts'
 import { askHttp2 } from './ask-http2.ts'
 
 const path = '/grpc.health.v1.Health/Check'
-/** A message of gRPC without content: not compressed, 0 bytes. It asks for the server as a whole. */
+/** A message of gRPC without content: not compressed, 0 bytes. It is for the server as a whole. */
 const emptyMessage = Buffer.alloc(5)
 const statuses = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN']
 const serving = 1
 
-/** @returns undefined if the service says that it serves, else what is wrong. Never rejects */
+/** @returns undefined if the service reports that it serves, else what is wrong. Never rejects */
 export async function probeGrpc(upstream: Upstream, timeoutMs: number): Promise<string | undefined> {
   const fields = { ':path': path, 'content-type': 'application/grpc', te: 'trailers' }
   const answer = await askHttp2(upstream, fields, emptyMessage, timeoutMs)
@@ -36,7 +36,7 @@ export function statusIn(body: Buffer): number | undefined {
   return message.length === 2 && message[0] === 0x08 && message[1]! < 0x80 ? message[1] : undefined
 }
 
-/** Checks until the service says that it serves, or the time has passed. @returns what is wrong then */
+/** Checks until the service reports that it serves, or the time has passed. @returns what is wrong then */
 export const awaitGrpc = (
   upstream: Upstream,
   seconds: number,

@@ -9,7 +9,7 @@ import type { ServiceInfo, StorageChange } from './function/control.ts'
 
 export type { ServiceInfo, StorageChange, StorageItem } from './function/control.ts'
 
-/** Where an instance answers HTTP: HTTP/1.1, or what `MCM.PROTOCOL` says. */
+/** Where an instance answers HTTP: HTTP/1.1, or the protocol of `MCM.PROTOCOL`. */
 export type Upstream = { readonly socketPath: string } | TcpUpstream
 
 export interface TcpUpstream {

@@ -264,14 +264,14 @@ describe('a hostile service', () => {
       ],
       'cut',
     ],
-    ['that says GOAWAY', () => [frame(types.goaway, 0, 0, number32(0, 2))], 502],
+    ['that sends GOAWAY', () => [frame(types.goaway, 0, 0, number32(0, 2))], 502],
     [
-      'that says GOAWAY for requests that it has not read',
+      'that sends GOAWAY for requests that it has not read',
       () => [frame(types.goaway, 0, 0, number32(0, 0))],
       502,
     ],
     [
-      'that says GOAWAY within its answer',
+      'that sends GOAWAY within its answer',
       (stream) => [
         headers(stream, ok),
         frame(types.data, 0, stream, 'x'),
@@ -281,7 +281,7 @@ describe('a hostile service', () => {
     ],
     ['that answers without a status', (stream) => [headers(stream, [['x', 'y']], flags.endStream)], 502],
     [
-      'that answers with a status that is none',
+      'that answers with a status that is no number',
       (stream) => [headers(stream, [[':status', '9x']], flags.endStream)],
       502,
     ],
@@ -419,7 +419,7 @@ describe('a hostile service', () => {
     const answer = await request2(proxy.server.connect(), {})
     expect(answer.status).toBe(502)
     expect(JSON.parse(answer.body).error.message).toBe(
-      'the service did not answer in HTTP/2 without TLS, which MCM.PROTOCOL "h2c" says that it speaks; remove the setting if it speaks HTTP/1.1',
+      'the service did not answer in HTTP/2 without TLS, as MCM.PROTOCOL "h2c" requires; remove the setting if it speaks HTTP/1.1',
     )
   })
 

@@ -126,7 +126,7 @@ export class Http2Carrier implements Carrier {
 const foreign = {
   why: 'it did not answer in HTTP/2',
   message:
-    'the service did not answer in HTTP/2 without TLS, which MCM.PROTOCOL "h2c" says that it speaks; remove the setting if it speaks HTTP/1.1',
+    'the service did not answer in HTTP/2 without TLS, as MCM.PROTOCOL "h2c" requires; remove the setting if it speaks HTTP/1.1',
 } as const
 
 /** @param headers names and values in turn, for the service */

@@ -1,7 +1,7 @@
 import type { Http2Stream } from 'node:http2'
 
 /**
- * Whether the other side has ended its half of a stream (END_STREAM). The library of Node.js gives the event `end` also when the
+ * Whether the other side has closed its half of a stream (END_STREAM). The library of Node.js gives the event `end` also when the
  * stream was reset with NO_ERROR, or its connection closed: then only the order shows it, because a stream closes before that `end`.
  *
  * @returns to be called from the event `end`

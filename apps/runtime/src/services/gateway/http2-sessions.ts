@@ -55,7 +55,7 @@ export function createHttp2Sessions(): Http2Sessions {
     socket.on('connect', () => {
       opened.isConnected = true
     })
-    // An instance that closes its half of the connection is gone: no frame says so.
+    // An instance that closes its half of the connection is gone: no frame reports it.
     socket.on('end', () => socket.destroy())
     return opened
   }
@@ -78,6 +78,6 @@ export function createHttp2Sessions(): Http2Sessions {
   }
 }
 
-/** Streams that an instance accepts on a connection. None: its requests wait, up to their time limit. */
+/** Streams that an instance accepts on a connection. Without any, requests wait up to their time limit. */
 const maxStreamsOf = ({ remoteSettings }: ClientHttp2Session): number =>
   Math.min(remoteSettings?.maxConcurrentStreams ?? firstStreams, 1000)
