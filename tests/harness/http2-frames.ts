@@ -69,7 +69,7 @@ export interface Frame {
 }
 
 /** @returns reads pieces, and gives the frames that are complete */
-export function createFrameReader(): (chunk: Buffer) => Frame[] {
+function createFrameReader(): (chunk: Buffer) => Frame[] {
   let bytes = Buffer.alloc(0)
   return (chunk) => {
     bytes = Buffer.concat([bytes, chunk])

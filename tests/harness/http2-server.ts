@@ -26,7 +26,7 @@ export interface Http2TestServer {
   stop(): Promise<void>
 }
 
-export interface SeenRequest {
+interface SeenRequest {
   readonly request: IncomingMessage
   readonly body: () => string
   /** how its body is complete; undefined while it comes. */

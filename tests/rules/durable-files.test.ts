@@ -18,6 +18,8 @@ const allowed: Readonly<Record<string, string>> = {
   'apps/runtime/src/services/images/uploads.ts': 'uploads are removed at the next start',
   'apps/runtime/src/services/engines/oci/label-secret.ts': 'a lost secret means that containers start anew',
   'apps/runtime/src/services/engines/oci/own-files.ts': 'files of one run',
+  'apps/runtime/src/services/engines/oci/secret-files.ts': 'files of one run, in memory',
+  'apps/runtime/src/services/secrets/secret-key.ts': 'moves a damaged key aside',
   'apps/runtime/src/services/engines/function/instance-folder.ts': 'folders of one run',
   'apps/runtime/src/services/engines/function/cgroup.ts': 'cgroups are no files on a disk',
 }

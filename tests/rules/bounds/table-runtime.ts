@@ -419,6 +419,12 @@ export const runtime: Bounds = {
 
 /** The program inside the sandbox of a function: what grows there counts against MCM.MEMORY_MB of its container. */
 export const sandbox: Bounds = {
+  'apps/runtime/src/services/engines/function/platform/caches.ts': {
+    'createCaches.entries': own('1,000 responses, and 16 MiB'),
+    'createCaches.names': own('16 names'),
+    'readWithin.parts': own('4 MiB'),
+    'all that readWithin.arrayBuffer() reads': own('4 MiB'),
+  },
   'apps/runtime/src/services/engines/function/platform/channel.ts': {
     'openChannel.unsent': own('the memory of the function is limited from outside'),
     'openChannel.waiting': own('the memory of the function is limited from outside'),

@@ -370,13 +370,13 @@ describe('a secret', needs(...podmanNeeds, 'busybox', 'user IDs'), () => {
     const { notices } = await runtime().getMe()
     expect(notices?.map(({ reason }) => reason)).toContain('secrets_damaged')
     const hostile = async () => (await shown('hostile')) as string
-    await expect.poll(hostile, { timeout: 20_000 }).toContain('cannot be decrypted')
+    await expect.poll(hostile).toContain('cannot be decrypted')
     await set('db', value)
     const isRunning = async () =>
       (await runtime().getContainers({ edgeAccessToken: services.token })).find(
         ({ name }) => name === 'hostile',
       )?.state
-    await expect.poll(isRunning, { timeout: 20_000 }).toBe('running')
+    await expect.poll(isRunning).toBe('running')
     rmSync(join(services.stack.state, 'bundle.json'), { force: true })
   })
 })

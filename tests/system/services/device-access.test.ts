@@ -124,7 +124,7 @@ describe('a container gets of the device', needs(...podmanNeeds, 'busybox', 'use
         detail: expect.stringContaining('is not there'),
       })
     makeNode(5)
-    await expect.poll(() => stateOf('dev'), { timeout: 20_000 }).toBe('running')
+    await expect.poll(() => stateOf('dev')).toBe('running')
     expect(await text(`${basePath}/cgi-bin/run`)).toBe('4')
   })
 

@@ -4,7 +4,7 @@
  */
 
 /** How the body of a request is sent on (RFC 9112 § 6). */
-export type RequestFraming = 'none' | 'length' | 'chunked'
+type RequestFraming = 'none' | 'length' | 'chunked'
 
 export interface RequestHead {
   /** Request line and headers, with the empty line at the end. */

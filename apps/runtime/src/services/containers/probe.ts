@@ -23,7 +23,7 @@ const probeHttp2: Probe = async (upstream, path, timeoutMs, isGood = isOk) => {
   return isGood(answer.status) ? undefined : `${path} answered ${answer.status}`
 }
 
-export function probe(
+function probe(
   upstream: Upstream,
   path: string,
   timeoutMs: number,

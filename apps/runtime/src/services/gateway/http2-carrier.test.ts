@@ -69,7 +69,7 @@ describe('a service of HTTP/2', () => {
       'x-own': '1',
       te: 'trailers',
     })
-    expect(seen['connection']).toBeUndefined()
+    expect(seen.connection).toBeUndefined()
     expect(proxy.underWay()).toBe(0)
   })
 

@@ -34,7 +34,7 @@ export interface Given {
   close(): void
 }
 
-export const nothingGiven: Given = { devices: [], mounts: [], close: () => undefined }
+const nothingGiven: Given = { devices: [], mounts: [], close: () => undefined }
 
 interface GivenParts {
   readonly settings: Pick<ContainerSettings, 'MCM.DEVICES' | 'MCM.MOUNTS'>

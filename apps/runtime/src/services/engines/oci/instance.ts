@@ -161,17 +161,24 @@ const stopped = exited('it was stopped')
  * state without a pause, which takes most of a processor for each container.
  */
 async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Promise<ContainerEnding> {
-  let exit: Promise<void> | undefined
+  let isOver = false
+  let wake = (): void => undefined
+  const watch = async () => {
+    while (!isOver) {
+      await awaitExit(api, name)
+      wake()
+    }
+  }
+  inBackground('oci.exits', watch())
   for (let pause = pollIntervals.first; ; pause = Math.min(pause * 2, pollIntervals.last)) {
-    exit ??= awaitExit(api, name).then(() => {
-      exit = undefined
-    })
+    const exit = Promise.withResolvers<void>()
+    wake = exit.resolve
     const found = await api
       .read(`/containers/${name}/json`, answers.inspected)
       .catch((cause) => (cause instanceof EngineError && cause.status === 404 ? 'gone' : undefined))
-    if (found === 'gone' || isGone()) return exited('it was removed')
-    if (typeof found === 'object' && !found.State.Running) return endingOf(found)
-    await Promise.race([exit, sleep(pause)])
+    isOver = found === 'gone' || isGone() || (typeof found === 'object' && !found.State.Running)
+    if (isOver) return typeof found === 'object' && !isGone() ? endingOf(found) : exited('it was removed')
+    await Promise.race([exit.promise, sleep(pause)])
   }
 }
 

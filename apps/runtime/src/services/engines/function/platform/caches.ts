@@ -23,7 +23,7 @@ interface MatchOptions {
   readonly ignoreMethod?: boolean
 }
 
-export interface FunctionCache {
+interface FunctionCache {
   /** The stored response; undefined if there is none, or its time has passed (`Cache-Control`, `Expires`). */
   match(request: RequestInfo | URL, options?: MatchOptions): Promise<Response | undefined>
   /**
@@ -119,7 +119,8 @@ export function createCaches(now: () => number = Date.now): FunctionCaches {
 }
 
 /** A request that was read already is still one that a response can be found for. */
-const requestOf = (input: RequestInfo | URL): Request => (input instanceof Request ? input : new Request(input))
+const requestOf = (input: RequestInfo | URL): Request =>
+  input instanceof Request ? input : new Request(input)
 
 function expectStorable({ method }: Request, { status, headers, bodyUsed }: Response): void {
   if (method !== 'GET') throw new TypeError(`cache.put: the method is ${method}; only GET is stored`)
