@@ -29,6 +29,7 @@ export type Need =
   | 'package tools'
   | 'client libraries'
   | 'image tools'
+  | 'npm packages'
 
 const isExecutable = (path: string): boolean => {
   try {
@@ -82,6 +83,8 @@ const lookUps: Partial<Record<Need, () => boolean>> = {
     existsSync(join(import.meta.dirname, '../system/packages/tools/node_modules/verdaccio')),
   'image tools': () =>
     existsSync(join(import.meta.dirname, '../system/services/image-tools/node_modules/webpack')),
+  'npm packages': () =>
+    existsSync(join(import.meta.dirname, '../system/services/npm-packages/node_modules/pg')),
   postgres: () => findPostgres() !== undefined,
   'redis-server': () => findRedis() !== undefined,
   // Some containers have the program and forbid what it does.

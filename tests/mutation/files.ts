@@ -46,6 +46,12 @@ const beside = (name: string, folder: string, ...names: readonly string[]): Grou
 
 export const groups: readonly Group[] = [
   beside('guard', `${kit}/http`, 'guard', 'target'),
+  beside('tunnels', `${services}/gateway/tunnels`, 'target'),
+  {
+    name: 'tunnels-relayed',
+    sources: [`${services}/gateway/tunnels/{relay,tunnels}.ts`],
+    tests: [`${services}/gateway/tunnels/tunnels.test.ts`],
+  },
   {
     name: 'guarded-requests',
     sources: [`${kit}/http/{get-guarded-json,guarded-fetch,guarded-request}.ts`],
@@ -171,7 +177,15 @@ export const groups: readonly Group[] = [
     tests: ['packages/client/src/backend/*.test.ts'],
   },
   beside('cli-credentials', cli, 'context/service-url'),
-  beside('cli-archive', `${cli}/archive/bundler`, 'entry', 'policy', 'absent', 'node-modules'),
+  beside(
+    'cli-archive',
+    `${cli}/archive/bundler`,
+    'entry',
+    'policy',
+    'absent',
+    'node-modules',
+    'node-variants',
+  ),
   beside('cli-files', cli, 'context/config-file', 'context/config-folder'),
   {
     name: 'cli-device',

@@ -24,6 +24,7 @@ const rights: Readonly<Record<string, string>> = {
   'package tools': 'npm ci --prefix tests/system/packages/tools',
   'client libraries': 'npm ci --prefix tests/system/clients/libraries',
   'image tools': 'npm ci --prefix tests/system/services/image-tools',
+  'npm packages': 'npm ci --prefix tests/system/services/npm-packages',
   root: 'run as root',
   networks: 'run as root where network namespaces can be made',
   'user IDs': "echo 'containers:2147483647:2147483648' | tee -a /etc/subuid /etc/subgid",

@@ -239,6 +239,12 @@ export const runtime: Bounds = {
   'apps/runtime/src/services/gateway/host-socket.ts': {
     'readText.text': passing('`text.length > maxBody`'),
   },
+  'apps/runtime/src/services/gateway/tunnels/tunnels.ts': {
+    'createTunnels.clients': lasting(
+      '`count.underWay >= limits.connections`',
+      '`clients.delete` when it closes',
+    ),
+  },
   'apps/runtime/src/services/gateway/response-reader.ts': {
     'Reader.#unfinishedHead': lasting(
       '`maxHeadBytes`',

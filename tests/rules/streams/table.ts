@@ -62,6 +62,26 @@ export const streams: Readonly<Record<string, Stream>> = {
       'reads no more of a body of the function than the host does',
     ],
   ),
+  'apps/runtime/src/services/gateway/tunnels/relay.ts': stream(
+    'TCP connections of functions, both ways',
+    'upstream.pause()',
+    [
+      'apps/runtime/src/services/gateway/tunnels/tunnels.test.ts',
+      'of the function does not fill the runtime',
+    ],
+    [
+      'apps/runtime/src/services/gateway/tunnels/tunnels.test.ts',
+      'on the other side does not fill it either',
+    ],
+  ),
+  'apps/runtime/src/services/gateway/tunnels/tunnels.ts': stream(
+    'the answer to the request for a TCP connection of a function',
+    'clients.delete',
+    [
+      'apps/runtime/src/services/gateway/tunnels/tunnels.test.ts',
+      'of the function does not fill the runtime',
+    ],
+  ),
   'apps/runtime/src/services/gateway/upgrade.ts': stream(
     'WebSockets of services',
     'upstream.pipe(frames.stream).pipe(socket)',

@@ -6,6 +6,7 @@ import { instanceFolder } from '../../harness/instances.ts'
 import { type Services, startServices } from '../../harness/services.ts'
 import { attackerSource, escapes } from './escapes.ts'
 import { nodeEscapes } from './escapes-node.ts'
+import { socketEscapes } from './escapes-sockets.ts'
 
 let services: Services
 let bystander: string
@@ -21,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => services.stop())
 
 describe('a hostile function can’t', needs('bwrap'), () => {
-  it.each([...escapes, ...nodeEscapes])('$name', async (attack) => {
+  it.each([...escapes, ...nodeEscapes, ...socketEscapes])('$name', async (attack) => {
     const source = attackerSource(attack, {
       STATE: services.stack.state,
       PORT: new URL(services.url()).port,

@@ -84,13 +84,14 @@ export const escapes: readonly Escape[] = [
     name: 'replace its own socket by a folder and write files into it',
     stoppedBy: 'language permissions',
     attempt: `const done = []
-      for (const path of [...Deno.args, "/start/service", "/host", "/control"]) {
+      for (const path of [...Deno.args.slice(0, 3), "/start/service", "/host", "/control"]) {
         try { Deno.removeSync(path); done.push("removed " + path) } catch (e) { done.push(e.name) }
         try { Deno.mkdirSync(path, { recursive: true, mode: 0 }); done.push("made " + path) } catch (e) { done.push(e.name) }
         try { Deno.writeFileSync(path + "/file", new Uint8Array(1 << 20)); done.push("wrote " + path) } catch (e) { done.push(e.name) }
       }
       return done.join()`,
-    answer: /^(NotCapable,?){18}$/,
+    // Its host socket stays in its hands, at a path where it can change nothing.
+    answer: /^(?:(?!removed|made|wrote)\w+(?:,|$)){18}$/,
   },
   {
     name: 'write anywhere, by any name that programs can usually write to',
@@ -107,7 +108,7 @@ export const escapes: readonly Escape[] = [
     name: 'get back the permissions that it was started with',
     stoppedBy: 'language permissions',
     attempt: `const done = []
-      for (const path of [...Deno.args, "/start/service", "/host", "/control"])
+      for (const path of [...Deno.args.slice(0, 2), "/start/service", "/control", "/", "/tmp"])
         for (const name of ["read", "write"])
           done.push((await Deno.permissions.request({ name, path })).state, (await Deno.permissions.query({ name, path })).state)
       return done.join()`,

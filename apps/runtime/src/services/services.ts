@@ -46,7 +46,7 @@ export interface Services {
     Record<'deployments' | 'heldPaths' | 'secrets', { readonly notices: readonly DocumentNotice[] }>
   >
   /** Answers requests for services. */
-  readonly listener: Required<Listener>
+  readonly listener: Required<Omit<Listener, 'tunnel'>>
   /** Sets the local API, as services reach it. To be called before `start`. */
   answerServices(openApi: OpenServiceApi): void
   describeEngines(): Promise<Record<EngineKind, EngineReport>>

@@ -204,7 +204,7 @@ export const containerSettings = {
     (text) => text === 'true',
   ),
   'MCM.OUTBOUND': setting<readonly string[]>(
-    'Hosts that a function may call with `fetch`, and an OCI container through its socket, such as `api.example.com` or `10.0.0.5:8080`; a host without a port stands for 80 and 443.',
+    'Hosts that a function may call with `fetch` and connect to, and an OCI container may call through its socket, such as `api.example.com` or `10.0.0.5:8080`; a host without a port stands for 80 and 443.',
     'host names or addresses, each with an optional port, separated by commas',
     [],
     (text) => listOf(hostPattern, text.toLowerCase()),

@@ -34,10 +34,14 @@ export interface Limits extends Partial<DrainLimits> {
   readonly http2?: OpenHttp2
 }
 
-/** What answers requests, and requests to speak WebSocket; without `upgrade` those are ordinary requests. */
+/**
+ * What answers requests, and requests to speak WebSocket; without `upgrade` those are ordinary requests. Without `tunnel`, CONNECT
+ * (RFC 9110 § 9.3.6) closes its connection.
+ */
 export interface Listener {
   readonly request: RequestListener
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+  readonly tunnel?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
 /**
@@ -98,13 +102,14 @@ export function createHttpServer(
 const connectionsOf = new WeakMap<Server, Connections>()
 
 /** Serves a listener, the requests of one connection one after the other. Whatever it throws ends its own request. */
-export function attach(server: Server, { request, upgrade }: Listener): void {
+export function attach(server: Server, { request, upgrade, tunnel }: Listener): void {
   const onRequest: RequestListener = (incoming, response) => {
     if (toOriginForm(incoming)) inRequest(response, () => request(incoming, response))
     else refuseTarget(response)
   }
   const handle = safely('http.request', onRequest, failRequest)
   server.on('request', safely('http.in-turn', inTurn(handle), failRequest))
+  if (tunnel) attachTunnel(server, tunnel)
   if (!upgrade) return
   const onUpgrade: typeof upgrade = (upgrading, socket, head) => {
     // The answer to the request before would follow what the WebSocket has sent.
@@ -119,6 +124,21 @@ export function attach(server: Server, { request, upgrade }: Listener): void {
   server.on(
     'upgrade',
     safely('http.upgrade', onUpgrade, (_cause, _request, socket) => socket.destroy()),
+  )
+}
+
+function attachTunnel(server: Server, tunnel: NonNullable<Listener['tunnel']>): void {
+  const onConnect: typeof tunnel = (connecting, socket, head) => {
+    if (isAnswering(connecting.socket)) {
+      socket.destroy()
+      return
+    }
+    connectionsOf.get(server)?.upgraded(connecting.socket)
+    tunnel(connecting, socket, head)
+  }
+  server.on(
+    'connect',
+    safely('http.connect', onConnect, (_cause, _request, socket) => socket.destroy()),
   )
 }
 

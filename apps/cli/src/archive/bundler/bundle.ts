@@ -12,6 +12,7 @@ import {
 } from './absent.ts'
 import type { BuildLimits } from './limits.ts'
 import { collectNodeModules, type NodeModules, nodeModuleInScript, requireOfNode } from './node-modules.ts'
+import { resolveAsNode } from './node-variants.ts'
 import { createPolicy, native } from './policy.ts'
 import { codeFrame, type Problem, placeOf } from './problem.ts'
 
@@ -99,8 +100,12 @@ function collectModules(own: string, limits: { readonly modules: number; readonl
       }
       const why = policy.refuse(specifier)
       if (why !== undefined) return refuse(why, specifier, importer)
-      const found = await this.resolve(specifier, importer, { kind, skipSelf: true })
-      if (!found || found.external) {
+      const asNode = resolveAsNode(specifier, importer)
+      const found =
+        asNode === undefined
+          ? await this.resolve(specifier, importer, { kind, skipSelf: true })
+          : { id: asNode }
+      if (!found || ('external' in found && found.external)) {
         if (mayBeAbsent(kind, importer)) return absentModule(specifier)
         return refuse(missing(specifier), specifier, importer)
       }

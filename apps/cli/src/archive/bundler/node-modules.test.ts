@@ -44,3 +44,14 @@ it('stays an import, but for process, which the function has of its own; CommonJ
   )
   expect(load('/own/index.js')).toBeNull()
 })
+
+it('of the Sockets API is the connect() that the sandbox has', () => {
+  const { plugin } = collectNodeModules()
+  const id = (plugin.resolveId as (...given: unknown[]) => unknown)('cloudflare:sockets', '/own/index.js', {
+    kind: 'import-statement',
+  })
+  expect(id).toMatch(/^\0/)
+  expect((plugin.load as (id: unknown) => unknown)(id)).toBe(
+    'export const connect = (address, options) => globalThis.connect(address, options)\n',
+  )
+})

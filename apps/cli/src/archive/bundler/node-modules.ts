@@ -15,6 +15,11 @@ export default own
 export const { ${processNames.split(/\s+/).join(', ')} } = own
 `
 
+/** `connect()` of the Sockets API, which Workers import. The sandbox has it as a global name. */
+const workersSockets = 'cloudflare:sockets'
+const ownSockets = '\0selvedge:sockets'
+const ownSocketsSource = 'export const connect = (address, options) => globalThis.connect(address, options)\n'
+
 /** The name of a module of Node.js with its scheme; undefined for any other specifier. */
 export const nodeModule = (specifier: string): string | undefined =>
   isBuiltin(specifier) ? `node:${specifier.replace(/^node:/, '')}` : undefined
@@ -36,13 +41,17 @@ export function collectNodeModules(): NodeModules {
   const plugin: Plugin = {
     name: 'selvedge-node',
     resolveId(specifier, _importer, { kind }) {
+      if (specifier === workersSockets) return ownSockets
       const id = nodeModule(specifier)
       if (id === undefined) return null
       if (kind === 'require-call') isRequired = true
       else if (id === 'node:process') return ownProcess
       return { id, external: true }
     },
-    load: (id) => (id === ownProcess ? ownProcessSource : null),
+    load(id) {
+      if (id === ownSockets) return ownSocketsSource
+      return id === ownProcess ? ownProcessSource : null
+    },
   }
   return { plugin, isRequired: () => isRequired }
 }

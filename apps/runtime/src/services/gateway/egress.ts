@@ -27,6 +27,17 @@ export function isListed(outbound: readonly string[], { hostname, port, protocol
   })
 }
 
+/** Addresses at which clouds answer with credentials of the machine, beside those of the link. */
+const metadata = ['[fd00:ec2::254]', '100.100.100.200', '168.63.129.16', '192.0.0.192']
+
+/** Why a host is never reached, even if it is listed; undefined for any other host. @param hostname as a URL has it */
+export function neverReached(hostname: string): string | undefined {
+  const address = hostname.replace(/^\[|\]$/g, '')
+  if (isIP(address) === 0 || (kindOf(address) !== 'link-local' && !metadata.includes(hostname)))
+    return undefined
+  return `${hostname} is a link-local or metadata address, which services never reach`
+}
+
 /** Refuses a call of a service. @param why what the function's fetch throws */
 export const refuseCall = (response: ServerResponse, why: string): void => {
   if (response.headersSent || response.destroyed) return
@@ -58,6 +69,8 @@ export function passOut(
 function problemWith(url: URL | null, target: string, outbound: readonly string[]): string | undefined {
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username + url.password !== '')
     return `${target.slice(0, 200)} is not an http or https URL without a user name`
+  const never = neverReached(url.hostname)
+  if (never !== undefined) return never
   if (isListed(outbound, url)) return undefined
   return `${url.host} is not listed in MCM.OUTBOUND; deploy the container with "MCM.OUTBOUND": "${[...outbound, url.host].join(',')}"`
 }

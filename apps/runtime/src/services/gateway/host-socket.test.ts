@@ -164,6 +164,20 @@ it('refuses a header twice that decides what is asked', async () => {
   expect(passed).toEqual([])
 })
 
+it('opens no connection to this device, and none that is not listed', async () => {
+  for (const [target, why] of [
+    ['127.0.0.1:8083', 'not listed in MCM.OUTBOUND'],
+    ['own.example:80', 'not listed in MCM.OUTBOUND'],
+  ]) {
+    const sent = connect(path)
+    sent.write(`CONNECT ${target} HTTP/1.1\r\nHost: own.example\r\n\r\n`)
+    const [answer] = await once(sent.setEncoding('utf8'), 'data')
+    expect(answer).toContain(why)
+    sent.destroy()
+  }
+  expect(passed).toEqual([])
+})
+
 describe('beyond the limit of the instance', () => {
   const exhaust = async () => {
     for (let left = instanceRate.burst; left > 0; left -= 50)

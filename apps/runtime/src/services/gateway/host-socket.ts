@@ -20,6 +20,7 @@ import type { Gateway } from './gateway.ts'
 import type { InstanceLimit } from './instance-limit.ts'
 import { readdress } from './readdress.ts'
 import { refusalOf, refuseUpgrade, sendRefusal } from './refusal.ts'
+import { createTunnels } from './tunnels/tunnels.ts'
 
 /** Characters that an instance may send in a request to the runtime itself: an access token fits. */
 const maxBody = 24_576
@@ -38,7 +39,7 @@ export interface HostSocketParts {
   readonly isOwnUrl: (url: URL) => boolean
 }
 
-/** Connections that one instance may have open. */
+/** Connections that one instance may have open, to the runtime and through it. */
 const maxConnections = Math.min(128, maxConnectionsOf())
 
 const identityRequest = z.object({ audience: z.string() })
@@ -49,13 +50,15 @@ export async function openHostSocket(
   parts: HostSocketParts,
 ): Promise<{ close(): Promise<void> }> {
   const server = createHttpServer({ connections: maxConnections })
-  attach(server, { request: answerOf(parts), upgrade: upgradeOf(parts) })
+  const tunnels = createTunnels(parts)
+  attach(server, { request: answerOf(parts), upgrade: upgradeOf(parts), tunnel: tunnels.open })
 
   // An earlier run of the runtime may have left it.
   rmSync(path, { force: true })
   await bindUnix(server, path, 0o777)
   return {
     async close() {
+      tunnels.close()
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
     },

@@ -69,3 +69,13 @@ export const targetHeader = 'x-selvedge-target'
 
 /** Header of a request that a redirect led to: `same-origin` if every step of it was on the origin of the first request. */
 export const redirectedHeader = 'x-selvedge-redirected'
+
+/** Arguments of the host program: whether functions may open TCP connections over the host socket. */
+export const openSockets = 'sockets'
+export const noSockets = 'no-sockets'
+
+/** Header of a refused connection: the code of the error that the function gets, such as `ECONNREFUSED`. */
+export const errorHeader = 'x-selvedge-error'
+
+/** Header with the sentence why a request or a connection of a function is refused. */
+export const refusedHeader = 'x-selvedge-refused'

@@ -9,7 +9,7 @@ import type { Engine } from '../engine.ts'
 import { openCgroups } from './cgroup.ts'
 import { findDeno } from './find-deno.ts'
 import { startInstance } from './instance.ts'
-import { createRunFolder, findRunFolder } from './instance-folder.ts'
+import { createRunFolder, findRunFolder, removeRunFolder } from './instance-folder.ts'
 import { findSandbox, type Sandbox } from './sandbox.ts'
 
 export interface FunctionEngineParts {
@@ -44,7 +44,7 @@ export function createFunctionEngine({ state, program, blobs }: FunctionEnginePa
       if (left === undefined) return
       // The processes of an earlier run exited with it. Where the kernel could not ensure that, its group or its sockets do.
       await openCgroups(groupName())?.removeAll()
-      rmSync(left, { recursive: true, force: true })
+      removeRunFolder(left)
       folder = undefined
     },
     removeData: async () => undefined,

@@ -8,9 +8,11 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmdirSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -50,6 +52,16 @@ export function createRunFolder(noteFile: string): string {
   }
 }
 
+/** Removes the folder of an earlier run, with the instances that it left. */
+export function removeRunFolder(path: string): void {
+  for (const each of readdirSync(path)) unlock(join(path, each))
+  rmSync(path, { recursive: true, force: true })
+}
+
+function unlock(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) chmodSync(path, 0o700)
+}
+
 /** The folder that an earlier run left, if it is still this user's. */
 export function findRunFolder(noteFile: string): string | undefined {
   try {
@@ -66,8 +78,14 @@ export function findRunFolder(noteFile: string): string | undefined {
 /**
  * @param path of the folder; it is made
  * @param user who the program runs as, if that is another user than the runtime's
+ * @param isLocked whether nothing may be made or removed in it while the program runs: needed where that is the same user, and
+ *   without namespaces
  */
-export function createInstanceFolder(path: string, user: number | undefined): InstanceFolder {
+export function createInstanceFolder(
+  path: string,
+  user: number | undefined,
+  isLocked = false,
+): InstanceFolder {
   const own: InstanceFolder = {
     path,
     control: join(path, 'control'),
@@ -82,8 +100,13 @@ export function createInstanceFolder(path: string, user: number | undefined): In
       renameSync(join(own.start, 'service'), own.service)
       if (!lstatSync(own.service).isSocket()) throw new Error('the program opened no socket')
       rmdirSync(own.start)
+      // Deno lets the program keep the path of the host socket: it could put something else there.
+      if (isLocked) chmodSync(path, 0o500)
     },
-    remove: () => removeFolder(path, ['control', 'host', 'service', 'start/service', 'start']),
+    remove() {
+      if (isLocked) unlock(path)
+      removeFolder(path, ['control', 'host', 'service', 'start/service', 'start'])
+    },
   }
   const longest = join(own.start, 'service')
   if (Buffer.byteLength(longest) > maxPath)

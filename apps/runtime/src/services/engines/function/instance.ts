@@ -51,7 +51,7 @@ export async function startInstance(
   let line: ControlLine | undefined
   try {
     const secrets = textSecrets(plan.secrets?.() ?? [])
-    const folder = createInstanceFolder(path, user)
+    const folder = createInstanceFolder(path, user, user === undefined && !sandbox.hasBubblewrap)
     undo.add(folder.remove)
     const storage = await plan.host.openStorage({
       receive: async (change) => line?.sendChange(change),

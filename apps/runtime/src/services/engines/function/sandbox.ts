@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { RpcError } from '@selvedge/protocol'
 import { bubblewrapArgs, type Mounts, setpriv } from './bubblewrap.ts'
 import { type Cgroups, openCgroups } from './cgroup.ts'
-import { runtimeHost } from './control.ts'
+import { noSockets, openSockets, runtimeHost } from './control.ts'
 import { inheritableDescriptors } from './descriptors.ts'
 import type { InstanceFolder } from './instance-folder.ts'
 
@@ -35,6 +35,8 @@ export interface Sandbox {
   readonly hints: string[]
   /** Whether every instance runs as a separate user; if not, it runs as the runtime's user. */
   readonly hasOwnUser: boolean
+  /** Whether functions may open connections: they could change nothing at the path of their socket, also without Deno. */
+  readonly hasSockets: boolean
 }
 
 /**
@@ -61,8 +63,11 @@ export async function findSandbox(deno: string, program: string, cgroupName: str
     hints.push(
       'No control groups: run the runtime as root, or with Delegate=yes in its systemd unit, for limits of memory, processor and processes by the kernel.',
     )
+  const hasSockets = !isRoot || hasBubblewrap || hasOwnUser
+  if (!hasSockets)
+    hints.push('Functions have no TCP connections as processes of root: install the package "bubblewrap".')
   const inheritable = inheritableDescriptors()
-  return { deno, program, cgroups, hasBubblewrap, hasOwnUser, inheritable, layers, hints }
+  return { deno, program, cgroups, hasBubblewrap, hasOwnUser, hasSockets, inheritable, layers, hints }
 }
 
 function withoutNamespaces(isRoot: boolean, hasOwnUser: boolean): string {
@@ -141,8 +146,14 @@ const inside: Paths = {
   host: '/host',
 }
 
-/** What the program may use until it has opened its sockets; then it gives all of it up but the name for its requests. */
-function denoArgs({ deno, program, control, service, host }: Paths, memoryMb: number): string[] {
+/**
+ * What the program may use until it has opened its sockets; then it gives all of it up but the name for its requests, and the host
+ * socket if functions may open connections.
+ */
+function denoArgs(
+  { deno, program, control, service, host }: Paths,
+  { memoryMb, hasSockets }: { readonly memoryMb: number; readonly hasSockets: boolean },
+): string[] {
   const sockets = [control, service, host]
   return [
     deno,
@@ -161,6 +172,7 @@ function denoArgs({ deno, program, control, service, host }: Paths, memoryMb: nu
     `--allow-write=${sockets.join(',')}`,
     program,
     ...sockets,
+    hasSockets ? openSockets : noSockets,
   ]
 }
 
@@ -180,11 +192,12 @@ export function commandLine(
   memoryMb: number,
   joinFiles: readonly string[],
 ): CommandLine {
-  const { deno, program } = sandbox
+  const { deno, program, hasSockets } = sandbox
+  const allowed = { memoryMb, hasSockets }
   const { control, host, start } = folder
   const mounts: Mounts = { user, sockets: { control, host, start } }
   const held = sandbox.hasBubblewrap
-    ? ['bwrap', ...bubblewrapArgs(sandbox, mounts), ...denoArgs(inside, memoryMb)]
+    ? ['bwrap', ...bubblewrapArgs(sandbox, mounts), ...denoArgs(inside, allowed)]
     : [
         setpriv,
         ...(user === undefined
@@ -199,7 +212,7 @@ export function commandLine(
         '--pdeathsig',
         'KILL',
         '--no-new-privs',
-        ...denoArgs({ deno, program, control, host, service: join(start, 'service') }, memoryMb),
+        ...denoArgs({ deno, program, control, host, service: join(start, 'service') }, allowed),
       ]
   const script = `for f in ${joinFiles.map((each) => `'${each}'`).join(' ')}; do echo $$ > "$f" || exit 70; done; ulimit -f 0; ulimit -c 0; exec "$@"`
   return { file: '/bin/sh', args: ['-c', script, 'sh', ...held] }

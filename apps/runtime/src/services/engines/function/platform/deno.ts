@@ -2,6 +2,7 @@
 export interface DenoConnection {
   read(buffer: Uint8Array): Promise<number | null>
   write(bytes: Uint8Array): Promise<number>
+  close(): void
 }
 
 export interface DenoServer {
@@ -11,7 +12,9 @@ export interface DenoServer {
 interface DenoApi {
   readonly args: readonly string[]
   readonly permissions: {
-    revoke(permission: { name: 'read' | 'write' } | { name: 'net'; host: string }): Promise<unknown>
+    revoke(
+      permission: { name: 'read' | 'write'; path: string } | { name: 'net'; host: string },
+    ): Promise<unknown>
   }
   connect(options: { transport: 'unix'; path: string }): Promise<DenoConnection>
   serve(

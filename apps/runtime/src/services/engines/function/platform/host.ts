@@ -1,4 +1,4 @@
-import type { StartOrder, StorageChange } from '../control.ts'
+import { noSockets, openSockets, type StartOrder, type StorageChange } from '../control.ts'
 import { joined } from './bytes.ts'
 import { type Channel, type Order, openChannel } from './channel.ts'
 import { type DenoServer, deno } from './deno.ts'
@@ -7,6 +7,8 @@ import type { Surroundings } from './handler.ts'
 import { loadScript, type Serve } from './load.ts'
 import { createFetch, createRuntimeFetch } from './outbound.ts'
 import { decode, later, log, OwnMap } from './own.ts'
+import { offerSockets } from './sockets/offer.ts'
+import { openTunnel } from './sockets/tunnel.ts'
 import { placeOf } from './stack-traces.ts'
 import { createStorage, type HeldStorage } from './storage.ts'
 import { hostWasm } from './wasm.ts'
@@ -21,6 +23,7 @@ export async function hostFunction([
   control = '',
   service = '',
   host = '',
+  sockets = noSockets,
 ]: readonly string[]): Promise<void> {
   const background = new Set<Promise<unknown>>()
   const loaded = Promise.withResolvers<Loaded>()
@@ -43,7 +46,7 @@ export async function hostFunction([
     },
   )
   const channel: Channel = openChannel(connection, receive)
-  await giveUp([control, service, host])
+  await giveUp(sockets === openSockets ? [control, service] : [control, service, host])
   channel.send({ listening: true })
 
   function receive(order: Order): void {
@@ -90,6 +93,8 @@ export async function hostFunction([
     globalThis.fetch = fetch
     setProcess(order.env)
     setCaches()
+    if (order.language === 'js' && sockets === openSockets)
+      offerSockets((asked) => openTunnel(host, asked)).prepare(decode(bytes))
     const around: Surroundings = {
       env: order.env,
       info: order.info,
@@ -117,11 +122,13 @@ export async function hostFunction([
   }
 }
 
-/** From here on no path of this machine can be opened, made or changed by this process. */
+/** From here on none of these paths can be opened, made or changed by this process, and no other path was one of them. */
 async function giveUp(paths: readonly string[]): Promise<void> {
-  await deno.permissions.revoke({ name: 'read' })
-  await deno.permissions.revoke({ name: 'write' })
-  for (const path of paths) await deno.permissions.revoke({ name: 'net', host: `unix:${path}` })
+  for (const path of paths) {
+    await deno.permissions.revoke({ name: 'read', path })
+    await deno.permissions.revoke({ name: 'write', path })
+    await deno.permissions.revoke({ name: 'net', host: `unix:${path}` })
+  }
 }
 
 /** Memory and disk differ from here on: this program ends, and the next one begins with what is on the disk. */
