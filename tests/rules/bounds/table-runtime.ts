@@ -459,6 +459,9 @@ export const sandbox: Bounds = {
     'hostFunction.background': own('the memory of the function is limited from outside'),
     'hostFunction.secrets': own('the secrets of the settings: `settings.ts: maxGiven`'),
   },
+  'apps/runtime/src/services/engines/function/platform/sockets/tunnel.ts': {
+    'createTunnel.frames': own('the frames of one read of 64 KiB'),
+  },
   'apps/runtime/src/services/engines/function/platform/source-map.ts': {
     digits: own('the digits of base64'),
   },

@@ -190,35 +190,47 @@ describe('an open connection', () => {
 })
 
 describe('a reader that never reads', () => {
-  const source = 'apps/runtime/src/services/gateway/tunnels/relay.ts'
+  it(
+    'of the function does not fill the runtime',
+    opens(
+      'apps/runtime/src/services/gateway/tunnels/relay.ts',
+      'apps/runtime/src/services/gateway/tunnels/tunnels.ts',
+    ),
+    async () => {
+      const accepted = Promise.withResolvers<number>()
+      const host = await outside((socket) => accepted.resolve(writeUntilFull(socket)))
+      await serve({ outbound: [host] })
+      const line = await open(host)
+      line.socket.pause()
+      expect(await accepted.promise).toBeLessThan(50_000_000)
+    },
+  )
 
-  it('of the function does not fill the runtime', opens(source), async () => {
-    const accepted = Promise.withResolvers<number>()
-    const host = await outside((socket) => accepted.resolve(writeUntilFull(socket)))
-    await serve({ outbound: [host] })
-    const line = await open(host)
-    line.socket.pause()
-    expect(await accepted.promise).toBeLessThan(50_000_000)
-  })
-
-  it('on the other side does not fill it either', opens(source), async () => {
-    const host = await outside((socket) => socket.pause())
-    await serve({ outbound: [host] })
-    const line = await open(host)
-    let accepted = 0
-    const piece = encodeFrame('bytes', new Uint8Array(65_536))
-    const fill = () => {
-      do accepted += piece.length
-      while (line.socket.write(piece) && accepted < 200_000_000)
-    }
-    line.socket.on('drain', fill)
-    fill()
-    for (let last = -1; last !== accepted; ) {
-      last = accepted
-      await new Promise((resolve) => setTimeout(resolve, 300))
-    }
-    expect(accepted).toBeLessThan(50_000_000)
-  })
+  it(
+    'on the other side does not fill it either',
+    opens(
+      'apps/runtime/src/services/gateway/tunnels/relay.ts',
+      'apps/runtime/src/services/gateway/tunnels/tunnels.ts',
+    ),
+    async () => {
+      const host = await outside((socket) => socket.pause())
+      await serve({ outbound: [host] })
+      const line = await open(host)
+      let accepted = 0
+      const piece = encodeFrame('bytes', new Uint8Array(65_536))
+      const fill = () => {
+        do accepted += piece.length
+        while (line.socket.write(piece) && accepted < 200_000_000)
+      }
+      line.socket.on('drain', fill)
+      fill()
+      for (let last = -1; last !== accepted; ) {
+        last = accepted
+        await new Promise((resolve) => setTimeout(resolve, 300))
+      }
+      expect(accepted).toBeLessThan(50_000_000)
+    },
+  )
 })
 
 it('a function that goes while the other side reads nothing leaves nothing behind', async () => {
