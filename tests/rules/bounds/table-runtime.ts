@@ -459,6 +459,12 @@ export const sandbox: Bounds = {
     'hostFunction.background': own('the memory of the function is limited from outside'),
     'hostFunction.secrets': own('the secrets of the settings: `settings.ts: maxGiven`'),
   },
+  'apps/runtime/src/services/engines/function/platform/sockets/handle.ts': {
+    'createHandle.socket': own('the memory of the function is limited from outside'),
+    'showPeer.shown': own('one address'),
+    'endReading.socket': own('the memory of the function is limited from outside'),
+    'deliverTo.target': own('the buffer of the function'),
+  },
   'apps/runtime/src/services/engines/function/platform/sockets/tunnel.ts': {
     'createTunnel.frames': own('the frames of one read of 64 KiB'),
   },
