@@ -14,6 +14,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'apps/runtime/src/services/engines/oci/engine-traits.ts': 'a whole file of the kernel',
   'apps/runtime/src/services/engines/oci/id-ranges.ts': 'a whole file',
   'apps/runtime/src/services/engines/function/platform/wasm.ts': 'the whole head of a response',
+  'apps/runtime/src/services/engines/function/platform/sockets/tunnel.ts': 'the whole head of an answer',
   'apps/runtime/src/services/engines/function/platform/form.ts': 'the whole head of a part',
   'apps/runtime/src/services/engines/function/cgroup.ts': 'whole files of the kernel',
   'apps/console/src/views/account/company-rules.tsx': 'a whole field of a form',

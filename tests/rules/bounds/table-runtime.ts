@@ -244,6 +244,7 @@ export const runtime: Bounds = {
       '`count.underWay >= limits.connections`',
       '`clients.delete` when it closes',
     ),
+    'join.client': passing('`client.unshift(head)` once: what came behind a request that the server reads'),
   },
   'apps/runtime/src/services/gateway/response-reader.ts': {
     'Reader.#unfinishedHead': lasting(
@@ -464,9 +465,6 @@ export const sandbox: Bounds = {
     'showPeer.shown': own('one address'),
     'endReading.socket': own('the memory of the function is limited from outside'),
     'deliverTo.target': own('the buffer of the function'),
-  },
-  'apps/runtime/src/services/engines/function/platform/sockets/tunnel.ts': {
-    'createTunnel.frames': own('the frames of one read of 64 KiB'),
   },
   'apps/runtime/src/services/engines/function/platform/source-map.ts': {
     digits: own('the digits of base64'),

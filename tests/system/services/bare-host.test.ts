@@ -7,8 +7,10 @@ import { descendantsOf } from '../../harness/instances.ts'
 import { temporaryFolder } from '../../harness/processes.ts'
 import { type Services, startServices } from '../../harness/services.ts'
 import { attackerSource, escapes } from './escapes.ts'
+import { socketEscapes } from './escapes-sockets.ts'
 
-const writing = /^(replace its own socket|write anywhere|get back|use a descriptor)/
+const writing =
+  /^(replace its own socket|write anywhere|get back|use a descriptor|change something at the path)/
 
 let services: Services
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -53,10 +55,13 @@ it.each([
   expect((await services.call(basePath)).text).toMatch(/NotCapable|PermissionDenied/)
 })
 
-it.each(escapes.filter(({ name }) => writing.test(name)))('they still can’t $name', async (attempt) => {
-  const { basePath } = await services.deploy('writes', attackerSource(attempt, {}))
-  expect((await services.call(`${basePath}/attempt`)).text).toMatch(attempt.answer as RegExp)
-})
+it.each([...escapes, ...socketEscapes].filter(({ name }) => writing.test(name)))(
+  'they still can’t $name',
+  async (attempt) => {
+    const { basePath } = await services.deploy('writes', attackerSource(attempt, {}))
+    expect((await services.call(`${basePath}/attempt`)).text).toMatch(attempt.answer as RegExp)
+  },
+)
 
 it('doctor names the user that functions run as, and they run as that', async () => {
   const { id } = await services.deploy('who', 'export default { fetch: () => new Response("up") }', {

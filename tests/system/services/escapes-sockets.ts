@@ -146,11 +146,13 @@ export const socketEscapes: readonly Escape[] = [
       ${event('net.connect(Number(PORT), "127.0.0.1")', 'connect')}`,
     denied,
   ),
-  inNode(
-    'connect to a virtual machine socket',
-    'await Deno.connect({ transport: "vsock", cid: 2, port: 1 }); return "connected"',
-    denied,
-  ),
+  {
+    name: 'connect to a virtual machine socket',
+    stoppedBy: sandbox,
+    attempt: 'await Deno.connect({ transport: "vsock", cid: 2, port: 1 }); return "connected"',
+    answer: [502],
+    history: /--unstable-vsock/,
+  },
   inNode(
     'send a datagram to its host socket',
     'const it = Deno.listenDatagram({ transport: "unixpacket", path: Deno.args[2] }); return "listening"',
@@ -168,8 +170,9 @@ export const socketEscapes: readonly Escape[] = [
   ),
   inNode(
     'look up a service by DNS',
-    'const { promises } = await import("node:dns"); return JSON.stringify(await promises.resolveSrv("_x._tcp.localhost"))',
-    denied,
+    `const { promises } = await import("node:dns"); const name = "_x._tcp.localhost"
+      return await promises.resolveSrv(name).catch((e) => e.code) + " " + await Deno.resolveDns(name, "SRV", { nameServer: { ipAddr: "127.0.0.1" } }).catch((e) => e.name)`,
+    /^UNKNOWN NotCapable$/,
   ),
   inNode(
     'trace itself into a file',

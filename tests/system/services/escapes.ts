@@ -160,7 +160,7 @@ export const escapes: readonly Escape[] = [
     name: 'fetch the metadata address',
     stoppedBy: 'the runtime',
     attempt: 'return (await fetch("http://169.254.169.254/latest/meta-data")).status',
-    answer: /not listed in MCM\.OUTBOUND/,
+    answer: /which services never reach/,
   },
   {
     name: 'fetch a host that is not listed',

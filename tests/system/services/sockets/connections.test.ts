@@ -27,7 +27,7 @@ const behaviours = {
       received.bye = (received.bye ?? '') + chunk
     })
   },
-  /** Answers after the other side has ended. */
+  /** Answers after the end of the other side. */
   late(socket: Socket) {
     socket.on('end', () => socket.end('answer')).resume()
   },
@@ -80,7 +80,7 @@ afterAll(async () => {
   await services.stop()
 })
 
-async function ask(action: string, kind: Kind | 'none', query: Record<string, string | number>) {
+async function ask(action: string, kind: Kind | 'idle', query: Record<string, string | number>) {
   const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]))
   const { text } = await services.call(`${basePath}/${action}/${kind}?${search}`)
   return JSON.parse(text)
@@ -97,7 +97,7 @@ describe.each(trusting)('%s', needs('openssl'), (kind) => {
     if (kind === 'tls') expect(events.slice(0, 3)).toEqual(['connect', 'ready', 'secureConnect'])
   })
 
-  it('goes on in one direction when the other side ends', async () => {
+  it('writes on when the other side ends', async () => {
     received = {}
     const { text } = await ask('readAll', kind, { port: portOf(kind, 'bye') })
     expect(text).toBe('bye')
@@ -105,7 +105,7 @@ describe.each(trusting)('%s', needs('openssl'), (kind) => {
     if (!isEncrypted(kind)) await expect.poll(() => received.bye).toBe('after your end')
   })
 
-  it('reads on when it has ended its side', async () => {
+  it('reads on when it ends its side', async () => {
     expect(await ask('askAndEnd', kind, { port: portOf(kind, 'late') })).toEqual({ text: 'answer' })
   })
 
@@ -120,11 +120,11 @@ describe.each(trusting)('%s', needs('openssl'), (kind) => {
     const name = `flood-${kind}`
     await ask('keep', kind, { port: portOf(kind, 'flood'), name })
     expect(await flooded.promise).toBeLessThan(50_000_000)
-    expect((await services.call(`${basePath}/alive/none`)).text).toBe('alive')
+    expect((await services.call(`${basePath}/alive/idle`)).text).toBe('alive')
   })
 
-  it('carries 50 MB in both directions at once', async () => {
-    const bytes = 50 * 1024 * 1024
+  it('carries more than all buffers hold in both directions at once', async () => {
+    const bytes = (kind === 'net' ? 50 : 10) * 1024 * 1024
     expect(await ask('transfer', kind, { port: portOf(kind, 'echo'), bytes })).toEqual({
       count: bytes,
       isSame: true,
@@ -174,10 +174,10 @@ describe('the connections of an instance', () => {
   const open = () => [...sockets].filter(({ localPort }) => localPort === portOf('net', 'quiet')).length
 
   it('are 64, and another one is refused until one is closed', async () => {
-    await ask('drop', 'none', {})
+    await ask('drop', 'idle', {})
     const query = { port: portOf('net', 'echo'), count: 70 }
-    await expect.poll(() => ask('many', 'none', { ...query, count: 64 })).toEqual({ open: 64 })
-    expect(await ask('many', 'none', query)).toEqual({ open: 64, EMFILE: 6 })
+    await expect.poll(() => ask('many', 'idle', { ...query, count: 64 })).toEqual({ open: 64 })
+    expect(await ask('many', 'idle', query)).toEqual({ open: 64, EMFILE: 6 })
   })
 
   it('close when it is stopped', async () => {
@@ -188,26 +188,32 @@ describe('the connections of an instance', () => {
     await services.runtime().stopContainer(query)
     await expect.poll(open).toBe(0)
     await services.runtime().startContainer(query)
-    expect((await services.call(`${basePath}/alive/none`)).text).toBe('alive')
+    expect((await services.call(`${basePath}/alive/idle`)).text).toBe('alive')
   })
 
   it('close when the runtime is killed, and open again when it runs', async () => {
     await ask('keep', 'net', { port: portOf('net', 'quiet'), name: 'killed' })
     await services.restart('SIGKILL')
     await expect.poll(open).toBe(0)
-    await expect
-      .poll(async () => (await services.call(`${basePath}/alive/none`)).text, { timeout: 20_000 })
-      .toBe('alive')
+    await expect.poll(async () => (await services.call(`${basePath}/alive/idle`)).text).toBe('alive')
     expect(await ask('echo', 'net', { port: portOf('net', 'echo') })).toMatchObject({ text: 'hello' })
   })
 })
 
-it('a function that opens 10,000 connections is refused most of them, and disturbs no other', async () => {
-  const counts = await ask('many', 'none', { port: portOf('net', 'echo'), count: 10_000 })
-  const { open = 0 } = counts
-  expect(counts.failed ?? counts.error).toBeUndefined()
-  expect(open).toBeLessThanOrEqual(64 * 20)
-  expect(Object.values(counts).reduce((sum: number, each) => sum + (each as number), 0)).toBe(10_000)
+/**
+ * The runtime accepts 128 connections of an instance, among them 64 that lead on, and refuses the others of those with `EMFILE`. What is
+ * beyond 128 at one moment is closed at once: `ECONNRESET`.
+ */
+it('a function that opens 300 connections too many has 64, and answers on', async () => {
+  const counts: Record<string, number> = await ask('many', 'idle', {
+    port: portOf('net', 'echo'),
+    count: 364,
+  })
+  expect(Object.keys(counts)).not.toContain('failed')
+  const { open, EMFILE = 0, ECONNRESET = 0 } = counts
+  expect({ open, refused: EMFILE + ECONNRESET }, JSON.stringify(counts)).toEqual({ open: 64, refused: 300 })
   expect((await services.runtime().getMe()).nodeId).toMatch(/^[0-9a-f]{56}$/)
-  expect(await ask('echo', 'net', { port: portOf('net', 'echo') })).toMatchObject({ text: 'hello' })
+  await expect
+    .poll(() => ask('echo', 'net', { port: portOf('net', 'echo') }))
+    .toMatchObject({ text: 'hello' })
 })

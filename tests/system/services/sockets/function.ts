@@ -13,7 +13,7 @@ import tls from 'node:tls'
 import { once } from 'node:events'
 import { createHash } from 'node:crypto'
 
-const kept = new Map()
+const held = new Map()
 const encode = (text) => new TextEncoder().encode(text)
 const hostOf = (url) => ({ hostname: url.searchParams.get('host') ?? '127.0.0.1', port: Number(url.searchParams.get('port')) })
 
@@ -128,7 +128,8 @@ const actions = {
   async fill(line) {
     await line.opened
     const piece = new Uint8Array(65536)
-    let accepted = 0
+    await line.write(piece)
+    let accepted = piece.length
     const write = async () => { while (accepted < 200_000_000) { await line.write(piece); accepted += piece.length } }
     write().catch(() => {})
     for (let last = -1; last !== accepted;) { last = accepted; await new Promise((r) => setTimeout(r, 300)) }
@@ -137,12 +138,12 @@ const actions = {
   },
   async keep(line, url) {
     await line.opened
-    kept.set(url.searchParams.get('name'), line)
+    held.set(url.searchParams.get('name'), line)
     return {}
   },
   async drop() {
-    for (const each of kept.values()) each.destroy()
-    kept.clear()
+    for (const each of held.values()) each.destroy()
+    held.clear()
     return {}
   },
   async many(_, url) {
@@ -170,7 +171,7 @@ export default {
     const [, action, kind] = url.pathname.split('/').slice(-3)
     if (action === 'alive') return new Response('alive')
     try {
-      const line = kind === 'none' ? undefined : await dial(kind, hostOf(url))
+      const line = kind === 'idle' ? undefined : await dial(kind, hostOf(url))
       return Response.json(await actions[action](line, url))
     } catch (error) {
       return Response.json({ failed: error.name + ': ' + error.message, code: error.code, stack: error.stack })

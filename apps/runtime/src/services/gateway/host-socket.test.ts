@@ -164,7 +164,7 @@ it('refuses a header twice that decides what is asked', async () => {
   expect(passed).toEqual([])
 })
 
-it('opens no connection to this device, and none that is not listed', async () => {
+it('opens no connection to this device, nor to a host that is not listed', async () => {
   for (const [target, why] of [
     ['127.0.0.1:8083', 'not listed in MCM.OUTBOUND'],
     ['own.example:80', 'not listed in MCM.OUTBOUND'],

@@ -1,6 +1,6 @@
 /**
  * The bytes of a TCP connection of a function. On the function's side they are in frames, so that an end, a reset and a closed
- * socket are told apart: `bytes` with a payload are data, empty `bytes` the end of one direction, a `message` the code of an error.
+ * socket can be distinguished: `bytes` with a payload are data, empty `bytes` the end of one direction, a `message` the code of an error.
  * An empty `source` means nothing: writing it shows whether the function is still there.
  */
 import type { Socket } from 'node:net'

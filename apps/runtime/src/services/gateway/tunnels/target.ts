@@ -38,7 +38,7 @@ export function readTarget(
   return `${shown} is not listed in MCM.OUTBOUND; deploy the container with "MCM.OUTBOUND": "${[...outbound, shown].join(',')}"`
 }
 
-/** The URL by which this runtime's own listener is known: all addresses of the loopback, and those that are none, lead to this machine. */
+/** The URL by which this runtime's own listener is known: all addresses of the loopback, and the unspecified ones, lead to this machine. */
 function ownUrl(host: string, port: number): URL | undefined {
   const isLocal = host === 'localhost' || (isIP(host) !== 0 && ['loopback', 'special'].includes(kindOf(host)))
   return isLocal ? new URL(`http://127.0.0.1:${port}`) : undefined

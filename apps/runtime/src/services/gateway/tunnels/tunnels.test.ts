@@ -122,13 +122,13 @@ describe('an open connection', () => {
 
   it('stays open in one direction when the other side ends', async () => {
     let got = ''
-    const ended = Promise.withResolvers<void>()
+    const endSeen = Promise.withResolvers<void>()
     const host = await outside((socket) => {
       socket.end('bye')
       socket.on('data', (chunk) => {
         got += chunk
       })
-      socket.on('end', ended.resolve)
+      socket.on('end', endSeen.resolve)
     })
     await serve({ outbound: [host] })
     const line = await open(host)
@@ -137,7 +137,7 @@ describe('an open connection', () => {
     line.socket.write(data('still '))
     line.socket.write(data('here'))
     line.socket.write(endOfData)
-    await ended.promise
+    await endSeen.promise
     expect(got).toBe('still here')
   })
 
@@ -233,7 +233,7 @@ describe('a reader that never reads', () => {
   )
 })
 
-it('a function that goes while the other side reads nothing leaves nothing behind', async () => {
+it('a function that closes while the other side reads nothing leaves nothing behind', async () => {
   const host = await outside((socket) => socket.pause())
   const limits = { ...tunnelLimits, connections: 1, probeMs: 20, refuseAfterMs: 1 }
   await serve({ outbound: [host], limits })

@@ -24,7 +24,7 @@ export const tunnelLimits = {
   openMs: 30_000,
   /** Milliseconds without a byte in either direction. */
   idleMs: 3_600_000,
-  /** Milliseconds between two looks whether a function is still there, while its bytes are not accepted. */
+  /** Milliseconds between two probes of a function, while its bytes are not accepted. */
   probeMs: 5000,
   /** Milliseconds until a refusal of the limit is sent: a function that repeats it at once must not cost CPU. */
   refuseAfterMs: 1000,
@@ -107,7 +107,7 @@ const dial = ({ host, port }: Target, resolve: Resolve): Socket =>
     ),
   })
 
-/** Connects both sides once the upstream is open. A function that has gone by then closes it. */
+/** Connects both sides once the upstream is open. A function that has closed by then closes it. */
 function join(
   client: Duplex,
   upstream: Socket,

@@ -122,7 +122,7 @@ export async function hostFunction([
   }
 }
 
-/** From here on none of these paths can be opened, made or changed by this process, and no other path was one of them. */
+/** From here on this process can open, make or change nothing at these paths. It never could at others. */
 async function giveUp(paths: readonly string[]): Promise<void> {
   for (const path of paths) {
     await deno.permissions.revoke({ name: 'read', path })

@@ -10,7 +10,7 @@ export interface SocketAddress {
 export interface SocketOptions {
   /** `off` (the default), `on`, or `starttls`: in the clear until `startTls()`. */
   readonly secureTransport?: 'off' | 'on' | 'starttls'
-  /** Whether writing goes on after the other side has ended. */
+  /** Whether writing goes on after the other side has sent its end. */
   readonly allowHalfOpen?: boolean
 }
 

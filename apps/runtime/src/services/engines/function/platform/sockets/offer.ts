@@ -1,5 +1,5 @@
 /**
- * Sockets of functions: `node:net`, `node:tls` and what stands on them (`node:http`, `node:https`, clients of databases and brokers), and
+ * Sockets of functions: `node:net`, `node:tls` and what uses them (`node:http`, `node:https`, clients of databases and brokers), and
  * `connect()` of the Sockets API. The modules are those of the platform; what is replaced is where a socket connects to.
  */
 import { createConnect } from './connect.ts'

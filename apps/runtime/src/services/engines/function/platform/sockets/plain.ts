@@ -17,7 +17,7 @@ type Lookup = (
   done: (cause: Error | null, address?: string | readonly { readonly address: string }[]) => void,
 ) => void
 
-/** The target of the options. @throws RangeError, as Node does for a port that is none */
+/** The target of the options. @throws RangeError, as Node does for another port */
 export function targetOf({ host = 'localhost', port }: ConnectOptions): Target {
   const number = typeof port === 'string' && port.trim() !== '' ? Number(port) : port
   if (typeof number !== 'number' || !Number.isInteger(number) || number < 0 || number > 65_535)

@@ -27,7 +27,7 @@ export interface Tunnel {
   read(): Promise<Uint8Array | null>
   /** Resolves once the runtime has accepted the bytes. @throws (rejects) SystemError */
   write(bytes: Uint8Array): Promise<void>
-  /** Nothing is written after this; reading goes on. */
+  /** Nothing is written after this; it can still be read. */
   end(): Promise<void>
   close(): void
 }
