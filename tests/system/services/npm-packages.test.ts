@@ -11,7 +11,7 @@ import { createRequire } from 'node:module'
 import { type AddressInfo, connect, type Server } from 'node:net'
 import { join } from 'node:path'
 import { findRedis, freePort, type PostgresServer, startPostgres } from '@selvedge/service-kit/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { packFolder } from '../../../apps/cli/src/archive/pack.ts'
 import { makeCertificate } from '../../harness/certificate.ts'
 import { needs } from '../../harness/installed.ts'
@@ -46,7 +46,7 @@ describe(
         await once(socket, 'connect')
         socket.destroy()
       }
-      await expect.poll(isListening).toBeUndefined()
+      await vi.waitFor(isListening, { timeout: 30_000 })
       return port
     }
 
