@@ -2,12 +2,12 @@
 import { type NodeNet, type NodeSecureSocket, type NodeSocket, type NodeTls, nodeModule } from './node.ts'
 import { systemError, type Target } from './tunnel.ts'
 
-export interface SocketAddress {
+interface SocketAddress {
   readonly hostname: string
   readonly port: number
 }
 
-export interface SocketOptions {
+interface SocketOptions {
   /** `off` (the default), `on`, or `starttls`: in the clear until `startTls()`. */
   readonly secureTransport?: 'off' | 'on' | 'starttls'
   /** Whether writing goes on after the other side has sent its end. */
@@ -24,7 +24,7 @@ interface SocketInfo {
   readonly localAddress: string | null
 }
 
-export interface Socket {
+interface Socket {
   readonly readable: ReadableStream<Uint8Array>
   readonly writable: WritableStream<Uint8Array>
   /** Resolves when the connection is open. */

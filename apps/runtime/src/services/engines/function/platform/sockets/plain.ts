@@ -18,7 +18,7 @@ type Lookup = (
 ) => void
 
 /** The target of the options. @throws RangeError, as Node does for another port */
-export function targetOf({ host = 'localhost', port }: ConnectOptions): Target {
+function targetOf({ host = 'localhost', port }: ConnectOptions): Target {
   const number = typeof port === 'string' && port.trim() !== '' ? Number(port) : port
   if (typeof number !== 'number' || !Number.isInteger(number) || number < 0 || number > 65_535)
     throw Object.assign(
