@@ -158,7 +158,7 @@ const stopped = exited('it was stopped')
  * Resolves when a container has exited. An engine that does not answer does not mean that the container exited.
  *
  * It waits for the next exit and reads the state at growing pauses besides: a wait for the state `not-running` makes Podman 4 read the
- * state without a pause, which takes most of a processor for each container.
+ * state without a pause, which needs most of a processor for each container.
  */
 async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Promise<ContainerEnding> {
   let isOver = false

@@ -36,7 +36,7 @@ describe('capabilities', () => {
     }
   })
 
-  it('a program that starts as another user gets none', () => {
+  it('a program that starts as another user gets no capabilities', () => {
     for (const users of [own, device, { kind: 'engine' } as const])
       expect(capabilitiesOf(users, '33:33')).toEqual([])
   })

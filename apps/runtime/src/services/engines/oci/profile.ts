@@ -2,7 +2,7 @@
  * What a container may do. In a user namespace, root in the container is no user of the device: there it gets the capabilities that
  * container engines give by default, without `NET_RAW`, `MKNOD`, `AUDIT_WRITE` and `SYS_CHROOT`. Where root in the container is root of
  * the device, it gets the few with which the programs of public images give up root, and which act on its own files and processes only.
- * A program that does not start as root gets none: Podman would give it all of them, where Docker gives it none.
+ * A program that does not start as root gets no capabilities: Podman would give it all of them, unlike Docker.
  */
 import type { ContainerSettings } from '@selvedge/protocol'
 import type { EngineTraits } from './engine-traits.ts'

@@ -116,7 +116,7 @@ describe('the limits of caches', () => {
     expect(found.map(Boolean)).toEqual([true, false, true, true, true])
   })
 
-  it('what is replaced, removed or expired takes no room', async () => {
+  it('what is replaced, removed or expired needs no room', async () => {
     let now = 0
     const cache = createCaches(() => now).default
     for (let time = 0; time < 4; time++) {

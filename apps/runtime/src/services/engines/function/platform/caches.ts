@@ -5,7 +5,7 @@
 
 /** Limits of one instance: bytes of all responses and of one, responses, and names of caches. */
 export const cacheLimits = { bytes: 16 * 1024 * 1024, entryBytes: 4 * 1024 * 1024, entries: 1000, names: 16 }
-/** Bytes that a response takes beside its text. */
+/** Bytes that a response needs beside its text. */
 const entryOverhead = 512
 
 interface Entry {
@@ -24,7 +24,7 @@ interface MatchOptions {
 }
 
 interface FunctionCache {
-  /** The stored response; undefined if there is none, or its time has passed (`Cache-Control`, `Expires`). */
+  /** The stored response; undefined without one, or if its time has passed (`Cache-Control`, `Expires`). */
   match(request: RequestInfo | URL, options?: MatchOptions): Promise<Response | undefined>
   /**
    * Stores the response to a GET request, unless its headers forbid it (`no-store`, `no-cache`, `private`, `Set-Cookie`) or it is
@@ -183,7 +183,7 @@ function entryOf(key: string, response: Response, body: Uint8Array<ArrayBuffer>,
   }
 }
 
-/** Statuses whose responses have no body (Fetch standard, null body status). */
+/** Statuses of responses without a body (Fetch standard, null body status). */
 const withoutBody = new Set([204, 205, 304])
 
 function responseOf({ status, statusText, headers, body }: Entry): Response {
