@@ -1,5 +1,6 @@
 /** Clients of HTTP/2 that break its framing, or waste what a server gives each of them: their connection ends, and others are served. */
 import { afterEach, describe, expect, it } from 'vitest'
+import { collectGarbage } from '../../../../../tests/harness/collect-garbage.ts'
 import {
   block,
   codeOf,
@@ -148,6 +149,39 @@ describe('a connection ends after', () => {
     await expectEnd(client)
     expect(codeOf(client.frames.find(({ type }) => type === types.goaway)!)).toBe(codes.calm)
   })
+})
+
+// Node.js has ended the process when it collected a connection with headers that were never complete.
+it.each<[string, Buffer]>([
+  ['headers without an end', frame(types.headers, 0, 1, block(get))],
+  [
+    'headers without an end, and more of them',
+    Buffer.concat([
+      frame(types.headers, 0, 1, block(get)),
+      many(2000, () => frame(types.continuation, 0, 1, block([['x', 'a'.repeat(100)]]))),
+    ]),
+  ],
+  [
+    'trailers without an end',
+    Buffer.concat([headers(1, post), frame(types.headers, 1, 1, block([['x', 'a']]))]),
+  ],
+  [
+    'headers that cannot be read',
+    frame(types.headers, 5, 1, Buffer.concat([block(get), Buffer.from([0xff, 0xff, 0x7f])])),
+  ],
+])('%s do not end the process when their connection is collected', async (_, sent) => {
+  server = await startHttp2Server(() => undefined)
+  for (let round = 0; round < 4; round++) {
+    const client = open()
+    client.send(sent)
+    await client.saw(types.settings)
+    if (round % 2 === 0) client.socket.destroy()
+    else client.socket.end()
+    await client.closed
+    await collectGarbage()
+    expect(await server.ask()).toBe(200)
+    await collectGarbage()
+  }
 })
 
 describe('a client that', () => {

@@ -7,6 +7,7 @@ import type { Socket } from 'node:net'
 import type { Http2Connection, Http2Options, OpenHttp2 } from '@selvedge/service-kit/http'
 import { safely } from '@selvedge/service-kit/safely'
 import { createWorkCount } from '@selvedge/service-kit/work'
+import { outliveStream } from '../../services/engines/http2-lifetime.ts'
 import { type BudgetSettings, createBudget } from './budget.ts'
 import { BadRequest, requestHeadOf } from './request-head.ts'
 import { StreamSocket } from './stream-socket.ts'
@@ -99,6 +100,7 @@ class Session implements Http2Connection {
       flags: number,
       raw: readonly string[] = [],
     ) => {
+      outliveStream(session, stream)
       stream.on('error', () => undefined)
       const end = this.#open.begin()
       clearTimeout(this.#timer)
@@ -175,8 +177,12 @@ class Session implements Http2Connection {
 
   /** Ends the connection of a client that wastes what it requests. */
   #refuseAll(): void {
-    if (!this.#session.destroyed)
-      this.#session.destroy(new Error('its client wastes what it requests'), codes.enhanceYourCalm)
+    const refuse = safely('http2.refuse-all', () => {
+      if (!this.#session.destroyed)
+        this.#session.destroy(new Error('its client wastes what it requests'), codes.enhanceYourCalm)
+    })
+    // Later: the library may be in the middle of what it has read, and would end the process.
+    setImmediate(refuse)
   }
 
   /** Without a stream, the connection closes after some time, or soon if it is closing. */

@@ -3,6 +3,7 @@ import type { ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from
 import { safely } from '@selvedge/service-kit/safely'
 import type { Upstream } from '../engines/engine.ts'
 import { clientOptions, connectTo } from '../engines/http2-client.ts'
+import { outliveStream } from '../engines/http2-lifetime.ts'
 
 /** Bytes of a body that are read; the rest is dropped. */
 const maxBody = 4096
@@ -47,6 +48,7 @@ export function askHttp2(
     const method = body ? 'POST' : 'GET'
     const own = { ':method': method, ':authority': 'localhost', 'user-agent': 'selvedge-health' }
     const stream = session.request({ ...own, ...fields })
+    outliveStream(session, stream)
     stream.on('error', fail)
     stream.on(
       'close',

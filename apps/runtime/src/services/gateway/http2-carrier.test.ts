@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { collectGarbage } from '../../../../../tests/harness/collect-garbage.ts'
 import {
   block,
   type Fields,
@@ -364,6 +365,32 @@ describe('a hostile service', () => {
     expect(proxy.underWay()).toBe(0)
     expect(proxy.lines).toHaveLength(1)
     expect((await request2(session, { ':method': 'POST' }, 'x')).status).toBe(200)
+  })
+
+  // Without the order that http2-lifetime.ts sets, Node.js ends the process, and this file fails as a whole.
+  it('that sends headers without an end does not end the process when its connections are collected', async () => {
+    const flood = (stream: number) => [
+      frame(types.headers, 0, stream, block(ok)),
+      ...Array.from({ length: 5000 }, () =>
+        frame(types.continuation, 0, stream, block([['x', 'a'.repeat(100)]])),
+      ),
+    ]
+    for (let round = 0; round < 10; round++) {
+      let calls = 0
+      const service = await serveRaw((each, socket) => {
+        if (!isRequest(each)) return
+        if (++calls > 1) socket.write(headers(each.stream, ok, flags.endStream))
+        else for (const part of flood(each.stream)) socket.write(part)
+      })
+      const proxy = await startHttp2Proxy(service.port)
+      const session = proxy.server.connect()
+      expect((await request2(session, { ':method': 'POST' }, 'x')).status).toBe(502)
+      await collectGarbage()
+      expect((await request2(session, { ':method': 'POST' }, 'x')).status).toBe(200)
+      await proxy.stop()
+      service.stop()
+      await collectGarbage()
+    }
   })
 
   it('that pushes is not listened to', async () => {

@@ -3,6 +3,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2'
 import { addAbortSignal } from 'node:stream'
 import { safely } from '@selvedge/service-kit/safely'
+import { outliveStream } from '../engines/http2-lifetime.ts'
 import { acceptsTrailers } from './accepts-trailers.ts'
 import type { Carrier, CarrierUser } from './carrier.ts'
 import type { Exchanged } from './exchanged.ts'
@@ -47,6 +48,7 @@ export class Http2Carrier implements Carrier {
       return
     }
     this.#stream = stream
+    outliveStream(session, stream)
     streams.add(this)
     this.#isWhole = watchEnd(stream)
     stream.on('response', safely('gateway.response', this.#onResponse, fail))
