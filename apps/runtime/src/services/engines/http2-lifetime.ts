@@ -1,7 +1,7 @@
 /**
  * Keeps the native object of a session of HTTP/2 until those of its streams are collected. Node.js ends the whole process (an
  * assertion in `~Http2Session`) when it collects the session first, and a stream still has headers that were never complete: a peer
- * could bring this about. Found with 24.21.0; `http2-lifetime.test.ts` does it.
+ * could bring this about. Found with 24.21.0; the tests of hostile clients and services of HTTP/2 do it.
  */
 import type { Http2Session, Http2Stream } from 'node:http2'
 import { safely } from '@selvedge/service-kit/safely'
