@@ -141,6 +141,26 @@ describe('a connection ends after', () => {
     expect(server.requests.length).toBeLessThan(700)
   })
 
+  it.each<[string, (stream: number) => Buffer]>([
+    ['that are malformed', (stream) => headers(stream, [...get, ['host', 'y']], flags.endStream)],
+    [
+      'that are reset',
+      (stream) =>
+        Buffer.concat([headers(stream, post), frame(types.reset, 0, stream, number32(codes.cancel))]),
+    ],
+  ])('more requests %s than it may have', async (_, request) => {
+    server = await startHttp2Server(() => undefined, { dropped: { burst: 5, perSecond: 0 } })
+    const client = open()
+    client.send(
+      many(5, (at) => request(at * 2 + 1)),
+      frame(types.ping, 0, 0, '12345678'),
+    )
+    await client.saw(types.ping)
+    client.send(many(5, (at) => request(at * 2 + 11)))
+    await expectEnd(client)
+    expect(codeOf(client.frames.find(({ type }) => type === types.goaway)!)).toBe(codes.calm)
+  })
+
   it('more PING than a library of gRPC sends, also when each is answered', async () => {
     server = await startHttp2Server(undefined, { control: { burst: 50, perSecond: 0 } })
     const client = open()
@@ -151,7 +171,7 @@ describe('a connection ends after', () => {
   })
 })
 
-// Node.js has ended the process when it collected a connection with headers that were never complete.
+// Node.js has aborted the process when it collected a connection with headers that were never complete.
 it.each<[string, Buffer]>([
   ['headers without an end', frame(types.headers, 0, 1, block(get))],
   [

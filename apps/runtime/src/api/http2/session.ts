@@ -177,12 +177,12 @@ class Session implements Http2Connection {
 
   /** Ends the connection of a client that wastes what it requests. */
   #refuseAll(): void {
-    const refuse = safely('http2.refuse-all', () => {
+    const refuse = () => {
       if (!this.#session.destroyed)
         this.#session.destroy(new Error('its client wastes what it requests'), codes.enhanceYourCalm)
-    })
-    // Later: the library may be in the middle of what it has read, and would end the process.
-    setImmediate(refuse)
+    }
+    // Later: the library may be in the middle of what it has read, and would abort the process.
+    setImmediate(safely('http2.refuse-all', refuse))
   }
 
   /** Without a stream, the connection closes after some time, or soon if it is closing. */
