@@ -1,5 +1,5 @@
 /** What no container gets of the device, whatever its configuration grants: a mistake there must not give the device away. */
-import { realpathSync, statfsSync, statSync } from 'node:fs'
+import { realpathSync, type Stats, statfsSync, statSync } from 'node:fs'
 import type { HeldPath } from './held-path.ts'
 
 /** Neither these, nor what is in them, nor a folder that they are in. */
@@ -58,8 +58,19 @@ const real = (path: string): string => {
   }
 }
 
+/** What this user cannot look at is nothing that it could have opened. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path)
+  } catch (cause) {
+    const { code = '' } = cause as NodeJS.ErrnoException
+    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(code)) return undefined
+    throw cause
+  }
+}
+
 const isSame = ({ stats }: HeldPath, path: string): boolean => {
-  const found = statSync(path, { throwIfNoEntry: false })
+  const found = statsOf(path)
   return found !== undefined && found.dev === stats.dev && found.ino === stats.ino
 }
 
