@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, request, type Server } from 'node:http'
+import { type ClientRequest, createServer, type IncomingMessage, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { methods, rpcPath } from '@selvedge/protocol'
 import { createLoadShedder } from '@selvedge/service-kit/http'
@@ -110,18 +110,27 @@ it('has one memory of large bodies for all instances, which small bodies do not 
   const open = openApi()
   const [one, other] = [await serve(open), await serve(open)]
   const body = ' '.repeat(100 * 1024)
-  const waiting = Array.from({ length: 64 }, () => {
-    const large = request(one + rpcPath, {
-      method: 'POST',
-      headers: { ...json, 'Content-Length': limits.body },
-    })
-    large.on('error', () => undefined)
-    large.write(body)
-    return large
-  })
+  const waiting = new Set<ClientRequest>()
+  // A machine that is busy refuses some of them: others take their place.
+  const fill = () => {
+    while (waiting.size < 64) {
+      const headers = { ...json, 'Content-Length': limits.body }
+      const large = request(one + rpcPath, { method: 'POST', headers })
+      waiting.add(large)
+      large.on('error', () => undefined)
+      large.on('response', () => large.destroy())
+      large.on('close', () => waiting.delete(large))
+      large.write(body)
+    }
+  }
   const status = async (sent: string) =>
     (await fetch(other + rpcPath, { method: 'POST', headers: json, body: sent })).status
-  await expect.poll(() => status(body)).toBe(503)
+  await expect
+    .poll(() => {
+      fill()
+      return status(body)
+    })
+    .toBe(503)
   expect(await status('{}')).toBe(200)
   for (const each of waiting) each.destroy()
   await expect.poll(() => status(body)).toBe(200)
