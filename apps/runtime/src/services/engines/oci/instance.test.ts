@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { readSettings } from '@selvedge/protocol'
 import { beforeEach, expect, it } from 'vitest'
 import type { Plan } from '../engine.ts'
@@ -8,15 +9,26 @@ import { followContainer } from './instance.ts'
 let calls: { path: string; maxIdleMs: number | undefined }[]
 beforeEach(() => {
   calls = []
+  answersAtOnce = false
+  states = []
 })
 
-/** An engine that never reports the end of a container. */
+/** Whether the engine answers those who wait for an exit at once, though nothing exited. */
+let answersAtOnce = false
+
+/** What it reports of the container, one after the other; then it does not answer. */
+let states: object[] = []
+
+/** An engine that by itself never reports the end of a container. */
 const api: EngineApi = {
   socketPath: '',
-  read: () => new Promise(() => undefined),
+  read: async <T>() =>
+    (states.length > 0
+      ? { State: states.shift(), Config: {}, NetworkSettings: {} }
+      : new Promise(() => undefined)) as T,
   send: (_method, path, _body, maxIdleMs) => {
     calls.push({ path, maxIdleMs })
-    return path.endsWith('/wait') ? new Promise(() => undefined) : Promise.resolve()
+    return path.includes('/wait') && !answersAtOnce ? new Promise(() => undefined) : Promise.resolve()
   },
   ask: () => new Promise(() => undefined),
   upload: () => Promise.resolve(''),
@@ -55,4 +67,19 @@ it('reads the whole log of a new container, and the last 200 lines of one that w
   for (const isNew of [true, false]) await follow(isNew).stop(0)
   const tails = calls.flatMap(({ path }) => /tail=(\w+)/.exec(path)?.[1] ?? [])
   expect(tails).toEqual(['all', '200'])
+})
+
+it('asks an engine that does not wait for the exit once, and again after a pause', async () => {
+  answersAtOnce = true
+  const instance = follow(true)
+  for (let at = 0; at < 100; at++) await turn()
+  expect(calls.filter(({ path }) => path.includes('/wait'))).toHaveLength(1)
+  await instance.stop(0)
+})
+
+it('a container that is being stopped has not exited while it has its process', async () => {
+  const stopping = { Running: false, ExitCode: 0, Pid: 7 }
+  states = [{ ...stopping, Running: true }, stopping, stopping, { ...stopping, ExitCode: 3, Pid: 0 }]
+  const { why } = await follow(true).ended
+  expect(why).toContain('exit code 3')
 })

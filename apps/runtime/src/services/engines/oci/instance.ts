@@ -105,7 +105,7 @@ export function followContainer(container: RunningContainer): OciInstance {
           .send('POST', `/containers/${name}/stop?t=${seconds}`, undefined, seconds * 1000 + stopMarginMs)
           .catch(() => undefined)
         const found = await Promise.race([readEnd(api, name), sleep(endMs, undefined, { ref: false })])
-        if (found && !found.State.Running) gone.resolve(endingOf(found, stopped))
+        if (found && hasExited(found)) gone.resolve(endingOf(found, stopped))
       }
       gone.resolve(stopped)
       await ended
@@ -154,6 +154,9 @@ function endingOf({ State }: answers.Inspected, usual?: ContainerEnding): Contai
 
 const stopped = exited('it was stopped')
 
+/** While Podman stops a container, that is not running, and still has its process. */
+const hasExited = ({ State }: answers.Inspected): boolean => !State.Running && !State.Pid
+
 /**
  * Resolves when a container has exited. An engine that does not answer does not mean that the container exited.
  *
@@ -167,6 +170,8 @@ async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Pr
     while (!isOver) {
       await awaitExit(api, name)
       wake()
+      // An engine that does not wait gets the next request later.
+      await sleep(pollIntervals.last, undefined, { ref: false })
     }
   }
   inBackground('oci.exits', watch())
@@ -176,14 +181,12 @@ async function awaitEnd(api: EngineApi, name: string, isGone: () => boolean): Pr
     const found = await api
       .read(`/containers/${name}/json`, answers.inspected)
       .catch((cause) => (cause instanceof EngineError && cause.status === 404 ? 'gone' : undefined))
-    isOver = found === 'gone' || isGone() || (typeof found === 'object' && !found.State.Running)
+    isOver = found === 'gone' || isGone() || (typeof found === 'object' && hasExited(found))
     if (isOver) return typeof found === 'object' && !isGone() ? endingOf(found) : exited('it was removed')
     await Promise.race([exit.promise, sleep(pause)])
   }
 }
 
-/** Resolves at the next exit, or a while after the engine did not wait for it: some forget those who wait. */
+/** Resolves at the next exit, or when the engine does not wait any longer: some forget those who wait. */
 const awaitExit = (api: EngineApi, name: string): Promise<void> =>
-  api
-    .send('POST', `/containers/${name}/wait?condition=next-exit`)
-    .catch(() => sleep(pollIntervals.last, undefined, { ref: false }))
+  api.send('POST', `/containers/${name}/wait?condition=next-exit`).catch(() => undefined)
