@@ -69,7 +69,7 @@ it('reads the whole log of a new container, and the last 200 lines of one that w
   expect(tails).toEqual(['all', '200'])
 })
 
-it('asks an engine that does not wait for the exit once, and again after a pause', async () => {
+it('an engine that does not wait for the exit gets one request, and the next one after a pause', async () => {
   answersAtOnce = true
   const instance = follow(true)
   for (let at = 0; at < 100; at++) await turn()
