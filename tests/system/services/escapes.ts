@@ -90,7 +90,7 @@ export const escapes: readonly Escape[] = [
         try { Deno.writeFileSync(path + "/file", new Uint8Array(1 << 20)); done.push("wrote " + path) } catch (e) { done.push(e.name) }
       }
       return done.join()`,
-    // Its host socket stays in its hands, at a path where it can change nothing.
+    // It keeps its host socket, at a path where it can change nothing.
     answer: /^(?:(?!removed|made|wrote)\w+(?:,|$)){18}$/,
   },
   {
